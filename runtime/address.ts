@@ -1,0 +1,59 @@
+import { createHash } from 'node:crypto';
+import { SvcError } from './errors.ts';
+
+/**
+ * Where an actor lives: `kind/tenant/id`. The tenant is part of every address, so no read or write path exists
+ * without it (design K1).
+ */
+export type Address = `${string}/${string}/${string}`;
+
+/** A slice of a pool, `pool:number`. One node at a time holds its lease and serves every actor in it (design K2). */
+export type Partition = `${string}:${number}`;
+
+/** A pool's name and how many partitions it was created with; the count never changes after the first start. */
+export interface PoolLayout {
+  readonly pool: string;
+  readonly partitions: number;
+}
+
+export interface AddressParts {
+  readonly kind: string;
+  readonly tenant: string;
+  readonly id: string;
+}
+
+const SEGMENT = /^[A-Za-z0-9][A-Za-z0-9._@-]{0,127}$/;
+
+/** Builds an address; throws `invalid_argument` when a part holds a character that could escape its segment. */
+export function addressOf(kind: string, tenant: string, id: string): Address {
+  for (const [name, value] of [
+    ['kind', kind],
+    ['tenant', tenant],
+    ['id', id],
+  ] as const) {
+    if (!SEGMENT.test(value)) {
+      throw new SvcError('invalid_argument', `${name} of an address must match ${SEGMENT.source}`, { field: name });
+    }
+  }
+  return `${kind}/${tenant}/${id}`;
+}
+
+export function parseAddress(address: string): AddressParts {
+  const [kind, tenant, id, rest] = address.split('/');
+  if (kind === undefined || tenant === undefined || id === undefined || rest !== undefined) {
+    throw new SvcError('invalid_argument', 'an address is kind/tenant/id', { field: 'address' });
+  }
+  addressOf(kind, tenant, id);
+  return { kind, tenant, id };
+}
+
+/** Home partition of an address: hash mod the pool's partition count. Stable across processes and versions. */
+export function partitionOf(address: Address, layout: PoolLayout): Partition {
+  const hash = createHash('sha1').update(address).digest().readUInt32BE(0);
+  return `${layout.pool}:${hash % layout.partitions}`;
+}
+
+/** All partitions of a pool in order. */
+export function partitionsOf(layout: PoolLayout): Partition[] {
+  return Array.from({ length: layout.partitions }, (_, n): Partition => `${layout.pool}:${n}`);
+}

@@ -1,0 +1,15 @@
+/** Bytes too large for a message: over 64 KiB they are stored here and referenced (design K7). */
+export interface Blobs {
+  open(): Promise<void>;
+  close(): Promise<void>;
+  /** Stores bytes; answers their reference (`sha256` hex, so equal bytes of a tenant are stored once). */
+  put(tenant: string, bytes: Uint8Array): Promise<string>;
+  /** Throws `not_found` for an unknown reference or one of another tenant. */
+  get(tenant: string, ref: string): Promise<Uint8Array>;
+  delete(tenant: string, ref: string): Promise<void>;
+}
+
+/** Inline up to this many bytes of JSON. */
+export const INLINE_LIMIT_BYTES = 64 * 1024;
+/** Larger payloads are refused with `payload_too_large`. */
+export const PAYLOAD_LIMIT_BYTES = 16 * 1024 * 1024;

@@ -1,0 +1,62 @@
+import type { Backlog } from './actor-store.ts';
+import type { Address } from './address.ts';
+import type { Identity } from './identity.ts';
+import type { Json } from './json.ts';
+
+export interface CallOptions {
+  readonly identity?: Identity;
+  /** Repeat with the same id to retry safely: the message is handled once. Default: a fresh UUID. */
+  readonly messageId?: string;
+  /** W3C trace id, 32 hex digits. */
+  readonly trace?: string;
+  /** For ask: how long to wait. Default 30,000. */
+  readonly timeoutMs?: number;
+  readonly signal?: AbortSignal;
+}
+
+/** One event of an actor's stream: `seq` counts 1, 2, 3 … without gaps (design R1). */
+export interface ActorEvent {
+  readonly seq: number;
+  /** Unix ms, recorded time of the turn that emitted it. */
+  readonly at: number;
+  readonly name: string;
+  readonly payload: Json;
+}
+
+/** Committed state of an actor, live or from the archive. */
+export interface ActorSnapshot {
+  readonly address: Address;
+  readonly state: Json;
+  /** Number of turns that changed it. */
+  readonly revision: number;
+  /** Sequence number of its last event. */
+  readonly lastEvent: number;
+  readonly archived: boolean;
+  /** Set while a message of the actor keeps failing (design K6). */
+  readonly stuck: { readonly messageType: string; readonly error: string; readonly attempts: number } | null;
+}
+
+/**
+ * How transports, areas and tests reach actors. The only way in: every write is a message (design, the way of a call).
+ */
+export interface ActorClient {
+  /** Sends a message; resolves when it is durable in the mailbox. Throws `mailbox_full`, `unavailable`. */
+  tell(to: Address, type: string, payload: Json, options?: CallOptions): Promise<void>;
+  /** Sends a message and waits for the committed answer. A refusal is thrown as its `SvcError`. */
+  ask(to: Address, type: string, payload: Json, options?: CallOptions): Promise<Json>;
+  /** Reads committed state without waking the actor; null when it never existed. */
+  read(address: Address): Promise<ActorSnapshot | null>;
+  /** Events behind `after`, at most `limit`, live or from the archive. */
+  events(address: Address, after: number, limit: number): Promise<ActorEvent[]>;
+  /**
+   * Follows the stream from behind `after`; ends after a final event (design R1). `null` is yielded about every
+   * `heartbeatMs` of silence.
+   */
+  follow(
+    address: Address,
+    after: number,
+    options: { readonly signal: AbortSignal; readonly heartbeatMs: number },
+  ): AsyncIterable<ActorEvent | null>;
+  /** Mailbox of one actor's partition, and how many client messages wait for the actor itself. */
+  mailbox(address: Address): Promise<Backlog & { readonly depth: number }>;
+}

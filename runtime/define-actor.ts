@@ -1,0 +1,120 @@
+import type { z } from 'zod';
+import type { EffectMode } from './actor-store.ts';
+import type { Address } from './address.ts';
+import type { StoredDocument } from './documents.ts';
+import type { ErrorCode, ErrorDetail } from './errors.ts';
+import type { Identity } from './identity.ts';
+import type { Json, JsonObject } from './json.ts';
+
+type Schemas = Readonly<Record<string, z.ZodType>>;
+
+/**
+ * What a handler may do besides returning the next state (design K5): decide. Nothing here touches the world; all of
+ * it is written in the batch's one commit, or not at all when the handler throws or refuses.
+ */
+export interface Turn<Events extends Schemas, Messages extends Schemas> {
+  readonly self: Address;
+  readonly tenant: string;
+  /** Sending actor, null for a client. */
+  readonly sender: Address | null;
+  /** Who asked, when a client did. */
+  readonly identity: Identity | null;
+  readonly messageId: string;
+  readonly trace: string;
+  /** Recorded time of the turn, Unix ms; the same at replay. */
+  readonly now: number;
+  /** The next UUID of the turn's seeded sequence; the same at replay. */
+  newId(): string;
+  /** The next number in [0, 1) of the turn's seeded sequence; the same at replay. */
+  random(): number;
+
+  /** Appends an event to the actor's stream. */
+  emit<N extends keyof Events & string>(name: N, payload: z.input<Events[N]>): void;
+  /** Sends a message to another actor; `replyAs` names the message type its answer arrives as. */
+  tell(to: Address, type: string, payload: Json, options?: { readonly replyAs?: string }): void;
+  /** Answers the asker, after the commit. */
+  reply(value: Json): void;
+  /** Undoes everything this turn decided and answers the asker with an error. */
+  refuse(code: ErrorCode, message?: string, details?: readonly ErrorDetail[]): never;
+  /** Sends this actor a message after `delayMs`. A timer of the same name is replaced. */
+  after<N extends keyof Messages & string>(name: string, delayMs: number, type: N, payload: z.input<Messages[N]>): void;
+  clear(timer: string): void;
+  /** Requests work in the world; answers the effect's id. */
+  effect<N extends keyof Messages & string>(request: EffectRequest<N>): string;
+  /** Stops an effect; its late results are dropped. */
+  cancelEffect(id: string): void;
+}
+
+/** A request for work in the world (design E1-E3). */
+export interface EffectRequest<MessageType extends string = string> {
+  /** Name of the effect handler: `model.generate`, `program.run` … */
+  readonly kind: string;
+  readonly mode: EffectMode;
+  readonly input: JsonObject;
+  /** Message type of the result; its payload is an `EffectResult`. */
+  readonly replyAs: MessageType;
+  /** Message type of intermediate results (payload `EffectProgress`); without it they are dropped. */
+  readonly progressAs?: MessageType;
+  /** Comes back unchanged in results, so that a handler knows what it asked. */
+  readonly context?: Json;
+  readonly retry?: RetryPolicy;
+  /** Longest one attempt may run, milliseconds. */
+  readonly timeoutMs?: number;
+}
+
+/** Full-jitter exponential backoff between attempts of a failed effect (design E3). */
+export interface RetryPolicy {
+  readonly maxAttempts: number;
+  readonly initialDelayMs: number;
+  readonly maxDelayMs: number;
+}
+
+/** An actor kind (design K6): everything the kernel needs to serve its actors. */
+export interface ActorDefinition<
+  State extends z.ZodType = z.ZodType,
+  Messages extends Schemas = Schemas,
+  Events extends Schemas = Schemas,
+> {
+  /** Address segment. */
+  readonly kind: string;
+  /** Version of the state schema; records of older ones go through `migrate`. */
+  readonly version: number;
+  readonly state: State;
+  /** State before the first message. */
+  initial(self: { readonly address: Address; readonly tenant: string; readonly id: string }): z.input<State>;
+  readonly messages: Messages;
+  readonly events: Events;
+  readonly on: {
+    readonly [N in keyof Messages]: (
+      state: z.output<State>,
+      message: z.output<Messages[N]>,
+      turn: Turn<Events, Messages>,
+    ) => z.input<State>;
+  };
+  /** Turns a state of an older version into today's. */
+  migrate?(state: Json, fromVersion: number): Json;
+  /** Events after which no other follows: a stream of this actor ends there. */
+  readonly finalEvents?: readonly (keyof Events & string)[];
+  /**
+   * What lists and searches see. Written to the collection by the projector after each change; `version` is filled by
+   * the kernel.
+   */
+  readonly view?: {
+    readonly collection: string;
+    project(
+      state: z.output<State>,
+      self: { readonly tenant: string; readonly id: string },
+    ): Omit<StoredDocument, 'version'> | null;
+  };
+  /** True once nothing more will happen: the actor is archived and leaves the store (design K8). */
+  done?(state: z.output<State>): boolean;
+  /** Whether refused because it does not exist yet: only these message types may create an actor. Default: all. */
+  readonly creates?: readonly (keyof Messages & string)[];
+}
+
+/** Types a definition; the kernel's registry takes what this returns. */
+export function defineActor<State extends z.ZodType, Messages extends Schemas, Events extends Schemas>(
+  definition: ActorDefinition<State, Messages, Events>,
+): ActorDefinition<State, Messages, Events> {
+  return definition;
+}

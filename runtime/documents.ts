@@ -1,0 +1,67 @@
+/**
+ * Lists, searches, histories and the catalog (design R2): collections of JSON documents, SQLite or MongoDB underneath.
+ * Single-document writes only; no transaction is promised. Every read names the tenant.
+ */
+export interface Documents {
+  open(): Promise<void>;
+  close(): Promise<void>;
+  /** The collection with its indexes created when missing. */
+  collection<T extends StoredDocument>(spec: CollectionSpec): Promise<Collection<T>>;
+}
+
+export interface CollectionSpec {
+  /** lower_snake_case. */
+  readonly name: string;
+  /** Field tuples that are unique inside a tenant. */
+  readonly unique: readonly (readonly string[])[];
+  /** Field tuples to index, tenant first implied. */
+  readonly indexes: readonly (readonly string[])[];
+}
+
+/** A document is found by (tenant, id). `version` orders its writes: a projector's put with a lower one is ignored. */
+export interface StoredDocument {
+  readonly tenant: string;
+  readonly id: string;
+  readonly version: number;
+}
+
+export type Scalar = string | number | boolean | null;
+export type Condition =
+  | Scalar
+  | { readonly in: readonly Scalar[] }
+  | {
+      readonly gt?: number | string;
+      readonly gte?: number | string;
+      readonly lt?: number | string;
+      readonly lte?: number | string;
+    };
+
+export interface Query {
+  /** `null` only for the node's own upkeep (sweeps, projections), never on behalf of a caller. */
+  readonly tenant: string | null;
+  /** Top-level fields; all must hold. */
+  readonly where?: Readonly<Record<string, Condition>>;
+}
+
+export interface Find extends Query {
+  readonly sort?: readonly (readonly [field: string, order: 'asc' | 'desc'])[];
+  /** At most 1,000. */
+  readonly limit: number;
+  readonly skip?: number;
+}
+
+export interface Collection<T extends StoredDocument> {
+  /** False when the id or a unique tuple exists. */
+  insert(doc: T): Promise<boolean>;
+  /** Upsert, ignored when the stored version is the same or newer. Answers whether it was written. */
+  put(doc: T): Promise<boolean>;
+  /** Many puts in one round trip, same rule each; order inside the batch is kept per id. */
+  putMany(docs: readonly T[]): Promise<void>;
+  /** Compare and set: replaces only a document whose version is `expected`. */
+  replace(doc: T, expected: number): Promise<boolean>;
+  get(tenant: string, id: string): Promise<T | null>;
+  find(find: Find): Promise<T[]>;
+  count(query: Query): Promise<number>;
+  delete(tenant: string, id: string): Promise<boolean>;
+  deleteMany(query: Query): Promise<number>;
+}

@@ -1,0 +1,31 @@
+import type { ClaimOutcome } from './actor-store.ts';
+import type { Address, Partition } from './address.ts';
+
+/** A pointer to an effect record; the record, not the job, says what is to be done (design E1). */
+export interface EffectJob {
+  readonly id: string;
+  readonly partition: Partition;
+  readonly address: Address;
+  readonly queue: string;
+}
+
+/** What a worker did with a job: `done` forgets it, `later` brings it back after the delay. */
+export type JobOutcome = { readonly kind: 'done' } | { readonly kind: 'later'; readonly delayMs: number };
+
+/**
+ * Hands effects to nodes (design E1): BullMQ on Redis, in-process when embedded. Delivery is at least once; `claim`
+ * decides who runs an effect. Enqueueing a job that is queued already changes nothing.
+ */
+export interface EffectQueue {
+  open(): Promise<void>;
+  enqueue(job: EffectJob, delayMs?: number): Promise<void>;
+  /** Starts taking jobs of the queues; the answer stops taking, waits for running ones and resolves. */
+  work(
+    queues: readonly string[],
+    concurrency: number,
+    run: (job: EffectJob) => Promise<JobOutcome>,
+  ): Promise<() => Promise<void>>;
+  /** Starts an attempt of the effect behind a job. */
+  claim(job: EffectJob, runner: string, ttlMs: number): Promise<ClaimOutcome>;
+  close(): Promise<void>;
+}

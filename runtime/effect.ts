@@ -1,0 +1,54 @@
+import { z } from 'zod';
+import type { Address } from './address.ts';
+import type { Json } from './json.ts';
+
+/** Payload schema of the message that brings an effect's result. Use it in a definition's `messages`. */
+export const EffectResult = z.object({
+  effectId: z.string(),
+  kind: z.string(),
+  attempt: z.number().int(),
+  /** Echo of the request's `context`. */
+  context: z.json().optional(),
+  outcome: z.discriminatedUnion('kind', [
+    z.object({ kind: z.literal('done'), value: z.json() }),
+    z.object({ kind: z.literal('failed'), code: z.string(), message: z.string() }),
+    /** A `once` effect had started when its node died (design E2); nothing repeated it. */
+    z.object({ kind: z.literal('in_doubt') }),
+  ]),
+});
+export type EffectResult = z.infer<typeof EffectResult>;
+
+/** Payload schema of an intermediate result. */
+export const EffectProgress = z.object({
+  effectId: z.string(),
+  attempt: z.number().int(),
+  context: z.json().optional(),
+  value: z.json(),
+});
+export type EffectProgress = z.infer<typeof EffectProgress>;
+
+/** What a running effect knows and may do. */
+export interface EffectContext {
+  readonly effectId: string;
+  readonly attempt: number;
+  readonly tenant: string;
+  readonly address: Address;
+  /** Aborted on cancel, time-out, lost claim and shutdown: stop at once (kill the process group, drop the socket). */
+  readonly signal: AbortSignal;
+  /** Sends an intermediate result; resolves when it is durable. False: the effect is no longer wanted. */
+  progress(value: Json): Promise<boolean>;
+}
+
+/**
+ * Work in the world, by name. Throw an `SvcError`: kind `retry` is tried again by the request's policy (after
+ * `retryAfterMs` when given), anything else is the effect's failure.
+ */
+export interface EffectHandler<Input extends z.ZodType = z.ZodType> {
+  readonly kind: string;
+  readonly input: Input;
+  run(input: z.output<Input>, context: EffectContext): Promise<Json>;
+}
+
+export function defineEffect<Input extends z.ZodType>(handler: EffectHandler<Input>): EffectHandler<Input> {
+  return handler;
+}

@@ -1,0 +1,122 @@
+/**
+ * The one table of error codes (design L5). Everything that leaves the process as an error is a row here: REST and
+ * gRPC statuses, docs/errors.md and the tests are derived from it. A retired code is never used again.
+ *
+ * kind says what happens next: `terminal` the caller must change something, `retry` the same call may succeed later,
+ * `cancelled` somebody asked for it, `bug` ours.
+ */
+export type ErrorKind = 'terminal' | 'retry' | 'cancelled' | 'bug';
+
+export type GrpcStatusName =
+  | 'CANCELLED'
+  | 'INVALID_ARGUMENT'
+  | 'DEADLINE_EXCEEDED'
+  | 'NOT_FOUND'
+  | 'ALREADY_EXISTS'
+  | 'PERMISSION_DENIED'
+  | 'RESOURCE_EXHAUSTED'
+  | 'FAILED_PRECONDITION'
+  | 'ABORTED'
+  | 'UNIMPLEMENTED'
+  | 'INTERNAL'
+  | 'UNAVAILABLE'
+  | 'UNAUTHENTICATED';
+
+export interface ErrorRow {
+  readonly kind: ErrorKind;
+  readonly http: number;
+  readonly grpc: GrpcStatusName;
+  /** Shown when no better text exists, and always for kind `bug`. */
+  readonly message: string;
+}
+
+const row = (kind: ErrorKind, http: number, grpc: GrpcStatusName, message: string): ErrorRow => ({
+  kind,
+  http,
+  grpc,
+  message,
+});
+
+export const ERRORS = {
+  invalid_argument: row('terminal', 400, 'INVALID_ARGUMENT', 'The request is malformed.'),
+  invalid_manifest: row('terminal', 422, 'INVALID_ARGUMENT', 'The manifest breaks a rule; details name the path.'),
+  invalid_config: row('terminal', 500, 'FAILED_PRECONDITION', 'The node configuration breaks a rule.'),
+  validation_failed: row('terminal', 422, 'INVALID_ARGUMENT', 'The input does not fit its schema.'),
+  unauthenticated: row('terminal', 401, 'UNAUTHENTICATED', 'A valid bearer token is needed.'),
+  forbidden: row('terminal', 403, 'PERMISSION_DENIED', 'The caller may not do this.'),
+  not_found: row('terminal', 404, 'NOT_FOUND', 'No such thing in this tenant.'),
+  method_not_allowed: row('terminal', 405, 'UNIMPLEMENTED', 'The path exists, the method does not.'),
+  not_acceptable: row('terminal', 406, 'INVALID_ARGUMENT', 'None of the accepted content types can be produced.'),
+  conflict: row('terminal', 409, 'ALREADY_EXISTS', 'It exists already or was answered already.'),
+  failed_precondition: row('terminal', 409, 'FAILED_PRECONDITION', 'The thing is not in a state that allows this.'),
+  payload_too_large: row('terminal', 413, 'INVALID_ARGUMENT', 'A payload is larger than 16 MiB.'),
+  unsupported_media_type: row('terminal', 415, 'INVALID_ARGUMENT', 'The content type is not understood here.'),
+  mailbox_full: row('retry', 429, 'RESOURCE_EXHAUSTED', 'The actor has too many waiting messages.'),
+  rate_limited: row('retry', 429, 'RESOURCE_EXHAUSTED', 'Too many calls; see Retry-After.'),
+  iteration_limit: row('terminal', 409, 'RESOURCE_EXHAUSTED', 'The iteration limit was reached.'),
+  cancelled: row('cancelled', 409, 'CANCELLED', 'The work was cancelled.'),
+  deadline_exceeded: row(
+    'retry',
+    504,
+    'DEADLINE_EXCEEDED',
+    'No answer within the time given; the work may have been done.',
+  ),
+  unavailable: row('retry', 503, 'UNAVAILABLE', 'A part the call needs is down.'),
+  unimplemented: row('terminal', 501, 'UNIMPLEMENTED', 'This call is specified but not served by this version.'),
+  lease_lost: row('retry', 503, 'ABORTED', 'The node no longer serves this actor.'),
+  unsupported_isolation: row('terminal', 422, 'FAILED_PRECONDITION', 'This node cannot run the asked isolation.'),
+  model_failed: row('terminal', 502, 'UNAVAILABLE', 'The model provider refused or answered nonsense.'),
+  model_unavailable: row('retry', 503, 'UNAVAILABLE', 'No model provider answered.'),
+  program_failed: row('terminal', 500, 'INTERNAL', 'The program could not be started.'),
+  in_doubt: row('terminal', 500, 'ABORTED', 'The effect had started when its node died; it was not repeated.'),
+  dead_lettered: row('bug', 500, 'INTERNAL', 'The message could not be handled and was put aside.'),
+  internal: row('bug', 500, 'INTERNAL', 'An internal error occurred.'),
+} as const satisfies Record<string, ErrorRow>;
+
+export type ErrorCode = keyof typeof ERRORS;
+
+export const isErrorCode = (code: string): code is ErrorCode => Object.hasOwn(ERRORS, code);
+
+/** One entry of `details[]`: which field, where in the document, what was expected. */
+export interface ErrorDetail {
+  readonly path?: string;
+  readonly line?: number;
+  readonly column?: number;
+  readonly message: string;
+}
+
+export interface ErrorContext {
+  /** Name of the offending field. */
+  readonly field?: string;
+  readonly details?: readonly ErrorDetail[];
+  /** For `retry` kinds: when to come back, milliseconds. */
+  readonly retryAfterMs?: number;
+  readonly cause?: unknown;
+}
+
+/** The one error class that crosses module borders. `message` is public: never put a secret into it. */
+export class SvcError extends Error {
+  override readonly name = 'SvcError';
+  readonly code: ErrorCode;
+  readonly field: string | undefined;
+  readonly details: readonly ErrorDetail[] | undefined;
+  readonly retryAfterMs: number | undefined;
+
+  constructor(code: ErrorCode, message?: string, context: ErrorContext = {}) {
+    super(message ?? ERRORS[code].message, context.cause === undefined ? undefined : { cause: context.cause });
+    this.code = code;
+    this.field = context.field;
+    this.details = context.details;
+    this.retryAfterMs = context.retryAfterMs;
+  }
+
+  get row(): ErrorRow {
+    return ERRORS[this.code];
+  }
+}
+
+/** Any thrown value as an SvcError; what is not ours becomes `internal` with the cause kept. */
+export function toSvcError(thrown: unknown): SvcError {
+  if (thrown instanceof SvcError) return thrown;
+  return new SvcError('internal', ERRORS.internal.message, { cause: thrown });
+}

@@ -1,0 +1,3 @@
+/** What crosses a port: plain JSON. */
+export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
+export type JsonObject = { [key: string]: Json };

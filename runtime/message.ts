@@ -1,0 +1,39 @@
+import type { Address } from './address.ts';
+import type { Identity } from './identity.ts';
+import type { Json } from './json.ts';
+
+/** How a message came to be; the mailbox bound counts `client` messages only (design K7). */
+export type MessageOrigin = 'client' | 'actor' | 'timer' | 'effect';
+
+/**
+ * One message of one actor. Everything that reaches an actor is one of these: a call from a transport, a word from
+ * another actor, a timer, a result of an effect.
+ */
+export interface Message {
+  /** UUID; a client message with an id seen before is dropped (design K3). */
+  readonly id: string;
+  readonly to: Address;
+  /** Sending actor, or null for a client. */
+  readonly from: Address | null;
+  /** Id of the message whose turn sent this one. */
+  readonly cause: string | null;
+  /** W3C trace id, 32 hex digits; stays the same down the whole tree of causes. */
+  readonly trace: string;
+  readonly origin: MessageOrigin;
+  /** Key of the recipient's `messages` table. */
+  readonly type: string;
+  /** Inline payload, or `{ $ref: BlobRef }` when it was stored aside (design K7). */
+  readonly payload: Json;
+  readonly identity?: Identity;
+  /** Reply session of the asking node: an answer goes there as (message id, body). */
+  readonly session?: string;
+  /** Asked by an actor: the type under which that actor wants the answer. */
+  readonly replyAs?: string;
+  /** Timer name, for `origin: timer`. */
+  readonly timer?: string;
+}
+
+/** What `turn.reply` or `turn.refuse` sends back to an asker. */
+export type Reply =
+  | { readonly ok: true; readonly value: Json }
+  | { readonly ok: false; readonly code: string; readonly message: string; readonly details?: Json };
