@@ -1,0 +1,30 @@
+import { z } from 'zod';
+
+const MAX_TEXT = 256 * 1024;
+
+/** `spec.task`: what the agent is to do (original-facts 2.3). `prompt_template` is Handlebars without HTML escaping. */
+export const AgentTask = z.strictObject({
+  instruction: z.string().max(MAX_TEXT).optional(),
+  prompt_template: z.string().max(MAX_TEXT).optional(),
+  input_data: z.record(z.string(), z.json()).default({}),
+  agentskills: z
+    .array(z.string().regex(/^[a-z0-9-]+:[a-z0-9-]+$/, 'expected namespace:skill'))
+    .max(50)
+    .default([]),
+});
+
+const description = z.string().max(2_000).optional();
+const path = z.string().min(1).max(1_024);
+
+/** `spec.context[]`: attachments of the prompt (original-facts 2.4). */
+export const AgentContext = z
+  .array(
+    z.discriminatedUnion('type', [
+      z.strictObject({ type: z.literal('text'), content: z.string().max(MAX_TEXT), description }),
+      z.strictObject({ type: z.literal('file'), path, description }),
+      z.strictObject({ type: z.literal('directory'), path, description }),
+      z.strictObject({ type: z.literal('url'), url: z.url({ protocol: /^https?$/ }), description }),
+    ]),
+  )
+  .max(50)
+  .default([]);

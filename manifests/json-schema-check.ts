@@ -1,0 +1,47 @@
+import { Ajv } from 'ajv';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import { z } from 'zod';
+import { patternFault } from './pattern.ts';
+
+type Json = z.output<ReturnType<typeof z.json>>;
+
+const options = { strict: false, allErrors: false, logger: false, validateSchema: true } as const;
+const DRAFTS: Readonly<Record<string, Ajv | Ajv2020>> = {
+  'http://json-schema.org/draft-07/schema': new Ajv(options),
+  'https://json-schema.org/draft/2020-12/schema': new Ajv2020(options),
+};
+const DEFAULT_DRAFT = 'https://json-schema.org/draft/2020-12/schema';
+
+/** What is wrong with an object that should be a JSON Schema (draft 2020-12, or draft-07 by `$schema`); null if nothing. */
+export function jsonSchemaFault(schema: Readonly<Record<string, Json>>): string | null {
+  const named = schema.$schema ?? DEFAULT_DRAFT;
+  const draft = typeof named === 'string' ? DRAFTS[named.replace(/#$/, '')] : undefined;
+  if (draft === undefined) return `$schema must be one of ${Object.keys(DRAFTS).join(', ')}`;
+  if (draft.validateSchema(schema) !== true) {
+    const first = draft.errors?.[0];
+    return `${first?.instancePath || '/'} ${first?.message ?? 'is wrong'}`;
+  }
+  return outsideFault(schema);
+}
+
+/** Remote references are never fetched, and patterns run on RE2: both are refused before anything runs. */
+function outsideFault(node: Json): string | null {
+  if (node === null || typeof node !== 'object') return null;
+  for (const [key, value] of Object.entries(node)) {
+    if (key === '$ref' && typeof value === 'string' && !value.startsWith('#'))
+      return '$ref must stay inside the schema and start with #';
+    if (key === 'pattern' && typeof value === 'string') {
+      const fault = patternFault(value);
+      if (fault !== null) return `pattern is not RE2 syntax: ${fault}`;
+    }
+    const inner = outsideFault(value);
+    if (inner !== null) return inner;
+  }
+  return null;
+}
+
+/** A field that holds a JSON Schema object. */
+export const jsonSchema = z.record(z.string(), z.json()).superRefine((schema, context) => {
+  const fault = jsonSchemaFault(schema);
+  if (fault !== null) context.addIssue({ code: 'custom', message: `expected a JSON Schema: ${fault}` });
+});

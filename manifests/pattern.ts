@@ -1,0 +1,24 @@
+import { RE2JS } from 're2js';
+import { z } from 'zod';
+
+/** Why the linear-time engine cannot compile the pattern; null when it can. */
+export function patternFault(pattern: string): string | null {
+  try {
+    RE2JS.compile(pattern);
+    return null;
+  } catch (thrown) {
+    return thrown instanceof Error ? thrown.message.slice(0, 200) : 'it does not compile';
+  }
+}
+
+/** A regular expression run by RE2 (linear time): look-around and back references do not exist there. */
+export const pattern = z
+  .string()
+  .min(1)
+  .max(4_096)
+  .superRefine((text, context) => {
+    const fault = patternFault(text);
+    if (fault === null) return;
+    const message = `expected a regular expression of RE2 syntax (no look-around, no back references): ${fault}`;
+    context.addIssue({ code: 'custom', message });
+  });
