@@ -1,5 +1,7 @@
 import type { Identity } from '../runtime/identity.ts';
 
+export { type Action, requireRole } from './policy.ts';
+
 /** Who a call is from, as the transport received it. */
 export interface Credentials {
   /** Value of the `authorization` header or metadata. */
@@ -12,7 +14,10 @@ export interface Credentials {
 export interface Authenticator {
   /** False on a loopback node without an identity provider: every call is the local operator's. */
   readonly required: boolean;
-  /** Throws `unauthenticated` for a missing or bad token. */
+  /**
+   * Throws `unauthenticated` for a missing or bad token, `unavailable` when its keys cannot be had, `invalid_argument`
+   * for a bad `tenantHeader` of a service account.
+   */
   authenticate(credentials: Credentials): Promise<Identity>;
 }
 

@@ -1,0 +1,76 @@
+import { errors } from 'jose';
+import { type Clock, systemClock } from '../runtime/clock.ts';
+import { SvcError } from '../runtime/errors.ts';
+import { type Identity, SYSTEM_TENANT } from '../runtime/identity.ts';
+import type { Authenticator, Credentials } from './api.ts';
+import { identityOf, UnusableClaim } from './claims.ts';
+import { KeySet } from './key-set.ts';
+import { ADMIN_ROLE } from './policy.ts';
+import { type AuthenticatorSettings, CLAIM_NAMES, checkRealms } from './settings.ts';
+import { bearerToken, type Realm, verifyToken } from './token.ts';
+
+const LOCAL_OPERATOR: Identity = {
+  kind: 'local',
+  subject: 'local-operator',
+  tenant: SYSTEM_TENANT,
+  roles: [ADMIN_ROLE],
+  tier: 'enterprise',
+};
+
+/** One authenticator of a node; `close` ends its connections to identity providers. */
+export type ClosableAuthenticator = Authenticator & AsyncDisposable & { close(): Promise<void> };
+
+/**
+ * The node's authenticator. Without realms nothing is asked and every call is the local operator's (design S2); with
+ * realms a verified token is needed. Throws `invalid_config` for realms that cannot work.
+ */
+export function createAuthenticator(
+  settings: AuthenticatorSettings,
+  clock: Clock = systemClock,
+): ClosableAuthenticator {
+  checkRealms(settings.realms);
+  const realms = openRealms(settings, clock);
+  const close = async () => {
+    await Promise.all([...realms.values()].map((realm) => realm.keys.close()));
+  };
+  const authenticate =
+    realms.size === 0
+      ? async () => LOCAL_OPERATOR
+      : (credentials: Credentials) => authenticateToken(credentials, realms, settings, clock);
+  return { required: realms.size > 0, authenticate, close, [Symbol.asyncDispose]: close };
+}
+
+function openRealms(settings: AuthenticatorSettings, clock: Clock): ReadonlyMap<string, Realm> {
+  const keySet = (jwksUri: string) =>
+    new KeySet(
+      {
+        jwksUri,
+        cacheTtlMs: settings.jwksCacheTtlMs ?? 300_000,
+        staleMs: settings.jwksStaleMs ?? 3_600_000,
+        cooldownMs: settings.jwksCooldownMs ?? 10_000,
+        connectTimeoutMs: settings.connectTimeoutMs ?? 5_000,
+        requestTimeoutMs: settings.requestTimeoutMs ?? 8_000,
+      },
+      clock,
+    );
+  return new Map(settings.realms.map((realm) => [realm.issuerUrl, { settings: realm, keys: keySet(realm.jwksUri) }]));
+}
+
+async function authenticateToken(
+  credentials: Credentials,
+  realms: ReadonlyMap<string, Realm>,
+  settings: AuthenticatorSettings,
+  clock: Clock,
+): Promise<Identity> {
+  const token = bearerToken(credentials.authorization);
+  if (token === undefined) throw new SvcError('unauthenticated');
+  try {
+    const { claims, realm } = await verifyToken(token, realms, clock, settings.clockSkewMs ?? 30_000);
+    return identityOf(claims, realm, { ...CLAIM_NAMES, ...settings.claims }, credentials.tenantHeader);
+  } catch (error) {
+    if (error instanceof SvcError) throw error;
+    // One text for every bad token: which check failed is for the node's own log only.
+    const badToken = error instanceof errors.JOSEError || error instanceof UnusableClaim || error instanceof TypeError;
+    throw new SvcError(badToken ? 'unauthenticated' : 'internal', undefined, { cause: error });
+  }
+}

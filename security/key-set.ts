@@ -1,0 +1,129 @@
+import { createLocalJWKSet, errors, type JSONWebKeySet, type JWSHeaderParameters } from 'jose';
+import { Agent, request } from 'undici';
+import { z } from 'zod';
+import type { Clock } from '../runtime/clock.ts';
+import { SvcError } from '../runtime/errors.ts';
+
+const MAX_JWKS_BYTES = 1024 * 1024;
+const MAX_KEYS = 100;
+
+const KeySetDocument = z.object({ keys: z.array(z.looseObject({ kty: z.string() })).max(MAX_KEYS) });
+
+export interface KeySetSettings {
+  readonly jwksUri: string;
+  readonly cacheTtlMs: number;
+  readonly staleMs: number;
+  readonly cooldownMs: number;
+  readonly connectTimeoutMs: number;
+  readonly requestTimeoutMs: number;
+}
+
+type FindKey = ReturnType<typeof createLocalJWKSet>;
+type PublicKey = Awaited<ReturnType<FindKey>>;
+
+/**
+ * Public keys of one realm. A key it does not know is looked up again at the provider (rotation without a restart), at
+ * most once per cool-down. While the provider is down the last keys serve until they are `staleMs` old; what cannot be
+ * decided then is `unavailable`.
+ */
+export class KeySet {
+  readonly #settings: KeySetSettings;
+  readonly #clock: Clock;
+  readonly #connections: Agent;
+  #find: FindKey | null = null;
+  #fetchedAtMs = Number.NEGATIVE_INFINITY;
+  #attemptedAtMs = Number.NEGATIVE_INFINITY;
+  #failure: unknown = null;
+  #fetching: Promise<void> | null = null;
+
+  constructor(settings: KeySetSettings, clock: Clock) {
+    this.#settings = settings;
+    this.#clock = clock;
+    this.#connections = new Agent({
+      connect: { timeout: settings.connectTimeoutMs },
+      headersTimeout: settings.requestTimeoutMs,
+      bodyTimeout: settings.requestTimeoutMs,
+      maxResponseSize: MAX_JWKS_BYTES,
+    });
+  }
+
+  /** The key a token's header names. Throws jose's `JWKSNoMatchingKey`, or `unavailable` when nobody can say. */
+  async keyFor(header: JWSHeaderParameters): Promise<PublicKey> {
+    if (this.#ageMs() >= this.#settings.cacheTtlMs) {
+      const refreshing = this.#refresh();
+      // With a provider that is known to be down, nobody waits for its time-outs while the last keys still serve.
+      if (this.#failure === null || !this.#isUsable()) await refreshing;
+    }
+    try {
+      return await this.#lookUp(header);
+    } catch (error) {
+      if (!(error instanceof errors.JWKSNoMatchingKey)) throw error;
+    }
+    await this.#refresh();
+    try {
+      return await this.#lookUp(header);
+    } catch (error) {
+      // The provider may have a new key that we could not fetch: nobody can say that this token is bad.
+      if (error instanceof errors.JWKSNoMatchingKey && this.#failure !== null) throw this.#unavailable();
+      throw error;
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#connections.destroy();
+  }
+
+  #lookUp(header: JWSHeaderParameters): Promise<PublicKey> {
+    if (this.#find === null || !this.#isUsable()) throw this.#unavailable();
+    return this.#find(header);
+  }
+
+  #ageMs(): number {
+    return this.#clock.monotonic() - this.#fetchedAtMs;
+  }
+
+  #isUsable(): boolean {
+    return this.#ageMs() <= this.#settings.staleMs;
+  }
+
+  #unavailable(): SvcError {
+    return new SvcError('unavailable', 'The identity provider does not answer, so the token could not be checked.', {
+      cause: this.#failure,
+      retryAfterMs: this.#settings.cooldownMs,
+    });
+  }
+
+  /** Fetches once for all who wait; within the cool-down of the last attempt it leaves things as they are. */
+  async #refresh(): Promise<void> {
+    if (this.#fetching !== null) return this.#fetching;
+    if (this.#clock.monotonic() - this.#attemptedAtMs < this.#settings.cooldownMs) return;
+    this.#attemptedAtMs = this.#clock.monotonic();
+    this.#fetching = this.#fetch().finally(() => {
+      this.#fetching = null;
+    });
+    return this.#fetching;
+  }
+
+  async #fetch(): Promise<void> {
+    try {
+      this.#find = createLocalJWKSet(await this.#download());
+      this.#fetchedAtMs = this.#clock.monotonic();
+      this.#failure = null;
+    } catch (error) {
+      this.#failure = error;
+    }
+  }
+
+  async #download(): Promise<JSONWebKeySet> {
+    const answer = await request(this.#settings.jwksUri, {
+      dispatcher: this.#connections,
+      headers: { accept: 'application/jwk-set+json, application/json' },
+      signal: AbortSignal.timeout(this.#settings.requestTimeoutMs),
+    });
+    if (answer.statusCode !== 200) {
+      await answer.body.dump();
+      throw new Error(`JWKS endpoint answered ${answer.statusCode}`);
+    }
+    return KeySetDocument.parse(await answer.body.json());
+  }
+}

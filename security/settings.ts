@@ -1,0 +1,61 @@
+import { SvcError } from '../runtime/errors.ts';
+import { isTenantSlug } from './tenant.ts';
+
+/** What a realm's users are (spec 2 "Authentication"; decided.md "Identity"). */
+export type RealmKind = 'system' | 'consumer' | 'tenant';
+
+/** One issuer of tokens. */
+export interface RealmSettings {
+  /** For kind `tenant`: the tenant itself. */
+  readonly slug: string;
+  /** Compared with the token's `iss`, character by character. */
+  readonly issuerUrl: string;
+  readonly jwksUri: string;
+  /** Accepted `aud`. */
+  readonly audience: string | readonly string[];
+  readonly kind: RealmKind;
+}
+
+/** Names of the claims that are ours to choose. */
+export interface ClaimNames {
+  readonly role: string;
+  readonly tenant: string;
+  readonly tier: string;
+}
+
+export interface AuthenticatorSettings {
+  /** Empty: no identity provider, only right on loopback (design S2). */
+  readonly realms: readonly RealmSettings[];
+  readonly claims?: Partial<ClaimNames>;
+  /** How long fetched keys count as fresh. Default 300,000. */
+  readonly jwksCacheTtlMs?: number;
+  /** How long fetched keys still serve while the provider does not answer. Default 3,600,000. */
+  readonly jwksStaleMs?: number;
+  /** Least time between two fetches that an unknown `kid` or a failure asks for. Default 10,000. */
+  readonly jwksCooldownMs?: number;
+  /** Default 5,000. */
+  readonly connectTimeoutMs?: number;
+  /** Whole fetch. Default 8,000. */
+  readonly requestTimeoutMs?: number;
+  /** Tolerated difference of clocks for `exp` and `nbf`. Default 30,000. */
+  readonly clockSkewMs?: number;
+}
+
+export const CLAIM_NAMES: ClaimNames = { role: 'svc_role', tenant: 'tenant_id', tier: 'svc_tier' };
+
+/** Throws `invalid_config` naming the realm and the field that cannot work. */
+export function checkRealms(realms: readonly RealmSettings[]): void {
+  const issuers = new Set<string>();
+  for (const realm of realms) {
+    const field = (name: string) => `realm ${realm.slug}: ${name}`;
+    if (!isTenantSlug(realm.slug)) throw new SvcError('invalid_config', field('slug must be a tenant slug'));
+    if (realm.issuerUrl === '') throw new SvcError('invalid_config', field('issuer_url must not be empty'));
+    if (issuers.has(realm.issuerUrl)) throw new SvcError('invalid_config', field('issuer_url is used by two realms'));
+    issuers.add(realm.issuerUrl);
+    const protocol = URL.parse(realm.jwksUri)?.protocol;
+    if (protocol !== 'https:' && protocol !== 'http:') {
+      throw new SvcError('invalid_config', field('jwks_uri must be an http or https URL'));
+    }
+    if (realm.audience.length === 0) throw new SvcError('invalid_config', field('audience must not be empty'));
+  }
+}

@@ -1,0 +1,77 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { SvcError } from '../../runtime/errors.ts';
+import { identityOf, UnusableClaim } from '../../security/claims.ts';
+import { CLAIM_NAMES, type RealmKind, type RealmSettings } from '../../security/settings.ts';
+
+const realm = (kind: RealmKind, slug = 'acme'): RealmSettings => ({
+  slug,
+  kind,
+  issuerUrl: 'https://idp.example',
+  jwksUri: 'https://idp.example/jwks',
+  audience: 'svc',
+});
+const identity = (kind: RealmKind, claims: Record<string, unknown>, tenantHeader?: string) =>
+  identityOf({ sub: 's1', ...claims }, realm(kind), CLAIM_NAMES, tenantHeader);
+
+describe('identity of a token', () => {
+  it('a client by itself in the system realm is a service account in svc-system', () => {
+    const found = identity('system', { azp: 'ci' });
+    assert.deepEqual([found.kind, found.tenant, found.tier], ['service_account', 'svc-system', 'free']);
+  });
+
+  it("Keycloak's own user of a client does not make it a person", () => {
+    assert.equal(identity('system', { azp: 'ci', preferred_username: 'service-account-ci' }).kind, 'service_account');
+  });
+
+  it('a person without a role in the system realm is no service account, though the token has azp', () => {
+    for (const person of [{ email: 'a@b' }, { preferred_username: 'ada' }, { name: 'Ada' }]) {
+      const found = identity('system', { azp: 'console', ...person }, 'acme');
+      assert.deepEqual([found.kind, found.tenant, found.roles], ['operator', 'svc-system', []]);
+    }
+  });
+
+  it('a client with a role that nobody knows gets nothing', () => {
+    const found = identity('system', { azp: 'ci', svc_role: 'svc:god' }, 'acme');
+    assert.deepEqual([found.kind, found.tenant, found.roles], ['operator', 'svc-system', []]);
+  });
+
+  it('X-Tenant-Id moves a service account and nobody else', () => {
+    assert.equal(identity('system', { azp: 'ci' }, 'acme').tenant, 'acme');
+    assert.equal(identity('system', { svc_role: 'svc:admin' }, 'acme').tenant, 'svc-system');
+    assert.equal(identity('consumer', { tenant_id: 'mine' }, 'acme').tenant, 'mine');
+    assert.equal(identity('tenant', {}, 'victim').tenant, 'acme');
+  });
+
+  it('a bad X-Tenant-Id is refused for a service account and ignored for others', () => {
+    for (const header of ['', 'A', '../x', 'a/b', '-a', 'a'.repeat(64), 'a b', 'a\n']) {
+      assert.throws(
+        () => identity('system', { azp: 'ci' }, header),
+        (error) => error instanceof SvcError && error.code === 'invalid_argument' && error.field === 'X-Tenant-Id',
+        header,
+      );
+      assert.equal(identity('tenant', {}, header).tenant, 'acme');
+    }
+  });
+
+  it('a consumer has the tenant of the claim, else one of its own', () => {
+    assert.equal(identity('consumer', { tenant_id: 't-7' }).tenant, 't-7');
+    assert.equal(identity('consumer', { sub: 'abc-1' }).tenant, 'u-abc-1');
+    assert.match(identity('consumer', { sub: 'auth0|Ünï/../x' }).tenant, /^u-[0-9a-f]{40}$/);
+  });
+
+  it('a consumer can never be in svc-system or in a tenant that is no slug', () => {
+    for (const tenant_id of ['svc-system', '../x', '', 7, null]) {
+      assert.throws(() => identity('consumer', { tenant_id }), UnusableClaim, String(tenant_id));
+    }
+  });
+
+  it('a consumer keeps no role that could write', () => {
+    assert.deepEqual(identity('consumer', { svc_role: ['svc:admin', 'svc:readonly'] }).roles, ['svc:readonly']);
+  });
+
+  it('reads the tier whatever its case, and free when it is unknown', () => {
+    assert.equal(identity('consumer', { svc_tier: 'PRO' }).tier, 'pro');
+    assert.equal(identity('consumer', { svc_tier: 'gold' }).tier, 'free');
+  });
+});
