@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { expectation } from '../expectation.ts';
 
 const NAME = /^[A-Za-z0-9_*][A-Za-z0-9_.*-]{0,127}$/;
 const MCP = /^mcp:[A-Za-z0-9][A-Za-z0-9_-]{0,62}$/;
@@ -44,7 +45,7 @@ const ToolObject = z
   .transform((tool, context) => {
     const schema = CONFIGS[tool.executor ?? tool.server ?? ''];
     if (schema === undefined) return tool;
-    const parsed = schema.safeParse(tool.config, { reportInput: true });
+    const parsed = schema.safeParse(tool.config, { reportInput: true, error: expectation });
     if (parsed.success) return { ...tool, config: parsed.data };
     for (const issue of parsed.error.issues) context.addIssue({ ...issue, path: ['config', ...issue.path] });
     return z.NEVER;

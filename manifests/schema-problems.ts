@@ -1,0 +1,93 @@
+import type { z } from 'zod';
+import { expectation } from './expectation.ts';
+import { MAX_PROBLEMS, type Parsed, type Problem, pathText } from './problem.ts';
+import type { YamlText } from './yaml.ts';
+
+type Issue = z.core.$ZodIssue;
+
+/** Checks a parsed document against a schema: the schema's output, or all problems at once with their places. */
+export function checkDocument<T>(schema: z.ZodType<T>, yaml: YamlText): Parsed<T> {
+  const result = schema.safeParse(yaml.value, { error: expectation, reportInput: true });
+  if (result.success) return { ok: true, manifest: result.data };
+  const problems = result.error.issues
+    .flatMap((issue) => expand(issue, []))
+    .slice(0, MAX_PROBLEMS)
+    .map((found): Problem => ({ path: pathText(found.path), ...yaml.locate(found.path), message: found.message }))
+    .sort((a, b) => a.line - b.line || a.column - b.column);
+  return { ok: false, problems };
+}
+
+interface Found {
+  readonly path: readonly PropertyKey[];
+  readonly message: string;
+}
+
+/** One issue as the problems a reader can act on: a key each, the fitting branch of a union, the reason of a bad key. */
+function expand(issue: Issue, base: readonly PropertyKey[]): Found[] {
+  const path = [...base, ...issue.path];
+  if (issue.code === 'unrecognized_keys')
+    return issue.keys.map((key) => ({
+      path: [...path, key],
+      message: `unknown key ${JSON.stringify(key.slice(0, 100))}`,
+    }));
+  if (issue.code === 'invalid_key') return issue.issues.map((inner) => ({ path, message: sentence(inner) }));
+  if (issue.code === 'invalid_union') {
+    const branches = issue.errors.filter((branch) => !branch.some(isRootMismatch));
+    const fitting = branches.length === 1 ? branches[0] : undefined;
+    if (fitting !== undefined) return fitting.flatMap((inner) => expand(inner, path));
+  }
+  return [{ path, message: sentence(issue) }];
+}
+
+const isRootMismatch = (issue: Issue): boolean => issue.path.length === 0 && issue.code === 'invalid_type';
+
+function sentence(issue: Issue): string {
+  const missing = issue.input === undefined && issue.code !== 'custom';
+  if (missing) return issue.message.startsWith('required') ? issue.message : `required: ${issue.message}`;
+  if (issue.message.includes(', got ')) return issue.message;
+  const got = received(issue);
+  return got === null ? issue.message : `${issue.message}, got ${got}`;
+}
+
+/** What came. Values are shown where they cannot be secrets: names, choices, bounds; otherwise only their type. */
+function received(issue: Issue): string | null {
+  const { input } = issue;
+  const isShort = typeof input === 'string' || typeof input === 'number' || typeof input === 'boolean';
+  switch (issue.code) {
+    case 'invalid_type':
+      return typeName(input);
+    case 'invalid_union':
+      return discriminatorText(issue.discriminator, input) ?? typeName(input);
+    case 'invalid_value':
+    case 'invalid_format':
+      return isShort ? JSON.stringify(typeof input === 'string' ? input.slice(0, 60) : input) : typeName(input);
+    case 'too_small':
+    case 'too_big':
+      if (typeof input === 'number') return String(input);
+      if (typeof input === 'string') return `${input.length} characters`;
+      return Array.isArray(input) ? `${input.length} entries` : typeName(input);
+    case 'custom':
+      return issue.message.startsWith('expected') && isShort ? JSON.stringify(String(input).slice(0, 60)) : null;
+    default:
+      return null;
+  }
+}
+
+/** The value of `type` that no branch knows. */
+function discriminatorText(key: string | undefined, input: unknown): string | null {
+  if (key === undefined || typeof input !== 'object' || input === null) return null;
+  const value: unknown = Object.entries(input).find(([name]) => name === key)?.[1];
+  return typeof value === 'string' ? JSON.stringify(value.slice(0, 60)) : typeName(value);
+}
+
+function typeName(input: unknown): string {
+  if (input === null || input === undefined) return 'nothing';
+  if (Array.isArray(input)) return 'a list';
+  const names: Readonly<Record<string, string>> = {
+    string: 'text',
+    number: 'a number',
+    boolean: 'true or false',
+    object: 'a map',
+  };
+  return names[typeof input] ?? typeof input;
+}
