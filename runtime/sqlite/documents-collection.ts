@@ -1,0 +1,130 @@
+import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import { checkKey, documentOf, type StoredShape, shapeOf } from '../document-shape.ts';
+import type { Collection, Find, Query, StoredDocument } from '../documents.ts';
+import { SvcError } from '../errors.ts';
+import type { GroupCommit } from './documents-group.ts';
+import { selectOf, whereOf } from './documents-sql.ts';
+
+type Row = ReturnType<StatementSync['get']>;
+
+const SQLITE_CONSTRAINT_UNIQUE = 2067;
+
+function isUniqueConflict(error: unknown): boolean {
+  return error instanceof Error && 'errcode' in error && error.errcode === SQLITE_CONSTRAINT_UNIQUE;
+}
+
+const values = (shape: StoredShape): [string, string, number, string, string] => [
+  shape.tenant,
+  shape.id,
+  shape.version,
+  JSON.stringify(shape.fields),
+  shape.restJson,
+];
+
+function documentOfRow<T extends StoredDocument>(row: NonNullable<Row>): T {
+  return documentOf({
+    tenant: String(row.tenant),
+    id: String(row.id),
+    version: Number(row.version),
+    fields: JSON.parse(String(row.fields)),
+    restJson: String(row.rest),
+  });
+}
+
+/** One table of documents. Writes go through the group commit, reads see what is committed. */
+export class SqliteCollection<T extends StoredDocument> implements Collection<T> {
+  readonly #database: DatabaseSync;
+  readonly #group: GroupCommit;
+  readonly #table: string;
+  readonly #insert: StatementSync;
+  readonly #put: StatementSync;
+  readonly #replace: StatementSync;
+  readonly #get: StatementSync;
+  readonly #delete: StatementSync;
+
+  constructor(database: DatabaseSync, group: GroupCommit, table: string) {
+    this.#database = database;
+    this.#group = group;
+    this.#table = table;
+    const insert = `INSERT INTO ${table} (tenant, id, version, fields, rest) VALUES (?, ?, ?, ?, ?)`;
+    this.#insert = database.prepare(`${insert} ON CONFLICT DO NOTHING`);
+    this.#put = database.prepare(
+      `${insert} ON CONFLICT (tenant, id) DO UPDATE
+       SET version = excluded.version, fields = excluded.fields, rest = excluded.rest
+       WHERE excluded.version > version`,
+    );
+    this.#replace = database.prepare(
+      `UPDATE ${table} SET version = ?3, fields = ?4, rest = ?5 WHERE tenant = ?1 AND id = ?2 AND version = ?6`,
+    );
+    this.#get = database.prepare(`SELECT * FROM ${table} WHERE tenant = ? AND id = ?`);
+    this.#delete = database.prepare(`DELETE FROM ${table} WHERE tenant = ? AND id = ?`);
+  }
+
+  async insert(doc: T): Promise<boolean> {
+    const shape = shapeOf(doc);
+    return this.#group.run(() => this.#insert.run(...values(shape)).changes === 1);
+  }
+
+  async put(doc: T): Promise<boolean> {
+    const shape = shapeOf(doc);
+    return this.#group.run(() => this.#putOne(shape));
+  }
+
+  async putMany(docs: readonly T[]): Promise<void> {
+    if (docs.length === 0) return;
+    const shapes = docs.map(shapeOf);
+    await this.#group.run(() => {
+      for (const shape of shapes) this.#putOne(shape);
+    });
+  }
+
+  async replace(doc: T, expected: number): Promise<boolean> {
+    const shape = shapeOf(doc);
+    return this.#group.run(() =>
+      this.#refusingConflicts(() => this.#replace.run(...values(shape), expected).changes === 1),
+    );
+  }
+
+  async get(tenant: string, id: string): Promise<T | null> {
+    checkKey(tenant, id);
+    const row = this.#group.read(() => this.#get.get(tenant, id));
+    return row === undefined ? null : documentOfRow(row);
+  }
+
+  async find(find: Find): Promise<T[]> {
+    const select = selectOf(this.#table, find);
+    const rows = this.#group.read(() => this.#database.prepare(select.text).all(...select.values));
+    return rows.map((row) => documentOfRow<T>(row));
+  }
+
+  async count(query: Query): Promise<number> {
+    const where = whereOf(query);
+    const text = `SELECT count(*) AS n FROM ${this.#table}${where.text}`;
+    const row = this.#group.read(() => this.#database.prepare(text).get(...where.values));
+    return Number(row?.n ?? 0);
+  }
+
+  async delete(tenant: string, id: string): Promise<boolean> {
+    checkKey(tenant, id);
+    return this.#group.run(() => this.#delete.run(tenant, id).changes === 1);
+  }
+
+  async deleteMany(query: Query): Promise<number> {
+    const where = whereOf(query);
+    const text = `DELETE FROM ${this.#table}${where.text}`;
+    return this.#group.run(() => Number(this.#database.prepare(text).run(...where.values).changes));
+  }
+
+  #putOne(shape: StoredShape): boolean {
+    return this.#refusingConflicts(() => this.#put.run(...values(shape)).changes === 1);
+  }
+
+  #refusingConflicts(write: () => boolean): boolean {
+    try {
+      return write();
+    } catch (cause) {
+      if (!isUniqueConflict(cause)) throw cause;
+      throw new SvcError('conflict', 'another document of this tenant holds the same unique fields', { cause });
+    }
+  }
+}

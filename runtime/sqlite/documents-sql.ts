@@ -1,0 +1,101 @@
+import type { SQLInputValue } from 'node:sqlite';
+import { type Comparison, checkFind, comparisons } from '../document-query.ts';
+import type { CollectionSpec, Find, Query, Scalar } from '../documents.ts';
+
+/** A statement's text and what is bound to it. Values are always bound; names were checked by document-query.ts. */
+export interface Sql {
+  readonly text: string;
+  readonly values: SQLInputValue[];
+}
+
+const COLUMNS = new Set(['tenant', 'id', 'version']);
+const OPERATORS = { gt: '>', gte: '>=', lt: '<', lte: '<=' } as const;
+
+export const tableOf = (name: string): string => `doc_${name}`;
+
+const expression = (field: string): string => (COLUMNS.has(field) ? field : `json_extract(fields, '$.${field}')`);
+
+/** SQLite would compare across types (true = 1, every text > every number); a condition only meets its own type. */
+function typeCheck(field: string, value: Scalar): string {
+  if (COLUMNS.has(field)) {
+    const text = field !== 'version';
+    return text === (typeof value === 'string') && typeof value !== 'boolean' ? '' : ' AND 0';
+  }
+  const type = `json_type(fields, '$.${field}')`;
+  if (typeof value === 'string') return ` AND ${type} = 'text'`;
+  if (typeof value === 'boolean') return ` AND ${type} = '${value}'`;
+  return ` AND ${type} IN ('integer', 'real')`;
+}
+
+const bind = (value: string | number | boolean): SQLInputValue => (typeof value === 'boolean' ? Number(value) : value);
+
+function compare(field: string, operator: string, value: Scalar): Sql {
+  if (value === null) return { text: `${expression(field)} IS NULL`, values: [] };
+  return { text: `(${expression(field)} ${operator} ?${typeCheck(field, value)})`, values: [bind(value)] };
+}
+
+/** One `IN` for the strings and one for the numbers, so that a long list stays a shallow expression. */
+function anyOf(field: string, list: readonly Scalar[]): Sql {
+  const parts: Sql[] = [];
+  for (const type of ['string', 'number'] as const) {
+    const ofType = list.filter((value) => typeof value === type);
+    const [first] = ofType;
+    if (first === undefined) continue;
+    const marks = ofType.map(() => '?').join(', ');
+    const text = `(${expression(field)} IN (${marks})${typeCheck(field, first)})`;
+    parts.push({ text, values: ofType.filter((value) => value !== null).map(bind) });
+  }
+  for (const value of [true, false, null]) if (list.includes(value)) parts.push(compare(field, '=', value));
+  if (parts.length === 0) return { text: '0', values: [] };
+  return { text: `(${parts.map((part) => part.text).join(' OR ')})`, values: parts.flatMap((part) => part.values) };
+}
+
+function condition(comparison: Comparison): Sql {
+  const { field } = comparison;
+  if (comparison.kind === 'in') return anyOf(field, comparison.values);
+  const operator = comparison.kind === 'equal' ? '=' : OPERATORS[comparison.operator];
+  return compare(field, operator, comparison.value);
+}
+
+/** `WHERE …` of a query, tenant first. */
+export function whereOf(query: Query): Sql {
+  const parts = comparisons(query).map(condition);
+  if (query.tenant !== null) parts.unshift({ text: 'tenant = ?', values: [query.tenant] });
+  if (parts.length === 0) return { text: '', values: [] };
+  return {
+    text: ` WHERE ${parts.map((part) => part.text).join(' AND ')}`,
+    values: parts.flatMap((part) => part.values),
+  };
+}
+
+/** The id ends every order, in the last field's direction: paging is stable, and the index serves both directions. */
+function orderOf(find: Find): string {
+  const terms = (find.sort ?? []).map(([field, order]) => `${expression(field)} ${order}`);
+  const last = find.sort?.at(-1)?.[1] ?? 'asc';
+  terms.push(find.tenant === null ? `tenant || '/' || id ${last}` : `id ${last}`);
+  return ` ORDER BY ${terms.join(', ')}`;
+}
+
+export function selectOf(table: string, find: Find): Sql {
+  checkFind(find);
+  const where = whereOf(find);
+  return {
+    text: `SELECT tenant, id, version, fields, rest FROM ${table}${where.text}${orderOf(find)} LIMIT ? OFFSET ?`,
+    values: [...where.values, find.limit, find.skip ?? 0],
+  };
+}
+
+/** Table and indexes of a collection, created when missing. A tuple with a null part is not bound to be unique. */
+export function schemaOf(spec: CollectionSpec): string[] {
+  const table = tableOf(spec.name);
+  const index = (kind: string, prefix: string, tuple: readonly string[], tail: string) =>
+    `CREATE ${kind} IF NOT EXISTS ${prefix}_${spec.name}__${tuple.join('__')}
+     ON ${table} (tenant, ${tuple.map(expression).join(', ')}${tail})`;
+  return [
+    `CREATE TABLE IF NOT EXISTS ${table} (
+       tenant TEXT NOT NULL, id TEXT NOT NULL, version INTEGER NOT NULL, fields TEXT NOT NULL, rest TEXT NOT NULL,
+       PRIMARY KEY (tenant, id))`,
+    ...spec.unique.map((tuple) => index('UNIQUE INDEX', 'ux', tuple, '')),
+    ...spec.indexes.map((tuple) => index('INDEX', 'ix', tuple, ', id')),
+  ];
+}

@@ -1,0 +1,50 @@
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { checkSpec } from '../document-query.ts';
+import type { Collection, CollectionSpec, Documents, StoredDocument } from '../documents.ts';
+import { SvcError } from '../errors.ts';
+import { SqliteCollection } from './documents-collection.ts';
+import { GroupCommit } from './documents-group.ts';
+import { schemaOf, tableOf } from './documents-sql.ts';
+
+const BUSY_TIMEOUT_MS = 5_000;
+
+/**
+ * Documents in `documents.db` of the data directory: a file and connection of its own, so that the projector's writes
+ * never wait for an actor commit. An acknowledged write is on disk (synchronous FULL): the catalog's truth is here.
+ */
+export class SqliteDocuments implements Documents {
+  readonly #directory: string;
+  #open: { readonly database: DatabaseSync; readonly group: GroupCommit } | undefined;
+
+  constructor(options: { readonly directory: string }) {
+    this.#directory = options.directory;
+  }
+
+  async open(): Promise<void> {
+    if (this.#open !== undefined) return;
+    await mkdir(this.#directory, { recursive: true, mode: 0o700 });
+    const database = new DatabaseSync(join(this.#directory, 'documents.db'), { timeout: BUSY_TIMEOUT_MS });
+    database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;');
+    this.#open = { database, group: new GroupCommit(database) };
+  }
+
+  async close(): Promise<void> {
+    const open = this.#open;
+    this.#open = undefined;
+    if (open === undefined) return;
+    open.group.close();
+    open.database.close();
+  }
+
+  async collection<T extends StoredDocument>(spec: CollectionSpec): Promise<Collection<T>> {
+    checkSpec(spec);
+    if (this.#open === undefined) throw new SvcError('unavailable', 'the document store is not open');
+    const { database, group } = this.#open;
+    await group.run(() => {
+      for (const statement of schemaOf(spec)) database.exec(statement);
+    });
+    return new SqliteCollection<T>(database, group, tableOf(spec.name));
+  }
+}
