@@ -1,0 +1,189 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import type { EffectMode, Lease } from '../../runtime/actor-store.ts';
+import type { Address, Partition } from '../../runtime/address.ts';
+import { at, eventually, type MakeStore, type Rig, section } from './actor-store-rig.ts';
+
+interface Scene {
+  readonly partition: Partition;
+  readonly lease: Lease;
+  readonly to: Address;
+  readonly id: string;
+}
+
+async function opened(rig: Rig, mode: EffectMode = 'repeatable'): Promise<Scene> {
+  const partition = await rig.partition();
+  const lease = await rig.lease(partition);
+  const to = rig.address();
+  const id = randomUUID();
+  await rig.mustCommit(lease, 0, 0, { effectsOpened: [{ id, queue: 'q', address: to, mode, body: `body ${id}` }] });
+  return { partition, lease, to, id };
+}
+
+async function claimed(rig: Rig, { partition, id }: Scene, runner = 'node-a/1', ttlMs = 60_000): Promise<number> {
+  const outcome = await rig.store.claimEffect(partition, id, runner, ttlMs);
+  if (outcome.kind !== 'claimed') assert.fail(`the claim was answered ${outcome.kind}`);
+  assert.equal(outcome.body, `body ${id}`);
+  return outcome.attempt;
+}
+
+export function effectContract(make: MakeStore): void {
+  section('effects', make, (promise) => {
+    promise('an opened effect is claimed by one runner; a second one is told to wait', async (rig) => {
+      const set = await opened(rig);
+      const [row] = await rig.store.openEffects(set.partition);
+      assert.deepEqual([row?.status, row?.attempt], ['open', 0]);
+      const other = await rig.another();
+      const outcomes = await Promise.all([
+        rig.store.claimEffect(set.partition, set.id, 'node-a/1', 60_000),
+        other.claimEffect(set.partition, set.id, 'node-b/1', 60_000),
+      ]);
+      assert.deepEqual(outcomes.map((outcome) => outcome.kind).toSorted(), ['busy', 'claimed']);
+      const busy = outcomes.find((outcome) => outcome.kind === 'busy');
+      assert.ok(busy && busy.retryAfterMs > 0 && busy.retryAfterMs <= 60_000);
+      const [started] = await rig.store.openEffects(set.partition);
+      assert.deepEqual([started?.status, started?.attempt], ['started', 1]);
+      assert.ok(started && started.until > (await rig.store.now()), 'a started effect says when its claim runs out');
+    });
+
+    promise('a claim survives a restart', async (rig) => {
+      const set = await opened(rig);
+      const attempt = await claimed(rig, set, 'node-b/1');
+      await rig.reopen();
+      assert.equal((await rig.store.claimEffect(set.partition, set.id, 'node-a/1', 1_000)).kind, 'busy');
+      assert.equal(await rig.store.keepEffect(set.partition, set.id, attempt, 1_000), true);
+    });
+
+    promise('a result is appended and closes the effect, once', async (rig) => {
+      const set = await opened(rig);
+      const attempt = await claimed(rig, set);
+      const settle = () => rig.store.settleEffect(set.partition, set.id, attempt, rig.delivery(set.to, 'result'));
+      const answers = await Promise.all([settle(), settle()]);
+      assert.deepEqual(answers.toSorted(), [false, true]);
+      assert.deepEqual(await rig.bodies(set.lease), ['result']);
+      assert.deepEqual(await rig.store.openEffects(set.partition), []);
+      assert.deepEqual(await rig.store.claimEffect(set.partition, set.id, 'node-b/1', 1_000), { kind: 'gone' });
+      assert.equal(await rig.store.keepEffect(set.partition, set.id, attempt, 1_000), false);
+      assert.equal(await rig.store.depth(set.partition, set.to), 0);
+    });
+
+    promise('intermediate results are appended in order while the effect runs', async (rig) => {
+      const set = await opened(rig);
+      const attempt = await claimed(rig, set);
+      for (const chunk of ['one', 'two']) {
+        assert.equal(await rig.store.progressEffect(set.partition, set.id, attempt, rig.delivery(set.to, chunk)), true);
+      }
+      await rig.store.settleEffect(set.partition, set.id, attempt, rig.delivery(set.to, 'end'));
+      assert.equal(await rig.store.progressEffect(set.partition, set.id, attempt, rig.delivery(set.to, 'late')), false);
+      assert.deepEqual(await rig.bodies(set.lease), ['one', 'two', 'end']);
+    });
+
+    promise('a repeatable effect whose claim ran out runs again; the stale attempt is dropped', async (rig) => {
+      const set = await opened(rig);
+      const stale = await claimed(rig, set, 'node-a/1', 40);
+      await rig.elapse(45);
+      const fresh = await claimed(rig, set, 'node-b/1');
+      assert.equal(fresh, stale + 1);
+      const { partition, id, to } = set;
+      assert.equal(await rig.store.keepEffect(partition, id, stale, 1_000), false);
+      assert.equal(await rig.store.progressEffect(partition, id, stale, rig.delivery(to, 'stale')), false);
+      assert.equal(await rig.store.reopenEffect(partition, id, stale, 0), false);
+      assert.equal(await rig.store.settleEffect(partition, id, stale, rig.delivery(to, 'stale')), false);
+      assert.equal(await rig.store.settleEffect(partition, id, fresh, rig.delivery(to, 'fresh')), true);
+      assert.deepEqual(await rig.bodies(set.lease), ['fresh']);
+    });
+
+    promise('a kept claim does not run out', async (rig) => {
+      const set = await opened(rig);
+      const attempt = await claimed(rig, set, 'node-a/1', 5_000);
+      assert.equal(await rig.store.keepEffect(set.partition, set.id, attempt, 600_000), true);
+      const outcome = await rig.store.claimEffect(set.partition, set.id, 'node-b/1', 1_000);
+      assert.ok(outcome.kind === 'busy' && outcome.retryAfterMs > 500_000);
+    });
+
+    promise('a once effect whose runner is gone is in doubt, never claimed again', async (rig) => {
+      const set = await opened(rig, 'once');
+      const stale = await claimed(rig, set, 'node-a/1', 40);
+      await rig.elapse(45);
+      const outcome = await rig.store.claimEffect(set.partition, set.id, 'node-b/1', 10_000);
+      if (outcome.kind !== 'in_doubt') assert.fail(`answered ${outcome.kind}`);
+      assert.equal(outcome.body, `body ${set.id}`);
+      assert.ok(outcome.attempt >= stale);
+      assert.notEqual((await rig.store.claimEffect(set.partition, set.id, 'node-c/1', 10_000)).kind, 'claimed');
+      const settle = (attempt: number, body: string) =>
+        rig.store.settleEffect(set.partition, set.id, attempt, rig.delivery(set.to, body));
+      const answers = await Promise.all([settle(outcome.attempt, 'in doubt'), settle(stale, 'late')]);
+      assert.equal(answers.filter(Boolean).length, 1);
+      assert.equal((await rig.bodies(set.lease)).length, 1);
+    });
+
+    for (const mode of ['repeatable', 'once'] as const) {
+      promise(`a ${mode} claim of the same node's earlier incarnation is expired at once`, async (rig) => {
+        const set = await opened(rig, mode);
+        await claimed(rig, set, 'node-a/first', 600_000);
+        const same = await rig.store.claimEffect(set.partition, set.id, 'node-a/first', 1_000);
+        assert.equal(same.kind, 'busy', 'the runner that has it does not get it twice');
+        assert.equal((await rig.store.claimEffect(set.partition, set.id, 'node-b/first', 1_000)).kind, 'busy');
+        assert.equal((await rig.store.claimEffect(set.partition, set.id, 'node-a2/first', 1_000)).kind, 'busy');
+        const outcome = await rig.store.claimEffect(set.partition, set.id, 'node-a/second', 60_000);
+        assert.equal(outcome.kind, mode === 'once' ? 'in_doubt' : 'claimed');
+      });
+    }
+
+    promise('a reopened effect is claimed again after its delay, as the next attempt', async (rig) => {
+      const set = await opened(rig, 'once');
+      const first = await claimed(rig, set);
+      assert.equal(await rig.store.reopenEffect(set.partition, set.id, first, 60), true);
+      assert.equal(await rig.store.reopenEffect(set.partition, set.id, first, 60), false);
+      const [row] = await rig.store.openEffects(set.partition);
+      assert.equal(row?.status, 'open');
+      const now = await rig.store.now();
+      const outcome = await rig.store.claimEffect(set.partition, set.id, 'node-b/1', 1_000);
+      if (now < row.until - 30) {
+        assert.ok(outcome.kind === 'busy' && outcome.retryAfterMs > 0 && outcome.retryAfterMs <= 60);
+      }
+      const late = rig.delivery(set.to, 'late');
+      assert.equal(await rig.store.settleEffect(set.partition, set.id, first, late), false);
+      if (outcome.kind === 'busy') {
+        await rig.elapse(65);
+        assert.equal(await claimed(rig, set, 'node-b/1'), first + 1);
+      }
+      assert.deepEqual(await rig.bodies(set.lease), []);
+    });
+
+    promise('a cancelled effect is gone, its late results are dropped, its runner is told', async (rig) => {
+      const stopped: string[] = [];
+      const unsubscribe = rig.store.onEffectCancelled((id) => stopped.push(id));
+      await eventually('the cancel is called back', async () => {
+        const set = await opened(rig);
+        const attempt = await claimed(rig, set);
+        await rig.mustCommit(set.lease, 0, 0, { effectsCancelled: [set.id, randomUUID()] });
+        assert.equal(await rig.store.keepEffect(set.partition, set.id, attempt, 1_000), false);
+        const { partition, id } = set;
+        assert.equal(await rig.store.progressEffect(partition, id, attempt, rig.delivery(set.to, 'late')), false);
+        assert.equal(await rig.store.settleEffect(partition, id, attempt, rig.delivery(set.to, 'late')), false);
+        assert.deepEqual(await rig.store.claimEffect(partition, id, 'node-b/1', 1_000), { kind: 'gone' });
+        assert.deepEqual(await rig.bodies(set.lease), []);
+        return stopped.includes(id);
+      });
+      unsubscribe();
+    });
+
+    promise('an effect nobody opened is gone', async (rig) => {
+      const partition = await rig.partition();
+      const id = randomUUID();
+      assert.deepEqual(await rig.store.claimEffect(partition, id, 'node-a/1', 1_000), { kind: 'gone' });
+      assert.equal(await rig.store.settleEffect(partition, id, 1, rig.delivery(rig.address())), false);
+      assert.deepEqual(await rig.store.openEffects(partition), []);
+    });
+
+    promise('an unclaimed effect takes no result', async (rig) => {
+      const set = await opened(rig);
+      for (const attempt of [0, 1]) {
+        const delivery = rig.delivery(set.to, 'early');
+        assert.equal(await rig.store.settleEffect(set.partition, set.id, attempt, delivery), false);
+      }
+      assert.equal(at(await rig.store.openEffects(set.partition), 0).status, 'open');
+    });
+  });
+}

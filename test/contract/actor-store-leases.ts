@@ -1,0 +1,135 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { eventually, type MakeStore, section } from './actor-store-rig.ts';
+
+const TTL_MS = 60;
+
+export function leaseContract(make: MakeStore): void {
+  section('leases', make, (promise) => {
+    promise('a pool keeps the partition count of its first use', async (rig) => {
+      const pool = `pool-${randomUUID()}`;
+      assert.equal(await rig.store.definePool(pool, 8), 8);
+      assert.equal(await rig.store.definePool(pool, 16), 8);
+      await rig.reopen();
+      assert.equal(await rig.store.definePool(pool, 4), 8);
+    });
+
+    promise('two nodes cannot both hold a partition', async (rig) => {
+      const partition = await rig.partition();
+      const other = await rig.another();
+      const [one, two] = await Promise.all([
+        rig.store.acquire(partition, 'node-a', randomUUID(), 30_000),
+        other.acquire(partition, 'node-b', randomUUID(), 30_000),
+      ]);
+      assert.deepEqual([one.kind, two.kind].toSorted(), ['granted', 'held']);
+      const held = one.kind === 'held' ? one : two;
+      assert.ok(held.kind === 'held');
+      assert.equal(held.by, one.kind === 'held' ? 'node-b' : 'node-a');
+      assert.ok(held.remainingMs > 0 && held.remainingMs <= 30_000, `${held.remainingMs} ms of 30,000 remain`);
+    });
+
+    promise('the epoch grows at each grant, also after a restart', async (rig) => {
+      const partition = await rig.partition();
+      const epochs: number[] = [];
+      for (const node of ['node-a', 'node-b', 'node-a']) {
+        const lease = await rig.lease(partition, node);
+        epochs.push(lease.epoch);
+        await rig.store.release(lease);
+      }
+      await rig.reopen();
+      epochs.push((await rig.lease(partition)).epoch);
+      assert.deepEqual(
+        epochs,
+        epochs.toSorted((a, b) => a - b),
+      );
+      assert.equal(new Set(epochs).size, epochs.length);
+    });
+
+    promise('a grant answers the cursor and the time of the next timer', async (rig) => {
+      const partition = await rig.partition();
+      const to = rig.address();
+      await rig.append(partition, to, 'a', 'b');
+      const first = await rig.store.acquire(partition, 'node-a', 'grant-1', 30_000);
+      assert.ok(first.kind === 'granted');
+      assert.equal(first.cursor, 0);
+      assert.equal(first.nextTimerAt, null);
+      assert.deepEqual(
+        { partition: first.lease.partition, node: first.lease.node, grant: first.lease.grant },
+        { partition, node: 'node-a', grant: 'grant-1' },
+      );
+      const { at } = await rig.mustCommit(first.lease, 0, 2, {
+        timersSet: [{ id: 't', afterMs: 40_000, delivery: rig.delivery(to) }],
+      });
+      await rig.store.release(first.lease);
+      const second = await rig.store.acquire(partition, 'node-b', randomUUID(), 30_000);
+      assert.ok(second.kind === 'granted');
+      assert.equal(second.cursor, 2);
+      assert.equal(second.nextTimerAt, at + 40_000);
+    });
+
+    promise('an expired lease is taken over, a live one is not', async (rig) => {
+      const partition = await rig.partition();
+      const old = await rig.lease(partition, 'node-a', TTL_MS);
+      await rig.elapse(TTL_MS + 5);
+      const fresh = await rig.lease(partition, 'node-b');
+      assert.ok(fresh.epoch > old.epoch);
+      assert.deepEqual(await rig.store.renew([old], 30_000), [old]);
+      const again = await rig.store.acquire(partition, 'node-a', randomUUID(), 30_000);
+      assert.equal(again.kind, 'held');
+    });
+
+    promise('a renewed lease outlives its first term, and renew names exactly the lost ones', async (rig) => {
+      const [one, two] = await rig.partitions(2);
+      assert.ok(one && two);
+      const kept = await rig.lease(one, 'node-a', 5_000);
+      const lost = await rig.lease(two, 'node-a', 5_000);
+      await rig.store.release(lost);
+      await rig.lease(two, 'node-b');
+      assert.deepEqual(await rig.store.renew([kept, lost], 600_000), [lost]);
+      const asked = await rig.store.acquire(one, 'node-b', randomUUID(), 1_000);
+      assert.ok(asked.kind === 'held');
+      assert.ok(asked.remainingMs > 500_000, `${asked.remainingMs} ms remain`);
+      assert.deepEqual(await rig.store.renew([], 1_000), []);
+    });
+
+    promise('a later life of the same node gets its partition back at once', async (rig) => {
+      const partition = await rig.partition();
+      const before = await rig.lease(partition, 'node-a');
+      await rig.reopen();
+      const after = await rig.lease(partition, 'node-a');
+      assert.ok(after.epoch > before.epoch);
+      assert.deepEqual(await rig.store.renew([before], 30_000), [before]);
+      assert.equal((await rig.commit(before, 0, 0)).kind, 'fenced');
+      assert.equal((await rig.commit(after, 0, 0)).kind, 'committed');
+    });
+
+    promise('a released partition is free at once, and its old lease commits nothing', async (rig) => {
+      const partition = await rig.partition();
+      const old = await rig.lease(partition, 'node-a');
+      await rig.store.release(old);
+      assert.equal((await rig.commit(old, 0, 0)).kind, 'fenced');
+      const fresh = await rig.lease(partition, 'node-b');
+      await rig.store.release(old);
+      assert.deepEqual(await rig.store.renew([fresh], 30_000), []);
+    });
+
+    promise('a bell rings for the node that took a partition over, not for the one before', async (rig) => {
+      const partition = await rig.partition();
+      const old = await rig.lease(partition, 'node-a');
+      await rig.store.release(old);
+      await rig.lease(partition, 'node-b');
+      const rung: string[] = [];
+      const stops = ['node-a', 'node-b'].map((node) =>
+        rig.store.onBell(node, (which) => {
+          if (which === partition) rung.push(node);
+        }),
+      );
+      await eventually('a bell rings', async () => {
+        await rig.append(partition, rig.address(), 'ding');
+        return rung.length > 0;
+      });
+      for (const stop of stops) stop();
+      assert.deepEqual([...new Set(rung)], ['node-b']);
+    });
+  });
+}

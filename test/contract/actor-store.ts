@@ -1,0 +1,33 @@
+import { describe } from 'node:test';
+import { commitContract } from './actor-store-commit.ts';
+import { effectContract } from './actor-store-effects.ts';
+import { faultContract } from './actor-store-faults.ts';
+import { fenceContract } from './actor-store-fence.ts';
+import { journalContract } from './actor-store-journal.ts';
+import { leaseContract } from './actor-store-leases.ts';
+import { mailboxContract } from './actor-store-mailbox.ts';
+import { modelContract } from './actor-store-model.ts';
+import type { MakeStore } from './actor-store-rig.ts';
+import { sendContract } from './actor-store-sends.ts';
+import { timerContract } from './actor-store-timers.ts';
+
+export type { MakeStore, StoreUnderTest } from './actor-store-rig.ts';
+
+/**
+ * The promises of the ActorStore port (runtime/actor-store.ts), to be kept by every adapter. `make` gives a store over
+ * fresh data; it is called once for each section.
+ */
+export function actorStoreContract(name: string, make: MakeStore): void {
+  describe(`${name} keeps the promises of an actor store`, () => {
+    mailboxContract(make);
+    leaseContract(make);
+    commitContract(make);
+    fenceContract(make);
+    sendContract(make);
+    timerContract(make);
+    effectContract(make);
+    journalContract(make);
+    faultContract(make);
+    modelContract(make);
+  });
+}

@@ -1,0 +1,153 @@
+import { randomUUID } from 'node:crypto';
+import type { ActorStore, Commit, CommitOutcome, Lease } from '../../runtime/actor-store.ts';
+import type { Address, Partition } from '../../runtime/address.ts';
+import { SvcError } from '../../runtime/errors.ts';
+
+/** How often each fault strikes a method, 0 to 1. */
+export interface FaultRates {
+  /** Done, but the caller sees `unavailable`. */
+  readonly executedThenTimedOut?: number;
+  /** Not done; the caller sees `unavailable`. */
+  readonly notExecuted?: number;
+  /** This call and the next few of every method see `unavailable`. */
+  readonly disconnected?: number;
+  /** For `commit`: another life of the node takes the lease just before. */
+  readonly leaseLost?: number;
+}
+
+type Method = {
+  [K in keyof ActorStore]: ReturnType<ActorStore[K]> extends Promise<unknown> ? K : never;
+}[keyof ActorStore];
+
+export interface Faults {
+  readonly seed: number;
+  /** For methods that have no rates of their own. */
+  readonly otherwise?: FaultRates;
+  readonly methods?: Partial<Record<Method, FaultRates>>;
+  /** How many calls a lost connection fails. */
+  readonly disconnectedCalls?: number;
+}
+
+/** Repeatable random numbers in [0, 1): mulberry32. */
+export function seeded(seed: number): () => number {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
+  };
+}
+
+/** An actor store whose calls fail as a network makes them fail. The faults follow from the seed. */
+export class FaultyStore implements ActorStore {
+  readonly #inner: ActorStore;
+  readonly #faults: Faults;
+  readonly #random: () => number;
+  #downFor = 0;
+  #healed = false;
+  /** Faults that struck, by kind. */
+  readonly struck: Record<keyof FaultRates, number> = {
+    executedThenTimedOut: 0,
+    notExecuted: 0,
+    disconnected: 0,
+    leaseLost: 0,
+  };
+
+  constructor(inner: ActorStore, faults: Faults) {
+    this.#inner = inner;
+    this.#faults = faults;
+    this.#random = seeded(faults.seed);
+  }
+
+  /** No faults from here on. */
+  heal(): void {
+    this.#healed = true;
+  }
+
+  open = () => this.#inner.open();
+  close = () => this.#inner.close();
+  onReply: ActorStore['onReply'] = (session, receive) => this.#inner.onReply(session, receive);
+  onBell: ActorStore['onBell'] = (node, ring) => this.#inner.onBell(node, ring);
+  onEffectCancelled: ActorStore['onEffectCancelled'] = (stop) => this.#inner.onEffectCancelled(stop);
+  onEvents: ActorStore['onEvents'] = (address, wake) => this.#inner.onEvents(address, wake);
+
+  now: ActorStore['now'] = () => this.#through('now', () => this.#inner.now());
+  definePool: ActorStore['definePool'] = (...a) => this.#through('definePool', () => this.#inner.definePool(...a));
+  append: ActorStore['append'] = (...a) => this.#through('append', () => this.#inner.append(...a));
+  recallReply: ActorStore['recallReply'] = (...a) => this.#through('recallReply', () => this.#inner.recallReply(...a));
+  depth: ActorStore['depth'] = (...a) => this.#through('depth', () => this.#inner.depth(...a));
+  backlog: ActorStore['backlog'] = (...a) => this.#through('backlog', () => this.#inner.backlog(...a));
+  acquire: ActorStore['acquire'] = (...a) => this.#through('acquire', () => this.#inner.acquire(...a));
+  renew: ActorStore['renew'] = (...a) => this.#through('renew', () => this.#inner.renew(...a));
+  release: ActorStore['release'] = (...a) => this.#through('release', () => this.#inner.release(...a));
+  poll: ActorStore['poll'] = (...a) => this.#through('poll', () => this.#inner.poll(...a));
+  load: ActorStore['load'] = (...a) => this.#through('load', () => this.#inner.load(...a));
+  fireTimers: ActorStore['fireTimers'] = (...a) => this.#through('fireTimers', () => this.#inner.fireTimers(...a));
+  flushOutbox: ActorStore['flushOutbox'] = (...a) => this.#through('flushOutbox', () => this.#inner.flushOutbox(...a));
+  forget: ActorStore['forget'] = (...a) => this.#through('forget', () => this.#inner.forget(...a));
+  openEffects: ActorStore['openEffects'] = (...a) => this.#through('openEffects', () => this.#inner.openEffects(...a));
+  claimEffect: ActorStore['claimEffect'] = (...a) => this.#through('claimEffect', () => this.#inner.claimEffect(...a));
+  keepEffect: ActorStore['keepEffect'] = (...a) => this.#through('keepEffect', () => this.#inner.keepEffect(...a));
+  progressEffect: ActorStore['progressEffect'] = (...a) =>
+    this.#through('progressEffect', () => this.#inner.progressEffect(...a));
+  settleEffect: ActorStore['settleEffect'] = (...a) =>
+    this.#through('settleEffect', () => this.#inner.settleEffect(...a));
+  reopenEffect: ActorStore['reopenEffect'] = (...a) =>
+    this.#through('reopenEffect', () => this.#inner.reopenEffect(...a));
+  readEvents: ActorStore['readEvents'] = (...a) => this.#through('readEvents', () => this.#inner.readEvents(...a));
+  readJournal: ActorStore['readJournal'] = (...a) => this.#through('readJournal', () => this.#inner.readJournal(...a));
+  trimJournal: ActorStore['trimJournal'] = (...a) => this.#through('trimJournal', () => this.#inner.trimJournal(...a));
+
+  place(home: Partition, address: Address, partition: Partition): Promise<Partition> {
+    return this.#through('place', () => this.#inner.place(home, address, partition));
+  }
+
+  locate(home: Partition, address: Address): Promise<Partition | null> {
+    return this.#through('locate', () => this.#inner.locate(home, address));
+  }
+
+  unplace(home: Partition, address: Address): Promise<void> {
+    return this.#through('unplace', () => this.#inner.unplace(home, address));
+  }
+
+  commit(commit: Commit, readAhead: number): Promise<CommitOutcome> {
+    return this.#through('commit', async () => {
+      if (this.#strikes(this.#ratesOf('commit').leaseLost)) await this.#loseLease(commit.lease);
+      return this.#inner.commit(commit, readAhead);
+    });
+  }
+
+  /** The same node is granted the lease again, as its next life would be. */
+  async #loseLease(lease: Lease): Promise<void> {
+    this.struck.leaseLost += 1;
+    const outcome = await this.#inner.acquire(lease.partition, lease.node, randomUUID(), 60_000);
+    if (outcome.kind === 'granted') await this.#inner.release(outcome.lease);
+  }
+
+  async #through<T>(method: Method, call: () => Promise<T>): Promise<T> {
+    const rates = this.#ratesOf(method);
+    if (this.#strikes(rates.disconnected)) this.#downFor = this.#faults.disconnectedCalls ?? 5;
+    if (this.#downFor > 0 && !this.#healed) {
+      this.#downFor -= 1;
+      throw this.#fault('disconnected', method);
+    }
+    if (this.#strikes(rates.notExecuted)) throw this.#fault('notExecuted', method);
+    const value = await call();
+    if (this.#strikes(rates.executedThenTimedOut)) throw this.#fault('executedThenTimedOut', method);
+    return value;
+  }
+
+  #ratesOf(method: Method): FaultRates {
+    return this.#faults.methods?.[method] ?? this.#faults.otherwise ?? {};
+  }
+
+  #strikes(rate: number | undefined): boolean {
+    return rate !== undefined && rate > 0 && !this.#healed && this.#random() < rate;
+  }
+
+  #fault(kind: keyof FaultRates, method: Method): SvcError {
+    this.struck[kind] += 1;
+    return new SvcError('unavailable', `fault injected into ${method}: ${kind}`);
+  }
+}
