@@ -26,7 +26,8 @@ export interface ActorEvent {
 /** Committed state of an actor, live or from the archive. */
 export interface ActorSnapshot {
   readonly address: Address;
-  readonly state: Json;
+  /** Checked by the definition of its kind; parse it with that kind's state schema. */
+  readonly state: unknown;
   /** Number of turns that changed it. */
   readonly revision: number;
   /** Sequence number of its last event. */

@@ -69,6 +69,12 @@ export interface RetryPolicy {
   readonly maxDelayMs: number;
 }
 
+/**
+ * One message's decision. Method form on purpose: a registry holds definitions of all state types, and the kernel
+ * checks state and message with the definition's own schemas before it calls.
+ */
+export type Handler<State, Message, T, Next> = { handle(state: State, message: Message, turn: T): Next }['handle'];
+
 /** An actor kind (design K6): everything the kernel needs to serve its actors. */
 export interface ActorDefinition<
   State extends z.ZodType = z.ZodType,
@@ -85,14 +91,17 @@ export interface ActorDefinition<
   readonly messages: Messages;
   readonly events: Events;
   readonly on: {
-    readonly [N in keyof Messages]: (
-      state: z.output<State>,
-      message: z.output<Messages[N]>,
-      turn: Turn<Events, Messages>,
-    ) => z.input<State>;
+    readonly [N in keyof Messages]: Handler<
+      z.output<State>,
+      z.output<Messages[N]>,
+      Turn<Events, Messages>,
+      z.input<State>
+    >;
   };
   /** Turns a state of an older version into today's. */
   migrate?(state: Json, fromVersion: number): Json;
+  /** Pool its actors live in (design P1). Default: `default`. */
+  readonly pool?: 'default' | 'system';
   /** Events after which no other follows: a stream of this actor ends there. */
   readonly finalEvents?: readonly (keyof Events & string)[];
   /**
@@ -101,6 +110,8 @@ export interface ActorDefinition<
    */
   readonly view?: {
     readonly collection: string;
+    /** Field tuples to index. */
+    readonly indexes?: readonly (readonly string[])[];
     project(
       state: z.output<State>,
       self: { readonly tenant: string; readonly id: string },
@@ -108,7 +119,7 @@ export interface ActorDefinition<
   };
   /** True once nothing more will happen: the actor is archived and leaves the store (design K8). */
   done?(state: z.output<State>): boolean;
-  /** Whether refused because it does not exist yet: only these message types may create an actor. Default: all. */
+  /** Only these message types may create an actor; any other to an unknown one is refused `not_found`. Default: all. */
   readonly creates?: readonly (keyof Messages & string)[];
 }
 

@@ -22,7 +22,6 @@ export interface Message {
   readonly origin: MessageOrigin;
   /** Key of the recipient's `messages` table. */
   readonly type: string;
-  /** Inline payload, or `{ $ref: BlobRef }` when it was stored aside (design K7). */
   readonly payload: Json;
   readonly identity?: Identity;
   /** Reply session of the asking node: an answer goes there as (message id, body). */

@@ -1,0 +1,330 @@
+import type { MailboxEntry } from './actor-store.ts';
+import type { Address } from './address.ts';
+import type { ActorDefinition, EffectRequest } from './define-actor.ts';
+import { SvcError } from './errors.ts';
+import type { Message, Reply } from './message.ts';
+import type { ActorRecord } from './record.ts';
+import { runTurn } from './run-turn.ts';
+import type { Decision } from './turn.ts';
+
+/** Name of the kernel's own timer that brings a failing message back (design K6). */
+export const RETRY_TIMER = '$retry';
+
+export interface RetrySettings {
+  /** Attempts before a message is dead-lettered. */
+  readonly maxAttempts: number;
+  /** Delay before the second attempt; doubles with each, up to `maxDelayMs`. */
+  readonly initialDelayMs: number;
+  readonly maxDelayMs: number;
+}
+
+/** An actor in memory: its committed record, its committed text, and what this batch made of it. */
+export interface Resident {
+  readonly address: Address;
+  readonly tenant: string;
+  readonly definition: ActorDefinition;
+  record: ActorRecord;
+  /** Committed encoding; null while the actor does not exist in the store. */
+  text: string | null;
+}
+
+/** One line of the journal (design R3): what became of one mailbox entry. */
+export interface TurnRow {
+  readonly outcome: 'done' | 'refused' | 'retried' | 'deferred' | 'stale' | 'dead-lettered';
+  /** Recorded time of the turn. */
+  readonly now: number;
+  readonly waitMs: number;
+  readonly turnUs: number;
+  readonly error?: string;
+  /** Messages that waited behind a failing one and were handled in this turn. */
+  readonly drained?: readonly { readonly body: string; readonly outcome: string; readonly error?: string }[];
+}
+
+interface Work {
+  readonly resident: Resident;
+  record: ActorRecord;
+  dirty: boolean;
+  readonly firstEvent: number;
+  readonly events: { name: string; at: number; payload: unknown }[];
+}
+
+/** Ends a batch early: the message's handler threw. The batch is run again with the message marked as failing. */
+export class TurnFailed extends Error {
+  override readonly name = 'TurnFailed';
+  readonly messageId: string;
+  constructor(messageId: string, cause: Error) {
+    super(cause.message, { cause });
+    this.messageId = messageId;
+  }
+}
+
+/** Turns of one batch, in mailbox order; collects what the one commit will write. */
+export class Batch {
+  readonly works = new Map<Address, Work>();
+  readonly rows: TurnRow[] = [];
+  readonly sends: Message[] = [];
+  readonly timersSet: { id: string; afterMs: number; message: Message }[] = [];
+  readonly timersCleared: string[] = [];
+  readonly effects: { id: string; request: EffectRequest; cause: Message }[] = [];
+  readonly effectsCancelled: string[] = [];
+  readonly replies: { message: Message; reply: Reply }[] = [];
+  readonly handled = new Map<Address, number>();
+  readonly #failing: ReadonlyMap<string, string>;
+  readonly #retry: RetrySettings;
+  readonly #now: number;
+  readonly #micros: () => number;
+
+  constructor(now: number, micros: () => number, retry: RetrySettings, failing: ReadonlyMap<string, string>) {
+    this.#now = now;
+    this.#micros = micros;
+    this.#retry = retry;
+    this.#failing = failing;
+  }
+
+  /** Delivers one mailbox entry. `bodies` holds decoded forms of the messages a `$retry` will drain. */
+  deliver(
+    entry: MailboxEntry,
+    message: Message,
+    resident: Resident | null,
+    bodies: ReadonlyMap<string, Message>,
+  ): void {
+    const started = this.#micros();
+    const line = this.#outcomeOf(entry, message, resident, bodies);
+    const waitMs = Math.max(0, this.#now - entry.at);
+    this.rows.push({ ...line, now: this.#now, waitMs, turnUs: Math.round(this.#micros() - started) });
+  }
+
+  /** Dead-letters an entry that cannot be read, or whose actor cannot. */
+  bury(entry: MailboxEntry, message: Message | null, error: SvcError): void {
+    if (message !== null) {
+      this.#countHandled(message);
+      this.#answer(message, failure(new SvcError('dead_lettered')));
+    }
+    const waitMs = Math.max(0, this.#now - entry.at);
+    this.rows.push({ outcome: 'dead-lettered', now: this.#now, waitMs, turnUs: 0, error: error.message });
+  }
+
+  #outcomeOf(
+    entry: MailboxEntry,
+    message: Message,
+    resident: Resident | null,
+    bodies: ReadonlyMap<string, Message>,
+  ): Pick<TurnRow, 'outcome' | 'error' | 'drained'> {
+    if (resident === null) {
+      this.#countHandled(message);
+      this.#answer(message, failure(new SvcError('not_found', 'no such actor kind')));
+      return { outcome: 'refused', error: 'unknown actor kind' };
+    }
+    const work = this.#workOf(resident);
+    if (message.origin === 'timer' && !this.#takeTimer(work, message)) return { outcome: 'stale' };
+    if (message.timer === RETRY_TIMER) return this.#drain(work, bodies);
+    if (work.record.stuck !== null) {
+      const stuck = { ...work.record.stuck, behind: [...work.record.stuck.behind, entry.body] };
+      this.#change(work, { ...work.record, stuck });
+      return { outcome: 'deferred' };
+    }
+    const error = this.#failing.get(message.id);
+    if (error === undefined) return this.#run(work, message);
+    return this.#stumble(work, { body: entry.body, message, error, attempts: 1, behind: [] });
+  }
+
+  #run(work: Work, message: Message): { outcome: 'done' | 'refused'; error?: string } {
+    const { resident } = work;
+    const result = runTurn(resident.definition, work.record, message, resident.tenant, this.#now);
+    if (result.kind === 'failed') throw new TurnFailed(message.id, result.error);
+    this.#countHandled(message);
+    if (result.kind === 'refused') {
+      this.#forgetEffect(work, message);
+      this.#answer(message, failure(result.error));
+      return { outcome: 'refused', error: `${result.error.code}: ${result.error.message}` };
+    }
+    this.#forgetEffect(work, message);
+    this.#apply(work, message, result.state, result.decision);
+    this.#answer(message, result.decision.reply);
+    return { outcome: 'done' };
+  }
+
+  #apply(work: Work, message: Message, state: unknown, decision: Decision): void {
+    const unchanged =
+      state === work.record.state &&
+      decision.events.length + decision.timersSet.length + decision.timersCleared.length === 0 &&
+      decision.effects.length + decision.effectsCancelled.length === 0;
+    for (const send of decision.sends) this.sends.push(send);
+    if (unchanged && work.record.revision > 0) return;
+
+    const timers = { ...work.record.timers };
+    for (const name of decision.timersCleared) this.#clearTimer(work, timers, name);
+    for (const timer of decision.timersSet) {
+      timers[timer.name] = timer.message.id;
+      this.timersSet.push({
+        id: timerId(work.resident.address, timer.name),
+        afterMs: timer.afterMs,
+        message: timer.message,
+      });
+    }
+    let effects = work.record.effects;
+    for (const effect of decision.effects) {
+      effects = [...effects, effect.id];
+      this.effects.push({ ...effect, cause: message });
+    }
+    for (const id of decision.effectsCancelled) effects = this.#cancelEffect(effects, id);
+    if (work.resident.definition.done?.(state) === true) {
+      for (const name of Object.keys(timers)) this.#clearTimer(work, timers, name);
+      for (const id of effects) effects = this.#cancelEffect(effects, id);
+    }
+    for (const event of decision.events) work.events.push({ ...event, at: this.#now });
+    const lastEvent = work.record.lastEvent + decision.events.length;
+    this.#change(work, { ...work.record, revision: work.record.revision + 1, lastEvent, timers, effects, state });
+  }
+
+  /** A message whose handler threw: kept aside with a retry timer, or dead-lettered after the last attempt. */
+  #stumble(
+    work: Work,
+    head: { body: string; message: Message; error: string; attempts: number; behind: readonly string[] },
+  ): { outcome: 'retried' | 'dead-lettered'; error: string } {
+    if (head.attempts >= this.#retry.maxAttempts) {
+      this.#countHandled(head.message);
+      this.#answer(head.message, failure(new SvcError('dead_lettered')));
+      return { outcome: 'dead-lettered', error: head.error };
+    }
+    const stuck = {
+      body: head.body,
+      type: head.message.type,
+      attempts: head.attempts,
+      error: head.error.slice(0, 1_000),
+      behind: [...head.behind],
+    };
+    const delay = Math.min(this.#retry.initialDelayMs * 2 ** (head.attempts - 1), this.#retry.maxDelayMs);
+    const timer = retryMessage(head.message, head.attempts);
+    this.timersSet.push({ id: timerId(work.resident.address, RETRY_TIMER), afterMs: delay, message: timer });
+    this.#change(work, { ...work.record, stuck, timers: { ...work.record.timers, [RETRY_TIMER]: timer.id } });
+    return { outcome: 'retried', error: head.error };
+  }
+
+  /** The retry timer fired: the failing message first, then those behind it, until one fails again. */
+  #drain(work: Work, bodies: ReadonlyMap<string, Message>): Pick<TurnRow, 'outcome' | 'drained'> {
+    const { stuck } = work.record;
+    if (stuck === null) return { outcome: 'stale' };
+    const queue = [stuck.body, ...stuck.behind];
+    const drained: { body: string; outcome: string; error?: string }[] = [];
+    this.#change(work, { ...work.record, stuck: null });
+    for (let index = 0; index < queue.length; index += 1) {
+      const body = queue[index] ?? '';
+      const message = bodies.get(body);
+      if (message === undefined) throw new Error('a message set aside was not decoded');
+      const attempts = index === 0 ? stuck.attempts + 1 : 1;
+      const error = this.#failing.get(message.id);
+      const timerGone = message.origin === 'timer' && index > 0 && !this.#takeTimer(work, message);
+      const line = timerGone
+        ? { outcome: 'stale' }
+        : error === undefined
+          ? this.#run(work, message)
+          : this.#stumble(work, { body, message, error, attempts, behind: queue.slice(index + 1) });
+      drained.push({ body, ...line });
+      if (line.outcome === 'retried') break;
+    }
+    return { outcome: 'done', drained };
+  }
+
+  /** A timer counts only while it is the pending one of its name: a cleared or replaced one is dropped. */
+  #takeTimer(work: Work, message: Message): boolean {
+    const name = message.timer ?? '';
+    // A timer that waits behind a failing message stays pending until it is really handled.
+    if (work.record.timers[name] !== message.id) return false;
+    if (work.record.stuck !== null && name !== RETRY_TIMER) return true;
+    const { [name]: _fired, ...timers } = work.record.timers;
+    this.#change(work, { ...work.record, timers });
+    return true;
+  }
+
+  #clearTimer(work: Work, timers: Record<string, string>, name: string): void {
+    if (timers[name] === undefined) return;
+    delete timers[name];
+    this.timersCleared.push(timerId(work.resident.address, name));
+  }
+
+  #cancelEffect(effects: readonly string[], id: string): readonly string[] {
+    if (!effects.includes(id)) return effects;
+    this.effectsCancelled.push(id);
+    return effects.filter((other) => other !== id);
+  }
+
+  /** The store closed the effect when it took the result; the actor's list follows. */
+  #forgetEffect(work: Work, message: Message): void {
+    if (message.origin !== 'effect' || work.record.effects.length === 0) return;
+    const { payload } = message;
+    if (payload === null || typeof payload !== 'object' || Array.isArray(payload) || !('outcome' in payload)) return;
+    const effects = work.record.effects.filter((id) => id !== payload.effectId);
+    this.#change(work, { ...work.record, effects });
+  }
+
+  #answer(message: Message, reply: Reply | null): void {
+    if (message.session !== undefined) {
+      this.replies.push({ message, reply: reply ?? { ok: true, value: null } });
+    } else if (message.replyAs !== undefined && message.from !== null && reply !== null) {
+      this.sends.push(answerMessage(message, message.from, message.replyAs, reply));
+    }
+  }
+
+  #countHandled(message: Message): void {
+    if (message.origin === 'client') this.handled.set(message.to, (this.handled.get(message.to) ?? 0) + 1);
+  }
+
+  #workOf(resident: Resident): Work {
+    let work = this.works.get(resident.address);
+    if (work === undefined) {
+      work = { resident, record: resident.record, dirty: false, firstEvent: resident.record.lastEvent + 1, events: [] };
+      this.works.set(resident.address, work);
+    }
+    return work;
+  }
+
+  #change(work: Work, record: ActorRecord): void {
+    work.record = record;
+    work.dirty = true;
+  }
+}
+
+export const timerId = (address: Address, name: string): string => `${address}#${name}`;
+
+const failure = (error: SvcError): Reply => ({
+  ok: false,
+  code: error.code,
+  message: error.message,
+  ...(error.details === undefined ? {} : { details: error.details.map((detail) => ({ ...detail })) }),
+});
+
+/** Ids of kernel-made messages derive from the message that caused them, so a re-run makes the same ones. */
+function retryMessage(cause: Message, attempts: number): Message {
+  return {
+    id: `${cause.id}-retry-${attempts}`,
+    to: cause.to,
+    from: cause.to,
+    cause: cause.id,
+    trace: cause.trace,
+    origin: 'timer',
+    type: RETRY_TIMER,
+    payload: {},
+    timer: RETRY_TIMER,
+  };
+}
+
+function answerMessage(asked: Message, to: Address, type: string, reply: Reply): Message {
+  return {
+    id: `${asked.id}-reply`,
+    to,
+    from: asked.to,
+    cause: asked.id,
+    trace: asked.trace,
+    origin: 'actor',
+    type,
+    payload: reply.ok
+      ? { ok: true, value: reply.value }
+      : {
+          ok: false,
+          code: reply.code,
+          message: reply.message,
+          ...(reply.details === undefined ? {} : { details: reply.details }),
+        },
+  };
+}

@@ -1,0 +1,228 @@
+import type { ActorStore, AppendOutcome, Unsubscribe } from './actor-store.ts';
+import type { Address } from './address.ts';
+import type { Archive } from './archive.ts';
+import type { ActorClient, ActorEvent, ActorSnapshot, CallOptions } from './client.ts';
+import type { Clock } from './clock.ts';
+import { decodeEvent, decodeReply, encodeMessage } from './codec.ts';
+import { isErrorCode, SvcError, toSvcError } from './errors.ts';
+import { followEvents } from './follow.ts';
+import type { Json } from './json.ts';
+import type { Message, Reply } from './message.ts';
+import type { Payloads } from './payload.ts';
+import type { Random } from './random.ts';
+import { decodeRecord } from './record.ts';
+import type { Registry } from './registry.ts';
+
+export interface MailboxClientParts {
+  readonly store: ActorStore;
+  readonly registry: Registry;
+  readonly payloads: Payloads;
+  readonly archive: Archive;
+  readonly clock: Clock;
+  readonly random: Random;
+  /** Most client messages one actor may have waiting (design K7). */
+  readonly mailboxBound: number;
+}
+
+const ASK_TIMEOUT_MS = 30_000;
+/** A published reply may be lost; asking the store again this often bounds what that costs. */
+const RECALL_MS = 1_000;
+
+interface PendingAsk {
+  readonly resolve: (body: string) => void;
+}
+
+/** `ActorClient` over an `ActorStore`: the way into the system for transports, areas and tests. */
+export class MailboxClient implements ActorClient {
+  readonly #parts: MailboxClientParts;
+  readonly #session: string;
+  readonly #pending = new Map<string, PendingAsk>();
+  readonly #unsubscribe: Unsubscribe;
+
+  constructor(parts: MailboxClientParts) {
+    this.#parts = parts;
+    this.#session = parts.random.uuid();
+    this.#unsubscribe = parts.store.onReply(this.#session, (messageId, body) => {
+      this.#pending.get(messageId)?.resolve(body);
+    });
+  }
+
+  close(): void {
+    this.#unsubscribe();
+  }
+
+  async tell(to: Address, type: string, payload: Json, options: CallOptions = {}): Promise<void> {
+    const message = this.#compose(to, type, payload, options, undefined);
+    await this.#append(message, this.#deadline(options), options.signal);
+  }
+
+  async ask(to: Address, type: string, payload: Json, options: CallOptions = {}): Promise<Json> {
+    const message = this.#compose(to, type, payload, options, this.#session);
+    const deadline = this.#deadline(options);
+    const answer = new Promise<string>((resolve) => this.#pending.set(message.id, { resolve }));
+    try {
+      const outcome = await this.#append(message, deadline, options.signal);
+      const early = outcome.kind === 'duplicate' ? outcome.reply : null;
+      const body = early ?? (await this.#await(message, answer, deadline, options.signal));
+      return unwrap(await decodeReply(this.#parts.payloads, body));
+    } finally {
+      this.#pending.delete(message.id);
+    }
+  }
+
+  async read(address: Address): Promise<ActorSnapshot | null> {
+    const { store, registry, payloads, archive } = this.#parts;
+    const definition = registry.definitionOf(address);
+    if (definition === undefined) return null;
+    const [live = null] = await store.load(registry.partitionOf(address), [address]);
+    const text = live ?? (definition.done === undefined ? null : await archive.loadRecord(address));
+    if (text === null) return null;
+    const record = decodeRecord(definition, await payloads.unpack(text));
+    return {
+      address,
+      state: record.state,
+      revision: record.revision,
+      lastEvent: record.lastEvent,
+      archived: live === null,
+      stuck:
+        record.stuck === null
+          ? null
+          : { messageType: record.stuck.type, error: record.stuck.error, attempts: record.stuck.attempts },
+    };
+  }
+
+  async events(address: Address, after: number, limit: number): Promise<ActorEvent[]> {
+    const { store, registry, payloads, archive } = this.#parts;
+    const live = await store.readEvents(registry.partitionOf(address), address, after, limit);
+    // An archived actor's events are written there before they leave the store, so one of the two has them.
+    const found = live.length > 0 ? live : await archive.readEvents(address, after, limit);
+    const events: ActorEvent[] = [];
+    for (const { seq, data } of found) {
+      const event = await decodeEvent(payloads, data);
+      events.push({ seq, at: event.at, name: event.n, payload: event.p });
+    }
+    return events;
+  }
+
+  follow(
+    address: Address,
+    after: number,
+    options: { readonly signal: AbortSignal; readonly heartbeatMs: number },
+  ): AsyncIterable<ActorEvent | null> {
+    const { store, clock, registry } = this.#parts;
+    const final = new Set<string>(registry.definitionOf(address)?.finalEvents ?? []);
+    return followEvents({ client: this, store, clock, final }, address, after, options);
+  }
+
+  async mailbox(address: Address) {
+    const { store, registry } = this.#parts;
+    const partition = registry.partitionOf(address);
+    return { ...(await store.backlog(partition)), depth: await store.depth(partition, address) };
+  }
+
+  #deadline(options: CallOptions): number {
+    return this.#parts.clock.monotonic() + (options.timeoutMs ?? ASK_TIMEOUT_MS);
+  }
+
+  #compose(to: Address, type: string, payload: Json, options: CallOptions, session: string | undefined): Message {
+    const { random } = this.#parts;
+    return {
+      id: options.messageId ?? random.uuid(),
+      to,
+      from: null,
+      cause: null,
+      trace: options.trace ?? random.hex(16),
+      origin: 'client',
+      type,
+      payload,
+      ...(options.identity === undefined ? {} : { identity: options.identity }),
+      ...(session === undefined ? {} : { session }),
+    };
+  }
+
+  /** Appends; an unknown outcome is repeated with the same id, which the store takes once (design K3). */
+  async #append(message: Message, deadline: number, signal: AbortSignal | undefined): Promise<AppendOutcome> {
+    const { store, registry, payloads, clock, random, mailboxBound } = this.#parts;
+    const packed = encodeMessage(payloads, message);
+    const body = typeof packed === 'string' ? packed : await packed;
+    const partition = registry.partitionOf(message.to);
+    for (let attempt = 0; ; attempt += 1) {
+      try {
+        const [outcome] = await store.append(partition, [{ id: message.id, to: message.to, body }], mailboxBound);
+        if (outcome === undefined) throw new SvcError('internal', 'the store answered nothing');
+        if (outcome.kind === 'full') {
+          throw new SvcError('mailbox_full', `the actor has ${outcome.depth} waiting messages`, {
+            retryAfterMs: 1_000,
+          });
+        }
+        return outcome;
+      } catch (thrown) {
+        const error = toSvcError(thrown);
+        const delayMs = Math.min(20 * 2 ** attempt, 1_000) * (0.5 + random.fraction() / 2);
+        if (error.code !== 'unavailable' || clock.monotonic() + delayMs > deadline) throw thrown;
+        await this.#sleep(delayMs, signal);
+      }
+    }
+  }
+
+  async #await(
+    message: Message,
+    answer: Promise<string>,
+    deadline: number,
+    signal: AbortSignal | undefined,
+  ): Promise<string> {
+    const { store, registry, clock } = this.#parts;
+    const partition = registry.partitionOf(message.to);
+    for (;;) {
+      const left = deadline - clock.monotonic();
+      if (left <= 0) {
+        throw new SvcError('deadline_exceeded', undefined, { field: message.type });
+      }
+      const nap = this.#nap(Math.min(RECALL_MS, left), signal);
+      const body = await Promise.race([answer, nap.over]).finally(nap.cancel);
+      if (body !== null) return body;
+      const recalled = await store.recallReply(partition, message.id).catch((thrown: unknown) => {
+        if (toSvcError(thrown).code === 'unavailable') return null;
+        throw thrown;
+      });
+      if (recalled !== null) return recalled;
+    }
+  }
+
+  async #sleep(delayMs: number, signal: AbortSignal | undefined): Promise<void> {
+    const nap = this.#nap(delayMs, signal);
+    await nap.over.finally(nap.cancel);
+  }
+
+  /** Resolves null after the delay; rejects when the caller gives up. */
+  #nap(
+    delayMs: number,
+    signal: AbortSignal | undefined,
+  ): { readonly over: Promise<null>; readonly cancel: () => void } {
+    let cancel = (): void => {};
+    const over = new Promise<null>((resolve, reject) => {
+      const giveUp = (): void => reject(new SvcError('cancelled', 'the caller gave up'));
+      const disarm = this.#parts.clock.after(delayMs, () => resolve(null));
+      signal?.addEventListener('abort', giveUp, { once: true });
+      if (signal?.aborted === true) giveUp();
+      cancel = () => {
+        disarm();
+        signal?.removeEventListener('abort', giveUp);
+      };
+    });
+    return { over, cancel: () => cancel() };
+  }
+}
+
+function unwrap(reply: Reply): Json {
+  if (reply.ok) return reply.value;
+  const code = isErrorCode(reply.code) ? reply.code : 'internal';
+  const details = Array.isArray(reply.details) ? reply.details.flatMap(toDetail) : undefined;
+  throw new SvcError(code, reply.message, details === undefined ? {} : { details });
+}
+
+function toDetail(value: Json): { path?: string; message: string }[] {
+  if (value === null || typeof value !== 'object' || Array.isArray(value) || typeof value.message !== 'string')
+    return [];
+  return [{ message: value.message, ...(typeof value.path === 'string' ? { path: value.path } : {}) }];
+}

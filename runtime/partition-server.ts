@@ -1,0 +1,275 @@
+import type { ActorCache } from './actor-cache.ts';
+import type { ActorStore, Commit, CommitOutcome, Lease, MailboxEntry } from './actor-store.ts';
+import type { Address } from './address.ts';
+import type { Archive } from './archive.ts';
+import { Batch, RETRY_TIMER, type Resident, type RetrySettings, TurnFailed } from './batch.ts';
+import type { Clock } from './clock.ts';
+import { decodeMessage, decodeMessageText } from './codec.ts';
+import type { ActorDefinition } from './define-actor.ts';
+import type { EffectJob } from './effect-queue.ts';
+import { SvcError, toSvcError } from './errors.ts';
+import type { Message } from './message.ts';
+import { packCommit } from './pack-commit.ts';
+import type { Payloads } from './payload.ts';
+import type { ProjectedCommit } from './projector.ts';
+import { type ActorRecord, decodeRecord } from './record.ts';
+import type { Registry } from './registry.ts';
+
+/** Stands for the recipient of an entry that could not be decoded. */
+const UNREADABLE: Address = 'unreadable/svc-system/unknown';
+
+export interface KernelParts {
+  readonly store: ActorStore;
+  readonly registry: Registry;
+  readonly payloads: Payloads;
+  readonly archive: Archive;
+  readonly cache: ActorCache;
+  readonly clock: Clock;
+  readonly retry: RetrySettings;
+  /** Most entries a batch takes. */
+  readonly batchLimit: number;
+  /** Whether each turn is recorded in the journal (design R3). */
+  readonly ledger: boolean;
+}
+
+/** What a committed batch sets going. */
+export interface Committed {
+  readonly commit: Commit;
+  /** Store time of the commit. */
+  readonly at: number;
+  readonly owes: boolean;
+  readonly jobs: readonly EffectJob[];
+  readonly projected: ProjectedCommit;
+}
+
+/**
+ * Serves one partition under one lease: takes its mailbox batch by batch, runs the turns, commits. Batches are
+ * strictly one after another; a fenced commit ends it for good (design K4).
+ */
+export class PartitionServer {
+  readonly lease: Lease;
+  readonly #parts: KernelParts;
+  readonly #onCommitted: (committed: Committed) => void;
+  #cursor: number;
+  #lost = false;
+  #draining = false;
+  #tail: Promise<void> = Promise.resolve();
+
+  constructor(lease: Lease, cursor: number, parts: KernelParts, onCommitted: (committed: Committed) => void) {
+    this.lease = lease;
+    this.#cursor = cursor;
+    this.#parts = parts;
+    this.#onCommitted = onCommitted;
+  }
+
+  get cursor(): number {
+    return this.#cursor;
+  }
+
+  get lost(): boolean {
+    return this.#lost;
+  }
+
+  /** Stops serving: what is cached may be stale from now on, and a commit under way will be fenced or is done. */
+  lose(): void {
+    this.#lost = true;
+    const { cache, registry } = this.#parts;
+    cache.dropPartition((address) => registry.partitionOf(address) === this.lease.partition);
+  }
+
+  /** Handles entries and all that wait behind them. Resolves when none is left or the lease is lost. */
+  serve(first: readonly MailboxEntry[]): Promise<void> {
+    return this.#exclusive(async () => {
+      // Entries behind a cursor that moved while this call waited were handled by the batch that moved it.
+      let entries: readonly MailboxEntry[] = first.filter((entry) => entry.seq > this.#cursor);
+      while (entries.length > 0 && !this.#lost && !this.#draining) entries = await this.#serveBatch(entries);
+    });
+  }
+
+  /** Resolves when what runs now has committed; nothing is served after that. */
+  drain(): Promise<void> {
+    this.#draining = true;
+    return this.#exclusive(async () => {});
+  }
+
+  /** Removes an archived actor from the store, unless a later turn changed it since it was archived. */
+  forget(address: Address, revision: number): Promise<void> {
+    return this.#exclusive(async () => {
+      const { store, cache } = this.#parts;
+      const resident = cache.get(address);
+      if (this.#lost || (resident !== undefined && resident.record.revision !== revision)) return;
+      cache.drop(address);
+      if (!(await store.forget(this.lease, [address]))) this.lose();
+    });
+  }
+
+  /** One thing at a time: batches and removals never overlap. */
+  #exclusive(work: () => Promise<void>): Promise<void> {
+    const run = this.#tail.then(work);
+    this.#tail = run.catch(() => undefined);
+    return run;
+  }
+
+  async #serveBatch(entries: readonly MailboxEntry[]): Promise<readonly MailboxEntry[]> {
+    const { payloads, registry, ledger } = this.#parts;
+    const messages: (Message | SvcError)[] = [];
+    for (const entry of entries) messages.push(await this.#decode(entry.body));
+    const batch = await this.#runTurns(entries, messages);
+    const last = entries[entries.length - 1];
+    if (last === undefined) return [];
+    const cursor = { after: this.#cursor, upTo: last.seq };
+    const packed = await packCommit(batch, this.lease, cursor, { payloads, registry, ledger });
+    const outcome = await this.#commit(packed.commit);
+    if (outcome.kind === 'fenced') {
+      this.lose();
+      return [];
+    }
+    this.#cursor = last.seq;
+    for (const work of batch.works.values()) {
+      work.resident.record = work.record;
+      work.resident.text = packed.texts.get(work.resident.address) ?? work.resident.text;
+      if (work.resident.text !== null) this.#parts.cache.put(work.resident);
+    }
+    const { partition } = this.lease;
+    const jobs = packed.commit.effectsOpened.map(({ id, queue, address }) => ({ id, queue, address, partition }));
+    const targets = messages.map((message) => (message instanceof SvcError ? UNREADABLE : message.to));
+    const projected = { upTo: last.seq, epoch: this.lease.epoch, entries, targets, rows: batch.rows };
+    this.#onCommitted({ commit: packed.commit, at: outcome.at, owes: outcome.owes, jobs, projected });
+    return outcome.next;
+  }
+
+  /** An entry nobody can read must not stop those behind it: its error stands in for it and it is dead-lettered. */
+  async #decode(body: string): Promise<Message | SvcError> {
+    try {
+      return body.startsWith('@') ? await decodeMessage(this.#parts.payloads, body) : decodeMessageText(body);
+    } catch (thrown) {
+      return buriable(thrown);
+    }
+  }
+
+  /** Runs the batch; each message whose handler throws is marked and the batch run again on fresh copies. */
+  async #runTurns(entries: readonly MailboxEntry[], messages: readonly (Message | SvcError)[]): Promise<Batch> {
+    const { clock, retry } = this.#parts;
+    const failing = new Map<string, string>();
+    const now = clock.now();
+    for (;;) {
+      const readable = messages.filter(isReadable);
+      const residents = await this.#loadResidents(readable, failing.size > 0);
+      const bodies = await this.#setAside(entries, messages, residents);
+      const batch = new Batch(now, () => clock.monotonic() * 1_000, retry, failing);
+      try {
+        entries.forEach((entry, index) => {
+          const message = messages[index];
+          if (message === undefined) return;
+          if (message instanceof SvcError) batch.bury(entry, null, message);
+          else {
+            const resident = residents.get(message.to) ?? null;
+            if (resident instanceof SvcError) batch.bury(entry, message, resident);
+            else batch.deliver(entry, message, resident, bodies);
+          }
+        });
+        return batch;
+      } catch (thrown) {
+        if (!(thrown instanceof TurnFailed) || failing.has(thrown.messageId)) throw thrown;
+        failing.set(thrown.messageId, thrown.message);
+      }
+    }
+  }
+
+  async #loadResidents(messages: readonly Message[], fresh: boolean): Promise<Map<Address, Resident | SvcError>> {
+    const { store, registry, cache } = this.#parts;
+    const residents = new Map<Address, Resident | SvcError>();
+    const missing: { address: Address; definition: ActorDefinition }[] = [];
+    for (const { to } of messages) {
+      if (residents.has(to) || missing.some((other) => other.address === to)) continue;
+      const definition = registry.definitionOf(to);
+      if (definition === undefined) continue;
+      // A handler that threw may have touched the state it was given: start again from the committed text.
+      if (fresh) cache.drop(to);
+      const cached = cache.get(to);
+      if (cached !== undefined) residents.set(to, cached);
+      else missing.push({ address: to, definition });
+    }
+    if (missing.length === 0) return residents;
+    const texts = await store.load(
+      this.lease.partition,
+      missing.map(({ address }) => address),
+    );
+    for (const [index, { address, definition }] of missing.entries()) {
+      residents.set(
+        address,
+        await this.#activate(address, definition, texts[index] ?? null).catch((thrown: unknown) => buriable(thrown)),
+      );
+    }
+    return residents;
+  }
+
+  async #activate(address: Address, definition: ActorDefinition, stored: string | null): Promise<Resident> {
+    const { payloads, archive } = this.#parts;
+    const [, tenant = '', id = ''] = address.split('/');
+    // An actor that has ended lives on in the archive: a late message finds its end, never an empty beginning.
+    const text = stored ?? (definition.done === undefined ? null : await archive.loadRecord(address));
+    const record: ActorRecord =
+      text === null
+        ? initialRecord(definition, { address, tenant, id })
+        : decodeRecord(definition, await payloads.unpack(text));
+    return { address, tenant, definition, record, text };
+  }
+
+  /** Decodes the messages that a retry in this batch will drain. */
+  async #setAside(
+    entries: readonly MailboxEntry[],
+    messages: readonly (Message | SvcError)[],
+    residents: ReadonlyMap<Address, Resident | SvcError>,
+  ): Promise<ReadonlyMap<string, Message>> {
+    const bodies = new Map<string, Message>();
+    const readable = messages.filter(isReadable);
+    if (!readable.some((message) => message.timer === RETRY_TIMER)) return bodies;
+    const waiting: string[] = [];
+    for (const message of readable) {
+      const resident = residents.get(message.to);
+      if (message.timer !== RETRY_TIMER || resident === undefined || resident instanceof SvcError) continue;
+      if (resident.record.stuck !== null) waiting.push(resident.record.stuck.body, ...resident.record.stuck.behind);
+    }
+    // Entries of this very batch may be deferred before the retry drains them.
+    for (const [index, message] of messages.entries()) {
+      const body = entries[index]?.body;
+      if (body !== undefined && !(message instanceof SvcError)) bodies.set(body, message);
+    }
+    for (const body of waiting) bodies.set(body, await decodeMessage(this.#parts.payloads, body));
+    return bodies;
+  }
+
+  /** Repeats a commit whose outcome is unknown: the store recognises one that happened (actor-store.ts). */
+  async #commit(commit: Commit): Promise<CommitOutcome> {
+    const { store, clock, batchLimit } = this.#parts;
+    for (let attempt = 0; ; attempt += 1) {
+      try {
+        return await store.commit(commit, batchLimit);
+      } catch (thrown) {
+        const error = toSvcError(thrown);
+        if (error.code !== 'unavailable') throw thrown;
+        if (this.#lost) return { kind: 'fenced' };
+        await new Promise<void>((resume) => void clock.after(Math.min(20 * 2 ** attempt, 1_000), resume));
+      }
+    }
+  }
+}
+
+const isReadable = (message: Message | SvcError): message is Message => !(message instanceof SvcError);
+
+/** What only makes one message or actor unreadable; a store or archive that is down stops the batch instead. */
+function buriable(thrown: unknown): SvcError {
+  const error = toSvcError(thrown);
+  if (error.code === 'unavailable') throw error;
+  return error;
+}
+
+function initialRecord(
+  definition: ActorDefinition,
+  self: { readonly address: Address; readonly tenant: string; readonly id: string },
+): ActorRecord {
+  const state = definition.state.safeParse(definition.initial(self));
+  if (!state.success) throw new SvcError('internal', `${definition.kind}: its initial state breaks its own schema`);
+  return { revision: 0, lastEvent: 0, timers: {}, effects: [], stuck: null, state: state.data };
+}
