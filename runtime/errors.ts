@@ -51,6 +51,8 @@ export const ERRORS = {
   failed_precondition: row('terminal', 409, 'FAILED_PRECONDITION', 'The thing is not in a state that allows this.'),
   payload_too_large: row('terminal', 413, 'INVALID_ARGUMENT', 'A payload is larger than 16 MiB.'),
   unsupported_media_type: row('terminal', 415, 'INVALID_ARGUMENT', 'The content type is not understood here.'),
+  headers_too_large: row('terminal', 431, 'INVALID_ARGUMENT', 'The headers are larger than this node takes.'),
+  request_timed_out: row('retry', 408, 'DEADLINE_EXCEEDED', 'The request did not arrive in time.'),
   mailbox_full: row('retry', 429, 'RESOURCE_EXHAUSTED', 'The actor has too many waiting messages.'),
   rate_limited: row('retry', 429, 'RESOURCE_EXHAUSTED', 'Too many calls; see Retry-After.'),
   iteration_limit: row('terminal', 409, 'RESOURCE_EXHAUSTED', 'The iteration limit was reached.'),
