@@ -32,7 +32,7 @@ export interface EffectRunnerOptions {
   /** How long an aborted handler may take to end before the runner goes on without it. */
   readonly abortGraceMs?: number;
   /** Encodes a message, large payloads stored aside. Throws `payload_too_large` beyond the limit. */
-  readonly encode: (message: Message) => Promise<string>;
+  readonly encode: (message: Message) => string | Promise<string>;
   /** Told about faults that no result can carry; for the log. */
   readonly onFault: (error: unknown, about: { readonly effectId: string; readonly doing: string }) => void;
 }

@@ -96,6 +96,6 @@ export class EffectReport {
     const { to, cause, trace } = this.#envelope;
     const id = random.uuid();
     const message = { id, to, from: null, cause, trace, origin: 'effect', type, payload } as const;
-    return { id, to, body: await persist(() => encode(message), this.#settings, this.#giveUp) };
+    return { id, to, body: await persist(async () => encode(message), this.#settings, this.#giveUp) };
   }
 }

@@ -1,15 +1,13 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { DelayedError, type Job, Queue, Worker } from 'bullmq';
-import type { Cluster, Redis } from 'ioredis';
 import type { ClaimOutcome, EffectLedger } from '../actor-store.ts';
 import type { EffectJob, EffectQueue, JobOutcome } from '../effect-queue.ts';
 import { SvcError } from '../errors.ts';
+import { type Connection, connect } from './connection.ts';
 
 export interface BullmqEffectQueueOptions {
-  /**
-   * Makes a client of its own for the queue, which closes it; single, Sentinel or Cluster. BullMQ needs
-   * `maxRetriesPerRequest: null` and no `keyPrefix`.
-   */
-  readonly connect: () => Redis | Cluster;
+  /** Redis URL or the URLs of a Cluster's nodes; see redis-url.ts. */
+  readonly urls: string | readonly string[];
   readonly ledger: Pick<EffectLedger, 'claimEffect'>;
   /** In front of all keys, with the queue's name as hash tag behind it. */
   readonly prefix?: string;
@@ -27,6 +25,7 @@ type PointerJob = Job<PointerData, null, 'effect'>;
 
 const LOCK_MS = 6_000;
 const STALLED_EVERY_MS = 2_000;
+const ANSWER_WITHIN_MS = 5_000;
 /** A queue's event stream is of no use here; BullMQ keeps 10,000 entries unless told. */
 const EVENTS_KEPT = 100;
 
@@ -40,7 +39,7 @@ export class BullmqEffectQueue implements EffectQueue {
   readonly #options: BullmqEffectQueueOptions;
   readonly #queues = new Map<string, Queue<PointerData, null, 'effect'>>();
   readonly #workers = new Set<Worker<PointerData, null, 'effect'>>();
-  #client: Redis | Cluster | null = null;
+  #client: Connection | null = null;
 
   constructor(options: BullmqEffectQueueOptions) {
     this.#options = options;
@@ -48,7 +47,7 @@ export class BullmqEffectQueue implements EffectQueue {
 
   async open(): Promise<void> {
     if (this.#client !== null) return;
-    this.#client = this.#options.connect();
+    this.#client = connect(this.#options.urls, 'svc-effects', 'jobs');
     this.#client.on('error', this.#options.onFault);
   }
 
@@ -61,11 +60,7 @@ export class BullmqEffectQueue implements EffectQueue {
       removeOnFail: true,
       delay: Math.max(0, Math.ceil(delayMs)),
     };
-    try {
-      await queue.add('effect', data, options);
-    } catch (cause) {
-      throw new SvcError('unavailable', 'the effect queue did not answer', { cause });
-    }
+    await answered(queue.add('effect', data, options));
   }
 
   /** `concurrency` bounds each of the queues. */
@@ -137,7 +132,7 @@ export class BullmqEffectQueue implements EffectQueue {
     return queue;
   }
 
-  #connected(): Redis | Cluster {
+  #connected(): Connection {
     if (this.#client === null) throw new SvcError('unavailable', 'the effect queue is not open');
     return this.#client;
   }
@@ -145,6 +140,22 @@ export class BullmqEffectQueue implements EffectQueue {
   /** All keys of one queue share a hash tag: BullMQ's scripts touch several at once (Redis Cluster). */
   #prefix(name: string): string {
     return `${this.#options.prefix ?? 'svc-effects'}:{${queueName(name)}}`;
+  }
+}
+
+/** BullMQ waits for a lost connection without end; a caller of ours is told, and may repeat: the id makes it harmless. */
+async function answered(call: Promise<unknown>): Promise<void> {
+  const silence = new AbortController();
+  const overdue = pause(ANSWER_WITHIN_MS, true, { signal: silence.signal, ref: false });
+  try {
+    const late = await Promise.race([call.then(() => false), overdue]);
+    if (late) throw new Error(`no answer within ${ANSWER_WITHIN_MS} ms`);
+  } catch (cause) {
+    throw new SvcError('unavailable', 'the effect queue did not answer', { cause });
+  } finally {
+    overdue.catch(() => {});
+    call.catch(() => {});
+    silence.abort();
   }
 }
 

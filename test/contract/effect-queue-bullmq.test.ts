@@ -1,0 +1,107 @@
+import assert from 'node:assert/strict';
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { test } from 'node:test';
+import { EffectRunner } from '../../runtime/effect-runner.ts';
+import { BullmqEffectQueue } from '../../runtime/redis/bullmq-effect-queue.ts';
+import { effect, openEffect, PARTITION, resultOf, runnerOptions, until } from '../support/effect-world.ts';
+import { MemoryEffectLedger } from '../support/memory-effect-ledger.ts';
+import { type RedisServer, redisMissing, startRedis } from '../support/redis.ts';
+import { type RedisClusterServers, startRedisCluster } from '../support/redis-cluster.ts';
+import { effectQueueContract, type QueueAdapter, type Victim } from './effect-queue.ts';
+
+const onFault = (error: unknown) => {
+  throw error;
+};
+
+async function connect(ledger: MemoryEffectLedger, urls: string): Promise<BullmqEffectQueue> {
+  const queue = new BullmqEffectQueue({ urls, ledger, onFault });
+  await queue.open();
+  return queue;
+}
+
+/** A real process on the same Redis, killed with SIGKILL. */
+async function victim(ledger: MemoryEffectLedger, url: string): Promise<Victim> {
+  const child = fork(new URL('../support/effect-node.ts', import.meta.url), [url]);
+  await serveLedger(child, ledger);
+  return {
+    async kill() {
+      const gone = once(child, 'exit');
+      child.kill('SIGKILL');
+      await gone;
+    },
+    async lateResult(effectId) {
+      await ledger.settleEffect(PARTITION, effectId, 1, { id: 'late', to: 'probe/acme/x', body: '{}' });
+    },
+  };
+}
+
+type Call = { readonly call: number; readonly method: 'claimEffect' | 'keepEffect'; readonly args: never };
+
+function serveLedger(child: ChildProcess, ledger: MemoryEffectLedger): Promise<void> {
+  return new Promise((resolve, reject) => {
+    child.once('exit', (code) => reject(new Error(`the node ended early with code ${code}`)));
+    child.on('message', (message: Call | { readonly ready: true }) => {
+      if ('ready' in message) return resolve();
+      const answer: Promise<unknown> = Reflect.apply(ledger[message.method], ledger, message.args);
+      answer.then((value) => child.connected && child.send({ call: message.call, value }), reject);
+    });
+  });
+}
+
+function singleRedis(): QueueAdapter {
+  let server: RedisServer;
+  return {
+    name: 'BullMQ on one Redis',
+    start: async () => {
+      server = await startRedis();
+    },
+    stop: () => server.stop(),
+    connect: (ledger) => connect(ledger, server.url),
+    victim: (ledger) => victim(ledger, server.url),
+  };
+}
+
+const missing = redisMissing();
+if (missing === null) effectQueueContract(singleRedis());
+else test('effects on BullMQ', { skip: missing }, () => {});
+
+test('effects on BullMQ work on a Redis Cluster', { skip: missing ?? false, timeout: 60_000 }, async () => {
+  const servers: RedisClusterServers = await startRedisCluster();
+  try {
+    await runOnCluster(servers);
+  } finally {
+    await servers.stop();
+  }
+});
+
+async function runOnCluster(servers: RedisClusterServers): Promise<void> {
+  const ledger = new MemoryEffectLedger();
+  const queue = await connect(ledger, servers.url);
+  const queues = ['default', 'gpu', 'system', 'arm'];
+  const handlers = [effect('test.ok', async (_, { attempt }) => attempt)];
+  const runner = new EffectRunner(runnerOptions({ store: ledger, queue, handlers, queues }));
+  await runner.start();
+  const jobs = queues.map((name) => ({ ...openEffect(ledger, { kind: 'test.ok' }), queue: name }));
+  for (const job of jobs) await queue.enqueue(job);
+  for (const job of jobs) await until(() => resultOf(ledger, job.id), `the result on queue ${job.queue}`);
+  await runner.stop();
+  await queue.close();
+}
+
+test('an enqueue that Redis does not answer is refused as unavailable', {
+  skip: missing ?? false,
+  timeout: 30_000,
+}, async () => {
+  const server = await startRedis();
+  const queue = new BullmqEffectQueue({ urls: server.url, ledger: new MemoryEffectLedger(), onFault: () => {} });
+  await queue.open();
+  const job = openEffect(new MemoryEffectLedger(), { kind: 'test.ok' });
+  await queue.enqueue(job);
+  await server.kill();
+  await assert.rejects(queue.enqueue({ ...job, id: 'other' }), { code: 'unavailable' });
+  await server.restart();
+  await queue.enqueue({ ...job, id: 'third' });
+  await queue.close();
+  await server.stop();
+});

@@ -1,0 +1,329 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import type { EffectHandler } from '../../runtime/effect.ts';
+import type { EffectQueue } from '../../runtime/effect-queue.ts';
+import { EffectRunner } from '../../runtime/effect-runner.ts';
+import type { EffectRunnerOptions } from '../../runtime/effect-runner-options.ts';
+import { sweepEffects } from '../../runtime/effect-sweep.ts';
+import { SvcError } from '../../runtime/errors.ts';
+import {
+  aborted,
+  effect,
+  openEffect,
+  PARTITION,
+  progressOf,
+  QUEUE,
+  resultOf,
+  runnerOptions,
+  until,
+} from '../support/effect-world.ts';
+import { MemoryEffectLedger } from '../support/memory-effect-ledger.ts';
+
+/** A node that will be killed: runs `test.hang`, which never ends by itself. */
+export interface Victim {
+  /** Ends it as kill -9 does: nothing is given back, what was under way stays as it is. */
+  kill(): Promise<void>;
+  /** What the dead attempt would still report, had its node only been frozen. */
+  lateResult(effectId: string): Promise<void>;
+}
+
+export interface QueueAdapter {
+  readonly name: string;
+  start(): Promise<void>;
+  stop(): Promise<void>;
+  /** The queue as a fresh node sees it. */
+  connect(ledger: MemoryEffectLedger): Promise<EffectQueue>;
+  victim(ledger: MemoryEffectLedger, queue: EffectQueue): Promise<Victim>;
+}
+
+const REPEAT = { maxAttempts: 3, initialDelayMs: 20, maxDelayMs: 100 };
+
+/** What every `EffectQueue` promises, seen through the runner (design E1-E3). */
+export function effectQueueContract(adapter: QueueAdapter): void {
+  describe(`effects on ${adapter.name}`, { timeout: 90_000 }, () => {
+    before(() => adapter.start());
+    after(() => adapter.stop());
+
+    async function world(
+      handlers: EffectHandler[],
+      use: (world: { ledger: MemoryEffectLedger; queue: EffectQueue; runner: EffectRunner }) => Promise<void>,
+      options: Partial<EffectRunnerOptions> = {},
+    ): Promise<void> {
+      const ledger = new MemoryEffectLedger();
+      const queue = await adapter.connect(ledger);
+      const runner = new EffectRunner(runnerOptions({ store: ledger, queue, handlers, ...options }));
+      await runner.start();
+      try {
+        await use({ ledger, queue, runner });
+      } finally {
+        await runner.stop();
+        await queue.close();
+      }
+    }
+
+    test('a queued effect runs and its result comes back with context and progress in order', async () => {
+      const echo = effect('test.echo', async (input, { progress }) => {
+        void progress('one');
+        assert.equal(await progress('two'), true);
+        return { got: input.text ?? null };
+      });
+      await world([echo], async ({ ledger, queue }) => {
+        const asked = { kind: 'test.echo', input: { text: 'hi' }, progressAs: 'Moved', context: { n: 1 } };
+        const job = openEffect(ledger, asked);
+        await queue.enqueue(job);
+        const result = await until(() => resultOf(ledger, job.id), 'the result');
+        assert.deepEqual(result.outcome, { kind: 'done', value: { got: 'hi' } });
+        assert.deepEqual(result.context, { n: 1 });
+        assert.deepEqual(
+          progressOf(ledger, job.id).map((one) => one.value),
+          ['one', 'two'],
+        );
+        assert.equal(ledger.row(job.id), undefined);
+      });
+    });
+
+    test('an effect queued many times runs once at a time, and once in all', async () => {
+      let now = 0;
+      let most = 0;
+      let runs = 0;
+      const release = Promise.withResolvers<void>();
+      const count = effect('test.count', async () => {
+        runs += 1;
+        now += 1;
+        most = Math.max(most, now);
+        await release.promise;
+        now -= 1;
+        return null;
+      });
+      await world([count], async ({ ledger, queue }) => {
+        const job = openEffect(ledger, { kind: 'test.count' });
+        await Promise.all(Array.from({ length: 5 }, () => queue.enqueue(job)));
+        await until(() => runs === 1, 'the first run');
+        await Promise.all(Array.from({ length: 5 }, () => queue.enqueue(job)));
+        release.resolve();
+        await until(() => resultOf(ledger, job.id), 'the result');
+        await queue.enqueue(job);
+        const marker = openEffect(ledger, { kind: 'test.count' });
+        await queue.enqueue(marker);
+        await until(() => resultOf(ledger, marker.id), 'an effect behind it');
+        assert.deepEqual({ most, runs }, { most: 1, runs: 2 });
+      });
+    });
+
+    test('jobs of a queue start in order and no more than the concurrency run at a time', async () => {
+      const order: unknown[] = [];
+      let now = 0;
+      let most = 0;
+      const gate = Promise.withResolvers<void>();
+      const step = effect('test.step', async ({ n }) => {
+        order.push(n);
+        most = Math.max(most, ++now);
+        await gate.promise;
+        now -= 1;
+        return null;
+      });
+      const use = async ({ ledger, queue }: { ledger: MemoryEffectLedger; queue: EffectQueue }) => {
+        const jobs = Array.from({ length: 6 }, (_, n) => openEffect(ledger, { kind: 'test.step', input: { n } }));
+        for (const job of jobs) await queue.enqueue(job);
+        await until(() => order.length === 2, 'two running effects');
+        gate.resolve();
+        await until(() => jobs.every((job) => resultOf(ledger, job.id)), 'all results');
+        assert.equal(most, 2);
+        assert.deepEqual(order, [0, 1, 2, 3, 4, 5]);
+      };
+      await world([step], use, { concurrency: 2 });
+    });
+
+    test('a delayed effect does not run before its time', async () => {
+      await world([effect('test.now', async () => Date.now())], async ({ ledger, queue }) => {
+        const job = openEffect(ledger, { kind: 'test.now' });
+        const asked = Date.now();
+        await queue.enqueue(job, 300);
+        const { outcome } = await until(() => resultOf(ledger, job.id), 'the result');
+        assert.ok(outcome.kind === 'done' && typeof outcome.value === 'number' && outcome.value - asked >= 295);
+      });
+    });
+
+    test('a job that came too early is brought back when its effect may be claimed', async () => {
+      await world([effect('test.ok', async () => 'ok')], async ({ ledger, queue }) => {
+        const job = openEffect(ledger, { kind: 'test.ok' });
+        const claim = await ledger.claimEffect(PARTITION, job.id, 'node-z/1', 300);
+        assert.equal(claim.kind, 'claimed');
+        await queue.enqueue(job);
+        const result = await until(() => resultOf(ledger, job.id), 'the result after the claim ran out');
+        assert.equal(result.attempt, 2);
+      });
+    });
+
+    test('a retryable failure is tried again with backoff, then reported', async () => {
+      const attempts: number[] = [];
+      const flaky = effect('test.flaky', async ({ good }, { attempt }) => {
+        attempts.push(attempt);
+        if (attempt < Number(good)) throw new SvcError('unavailable', 'the provider is down');
+        return attempt;
+      });
+      await world([flaky], async ({ ledger, queue }) => {
+        const heals = openEffect(ledger, { kind: 'test.flaky', input: { good: 3 }, retry: REPEAT });
+        await queue.enqueue(heals);
+        const healed = await until(() => resultOf(ledger, heals.id), 'the third attempt');
+        assert.deepEqual(healed.outcome, { kind: 'done', value: 3 });
+        assert.deepEqual(attempts.splice(0), [1, 2, 3]);
+
+        const fails = openEffect(ledger, { kind: 'test.flaky', input: { good: 9 }, retry: REPEAT });
+        await queue.enqueue(fails);
+        const failed = await until(() => resultOf(ledger, fails.id), 'the failure');
+        assert.deepEqual(failed.outcome, { kind: 'failed', code: 'unavailable', message: 'the provider is down' });
+        assert.deepEqual(attempts, [1, 2, 3]);
+      });
+    });
+
+    test('a wait that the other side asked for is kept', async () => {
+      const times: number[] = [];
+      const limited = effect('test.limited', async () => {
+        times.push(Date.now());
+        if (times.length === 1) throw new SvcError('rate_limited', 'slow down', { retryAfterMs: 400 });
+        return null;
+      });
+      await world([limited], async ({ ledger, queue }) => {
+        const job = openEffect(ledger, { kind: 'test.limited', retry: REPEAT });
+        await queue.enqueue(job);
+        await until(() => resultOf(ledger, job.id), 'the second attempt');
+        assert.ok(Number(times[1]) - Number(times[0]) >= 390, `waited ${Number(times[1]) - Number(times[0])} ms`);
+      });
+    });
+
+    test('an effect beyond its deadline is aborted and reported', async () => {
+      await world([effect('test.hang', (_, { signal }) => aborted(signal))], async ({ ledger, queue }) => {
+        const job = openEffect(ledger, { kind: 'test.hang', timeoutMs: 100 });
+        await queue.enqueue(job);
+        const { outcome } = await until(() => resultOf(ledger, job.id), 'the time-out');
+        assert.equal(outcome.kind === 'failed' && outcome.code, 'deadline_exceeded');
+      });
+    });
+
+    for (const silently of [false, true]) {
+      test(`a cancel reaches the running handler${silently ? ' though its callback was lost' : ''}`, async () => {
+        let running = false;
+        const hang = effect('test.hang', async (_, { signal }) => {
+          running = true;
+          return aborted(signal).finally(() => {
+            running = false;
+          });
+        });
+        await world([hang], async ({ ledger, queue, runner }) => {
+          const job = openEffect(ledger, { kind: 'test.hang' });
+          await queue.enqueue(job);
+          await until(() => running, 'the handler');
+          ledger.cancel(job.id, silently);
+          await until(() => !running && runner.counts.running === 0, 'the end of the handler');
+          assert.equal(resultOf(ledger, job.id), undefined);
+          assert.equal(runner.counts.dropped, 1);
+        });
+      });
+    }
+
+    test('stop gives repeatable work back at once and another node takes it', async () => {
+      const ledger = new MemoryEffectLedger();
+      const hang = effect('test.move', (_, { signal, attempt }) =>
+        attempt === 1 ? aborted(signal) : Promise.resolve(attempt),
+      );
+      const first = await adapter.connect(ledger);
+      const leaving = new EffectRunner(runnerOptions({ store: ledger, queue: first, handlers: [hang] }));
+      await leaving.start();
+      const job = openEffect(ledger, { kind: 'test.move' });
+      await first.enqueue(job);
+      await until(() => leaving.counts.running === 1, 'the first attempt');
+      const asked = Date.now();
+      await leaving.stop();
+      assert.equal(leaving.counts.running, 0);
+      await first.close();
+      const second = await adapter.connect(ledger);
+      const staying = new EffectRunner(
+        runnerOptions({ store: ledger, queue: second, handlers: [hang], node: 'node-b' }),
+      );
+      await staying.start();
+      await sweepEffects(ledger, second, PARTITION, { acquired: true });
+      const result = await until(() => resultOf(ledger, job.id), 'the second attempt');
+      assert.deepEqual(result.outcome, { kind: 'done', value: 2 });
+      assert.ok(Date.now() - asked < 1_500, 'nobody waited for a time-out');
+      await staying.stop();
+      await second.close();
+    });
+
+    test('stop lets a once effect finish, and records one that does not as in doubt', async () => {
+      const gate = Promise.withResolvers<void>();
+      const quick = effect('test.quick', () => gate.promise.then(() => 'finished'));
+      const slow = effect('test.slow', (_, { signal }) => aborted(signal));
+      await world([quick, slow], async ({ ledger, queue, runner }) => {
+        const finishes = openEffect(ledger, { kind: 'test.quick', mode: 'once' });
+        const hangs = openEffect(ledger, { kind: 'test.slow', mode: 'once' });
+        await queue.enqueue(finishes);
+        await queue.enqueue(hangs);
+        await until(() => runner.counts.running === 2, 'both effects');
+        const stopped = runner.stop();
+        gate.resolve();
+        await stopped;
+        assert.deepEqual(resultOf(ledger, finishes.id)?.outcome, { kind: 'done', value: 'finished' });
+        assert.deepEqual(resultOf(ledger, hangs.id)?.outcome, { kind: 'in_doubt' });
+      });
+    });
+
+    test('a killed node: its repeatable effect runs again as attempt 2, and attempt 1 is dropped', async () => {
+      const ledger = new MemoryEffectLedger();
+      const queue = await adapter.connect(ledger);
+      const victim = await adapter.victim(ledger, queue);
+      const job = openEffect(ledger, { kind: 'test.hang' });
+      await queue.enqueue(job);
+      await until(() => ledger.row(job.id)?.status === 'started', 'the claim of the node to be killed');
+      await victim.kill();
+      const again = effect('test.hang', async (_, { attempt }) => attempt);
+      const heir = await adapter.connect(ledger);
+      const runner = new EffectRunner(runnerOptions({ store: ledger, queue: heir, handlers: [again], node: 'node-b' }));
+      await runner.start();
+      await sweepEffects(ledger, heir, PARTITION, { acquired: true });
+      const result = await until(() => resultOf(ledger, job.id), 'the second attempt', 20_000);
+      assert.deepEqual(result.outcome, { kind: 'done', value: 2 });
+      await victim.lateResult(job.id);
+      assert.equal(ledger.dropped.length, 1);
+      assert.equal(ledger.sent.filter((one) => one.final).length, 1);
+      await runner.stop();
+      await heir.close();
+      await queue.close();
+    });
+
+    test('a killed node: its once effect is in doubt and never runs again', async () => {
+      const ledger = new MemoryEffectLedger();
+      const queue = await adapter.connect(ledger);
+      const victim = await adapter.victim(ledger, queue);
+      const job = openEffect(ledger, { kind: 'test.hang', mode: 'once' });
+      await queue.enqueue(job);
+      await until(() => ledger.row(job.id)?.status === 'started', 'the claim of the node to be killed');
+      await victim.kill();
+      let runs = 0;
+      const again = effect('test.hang', async () => ++runs);
+      const heir = await adapter.connect(ledger);
+      const runner = new EffectRunner(runnerOptions({ store: ledger, queue: heir, handlers: [again], node: 'node-b' }));
+      await runner.start();
+      await sweepEffects(ledger, heir, PARTITION, { acquired: true });
+      const result = await until(() => resultOf(ledger, job.id), 'the doubt', 20_000);
+      assert.deepEqual(result.outcome, { kind: 'in_doubt' });
+      assert.equal(result.attempt, 1);
+      assert.equal(runs, 0);
+      await runner.stop();
+      await heir.close();
+      await queue.close();
+    });
+
+    test('the queue name of a pool may hold any character', async () => {
+      await world(
+        [effect('test.ok', async () => 'ok')],
+        async ({ ledger, queue }) => {
+          const job = { ...openEffect(ledger, { kind: 'test.ok' }), queue: 'gpu:a100/{x} ü' };
+          await queue.enqueue(job);
+          await until(() => resultOf(ledger, job.id), 'the result');
+        },
+        { queues: [QUEUE, 'gpu:a100/{x} ü'] },
+      );
+    });
+  });
+}

@@ -1,0 +1,126 @@
+import type {
+  ClaimOutcome,
+  Delivery,
+  EffectLedger,
+  EffectOpen,
+  EffectRow,
+  Unsubscribe,
+} from '../../runtime/actor-store.ts';
+import type { Partition } from '../../runtime/address.ts';
+
+interface Entry {
+  readonly open: EffectOpen;
+  readonly partition: Partition;
+  status: 'open' | 'started';
+  attempt: number;
+  until: number;
+  runner: string | null;
+}
+
+/** What an effect sent: the decoded message. */
+export interface Sent {
+  readonly effectId: string;
+  readonly attempt: number;
+  readonly final: boolean;
+  readonly body: string;
+}
+
+/** The effect records of the store's port in memory, for tests of queues and runners without a database. */
+export class MemoryEffectLedger implements EffectLedger {
+  readonly sent: Sent[] = [];
+  /** Late results: of an attempt that was not the current one. */
+  readonly dropped: Sent[] = [];
+  readonly #entries = new Map<string, Entry>();
+  readonly #seen = new Set<string>();
+  readonly #stops = new Set<(id: string) => void>();
+
+  async now(): Promise<number> {
+    return Date.now();
+  }
+
+  open(partition: Partition, open: EffectOpen): void {
+    this.#entries.set(open.id, { open, partition, status: 'open', attempt: 0, until: 0, runner: null });
+  }
+
+  /** As a commit with `effectsCancelled` does; `silently` loses the callback. */
+  cancel(id: string, silently = false): void {
+    this.#entries.delete(id);
+    if (!silently) for (const stop of this.#stops) stop(id);
+  }
+
+  row(id: string): EffectRow | undefined {
+    const entry = this.#entries.get(id);
+    return entry && rowOf(entry);
+  }
+
+  async openEffects(partition: Partition): Promise<EffectRow[]> {
+    return [...this.#entries.values()].filter((entry) => entry.partition === partition).map(rowOf);
+  }
+
+  async claimEffect(_partition: Partition, id: string, runner: string, ttlMs: number): Promise<ClaimOutcome> {
+    const entry = this.#entries.get(id);
+    if (entry === undefined) return { kind: 'gone' };
+    const remainingMs = entry.until - Date.now();
+    if (remainingMs > 0 && !(entry.status === 'started' && isEarlierLife(entry.runner, runner))) {
+      return { kind: 'busy', retryAfterMs: remainingMs };
+    }
+    if (entry.status === 'started' && entry.open.mode === 'once') {
+      return { kind: 'in_doubt', attempt: entry.attempt, body: entry.open.body };
+    }
+    Object.assign(entry, { status: 'started', attempt: entry.attempt + 1, until: Date.now() + ttlMs, runner });
+    return { kind: 'claimed', attempt: entry.attempt, body: entry.open.body };
+  }
+
+  async keepEffect(_partition: Partition, id: string, attempt: number, ttlMs: number): Promise<boolean> {
+    const entry = this.#current(id, attempt);
+    if (entry === undefined) return false;
+    entry.until = Date.now() + ttlMs;
+    return true;
+  }
+
+  async progressEffect(_partition: Partition, id: string, attempt: number, delivery: Delivery): Promise<boolean> {
+    return this.#deliver(id, attempt, delivery, false);
+  }
+
+  async settleEffect(_partition: Partition, id: string, attempt: number, delivery: Delivery): Promise<boolean> {
+    return this.#deliver(id, attempt, delivery, true);
+  }
+
+  async reopenEffect(_partition: Partition, id: string, attempt: number, delayMs: number): Promise<boolean> {
+    const entry = this.#current(id, attempt);
+    if (entry === undefined) return false;
+    Object.assign(entry, { status: 'open', until: Date.now() + delayMs, runner: null });
+    return true;
+  }
+
+  onEffectCancelled(stop: (id: string) => void): Unsubscribe {
+    this.#stops.add(stop);
+    return () => this.#stops.delete(stop);
+  }
+
+  #current(id: string, attempt: number): Entry | undefined {
+    const entry = this.#entries.get(id);
+    return entry?.status === 'started' && entry.attempt === attempt ? entry : undefined;
+  }
+
+  #deliver(effectId: string, attempt: number, { id, body }: Delivery, final: boolean): boolean {
+    const sent = { effectId, attempt, final, body };
+    if (this.#current(effectId, attempt) === undefined) {
+      this.dropped.push(sent);
+      return false;
+    }
+    if (final) this.#entries.delete(effectId);
+    if (!this.#seen.has(id)) this.sent.push(sent);
+    this.#seen.add(id);
+    return true;
+  }
+}
+
+const rowOf = ({ open: { id, queue, address, mode }, status, attempt, until }: Entry): EffectRow => ({
+  ...{ id, queue, address, mode },
+  ...{ status, attempt, until },
+});
+
+function isEarlierLife(holder: string | null, runner: string): boolean {
+  return holder !== null && holder !== runner && holder.split('/')[0] === runner.split('/')[0];
+}
