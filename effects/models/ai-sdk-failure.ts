@@ -1,0 +1,108 @@
+import { APICallError } from 'ai';
+import { retryAfterMs } from './backoff.ts';
+import { ModelFailure } from './failure.ts';
+import { excerpt } from './redact.ts';
+
+interface Circumstances {
+  /** Text or a tool call had arrived. */
+  readonly began: boolean;
+  readonly secrets: readonly string[];
+}
+
+const MAX_CAUSES = 8;
+
+/**
+ * What the AI SDK threw, or put into the stream, as one of our four kinds. Only status, error code and a redacted
+ * excerpt of the provider's words are taken over; the error itself is dropped, because it holds the request.
+ */
+export function toModelFailure(error: unknown, around: Circumstances): ModelFailure {
+  for (const link of causes(error)) if (link instanceof ModelFailure) return link;
+  if (APICallError.isInstance(error)) return ofCall(error, around);
+  const name = textOf(error, 'name') ?? '';
+  if (name === 'AI_InvalidResponseDataError') return new ModelFailure('broken', 'the answer stopped without an end');
+  if (NONSENSE.has(name)) return new ModelFailure('nonsense', 'the answer is not in the format of the API');
+  if (WRONG_REQUEST.has(name)) return new ModelFailure('refused', words('the request cannot be made', error, around));
+  const network = networkCode(error);
+  if (network !== undefined) return disconnected(network, around);
+  return inStream(error, around);
+}
+
+const NONSENSE = new Set([
+  'AI_JSONParseError',
+  'AI_TypeValidationError',
+  'AI_EmptyResponseBodyError',
+  'AI_NoContentGeneratedError',
+  'AI_NoOutputGeneratedError',
+]);
+const WRONG_REQUEST = new Set([
+  'AI_InvalidPromptError',
+  'AI_InvalidArgumentError',
+  'AI_UnsupportedFunctionalityError',
+  'AI_LoadAPIKeyError',
+]);
+
+function ofCall(error: APICallError, around: Circumstances): ModelFailure {
+  const status = error.statusCode;
+  if (status === undefined) return disconnected(networkCode(error) ?? 'no connection', around);
+  // A status says what became of the call only while nothing had been answered.
+  if (status < 300) return cutOrNonsense(error, around);
+  if (status === 401 || status === 403)
+    return new ModelFailure('refused', `it refused the credentials (HTTP ${status})`);
+  // The SDK reports a first event that it cannot read as an error of the server.
+  if (status === 500 && error.responseBody?.includes('"name":"AI_')) return nonsense();
+  if (status === 408 || status === 425 || status === 429 || status >= 500) {
+    const wait = retryAfterMs(error.responseHeaders, Date.now());
+    return new ModelFailure('busy', words(`HTTP ${status}`, error, around), wait);
+  }
+  return new ModelFailure('refused', words(`HTTP ${status}`, error, around));
+}
+
+const nonsense = (): ModelFailure => new ModelFailure('nonsense', 'the answer is not in the format of the API');
+
+function cutOrNonsense(error: APICallError, around: Circumstances): ModelFailure {
+  const network = networkCode(error);
+  return network === undefined ? nonsense() : disconnected(network, around);
+}
+
+const disconnected = (code: string, { began }: Circumstances): ModelFailure =>
+  began
+    ? new ModelFailure('broken', `the connection was lost in the middle of the answer (${code})`)
+    : new ModelFailure('busy', `the connection failed (${code})`);
+
+/** An error event inside a stream: `{type, message}` or `{code, message}`, or a bare text. */
+function inStream(error: unknown, around: Circumstances): ModelFailure {
+  const type = textOf(error, 'type') ?? textOf(error, 'code') ?? textOf(error, 'status') ?? '';
+  const refused = /invalid_request|authentication|permission|not_found|billing/i.test(type);
+  const kind = refused ? 'refused' : around.began ? 'broken' : 'busy';
+  return new ModelFailure(kind, words('it reported an error in the stream', error, around));
+}
+
+function words(what: string, error: unknown, { secrets }: Circumstances): string {
+  const said = typeof error === 'string' ? error : (textOf(error, 'message') ?? '');
+  const shown = excerpt(said, secrets);
+  return shown === '' ? what : `${what}: ${shown}`;
+}
+
+/** Code such as ECONNREFUSED, from anywhere in the chain; the messages beside it may name addresses. */
+function networkCode(error: unknown): string | undefined {
+  for (const link of causes(error)) {
+    const code = textOf(link, 'code');
+    if (code !== undefined && /^(E[A-Z]{3,}|UND_ERR_[A-Z_]+|CERT_[A-Z_]+|[A-Z_]*CERT[A-Z_]*)$/.test(code)) return code;
+    if (link instanceof TypeError && link.message === 'terminated') return 'terminated';
+  }
+  return undefined;
+}
+
+function* causes(error: unknown): Generator<unknown> {
+  let link = error;
+  for (let depth = 0; depth < MAX_CAUSES && link !== undefined && link !== null; depth += 1) {
+    yield link;
+    link = link instanceof Error ? link.cause : undefined;
+  }
+}
+
+function textOf(value: unknown, key: string): string | undefined {
+  if (typeof value !== 'object' || value === null || !(key in value)) return undefined;
+  const found: unknown = Reflect.get(value, key);
+  return typeof found === 'string' || typeof found === 'number' ? String(found) : undefined;
+}

@@ -1,0 +1,59 @@
+import type { LanguageModel } from 'ai';
+import { boundedFetch } from './bounded-fetch.ts';
+import { ModelFailure } from './failure.ts';
+import type { ModelCall } from './source.ts';
+
+const OLLAMA_ENDPOINT = 'http://127.0.0.1:11434/v1';
+
+/**
+ * The SDK's model behind a target. Made anew for each call: that is cheap, and a key that was exchanged counts at once.
+ * OpenAI is spoken to through chat completions, which every server that calls itself compatible has.
+ */
+export async function openLanguageModel(call: ModelCall): Promise<Exclude<LanguageModel, string>> {
+  const { provider, model } = call.target;
+  const settings = {
+    ...(provider.endpoint === undefined ? {} : { baseURL: provider.endpoint }),
+    headers: { ...call.headers },
+    fetch: boundedFetch,
+  };
+  switch (provider.type) {
+    case 'openai': {
+      const { createOpenAI } = await import('@ai-sdk/openai');
+      return createOpenAI({ ...settings, apiKey: needKey(call) }).chat(model.model);
+    }
+    case 'anthropic': {
+      const { createAnthropic } = await import('@ai-sdk/anthropic');
+      return createAnthropic({ ...settings, apiKey: needKey(call) }).languageModel(model.model);
+    }
+    case 'gemini': {
+      const { createGoogleGenerativeAI } = await import('@ai-sdk/google');
+      return createGoogleGenerativeAI({ ...settings, apiKey: needKey(call) }).languageModel(model.model);
+    }
+    case 'ollama':
+    case 'openai-compatible': {
+      const { createOpenAICompatible } = await import('@ai-sdk/openai-compatible');
+      return createOpenAICompatible({
+        ...settings,
+        name: provider.name,
+        baseURL: provider.type === 'ollama' ? ollamaUrl(provider.endpoint) : (provider.endpoint ?? ''),
+        ...(call.apiKey === undefined ? {} : { apiKey: call.apiKey }),
+        includeUsage: true,
+      }).chatModel(model.model);
+    }
+    case 'scripted':
+      throw new Error('A script is no model of the AI SDK.');
+  }
+}
+
+/** Without this check the SDK would look for a key in the environment, behind the configuration's back. */
+function needKey(call: ModelCall): string {
+  if (call.apiKey !== undefined && call.apiKey !== '') return call.apiKey;
+  throw new ModelFailure('refused', 'no api_key is configured for this provider');
+}
+
+/** Ollama's own address serves the OpenAI format below /v1. */
+function ollamaUrl(endpoint: string | undefined): string {
+  if (endpoint === undefined) return OLLAMA_ENDPOINT;
+  const url = new URL(endpoint);
+  return url.pathname === '/' ? new URL('/v1', url).href : endpoint;
+}

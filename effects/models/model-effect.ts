@@ -1,0 +1,100 @@
+import type { ModelSelection, ProviderConfig } from '../../manifests/node/models.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import { systemClock } from '../../runtime/clock.ts';
+import { defineEffect, type EffectContext, type EffectHandler } from '../../runtime/effect.ts';
+import { SvcError } from '../../runtime/errors.ts';
+import type { Random } from '../../runtime/random.ts';
+import { systemRandom } from '../../runtime/random.ts';
+import type { Secrets } from '../../security/api.ts';
+import type { Answer } from './ask.ts';
+import { ModelInput, type ModelPart, type ModelResult } from './call.ts';
+import { ChunkSender } from './chunk-sender.ts';
+import { describeFailures, type FailedTarget, ModelFailure } from './failure.ts';
+import { Latencies } from './latencies.ts';
+import { answerFromScript } from './scripted.ts';
+import type { ModelCall } from './source.ts';
+import { askTarget } from './target-tries.ts';
+import { ModelTargets, type Target } from './targets.ts';
+import { usageOf } from './usage.ts';
+
+export const MODEL_GENERATE = 'model.generate';
+
+export interface ModelEffectParts {
+  readonly providers: readonly ProviderConfig[];
+  readonly selection: ModelSelection;
+  readonly secrets: Secrets;
+  readonly clock?: Clock;
+  readonly random?: Random;
+  /** Folder that relative `script` paths start from; the working directory when absent. */
+  readonly scriptDir?: string;
+}
+
+/**
+ * The effect `model.generate` (design E4): asks a model by alias, with retries and fallbacks, sends `{text}` chunks
+ * as progress, and answers a `ModelResult`. Repeatable: a model call changes nothing in the world but the bill.
+ *
+ * Throws `not_found` (unknown alias), `model_failed` (refused, or nonsense after the retries), `model_unavailable`
+ * (nobody answered, or a stream whose chunks were already sent broke: the next attempt starts the text again),
+ * `cancelled`. No error holds a key, a request or a provider's raw response.
+ */
+export function createModelEffect(parts: ModelEffectParts): EffectHandler<typeof ModelInput> {
+  const { selection, secrets, clock = systemClock, random = systemRandom } = parts;
+  const targets = new ModelTargets(parts.providers, selection);
+  const latencies = new Latencies();
+  const script = answerFromScript({ clock, scriptDir: parts.scriptDir ?? '.' });
+
+  async function run(input: ModelInput, context: EffectContext): Promise<ModelResult> {
+    const chain = targets.chain(input.model, latencies.of);
+    const failed: FailedTarget[] = [];
+    for (const target of chain.slice(spentTargets(context.attempt, selection, chain.length))) {
+      const sender = input.stream ? new ChunkSender((text) => context.progress({ text }), clock) : undefined;
+      const source = target.provider.type === 'scripted' ? script : answerLazily;
+      const tools = { source, secrets, selection, clock, random, latencies };
+      try {
+        return toResult(target, input, await askTarget(target, input, context, sender, tools));
+      } catch (error) {
+        if (!(error instanceof ModelFailure)) throw error;
+        failed.push({ target, failure: error });
+        if (error.kind === 'refused') break;
+        if (sender?.sent) throw brokenAfterChunks(failed, context.attempt, selection);
+      } finally {
+        await sender?.stop();
+      }
+    }
+    throw describeFailures(failed);
+  }
+
+  return defineEffect({ kind: MODEL_GENERATE, input: ModelInput, run });
+}
+
+/** The AI SDK is loaded when a real model is first asked: an idle node stays small and starts fast. */
+async function* answerLazily(call: ModelCall): AsyncGenerator<ModelPart> {
+  const { answerWithAiSdk } = await import('./ai-sdk.ts');
+  yield* answerWithAiSdk(call);
+}
+
+/**
+ * Targets that earlier attempts of the effect used up: an attempt that ended with a broken stream counts as one try,
+ * so a model that always breaks hands over to its fallback without anything being remembered.
+ */
+const spentTargets = (attempt: number, selection: ModelSelection, chainLength: number): number =>
+  Math.min(Math.floor((attempt - 1) / (selection.max_retries + 1)), chainLength - 1);
+
+/** Once chunks are out, only a new attempt may say the text again; nonsense is final when the retries are used up. */
+function brokenAfterChunks(failed: readonly FailedTarget[], attempt: number, selection: ModelSelection): SvcError {
+  const error = describeFailures(failed);
+  if (error.code === 'model_unavailable' || attempt > selection.max_retries) return error;
+  return new SvcError('model_unavailable', error.message);
+}
+
+function toResult(target: Target, input: ModelInput, answer: Answer): ModelResult {
+  const { provider, model } = target;
+  return {
+    text: answer.text,
+    tool_calls: [...answer.toolCalls],
+    finish_reason: answer.finish.reason,
+    provider: provider.type === 'scripted' ? 'scripted' : provider.name,
+    model: model.model,
+    usage: usageOf(model, input, answer, answer.finish),
+  };
+}

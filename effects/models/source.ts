@@ -1,0 +1,28 @@
+import type { ModelInput, ModelPart } from './call.ts';
+import type { Target } from './targets.ts';
+
+/** One try of one model, secrets resolved. */
+export interface ModelCall {
+  readonly target: Target;
+  readonly input: ModelInput;
+  readonly apiKey: string | undefined;
+  readonly headers: Readonly<Record<string, string>>;
+  /** Number of the effect's attempt, from 1. */
+  readonly attempt: number;
+  /** Number of the try of this target within the attempt, from 1. */
+  readonly tryNumber: number;
+  /** Ends the call and closes its socket. */
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Something that answers calls: the AI SDK, or a script. Throws `ModelFailure` for everything a provider can do
+ * wrong; an answer that stops without `finish` counts as broken.
+ */
+export type ModelSource = (call: ModelCall) => AsyncIterable<ModelPart>;
+
+/** Strings of a call that no text may show. */
+export const secretsOf = (call: ModelCall): string[] => [
+  ...(call.apiKey === undefined ? [] : [call.apiKey]),
+  ...Object.values(call.headers),
+];

@@ -1,0 +1,129 @@
+import type { ModelConfig, ModelSelection, ProviderConfig } from '../../manifests/node/models.ts';
+import { SvcError } from '../../runtime/errors.ts';
+
+/** One model at one provider: where a call can go. */
+export interface Target {
+  readonly provider: ProviderConfig;
+  readonly model: ModelConfig;
+}
+
+/** Targets tried for one call, fallbacks included. */
+const MAX_CHAIN = 8;
+const DEFAULT_ALIAS = 'default';
+
+/** How long a target takes to begin an answer; undefined when it was not asked yet. */
+export type LatencyOf = (target: Target) => number | undefined;
+
+/**
+ * Finds the models behind an alias. Throws `invalid_config` when the configuration names an alias or provider that
+ * does not exist, so a typing error shows at start and not when the fallback is needed.
+ */
+export class ModelTargets {
+  readonly #providers: readonly ProviderConfig[];
+  readonly #selection: ModelSelection;
+
+  constructor(providers: readonly ProviderConfig[], selection: ModelSelection) {
+    this.#providers = providers.filter((provider) => provider.enabled);
+    this.#selection = selection;
+    this.#check(providers);
+  }
+
+  /**
+   * The targets for an alias in the order they are tried: all that serve it (default provider first, then by the
+   * strategy), then the fallback alias of the first, then the fallback provider. Throws `not_found` naming the
+   * alias and the known ones.
+   */
+  chain(alias: string, latencyOf: LatencyOf): readonly Target[] {
+    const served = this.#serving(alias, latencyOf);
+    const first = served[0];
+    if (first === undefined) throw this.#unknown(alias);
+    const chain = [...served];
+    const add = (target: Target): void => {
+      if (!chain.some((known) => known.provider === target.provider && known.model === target.model))
+        chain.push(target);
+    };
+    this.#fallbacks(first.model, latencyOf).forEach(add);
+    const spare = this.#named(this.#selection.fallback_provider);
+    const spareModel = spare?.models.find((model) => model.alias === alias) ?? spare?.models[0];
+    if (spare !== undefined && spareModel !== undefined) add({ provider: spare, model: spareModel });
+    return chain.slice(0, MAX_CHAIN);
+  }
+
+  /** Follows fallback_alias from a model; a circle ends where it began. */
+  #fallbacks(model: ModelConfig, latencyOf: LatencyOf): Target[] {
+    const seen = new Set([model.alias]);
+    const found: Target[] = [];
+    for (let alias = model.fallback_alias; alias !== undefined && !seen.has(alias) && seen.size < MAX_CHAIN; ) {
+      seen.add(alias);
+      const next = this.#serving(alias, latencyOf);
+      found.push(...next);
+      alias = next[0]?.model.fallback_alias;
+    }
+    return found;
+  }
+
+  #serving(alias: string, latencyOf: LatencyOf): Target[] {
+    const served = this.#providers.flatMap((provider) =>
+      provider.models.filter((model) => model.alias === alias).map((model) => ({ provider, model })),
+    );
+    if (served.length === 0 && alias === DEFAULT_ALIAS) {
+      const provider = this.#named(this.#selection.default_provider) ?? this.#providers[0];
+      const model = provider?.models[0];
+      return provider === undefined || model === undefined ? [] : [{ provider, model }];
+    }
+    const rank = (target: Target): number => this.#rank(target, latencyOf);
+    const isDefault = (target: Target): number => (target.provider.name === this.#selection.default_provider ? 0 : 1);
+    return served.sort((a, b) => isDefault(a) - isDefault(b) || rank(a) - rank(b));
+  }
+
+  /** Smaller goes first; equal ones keep the order of the file. */
+  #rank(target: Target, latencyOf: LatencyOf): number {
+    switch (this.#selection.strategy) {
+      case 'prefer-local':
+        return isLocal(target.provider) ? 0 : 1;
+      case 'prefer-cloud':
+        return isLocal(target.provider) ? 1 : 0;
+      case 'cost-optimized': {
+        const cost = target.model.cost_per_1k_tokens;
+        return typeof cost === 'number' ? 2 * cost : cost.input + cost.output;
+      }
+      case 'latency-optimized':
+        // What was never asked goes first once, so that every target gets measured.
+        return latencyOf(target) ?? 0;
+    }
+  }
+
+  #named(name: string | undefined): ProviderConfig | undefined {
+    return this.#providers.find((provider) => provider.name === name);
+  }
+
+  #unknown(alias: string): SvcError {
+    const known = [...new Set(this.#providers.flatMap((provider) => provider.models.map((model) => model.alias)))];
+    const list = known.length === 0 ? 'no model provider is configured and enabled' : `known: ${known.join(', ')}`;
+    return new SvcError('not_found', `No model has the alias "${alias}"; ${list}.`, { field: 'model' });
+  }
+
+  #check(all: readonly ProviderConfig[]): void {
+    const aliases = new Set(all.flatMap((provider) => provider.models.map((model) => model.alias)));
+    for (const provider of all) {
+      for (const { alias, fallback_alias: fallback } of provider.models) {
+        if (fallback === undefined || aliases.has(fallback)) continue;
+        const field = `llm_providers.${provider.name}.models.${alias}.fallback_alias`;
+        throw new SvcError('invalid_config', `${field}: no model has the alias "${fallback}".`, { field });
+      }
+    }
+    for (const key of ['default_provider', 'fallback_provider'] as const) {
+      const name = this.#selection[key];
+      if (name === undefined || all.some((provider) => provider.name === name)) continue;
+      const field = `llm_selection.${key}`;
+      throw new SvcError('invalid_config', `${field}: no provider is called "${name}".`, { field });
+    }
+  }
+}
+
+const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/;
+
+function isLocal(provider: ProviderConfig): boolean {
+  if (provider.type === 'ollama' || provider.type === 'scripted') return true;
+  return provider.endpoint !== undefined && LOOPBACK.test(new URL(provider.endpoint).hostname);
+}
