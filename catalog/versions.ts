@@ -1,0 +1,11 @@
+import semver from 'semver';
+import type { VersionEntry } from './agent-record.ts';
+
+/** Versions of one agent are kept in its record, so their number is bounded. */
+export const MAX_VERSIONS = 1_000;
+
+/** The list with `entry` added, or put in place of the same version; newest first by semantic version. */
+export function withVersion(entries: readonly VersionEntry[], entry: VersionEntry): VersionEntry[] {
+  const others = entries.filter((other) => other.version !== entry.version);
+  return [entry, ...others].sort((a, b) => semver.compareBuild(b.version, a.version));
+}
