@@ -1,0 +1,34 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { test } from 'node:test';
+import { status } from '@grpc/grpc-js';
+import { ERRORS } from '../../runtime/errors.ts';
+
+/** Rows of the table in docs/errors.md: code, kind, HTTP, gRPC. */
+function documented(): Map<string, string> {
+  const rows = new Map<string, string>();
+  for (const line of readFileSync('docs/errors.md', 'utf8').split('\n')) {
+    const cells = line.split('|').map((cell) => cell.trim());
+    const code = /^`([a-z_]+)`$/.exec(cells[1] ?? '')?.[1];
+    if (code !== undefined) rows.set(code, `${cells[2]} ${cells[3]} ${cells[4]}`);
+  }
+  return rows;
+}
+
+test('docs/errors.md and the table of errors agree in both directions', () => {
+  const table = new Map(Object.entries(ERRORS).map(([code, row]) => [code, `${row.kind} ${row.http} ${row.grpc}`]));
+  assert.deepEqual(documented(), table);
+});
+
+test('every gRPC status of the table exists', () => {
+  for (const [code, row] of Object.entries(ERRORS)) assert.equal(typeof status[row.grpc], 'number', code);
+});
+
+test('every documented error says a cause and a cure', () => {
+  const text = readFileSync('docs/errors.md', 'utf8');
+  for (const code of Object.keys(ERRORS)) {
+    const section = text.split(`### ${code}\n`)[1]?.split('\n### ')[0] ?? '';
+    assert.match(section, /\*\*Cause\.\*\*/, code);
+    assert.match(section, /\*\*Cure\.\*\*/, code);
+  }
+});

@@ -1,0 +1,103 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { areaOf, importsOf, isGenerated, linesOf, projectFiles } from '../support/tree.ts';
+
+/** Who may import whom: design rule L1. An area always may import itself. */
+const MAY: Record<string, (target: string) => boolean> = {
+  runtime: () => false,
+  manifests: () => false,
+  actors: (target) => ['runtime', 'manifests'].includes(areaOf(target)),
+  cluster: (target) => ['runtime', 'manifests', 'security'].includes(areaOf(target)) || target.startsWith('proto/gen/'),
+  effects: (target) => ['runtime', 'manifests', 'security'].includes(areaOf(target)),
+  catalog: (target) => ['runtime', 'manifests', 'security'].includes(areaOf(target)),
+  security: (target) => ['runtime', 'manifests'].includes(areaOf(target)),
+  tools: (target) => ['runtime', 'manifests'].includes(areaOf(target)) || target.endsWith('/api.ts'),
+  transport: (target) =>
+    ['runtime', 'manifests', 'tools'].includes(areaOf(target)) ||
+    target.endsWith('/api.ts') ||
+    // The event vocabulary and its log names are part of the execution's public surface.
+    /^actors\/[a-z-]+\/(events|log)\.ts$/.test(target) ||
+    target.startsWith('proto/gen/'),
+  cli: (target) => target === 'main.ts',
+};
+
+const sources = projectFiles('.ts').filter((file) => !isGenerated(file));
+
+test('each area imports only what the layout allows', () => {
+  const broken: string[] = [];
+  for (const file of sources) {
+    const may = MAY[areaOf(file)];
+    if (may === undefined) continue;
+    for (const { to, line } of importsOf(file)) {
+      if (areaOf(to) !== areaOf(file) && !may(to)) broken.push(`${file}:${line} imports ${to}`);
+    }
+  }
+  assert.deepEqual(broken, []);
+});
+
+test('product code never imports tests, examples or benchmarks', () => {
+  const broken = sources
+    .filter((file) => MAY[areaOf(file)] !== undefined || file === 'main.ts')
+    .flatMap((file) => importsOf(file))
+    .filter(({ to }) => ['test', 'examples', 'bench'].includes(areaOf(to)))
+    .map(({ from, to, line }) => `${from}:${line} imports ${to}`);
+  assert.deepEqual(broken, []);
+});
+
+test('every relative import names a file that exists', () => {
+  const known = new Set(projectFiles());
+  const broken = sources
+    .flatMap((file) => importsOf(file))
+    .filter(({ to }) => !known.has(to))
+    .map(({ from, to, line }) => `${from}:${line} imports ${to}`);
+  assert.deepEqual(broken, []);
+});
+
+test('imports make no cycles', () => {
+  // Type-only imports vanish at run time; only what is really loaded can be a cycle.
+  const graph = new Map<string, string[]>();
+  for (const file of sources) graph.set(file, valueImportsOf(file));
+  const done = new Set<string>();
+  const cycles: string[] = [];
+  const visit = (file: string, path: string[]): void => {
+    const at = path.indexOf(file);
+    if (at !== -1) {
+      cycles.push([...path.slice(at), file].join(' -> '));
+      return;
+    }
+    if (done.has(file)) return;
+    for (const next of graph.get(file) ?? []) visit(next, [...path, file]);
+    done.add(file);
+  };
+  for (const file of sources) visit(file, []);
+  assert.deepEqual(cycles, []);
+});
+
+function valueImportsOf(file: string): string[] {
+  return importsOf(file)
+    .filter(({ line }) => !isTypeOnly(file, line))
+    .map(({ to }) => to);
+}
+
+function isTypeOnly(file: string, line: number): boolean {
+  const lines = linesBefore(file, line);
+  for (let index = lines.length - 1; index >= 0; index -= 1) {
+    const text = lines[index] ?? '';
+    if (/^(import|export)\b/.test(text)) {
+      if (/^(import|export) type\b/.test(text)) return true;
+      const names = lines
+        .slice(index)
+        .join(' ')
+        .match(/\{([^}]*)\}/)?.[1];
+      if (names === undefined) return false;
+      const parts = names
+        .split(',')
+        .map((name) => name.trim())
+        .filter((name) => name !== '');
+      return parts.length > 0 && parts.every((name) => name.startsWith('type '));
+    }
+  }
+  return false;
+}
+
+const linesBefore = (file: string, line: number): string[] => linesOf(file).slice(0, line);

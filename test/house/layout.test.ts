@@ -1,0 +1,77 @@
+import assert from 'node:assert/strict';
+import { existsSync, readFileSync } from 'node:fs';
+import { test } from 'node:test';
+import { isGenerated, linesOf, projectFiles } from '../support/tree.ts';
+
+const AREAS = [
+  'manifests',
+  'proto',
+  'runtime',
+  'actors',
+  'effects',
+  'catalog',
+  'security',
+  'transport',
+  'cli',
+  'docs',
+  'examples',
+  'bench',
+  'test',
+];
+
+const sources = projectFiles('.ts', '.lua').filter((file) => !isGenerated(file));
+const product = sources.filter((file) => !/^(test|bench|examples)\//.test(file));
+
+test('every folder of the layout has a README that says what lives there', () => {
+  const missing = AREAS.filter((area) => !existsSync(`${area}/README.md`));
+  assert.deepEqual(missing, []);
+});
+
+test('no source file has more than 500 lines, no Lua file more than 150', () => {
+  const long = sources.filter((file) => linesOf(file).length > (file.endsWith('.lua') ? 150 : 500));
+  assert.deepEqual(long, []);
+});
+
+test('the largest product file is at most five times the median', () => {
+  const sizes = product.map((file) => ({ file, lines: linesOf(file).length })).sort((a, b) => a.lines - b.lines);
+  const median = sizes[Math.floor(sizes.length / 2)]?.lines ?? 0;
+  const largest = sizes[sizes.length - 1];
+  assert.ok(
+    largest !== undefined && largest.lines <= 5 * median,
+    `${largest?.file} ${largest?.lines}, median ${median}`,
+  );
+});
+
+test('no file or folder is a drawer', () => {
+  const drawers = projectFiles().filter((file) => /(^|\/)(utils?|common|helpers?|managers?|misc)(\.|\/|-)/i.test(file));
+  assert.deepEqual(drawers, []);
+});
+
+test('only one file builds Redis keys', () => {
+  const builders = product.filter(
+    (file) => file !== 'runtime/redis/keys.ts' && /`\{?\$\{prefix\}[:}]/.test(readFileSync(file, 'utf8')),
+  );
+  assert.deepEqual(builders, []);
+});
+
+test('source code holds no any, no suppressed check, no unfinished work', () => {
+  const marks = /\bas any\b|: any\b|<any>|@ts-ignore|@ts-expect-error|@ts-nocheck|\bTODO\b|\bFIXME\b/;
+  const found: string[] = [];
+  for (const file of sources.filter((one) => !one.startsWith('test/house/'))) {
+    for (const [index, line] of linesOf(file).entries())
+      if (marks.test(line)) found.push(`${file}:${index + 1} ${line.trim()}`);
+  }
+  assert.deepEqual(found, []);
+});
+
+test('tests never skip or focus by hand', () => {
+  const found = projectFiles('.test.ts')
+    .filter((file) => !file.startsWith('test/house/'))
+    .filter((file) => /\b(test|it|describe)\.(only|todo)\(/.test(readFileSync(file, 'utf8')));
+  assert.deepEqual(found, []);
+});
+
+test('the package names its licence and ships it', () => {
+  assert.match(readFileSync('package.json', 'utf8'), /"license": "Apache-2.0"/);
+  assert.match(readFileSync('LICENSE', 'utf8'), /Apache License/);
+});
