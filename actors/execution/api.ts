@@ -2,6 +2,10 @@ import type { AgentManifest } from '../../manifests/agent/schema.ts';
 import type { ActorClient, ActorEvent, CallOptions } from '../../runtime/client.ts';
 import type { Identity } from '../../runtime/identity.ts';
 import type { JsonObject } from '../../runtime/json.ts';
+import type { ExecutionLogEvent } from './log.ts';
+
+export { createExecutionApi } from './execution-api.ts';
+export { type ExecutionLogEvent, executionLogEvents } from './log.ts';
 
 /** Result of `svc.task.status` (spec 3) with the ids a caller needs. */
 export interface ExecutionStatus {
@@ -14,6 +18,8 @@ export interface ExecutionStatus {
   readonly started_at: string | null;
   readonly ended_at: string | null;
   readonly usage: { readonly input_tokens: number; readonly output_tokens: number; readonly cost: number };
+  /** How often an effect was asked for again because nobody knew whether it had acted; absent when never. */
+  readonly in_doubt?: number;
 }
 
 export interface StartExecution {
@@ -51,6 +57,12 @@ export interface ExecutionApi {
     tenant: string,
     filter: { readonly agentId?: string; readonly status?: string; readonly limit: number; readonly skip?: number },
   ): Promise<ExecutionStatus[]>;
+  /** Log of one execution (`svc.task.logs`, spec 3), oldest first; `limit` is capped at 200. Throws `not_found`. */
+  logs(
+    tenant: string,
+    executionId: string,
+    page: { readonly limit: number; readonly offset: number },
+  ): Promise<{ status: ExecutionStatus['status']; events: ExecutionLogEvent[]; total: number }>;
   /** Removes an ended execution; throws `failed_precondition` while it runs. */
   remove(tenant: string, executionId: string): Promise<void>;
 }

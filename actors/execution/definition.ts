@@ -1,0 +1,40 @@
+import { defineActor } from '../../runtime/define-actor.ts';
+import { executionEvents } from './events.ts';
+import { Cancel } from './handlers/cancel.ts';
+import { ExecutionTimedOut } from './handlers/execution-timed-out.ts';
+import { IterationTimedOut } from './handlers/iteration-timed-out.ts';
+import { ModelAnswered } from './handlers/model-answered.ts';
+import { ModelChunk } from './handlers/model-chunk.ts';
+import { ProgramChunk } from './handlers/program-chunk.ts';
+import { ProgramEnded } from './handlers/program-ended.ts';
+import { Start } from './handlers/start.ts';
+import { executionMessages } from './messages.ts';
+import { ExecutionState } from './state.ts';
+import { EXECUTIONS, projectExecution } from './view.ts';
+
+/**
+ * One run of an agent: pending → running → completed | failed | cancelled (spec 3). Its loop is decided.md's:
+ * iteration → validators → accepted, or refined and tried again until iterations or time run out.
+ */
+export const execution = defineActor({
+  kind: 'execution',
+  version: 1,
+  state: ExecutionState,
+  initial: () => ({ status: 'pending' as const }),
+  messages: executionMessages,
+  events: executionEvents,
+  on: {
+    Start,
+    Cancel,
+    IterationTimedOut,
+    ExecutionTimedOut,
+    ModelAnswered,
+    ModelChunk,
+    ProgramEnded,
+    ProgramChunk,
+  },
+  creates: ['Start'],
+  finalEvents: ['execution_completed', 'execution_failed'],
+  view: { collection: EXECUTIONS.name, project: projectExecution },
+  done: (state) => state.status !== 'pending' && state.status !== 'running',
+});

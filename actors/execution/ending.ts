@@ -1,0 +1,56 @@
+import { keepHead } from './bounded-text.ts';
+import { LIMITS } from './limits.ts';
+import type { ExecutionTurn } from './messages.ts';
+import type { EndedExecution, IdleExecution } from './state.ts';
+
+/** Names of the two timers an execution may have. */
+export const TIMERS = { iteration: 'iteration', execution: 'execution' } as const;
+
+export function completeExecution(execution: IdleExecution, output: string, turn: ExecutionTurn): EndedExecution {
+  const endedAt = new Date(turn.now).toISOString();
+  turn.emit('execution_completed', {
+    execution_id: execution.execution_id,
+    final_output: output,
+    total_iterations: execution.iteration_count,
+    completed_at: endedAt,
+  });
+  return end(execution, 'completed', null, endedAt, turn);
+}
+
+/** `reason` is the wire's: `max_iterations_exceeded`, `timed_out`, `cancelled`, or the error code that ended it. */
+export function failExecution(
+  execution: IdleExecution,
+  status: 'failed' | 'cancelled',
+  reason: string,
+  turn: ExecutionTurn,
+): EndedExecution {
+  const endedAt = new Date(turn.now).toISOString();
+  turn.emit('execution_failed', {
+    execution_id: execution.execution_id,
+    reason,
+    total_iterations: execution.iteration_count,
+    failed_at: endedAt,
+  });
+  return end(execution, status, reason, endedAt, turn);
+}
+
+function end(
+  execution: IdleExecution,
+  status: EndedExecution['status'],
+  reason: string | null,
+  endedAt: string,
+  turn: ExecutionTurn,
+): EndedExecution {
+  turn.clear(TIMERS.iteration);
+  turn.clear(TIMERS.execution);
+  const { plan: _plan, input: _input, variables: _variables, ...kept } = execution;
+  const lastError = execution.last_error ?? reason;
+  return {
+    ...kept,
+    status,
+    reason,
+    last_error: status === 'completed' || lastError === null ? null : keepHead(lastError, LIMITS.keptErrorChars),
+    ended_at: endedAt,
+    updated_at: endedAt,
+  };
+}

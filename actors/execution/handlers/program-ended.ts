@@ -1,0 +1,54 @@
+import { z } from 'zod';
+import type { EffectResult } from '../../../runtime/effect.ts';
+import { keepTail } from '../bounded-text.ts';
+import { rejectIteration } from '../iteration.ts';
+import { LIMITS } from '../limits.ts';
+import type { ExecutionTurn } from '../messages.ts';
+import { awaiting, judge, undone } from '../outcome.ts';
+import type { ExecutionState, RunningExecution } from '../state.ts';
+import { timeIterationOut } from './iteration-timed-out.ts';
+
+/** Result value of the effect `program.run`. */
+const ProgramEnd = z.object({
+  exit_code: z.number().int().nullable(),
+  signal: z.string().nullish(),
+  stdout: z.string(),
+  stderr: z.string().default(''),
+  stdout_truncated: z.boolean().default(false),
+  timed_out: z.boolean().default(false),
+});
+type ProgramEnd = z.output<typeof ProgramEnd>;
+
+export function ProgramEnded(state: ExecutionState, result: EffectResult, turn: ExecutionTurn): ExecutionState {
+  const running = awaiting(state, result.effectId);
+  if (running === null) return state;
+  if (result.outcome.kind !== 'done') return undone(running, result.outcome, turn);
+  const end = ProgramEnd.safeParse(result.outcome.value);
+  if (!end.success) {
+    const message = 'the result of the program is malformed';
+    return rejectIteration(running, { error_type: 'program_failed', message }, turn);
+  }
+  if (end.data.timed_out) return timeIterationOut(running, turn);
+  return decide(running, end.data, turn);
+}
+
+function decide(running: RunningExecution, end: ProgramEnd, turn: ExecutionTurn): ExecutionState {
+  const { stdout, stderr, exit_code, signal } = end;
+  if (end.stdout_truncated) {
+    const message = `the output has more than ${LIMITS.outputBytes} bytes`;
+    return rejectIteration(running, { error_type: 'output_too_large', message, output: stdout, exit_code }, turn);
+  }
+  const bySignal = exit_code === null || (signal !== undefined && signal !== null);
+  const unchecked = running.plan.validators.length === 0 && exit_code !== 0;
+  if (!bySignal && !unchecked) return judge(running, { stdout, stderr, exit_code }, turn);
+  const how = bySignal ? `was ended by ${signal ?? 'a signal'}` : `ended with exit code ${exit_code}`;
+  const said = stderr.trim();
+  const failure = {
+    error_type: 'program_failed',
+    message: said === '' ? `the program ${how}` : `the program ${how}: ${keepTail(said, 1_000)}`,
+    output: stdout,
+    exit_code,
+    ...(said === '' ? {} : { stacktrace: keepTail(said, LIMITS.stderrTailChars) }),
+  };
+  return rejectIteration(running, failure, turn);
+}

@@ -1,0 +1,78 @@
+import { SvcError } from '../../../runtime/errors.ts';
+import { TIMERS } from '../ending.ts';
+import { beginIteration } from '../iteration.ts';
+import { LIMITS } from '../limits.ts';
+import type { ExecutionTurn, Start as StartMessage } from '../messages.ts';
+import { planExecution } from '../plan-execution.ts';
+import { callerVariables } from '../prompt.ts';
+import type { ExecutionState, IdleExecution, RunningExecution } from '../state.ts';
+
+/** pending → running. The same id again gets the same answer, whatever became of the execution meanwhile. */
+export function Start(state: ExecutionState, start: StartMessage, turn: ExecutionTurn): ExecutionState {
+  if (state.status !== 'pending') {
+    if (state.agent_id !== start.agent_id) turn.refuse('conflict', 'the execution id is in use for another agent');
+    turn.reply({ execution_id: state.execution_id });
+    return state;
+  }
+  let running: RunningExecution;
+  try {
+    running = begin(start, turn);
+  } catch (thrown) {
+    if (thrown instanceof SvcError && thrown.row.kind === 'terminal') {
+      turn.refuse(thrown.code, thrown.message, thrown.details);
+    }
+    throw thrown;
+  }
+  turn.reply({ execution_id: running.execution_id });
+  return running;
+}
+
+function begin(start: StartMessage, turn: ExecutionTurn): RunningExecution {
+  const plan = planExecution(start.manifest, start.security_policy ?? {});
+  const input = effectiveInput(start);
+  const variables = callerVariables(start.context ?? {});
+  const bytes = Buffer.byteLength(input) + Buffer.byteLength(JSON.stringify(variables));
+  if (bytes > LIMITS.inputBytes) {
+    throw new SvcError(
+      'payload_too_large',
+      `input and context have ${bytes} bytes, the limit is ${LIMITS.inputBytes}`,
+      {
+        field: 'input',
+      },
+    );
+  }
+  const startedAt = new Date(turn.now).toISOString();
+  const execution: IdleExecution = {
+    status: 'running',
+    execution_id: start.execution_id,
+    agent_id: start.agent_id,
+    agent_name: start.manifest.metadata.name,
+    agent_version: start.manifest.metadata.version,
+    workflow_execution_id: start.workflow_execution_id ?? null,
+    iteration_count: 0,
+    attempts: [],
+    last_output: null,
+    last_error: null,
+    usage: { input_tokens: 0, output_tokens: 0, cost: 0 },
+    in_doubt: 0,
+    started_at: startedAt,
+    updated_at: startedAt,
+    plan,
+    input,
+    variables,
+  };
+  turn.emit('execution_started', {
+    execution_id: start.execution_id,
+    agent_id: start.agent_id,
+    started_at: startedAt,
+  });
+  turn.after(TIMERS.execution, plan.execution_timeout_ms, 'ExecutionTimedOut', {});
+  return beginIteration(execution, turn);
+}
+
+/** The caller's input, else the manifest's `input_data` as JSON, else nothing. */
+function effectiveInput(start: StartMessage): string {
+  if (start.input !== '') return start.input;
+  const defaults = start.manifest.spec.task.input_data;
+  return Object.keys(defaults).length > 0 ? JSON.stringify(defaults) : '';
+}

@@ -1,0 +1,64 @@
+import { keepHead } from './bounded-text.ts';
+import { LIMITS } from './limits.ts';
+import type { Attempt, Verdict } from './state.ts';
+
+/** What failed so far, newest first, with every validator's verdict. Left out is what does not fit, and it says so. */
+export function historySection(attempts: readonly Attempt[], lastOutput: string | null, maxChars: number): string {
+  if (attempts.length === 0 || maxChars < 200) return '';
+  const head = '## Earlier attempts\nNone of them was accepted. Correct what failed and give the whole answer again.';
+  const parts = [head];
+  let left = maxChars - head.length - 100;
+  for (const [index, attempt] of attempts.toReversed().entries()) {
+    const text = keepHead(attemptText(attempt, index === 0 ? lastOutput : null), Math.max(0, left));
+    if (left < 200) {
+      parts.push(`[${attempts.length - index} earlier attempts left out]`);
+      break;
+    }
+    parts.push(text);
+    left -= text.length + 2;
+  }
+  return parts.join('\n\n');
+}
+
+/** Value of the template variable `previous_error`; empty before the first failure. */
+export function previousError(attempts: readonly Attempt[]): string {
+  const last = attempts.at(-1);
+  return last === undefined ? '' : failureText(last);
+}
+
+/** SVC_ITERATION_HISTORY (original-facts 2.11): a JSON array, oldest first; the oldest are left out when too long. */
+export function historyJson(attempts: readonly Attempt[]): string {
+  for (let from = 0; from < attempts.length; from += 1) {
+    const text = JSON.stringify(attempts.slice(from).map(historyEntry));
+    if (Buffer.byteLength(text) <= LIMITS.environmentTextBytes) return text;
+  }
+  return '[]';
+}
+
+function historyEntry(attempt: Attempt) {
+  const rejected = attempt.error_type === 'validation_failed';
+  return {
+    iteration: attempt.iteration,
+    output: attempt.output,
+    error: attempt.message,
+    exit_code: attempt.exit_code,
+    validation_failed: rejected,
+    validation_reason: rejected ? attempt.message : null,
+    feedback: failureText(attempt),
+  };
+}
+
+function attemptText(attempt: Attempt, wholeOutput: string | null): string {
+  const lines = [`### Attempt ${attempt.iteration}`, failureText(attempt)];
+  const output = attempt.output === null ? null : (wholeOutput ?? attempt.output);
+  if (output !== null) lines.push('Output:', output);
+  return lines.join('\n');
+}
+
+function failureText(attempt: Attempt): string {
+  return [`${attempt.error_type}: ${attempt.message}`, ...attempt.verdicts.map(verdictText)].join('\n');
+}
+
+function verdictText(verdict: Verdict): string {
+  return `- ${verdict.validator}: ${verdict.passed ? 'passed' : `failed: ${verdict.reason}`}`;
+}

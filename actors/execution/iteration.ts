@@ -1,0 +1,122 @@
+import { toSvcError } from '../../runtime/errors.ts';
+import { keepHead } from './bounded-text.ts';
+import { iterationEffect } from './effects.ts';
+import { completeExecution, failExecution, TIMERS } from './ending.ts';
+import { LIMITS } from './limits.ts';
+import type { ExecutionTurn } from './messages.ts';
+import { renderPrompt } from './prompt.ts';
+import { outputDiff } from './refinement.ts';
+import type { ExecutionState, IdleExecution, RunningExecution, Verdict } from './state.ts';
+import { nothingStreamed } from './streamed.ts';
+
+/** Why an iteration was not accepted. */
+export interface IterationFailure {
+  readonly error_type: string;
+  readonly message: string;
+  readonly stacktrace?: string;
+  /** Null or absent: there was none. */
+  readonly output?: string | null;
+  readonly exit_code?: number | null;
+  readonly verdicts?: readonly Verdict[];
+}
+
+/** Starts the next iteration. Throws an SvcError when its prompt cannot be rendered. */
+export function beginIteration(idle: IdleExecution, turn: ExecutionTurn): RunningExecution {
+  const number = idle.iteration_count + 1;
+  const startedAt = new Date(turn.now).toISOString();
+  const execution = { ...idle, iteration_count: number, updated_at: startedAt };
+  const prompt = renderPrompt(execution, number);
+  turn.emit('iteration_started', {
+    execution_id: execution.execution_id,
+    iteration_number: number,
+    action: execution.plan.program === null ? 'generate' : 'run',
+    started_at: startedAt,
+  });
+  turn.after(TIMERS.iteration, execution.plan.iteration_timeout_ms, 'IterationTimedOut', { iteration: number });
+  const effectId = turn.effect(iterationEffect(execution, prompt, turn.now));
+  return { ...execution, current: { effect_id: effectId, in_doubt: 0, streamed: nothingStreamed } };
+}
+
+/** Accepts the running iteration: iteration_completed, execution_completed. */
+export function acceptIteration(running: RunningExecution, output: string, turn: ExecutionTurn): ExecutionState {
+  turn.emit('iteration_completed', {
+    execution_id: running.execution_id,
+    iteration_number: running.iteration_count,
+    output,
+    completed_at: new Date(turn.now).toISOString(),
+  });
+  const last_output = keepHead(output, LIMITS.keptOutputChars);
+  return completeExecution({ ...idleOf(running), last_output, last_error: null }, output, turn);
+}
+
+/** Rejects the running iteration: iteration_failed, then refinement and the next one, or the end when none is left. */
+export function rejectIteration(
+  running: RunningExecution,
+  failure: IterationFailure,
+  turn: ExecutionTurn,
+): ExecutionState {
+  const closed = closeIteration(running, failure, turn);
+  if (closed.iteration_count >= closed.plan.max_iterations) {
+    return failExecution(closed, 'failed', 'max_iterations_exceeded', turn);
+  }
+  const hasOutput = failure.output !== undefined && failure.output !== null;
+  turn.emit('refinement_applied', {
+    execution_id: running.execution_id,
+    iteration_number: running.iteration_count,
+    code_diff: hasOutput ? outputDiff(running.last_output, closed.last_output) : '',
+    applied_at: new Date(turn.now).toISOString(),
+  });
+  try {
+    return beginIteration(closed, turn);
+  } catch (thrown) {
+    const error = toSvcError(thrown);
+    if (error.code === 'internal') throw thrown;
+    return failExecution({ ...closed, last_error: error.message }, 'failed', error.code, turn);
+  }
+}
+
+/** Ends the execution out of a running iteration; the iteration is closed first, so none stays open on the stream. */
+export function abandonIteration(
+  running: RunningExecution,
+  failure: IterationFailure,
+  end: { readonly status: 'failed' | 'cancelled'; readonly reason: string },
+  turn: ExecutionTurn,
+): ExecutionState {
+  return failExecution(closeIteration(running, failure, turn), end.status, end.reason, turn);
+}
+
+function closeIteration(running: RunningExecution, failure: IterationFailure, turn: ExecutionTurn): IdleExecution {
+  const message = keepHead(failure.message, LIMITS.keptErrorChars);
+  turn.emit('iteration_failed', {
+    execution_id: running.execution_id,
+    iteration_number: running.iteration_count,
+    error: {
+      error_type: failure.error_type,
+      message,
+      ...(failure.stacktrace === undefined ? {} : { stacktrace: failure.stacktrace }),
+    },
+    failed_at: new Date(turn.now).toISOString(),
+  });
+  const output = failure.output ?? null;
+  return {
+    ...idleOf(running),
+    attempts: [
+      ...running.attempts,
+      {
+        iteration: running.iteration_count,
+        error_type: failure.error_type,
+        message: keepHead(failure.message, LIMITS.keptAttemptChars),
+        output: output === null ? null : keepHead(output, LIMITS.keptAttemptChars),
+        exit_code: failure.exit_code ?? null,
+        verdicts: [...(failure.verdicts ?? [])],
+      },
+    ],
+    last_output: output === null ? running.last_output : keepHead(output, LIMITS.keptOutputChars),
+    last_error: keepHead(`${failure.error_type}: ${message}`, LIMITS.keptErrorChars),
+  };
+}
+
+function idleOf(running: RunningExecution): IdleExecution {
+  const { current: _current, ...idle } = running;
+  return idle;
+}

@@ -1,0 +1,55 @@
+import { z } from 'zod';
+import type { AgentManifest } from '../../manifests/agent/schema.ts';
+import type { Turn } from '../../runtime/define-actor.ts';
+import { EffectProgress, EffectResult } from '../../runtime/effect.ts';
+import type { executionEvents } from './events.ts';
+import { SecurityPolicy } from './security-policy.ts';
+
+/** The parts a plan is made of; the catalog checked the manifest itself when it was deployed. */
+const manifestShape = z.looseObject({
+  metadata: z.looseObject({ name: z.string(), version: z.string(), annotations: z.record(z.string(), z.string()) }),
+  spec: z.looseObject({
+    runtime: z.looseObject({ isolation: z.string(), model: z.string() }),
+    task: z.looseObject({}),
+    context: z.array(z.unknown()),
+    execution: z.looseObject({ validation: z.array(z.unknown()), iteration_timeout_ms: z.number() }),
+    security: z.looseObject({ resources: z.looseObject({ timeout_ms: z.number() }) }),
+    env: z.record(z.string(), z.string()),
+    advanced: z.looseObject({}),
+  }),
+});
+
+const id = z.string().min(1).max(128);
+
+/** Starts an execution. The only message that creates one; the same id again is answered the same, never restarted. */
+export const Start = z.object({
+  execution_id: id,
+  agent_id: id,
+  /** Normalised manifest of the agent, as the catalog keeps it. */
+  manifest: z.custom<AgentManifest>(
+    (value) => manifestShape.safeParse(value).success,
+    'expected a normalised agent manifest',
+  ),
+  input: z.string(),
+  /** Caller's context_json. */
+  context: z.record(z.string(), z.json()).optional(),
+  security_policy: SecurityPolicy.optional(),
+  workflow_execution_id: id.optional(),
+});
+export type Start = z.output<typeof Start>;
+
+/** Messages of an execution. Late, repeated and unknown ones are harmless: a result counts only while it is awaited. */
+export const executionMessages = {
+  Start,
+  Cancel: z.object({ reason: z.string().max(1_000).optional() }),
+  /** Timer of one iteration. */
+  IterationTimedOut: z.object({ iteration: z.number().int() }),
+  /** Timer of the whole execution. */
+  ExecutionTimedOut: z.object({}),
+  ModelAnswered: EffectResult,
+  ModelChunk: EffectProgress,
+  ProgramEnded: EffectResult,
+  ProgramChunk: EffectProgress,
+} as const;
+
+export type ExecutionTurn = Turn<typeof executionEvents, typeof executionMessages>;

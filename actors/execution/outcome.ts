@@ -1,0 +1,96 @@
+import type { EffectResult } from '../../runtime/effect.ts';
+import { iterationEffect } from './effects.ts';
+import { abandonIteration, acceptIteration, type IterationFailure, rejectIteration } from './iteration.ts';
+import { LIMITS } from './limits.ts';
+import type { ExecutionTurn } from './messages.ts';
+import { renderPrompt } from './prompt.ts';
+import type { ExecutionState, RunningExecution } from './state.ts';
+import { expectRepeat, takeChunk } from './streamed.ts';
+import { validate } from './validators/validate.ts';
+import type { IterationResult } from './validators/verdict.ts';
+
+/** Failures of an effect that no further iteration can mend: somebody must change the manifest, node or rights. */
+const HOPELESS: ReadonlySet<string> = new Set([
+  'invalid_argument',
+  'invalid_manifest',
+  'invalid_config',
+  'unauthenticated',
+  'forbidden',
+  'not_found',
+  'failed_precondition',
+  'payload_too_large',
+  'unsupported_isolation',
+  'unimplemented',
+]);
+
+/** The execution when it waits for this effect, else null: the message is late, repeated, or of another life. */
+export function awaiting(state: ExecutionState, effectId: string): RunningExecution | null {
+  return state.status === 'running' && state.current.effect_id === effectId ? state : null;
+}
+
+/** Validators in order decide. Without any, only a program that exits with 0 is accepted (decided.md). */
+export function judge(running: RunningExecution, result: IterationResult, turn: ExecutionTurn): ExecutionState {
+  if (Buffer.byteLength(result.stdout) > LIMITS.outputBytes) {
+    const message = `the output has more than ${LIMITS.outputBytes} bytes`;
+    return rejectIteration(running, { error_type: 'output_too_large', message, exit_code: result.exit_code }, turn);
+  }
+  const verdicts = validate(running.plan.validators, result);
+  const failed = verdicts.find((verdict) => !verdict.passed);
+  if (failed === undefined) return acceptIteration(running, result.stdout, turn);
+  const message = `${failed.validator}: ${failed.reason}`;
+  const { stdout: output, exit_code } = result;
+  return rejectIteration(running, { error_type: 'validation_failed', message, output, exit_code, verdicts }, turn);
+}
+
+/** An effect that ended without a value. */
+export function undone(
+  running: RunningExecution,
+  outcome: Exclude<EffectResult['outcome'], { kind: 'done' }>,
+  turn: ExecutionTurn,
+): ExecutionState {
+  if (outcome.kind === 'in_doubt') return inDoubt(running, turn);
+  const failure: IterationFailure = { error_type: outcome.code, message: outcome.message };
+  if (!HOPELESS.has(outcome.code)) return rejectIteration(running, failure, turn);
+  return abandonIteration(running, failure, { status: 'failed', reason: outcome.code }, turn);
+}
+
+/** Sends a chunk of the running iteration on, unless the stream already has it or it no longer fits. */
+export function stream(running: RunningExecution, attempt: number, text: string, turn: ExecutionTurn): ExecutionState {
+  const before = running.current.streamed;
+  const { streamed, send } = takeChunk(before, attempt, text);
+  if (streamed === before) return running;
+  if (send !== '') {
+    turn.emit('iteration_output', {
+      execution_id: running.execution_id,
+      iteration_number: running.iteration_count,
+      output: send,
+    });
+  }
+  return { ...running, current: { ...running.current, streamed } };
+}
+
+/**
+ * The effect had started when its node died, so nobody knows whether it acted (design E2). An iteration is a unit that
+ * may be repeated, so by default it is asked for again, counted in the state; `svc.dev/on-in-doubt: fail` fails it.
+ */
+function inDoubt(running: RunningExecution, turn: ExecutionTurn): ExecutionState {
+  const { current, plan } = running;
+  if (plan.program?.on_in_doubt === 'fail' || current.in_doubt >= LIMITS.inDoubtRepeats) {
+    const message =
+      current.in_doubt === 0
+        ? 'the program had started when its node died; it was not repeated'
+        : `its node died ${current.in_doubt + 1} times while the program ran; it was not repeated again`;
+    return rejectIteration(running, { error_type: 'in_doubt', message }, turn);
+  }
+  const prompt = renderPrompt(running, running.iteration_count);
+  const effectId = turn.effect(iterationEffect(running, prompt, turn.now));
+  return {
+    ...running,
+    in_doubt: running.in_doubt + 1,
+    current: {
+      effect_id: effectId,
+      in_doubt: current.in_doubt + 1,
+      streamed: expectRepeat(current.streamed),
+    },
+  };
+}

@@ -1,0 +1,112 @@
+import type { AgentManifest, Validator } from '../../manifests/agent/schema.ts';
+import { SvcError } from '../../runtime/errors.ts';
+import { LIMITS } from './limits.ts';
+import type { ExecutionPlan, ResultValidator } from './plan.ts';
+import { checkTemplate } from './prompt-template.ts';
+import { narrow, type SecurityPolicy } from './security-policy.ts';
+import { checkJsonSchema } from './validators/json-schema.ts';
+import { checkPattern } from './validators/linear-regex.ts';
+
+/** Annotation that says what happens to a program whose outcome is unknown after a crash: `retry` or `fail`. */
+export const ON_IN_DOUBT = 'svc.dev/on-in-doubt';
+
+/**
+ * What is to be run, or why it cannot be: throws `unsupported_isolation`, `unimplemented` or `invalid_manifest`, each
+ * naming the path in the manifest, so that nothing starts that could not end well.
+ */
+export function planExecution(manifest: AgentManifest, policy: SecurityPolicy): ExecutionPlan {
+  const { spec, metadata } = manifest;
+  refuseForeignIsolation(spec.runtime.isolation);
+  const judge = spec.execution.tool_validation[0];
+  if (judge !== undefined) throw unimplemented('spec.execution.tool_validation[0]', `validator ${judge.type}`);
+  const limits = policy.resource_limits ?? {};
+  const timeoutMs = narrow(
+    spec.security.resources.timeout_ms ?? LIMITS.executionTimeoutMs,
+    (limits.timeout_seconds ?? 0) * 1_000,
+  );
+  const template = spec.task.prompt_template ?? null;
+  if (template !== null) checkTemplate(template, 'spec.task.prompt_template');
+  const path = spec.advanced.bootstrap_path;
+  return {
+    instruction: spec.task.instruction ?? '',
+    prompt_template: template,
+    agentskills: spec.task.agentskills,
+    context: contextText(spec.context),
+    model: spec.runtime.model,
+    temperature: spec.runtime.temperature ?? null,
+    llm_timeout_seconds: spec.execution.llm_timeout_seconds,
+    max_iterations: spec.execution.mode === 'one-shot' ? 1 : spec.execution.max_iterations,
+    iteration_timeout_ms: spec.execution.iteration_timeout_ms,
+    execution_timeout_ms: timeoutMs,
+    validators: spec.execution.validation.map(resultValidator),
+    program:
+      path === undefined
+        ? null
+        : {
+            path,
+            env: spec.env,
+            cpu_millicores: narrow(spec.security.resources.cpu_millicores, limits.cpu_millicores),
+            memory_bytes: narrow(spec.security.resources.memory_bytes, limits.memory_bytes),
+            on_in_doubt: onInDoubt(metadata.annotations),
+          },
+  };
+}
+
+function refuseForeignIsolation(isolation: AgentManifest['spec']['runtime']['isolation']): void {
+  if (isolation === 'process' || isolation === 'inherit') return;
+  throw new SvcError(
+    'unsupported_isolation',
+    `spec.runtime.isolation: this node cannot run isolation ${isolation}; it runs process and inherit`,
+    { field: 'spec.runtime.isolation' },
+  );
+}
+
+function contextText(context: AgentManifest['spec']['context']): string {
+  return context
+    .map((item, index) => {
+      if (item.type !== 'text') throw unimplemented(`spec.context[${index}]`, `context of type ${item.type}`);
+      return item.description === undefined ? item.content : `${item.description}:\n${item.content}`;
+    })
+    .join('\n\n');
+}
+
+function onInDoubt(annotations: Readonly<Record<string, string>>): 'retry' | 'fail' {
+  const value = annotations[ON_IN_DOUBT] ?? 'retry';
+  if (value === 'retry' || value === 'fail') return value;
+  const path = `metadata.annotations.${ON_IN_DOUBT}`;
+  throw new SvcError('invalid_manifest', `${path}: expected retry or fail`, {
+    field: path,
+    details: [{ path, message: 'expected retry or fail' }],
+  });
+}
+
+function resultValidator(validator: Validator, index: number): ResultValidator {
+  const path = `spec.execution.validation[${index}]`;
+  switch (validator.type) {
+    case 'exit_code':
+      return { type: 'exit_code', expected: validator.expected, min_score: validator.min_score };
+    case 'stderr_empty':
+    case 'output_format':
+      return { ...validator };
+    case 'json_schema':
+      if (validator.schema === undefined) throw unimplemented(`${path}.schema_path`, 'a schema in a file');
+      if (validator.target_path !== undefined) throw unimplemented(`${path}.target_path`, 'checking a file');
+      checkJsonSchema(validator.schema, `${path}.schema`);
+      return { type: 'json_schema', schema: validator.schema, min_score: validator.min_score };
+    case 'regex': {
+      const { pattern, target, min_score } = validator;
+      if (target !== 'stdout' && target !== 'stderr') throw unimplemented(`${path}.target`, 'checking a file');
+      checkPattern(pattern, `${path}.pattern`);
+      return { type: 'regex', pattern, target, min_score };
+    }
+    default:
+      throw unimplemented(path, `validator ${validator.type}`);
+  }
+}
+
+function unimplemented(path: string, what: string): SvcError {
+  return new SvcError('unimplemented', `${path}: ${what} is not served by this version`, {
+    field: path,
+    details: [{ path, message: 'not served by this version' }],
+  });
+}

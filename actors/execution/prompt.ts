@@ -1,0 +1,62 @@
+import { SvcError } from '../../runtime/errors.ts';
+import type { JsonObject } from '../../runtime/json.ts';
+import { historySection, previousError } from './history.ts';
+import { LIMITS } from './limits.ts';
+import { renderTemplate } from './prompt-template.ts';
+import type { IdleExecution } from './state.ts';
+
+/** Variables of the node; a caller's variable of the same name is not used (original-facts 2.3). */
+export const RESERVED_VARIABLES = [
+  'instruction',
+  'input',
+  'iteration_number',
+  'previous_error',
+  'agentskills',
+  'context',
+] as const;
+
+/**
+ * The prompt of an iteration: the manifest's template, else instruction, context and input, each when present. After a
+ * failure the history of attempts follows, unless the template itself speaks of `previous_error`.
+ */
+export function renderPrompt(execution: IdleExecution, iteration: number): string {
+  const { plan, attempts } = execution;
+  const maxBytes = plan.program === null ? LIMITS.modelPromptBytes : LIMITS.programPromptBytes;
+  const base =
+    plan.prompt_template === null
+      ? [plan.instruction, plan.context, execution.input].filter((part) => part !== '').join('\n\n')
+      : renderTemplate(plan.prompt_template, variablesOf(execution, iteration), maxBytes);
+  const bytes = Buffer.byteLength(base);
+  if (bytes > maxBytes) {
+    throw new SvcError('payload_too_large', `the prompt has ${bytes} bytes, at most ${maxBytes} can be given`, {
+      field: 'input',
+    });
+  }
+  const speaksItself = plan.prompt_template?.includes('previous_error') ?? false;
+  const room = Math.min(LIMITS.historyChars, Math.floor((maxBytes - bytes - 2) / 3));
+  const history = speaksItself ? '' : historySection(attempts, execution.last_output, room);
+  return [base, history].filter((part) => part !== '').join('\n\n');
+}
+
+/**
+ * Template variables of a caller's context: its own members, then those of `context_overrides`. The keys that link a
+ * child to its parent are no variables.
+ */
+export function callerVariables(context: JsonObject): JsonObject {
+  const { context_overrides: overrides, execution_id: _execution, agent_id: _agent, ...members } = context;
+  const isMap = overrides !== undefined && overrides !== null && typeof overrides === 'object';
+  return isMap && !Array.isArray(overrides) ? { ...members, ...overrides } : members;
+}
+
+function variablesOf(execution: IdleExecution, iteration: number): JsonObject {
+  const { plan } = execution;
+  const reserved: Record<(typeof RESERVED_VARIABLES)[number], JsonObject[string]> = {
+    instruction: plan.instruction,
+    input: execution.input,
+    iteration_number: iteration,
+    previous_error: previousError(execution.attempts),
+    agentskills: plan.agentskills,
+    context: plan.context,
+  };
+  return { ...execution.variables, ...reserved };
+}

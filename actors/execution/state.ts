@@ -1,0 +1,82 @@
+import { z } from 'zod';
+import { ExecutionPlan } from './plan.ts';
+import { StreamedText } from './streamed.ts';
+
+export const Usage = z.object({
+  input_tokens: z.number().nonnegative(),
+  output_tokens: z.number().nonnegative(),
+  cost: z.number().nonnegative(),
+});
+export type Usage = z.infer<typeof Usage>;
+
+/** What one validator said. `reason` says why it failed, or is empty. */
+export const Verdict = z.object({
+  validator: z.string(),
+  passed: z.boolean(),
+  score: z.number(),
+  reason: z.string(),
+});
+export type Verdict = z.infer<typeof Verdict>;
+
+/** A failed iteration, as later prompts and SVC_ITERATION_HISTORY show it. Texts are bounded (limits.ts). */
+export const Attempt = z.object({
+  iteration: z.number().int(),
+  error_type: z.string(),
+  message: z.string(),
+  output: z.string().nullable(),
+  exit_code: z.number().int().nullable(),
+  verdicts: z.array(Verdict),
+});
+export type Attempt = z.infer<typeof Attempt>;
+
+/** The iteration that runs now and the one effect it waits for. */
+const Iteration = z.object({
+  effect_id: z.string(),
+  /** How often this iteration's effect was asked for again because its outcome was in doubt (design E2). */
+  in_doubt: z.number().int(),
+  streamed: StreamedText,
+});
+
+const core = {
+  execution_id: z.string(),
+  agent_id: z.string(),
+  agent_name: z.string(),
+  agent_version: z.string(),
+  workflow_execution_id: z.string().nullable(),
+  /** Iterations started so far; the number of the running one. */
+  iteration_count: z.number().int(),
+  attempts: z.array(Attempt),
+  last_output: z.string().nullable(),
+  last_error: z.string().nullable(),
+  usage: Usage,
+  /** Effects asked for again after an outcome in doubt, over all iterations. */
+  in_doubt: z.number().int(),
+  started_at: z.string(),
+  updated_at: z.string(),
+};
+
+const Pending = z.object({ status: z.literal('pending') });
+const Running = z.object({
+  status: z.literal('running'),
+  ...core,
+  plan: ExecutionPlan,
+  input: z.string(),
+  /** Template variables of the caller. */
+  variables: z.record(z.string(), z.json()),
+  current: Iteration,
+});
+const Ended = z.object({
+  status: z.enum(['completed', 'failed', 'cancelled']),
+  ...core,
+  /** Of execution_failed; null when completed. */
+  reason: z.string().nullable(),
+  ended_at: z.string(),
+});
+
+/** State of an execution. Bounded: texts are cut as limits.ts says, and what an ended one no longer needs is dropped. */
+export const ExecutionState = z.discriminatedUnion('status', [Pending, Running, Ended]);
+export type ExecutionState = z.infer<typeof ExecutionState>;
+export type RunningExecution = z.infer<typeof Running>;
+export type EndedExecution = z.infer<typeof Ended>;
+/** A running execution between two iterations. */
+export type IdleExecution = Omit<RunningExecution, 'current'>;

@@ -1,0 +1,84 @@
+import { createHash } from 'node:crypto';
+import { z } from 'zod';
+import { LIMITS } from './limits.ts';
+
+const SEGMENT_CHARS = 4096;
+
+/**
+ * What was already streamed of one iteration's output (decided.md, Iteration loop). It does not hold the text: full
+ * segments of 4,096 characters are kept as hashes, only the last, partial one as text.
+ */
+export const StreamedText = z.object({
+  segments: z.array(z.string()),
+  tail: z.string(),
+  /** Attempt the last chunk came from. */
+  attempt: z.number().int(),
+  /** Set while a repeated attempt is compared with what was sent: segments that matched, and text behind them. */
+  replay: z.object({ matched: z.number().int(), text: z.string() }).nullable(),
+  /** No more chunks are sent for this attempt: it differs from what was sent, or the stream is at its bound. */
+  closed: z.boolean(),
+});
+export type StreamedText = z.infer<typeof StreamedText>;
+
+export const nothingStreamed: StreamedText = { segments: [], tail: '', attempt: 0, replay: null, closed: false };
+
+/** The same iteration's effect runs again under a new id: whatever comes first is a new attempt. */
+export function expectRepeat(streamed: StreamedText): StreamedText {
+  return { ...streamed, attempt: 0, replay: null, closed: false };
+}
+
+/** Takes a chunk of an attempt; answers the text to send (empty: none) and what is known afterwards. */
+export function takeChunk(
+  before: StreamedText,
+  attempt: number,
+  chunk: string,
+): { readonly streamed: StreamedText; readonly send: string } {
+  if (attempt < before.attempt || chunk === '') return { streamed: before, send: '' };
+  const streamed = attempt > before.attempt ? startAttempt(before, attempt) : before;
+  if (streamed.closed) return { streamed, send: '' };
+  return streamed.replay === null ? append(streamed, chunk) : compare(streamed, streamed.replay, chunk);
+}
+
+function startAttempt(before: StreamedText, attempt: number): StreamedText {
+  const sentAny = before.segments.length > 0 || before.tail !== '';
+  return { ...before, attempt, closed: false, replay: sentAny ? { matched: 0, text: '' } : null };
+}
+
+function compare(
+  streamed: StreamedText,
+  replay: { readonly matched: number; readonly text: string },
+  chunk: string,
+): { streamed: StreamedText; send: string } {
+  let { matched } = replay;
+  let text = replay.text + chunk;
+  const differs = { streamed: { ...streamed, replay: null, closed: true }, send: '' };
+  while (matched < streamed.segments.length && text.length >= SEGMENT_CHARS) {
+    if (hash(text.slice(0, SEGMENT_CHARS)) !== streamed.segments[matched]) return differs;
+    matched += 1;
+    text = text.slice(SEGMENT_CHARS);
+  }
+  if (matched < streamed.segments.length) return { streamed: { ...streamed, replay: { matched, text } }, send: '' };
+  if (text.length < streamed.tail.length) {
+    if (!streamed.tail.startsWith(text)) return differs;
+    return { streamed: { ...streamed, replay: { matched, text } }, send: '' };
+  }
+  if (!text.startsWith(streamed.tail)) return differs;
+  return append({ ...streamed, replay: null }, text.slice(streamed.tail.length));
+}
+
+function append(streamed: StreamedText, chunk: string): { streamed: StreamedText; send: string } {
+  const length = streamed.segments.length * SEGMENT_CHARS + streamed.tail.length;
+  if (length + chunk.length > LIMITS.streamedChars) return { streamed: { ...streamed, closed: true }, send: '' };
+  const segments = [...streamed.segments];
+  let tail = streamed.tail + chunk;
+  while (tail.length >= SEGMENT_CHARS) {
+    segments.push(hash(tail.slice(0, SEGMENT_CHARS)));
+    tail = tail.slice(SEGMENT_CHARS);
+  }
+  return { streamed: { ...streamed, segments, tail }, send: chunk };
+}
+
+/** 96 bits: a chance match would only drop a difference from the stream. UTF-16 so that half a pair is not lost. */
+function hash(segment: string): string {
+  return createHash('sha256').update(segment, 'utf16le').digest('base64url').slice(0, 16);
+}

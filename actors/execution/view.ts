@@ -1,0 +1,61 @@
+import type { CollectionSpec, StoredDocument } from '../../runtime/documents.ts';
+import { keepHead } from './bounded-text.ts';
+import type { ExecutionState, Usage } from './state.ts';
+
+/** Where lists of executions come from (design R2). */
+export const EXECUTIONS: CollectionSpec = {
+  name: 'executions',
+  unique: [],
+  indexes: [['removed', 'started_at'], ['agent_id', 'started_at'], ['status', 'started_at'], ['workflow_execution_id']],
+};
+
+/** One execution in lists. */
+export interface ExecutionDocument extends StoredDocument {
+  readonly agent_id: string;
+  readonly agent_name: string;
+  readonly agent_version: string;
+  readonly status: 'running' | 'completed' | 'failed' | 'cancelled';
+  readonly iteration_count: number;
+  readonly started_at: string;
+  readonly ended_at: string | null;
+  readonly updated_at: string;
+  /** Bounded. */
+  readonly last_error: string | null;
+  /** Bounded. */
+  readonly last_output: string | null;
+  readonly reason: string | null;
+  readonly usage: Usage;
+  readonly in_doubt: number;
+  readonly workflow_execution_id: string | null;
+  readonly removed: boolean;
+}
+
+const LISTED_CHARS = 2_000;
+const short = (text: string | null): string | null => (text === null ? null : keepHead(text, LISTED_CHARS));
+
+export function projectExecution(
+  state: ExecutionState,
+  self: { readonly tenant: string; readonly id: string },
+): Omit<ExecutionDocument, 'version'> | null {
+  if (state.status === 'pending') return null;
+  const ended = state.status === 'running' ? null : state;
+  return {
+    tenant: self.tenant,
+    id: self.id,
+    agent_id: state.agent_id,
+    agent_name: state.agent_name,
+    agent_version: state.agent_version,
+    status: state.status,
+    iteration_count: state.iteration_count,
+    started_at: state.started_at,
+    ended_at: ended?.ended_at ?? null,
+    updated_at: state.updated_at,
+    last_error: short(state.last_error),
+    last_output: short(state.last_output),
+    reason: ended?.reason ?? null,
+    usage: state.usage,
+    in_doubt: state.in_doubt,
+    workflow_execution_id: state.workflow_execution_id,
+    removed: false,
+  };
+}
