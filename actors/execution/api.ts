@@ -1,40 +1,15 @@
-import type { AgentManifest } from '../../manifests/agent/schema.ts';
-import type { ActorClient, ActorEvent, CallOptions } from '../../runtime/client.ts';
-import type { Identity } from '../../runtime/identity.ts';
-import type { JsonObject } from '../../runtime/json.ts';
-import type { ExecutionLogEvent } from './log.ts';
+import { type Address, addressOf } from '../../runtime/address.ts';
+import type { ActorClient, ActorEvent, ActorSnapshot, CallOptions } from '../../runtime/client.ts';
+import type { Collection, Condition } from '../../runtime/documents.ts';
+import { SvcError } from '../../runtime/errors.ts';
+import { type ExecutionLogEvent, executionLogEvents } from './log.ts';
+import { type StartExecution, startPayload } from './start-request.ts';
+import { type EndedExecution, ExecutionState, type RunningExecution } from './state.ts';
+import { type ExecutionStatus, listed, statusOf, tombstone } from './status.ts';
+import { EXECUTIONS, type ExecutionDocument } from './view.ts';
 
-export { createExecutionApi } from './execution-api.ts';
-export { type ExecutionLogEvent, executionLogEvents } from './log.ts';
-
-/** Result of `svc.task.status` (spec 3) with the ids a caller needs. */
-export interface ExecutionStatus {
-  readonly execution_id: string;
-  readonly agent_id: string;
-  readonly status: 'pending' | 'running' | 'completed' | 'failed' | 'cancelled';
-  readonly iteration_count: number;
-  readonly last_output: string | null;
-  readonly last_error: string | null;
-  readonly started_at: string | null;
-  readonly ended_at: string | null;
-  readonly usage: { readonly input_tokens: number; readonly output_tokens: number; readonly cost: number };
-  /** How often an effect was asked for again because nobody knew whether it had acted; absent when never. */
-  readonly in_doubt?: number;
-}
-
-export interface StartExecution {
-  /** UUID; made by the transport so that a retried call starts one execution. */
-  readonly executionId: string;
-  readonly agentId: string;
-  readonly manifest: AgentManifest;
-  readonly input: string;
-  /** Caller's `context_json`. */
-  readonly context?: JsonObject;
-  /** gRPC SecurityPolicy as JSON (snake_case), narrows the manifest's security. */
-  readonly securityPolicy?: JsonObject;
-  readonly workflowExecutionId?: string;
-  readonly identity: Identity;
-}
+export type { ExecutionStatus, StartExecution };
+export { EXECUTIONS, type ExecutionDocument, type ExecutionLogEvent, executionLogEvents };
 
 /** The area's public surface: what transports, CLI views and tools call. Implemented over ActorClient. */
 export interface ExecutionApi {
@@ -68,3 +43,103 @@ export interface ExecutionApi {
 }
 
 export type ExecutionClient = Pick<ActorClient, 'ask' | 'read' | 'events' | 'follow'>;
+
+const MAX_LOG_EVENTS = 200;
+
+/** What a caller may see: started, and not removed. */
+interface Visible {
+  readonly address: Address;
+  readonly snapshot: ActorSnapshot;
+  readonly state: RunningExecution | EndedExecution;
+}
+
+/** The area's api over messages, committed states and the `executions` collection (view.ts names it). */
+export function createExecutionApi(parts: {
+  readonly client: ExecutionClient;
+  readonly executions: Collection<ExecutionDocument>;
+}): ExecutionApi {
+  const { client, executions } = parts;
+
+  async function visible(tenant: string, executionId: string): Promise<Visible> {
+    const address = addressOf('execution', tenant, executionId);
+    const snapshot = await client.read(address);
+    const state = snapshot === null ? null : ExecutionState.parse(snapshot.state);
+    if (snapshot === null || state === null || state.status === 'pending') throw notFound();
+    const removed = state.status !== 'running' && (await executions.get(tenant, executionId))?.removed === true;
+    if (removed) throw notFound();
+    return { address, snapshot, state };
+  }
+
+  return {
+    async start(request) {
+      const address = addressOf('execution', request.identity.tenant, request.executionId);
+      await client.ask(address, 'Start', startPayload(request), { identity: request.identity });
+      return { execution_id: request.executionId };
+    },
+
+    async status(tenant, executionId) {
+      const { state, snapshot } = await visible(tenant, executionId);
+      return statusOf(state, snapshot);
+    },
+
+    async events(tenant, executionId, after, limit) {
+      const { address } = await visible(tenant, executionId);
+      return client.events(address, after, limit);
+    },
+
+    async *follow(tenant, executionId, after, options) {
+      const { address } = await visible(tenant, executionId);
+      yield* client.follow(address, after, options);
+    },
+
+    async logs(tenant, executionId, page) {
+      const { address, snapshot, state } = await visible(tenant, executionId);
+      const limit = Math.min(Math.max(1, page.limit), MAX_LOG_EVENTS);
+      const events = await client.events(address, Math.max(0, page.offset), limit);
+      return { status: state.status, events: executionLogEvents(events), total: snapshot.lastEvent };
+    },
+
+    async cancel(tenant, executionId, options) {
+      const { address, state } = await visible(tenant, executionId);
+      if (state.status !== 'running') throw ended(state.status);
+      try {
+        await client.ask(address, 'Cancel', {}, options);
+      } catch (thrown) {
+        // It ended and was archived between the two calls.
+        if (thrown instanceof SvcError && thrown.code === 'not_found') {
+          const now = await visible(tenant, executionId);
+          throw ended(now.state.status);
+        }
+        throw thrown;
+      }
+    },
+
+    async list(tenant, filter) {
+      const where: Record<string, Condition> = { removed: false };
+      if (filter.agentId !== undefined) where.agent_id = filter.agentId;
+      if (filter.status !== undefined) where.status = filter.status;
+      const found = await executions.find({
+        tenant,
+        where,
+        sort: [
+          ['started_at', 'desc'],
+          ['id', 'desc'],
+        ],
+        limit: filter.limit,
+        ...(filter.skip === undefined ? {} : { skip: filter.skip }),
+      });
+      return found.map(listed);
+    },
+
+    async remove(tenant, executionId) {
+      const { state, snapshot } = await visible(tenant, executionId);
+      if (state.status === 'running') {
+        throw new SvcError('failed_precondition', 'the execution is still running: cancel it first');
+      }
+      await executions.put(tombstone(tenant, executionId, statusOf(state, snapshot)));
+    },
+  };
+}
+
+const notFound = (): SvcError => new SvcError('not_found', 'execution not found');
+const ended = (status: string): SvcError => new SvcError('failed_precondition', `the execution is ${status} already`);

@@ -1,0 +1,36 @@
+import type { AgentManifest } from '../../manifests/agent/schema.ts';
+import type { Identity } from '../../runtime/identity.ts';
+import type { Json, JsonObject } from '../../runtime/json.ts';
+
+export interface StartExecution {
+  /** UUID; made by the transport so that a retried call starts one execution. */
+  readonly executionId: string;
+  readonly agentId: string;
+  readonly manifest: AgentManifest;
+  readonly input: string;
+  /** Caller's `context_json`. */
+  readonly context?: JsonObject;
+  /** gRPC SecurityPolicy as JSON (snake_case), narrows the manifest's security. */
+  readonly securityPolicy?: JsonObject;
+  readonly workflowExecutionId?: string;
+  readonly identity: Identity;
+}
+
+/** Payload of the message Start. */
+export function startPayload(request: StartExecution): JsonObject {
+  return {
+    execution_id: request.executionId,
+    agent_id: request.agentId,
+    manifest: plain(request.manifest),
+    input: request.input,
+    ...(request.context === undefined ? {} : { context: request.context }),
+    ...(request.securityPolicy === undefined ? {} : { security_policy: request.securityPolicy }),
+    ...(request.workflowExecutionId === undefined ? {} : { workflow_execution_id: request.workflowExecutionId }),
+  };
+}
+
+/** A manifest is plain data whose optional fields may be present and undefined; JSON has no undefined. */
+function plain(manifest: StartExecution['manifest']): Json {
+  const json: Json = JSON.parse(JSON.stringify(manifest));
+  return json;
+}

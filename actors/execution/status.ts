@@ -1,0 +1,82 @@
+import type { ActorSnapshot } from '../../runtime/client.ts';
+import type { EndedExecution, RunningExecution } from './state.ts';
+import type { ExecutionDocument } from './view.ts';
+
+/** Above every revision of an actor, so that the projector never writes a removed execution again. */
+const REMOVED_VERSION = Number.MAX_SAFE_INTEGER;
+
+/** Result of `svc.task.status` (spec 3) with the ids a caller needs. */
+export interface ExecutionStatus {
+  readonly execution_id: string;
+  readonly agent_id: string;
+  readonly status: 'pending' | 'running' | 'completed' | 'failed' | 'cancelled';
+  readonly iteration_count: number;
+  readonly last_output: string | null;
+  readonly last_error: string | null;
+  readonly started_at: string | null;
+  readonly ended_at: string | null;
+  readonly usage: { readonly input_tokens: number; readonly output_tokens: number; readonly cost: number };
+  /** How often an effect was asked for again because nobody knew whether it had acted; absent when never. */
+  readonly in_doubt?: number;
+}
+
+/** From committed state, so a client reads its own writes (design R2). */
+export function statusOf(state: RunningExecution | EndedExecution, snapshot: ActorSnapshot): ExecutionStatus {
+  const { stuck } = snapshot;
+  const stuckText = stuck === null ? null : `${stuck.messageType} keeps failing: ${stuck.error}`;
+  return {
+    execution_id: state.execution_id,
+    agent_id: state.agent_id,
+    status: state.status,
+    iteration_count: state.iteration_count,
+    last_output: state.last_output,
+    last_error: stuckText ?? state.last_error,
+    started_at: state.started_at,
+    ended_at: state.status === 'running' ? null : state.ended_at,
+    usage: state.usage,
+    ...(state.in_doubt > 0 ? { in_doubt: state.in_doubt } : {}),
+  };
+}
+
+/** From a list document; its texts are shorter. */
+export function listed(document: ExecutionDocument): ExecutionStatus {
+  const { agent_id, status, iteration_count, last_output, last_error, started_at, ended_at, usage } = document;
+  const doubts = document.in_doubt > 0 ? { in_doubt: document.in_doubt } : {};
+  const execution_id = document.id;
+  return {
+    execution_id,
+    agent_id,
+    status,
+    iteration_count,
+    last_output,
+    last_error,
+    started_at,
+    ended_at,
+    usage,
+    ...doubts,
+  };
+}
+
+/** Keeps only what tells that the id was removed: no text of the run stays in the collection. */
+export function tombstone(tenant: string, id: string, status: ExecutionStatus): ExecutionDocument {
+  return {
+    tenant,
+    id,
+    version: REMOVED_VERSION,
+    agent_id: status.agent_id,
+    agent_name: '',
+    agent_version: '',
+    status: status.status === 'pending' ? 'failed' : status.status,
+    iteration_count: status.iteration_count,
+    started_at: status.started_at ?? '',
+    ended_at: status.ended_at,
+    updated_at: status.ended_at ?? '',
+    last_error: null,
+    last_output: null,
+    reason: null,
+    usage: status.usage,
+    in_doubt: 0,
+    workflow_execution_id: null,
+    removed: true,
+  };
+}
