@@ -14,7 +14,7 @@ export { EXECUTIONS, type ExecutionDocument, type ExecutionLogEvent, executionLo
 /** The area's public surface: what transports, CLI views and tools call. Implemented over ActorClient. */
 export interface ExecutionApi {
   /** Resolves when the execution is durably started. */
-  start(request: StartExecution): Promise<{ execution_id: string }>;
+  start(request: StartExecution, options?: CallOptions): Promise<{ execution_id: string }>;
   /** Throws `not_found`, for another tenant's id too. */
   status(tenant: string, executionId: string): Promise<ExecutionStatus>;
   /** Events behind `after` as recorded; payloads are the wire objects of events.ts. */
