@@ -1,0 +1,102 @@
+import { randomBytes } from 'node:crypto';
+import type { Commit, CommitOutcome, Commits, Lease, MailboxEntry } from '../actor-store.ts';
+import type { Address, Partition } from '../address.ts';
+import { readCommitOutcome, writeCommit } from './commit-section.ts';
+import type { Connection } from './connection.ts';
+import { redisFailure } from './failure.ts';
+import type { Keys } from './keys.ts';
+import { readEntries } from './mailboxes.ts';
+import type { Outbox } from './outbox.ts';
+import { integerOrNull, list } from './reply.ts';
+import type { SectionCalls } from './sections.ts';
+
+export class RedisCommits implements Commits {
+  readonly #connection: Connection;
+  readonly #calls: SectionCalls;
+  readonly #keys: Keys;
+  readonly #outbox: Outbox;
+  /** The id under which a commit is written: the same object again is the same commit. */
+  readonly #ids = new WeakMap<Commit, string>();
+  readonly #instance = randomBytes(9).toString('base64url');
+  #commits = 0;
+
+  constructor(connection: Connection, calls: SectionCalls, keys: Keys, outbox: Outbox) {
+    this.#connection = connection;
+    this.#calls = calls;
+    this.#keys = keys;
+    this.#outbox = outbox;
+  }
+
+  async poll(
+    asks: readonly { readonly lease: Lease; readonly after: number }[],
+    limit: number,
+  ): Promise<MailboxEntry[][]> {
+    const replies = await Promise.all(
+      asks.map(({ lease, after }) =>
+        this.#calls.call('poll', lease.partition, (keys, args) => {
+          const { meta, mail } = this.#keys.of(lease.partition);
+          keys.push(meta, mail);
+          args.push(after, limit, lease.epoch, lease.grant);
+        }),
+      ),
+    );
+    return replies.map((reply) => readEntries(list(reply), 0));
+  }
+
+  async load(partition: Partition, addresses: readonly Address[]): Promise<(string | null)[]> {
+    if (addresses.length === 0) return [];
+    try {
+      return await this.#connection.hmget(this.#keys.of(partition).states, ...addresses);
+    } catch (error) {
+      throw redisFailure(error);
+    }
+  }
+
+  async commit(commit: Commit, readAhead: number): Promise<CommitOutcome> {
+    const id = this.#idOf(commit);
+    const reply = await this.#calls.call('commit', commit.lease.partition, (keys, args) =>
+      writeCommit(commit, id, readAhead, this.#keys, keys, args),
+    );
+    return readCommitOutcome(reply);
+  }
+
+  #idOf(commit: Commit): string {
+    let id = this.#ids.get(commit);
+    if (id === undefined) {
+      this.#commits += 1;
+      id = `${this.#instance}${this.#commits}`;
+      this.#ids.set(commit, id);
+    }
+    return id;
+  }
+
+  async fireTimers(leases: readonly Lease[]): Promise<(number | null)[]> {
+    const replies = await Promise.all(
+      leases.map(({ partition, epoch, grant }) =>
+        this.#calls.call('fire_timers', partition, (keys, args) => {
+          const { meta, mail, timers, timerBodies } = this.#keys.of(partition);
+          keys.push(meta, mail, timers, timerBodies);
+          args.push(epoch, grant);
+        }),
+      ),
+    );
+    return replies.map(integerOrNull);
+  }
+
+  flushOutbox(lease: Lease): Promise<boolean> {
+    return this.#outbox.flush(lease.partition);
+  }
+
+  async forget({ partition, epoch, grant }: Lease, addresses: readonly Address[]): Promise<boolean> {
+    const { meta, states, eventTails } = this.#keys.of(partition);
+    const reply = await this.#calls.call('forget', partition, (keys, args) => {
+      keys.push(meta, states, eventTails);
+      args.push(epoch, grant, addresses.length);
+      for (const address of addresses) {
+        keys.push(this.#keys.events(partition, address));
+        args.push(address);
+      }
+    });
+    return reply === 1;
+  }
+}

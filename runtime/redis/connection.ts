@@ -1,0 +1,83 @@
+import { Cluster, Redis, type RedisOptions } from 'ioredis';
+import { parseRedisUrls, type RedisLocation } from './redis-url.ts';
+
+/** A connection for commands or for subscriptions, to one server or to a Cluster. */
+export type Connection = Redis | Cluster;
+
+/** Longest a call waits for its answer; a caller gets `unavailable` then and may repeat it. */
+const CALL_TIMEOUT_MS = 5_000;
+/** A server that keeps silent this long with calls waiting is taken for dead, the connection is renewed. */
+const SILENCE_MS = 6_000;
+const CONNECT_TIMEOUT_MS = 3_000;
+const RETRY_CAP_MS = 2_000;
+
+/** Full jitter, so that a fleet does not come back in step. */
+export const reconnectDelayMs = (attempt: number): number =>
+  20 + Math.floor(Math.random() * Math.min(RETRY_CAP_MS, 25 * 2 ** Math.min(attempt, 10)));
+
+export function connect(
+  urls: string | readonly string[],
+  name: string,
+  use: 'commands' | 'subscriptions' | 'jobs',
+): Connection {
+  const location = parseRedisUrls(urls);
+  const options: RedisOptions = {
+    ...authentication(location),
+    lazyConnect: true,
+    connectionName: name,
+    connectTimeout: CONNECT_TIMEOUT_MS,
+    retryStrategy: reconnectDelayMs,
+    // A call meets a broken connection: it fails at once, its caller decides. Nothing is sent twice behind its back.
+    // BullMQ is the exception: its blocking reads must survive a reconnect, and it refuses any other setting.
+    maxRetriesPerRequest: use === 'jobs' ? null : 0,
+    autoResendUnfulfilledCommands: use === 'jobs',
+    enableOfflineQueue: use !== 'commands',
+    // After a failover the old master answers READONLY: look for the new one.
+    reconnectOnError: (error) => error.message.startsWith('READONLY'),
+    ...(use === 'commands' ? { commandTimeout: CALL_TIMEOUT_MS, socketTimeout: SILENCE_MS } : {}),
+  };
+  return location.kind === 'cluster' ? cluster(location, options) : single(location, options);
+}
+
+function authentication(location: RedisLocation): RedisOptions {
+  return {
+    ...(location.username === undefined ? {} : { username: location.username }),
+    ...(location.password === undefined ? {} : { password: location.password }),
+    ...(location.tls ? { tls: {} } : {}),
+  };
+}
+
+function single(location: RedisLocation, options: RedisOptions): Redis {
+  if (location.kind === 'sentinel') {
+    return new Redis({
+      ...options,
+      sentinels: [...location.hosts],
+      name: location.master ?? '',
+      sentinelRetryStrategy: reconnectDelayMs,
+      ...(location.tls ? { enableTLSForSentinelMode: true } : {}),
+    });
+  }
+  const [host] = location.hosts;
+  return new Redis({
+    ...options,
+    db: location.db,
+    ...(host === undefined ? {} : { host: host.host, port: host.port }),
+  });
+}
+
+function cluster(location: RedisLocation, options: RedisOptions): Cluster {
+  return new Cluster([...location.hosts], {
+    lazyConnect: true,
+    enableOfflineQueue: options.enableOfflineQueue ?? false,
+    clusterRetryStrategy: reconnectDelayMs,
+    retryDelayOnFailover: 100,
+    retryDelayOnClusterDown: 100,
+    maxRedirections: 8,
+    slotsRefreshTimeout: CONNECT_TIMEOUT_MS,
+    redisOptions: options,
+  });
+}
+
+/** Every server that takes writes: functions are loaded on each. */
+export const masters = (connection: Connection): Redis[] =>
+  connection instanceof Cluster ? connection.nodes('master') : [connection];

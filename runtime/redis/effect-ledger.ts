@@ -1,0 +1,98 @@
+import type { ClaimOutcome, Delivery, EffectLedger, EffectRow, Unsubscribe } from '../actor-store.ts';
+import { addressOf, type Partition, parseAddress } from '../address.ts';
+import { SvcError } from '../errors.ts';
+import type { Bulletins } from './bulletins.ts';
+import type { Connection } from './connection.ts';
+import { redisFailure } from './failure.ts';
+import type { Keys } from './keys.ts';
+import { integer, list, text } from './reply.ts';
+import type { SectionCalls } from './sections.ts';
+
+type Words = (string | number)[];
+
+export class RedisEffectLedger implements EffectLedger {
+  readonly #connection: Connection;
+  readonly #calls: SectionCalls;
+  readonly #bulletins: Bulletins;
+  readonly #keys: Keys;
+
+  constructor(connection: Connection, calls: SectionCalls, bulletins: Bulletins, keys: Keys) {
+    this.#connection = connection;
+    this.#calls = calls;
+    this.#bulletins = bulletins;
+    this.#keys = keys;
+  }
+
+  async openEffects(partition: Partition): Promise<EffectRow[]> {
+    try {
+      const rows = await this.#connection.hgetall(this.#keys.of(partition).effects);
+      return Object.entries(rows).map(([id, row]) => readRow(id, row));
+    } catch (error) {
+      throw redisFailure(error);
+    }
+  }
+
+  async claimEffect(partition: Partition, id: string, runner: string, ttlMs: number): Promise<ClaimOutcome> {
+    const [kind, second, body] = list(await this.#call('claim_effect', partition, [id, runner, ttlMs]));
+    switch (kind) {
+      case 'claimed':
+      case 'in_doubt':
+        return { kind, attempt: integer(second), body: text(body) };
+      case 'busy':
+        return { kind, retryAfterMs: integer(second) };
+      case 'gone':
+        return { kind };
+      default:
+        throw new SvcError('internal', undefined, { cause: new TypeError('unknown answer to a claim') });
+    }
+  }
+
+  async keepEffect(partition: Partition, id: string, attempt: number, ttlMs: number): Promise<boolean> {
+    return (await this.#call('keep_effect', partition, [id, attempt, ttlMs])) === 1;
+  }
+
+  async reopenEffect(partition: Partition, id: string, attempt: number, delayMs: number): Promise<boolean> {
+    return (await this.#call('reopen_effect', partition, [id, attempt, Math.ceil(delayMs)])) === 1;
+  }
+
+  async progressEffect(partition: Partition, id: string, attempt: number, delivery: Delivery): Promise<boolean> {
+    return (await this.#call('report_effect', partition, [id, attempt, 0, delivery.id, delivery.body])) === 1;
+  }
+
+  async settleEffect(partition: Partition, id: string, attempt: number, delivery: Delivery): Promise<boolean> {
+    return (await this.#call('report_effect', partition, [id, attempt, 1, delivery.id, delivery.body])) === 1;
+  }
+
+  onEffectCancelled(stop: (id: string) => void): Unsubscribe {
+    return this.#bulletins.listen(this.#keys.cancels, (message) => {
+      for (const id of message.toString('utf8').split('\n')) stop(id);
+    });
+  }
+
+  #call(name: string, partition: Partition, words: Words): Promise<unknown> {
+    const { effects, effectBodies, meta, mail, seen } = this.#keys.of(partition);
+    return this.#calls.call(name, partition, (keys, args) => {
+      keys.push(effects, effectBodies, meta, mail, seen[0], seen[1]);
+      args.push(...words);
+    });
+  }
+}
+
+/** `status\nattempt\nuntil\nrunner\nmode\nqueue\naddress` (functions/effects.lua). */
+function readRow(id: string, row: string): EffectRow {
+  const [status, attempt, until, , mode, queue, address] = row.split('\n');
+  const known = (status === 'open' || status === 'started') && (mode === 'once' || mode === 'repeatable');
+  if (!known || queue === undefined || address === undefined) {
+    throw new SvcError('internal', undefined, { cause: new TypeError(`effect ${id} has an unreadable row`) });
+  }
+  const { kind, tenant, id: actor } = parseAddress(address);
+  return {
+    id,
+    queue,
+    address: addressOf(kind, tenant, actor),
+    mode,
+    status,
+    attempt: integer(attempt),
+    until: integer(until),
+  };
+}

@@ -1,0 +1,106 @@
+-- The parts of `commit` that write one kind of change each; see commit.lua for the groups they read.
+
+-- Where each group's arguments begin and end, and the index behind the section.
+local function groups_of(args, a)
+  local from, to = {}, {}
+  while args[a] ~= '.' do
+    local tag, count = args[a], tonumber(args[a + 1])
+    from[tag], to[tag] = a + 2, a + 1 + count
+    a = a + 2 + count
+  end
+  return from, to, a + 1
+end
+
+-- The last event number of each address after this commit; nil when an event does not continue its actor's stream.
+local function event_tails(key, args, from, to)
+  local tails, i = {}, from
+  while i <= to do
+    local address, first, n = args[i], tonumber(args[i + 1]), tonumber(args[i + 2])
+    local tail = tails[address] or tonumber(redis.call('HGET', key, address) or 0)
+    if first ~= tail + 1 then return nil end
+    tails[address] = tail + n
+    i = i + 3 + n
+  end
+  return tails
+end
+
+-- keys[k] holds event tails, the streams follow in the order of the group.
+local function write_events(keys, k, args, from, to, prefix, tails)
+  local stream, i = k + 1, from
+  while i <= to do
+    local address, first, n = args[i], tonumber(args[i + 1]), tonumber(args[i + 2])
+    for e = 0, n - 1 do redis.call('XADD', keys[stream], int(first + e) .. '-0', 'd', args[i + 3 + e]) end
+    redis.call('HSET', keys[k], address, tails[address])
+    redis.call('PUBLISH', prefix .. 'events:' .. address, tails[address])
+    stream, i = stream + 1, i + 3 + n
+  end
+end
+
+local function set_timers(timers, bodies, args, from, to, now)
+  local scores, texts = {}, {}
+  for i = from, to, 3 do
+    scores[#scores + 1], scores[#scores + 2] = int(now + tonumber(args[i + 1])), args[i]
+    texts[#texts + 1], texts[#texts + 2] = args[i], args[i + 2]
+  end
+  variadic('ZADD', timers, scores, 1, #scores)
+  variadic('HSET', bodies, texts, 1, #texts)
+end
+
+local function open_effects(effects, bodies, args, from, to)
+  local rows, texts = {}, {}
+  for i = from, to, 3 do
+    rows[#rows + 1], rows[#rows + 2] = args[i], args[i + 1]
+    texts[#texts + 1], texts[#texts + 2] = args[i], args[i + 2]
+  end
+  variadic('HSET', effects, rows, 1, #rows)
+  variadic('HSET', bodies, texts, 1, #texts)
+end
+
+-- Sequence numbers of the outbox follow the clock, so that a failover which rolls the counter back never reuses one
+-- that a target has heard already.
+local function owe(outbox, last, args, from, to, now)
+  last = math.max(last, now * 1000)
+  for i = from, to, 2 do
+    last = last + 1
+    redis.call('XADD', outbox, int(last) .. '-0', 't', args[i], 'b', args[i + 1])
+  end
+  return last
+end
+
+-- Waiting client messages after this commit: counts above zero go to `set`, the others leave meta.
+-- depths[at + 1 ...] are today's counts in the order of the group.
+local function lower_depths(meta, depths, at, args, from, to, set)
+  local gone = {}
+  for i = from, to, 2 do
+    at = at + 1
+    local left = tonumber(depths[at] or 0) - tonumber(args[i + 1])
+    if left > 0 then
+      set[#set + 1], set[#set + 2] = args[i], left
+    else
+      gone[#gone + 1] = args[i]
+    end
+  end
+  if #gone > 0 then redis.call('HDEL', meta, unpack(gone)) end
+end
+
+-- Collects replies by session; `send_replies` publishes one message a session:
+-- `id length,body length;...` and a newline, then ids and bodies in a row (lengths in bytes).
+local function collect_replies(replies, args, from, sessions, to)
+  for i = 0, to - sessions do
+    local id, body, session = args[from + i * 2], args[from + i * 2 + 1], args[sessions + i]
+    local held = replies[session]
+    if not held then
+      held = { head = {}, text = {} }
+      replies[session] = held
+    end
+    held.head[#held.head + 1] = #id .. ',' .. #body
+    held.text[#held.text + 1], held.text[#held.text + 2] = id, body
+  end
+end
+
+local function send_replies(prefix, replies)
+  for session, held in pairs(replies) do
+    local message = table.concat(held.head, ';') .. '\n' .. table.concat(held.text)
+    redis.call('PUBLISH', prefix .. 'reply:' .. session, message)
+  end
+end

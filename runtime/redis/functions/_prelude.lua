@@ -1,0 +1,65 @@
+-- Shared by every function of the library; the loader puts it in front of them.
+-- A function here gets KEYS and ARGV flat. ARGV[1] = number of sections, ARGV[2] = prefix of pub/sub channels;
+-- each section takes its own run of keys and arguments. The answer is one element a section.
+-- A function does not roll back: a section checks everything before its first write.
+
+
+-- Value of a seen message id that has no recorded reply.
+local NO_REPLY = '\0'
+-- A generation of seen ids is replaced when both bounds of the older one are passed.
+local GENERATION_MS, GENERATION_IDS = 60000, 4096
+-- unpack() of more than about 8,000 values overflows Lua's stack. Even, so that pairs stay together.
+local CHUNK = 4000
+
+local function now_ms()
+  local time = redis.call('TIME')
+  return time[1] * 1000 + math.floor(time[2] / 1000)
+end
+
+-- Integers above 2^31 as text: tostring() would write 1e+15.
+local function int(n)
+  return string.format('%.0f', n)
+end
+
+-- Runs a variadic command over list[from..to].
+local function variadic(command, key, list, from, to)
+  while from <= to do
+    local last = from + CHUNK - 1
+    if last > to then last = to end
+    redis.call(command, key, unpack(list, from, last))
+    from = last + 1
+  end
+end
+
+local function add_entry(mail, seq, at, body)
+  redis.call('XADD', mail, int(seq) .. '-0', 'a', at, 'b', body)
+end
+
+-- Mailbox entries behind `after` (up to `last`) as {first seq, at, body, at, body ...}; empty when none waits.
+local function entries_behind(mail, after, limit, last)
+  if limit <= 0 then return {} end
+  local rows = redis.call('XRANGE', mail, int(after + 1), last and int(last) or '+', 'COUNT', limit)
+  local flat = {}
+  for i = 1, #rows do
+    local id, fields = rows[i][1], rows[i][2]
+    if i == 1 then flat[1] = string.sub(id, 1, -3) end
+    flat[i * 2] = fields[2]
+    flat[i * 2 + 1] = fields[4]
+  end
+  return flat
+end
+
+-- Remembers that the holder of a partition must be told; `send_bells` publishes one message a node.
+local function ring(bells, node, name)
+  if not node or node == '' then return end
+  local names = bells[node]
+  bells[node] = names and (names .. '\n' .. name) or name
+end
+
+local function send_bells(prefix, bells)
+  for node, names in pairs(bells) do redis.call('PUBLISH', prefix .. 'bell:' .. node, names) end
+end
+
+local function register(name, callback, flags)
+  redis.register_function({ function_name = LIBRARY .. '_' .. name, callback = callback, flags = flags or {} })
+end

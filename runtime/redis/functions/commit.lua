@@ -1,0 +1,108 @@
+-- Writes all that one batch of turns changed, or nothing (design K3).
+-- KEYS  a section: meta, mail, states, journal, seen 0, seen 1,
+--       with group t or c: timers, timer bodies; with f or x: effects, effect bodies; with o: outbox;
+--       with e: event tails, then the event stream of each item of the group
+-- ARGV  a section: number of keys, epoch, grant, after, upTo, commit id, readAhead,
+--       then groups `tag, count of arguments, arguments`, ended by the tag `.`:
+--         r states set: address, record        d states deleted: address       j journal row
+--         p replies: message id, body          q sessions of the replies, in the same order
+--         h handled: depth field, count        s sends to this partition: body
+--         o sends owed: partition, body        e events: address, first, n, data × n
+--         t timers set: id, afterMs, body      c timers cleared: id
+--         f effects opened: id, row, body      x effects cancelled: id
+-- returns a section: 0 (fenced) | {at, owes, first seq, at, body, at, body ...}
+
+-- Keys that only some commits carry, by what they hold.
+local function optional_keys(k, from)
+  local at = {}
+  if from.t or from.c then at.timers, k = k, k + 2 end
+  if from.f or from.x then at.effects, k = k, k + 2 end
+  if from.o then at.outbox, k = k, k + 1 end
+  at.events = k
+  return at
+end
+
+local function write_rest(keys, at, args, from, to, now, out)
+  if from.c then
+    variadic('ZREM', keys[at.timers], args, from.c, to.c)
+    variadic('HDEL', keys[at.timers + 1], args, from.c, to.c)
+  end
+  if from.t then set_timers(keys[at.timers], keys[at.timers + 1], args, from.t, to.t, now) end
+  if from.f then open_effects(keys[at.effects], keys[at.effects + 1], args, from.f, to.f) end
+  if from.x then
+    variadic('HDEL', keys[at.effects], args, from.x, to.x)
+    variadic('HDEL', keys[at.effects + 1], args, from.x, to.x)
+    for i = from.x, to.x do out.cancelled[#out.cancelled + 1] = args[i] end
+  end
+end
+
+local function commit_section(keys, k, args, a, from, to, now, out)
+  local meta, mail = keys[k], keys[k + 1]
+  local after, upto, ahead = tonumber(args[a + 3]), tonumber(args[a + 4]), tonumber(args[a + 6])
+  local fields = { 'epoch', 'grant', 'cursor', 'tail', 'gen', 'commit', 'commit_at', 'out', 'owed', 'name', 'node' }
+  local before = #fields
+  if from.h then
+    for i = from.h, to.h, 2 do fields[#fields + 1] = args[i] end
+  end
+  local m = redis.call('HMGET', meta, unpack(fields))
+  local cursor, tail, gen = tonumber(m[3] or 0), tonumber(m[4] or 0), tonumber(m[5] or 0)
+  local owed = tonumber(m[9] or 0)
+  if m[1] ~= args[a + 1] or m[2] ~= args[a + 2] then return 0 end
+  if m[6] == args[a + 5] and cursor == upto then -- written already, the answer was lost
+    return { tonumber(m[7]), owed, unpack(entries_behind(mail, upto, ahead)) }
+  end
+  if cursor ~= after or upto < after or upto > tail then return 0 end
+  local at, tails = optional_keys(k + 6, from), nil
+  if from.e then
+    tails = event_tails(keys[at.events], args, from.e, to.e)
+    if not tails then return 0 end
+  end
+
+  if from.r then variadic('HSET', keys[k + 2], args, from.r, to.r) end
+  if from.d then variadic('HDEL', keys[k + 2], args, from.d, to.d) end
+  if from.j then redis.call('XADD', keys[k + 3], int(upto) .. '-*', 'f', int(after), 'r', args[from.j]) end
+  if from.p then
+    variadic('HSET', keys[k + 4 + gen], args, from.p, to.p)
+    collect_replies(out.replies, args, from.p, from.q, to.q)
+  end
+  if from.e then write_events(keys, at.events, args, from.e, to.e, out.prefix, tails) end
+  write_rest(keys, at, args, from, to, now, out)
+  local set = { 'cursor', args[a + 4], 'commit', args[a + 5], 'commit_at', int(now), 'rung', 0 }
+  if from.s then
+    for i = from.s, to.s do
+      tail = tail + 1
+      add_entry(mail, tail, now, args[i])
+    end
+    set[#set + 1], set[#set + 2] = 'tail', int(tail)
+  end
+  if from.o then
+    owed = owed + (to.o - from.o + 1) / 2
+    set[#set + 1], set[#set + 2] = 'owed', owed
+    set[#set + 1], set[#set + 2] = 'out', int(owe(keys[at.outbox], tonumber(m[8] or 0), args, from.o, to.o, now))
+  end
+  if from.h then lower_depths(meta, m, before, args, from.h, to.h, set) end
+  -- Whoever reads ahead sees what waits; the next bell is for what comes after that.
+  local next = {}
+  if tail > upto then
+    next = entries_behind(mail, upto, ahead)
+    set[8] = 1
+    if #next == 0 then ring(out.bells, m[11], m[10]) end
+  end
+  redis.call('HSET', meta, unpack(set))
+  return { now, owed, unpack(next) }
+end
+
+register('commit', function(keys, args)
+  local out = { prefix = args[2], bells = {}, replies = {}, cancelled = {} }
+  local now, results = now_ms(), {}
+  local k, a = 1, 3
+  for s = 1, tonumber(args[1]) do
+    local from, to, next = groups_of(args, a + 7)
+    results[s] = commit_section(keys, k, args, a, from, to, now, out)
+    k, a = k + tonumber(args[a]), next
+  end
+  send_replies(out.prefix, out.replies)
+  send_bells(out.prefix, out.bells)
+  if #out.cancelled > 0 then redis.call('PUBLISH', out.prefix .. 'cancel', table.concat(out.cancelled, '\n')) end
+  return results
+end)

@@ -1,0 +1,97 @@
+-- The record of an effect decides who runs it and whose result counts (design E1, E2).
+-- A row is `status\nattempt\nuntil\nrunner\nmode\nqueue\naddress`; status is open or started.
+-- KEYS  a section of all functions: effects, effect bodies, meta, mail, seen 0, seen 1
+
+local ROW = '^(%l+)\n(%d+)\n(%d+)\n([^\n]*)\n(.*)$'
+
+local function read_row(key, id)
+  local text = redis.call('HGET', key, id)
+  if not text then return nil end
+  local status, attempt, due, runner, rest = string.match(text, ROW)
+  return { status = status, attempt = tonumber(attempt), due = tonumber(due), runner = runner, rest = rest }
+end
+
+local function write_row(key, id, status, attempt, due, runner, rest)
+  redis.call('HSET', key, id, table.concat({ status, attempt, int(due), runner, rest }, '\n'))
+end
+
+-- `node/incarnation` of one node, two lives: the earlier one has ended.
+local function later_life(runner, claimer)
+  return runner ~= claimer and string.match(runner, '^(.*)/') == string.match(claimer, '^(.*)/')
+end
+
+local function each_section(args, width, section)
+  local results = {}
+  for s = 1, tonumber(args[1]) do results[s] = section(s * 6 - 5, 3 + (s - 1) * width) end
+  return results
+end
+
+-- ARGV  a section: id, runner, ttlMs
+-- returns a section: {'claimed' | 'in_doubt', attempt, body} | {'busy', ms} | {'gone'}
+register('claim_effect', function(keys, args)
+  local now = now_ms()
+  return each_section(args, 3, function(k, a)
+    local id, claimer, row = args[a], args[a + 1], read_row(keys[k], args[a])
+    if not row then return { 'gone' } end
+    local started = row.status == 'started'
+    if row.due > now and not (started and later_life(row.runner, claimer)) then return { 'busy', row.due - now } end
+    local body = redis.call('HGET', keys[k + 1], id)
+    if started and string.match(row.rest, '^once\n') then return { 'in_doubt', row.attempt, body } end
+    write_row(keys[k], id, 'started', row.attempt + 1, now + tonumber(args[a + 2]), claimer, row.rest)
+    return { 'claimed', row.attempt + 1, body }
+  end)
+end)
+
+local function running(row, attempt)
+  return row ~= nil and row.status == 'started' and row.attempt == tonumber(attempt)
+end
+
+-- ARGV  a section: id, attempt, ttlMs
+-- returns a section: 1 | 0 (not running at this attempt)
+register('keep_effect', function(keys, args)
+  local now = now_ms()
+  return each_section(args, 3, function(k, a)
+    local row = read_row(keys[k], args[a])
+    if not running(row, args[a + 1]) then return 0 end
+    write_row(keys[k], args[a], 'started', row.attempt, now + tonumber(args[a + 2]), row.runner, row.rest)
+    return 1
+  end)
+end, { 'allow-oom' })
+
+-- ARGV  a section: id, attempt, delayMs
+-- returns a section: 1 | 0 (not running at this attempt)
+register('reopen_effect', function(keys, args)
+  local now = now_ms()
+  return each_section(args, 3, function(k, a)
+    local row = read_row(keys[k], args[a])
+    if not running(row, args[a + 1]) then return 0 end
+    write_row(keys[k], args[a], 'open', row.attempt, now + tonumber(args[a + 2]), '', row.rest)
+    return 1
+  end)
+end, { 'allow-oom' })
+
+-- Appends a result to the mailbox once; with `final` closes the effect in the same step.
+-- ARGV  a section: id, attempt, final (1 | 0), message id, body
+-- returns a section: 1 | 0 (dropped)
+register('report_effect', function(keys, args)
+  local now, bells = now_ms(), {}
+  local results = each_section(args, 5, function(k, a)
+    local meta, id, message = keys[k + 2], args[a], args[a + 3]
+    local m = redis.call('HMGET', meta, 'tail', 'gen', 'gen_n', 'rung', 'node', 'name')
+    local gen = tonumber(m[2] or 0)
+    if redis.call('HEXISTS', keys[k + 4], message) == 1 or redis.call('HEXISTS', keys[k + 5], message) == 1 then return 1 end
+    if not running(read_row(keys[k], id), args[a + 1]) then return 0 end
+    if args[a + 2] == '1' then
+      redis.call('HDEL', keys[k], id)
+      redis.call('HDEL', keys[k + 1], id)
+    end
+    local tail = tonumber(m[1] or 0) + 1
+    add_entry(keys[k + 3], tail, now, args[a + 4])
+    redis.call('HSET', keys[k + 4 + gen], message, NO_REPLY)
+    redis.call('HSET', meta, 'tail', int(tail), 'gen_n', tonumber(m[3] or 0) + 1, 'rung', 1)
+    if m[4] ~= '1' then ring(bells, m[5], m[6]) end
+    return 1
+  end)
+  send_bells(args[2], bells)
+  return results
+end)

@@ -1,0 +1,52 @@
+-- Grants, extends and gives back the lease of a partition (design K4). Also under memory pressure: flag allow-oom.
+-- KEYS  a section: meta, timers (acquire) | meta (renew, release)
+
+-- ARGV  a section: partition, node, grant, ttlMs
+-- returns a section: {1, epoch, cursor, next timer's due time or ''} (granted) | {0, holder, remaining ms} (held)
+local function acquire_section(meta, timers, name, node, grant, ttl, now)
+  local m = redis.call('HMGET', meta, 'node', 'until', 'grant', 'epoch', 'cursor')
+  local holder, remaining = m[1], tonumber(m[2] or 0) - now
+  if holder and holder ~= '' and holder ~= node and remaining > 0 then return { 0, holder, remaining } end
+  local epoch = tonumber(m[4] or 0)
+  if m[3] ~= grant then epoch = epoch + 1 end -- the same grant again: its answer was lost
+  redis.call('HSET', meta, 'name', name, 'node', node, 'grant', grant, 'epoch', epoch, 'until', int(now + ttl), 'rung', 0)
+  local first = redis.call('ZRANGE', timers, 0, 0, 'WITHSCORES')
+  return { 1, epoch, tonumber(m[5] or 0), first[2] or '' }
+end
+
+register('acquire', function(keys, args)
+  local now, results = now_ms(), {}
+  for s = 1, tonumber(args[1]) do
+    local a = s * 4 - 1
+    results[s] = acquire_section(keys[s * 2 - 1], keys[s * 2], args[a], args[a + 1], args[a + 2], tonumber(args[a + 3]), now)
+  end
+  return results
+end, { 'allow-oom' })
+
+-- ARGV  a section: epoch, grant, ttlMs
+-- returns a section: 1 (extended) | 0 (lost)
+register('renew', function(keys, args)
+  local now, results = now_ms(), {}
+  for s = 1, tonumber(args[1]) do
+    local a = s * 3
+    local m = redis.call('HMGET', keys[s], 'epoch', 'grant')
+    local kept = m[1] == args[a] and m[2] == args[a + 1]
+    if kept then redis.call('HSET', keys[s], 'until', int(now + tonumber(args[a + 2]))) end
+    results[s] = kept and 1 or 0
+  end
+  return results
+end, { 'allow-oom' })
+
+-- ARGV  a section: epoch, grant
+-- returns a section: 1 (given back) | 0 (was not held)
+register('release', function(keys, args)
+  local results = {}
+  for s = 1, tonumber(args[1]) do
+    local a = s * 2 + 1
+    local m = redis.call('HMGET', keys[s], 'epoch', 'grant')
+    local held = m[1] == args[a] and m[2] == args[a + 1]
+    if held then redis.call('HSET', keys[s], 'node', '', 'grant', '', 'until', 0, 'rung', 0) end
+    results[s] = held and 1 or 0
+  end
+  return results
+end, { 'allow-oom' })

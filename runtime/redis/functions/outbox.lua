@@ -1,0 +1,52 @@
+-- Hands messages from one partition's outbox to the mailboxes of others, each exactly once.
+
+-- Takes what a source sends; drops what was heard from it before.
+-- KEYS  a section: meta, mail (of the target)
+-- ARGV  a section: field of the source in meta, n, then n times: outbox sequence number, body
+-- returns a section: number of messages that were new
+local function receive_section(meta, mail, args, a, now, bells)
+  local source, n = args[a], tonumber(args[a + 1])
+  local m = redis.call('HMGET', meta, 'tail', source, 'rung', 'node', 'name')
+  local tail, heard, fresh = tonumber(m[1] or 0), tonumber(m[2] or 0), 0
+  for i = 0, n - 1 do
+    local seq = tonumber(args[a + 2 + i * 2])
+    if seq > heard then
+      heard, fresh = seq, fresh + 1
+      add_entry(mail, tail + fresh, now, args[a + 3 + i * 2])
+    end
+  end
+  if fresh > 0 then
+    redis.call('HSET', meta, 'tail', int(tail + fresh), source, int(heard), 'rung', 1)
+    if m[3] ~= '1' then ring(bells, m[4], m[5]) end
+  end
+  return fresh
+end
+
+register('receive', function(keys, args)
+  local now, bells, results = now_ms(), {}, {}
+  local a = 3
+  for s = 1, tonumber(args[1]) do
+    results[s] = receive_section(keys[s * 2 - 1], keys[s * 2], args, a, now, bells)
+    a = a + 2 + 2 * tonumber(args[a + 1])
+  end
+  send_bells(args[2], bells)
+  return results
+end)
+
+-- Forgets delivered entries.
+-- KEYS  a section: meta, outbox (of the source)
+-- ARGV  a section: n, then n entry ids
+-- returns a section: number of entries still owed
+register('acknowledge', function(keys, args)
+  local results, a = {}, 3
+  for s = 1, tonumber(args[1]) do
+    local meta, outbox, n = keys[s * 2 - 1], keys[s * 2], tonumber(args[a])
+    redis.call('XDEL', outbox, unpack(args, a + 1, a + n))
+    local left = redis.call('XLEN', outbox)
+    redis.call('HSET', meta, 'owed', left)
+    if left == 0 then redis.call('UNLINK', outbox) end
+    results[s] = left
+    a = a + 1 + n
+  end
+  return results
+end, { 'allow-oom' })

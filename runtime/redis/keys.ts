@@ -1,0 +1,92 @@
+import type { Address, Partition } from '../address.ts';
+
+/** Keys of one partition. All share one hash tag, so that a function may touch them together on Redis Cluster. */
+export interface PartitionKeys {
+  /** Hash: cursor, tail, lease, last commit, waiting client messages per actor. */
+  readonly meta: string;
+  /** Stream of mailbox entries, ids `<seq>-0`. */
+  readonly mail: string;
+  /** Hash: address → record. */
+  readonly states: string;
+  /** Stream of journal rows, ids `<upTo>-n`. */
+  readonly journal: string;
+  /** Two generations of seen message ids with their replies. */
+  readonly seen: readonly [string, string];
+  /** Sorted set: timer id by due time. */
+  readonly timers: string;
+  readonly timerBodies: string;
+  /** Hash: effect id → row. */
+  readonly effects: string;
+  readonly effectBodies: string;
+  /** Stream of messages owed to other partitions, ids `<outbox seq>-0`. */
+  readonly outbox: string;
+  /** Hash: address → number of its last event. */
+  readonly eventTails: string;
+  /** Hash: address → partition it lives in. */
+  readonly directory: string;
+}
+
+/** The one place that builds keys and channels (design L4). */
+export class Keys {
+  /** In front of every pub/sub channel. */
+  readonly channels: string;
+  /** Hash: pool → number of partitions. */
+  readonly pools: string;
+  /** Channel of effect ids that a commit cancelled. */
+  readonly cancels: string;
+  readonly #prefix: string;
+  readonly #partitions = new Map<Partition, PartitionKeys>();
+
+  constructor(prefix: string) {
+    this.#prefix = prefix;
+    this.channels = `${prefix}:`;
+    this.pools = `${prefix}:pools`;
+    this.cancels = `${prefix}:cancel`;
+  }
+
+  of(partition: Partition): PartitionKeys {
+    const known = this.#partitions.get(partition);
+    if (known !== undefined) return known;
+    const base = `{${this.#prefix}:${partition}}`;
+    const keys: PartitionKeys = {
+      meta: `${base}:meta`,
+      mail: `${base}:mail`,
+      states: `${base}:states`,
+      journal: `${base}:journal`,
+      seen: [`${base}:seen0`, `${base}:seen1`],
+      timers: `${base}:timers`,
+      timerBodies: `${base}:timer-bodies`,
+      effects: `${base}:effects`,
+      effectBodies: `${base}:effect-bodies`,
+      outbox: `${base}:outbox`,
+      eventTails: `${base}:event-tails`,
+      directory: `${base}:directory`,
+    };
+    this.#partitions.set(partition, keys);
+    return keys;
+  }
+
+  /** Stream of one actor's events, ids `<seq>-0`. */
+  events(partition: Partition, address: Address): string {
+    return `{${this.#prefix}:${partition}}:events:${address}`;
+  }
+
+  /** Channel that rings when a partition held by `node` got an entry. */
+  bell(node: string): string {
+    return `${this.#prefix}:bell:${node}`;
+  }
+
+  replies(session: string): string {
+    return `${this.#prefix}:reply:${session}`;
+  }
+
+  eventBell(address: Address): string {
+    return `${this.#prefix}:events:${address}`;
+  }
+}
+
+/** Field of meta that counts an actor's waiting client messages. */
+export const depthField = (address: Address): string => `d:${address}`;
+
+/** Field of meta that holds the last outbox number heard from a source. */
+export const heardField = (source: Partition): string => `in:${source}`;

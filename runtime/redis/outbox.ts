@@ -1,0 +1,113 @@
+import type { Partition } from '../address.ts';
+import type { Connection } from './connection.ts';
+import { redisFailure } from './failure.ts';
+import { heardField, type Keys } from './keys.ts';
+import { isPartition } from './leases.ts';
+import { integer } from './reply.ts';
+import type { SectionCalls } from './sections.ts';
+
+/** Entries read from an outbox at a time. */
+const PAGE = 256;
+
+interface Owed {
+  readonly id: string;
+  readonly seq: number;
+  readonly body: string;
+}
+
+/**
+ * Hands messages over to other partitions (design K3). Per target in order: a page's messages go out in one call, the
+ * next page after that was acknowledged. Two relays at once do no harm: the target drops what it has heard.
+ */
+export class Outbox {
+  readonly #connection: Connection;
+  readonly #calls: SectionCalls;
+  readonly #keys: Keys;
+
+  constructor(connection: Connection, calls: SectionCalls, keys: Keys) {
+    this.#connection = connection;
+    this.#calls = calls;
+    this.#keys = keys;
+  }
+
+  /** Sends what one page holds and more pages while targets fail; answers whether something is left. */
+  async flush(source: Partition): Promise<boolean> {
+    const blocked = new Set<Partition>();
+    const failures: unknown[] = [];
+    let start = '-';
+    for (;;) {
+      const page = await this.#read(source, start);
+      const last = page.at(-1);
+      if (last === undefined) break;
+      start = `(${last[0]}`;
+      const delivered = await this.#send(source, byTarget(page), blocked, failures);
+      if (delivered.length > 0) {
+        const left = await this.#acknowledge(source, delivered);
+        if (failures.length === 0) return left > 0;
+      }
+    }
+    if (failures.length > 0) throw failures[0];
+    return false;
+  }
+
+  async #read(source: Partition, start: string): Promise<[id: string, fields: string[]][]> {
+    try {
+      return await this.#connection.xrange(this.#keys.of(source).outbox, start, '+', 'COUNT', PAGE);
+    } catch (error) {
+      throw redisFailure(error);
+    }
+  }
+
+  /** Answers the entry ids that arrived. A target that failed gets nothing more in this flush: order is kept. */
+  async #send(
+    source: Partition,
+    targets: ReadonlyMap<Partition, readonly Owed[]>,
+    blocked: Set<Partition>,
+    failures: unknown[],
+  ): Promise<string[]> {
+    const delivered: string[] = [];
+    await Promise.all(
+      [...targets].map(async ([target, owed]) => {
+        if (blocked.has(target)) return;
+        try {
+          await this.#receive(source, target, owed);
+          for (const { id } of owed) delivered.push(id);
+        } catch (error) {
+          blocked.add(target);
+          failures.push(error);
+        }
+      }),
+    );
+    return delivered;
+  }
+
+  #receive(source: Partition, target: Partition, owed: readonly Owed[]): Promise<unknown> {
+    const { meta, mail } = this.#keys.of(target);
+    return this.#calls.call('receive', target, (keys, args) => {
+      keys.push(meta, mail);
+      args.push(heardField(source), owed.length);
+      for (const { seq, body } of owed) args.push(seq, body);
+    });
+  }
+
+  async #acknowledge(source: Partition, ids: readonly string[]): Promise<number> {
+    const { meta, outbox } = this.#keys.of(source);
+    const reply = await this.#calls.call('acknowledge', source, (keys, args) => {
+      keys.push(meta, outbox);
+      args.push(ids.length, ...ids);
+    });
+    return integer(reply);
+  }
+}
+
+function byTarget(page: readonly [id: string, fields: string[]][]): Map<Partition, Owed[]> {
+  const targets = new Map<Partition, Owed[]>();
+  for (const [id, [, target, , body]] of page) {
+    if (target === undefined || body === undefined || !isPartition(target)) continue;
+    const owed = targets.get(target);
+    const entry = { id, seq: integer(id.slice(0, id.indexOf('-'))), body };
+    if (owed === undefined) targets.set(target, [entry]);
+    else owed.push(entry);
+  }
+  return targets;
+}

@@ -1,0 +1,147 @@
+import type { ActorStore, Commit, Delivery, Lease, Unsubscribe } from '../actor-store.ts';
+import type { Address, Partition } from '../address.ts';
+import { Bulletins } from './bulletins.ts';
+import { RedisCommits } from './commits.ts';
+import { type Connection, connect, masters } from './connection.ts';
+import { RedisDirectory } from './directory.ts';
+import { durabilityWarnings } from './durability.ts';
+import { RedisEffectLedger } from './effect-ledger.ts';
+import { redisFailure } from './failure.ts';
+import { RedisHistory } from './history.ts';
+import { Keys } from './keys.ts';
+import { RedisLeases } from './leases.ts';
+import { loadLibrary, readLibrary } from './library.ts';
+import { RedisMailboxes } from './mailboxes.ts';
+import { Outbox } from './outbox.ts';
+import { integer } from './reply.ts';
+import { SectionCalls } from './sections.ts';
+
+export interface RedisActorStoreOptions {
+  /** One URL or several Cluster nodes: redis://, rediss://, redis+cluster://h1:p,h2:p, redis+sentinel://h1,h2/master. */
+  readonly urls: string | readonly string[];
+  /** In front of every key and channel; installations that share a Redis differ in it. Default `svc`. */
+  readonly prefix?: string;
+  /** Gets connection trouble that no caller sees; never holds credentials. */
+  readonly warn?: (warning: string) => void;
+}
+
+/**
+ * The store on Redis 7: single, Sentinel or Cluster (design K2, K3). Calls fail with `unavailable` when Redis cannot
+ * be reached or does not answer within 5 s; the connection comes back by itself. One process makes one of these.
+ */
+export class RedisActorStore implements ActorStore {
+  readonly #connection: Connection;
+  readonly #subscriptions: Connection;
+  readonly #keys: Keys;
+  readonly #mailboxes: RedisMailboxes;
+  readonly #leases: RedisLeases;
+  readonly #commits: RedisCommits;
+  readonly #effects: RedisEffectLedger;
+  readonly #history: RedisHistory;
+  readonly #directory: RedisDirectory;
+  readonly #library = readLibrary();
+
+  constructor(options: RedisActorStoreOptions) {
+    const warn = options.warn ?? (() => {});
+    this.#keys = new Keys(options.prefix ?? 'svc');
+    this.#connection = connect(options.urls, 'svc', 'commands');
+    this.#subscriptions = connect(options.urls, 'svc-bulletins', 'subscriptions');
+    for (const connection of [this.#connection, this.#subscriptions]) {
+      connection.on('error', (error: Error) => warn(`Redis connection: ${error.message}`));
+    }
+    const bulletins = new Bulletins(this.#subscriptions, warn);
+    const calls = new SectionCalls(this.#connection, this.#library, this.#keys.channels, bulletins.settled);
+    const outbox = new Outbox(this.#connection, calls, this.#keys);
+    this.#mailboxes = new RedisMailboxes(this.#connection, calls, bulletins, this.#keys);
+    this.#leases = new RedisLeases(calls, bulletins, this.#keys);
+    this.#commits = new RedisCommits(this.#connection, calls, this.#keys, outbox);
+    this.#effects = new RedisEffectLedger(this.#connection, calls, bulletins, this.#keys);
+    this.#history = new RedisHistory(this.#connection, calls, bulletins, this.#keys);
+    this.#directory = new RedisDirectory(this.#connection, this.#keys);
+  }
+
+  async open(): Promise<void> {
+    try {
+      await Promise.all([this.#connection.connect(), this.#subscriptions.connect()]);
+      await loadLibrary(masters(this.#connection), this.#library);
+    } catch (error) {
+      await this.close();
+      throw redisFailure(error);
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#connection.disconnect();
+    this.#subscriptions.disconnect();
+  }
+
+  /** What the start-up log must say about durability (design K10): one sentence each, none when all is well. */
+  async durability(): Promise<string[]> {
+    return durabilityWarnings(masters(this.#connection));
+  }
+
+  async now(): Promise<number> {
+    try {
+      const [server] = masters(this.#connection);
+      const [seconds, micros] = (await server?.time()) ?? [];
+      return integer(seconds) * 1000 + Math.floor(integer(micros) / 1000);
+    } catch (error) {
+      throw redisFailure(error);
+    }
+  }
+
+  async definePool(pool: string, partitions: number): Promise<number> {
+    try {
+      await this.#connection.hsetnx(this.#keys.pools, pool, partitions);
+      return integer(await this.#connection.hget(this.#keys.pools, pool));
+    } catch (error) {
+      throw redisFailure(error);
+    }
+  }
+
+  append = (partition: Partition, deliveries: readonly Delivery[], bound: number) =>
+    this.#mailboxes.append(partition, deliveries, bound);
+  recallReply = (partition: Partition, messageId: string) => this.#mailboxes.recallReply(partition, messageId);
+  depth = (partition: Partition, address: Address) => this.#mailboxes.depth(partition, address);
+  backlog = (partition: Partition) => this.#mailboxes.backlog(partition);
+  onReply = (session: string, receive: (messageId: string, body: string) => void): Unsubscribe =>
+    this.#mailboxes.onReply(session, receive);
+
+  acquire = (partition: Partition, node: string, grant: string, ttlMs: number) =>
+    this.#leases.acquire(partition, node, grant, ttlMs);
+  renew = (leases: readonly Lease[], ttlMs: number) => this.#leases.renew(leases, ttlMs);
+  release = (lease: Lease) => this.#leases.release(lease);
+  onBell = (node: string, ring: (partition: Partition) => void): Unsubscribe => this.#leases.onBell(node, ring);
+
+  poll = (asks: readonly { readonly lease: Lease; readonly after: number }[], limit: number) =>
+    this.#commits.poll(asks, limit);
+  load = (partition: Partition, addresses: readonly Address[]) => this.#commits.load(partition, addresses);
+  commit = (commit: Commit, readAhead: number) => this.#commits.commit(commit, readAhead);
+  fireTimers = (leases: readonly Lease[]) => this.#commits.fireTimers(leases);
+  flushOutbox = (lease: Lease) => this.#commits.flushOutbox(lease);
+  forget = (lease: Lease, addresses: readonly Address[]) => this.#commits.forget(lease, addresses);
+
+  openEffects = (partition: Partition) => this.#effects.openEffects(partition);
+  claimEffect = (partition: Partition, id: string, runner: string, ttlMs: number) =>
+    this.#effects.claimEffect(partition, id, runner, ttlMs);
+  keepEffect = (partition: Partition, id: string, attempt: number, ttlMs: number) =>
+    this.#effects.keepEffect(partition, id, attempt, ttlMs);
+  progressEffect = (partition: Partition, id: string, attempt: number, delivery: Delivery) =>
+    this.#effects.progressEffect(partition, id, attempt, delivery);
+  settleEffect = (partition: Partition, id: string, attempt: number, delivery: Delivery) =>
+    this.#effects.settleEffect(partition, id, attempt, delivery);
+  reopenEffect = (partition: Partition, id: string, attempt: number, delayMs: number) =>
+    this.#effects.reopenEffect(partition, id, attempt, delayMs);
+  onEffectCancelled = (stop: (id: string) => void): Unsubscribe => this.#effects.onEffectCancelled(stop);
+
+  readEvents = (partition: Partition, address: Address, after: number, limit: number) =>
+    this.#history.readEvents(partition, address, after, limit);
+  onEvents = (address: Address, wake: () => void): Unsubscribe => this.#history.onEvents(address, wake);
+  readJournal = (partition: Partition, after: number, limit: number) =>
+    this.#history.readJournal(partition, after, limit);
+  trimJournal = (lease: Lease, upTo: number) => this.#history.trimJournal(lease, upTo);
+
+  place = (home: Partition, address: Address, partition: Partition) => this.#directory.place(home, address, partition);
+  locate = (home: Partition, address: Address) => this.#directory.locate(home, address);
+  unplace = (home: Partition, address: Address) => this.#directory.unplace(home, address);
+}

@@ -1,0 +1,126 @@
+import { Cluster, Command } from 'ioredis';
+import type { Partition } from '../address.ts';
+import { type Connection, masters } from './connection.ts';
+import { isFunctionMissing, redisFailure } from './failure.ts';
+import { type FunctionLibrary, loadLibrary } from './library.ts';
+import { list } from './reply.ts';
+
+/** A longer call would keep Redis from everybody else. */
+const MAX_SECTIONS = 256;
+const MAX_ARGUMENTS = 20_000;
+const MAX_CHARACTERS = 1024 * 1024;
+
+interface Waiter {
+  resolve(reply: unknown): void;
+  reject(error: unknown): void;
+}
+
+/** One FCALL in the making: writers push keys and arguments of their section. */
+class Bundle {
+  readonly keys: string[] = [];
+  readonly args: (string | number)[] = [];
+  readonly waiters: Waiter[] = [];
+  #characters = 0;
+  #measured = 0;
+
+  get full(): boolean {
+    const { args } = this;
+    for (; this.#measured < args.length; this.#measured += 1) {
+      const arg = args[this.#measured];
+      if (typeof arg === 'string') this.#characters += arg.length;
+    }
+    return this.waiters.length >= MAX_SECTIONS || args.length >= MAX_ARGUMENTS || this.#characters >= MAX_CHARACTERS;
+  }
+}
+
+type Write = (keys: string[], args: (string | number)[]) => void;
+
+/**
+ * Calls functions. What is asked in one turn of the event loop goes out together: on a single Redis as one FCALL for
+ * many partitions, on Cluster as one FCALL for each partition, pipelined.
+ */
+export class SectionCalls {
+  readonly #connection: Connection;
+  readonly #library: FunctionLibrary;
+  readonly #channels: string;
+  /** Resolves when subscriptions asked for before a call are in place; null when none is pending. */
+  readonly #settled: () => Promise<void> | null;
+  #bundles = new Map<string, Bundle>();
+  #scheduled = false;
+  #reload: Promise<void> | null = null;
+
+  constructor(connection: Connection, library: FunctionLibrary, channels: string, settled: () => Promise<void> | null) {
+    this.#connection = connection;
+    this.#library = library;
+    this.#channels = channels;
+    this.#settled = settled;
+  }
+
+  /** Adds a section to the next call of a function; answers the section's reply. */
+  call(name: string, partition: Partition, write: Write): Promise<unknown> {
+    const slot = this.#connection instanceof Cluster ? `${name} ${partition}` : name;
+    let bundle = this.#bundles.get(slot);
+    if (bundle === undefined) {
+      bundle = new Bundle();
+      this.#bundles.set(slot, bundle);
+    }
+    const waiters = bundle.waiters;
+    write(bundle.keys, bundle.args);
+    const reply = new Promise<unknown>((resolve, reject) => waiters.push({ resolve, reject }));
+    if (bundle.full) {
+      this.#bundles.delete(slot);
+      void this.#send(name, bundle);
+    } else if (!this.#scheduled) {
+      this.#scheduled = true;
+      setImmediate(() => this.#flush());
+    }
+    return reply;
+  }
+
+  #flush(): void {
+    this.#scheduled = false;
+    const bundles = this.#bundles;
+    this.#bundles = new Map();
+    for (const [slot, bundle] of bundles) void this.#send(slot.split(' ', 1)[0] ?? slot, bundle);
+  }
+
+  async #send(name: string, bundle: Bundle): Promise<void> {
+    const { waiters } = bundle;
+    try {
+      const settled = this.#settled();
+      if (settled !== null) await settled;
+      const results = list(await this.#invoke(`${this.#library.name}_${name}`, bundle));
+      for (let n = 0; n < waiters.length; n += 1) waiters[n]?.resolve(results[n]);
+    } catch (error) {
+      const failure = redisFailure(error);
+      for (const waiter of waiters) waiter.reject(failure);
+    }
+  }
+
+  async #invoke(name: string, bundle: Bundle): Promise<unknown> {
+    const { keys, args, waiters } = bundle;
+    const words: (string | number)[] = [name, keys.length];
+    const call = words.concat(keys, waiters.length, this.#channels, args);
+    try {
+      return await this.#fcall(call);
+    } catch (error) {
+      if (!isFunctionMissing(error)) throw error;
+      await this.#loadAgain();
+      return await this.#fcall(call);
+    }
+  }
+
+  #fcall(words: readonly (string | number)[]): Promise<unknown> {
+    const command = new Command('fcall', [...words], { replyEncoding: 'utf8' });
+    this.#connection.sendCommand(command);
+    return command.promise;
+  }
+
+  /** Functions are gone (FUNCTION FLUSH, an empty replica became master, a new Cluster node). */
+  #loadAgain(): Promise<void> {
+    this.#reload ??= loadLibrary(masters(this.#connection), this.#library).finally(() => {
+      this.#reload = null;
+    });
+    return this.#reload;
+  }
+}

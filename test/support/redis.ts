@@ -1,0 +1,149 @@
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { Redis } from 'ioredis';
+
+/** A redis-server of our own: private directory, free port, loopback only. Nobody else's server is ever touched. */
+export interface RedisServer {
+  readonly url: string;
+  readonly port: number;
+  readonly pid: number;
+  /** Ends it in order and removes its directory. */
+  stop(): Promise<void>;
+  /** kill -9; the directory stays, `restart` reads it. */
+  kill(): Promise<void>;
+  /** Starts it again on the same port and directory. */
+  restart(): Promise<void>;
+}
+
+export interface RedisServerOptions {
+  readonly appendfsync?: 'always' | 'everysec';
+  readonly port?: number;
+  /** More `redis-server` arguments. */
+  readonly args?: readonly string[];
+}
+
+/** Null when a redis-server can be started, else the reason to skip. With CI=true a missing server is an error. */
+export function redisMissing(): string | null {
+  if (hasRedis() || (process.getuid?.() === 0 && installRedis() && hasRedis())) return null;
+  const reason = 'redis-server is not installed: tests on Redis are skipped (Debian: apt-get install redis-server)';
+  if (process.env.CI === 'true') throw new Error(reason);
+  console.error(`SKIPPED: ${reason}`);
+  return reason;
+}
+
+function hasRedis(): boolean {
+  try {
+    execFileSync('redis-server', ['--version'], { stdio: 'ignore' });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function installRedis(): boolean {
+  try {
+    execFileSync('apt-get', ['install', '-y', 'redis-server'], { stdio: 'ignore', timeout: 180_000 });
+    return true;
+  } catch (error) {
+    console.error(`apt-get install redis-server failed: ${error instanceof Error ? error.message : String(error)}`);
+    return false;
+  }
+}
+
+/** A free port whose cluster bus port (+10,000) is a valid one too. */
+export async function freeRedisPort(): Promise<number> {
+  for (let attempt = 0; attempt < 50; attempt += 1) {
+    const port = 20_000 + Math.floor(Math.random() * 12_000);
+    if ((await portIsFree(port)) && (await portIsFree(port + 10_000))) return port;
+  }
+  throw new Error('no free port for redis-server was found in 50 attempts');
+}
+
+function portIsFree(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const probe = createServer();
+    probe.once('error', () => resolve(false));
+    probe.listen(port, '127.0.0.1', () => probe.close(() => resolve(true)));
+  });
+}
+
+export async function startRedis(options: RedisServerOptions = {}): Promise<RedisServer> {
+  const port = options.port ?? (await freeRedisPort());
+  const directory = await mkdtemp(join(tmpdir(), 'svc-redis-'));
+  const args = serverArgs(port, directory, options);
+  let child = await launch(args, port);
+  const end = async (signal: NodeJS.Signals): Promise<void> => {
+    if (child.exitCode !== null || child.signalCode !== null) return;
+    const ended = once(child, 'exit');
+    child.kill(signal);
+    await ended;
+  };
+  return {
+    url: `redis://127.0.0.1:${port}`,
+    port,
+    get pid() {
+      return child.pid ?? 0;
+    },
+    async stop() {
+      await end('SIGTERM');
+      await rm(directory, { recursive: true, force: true });
+    },
+    kill: () => end('SIGKILL'),
+    async restart() {
+      await end('SIGKILL');
+      child = await launch(args, port);
+    },
+  };
+}
+
+function serverArgs(port: number, directory: string, options: RedisServerOptions): string[] {
+  const fixed = ['--bind', '127.0.0.1', '--port', String(port), '--dir', directory, '--save', ''];
+  const durable = ['--appendonly', 'yes', '--appendfsync', options.appendfsync ?? 'everysec'];
+  return [...fixed, ...durable, '--loglevel', 'warning', ...(options.args ?? [])];
+}
+
+async function launch(args: readonly string[], port: number): Promise<ReturnType<typeof spawn>> {
+  const child = spawn('redis-server', [...args], { stdio: 'ignore' });
+  // A test process that ends early takes its servers with it.
+  const reap = (): void => {
+    child.kill('SIGKILL');
+  };
+  process.once('exit', reap);
+  child.once('exit', () => process.off('exit', reap));
+  await reachable(port, () => child.exitCode);
+  return child;
+}
+
+async function reachable(port: number, exitCode: () => number | null): Promise<void> {
+  const deadline = Date.now() + 10_000;
+  for (;;) {
+    if (exitCode() !== null) throw new Error(`redis-server on port ${port} ended with code ${exitCode()}`);
+    if (await answersPing(port)) return;
+    if (Date.now() > deadline) throw new Error(`redis-server on port ${port} did not answer PING within 10 s`);
+    await pause(20);
+  }
+}
+
+async function answersPing(port: number): Promise<boolean> {
+  const probe = new Redis({
+    host: '127.0.0.1',
+    port,
+    lazyConnect: true,
+    retryStrategy: () => null,
+    disableClientInfo: true,
+  });
+  probe.on('error', () => {});
+  try {
+    await probe.connect();
+    return (await probe.ping()) === 'PONG';
+  } catch {
+    return false;
+  } finally {
+    probe.disconnect();
+  }
+}
