@@ -1,0 +1,143 @@
+import type { Address } from '../../runtime/address.ts';
+import { addressOf } from '../../runtime/address.ts';
+import type { ActorDefinition, EffectRequest } from '../../runtime/define-actor.ts';
+import type { Json } from '../../runtime/json.ts';
+import type { Message, MessageOrigin, Reply } from '../../runtime/message.ts';
+import { runTurn } from '../../runtime/run-turn.ts';
+
+/** What one message made of an actor. */
+export interface DrivenTurn {
+  readonly type: string;
+  /** Null when nobody was answered; a refusal is a reply that is not ok. */
+  readonly reply: Reply | null;
+  readonly events: readonly DrivenEvent[];
+  readonly sends: readonly Message[];
+  readonly effects: readonly OpenEffect[];
+  readonly cancelled: readonly string[];
+}
+
+export interface DrivenEvent {
+  readonly seq: number;
+  readonly at: number;
+  readonly name: string;
+  readonly payload: Json;
+}
+
+export interface OpenEffect {
+  readonly id: string;
+  readonly request: EffectRequest;
+}
+
+const START_MS = Date.UTC(2026, 0, 1);
+
+/**
+ * Drives one actor of a definition through pure turns, without kernel or store: ids come from a counter, time stands
+ * still unless `advance` moves it, so the same messages give the same everything. State goes through JSON between
+ * turns, as it does in a store, and is frozen, so a handler that changes it in place fails.
+ */
+export class ActorDriver {
+  readonly address: Address;
+  readonly events: DrivenEvent[] = [];
+  readonly turns: DrivenTurn[] = [];
+  /** Effects asked for and not cancelled, by id. */
+  readonly effects = new Map<string, OpenEffect>();
+  /** Timers that wait: name to the message that will come and when, Unix ms. */
+  readonly timers = new Map<string, { readonly at: number; readonly type: string; readonly payload: Json }>();
+  now = START_MS;
+  state: unknown;
+  revision = 0;
+  readonly #definition: ActorDefinition;
+  readonly #tenant: string;
+  #messages = 0;
+
+  constructor(definition: ActorDefinition, tenant: string, id: string) {
+    this.#definition = definition;
+    this.#tenant = tenant;
+    this.address = addressOf(definition.kind, tenant, id);
+    this.state = definition.state.parse(definition.initial({ address: this.address, tenant, id }));
+  }
+
+  /** Time passes; due timers are not fired by themselves, see `fire`. */
+  advance(ms: number): void {
+    this.now += ms;
+  }
+
+  /** Fires a waiting timer at the moment it is due. */
+  fire(name: string): DrivenTurn {
+    const timer = this.timers.get(name);
+    if (timer === undefined) throw new Error(`${this.address} has no timer ${name}`);
+    this.timers.delete(name);
+    this.now = Math.max(this.now, timer.at);
+    return this.send(timer.type, timer.payload, 'timer');
+  }
+
+  /** Handles one message. A handler that throws throws here. */
+  send(type: string, payload: Json, origin: MessageOrigin = 'client'): DrivenTurn {
+    this.#messages += 1;
+    const message: Message = {
+      id: `00000000-0000-4000-8000-${String(this.#messages).padStart(12, '0')}`,
+      to: this.address,
+      from: null,
+      cause: null,
+      trace: '0'.repeat(32),
+      origin,
+      type,
+      payload,
+    };
+    const record = {
+      revision: this.revision,
+      lastEvent: this.events.length,
+      timers: {},
+      effects: [...this.effects.keys()],
+      stuck: null,
+      state: deepFreeze(this.state),
+    };
+    const outcome = runTurn(this.#definition, record, message, this.#tenant, this.now);
+    if (outcome.kind === 'failed') throw outcome.error;
+    if (outcome.kind === 'refused') {
+      const { code, message: text, details } = outcome.error;
+      const shown: Json = JSON.parse(JSON.stringify(details ?? []));
+      return this.#keep({ ...NOTHING, type, reply: { ok: false, code, message: text, details: shown } });
+    }
+    this.revision += 1;
+    const written: unknown = JSON.parse(JSON.stringify(outcome.state));
+    this.state = this.#definition.state.parse(written);
+    return this.#keep({ type, ...this.#take(outcome.decision) });
+  }
+
+  #take(decision: Extract<ReturnType<typeof runTurn>, { kind: 'done' }>['decision']): Omit<DrivenTurn, 'type'> {
+    const events = decision.events.map(({ name, payload }, index) => {
+      const json: Json = JSON.parse(JSON.stringify(payload));
+      return { seq: this.events.length + index + 1, at: this.now, name, payload: json };
+    });
+    this.events.push(...events);
+    for (const name of decision.timersCleared) this.timers.delete(name);
+    for (const { name, afterMs, message } of decision.timersSet) {
+      this.timers.set(name, { at: this.now + afterMs, type: message.type, payload: message.payload });
+    }
+    for (const effect of decision.effects) this.effects.set(effect.id, effect);
+    for (const id of decision.effectsCancelled) this.effects.delete(id);
+    return {
+      reply: decision.reply,
+      events,
+      sends: decision.sends,
+      effects: decision.effects,
+      cancelled: decision.effectsCancelled,
+    };
+  }
+
+  #keep(turn: DrivenTurn): DrivenTurn {
+    this.turns.push(turn);
+    return turn;
+  }
+}
+
+const NOTHING = { events: [], sends: [], effects: [], cancelled: [] } as const;
+
+function deepFreeze(value: unknown): unknown {
+  if (value !== null && typeof value === 'object' && !Object.isFrozen(value)) {
+    Object.freeze(value);
+    for (const inner of Object.values(value)) deepFreeze(inner);
+  }
+  return value;
+}
