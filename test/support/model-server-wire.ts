@@ -12,8 +12,8 @@ export interface Wire {
 
 /** The format that a request is written in, told by its path as the vendors do. */
 export function wireFor(path: string, body: Readonly<Record<string, unknown>>): Wire {
-  if (path.includes('/chat/completions')) return openai(body['stream'] === true, String(body['model']));
-  if (path.includes('/messages')) return anthropic(body['stream'] === true, String(body['model']));
+  if (path.includes('/chat/completions')) return openai(body.stream === true, String(body.model));
+  if (path.includes('/messages')) return anthropic(body.stream === true, String(body.model));
   if (path.includes('enerateContent')) return google(path.includes(':streamGenerateContent'));
   throw new Error(`The stand-in knows no format for ${path}.`);
 }

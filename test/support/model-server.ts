@@ -17,13 +17,13 @@ export interface ModelTurn {
   /** Absent: the answer carries no usage. */
   readonly usage?: { readonly input: number; readonly output: number };
   readonly finish?: 'stop' | 'length';
-  /** Waits before each piece. */
+  /** Waits before each piece, and before a cut, so that the client has read what came before. */
   readonly delayMs?: number;
   /** Destroys the socket after so many pieces. */
   readonly cutAfter?: number;
   /** Ends the response properly after so many pieces, but without the closing events. */
   readonly endAfter?: number;
-  /** Goes on with this pieces forever, until the client hangs up. */
+  /** Goes on with this piece forever, until the client hangs up. */
   readonly endless?: string;
   /** Never answers. */
   readonly silent?: boolean;
@@ -51,7 +51,9 @@ export class ModelServer {
   readonly calls: RecordedCall[] = [];
   readonly #turns: ModelTurn[] = [];
   readonly #server = createServer((request, response) => {
-    this.#serve(request, response).catch((error: unknown) => response.destroy(error instanceof Error ? error : undefined));
+    this.#serve(request, response).catch((error: unknown) =>
+      response.destroy(error instanceof Error ? error : undefined),
+    );
   });
 
   /** Answers for the next requests, in order; the last one stays. */
@@ -118,17 +120,21 @@ async function stream(wire: Wire, turn: ModelTurn, response: ServerResponse): Pr
   await write(wire.opening(turn));
   let sent = 0;
   for (const piece of piecesOf(turn)) {
-    if (sent === turn.endAfter) return void response.end();
-    if (sent === turn.cutAfter) return void response.destroy();
-    if (sent === turn.stallAfter || response.destroyed) return;
     if (turn.delayMs !== undefined) await new Promise((resolve) => setTimeout(resolve, turn.delayMs));
+    if (response.destroyed || stopsAfter(sent, turn, response)) return;
     await write(wire.piece(piece));
     sent += 1;
   }
-  if (sent === turn.endAfter) return void response.end();
-  if (sent === turn.cutAfter) return void response.destroy();
+  if (stopsAfter(sent, turn, response)) return;
   if (turn.streamError !== undefined) return void response.end(wire.error(turn.streamError));
   response.end(wire.closing(turn));
+}
+
+function stopsAfter(sent: number, turn: ModelTurn, response: ServerResponse): boolean {
+  if (sent === turn.endAfter) response.end();
+  else if (sent === turn.cutAfter) response.destroy();
+  else return sent === turn.stallAfter;
+  return true;
 }
 
 function* piecesOf(turn: ModelTurn): Generator<string> {

@@ -8,7 +8,12 @@ import { ask, FORMATS, failureOf, KEY, providerAt, until } from './generate.ts';
 
 /** Everything an error could show anywhere: JSON, stack, causes, hidden fields. */
 function assertNoKey(error: SvcError): void {
-  const shown = [JSON.stringify(error), error.stack ?? '', error.message, inspect(error, { depth: 20, showHidden: true })];
+  const shown = [
+    JSON.stringify(error),
+    error.stack ?? '',
+    error.message,
+    inspect(error, { depth: 20, showHidden: true }),
+  ];
   for (const text of shown) assert.ok(!text.includes(KEY), `the key is shown: ${text}`);
   assert.equal(error.cause, undefined);
 }
@@ -79,7 +84,7 @@ for (const type of FORMATS) {
 
     test('a stream cut in the middle is a new attempt of the effect, never a silent restart', async () => {
       for (const cut of [{ cutAfter: 2 }, { endAfter: 2 }]) {
-        server.script({ chunks: ['one ', 'two ', 'three'], delayMs: 5, ...cut });
+        server.script({ chunks: ['one ', 'two ', 'three'], delayMs: 20, ...cut });
         const chunks: string[] = [];
         const error = await failureOf({ providers: [providerAt(server, type)], chunks });
         assert.equal(error.code, 'model_unavailable');
@@ -102,7 +107,11 @@ for (const type of FORMATS) {
     test('malformed JSON is tried again, then model_failed', async () => {
       for (const stream of [true, false]) {
         const body = stream ? 'data: {"choices": [{]}\n\n' : '{"choices": nonsense';
-        server.script({ status: 200, body, headers: { 'content-type': stream ? 'text/event-stream' : 'application/json' } });
+        server.script({
+          status: 200,
+          body,
+          headers: { 'content-type': stream ? 'text/event-stream' : 'application/json' },
+        });
         const options = { providers: [providerAt(server, type)], selection: { max_retries: 1 }, input: { stream } };
         const error = await failureOf(options);
         assert.equal(error.code, 'model_failed', error.message);
@@ -112,7 +121,11 @@ for (const type of FORMATS) {
     });
 
     test('JSON of another shape is model_failed', async () => {
-      server.script({ status: 200, body: 'data: {"hello": "world"}\n\n', headers: { 'content-type': 'text/event-stream' } });
+      server.script({
+        status: 200,
+        body: 'data: {"hello": "world"}\n\n',
+        headers: { 'content-type': 'text/event-stream' },
+      });
       const error = await failureOf({ providers: [providerAt(server, type)], selection: { max_retries: 0 } });
       assert.ok(['model_failed', 'model_unavailable'].includes(error.code), error.message);
       assert.ok(server.calls.length === 1);
@@ -188,14 +201,14 @@ describe('no server at all', () => {
   });
 
   test('a provider without its key is refused without looking into the environment', async () => {
-    process.env['OPENAI_API_KEY'] = 'from-the-environment';
+    process.env.OPENAI_API_KEY = 'from-the-environment';
     const server = await startModelServer();
     try {
       const error = await failureOf({ providers: [providerAt(server, 'openai', { api_key: undefined })] });
       assert.match(error.message, /no api_key/);
       assert.equal(server.calls.length, 0);
     } finally {
-      delete process.env['OPENAI_API_KEY'];
+      delete process.env.OPENAI_API_KEY;
       await server.stop();
     }
   });

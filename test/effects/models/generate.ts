@@ -1,12 +1,13 @@
+import { ModelInput, ModelResult } from '../../../effects/models/call.ts';
+import { createModelEffect } from '../../../effects/models/model-effect.ts';
 import { ModelSelection, ProviderConfig, type ProviderType } from '../../../manifests/node/models.ts';
 import type { EffectContext } from '../../../runtime/effect.ts';
 import { SvcError } from '../../../runtime/errors.ts';
 import type { Json } from '../../../runtime/json.ts';
-import { ModelInput, ModelResult } from '../../../effects/models/call.ts';
-import { createModelEffect } from '../../../effects/models/model-effect.ts';
 import type { ModelServer } from '../../support/model-server.ts';
 
-export const KEY = 'sk-test-SECRET-4711-abcdef';
+/** Like no vendor's keys, so that only knowing it removes it from a text. */
+export const KEY = 'Zq/4711+very=secret.value';
 /** The formats of the wire that every behaviour is tested over. */
 export const FORMATS = ['openai-compatible', 'openai', 'anthropic', 'gemini'] as const;
 
@@ -51,7 +52,7 @@ export async function ask(options: Ask): Promise<Asked> {
     effectId: 'e1',
     attempt: options.attempt ?? 1,
     tenant: 'acme',
-    address: { kind: 'execution', tenant: 'acme', id: 'x' },
+    address: 'execution/acme/x',
     signal: options.signal ?? new AbortController().signal,
     progress: async (value) => {
       if (options.progress !== undefined) return options.progress(value);
@@ -80,8 +81,8 @@ export async function failureOf(options: Ask): Promise<SvcError> {
 }
 
 export function textIn(value: Json): string {
-  if (typeof value === 'object' && value !== null && !Array.isArray(value) && typeof value['text'] === 'string') {
-    return value['text'];
+  if (typeof value === 'object' && value !== null && !Array.isArray(value) && typeof value.text === 'string') {
+    return value.text;
   }
   throw new Error(`Progress was expected to be {text}, not ${JSON.stringify(value)}.`);
 }

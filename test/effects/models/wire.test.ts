@@ -37,7 +37,7 @@ for (const type of FORMATS) {
       assert.deepEqual(chunks, []);
       assert.equal(result.usage.input_tokens, 10);
       assert.ok(!server.calls[0]?.path.includes('stream'));
-      assert.notEqual(server.calls[0]?.body['stream'], true);
+      assert.notEqual(server.calls[0]?.body.stream, true);
     });
 
     test('tool calls come back under our names with their arguments, not run', async () => {
@@ -84,7 +84,16 @@ for (const type of FORMATS) {
         },
       });
       const body = JSON.stringify(server.calls[0]?.body);
-      for (const expected of ['You are terse.', 'Speak French.', 'Read it.', '/q', 'file says 42', 'So?', '0.1', '77']) {
+      for (const expected of [
+        'You are terse.',
+        'Speak French.',
+        'Read it.',
+        '/q',
+        'file says 42',
+        'So?',
+        '0.1',
+        '77',
+      ]) {
         assert.ok(body.includes(expected), `${expected} is missing in ${body}`);
       }
       const headers = JSON.stringify(server.calls[0]?.headers);
