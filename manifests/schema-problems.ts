@@ -58,8 +58,10 @@ function received(issue: Issue): string | null {
       return typeName(input);
     case 'invalid_union':
       return discriminatorText(issue.discriminator, input) ?? typeName(input);
-    case 'invalid_value':
     case 'invalid_format':
+      // A URL may carry a password.
+      return issue.format === 'regex' && isShort ? JSON.stringify(String(input).slice(0, 60)) : null;
+    case 'invalid_value':
       return isShort ? JSON.stringify(typeof input === 'string' ? input.slice(0, 60) : input) : typeName(input);
     case 'too_small':
     case 'too_big':
@@ -67,7 +69,7 @@ function received(issue: Issue): string | null {
       if (typeof input === 'string') return `${input.length} characters`;
       return Array.isArray(input) ? `${input.length} entries` : typeName(input);
     case 'custom':
-      return issue.message.startsWith('expected') && isShort ? JSON.stringify(String(input).slice(0, 60)) : null;
+      return issue.params?.show === true && isShort ? JSON.stringify(String(input).slice(0, 60)) : null;
     default:
       return null;
   }

@@ -15,7 +15,12 @@ export function isNetworkTarget(text: string): boolean {
 }
 
 const targets = z
-  .array(z.string().refine(isNetworkTarget, 'expected a domain such as api.example.com or *.example.com, or a CIDR'))
+  .array(
+    z.string().refine(isNetworkTarget, {
+      error: 'expected a domain such as api.example.com or *.example.com, or a CIDR',
+      params: { show: true },
+    }),
+  )
   .max(500)
   .default([]);
 

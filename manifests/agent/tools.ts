@@ -53,7 +53,10 @@ const ToolObject = z
 
 const ToolName = z
   .string()
-  .refine((text) => NAME.test(text) || MCP.test(text), 'expected a tool name or pattern such as fs.read, or mcp:NAME')
+  .refine((text) => NAME.test(text) || MCP.test(text), {
+    error: 'expected a tool name or pattern such as fs.read, or mcp:NAME',
+    params: { show: true },
+  })
   .transform(
     (text): z.output<typeof ToolObject> =>
       MCP.test(text) ? { name: text.slice('mcp:'.length), server: text, config: {} } : { name: text, config: {} },

@@ -1,0 +1,60 @@
+import { z } from 'zod';
+
+const claim = z.string().min(1).max(200);
+const url = z.url({ protocol: /^https?$/, error: 'expected an http or https URL' }).max(2_000);
+const seconds = (min: number, max: number) => z.number().int().min(min).max(max);
+
+const Realm = z.strictObject({
+  /** For kind tenant: the tenant itself. */
+  slug: z.string().regex(/^[a-z0-9][a-z0-9-]{0,62}$/, 'expected lower-case letters, digits and dashes'),
+  /** Compared with the token's `iss`, character by character. */
+  issuer_url: z.string().min(1).max(2_000),
+  jwks_uri: url,
+  audience: z.union([z.string().min(1).max(500), z.array(z.string().min(1).max(500)).min(1).max(20)]),
+  kind: z.enum(['system', 'consumer', 'tenant']),
+});
+
+/** `spec.iam`: identity providers; none is only right on loopback (design S2). */
+export const NodeIam = z.strictObject({
+  realms: z
+    .array(Realm)
+    .max(1_000)
+    .superRefine((realms, context) => {
+      for (const field of ['slug', 'issuer_url'] as const) {
+        const first = new Map<string, number>();
+        for (const [index, realm] of realms.entries()) {
+          const earlier = first.get(realm[field]);
+          if (earlier === undefined) first.set(realm[field], index);
+          else
+            context.addIssue({ code: 'custom', path: [index, field], message: `already that of realms[${earlier}]` });
+        }
+      }
+    })
+    .default([]),
+  jwks_cache_ttl_seconds: seconds(1, 86_400).default(300),
+  claims: z
+    .strictObject({
+      role: claim.default('svc_role'),
+      tenant: claim.default('tenant_id'),
+      tier: claim.default('svc_tier'),
+    })
+    .prefault({}),
+});
+
+/** `spec.grpc_auth` (spec 1, Authentication). Without realms there is nothing to check against. */
+export const NodeGrpcAuth = z.strictObject({
+  enabled: z.boolean().default(true),
+  exempt_methods: z
+    .array(z.string().regex(/^\/[A-Za-z0-9_.]+\/[A-Za-z0-9_]+$/, 'expected /package.Service/Method'))
+    .max(100)
+    .default(['/svc.v1.InnerLoop/Generate']),
+});
+
+/** `spec.seal`: tokens of agents. Without paths a key pair is made in the data directory. */
+export const NodeSeal = z.strictObject({
+  private_key_path: z.string().min(1).max(4_096).optional(),
+  public_key_path: z.string().min(1).max(4_096).optional(),
+  issuer: claim.default('svc-orchestrator'),
+  audiences: z.array(claim).min(1).max(20).default(['svc-agents']),
+  token_ttl_seconds: seconds(60, 86_400).default(3_600),
+});

@@ -1,0 +1,28 @@
+import { z } from 'zod';
+
+const ms = (min: number, max: number) => z.number().int().min(min).max(max);
+
+/** `spec.kernel`: the actor runtime (design K2, K4, K7, K8, K10). */
+export const NodeKernel = z
+  .strictObject({
+    /** Of pool `default`; fixed at the first start. Default: 64 embedded, 256 on Redis. */
+    partitions: z.number().int().min(1).max(16_384).optional(),
+    lease_ttl_ms: ms(500, 600_000).default(6_000),
+    lease_renew_ms: ms(100, 300_000).default(2_000),
+    /** Client messages that one actor may have waiting. */
+    mailbox_bound: z.number().int().min(1).max(1_000_000).default(1_024),
+    /** Actors idle for this long leave memory. */
+    passivate_after_ms: ms(100, 86_400_000).default(30_000),
+    /** Attempts before a message is dead-lettered. */
+    max_turn_attempts: z.number().int().min(1).max(100).default(5),
+    /** Redis replicas that must have a write before it is acknowledged. */
+    wait_replicas: z.number().int().min(0).max(10).default(0),
+  })
+  .superRefine((kernel, context) => {
+    if (kernel.lease_renew_ms * 2 > kernel.lease_ttl_ms)
+      context.addIssue({
+        code: 'custom',
+        path: ['lease_renew_ms'],
+        message: `expected at most half of lease_ttl_ms (${kernel.lease_ttl_ms}), got ${kernel.lease_renew_ms}`,
+      });
+  });

@@ -1,0 +1,29 @@
+import { isIP, isIPv4 } from 'node:net';
+import { z } from 'zod';
+
+/** 0 lets the system pick a free port. */
+export const port = z.number().int().min(0).max(65_535);
+
+const HOST = /^[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?$/;
+const bind = z.string().refine((text) => isIP(text) !== 0 || HOST.test(text), {
+  error: 'expected an IP address or a host name',
+  params: { show: true },
+});
+
+/** `spec.network`: the public listener, and the internal one for agents' programs and /metrics (design S5). */
+export const NodeNetwork = z.strictObject({
+  bind: bind.default('127.0.0.1'),
+  port: port.default(8080),
+  grpc_port: port.default(50_051),
+  internal: z
+    .strictObject({
+      bind: bind.default('127.0.0.1'),
+      port: port.default(8081),
+      grpc_port: port.default(50_052),
+    })
+    .prefault({}),
+});
+
+/** True for addresses that only this machine reaches. Other host names may resolve to anything. */
+export const isLoopback = (address: string): boolean =>
+  address === 'localhost' || address === '::1' || (isIPv4(address) && address.startsWith('127.'));

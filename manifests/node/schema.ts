@@ -1,0 +1,95 @@
+import { z } from 'zod';
+import { API_VERSION } from '../api-version.ts';
+import { NodeCluster, NodeSelf } from './cluster.ts';
+import { NodeGrpcAuth, NodeIam, NodeSeal } from './identity.ts';
+import { NodeKernel } from './kernel.ts';
+import { ModelSelection, ProviderConfigs } from './models.ts';
+import { NodeNetwork } from './network.ts';
+import { NodeStores } from './stores.ts';
+import { BuiltinDispatchers, McpServers, SecurityContexts } from './tools.ts';
+
+const path = z.string().min(1).max(4_096);
+const tenant = z.string().min(1).max(128);
+
+/** `spec.runtime`: how agents' programs run here. Host commands are for the tenants named only (design S6). */
+const Runtime = z.strictObject({
+  default_isolation: z.enum(['inherit', 'firecracker', 'docker', 'process']).default('inherit'),
+  /** Relative `advanced.bootstrap_path`s of manifests are looked up here. */
+  bootstrap_dir: path.optional(),
+  bootstrap_script: path.optional(),
+  container_socket_path: path.optional(),
+  container_network_mode: z.string().min(1).max(200).optional(),
+  /** What agents' programs are told to call; default: the internal listener. */
+  orchestrator_url: z.url({ protocol: /^https?$/, error: 'expected an http or https URL' }).optional(),
+  host_commands: z.strictObject({ allow: z.array(tenant).max(1_000).default([]) }).prefault({}),
+});
+
+/** `spec.stimulus` (decided.md "Stimuli"). */
+const Stimulus = z.strictObject({
+  routes: z
+    .array(
+      z.strictObject({
+        source: z.string().min(1).max(200),
+        workflow: z.string().min(1).max(200),
+        tenant: tenant.optional(),
+      }),
+    )
+    .max(1_000)
+    .default([]),
+  router_agent: z.string().min(1).max(200).optional(),
+  classification_confidence_threshold: z.number().min(0).max(1).default(0.7),
+  classification_timeout_secs: z.number().int().min(1).max(3_600).default(30),
+});
+
+/** `spec.observability`. Metrics are on the internal listener. */
+const Observability = z.strictObject({
+  logging: z
+    .strictObject({
+      level: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
+      format: z.enum(['json', 'text']).default('json'),
+    })
+    .prefault({}),
+  metrics: z.strictObject({ enabled: z.boolean().default(true) }).prefault({}),
+  tracing: z
+    .strictObject({
+      enabled: z.boolean().default(false),
+      otlp_endpoint: z.url({ protocol: /^https?$/, error: 'expected an http or https URL' }).optional(),
+    })
+    .prefault({}),
+});
+
+const Spec = z.strictObject({
+  node: NodeSelf.prefault({}),
+  network: NodeNetwork.prefault({}),
+  stores: NodeStores.prefault({}),
+  kernel: NodeKernel.prefault({}),
+  runtime: Runtime.prefault({}),
+  llm_providers: ProviderConfigs.default([]),
+  llm_selection: ModelSelection.prefault({}),
+  iam: NodeIam.prefault({}),
+  grpc_auth: NodeGrpcAuth.prefault({}),
+  seal: NodeSeal.prefault({}),
+  security_contexts: SecurityContexts,
+  mcp_servers: McpServers,
+  builtin_dispatchers: BuiltinDispatchers,
+  cluster: NodeCluster.prefault({}),
+  stimulus: Stimulus.prefault({}),
+  observability: Observability.prefault({}),
+});
+
+/** The node's file `svc.yaml` (decided.md "Names"; original-facts 3). Unknown keys are errors that name the key. */
+export const NodeConfigSchema = z.strictObject({
+  apiVersion: z.literal(API_VERSION),
+  kind: z.literal('NodeConfig'),
+  metadata: z
+    .strictObject({
+      name: z.string().min(1).max(128).default('svc'),
+      version: z.string().max(100).optional(),
+      description: z.string().max(4_096).optional(),
+      labels: z.record(z.string(), z.string()).default({}),
+    })
+    .prefault({}),
+  spec: Spec.prefault({}),
+});
+
+export type NodeConfig = z.output<typeof NodeConfigSchema>;
