@@ -73,11 +73,20 @@ export interface RetryPolicy {
  * One message's decision. Method form on purpose: a registry holds definitions of all state types, and the kernel
  * checks state and message with the definition's own schemas before it calls.
  */
-export type Handler<State, Message, T, Next> = { handle(state: State, message: Message, turn: T): Next }['handle'];
+export type Handler<State, Message, T> = {
+  handle(state: State, message: Message, turn: T): Immutable<State>;
+}['handle'];
+
+/** Deeply read-only: what a handler returns is never written to again. */
+export type Immutable<T> = T extends readonly (infer Item)[]
+  ? readonly Immutable<Item>[]
+  : T extends object
+    ? { readonly [Key in keyof T]: Immutable<T[Key]> }
+    : T;
 
 /** An actor kind (design K6): everything the kernel needs to serve its actors. */
 export interface ActorDefinition<
-  State extends z.ZodType = z.ZodType,
+  State = unknown,
   Messages extends Schemas = Schemas,
   Events extends Schemas = Schemas,
 > {
@@ -85,18 +94,13 @@ export interface ActorDefinition<
   readonly kind: string;
   /** Version of the state schema; records of older ones go through `migrate`. */
   readonly version: number;
-  readonly state: State;
+  readonly state: z.ZodType<State>;
   /** State before the first message. */
-  initial(self: { readonly address: Address; readonly tenant: string; readonly id: string }): z.input<State>;
+  initial(self: { readonly address: Address; readonly tenant: string; readonly id: string }): Immutable<State>;
   readonly messages: Messages;
   readonly events: Events;
   readonly on: {
-    readonly [N in keyof Messages]: Handler<
-      z.output<State>,
-      z.output<Messages[N]>,
-      Turn<Events, Messages>,
-      z.input<State>
-    >;
+    readonly [N in keyof Messages]: Handler<State, z.output<Messages[N]>, Turn<Events, Messages>>;
   };
   /** Turns a state of an older version into today's. */
   migrate?(state: Json, fromVersion: number): Json;
@@ -113,18 +117,18 @@ export interface ActorDefinition<
     /** Field tuples to index. */
     readonly indexes?: readonly (readonly string[])[];
     project(
-      state: z.output<State>,
+      state: State,
       self: { readonly tenant: string; readonly id: string },
     ): Omit<StoredDocument, 'version'> | null;
   };
   /** True once nothing more will happen: the actor is archived and leaves the store (design K8). */
-  done?(state: z.output<State>): boolean;
+  done?(state: State): boolean;
   /** Only these message types may create an actor; any other to an unknown one is refused `not_found`. Default: all. */
   readonly creates?: readonly (keyof Messages & string)[];
 }
 
 /** Types a definition; the kernel's registry takes what this returns. */
-export function defineActor<State extends z.ZodType, Messages extends Schemas, Events extends Schemas>(
+export function defineActor<const State, Messages extends Schemas, Events extends Schemas>(
   definition: ActorDefinition<State, Messages, Events>,
 ): ActorDefinition<State, Messages, Events> {
   return definition;
