@@ -1,0 +1,81 @@
+import type { DatabaseSync } from 'node:sqlite';
+import type { EventAppend } from '../actor-store.ts';
+import type { Address } from '../address.ts';
+import type { PartitionState } from './actor-store-partitions.ts';
+import { integer, text, textOrNull } from './columns.ts';
+
+/** Actor records and event streams. */
+export class ActorTable {
+  readonly #put;
+  readonly #clear;
+  readonly #dropEmpty;
+  readonly #record;
+  readonly #find;
+  readonly #create;
+  readonly #drop;
+  readonly #addEvent;
+  readonly #dropEvents;
+  readonly #events;
+
+  constructor(database: DatabaseSync) {
+    this.#put = database.prepare(
+      `INSERT INTO actors (partition, address, record) VALUES (?, ?, ?)
+       ON CONFLICT (partition, address) DO UPDATE SET record = excluded.record`,
+    );
+    this.#clear = database.prepare('UPDATE actors SET record = NULL WHERE partition = ? AND address = ?');
+    this.#dropEmpty = database.prepare(
+      `DELETE FROM actors WHERE partition = ? AND address = ?
+       AND NOT EXISTS (SELECT 1 FROM events WHERE actor = actors.id)`,
+    );
+    this.#record = database.prepare('SELECT record FROM actors WHERE partition = ? AND address = ?');
+    this.#find = database.prepare('SELECT id FROM actors WHERE partition = ? AND address = ?');
+    this.#create = database.prepare('INSERT INTO actors (partition, address) VALUES (?, ?) RETURNING id');
+    this.#drop = database.prepare('DELETE FROM actors WHERE id = ?');
+    this.#addEvent = database.prepare('INSERT INTO events (actor, seq, data) VALUES (?, ?, ?)');
+    this.#dropEvents = database.prepare('DELETE FROM events WHERE actor = ?');
+    this.#events = database.prepare('SELECT seq, data FROM events WHERE actor = ? AND seq > ? ORDER BY seq LIMIT ?');
+  }
+
+  write(partition: PartitionState, address: Address, record: string | null): void {
+    if (record !== null) {
+      this.#put.run(partition.id, address, record);
+      return;
+    }
+    this.#clear.run(partition.id, address);
+    this.#dropEmpty.run(partition.id, address);
+  }
+
+  load(partition: PartitionState, address: Address): string | null {
+    const row = this.#record.get(partition.id, address);
+    return row === undefined ? null : textOrNull(row, 'record');
+  }
+
+  append(partition: PartitionState, { address, first, data }: EventAppend): void {
+    const actor = this.#idOf(partition, address) ?? this.#new(partition, address);
+    for (const [n, each] of data.entries()) this.#addEvent.run(actor, first + n, each);
+  }
+
+  events(partition: PartitionState, address: Address, after: number, limit: number) {
+    const actor = this.#idOf(partition, address);
+    if (actor === undefined) return [];
+    return this.#events.all(actor, after, limit).map((row) => ({ seq: integer(row, 'seq'), data: text(row, 'data') }));
+  }
+
+  forget(partition: PartitionState, address: Address): void {
+    const actor = this.#idOf(partition, address);
+    if (actor === undefined) return;
+    this.#dropEvents.run(actor);
+    this.#drop.run(actor);
+  }
+
+  #idOf(partition: PartitionState, address: Address): number | undefined {
+    const row = this.#find.get(partition.id, address);
+    return row === undefined ? undefined : integer(row, 'id');
+  }
+
+  #new(partition: PartitionState, address: Address): number {
+    const row = this.#create.get(partition.id, address);
+    if (row === undefined) throw new Error(`actor ${address} was not stored`);
+    return integer(row, 'id');
+  }
+}

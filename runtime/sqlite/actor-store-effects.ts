@@ -1,0 +1,113 @@
+import type { DatabaseSync } from 'node:sqlite';
+import type { ClaimOutcome, EffectMode, EffectOpen, EffectRow } from '../actor-store.ts';
+import { type Address, addressOf, parseAddress } from '../address.ts';
+import type { MailboxTable } from './actor-store-mailbox.ts';
+import type { Notices } from './actor-store-notices.ts';
+import type { PartitionState } from './actor-store-partitions.ts';
+import { integer, type Row, text, textOrNull } from './columns.ts';
+
+/** Effect records: they, not the jobs of a queue, say what is to be done (design E1, E2). */
+export class EffectTable {
+  readonly #mailbox: MailboxTable;
+  readonly #notices: Notices;
+  readonly #insert;
+  readonly #delete;
+  readonly #all;
+  readonly #one;
+  readonly #start;
+  readonly #keep;
+  readonly #runs;
+  readonly #settle;
+  readonly #reopen;
+
+  constructor(database: DatabaseSync, mailbox: MailboxTable, notices: Notices) {
+    this.#mailbox = mailbox;
+    this.#notices = notices;
+    const running = "partition = ? AND id = ? AND status = 'started' AND attempt = ?";
+    this.#insert = database.prepare(
+      'INSERT INTO effects (partition, id, queue, address, mode, body) VALUES (?, ?, ?, ?, ?, ?)',
+    );
+    this.#delete = database.prepare('DELETE FROM effects WHERE partition = ? AND id = ?');
+    this.#all = database.prepare(
+      'SELECT id, queue, address, mode, status, attempt, until FROM effects WHERE partition = ?',
+    );
+    this.#one = database.prepare('SELECT * FROM effects WHERE partition = ? AND id = ?');
+    this.#start = database.prepare(
+      `UPDATE effects SET status = 'started', attempt = ?, until = ?, runner = ? WHERE partition = ? AND id = ?`,
+    );
+    this.#keep = database.prepare(`UPDATE effects SET until = ? WHERE ${running}`);
+    this.#runs = database.prepare(`SELECT 1 FROM effects WHERE ${running}`);
+    this.#settle = database.prepare(`DELETE FROM effects WHERE ${running}`);
+    this.#reopen = database.prepare(`UPDATE effects SET status = 'open', until = ?, runner = NULL WHERE ${running}`);
+  }
+
+  open(state: PartitionState, effect: EffectOpen): void {
+    this.#insert.run(state.id, effect.id, effect.queue, effect.address, effect.mode, effect.body);
+  }
+
+  cancel(state: PartitionState, id: string): void {
+    if (this.#delete.run(state.id, id).changes > 0) this.#notices.cancel(id);
+  }
+
+  list(state: PartitionState): EffectRow[] {
+    return this.#all.all(state.id).map((row) => ({
+      id: text(row, 'id'),
+      queue: text(row, 'queue'),
+      address: addressIn(row),
+      mode: modeIn(row),
+      status: text(row, 'status') === 'started' ? 'started' : 'open',
+      attempt: integer(row, 'attempt'),
+      until: integer(row, 'until'),
+    }));
+  }
+
+  claim(state: PartitionState, id: string, runner: string, ttlMs: number, now: number): ClaimOutcome {
+    const row = this.#one.get(state.id, id);
+    if (row === undefined) return { kind: 'gone' };
+    const started = text(row, 'status') === 'started';
+    const until = integer(row, 'until');
+    const superseded = started && isLaterLife(textOrNull(row, 'runner'), runner);
+    if (until > now && !superseded) return { kind: 'busy', retryAfterMs: until - now };
+    // Also an effect in doubt gets a new attempt: what its vanished runner still sends is dropped.
+    const attempt = integer(row, 'attempt') + 1;
+    this.#start.run(attempt, now + ttlMs, runner, state.id, id);
+    const kind = started && modeIn(row) === 'once' ? 'in_doubt' : 'claimed';
+    return { kind, attempt, body: text(row, 'body') };
+  }
+
+  keep(state: PartitionState, id: string, attempt: number, until: number): boolean {
+    return this.#keep.run(until, state.id, id, attempt).changes > 0;
+  }
+
+  progress(state: PartitionState, id: string, attempt: number, body: string, now: number): boolean {
+    if (this.#runs.get(state.id, id, attempt) === undefined) return false;
+    this.#mailbox.deliver(state, body, now);
+    return true;
+  }
+
+  settle(state: PartitionState, id: string, attempt: number, body: string, now: number): boolean {
+    if (this.#settle.run(state.id, id, attempt).changes === 0) return false;
+    this.#mailbox.deliver(state, body, now);
+    return true;
+  }
+
+  reopen(state: PartitionState, id: string, attempt: number, until: number): boolean {
+    return this.#reopen.run(until, state.id, id, attempt).changes > 0;
+  }
+}
+
+/** Whether `runner` (`node/incarnation`) is another incarnation of the node that `claimedBy` names. */
+function isLaterLife(claimedBy: string | null, runner: string): boolean {
+  if (claimedBy === null || claimedBy === runner) return false;
+  const nodeOf = (name: string) => name.slice(0, name.lastIndexOf('/') + 1);
+  return nodeOf(runner) !== '' && nodeOf(claimedBy) === nodeOf(runner);
+}
+
+function modeIn(row: Row): EffectMode {
+  return text(row, 'mode') === 'once' ? 'once' : 'repeatable';
+}
+
+function addressIn(row: Row): Address {
+  const { kind, tenant, id } = parseAddress(text(row, 'address'));
+  return addressOf(kind, tenant, id);
+}

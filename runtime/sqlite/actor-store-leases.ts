@@ -1,0 +1,58 @@
+import type { DatabaseSync } from 'node:sqlite';
+import type { AcquireOutcome, Lease } from '../actor-store.ts';
+import type { Partition } from '../address.ts';
+import type { PartitionBook } from './actor-store-partitions.ts';
+import { integer } from './columns.ts';
+
+/** Pools and leases (design K2, K4). */
+export class LeaseTable {
+  readonly #book: PartitionBook;
+  readonly #define;
+  readonly #count;
+
+  constructor(database: DatabaseSync, book: PartitionBook) {
+    this.#book = book;
+    this.#define = database.prepare('INSERT INTO pools (name, partitions) VALUES (?, ?) ON CONFLICT DO NOTHING');
+    this.#count = database.prepare('SELECT partitions FROM pools WHERE name = ?');
+  }
+
+  definePool(pool: string, partitions: number): number {
+    this.#define.run(pool, partitions);
+    const row = this.#count.get(pool);
+    return row === undefined ? partitions : integer(row, 'partitions');
+  }
+
+  acquire(partition: Partition, node: string, grant: string, ttlMs: number, now: number): AcquireOutcome {
+    const state = this.#book.get(partition);
+    const { node: holder, until } = state;
+    if (holder !== null && holder !== node && until > now) {
+      return { kind: 'held', by: holder, remainingMs: until - now };
+    }
+    state.epoch += 1;
+    state.grant = grant;
+    state.node = node;
+    state.until = now + ttlMs;
+    this.#book.touch(state);
+    const lease = { partition, node, epoch: state.epoch, grant };
+    return { kind: 'granted', lease, cursor: state.cursor, nextTimerAt: this.#book.nextTimerAt(state) };
+  }
+
+  renew(leases: readonly Lease[], ttlMs: number, now: number): Lease[] {
+    return leases.filter((lease) => {
+      const state = this.#book.held(lease);
+      if (state === undefined) return true;
+      state.until = now + ttlMs;
+      this.#book.touch(state);
+      return false;
+    });
+  }
+
+  release(lease: Lease): void {
+    const state = this.#book.held(lease);
+    if (state === undefined) return;
+    state.grant = null;
+    state.node = null;
+    state.until = 0;
+    this.#book.touch(state);
+  }
+}

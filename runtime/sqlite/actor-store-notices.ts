@@ -1,0 +1,78 @@
+import type { Unsubscribe } from '../actor-store.ts';
+import type { Address, Partition } from '../address.ts';
+import type { PartitionState } from './actor-store-partitions.ts';
+import type { GroupMember } from './group-commit.ts';
+
+/** Listeners by topic. */
+class Topic<Call extends (...details: never[]) => void> {
+  readonly #listeners = new Map<string, Set<Call>>();
+
+  subscribe(key: string, call: Call): Unsubscribe {
+    const calls = this.#listeners.get(key) ?? new Set();
+    this.#listeners.set(key, calls);
+    calls.add(call);
+    return () => {
+      calls.delete(call);
+      if (calls.size === 0 && this.#listeners.get(key) === calls) this.#listeners.delete(key);
+    };
+  }
+
+  of(key: string): Iterable<Call> {
+    return this.#listeners.get(key) ?? [];
+  }
+}
+
+const EVERYBODY = '';
+
+/** Gathers what a group has to tell inside the process, and tells it after the commit, never before. */
+export class Notices implements GroupMember {
+  readonly bells = new Topic<(partition: Partition) => void>();
+  readonly replies = new Topic<(messageId: string, body: string) => void>();
+  readonly events = new Topic<() => void>();
+  readonly #cancels = new Topic<(id: string) => void>();
+  readonly #rung = new Set<PartitionState>();
+  readonly #woken = new Set<Address>();
+  #answered: { readonly session: string; readonly messageId: string; readonly body: string }[] = [];
+  #cancelled: string[] = [];
+
+  onCancel(stop: (id: string) => void): Unsubscribe {
+    return this.#cancels.subscribe(EVERYBODY, stop);
+  }
+
+  entry(partition: PartitionState): void {
+    this.#rung.add(partition);
+  }
+
+  event(address: Address): void {
+    this.#woken.add(address);
+  }
+
+  reply(reply: { readonly session: string; readonly messageId: string; readonly body: string }): void {
+    this.#answered.push(reply);
+  }
+
+  cancel(effect: string): void {
+    this.#cancelled.push(effect);
+  }
+
+  beforeCommit(): void {}
+
+  committed(): void {
+    const [rung, woken] = [[...this.#rung], [...this.#woken]];
+    const [answered, cancelled] = [this.#answered, this.#cancelled];
+    this.rolledBack();
+    for (const { node, name } of rung) if (node !== null) for (const ring of this.bells.of(node)) ring(name);
+    for (const { session, messageId, body } of answered) {
+      for (const receive of this.replies.of(session)) receive(messageId, body);
+    }
+    for (const address of woken) for (const wake of this.events.of(address)) wake();
+    for (const id of cancelled) for (const stop of this.#cancels.of(EVERYBODY)) stop(id);
+  }
+
+  rolledBack(): void {
+    this.#rung.clear();
+    this.#woken.clear();
+    this.#answered = [];
+    this.#cancelled = [];
+  }
+}

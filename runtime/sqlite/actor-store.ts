@@ -1,0 +1,238 @@
+import { join } from 'node:path';
+import type { DatabaseSync } from 'node:sqlite';
+import type { ActorStore, Commit, Delivery, Lease } from '../actor-store.ts';
+import type { Address, Partition } from '../address.ts';
+import { type Clock, systemClock } from '../clock.ts';
+import { SvcError } from '../errors.ts';
+import { ActorTable } from './actor-store-actors.ts';
+import { applyCommit, type Tables } from './actor-store-commit.ts';
+import { DirectoryTable } from './actor-store-directory.ts';
+import { EffectTable } from './actor-store-effects.ts';
+import { JournalTable } from './actor-store-journal.ts';
+import { LeaseTable } from './actor-store-leases.ts';
+import { MailboxTable } from './actor-store-mailbox.ts';
+import { Notices } from './actor-store-notices.ts';
+import { PartitionBook, type PartitionState } from './actor-store-partitions.ts';
+import { createSchema } from './actor-store-schema.ts';
+import { TimerTable } from './actor-store-timers.ts';
+import { lockDirectory, openDatabase, storeError } from './database.ts';
+import { GroupCommit } from './group-commit.ts';
+
+const SWEEP_EVERY_MS = 5_000;
+
+interface Opened extends Tables {
+  readonly database: DatabaseSync;
+  readonly group: GroupCommit;
+  readonly leases: LeaseTable;
+  readonly directory: DirectoryTable;
+  readonly unlock: () => void;
+}
+
+/**
+ * The actor store of one process on one machine: `actors.db` in a data directory that the process locks. Writes are
+ * grouped, one fsync a group (design K10). A send reaches its target in the same transaction, so nothing is ever owed.
+ * Throws `unavailable` when the directory is locked, the disk is full or fails, or the store is closed.
+ */
+export class SqliteActorStore implements ActorStore {
+  readonly #directory: string;
+  readonly #clock: Clock;
+  readonly #notices = new Notices();
+  #opened: Opened | undefined;
+  #stopSweep: () => void = () => {};
+
+  constructor(options: { readonly directory: string; readonly clock?: Clock }) {
+    this.#directory = options.directory;
+    this.#clock = options.clock ?? systemClock;
+  }
+
+  async open(): Promise<void> {
+    if (this.#opened !== undefined) return;
+    const unlock = lockDirectory(this.#directory);
+    try {
+      this.#opened = openTables(join(this.#directory, 'actors.db'), this.#notices, unlock);
+    } catch (error) {
+      unlock();
+      throw storeError(error);
+    }
+    this.#sweepLater();
+  }
+
+  async close(): Promise<void> {
+    const opened = this.#opened;
+    if (opened === undefined) return;
+    this.#opened = undefined;
+    this.#stopSweep();
+    opened.group.flush();
+    opened.database.close();
+    opened.unlock();
+  }
+
+  now = async () => this.#clock.now();
+
+  definePool = (pool: string, partitions: number) => this.#write(({ leases }) => leases.definePool(pool, partitions));
+
+  append = (partition: Partition, deliveries: readonly Delivery[], bound: number) =>
+    this.#write(({ mailbox }, now) => mailbox.append(partition, deliveries, bound, now));
+
+  recallReply = (partition: Partition, messageId: string) =>
+    this.#read(({ mailbox }) => mailbox.recall(partition, messageId));
+
+  depth = (partition: Partition, address: Address) => this.#read(({ mailbox }) => mailbox.depth(partition, address));
+
+  backlog = (partition: Partition) => this.#read(({ mailbox }) => mailbox.backlog(partition));
+
+  onReply: ActorStore['onReply'] = (session, receive) => this.#notices.replies.subscribe(session, receive);
+
+  acquire = (partition: Partition, node: string, grant: string, ttlMs: number) =>
+    this.#write(({ leases }, now) => leases.acquire(partition, node, grant, ttlMs, now));
+
+  renew = (held: readonly Lease[], ttlMs: number) => this.#write(({ leases }, now) => leases.renew(held, ttlMs, now));
+
+  release = (lease: Lease) => this.#write(({ leases }) => leases.release(lease));
+
+  onBell: ActorStore['onBell'] = (node, ring) => this.#notices.bells.subscribe(node, ring);
+
+  poll: ActorStore['poll'] = (asks, limit) =>
+    this.#read(({ mailbox }) => asks.map(({ lease, after }) => mailbox.poll(lease.partition, after, limit)));
+
+  load: ActorStore['load'] = (partition, addresses) =>
+    this.#readPartition(
+      partition,
+      addresses.map(() => null),
+      ({ actors }, state) => addresses.map((address) => actors.load(state, address)),
+    );
+
+  commit = (commit: Commit, readAhead: number) =>
+    this.#write((tables, now) => applyCommit(tables, commit, readAhead, now));
+
+  async fireTimers(leases: readonly Lease[]): Promise<(number | null)[]> {
+    const { book, timers } = this.#tables();
+    const due = (lease: Lease, now: number) => {
+      const state = book.held(lease);
+      return state !== undefined && timers.isDue(state, now);
+    };
+    const nextOf = (lease: Lease) => {
+      const state = book.held(lease);
+      return state === undefined ? null : book.nextTimerAt(state);
+    };
+    if (!leases.some((lease) => due(lease, this.#clock.now()))) return leases.map(nextOf);
+    return this.#write((_, now) => {
+      for (const lease of leases) {
+        const state = book.held(lease);
+        if (state !== undefined && timers.isDue(state, now)) timers.fire(state, now);
+      }
+      return leases.map(nextOf);
+    });
+  }
+
+  flushOutbox = async () => false;
+
+  forget = (lease: Lease, addresses: readonly Address[]) =>
+    this.#write(({ book, actors }) => {
+      const state = book.held(lease);
+      if (state === undefined) return false;
+      for (const address of addresses) actors.forget(state, address);
+      return true;
+    });
+
+  openEffects: ActorStore['openEffects'] = (partition) =>
+    this.#readPartition(partition, [], ({ effects }, state) => effects.list(state));
+
+  claimEffect: ActorStore['claimEffect'] = (partition, id, runner, ttlMs) =>
+    this.#write(({ book, effects }, now) => effects.claim(book.get(partition), id, runner, ttlMs, now));
+
+  keepEffect: ActorStore['keepEffect'] = (partition, id, attempt, ttlMs) =>
+    this.#write(({ book, effects }, now) => effects.keep(book.get(partition), id, attempt, now + ttlMs));
+
+  progressEffect: ActorStore['progressEffect'] = (partition, id, attempt, { body }) =>
+    this.#write(({ book, effects }, now) => effects.progress(book.get(partition), id, attempt, body, now));
+
+  settleEffect: ActorStore['settleEffect'] = (partition, id, attempt, { body }) =>
+    this.#write(({ book, effects }, now) => effects.settle(book.get(partition), id, attempt, body, now));
+
+  reopenEffect: ActorStore['reopenEffect'] = (partition, id, attempt, delayMs) =>
+    this.#write(({ book, effects }, now) => effects.reopen(book.get(partition), id, attempt, now + delayMs));
+
+  onEffectCancelled: ActorStore['onEffectCancelled'] = (stop) => this.#notices.onCancel(stop);
+
+  readEvents: ActorStore['readEvents'] = (partition, address, after, limit) =>
+    this.#readPartition(partition, [], ({ actors }, state) => actors.events(state, address, after, limit));
+
+  onEvents: ActorStore['onEvents'] = (address, wake) => this.#notices.events.subscribe(address, wake);
+
+  readJournal: ActorStore['readJournal'] = (partition, after, limit) =>
+    this.#readPartition(partition, [], ({ journal }, state) => journal.read(state, after, limit));
+
+  trimJournal = (lease: Lease, upTo: number) =>
+    this.#write(({ book, journal }, now) => {
+      const state = book.held(lease);
+      if (state !== undefined) journal.trim(state, upTo, now);
+    });
+
+  place: ActorStore['place'] = (home, address, partition) =>
+    this.#write(({ directory }) => directory.place(home, address, partition));
+
+  locate: ActorStore['locate'] = (home, address) => this.#read(({ directory }) => directory.locate(home, address));
+
+  unplace: ActorStore['unplace'] = (home, address) => this.#write(({ directory }) => directory.unplace(home, address));
+
+  #tables(): Opened {
+    if (this.#opened === undefined) throw new SvcError('unavailable', 'the actor store is not open');
+    return this.#opened;
+  }
+
+  /** Runs in the next group; resolves once it is durable. */
+  async #write<T>(call: (tables: Opened, now: number) => T): Promise<T> {
+    const tables = this.#tables();
+    return tables.group.write(() => call(tables, this.#clock.now()));
+  }
+
+  /** Reads between groups, so it sees what is committed and nothing else. */
+  async #read<T>(call: (tables: Opened) => T): Promise<T> {
+    const tables = this.#tables();
+    try {
+      return call(tables);
+    } catch (error) {
+      throw storeError(error);
+    }
+  }
+
+  #readPartition<T>(partition: Partition, none: T, call: (tables: Opened, state: PartitionState) => T): Promise<T> {
+    return this.#read((tables) => {
+      const state = tables.book.find(partition);
+      return state === undefined ? none : call(tables, state);
+    });
+  }
+
+  #sweepLater(): void {
+    this.#stopSweep = this.#clock.after(SWEEP_EVERY_MS, () => {
+      const opened = this.#opened;
+      if (opened === undefined) return;
+      this.#sweepLater();
+      if (!opened.mailbox.sweepable) return;
+      // A sweep that fails (a full disk) is made up for by the next one.
+      this.#write(({ mailbox }, now) => mailbox.sweep(now)).catch(() => {});
+    });
+  }
+}
+
+function openTables(path: string, notices: Notices, unlock: () => void): Opened {
+  const database = openDatabase(path);
+  createSchema(database);
+  const book = new PartitionBook(database);
+  const mailbox = new MailboxTable(database, book, notices);
+  return {
+    database,
+    book,
+    notices,
+    mailbox,
+    actors: new ActorTable(database),
+    timers: new TimerTable(database, book, mailbox),
+    effects: new EffectTable(database, mailbox, notices),
+    journal: new JournalTable(database, book, mailbox),
+    leases: new LeaseTable(database, book),
+    directory: new DirectoryTable(database),
+    group: new GroupCommit(database, [book, notices]),
+    unlock,
+  };
+}

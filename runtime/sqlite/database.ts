@@ -1,0 +1,61 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { SvcError } from '../errors.ts';
+
+const SQLITE_BUSY = 5;
+const SQLITE_CONSTRAINT = 19;
+const SQLITE_MISUSE = 21;
+
+/**
+ * How much of the write-ahead log is kept before it is moved into the database, in pages of 4 KiB. A move stalls the
+ * writers for some milliseconds; moving rarely writes a page that changed often only once.
+ */
+const CHECKPOINT_PAGES = 4_000;
+
+/** Opens (creates) a database that is durable at each commit: WAL, one fsync a commit (design K10). */
+export function openDatabase(path: string): DatabaseSync {
+  const database = new DatabaseSync(path, { timeout: 5_000 });
+  database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;');
+  database.exec(`PRAGMA wal_autocheckpoint = ${CHECKPOINT_PAGES}; PRAGMA journal_size_limit = 67108864;`);
+  database.exec('PRAGMA cache_size = -16384; PRAGMA temp_store = MEMORY;');
+  return database;
+}
+
+/**
+ * Locks a data directory for this process until the answer is called. The lock is an open exclusive transaction on a
+ * tiny database, so the operating system drops it when the process dies in any way.
+ * Throws `unavailable` when another process has it.
+ */
+export function lockDirectory(directory: string): () => void {
+  mkdirSync(directory, { recursive: true, mode: 0o700 });
+  const lock = new DatabaseSync(join(directory, 'lock.db'), { timeout: 0 });
+  try {
+    lock.exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE;');
+  } catch (error) {
+    lock.close();
+    if (resultCode(error) !== SQLITE_BUSY) throw storeError(error);
+    throw new SvcError('unavailable', `the data directory ${directory} is in use by another process`, { cause: error });
+  }
+  return () => lock.close();
+}
+
+/** SQLite's primary result code of an error of `node:sqlite`, else undefined. */
+export function resultCode(error: unknown): number | undefined {
+  if (!(error instanceof Error) || !('errcode' in error) || typeof error.errcode !== 'number') return undefined;
+  return error.errcode & 0xff;
+}
+
+/**
+ * What a caller sees of an error below: a full disk, a failed read or write and the like are `unavailable` (the same
+ * call may succeed later), a broken rule of the schema or a wrong call is `internal`.
+ */
+export function storeError(error: unknown): SvcError {
+  if (error instanceof SvcError) return error;
+  const code = resultCode(error);
+  if (code === undefined || code === SQLITE_CONSTRAINT || code === SQLITE_MISUSE) {
+    return new SvcError('internal', undefined, { cause: error });
+  }
+  const said = error instanceof Error ? error.message : 'unknown';
+  return new SvcError('unavailable', `the data file cannot be used: ${said}`, { cause: error });
+}

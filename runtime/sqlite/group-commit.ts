@@ -1,0 +1,119 @@
+import type { DatabaseSync } from 'node:sqlite';
+import { SvcError } from '../errors.ts';
+import { storeError } from './database.ts';
+
+/** What takes part in a group besides its calls. */
+export interface GroupMember {
+  /** Writes what it gathered, as the last thing before the commit. */
+  beforeCommit(): void;
+  /** The group is durable. */
+  committed(): void;
+  /** Nothing of the group happened: drop what was gathered and cached. */
+  rolledBack(): void;
+}
+
+interface Call {
+  /** Runs the call inside the transaction; answers what resolves its caller. */
+  readonly run: () => () => void;
+  readonly refuse: (error: SvcError) => void;
+}
+
+/** Calls in one transaction; more wait for the next turn of the event loop. */
+const GROUP_LIMIT = 2_048;
+
+/**
+ * Group commit: calls made in the same turn of the event loop share one transaction and so one fsync (design K10).
+ * Callers resolve after COMMIT, never before. A call checks everything before its first write and refuses by throwing
+ * an SvcError; any other error rolls the group back, and each call is run again alone, so none damages its neighbours.
+ */
+export class GroupCommit {
+  readonly #database: DatabaseSync;
+  readonly #members: readonly GroupMember[];
+  readonly #begin;
+  readonly #commit;
+  #waiting: Call[] = [];
+  #scheduled = false;
+
+  constructor(database: DatabaseSync, members: readonly GroupMember[]) {
+    this.#database = database;
+    this.#members = members;
+    this.#begin = database.prepare('BEGIN IMMEDIATE');
+    this.#commit = database.prepare('COMMIT');
+  }
+
+  /** Runs a synchronous call in the next group; resolves once it is durable. */
+  write<T>(call: () => T): Promise<T> {
+    return new Promise<T>((resolve, reject) => {
+      const run = () => {
+        const value = call();
+        return () => resolve(value);
+      };
+      this.#waiting.push({ run, refuse: reject });
+      this.#schedule();
+    });
+  }
+
+  /** Commits what waits. */
+  flush(): void {
+    while (this.#waiting.length > 0) {
+      const calls = this.#waiting.length <= GROUP_LIMIT ? this.#waiting : this.#waiting.slice(0, GROUP_LIMIT);
+      this.#waiting = this.#waiting.slice(calls.length);
+      this.#runTogether(calls);
+    }
+  }
+
+  #schedule(): void {
+    if (this.#scheduled) return;
+    this.#scheduled = true;
+    setImmediate(() => {
+      this.#scheduled = false;
+      const calls = this.#waiting.splice(0, GROUP_LIMIT);
+      if (this.#waiting.length > 0) this.#schedule();
+      if (calls.length > 0) this.#runTogether(calls);
+    });
+  }
+
+  #runTogether(calls: readonly Call[]): void {
+    const failure = this.#attempt(calls);
+    if (failure === null) return;
+    const [only, ...others] = calls;
+    if (only !== undefined && others.length === 0) only.refuse(failure);
+    else for (const call of calls) this.#runTogether([call]);
+  }
+
+  /** Runs the calls in one transaction; answers why it was rolled back, null when it is durable. */
+  #attempt(calls: readonly Call[]): SvcError | null {
+    const settle: (() => void)[] = [];
+    try {
+      this.#begin.run();
+      for (const call of calls) settle.push(outcomeOf(call));
+      for (const member of this.#members) member.beforeCommit();
+      this.#commit.run();
+    } catch (error) {
+      this.#rollBack();
+      return storeError(error);
+    }
+    for (const resolve of settle) resolve();
+    for (const member of this.#members) member.committed();
+    return null;
+  }
+
+  #rollBack(): void {
+    try {
+      // SQLite has ended the transaction by itself after some errors (a full disk).
+      if (this.#database.isTransaction) this.#database.exec('ROLLBACK');
+    } finally {
+      for (const member of this.#members) member.rolledBack();
+    }
+  }
+}
+
+/** A call's own refusal concerns only its caller, since it comes before its first write. */
+function outcomeOf(call: Call): () => void {
+  try {
+    return call.run();
+  } catch (error) {
+    if (!(error instanceof SvcError) || error.code === 'internal') throw error;
+    return () => call.refuse(error);
+  }
+}
