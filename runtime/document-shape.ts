@@ -33,6 +33,12 @@ export function checkKey(tenant: string, id: string): void {
   }
 }
 
+/** JSON has no -0 and UTF-8 no lone surrogate. */
+function plain(value: Scalar): Scalar {
+  if (typeof value === 'string') return value.toWellFormed();
+  return value === 0 ? 0 : value;
+}
+
 /** Takes a document apart; throws `invalid_argument` or `payload_too_large`. */
 export function shapeOf(doc: StoredDocument): StoredShape {
   checkKey(doc.tenant, doc.id);
@@ -43,7 +49,7 @@ export function shapeOf(doc: StoredDocument): StoredShape {
   const rest: [string, unknown][] = [];
   for (const [name, value] of Object.entries(doc)) {
     if (name === 'tenant' || name === 'id' || name === 'version' || value === undefined) continue;
-    if (isQueryField(name) && isScalar(value)) fields[name] = typeof value === 'string' ? value.toWellFormed() : value;
+    if (isQueryField(name) && isScalar(value)) fields[name] = plain(value);
     else rest.push([name, value]);
   }
   const restJson = JSON.stringify(Object.fromEntries(rest));

@@ -38,6 +38,7 @@ export class SqliteCollection<T extends StoredDocument> implements Collection<T>
   readonly #table: string;
   readonly #insert: StatementSync;
   readonly #put: StatementSync;
+  readonly #update: StatementSync;
   readonly #replace: StatementSync;
   readonly #get: StatementSync;
   readonly #delete: StatementSync;
@@ -48,10 +49,9 @@ export class SqliteCollection<T extends StoredDocument> implements Collection<T>
     this.#table = table;
     const insert = `INSERT INTO ${table} (tenant, id, version, fields, rest) VALUES (?, ?, ?, ?, ?)`;
     this.#insert = database.prepare(`${insert} ON CONFLICT DO NOTHING`);
-    this.#put = database.prepare(
-      `${insert} ON CONFLICT (tenant, id) DO UPDATE
-       SET version = excluded.version, fields = excluded.fields, rest = excluded.rest
-       WHERE excluded.version > version`,
+    this.#put = database.prepare(insert);
+    this.#update = database.prepare(
+      `UPDATE ${table} SET version = ?3, fields = ?4, rest = ?5 WHERE tenant = ?1 AND id = ?2 AND version < ?3`,
     );
     this.#replace = database.prepare(
       `UPDATE ${table} SET version = ?3, fields = ?4, rest = ?5 WHERE tenant = ?1 AND id = ?2 AND version = ?6`,
@@ -115,8 +115,14 @@ export class SqliteCollection<T extends StoredDocument> implements Collection<T>
     return this.#group.run(() => Number(this.#database.prepare(text).run(...where.values).changes));
   }
 
+  /** Not an UPSERT: with several unique indexes that one may fail on the row it is about to replace. */
   #putOne(shape: StoredShape): boolean {
-    return this.#refusingConflicts(() => this.#put.run(...values(shape)).changes === 1);
+    return this.#refusingConflicts(() => {
+      const row = values(shape);
+      if (this.#update.run(...row).changes === 1) return true;
+      if (this.#get.get(shape.tenant, shape.id) !== undefined) return false;
+      return this.#put.run(...row).changes === 1;
+    });
   }
 
   #refusingConflicts(write: () => boolean): boolean {

@@ -1,0 +1,67 @@
+import type { IndexDescription } from 'mongodb';
+import { checkSpec } from '../document-query.ts';
+import type { Collection, CollectionSpec, Documents, StoredDocument } from '../documents.ts';
+import { MongoCollection } from './collection.ts';
+import { answered, MongoConnection, type MongoOptions } from './connection.ts';
+import { type Row, uniqueField } from './row.ts';
+import { SerialisedWrites } from './serialised-writes.ts';
+import { AtomicWrites } from './versioned-writes.ts';
+
+export interface MongoDocumentsOptions extends MongoOptions {
+  /** Whether the server's conditional updates are atomic; asked from the server when left out (FerretDB's are not). */
+  readonly atomicUpdates?: boolean;
+}
+
+function indexesOf(spec: CollectionSpec): IndexDescription[] {
+  const named = (prefix: string, tuple: readonly string[]) => `${prefix}_${tuple.join('_')}`;
+  const found = (tuple: readonly string[]): IndexDescription => ({
+    name: named('by', tuple),
+    key: new Map([['tenant', 1], ...tuple.map((field): [string, 1] => [field, 1]), ['_id', 1]]),
+  });
+  const unique = (tuple: readonly string[]): IndexDescription => ({
+    name: named('unique', tuple),
+    key: new Map([
+      ['tenant', 1],
+      [uniqueField(tuple), 1],
+    ]),
+    unique: true,
+  });
+  const searched = new Map([...spec.unique, ...spec.indexes].map((tuple) => [named('by', tuple), tuple]));
+  return [...spec.unique.map(unique), ...[...searched.values()].map(found)];
+}
+
+/** Documents in MongoDB: single-document idempotent writes only, no transactions, no TTL indexes, no change streams. */
+export class MongoDocuments implements Documents {
+  readonly #connection: MongoConnection;
+  readonly #asked: boolean | undefined;
+  #atomicUpdates = true;
+
+  constructor(options: MongoDocumentsOptions) {
+    this.#connection = new MongoConnection(options);
+    this.#asked = options.atomicUpdates;
+  }
+
+  async open(): Promise<void> {
+    await this.#connection.open();
+    try {
+      const build = await answered(() => this.#connection.database.command({ buildInfo: 1 }));
+      this.#atomicUpdates = this.#asked ?? build.ferretdbVersion === undefined;
+    } catch (error) {
+      await this.#connection.close();
+      throw error;
+    }
+  }
+
+  close(): Promise<void> {
+    return this.#connection.close();
+  }
+
+  async collection<T extends StoredDocument>(spec: CollectionSpec): Promise<Collection<T>> {
+    checkSpec(spec);
+    const rows = this.#connection.database.collection<Row>(spec.name);
+    const indexes = indexesOf(spec);
+    if (indexes.length > 0) await answered(() => rows.createIndexes(indexes));
+    const writes = this.#atomicUpdates ? new AtomicWrites(rows) : new SerialisedWrites(rows);
+    return new MongoCollection<T>(rows, spec, writes);
+  }
+}

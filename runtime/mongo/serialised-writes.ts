@@ -1,0 +1,84 @@
+import type { Collection } from 'mongodb';
+import { isDuplicate } from './connection.ts';
+import type { Row } from './row.ts';
+import { conflict, refusedPositions, storedVersion, type VersionedWrites } from './versioned-writes.ts';
+
+const PUT_ATTEMPTS = 3;
+
+/** Ends of the queues per namespace and key, for the whole process: two connections must wait for each other too. */
+const queues = new Map<string, Promise<unknown>>();
+
+async function inTurn<T>(key: string, work: () => Promise<T>): Promise<T> {
+  const before = queues.get(key) ?? Promise.resolve();
+  const mine = before.then(work, work);
+  queues.set(key, mine);
+  try {
+    return await mine;
+  } finally {
+    if (queues.get(key) === mine) queues.delete(key);
+  }
+}
+
+/**
+ * FerretDB 1: a conditional update is a read and a write there, not one step (of 50 concurrent ones an older version
+ * survived), and any filter but a bare `_id` scans the collection. So writers of one id take turns in this process.
+ * Between processes that is no guarantee: such a server is for one node.
+ */
+export class SerialisedWrites implements VersionedWrites {
+  readonly #rows: Collection<Row>;
+
+  constructor(rows: Collection<Row>) {
+    this.#rows = rows;
+  }
+
+  put(row: Row): Promise<boolean> {
+    return this.#inTurn(row, async () => {
+      for (let attempt = 1; ; attempt += 1) {
+        const stored = await storedVersion(this.#rows, row._id);
+        if (stored !== undefined && stored >= row.version) return false;
+        try {
+          if (stored === undefined) {
+            await this.#rows.insertOne(row);
+            return true;
+          }
+          const result = await this.#rows.replaceOne({ _id: row._id }, row);
+          if (result.matchedCount === 1) return true;
+        } catch (error) {
+          if (!isDuplicate(error)) throw error;
+          if (attempt === PUT_ATTEMPTS) throw conflict(error);
+        }
+      }
+    });
+  }
+
+  async putMany(rows: readonly Row[]): Promise<void> {
+    const keys = rows.map((row) => row._id);
+    const stored = await this.#rows
+      .find({ _id: { $in: keys } }, { projection: { version: 1 } })
+      .map((row) => row._id)
+      .toArray();
+    const known = new Set(stored);
+    const fresh = rows.filter((row) => !known.has(row._id));
+    const refused =
+      fresh.length === 0 ? [] : await this.#rows.insertMany(fresh, { ordered: false }).then(() => [], refusedPositions);
+    const again = refused.flatMap((position) => fresh[position] ?? []);
+    for (const row of [...rows.filter((one) => known.has(one._id)), ...again]) await this.put(row);
+  }
+
+  replace(row: Row, expected: number): Promise<boolean> {
+    return this.#inTurn(row, async () => {
+      if ((await storedVersion(this.#rows, row._id)) !== expected) return false;
+      try {
+        const result = await this.#rows.replaceOne({ _id: row._id }, row);
+        return result.matchedCount === 1;
+      } catch (error) {
+        if (isDuplicate(error)) throw conflict(error);
+        throw error;
+      }
+    });
+  }
+
+  #inTurn<T>(row: Row, work: () => Promise<T>): Promise<T> {
+    return inTurn(`${this.#rows.namespace}/${row._id}`, work);
+  }
+}

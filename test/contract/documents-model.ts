@@ -1,0 +1,117 @@
+import type { Collection, Condition, Find, Query, Scalar, StoredDocument } from '../../runtime/documents.ts';
+import { SvcError } from '../../runtime/errors.ts';
+
+/** The documents of the property tests. */
+export interface Thing extends StoredDocument {
+  readonly n?: number | null;
+  readonly s?: string | null;
+  readonly b?: boolean | null;
+  readonly mixed?: unknown;
+}
+
+/** In queries what is missing or not a scalar is null. */
+function scalarOf(doc: StoredDocument, field: string): Scalar {
+  const value: unknown = Object.entries(doc).find(([name]) => name === field)?.[1];
+  return typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean' ? value : null;
+}
+
+const rank = (value: Scalar): number => ['object', 'number', 'string', 'boolean'].indexOf(typeof value);
+
+function order(a: Scalar, b: Scalar): number {
+  if (rank(a) !== rank(b)) return rank(a) - rank(b);
+  if (typeof a === 'string' && typeof b === 'string') return Buffer.compare(Buffer.from(a), Buffer.from(b));
+  return Number(a) - Number(b);
+}
+
+function holds(value: Scalar, condition: Condition): boolean {
+  if (condition === null || typeof condition !== 'object') return value === condition;
+  if ('in' in condition) return condition.in.includes(value);
+  const against = (limit: number | string | undefined, test: (sign: number) => boolean) =>
+    limit === undefined || (typeof value === typeof limit && test(order(value, limit)));
+  return (
+    against(condition.gt, (sign) => sign > 0) &&
+    against(condition.gte, (sign) => sign >= 0) &&
+    against(condition.lt, (sign) => sign < 0) &&
+    against(condition.lte, (sign) => sign <= 0)
+  );
+}
+
+/** What a Collection promises, as plainly as it can be written; `s` is unique inside a tenant. */
+export class ModelCollection implements Collection<Thing> {
+  readonly #docs = new Map<string, Thing>();
+
+  async insert(doc: Thing): Promise<boolean> {
+    if (this.#stored(doc) !== undefined || this.#isTaken(doc)) return false;
+    this.#docs.set(`${doc.tenant}/${doc.id}`, doc);
+    return true;
+  }
+
+  async put(doc: Thing): Promise<boolean> {
+    const stored = this.#stored(doc);
+    if (stored !== undefined && stored.version >= doc.version) return false;
+    return this.#write(doc);
+  }
+
+  async putMany(docs: readonly Thing[]): Promise<void> {
+    for (const doc of docs) await this.put(doc);
+  }
+
+  async replace(doc: Thing, expected: number): Promise<boolean> {
+    return this.#stored(doc)?.version === expected && this.#write(doc);
+  }
+
+  async get(tenant: string, id: string): Promise<Thing | null> {
+    return this.#docs.get(`${tenant}/${id}`) ?? null;
+  }
+
+  async find(find: Find): Promise<Thing[]> {
+    const last = find.sort?.at(-1)?.[1] ?? 'asc';
+    const terms = [...(find.sort ?? []), ['key', last] as const];
+    const sorted = this.#matching(find).sort(([keyA, a], [keyB, b]) => {
+      for (const [field, direction] of terms) {
+        const sign = field === 'key' ? order(keyA, keyB) : order(scalarOf(a, field), scalarOf(b, field));
+        if (sign !== 0) return direction === 'asc' ? sign : -sign;
+      }
+      return 0;
+    });
+    const skip = find.skip ?? 0;
+    return sorted.slice(skip, skip + find.limit).map(([, doc]) => doc);
+  }
+
+  async count(query: Query): Promise<number> {
+    return this.#matching(query).length;
+  }
+
+  async delete(tenant: string, id: string): Promise<boolean> {
+    return this.#docs.delete(`${tenant}/${id}`);
+  }
+
+  async deleteMany(query: Query): Promise<number> {
+    const found = this.#matching(query);
+    for (const [key] of found) this.#docs.delete(key);
+    return found.length;
+  }
+
+  #stored(doc: Thing): Thing | undefined {
+    return this.#docs.get(`${doc.tenant}/${doc.id}`);
+  }
+
+  #isTaken(doc: Thing): boolean {
+    if (scalarOf(doc, 's') === null) return false;
+    return [...this.#docs.values()].some((one) => one.tenant === doc.tenant && one.id !== doc.id && one.s === doc.s);
+  }
+
+  #write(doc: Thing): boolean {
+    if (this.#isTaken(doc)) throw new SvcError('conflict');
+    this.#docs.set(`${doc.tenant}/${doc.id}`, doc);
+    return true;
+  }
+
+  #matching(query: Query): [string, Thing][] {
+    return [...this.#docs].filter(
+      ([, doc]) =>
+        (query.tenant === null || doc.tenant === query.tenant) &&
+        Object.entries(query.where ?? {}).every(([field, condition]) => holds(scalarOf(doc, field), condition)),
+    );
+  }
+}

@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { inspect } from 'node:util';
+import type { StoredDocument } from '../../../runtime/documents.ts';
+import { type ErrorCode, SvcError } from '../../../runtime/errors.ts';
+import { MongoDocuments } from '../../../runtime/mongo/documents.ts';
+import { mongoMissing } from '../../support/ferretdb.ts';
+import { type MongoRig, mongoRig } from './rig.ts';
+
+const SPEC = { name: 'notes', unique: [['name']], indexes: [] };
+const skip = (await mongoMissing()) || (process.env.MONGODB_URI === undefined ? false : 'needs a server it may kill');
+
+const failsWith = (call: Promise<unknown>, code: ErrorCode) =>
+  assert.rejects(call, (error) => error instanceof SvcError && error.code === code);
+
+interface Note extends StoredDocument {
+  readonly name: string;
+}
+
+describe('the connection to MongoDB', { skip, timeout: 60_000 }, () => {
+  let rig: MongoRig;
+  before(async () => {
+    rig = await mongoRig();
+  });
+  after(() => rig.stop());
+
+  test('a killed server makes calls unavailable in bounded time, and they work again when it is back', async () => {
+    const documents = new MongoDocuments({ uri: rig.uri, database: rig.database });
+    await documents.open();
+    const notes = await documents.collection<Note>(SPEC);
+    const doc = { tenant: 'acme', id: '1', version: 1, name: 'kept' };
+    await notes.insert(doc);
+    await rig.mongo.kill();
+    const started = performance.now();
+    await failsWith(notes.get('acme', '1'), 'unavailable');
+    await failsWith(notes.put({ ...doc, version: 2 }), 'unavailable');
+    assert.ok(performance.now() - started < 15_000, 'both calls failed within their time-outs');
+    await rig.mongo.restart();
+    assert.deepEqual(await notes.get('acme', '1'), doc);
+    assert.equal(await notes.put({ ...doc, version: 2 }), true);
+    await documents.close();
+  });
+
+  test('opening without a server is unavailable, and can be tried again', async () => {
+    await rig.mongo.kill();
+    const documents = new MongoDocuments({ uri: rig.uri, database: rig.database });
+    await failsWith(documents.open(), 'unavailable');
+    await rig.mongo.restart();
+    await documents.open();
+    await documents.collection(SPEC);
+    await documents.close();
+  });
+});
+
+test('a malformed URI is a configuration error that does not repeat the password', async () => {
+  for (const uri of [
+    'http://user:hunter2@host',
+    'mongodb://user:hunter2@host:notaport/',
+    'mongodb://u:hunter2@h/?x=1',
+    '',
+  ]) {
+    await assert.rejects(new MongoDocuments({ uri }).open(), (error) => {
+      assert.ok(error instanceof SvcError);
+      assert.equal(error.code, 'invalid_config');
+      assert.ok(!inspect(error, { depth: 10 }).includes('hunter2'));
+      return true;
+    });
+  }
+});

@@ -1,0 +1,44 @@
+import { MongoDocuments } from '../../../runtime/mongo/documents.ts';
+import { documentsContract } from '../../contract/documents.ts';
+import { mongoMissing } from '../../support/ferretdb.ts';
+import { mongoRig } from './rig.ts';
+
+const skip = await mongoMissing();
+
+documentsContract(
+  'MongoDB',
+  async () => {
+    const { uri, database, stop } = await mongoRig();
+    const documents = new MongoDocuments({ uri, database });
+    await documents.open();
+    return {
+      documents,
+      another: () => new MongoDocuments({ uri, database }),
+      async stop() {
+        await documents.close();
+        await stop();
+      },
+    };
+  },
+  { skip, runs: 15 },
+);
+
+// What real MongoDB gets: conditional updates. FerretDB does them one after another on a single connection, as a scan.
+documentsContract(
+  'MongoDB with atomic updates',
+  async () => {
+    const { uri, database, mongo, stop } = await mongoRig();
+    const single = mongo.external ? uri : `${uri}&maxPoolSize=1`;
+    const documents = new MongoDocuments({ uri: single, database, atomicUpdates: true });
+    await documents.open();
+    return {
+      documents,
+      another: () => new MongoDocuments({ uri: single, database, atomicUpdates: true }),
+      async stop() {
+        await documents.close();
+        await stop();
+      },
+    };
+  },
+  { skip, runs: 15, many: 1_000 },
+);

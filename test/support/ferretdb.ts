@@ -1,0 +1,132 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { access, mkdir, mkdtemp, readFile, rename, rm } from 'node:fs/promises';
+import { connect, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { promisify } from 'node:util';
+
+const run = promisify(execFile);
+const SOURCE = join(import.meta.dirname, 'ferretdb');
+const CACHE = join(import.meta.dirname, '..', '..', '.cache');
+const BUILD_TIMEOUT_MS = 600_000;
+const START_TIMEOUT_MS = 20_000;
+
+/** A MongoDB-wire server of a test run. */
+export interface TestMongo {
+  readonly uri: string;
+  /** True when the server is the one `MONGODB_URI` names: it is not ours to kill or restart. */
+  readonly external: boolean;
+  /** Ends the server and removes its data. */
+  stop(): Promise<void>;
+  /** SIGKILL; the data stays. */
+  kill(): Promise<void>;
+  /** Starts it again on the same port and data, killing it first when it runs. */
+  restart(): Promise<void>;
+}
+
+/**
+ * Why no MongoDB-wire server can be had, for `test(…, { skip })`: false when one can. In CI it throws instead, so that
+ * a green run never means that these tests did not run.
+ */
+export async function mongoMissing(): Promise<string | false> {
+  if (process.env.MONGODB_URI !== undefined) return false;
+  try {
+    await run('go', ['version']);
+    return false;
+  } catch {
+    const reason = 'no MongoDB-wire server: install Go (FerretDB is built from its module) or set MONGODB_URI';
+    if (process.env.CI === 'true') throw new Error(reason);
+    process.stderr.write(`SKIPPED: ${reason}\n`);
+    return reason;
+  }
+}
+
+/** A server of its own on a free loopback port with a private directory, or the one `MONGODB_URI` names. */
+export async function startMongo(): Promise<TestMongo> {
+  const given = process.env.MONGODB_URI;
+  if (given !== undefined) return external(given);
+  const program = await build();
+  const directory = await mkdtemp(join(tmpdir(), 'svc-ferretdb-'));
+  const port = await freePort();
+  let server = await launch(program, port, directory);
+  const kill = async () => {
+    if (server.exitCode !== null || server.signalCode !== null) return;
+    server.kill('SIGKILL');
+    await once(server, 'exit');
+  };
+  return {
+    uri: `mongodb://127.0.0.1:${port}/?directConnection=true`,
+    external: false,
+    kill,
+    async restart() {
+      await kill();
+      server = await launch(program, port, directory);
+    },
+    async stop() {
+      await kill();
+      await rm(directory, { recursive: true, force: true });
+    },
+  };
+}
+
+function external(uri: string): TestMongo {
+  const refuse = () => Promise.reject(new Error('the server of MONGODB_URI is not ours to kill or restart'));
+  return { uri, external: true, stop: () => Promise.resolve(), kill: refuse, restart: refuse };
+}
+
+/** Builds once per version of the source; parallel test files may build at the same time, the rename is atomic. */
+async function build(): Promise<string> {
+  const hash = createHash('sha256');
+  for (const name of ['main.go', 'go.mod', 'go.sum']) hash.update(await readFile(join(SOURCE, name)));
+  const program = join(CACHE, `ferretdb-${hash.digest('hex').slice(0, 16)}`);
+  const isBuilt = await access(program).then(
+    () => true,
+    () => false,
+  );
+  if (isBuilt) return program;
+  await mkdir(CACHE, { recursive: true });
+  const temporary = `${program}.${process.pid}`;
+  await run('go', ['build', '-trimpath', '-o', temporary, '.'], { cwd: SOURCE, timeout: BUILD_TIMEOUT_MS });
+  await rename(temporary, program);
+  return program;
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  if (address === null || typeof address === 'string') throw new Error('a TCP server has a port');
+  server.close();
+  await once(server, 'close');
+  return address.port;
+}
+
+/** The pipe on stdin ends the server together with this process, however that ends. */
+async function launch(program: string, port: number, directory: string): Promise<ChildProcess> {
+  const server = spawn(program, [`127.0.0.1:${port}`, directory], { stdio: ['pipe', 'ignore', 'pipe'] });
+  let log = '';
+  server.stderr?.on('data', (chunk: Buffer) => {
+    log = (log + chunk.toString()).slice(-4_000);
+  });
+  const deadline = Date.now() + START_TIMEOUT_MS;
+  while (!(await accepts(port))) {
+    if (server.exitCode !== null) throw new Error(`FerretDB ended with ${server.exitCode}: ${log}`);
+    if (Date.now() > deadline) throw new Error(`FerretDB did not listen within ${START_TIMEOUT_MS} ms: ${log}`);
+    await pause(20);
+  }
+  return server;
+}
+
+function accepts(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1');
+    socket.once('connect', () => {
+      socket.destroy();
+      resolve(true);
+    });
+    socket.once('error', () => resolve(false));
+  });
+}
