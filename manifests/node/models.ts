@@ -54,7 +54,7 @@ export const ProviderConfig = z
     enabled: z.boolean().default(true),
     /** Sent with every call; values may be secrets. */
     headers: z.record(HeaderName, SecretString).default({}),
-    models: z.array(ModelConfig).max(200).default([]),
+    models: z.array(ModelConfig).min(1, 'expected at least one model').max(200),
     /** Path of the YAML file with the answers; for type scripted only. */
     script: z.string().min(1).max(4_096).optional(),
   })
@@ -68,9 +68,6 @@ export const ProviderConfig = z
     }
     if (provider.type !== 'scripted' && provider.script !== undefined) {
       wrong('script', 'only type scripted has a script');
-    }
-    if (provider.type !== 'scripted' && provider.models.length === 0) {
-      wrong('models', 'expected at least one model');
     }
     const aliases = provider.models.map((model) => model.alias);
     const twice = aliases.find((alias, index) => aliases.indexOf(alias) !== index);
