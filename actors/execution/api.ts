@@ -57,8 +57,10 @@ interface Visible {
 export function createExecutionApi(parts: {
   readonly client: ExecutionClient;
   readonly executions: Collection<ExecutionDocument>;
+  /** Deletes what the kernel archived of a removed execution; without it only the listed document goes. */
+  readonly archive?: { remove(address: Address): Promise<boolean> };
 }): ExecutionApi {
-  const { client, executions } = parts;
+  const { client, executions, archive } = parts;
 
   async function visible(tenant: string, executionId: string): Promise<Visible> {
     const address = addressOf('execution', tenant, executionId);
@@ -132,11 +134,12 @@ export function createExecutionApi(parts: {
     },
 
     async remove(tenant, executionId) {
-      const { state, snapshot } = await visible(tenant, executionId);
+      const { address, state, snapshot } = await visible(tenant, executionId);
       if (state.status === 'running') {
         throw new SvcError('failed_precondition', 'the execution is still running: cancel it first');
       }
       await executions.put(tombstone(tenant, executionId, statusOf(state, snapshot)));
+      await archive?.remove(address);
     },
   };
 }

@@ -42,6 +42,7 @@ function modelInput(execution: IdleExecution, prompt: string): JsonObject {
   return {
     model,
     messages: [{ role: 'user', content: prompt }],
+    iteration: execution.iteration_count,
     ...(temperature === null ? {} : { temperature }),
   };
 }

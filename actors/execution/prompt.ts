@@ -32,6 +32,11 @@ export function renderPrompt(execution: IdleExecution, iteration: number): strin
       field: 'input',
     });
   }
+  if (base === '' && plan.program === null) {
+    throw new SvcError('invalid_argument', 'there is nothing to ask the model: give an instruction or an input', {
+      field: 'input',
+    });
+  }
   const speaksItself = plan.prompt_template?.includes('previous_error') ?? false;
   const room = Math.min(LIMITS.historyChars, Math.floor((maxBytes - bytes - 2) / 3));
   const history = speaksItself ? '' : historySection(attempts, execution.last_output, room);

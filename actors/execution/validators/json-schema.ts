@@ -88,7 +88,7 @@ function formatTest(format: Format): ((text: string) => boolean) | null {
   const { validate } = format;
   if (validate instanceof RegExp) return (text) => validate.test(text);
   if (typeof validate !== 'function' || format.type === 'number') return null;
-  return (text) => (validate as (data: string) => unknown)(text) === true;
+  return (text) => Reflect.apply(validate, undefined, [text]) === true;
 }
 
 function describe(errors: readonly ErrorObject[]): string {

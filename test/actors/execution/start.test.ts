@@ -1,0 +1,226 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { AgentManifest } from '../../../manifests/agent/schema.ts';
+import type { JsonObject } from '../../../runtime/json.ts';
+import { AGENT_ID, DrivenExecution, EXECUTION_ID, manifestOf, programOf } from './rig.ts';
+
+test('a second Start of the same id is answered the same and starts nothing', () => {
+  const driven = new DrivenExecution();
+  const first = driven.start(manifestOf());
+  const again = driven.start(manifestOf());
+  assert.deepEqual(again.reply, first.reply);
+  assert.deepEqual(again.reply, { ok: true, value: { execution_id: EXECUTION_ID } });
+  assert.deepEqual([again.events, again.effects], [[], []]);
+  driven.answer('done');
+  assert.deepEqual(driven.start(manifestOf()).reply, first.reply);
+  assert.equal(driven.view.status, 'completed');
+});
+
+test('the id of a running execution is refused for another agent', () => {
+  const driven = new DrivenExecution();
+  driven.start(manifestOf());
+  const other = driven.start(manifestOf(), { agent_id: 'another' });
+  assert.equal(other.reply?.ok === false && other.reply.code, 'conflict');
+});
+
+interface Refused {
+  readonly title: string;
+  readonly manifest: AgentManifest;
+  readonly extra?: JsonObject;
+  readonly code: string;
+  readonly names: RegExp;
+}
+
+const judge = { type: 'semantic', judge_agent: 'critic' };
+const REFUSED: readonly Refused[] = [
+  {
+    title: 'isolation firecracker',
+    manifest: manifestOf({ runtime: { isolation: 'firecracker' } }),
+    code: 'unsupported_isolation',
+    names: /spec\.runtime\.isolation.*firecracker/,
+  },
+  {
+    title: 'isolation docker',
+    manifest: manifestOf({ runtime: { isolation: 'docker' } }),
+    code: 'unsupported_isolation',
+    names: /docker/,
+  },
+  {
+    title: 'a validator that needs a judge',
+    manifest: manifestOf({ execution: { validation: [{ type: 'exit_code' }, judge] } }),
+    code: 'unimplemented',
+    names: /spec\.execution\.validation\[1\].*semantic/,
+  },
+  {
+    title: 'several judges',
+    manifest: manifestOf({ execution: { validation: [{ type: 'multi_judge', judges: ['a'] }] } }),
+    code: 'unimplemented',
+    names: /spec\.execution\.validation\[0\].*multi_judge/,
+  },
+  {
+    title: 'tool validation',
+    manifest: manifestOf({ execution: { tool_validation: [judge] } }),
+    code: 'unimplemented',
+    names: /spec\.execution\.tool_validation\[0\]/,
+  },
+  {
+    title: 'a schema in a file',
+    manifest: manifestOf({ execution: { validation: [{ type: 'json_schema', schema_path: '/workspace/s.json' }] } }),
+    code: 'unimplemented',
+    names: /spec\.execution\.validation\[0\]\.schema_path/,
+  },
+  {
+    title: 'a regex over a file',
+    manifest: manifestOf({ execution: { validation: [{ type: 'regex', pattern: 'a', target: '/workspace/f' }] } }),
+    code: 'unimplemented',
+    names: /spec\.execution\.validation\[0\]\.target/,
+  },
+  {
+    title: 'context that has to be fetched',
+    manifest: manifestOf({ context: [{ type: 'file', path: '/workspace/notes' }] }),
+    code: 'unimplemented',
+    names: /spec\.context\[0\]/,
+  },
+  {
+    title: 'a template that does not parse',
+    manifest: manifestOf({ task: { prompt_template: '{{#if input}}' } }),
+    code: 'invalid_manifest',
+    names: /spec\.task\.prompt_template/,
+  },
+  {
+    title: 'a template with partials',
+    manifest: manifestOf({ task: { prompt_template: '{{> other}}' } }),
+    code: 'invalid_manifest',
+    names: /partials/,
+  },
+  {
+    title: 'a wrong on-in-doubt annotation',
+    manifest: programOf({}, { 'svc.dev/on-in-doubt': 'shrug' }),
+    code: 'invalid_manifest',
+    names: /on-in-doubt.*retry or fail/,
+  },
+  {
+    title: 'an input over 1 MiB',
+    manifest: manifestOf(),
+    extra: { input: 'x'.repeat(1024 * 1024 + 1) },
+    code: 'payload_too_large',
+    names: /1048579 bytes/,
+  },
+  {
+    title: 'a prompt that does not fit a program argument',
+    manifest: programOf(),
+    extra: { input: 'x'.repeat(200_000) },
+    code: 'payload_too_large',
+    names: /122880/,
+  },
+  {
+    title: 'nothing to ask',
+    manifest: manifestOf({ task: {} }),
+    extra: { input: '' },
+    code: 'invalid_argument',
+    names: /nothing to ask/,
+  },
+  {
+    title: 'a security policy of another shape',
+    manifest: manifestOf(),
+    extra: { security_policy: { resource_limits: { timeout_seconds: 'soon' } } },
+    code: 'invalid_argument',
+    names: /timeout_seconds/,
+  },
+  {
+    title: 'a manifest that was not normalised',
+    manifest: manifestOf(),
+    extra: { manifest: { kind: 'Agent' } },
+    code: 'invalid_argument',
+    names: /manifest/,
+  },
+];
+
+for (const { title, manifest, extra, code, names } of REFUSED) {
+  test(`Start refuses ${title}`, () => {
+    const driven = new DrivenExecution();
+    const { reply } = driven.start(manifest, extra);
+    assert.ok(reply?.ok === false);
+    assert.equal(reply.code, code);
+    assert.match(reply.message, names);
+    assert.equal(driven.view.status, 'pending');
+    assert.deepEqual([driven.events.length, driven.effects.size, driven.timers.size], [0, 0, 0]);
+  });
+}
+
+test('the model is asked with alias, prompt, temperature and a time limit', () => {
+  const driven = new DrivenExecution();
+  driven.start(manifestOf({ runtime: { model: 'smart', temperature: 0.2 }, task: { instruction: 'Do it.' } }));
+  const request = driven.effects.get(driven.effectId)?.request;
+  assert.equal(request?.kind, 'model.generate');
+  assert.equal(request?.mode, 'repeatable');
+  assert.equal(request?.timeoutMs, 300_000);
+  assert.deepEqual(request?.input, {
+    model: 'smart',
+    messages: [{ role: 'user', content: 'Do it.\n\nthe text' }],
+    iteration: 1,
+    temperature: 0.2,
+  });
+});
+
+test('a program gets its prompt as argument, the node environment, references unresolved, and its limits', () => {
+  const driven = new DrivenExecution();
+  const manifest = manifestOf({
+    advanced: { bootstrap_path: './agent.sh' },
+    env: { TOKEN: 'secret:api', PLAIN: 'x' },
+    task: { instruction: 'secret:not-a-reference' },
+    security: { resources: { memory: '64Mi', cpu: 500 } },
+  });
+  driven.start(manifest, { security_policy: { resource_limits: { memory_bytes: '1048576', timeout_seconds: 60 } } });
+  const request = driven.effects.get(driven.effectId)?.request;
+  assert.equal(request?.kind, 'program.run');
+  assert.equal(request?.mode, 'once');
+  assert.deepEqual(request?.input, {
+    path: './agent.sh',
+    args: ['secret:not-a-reference\n\nthe text'],
+    env: {
+      TOKEN: 'secret:api',
+      PLAIN: 'x',
+      SVC_AGENT_ID: AGENT_ID,
+      SVC_EXECUTION_ID: EXECUTION_ID,
+      SVC_ITERATION: '1',
+      SVC_ITERATION_HISTORY: '[]',
+      SVC_MODEL_ALIAS: 'default',
+      SVC_AGENT_INSTRUCTION: 'literal:secret:not-a-reference',
+      SVC_PROMPT_TEMPLATE: '',
+      SVC_LLM_TIMEOUT_SECONDS: '300',
+    },
+    execution_id: EXECUTION_ID,
+    limits: { timeout_ms: 60_000, memory_bytes: 1_048_576, cpu_millicores: 500, output_bytes: 1_048_576 },
+  });
+  assert.equal(driven.timers.get('execution')?.at, driven.now + 60_000);
+});
+
+test('a security policy never widens, and zero means not given', () => {
+  const driven = new DrivenExecution();
+  driven.start(programOf(), { security_policy: { resource_limits: { timeout_seconds: 86_400, cpu_millicores: 0 } } });
+  assert.equal(driven.timers.get('execution')?.at, driven.now + 1_800_000);
+  const limits = driven.effects.get(driven.effectId)?.request.input.limits;
+  assert.match(JSON.stringify(limits), /"cpu_millicores":1000/);
+});
+
+test('the next iteration of a program knows the history', () => {
+  const driven = new DrivenExecution();
+  driven.start(programOf());
+  driven.exit(2, 'half', { stderr: 'no such file' });
+  const env = driven.effects.get(driven.effectId)?.request.input.env;
+  const history: unknown = JSON.parse(
+    env !== null && typeof env === 'object' && 'SVC_ITERATION_HISTORY' in env ? String(env.SVC_ITERATION_HISTORY) : '',
+  );
+  assert.deepEqual(history, [
+    {
+      iteration: 1,
+      output: 'half',
+      error: 'the program ended with exit code 2: no such file',
+      exit_code: 2,
+      validation_failed: false,
+      validation_reason: null,
+      feedback: 'program_failed: the program ended with exit code 2: no such file',
+    },
+  ]);
+});
