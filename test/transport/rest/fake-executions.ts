@@ -1,0 +1,145 @@
+import { EventEmitter, once } from 'node:events';
+import type { ExecutionApi, ExecutionStatus, StartExecution } from '../../../actors/execution/api.ts';
+import type { ActorEvent, CallOptions } from '../../../runtime/client.ts';
+import { SvcError } from '../../../runtime/errors.ts';
+import type { Json } from '../../../runtime/json.ts';
+
+interface Run {
+  readonly tenant: string;
+  readonly start: StartExecution;
+  readonly events: ActorEvent[];
+  readonly news: EventEmitter;
+  status: ExecutionStatus['status'];
+}
+
+const ended = (run: Run): boolean => run.status !== 'pending' && run.status !== 'running';
+
+/** Executions in memory that keep the port's promises; a test tells them what happens. */
+export class FakeExecutions implements ExecutionApi {
+  readonly runs = new Map<string, Run>();
+  readonly starts: { request: StartExecution; options: CallOptions | undefined }[] = [];
+  /** Follows that have not ended. */
+  following = 0;
+  failure: unknown = null;
+
+  async start(request: StartExecution, options?: CallOptions) {
+    if (this.failure !== null) throw this.failure;
+    this.starts.push({ request, options });
+    if (this.runs.has(request.executionId)) throw new SvcError('conflict', 'it exists');
+    this.runs.set(request.executionId, {
+      tenant: request.identity.tenant,
+      start: request,
+      events: [],
+      news: new EventEmitter().setMaxListeners(0),
+      status: 'running',
+    });
+    return { execution_id: request.executionId };
+  }
+
+  /** Records an event; `execution_completed` and `execution_failed` end the run. */
+  emit(id: string, name: string, payload: Json): void {
+    const run = this.runs.get(id);
+    if (run === undefined) throw new Error(`no run ${id}`);
+    run.events.push({ seq: run.events.length + 1, at: 1_700_000_000_000, name, payload });
+    if (name === 'execution_completed') run.status = 'completed';
+    if (name === 'execution_failed') run.status = 'failed';
+    run.news.emit('news');
+  }
+
+  #run(tenant: string, id: string): Run {
+    const run = this.runs.get(id);
+    if (run === undefined || run.tenant !== tenant) throw new SvcError('not_found', `${id} of another tenant`);
+    return run;
+  }
+
+  #statusOf({ start, status }: Run): ExecutionStatus {
+    return {
+      execution_id: start.executionId,
+      agent_id: start.agentId,
+      status,
+      iteration_count: 0,
+      last_output: null,
+      last_error: null,
+      started_at: null,
+      ended_at: null,
+      usage: { input_tokens: 0, output_tokens: 0, cost: 0 },
+    };
+  }
+
+  async status(tenant: string, id: string): Promise<ExecutionStatus> {
+    if (this.failure !== null) throw this.failure;
+    return this.#statusOf(this.#run(tenant, id));
+  }
+
+  async events(tenant: string, id: string, after: number, limit: number): Promise<ActorEvent[]> {
+    return this.#run(tenant, id).events.slice(after, after + limit);
+  }
+
+  async *follow(
+    tenant: string,
+    id: string,
+    after: number,
+    options: { readonly signal: AbortSignal; readonly heartbeatMs: number },
+  ): AsyncGenerator<ActorEvent | null> {
+    const run = this.#run(tenant, id);
+    this.following += 1;
+    try {
+      for (let next = after; ; ) {
+        const event = run.events[next];
+        if (event !== undefined) {
+          next += 1;
+          yield event;
+        } else if (ended(run)) return;
+        else if (!(await this.#newsWithin(run, options))) yield null;
+      }
+    } finally {
+      this.following -= 1;
+    }
+  }
+
+  async #newsWithin(run: Run, options: { signal: AbortSignal; heartbeatMs: number }): Promise<boolean> {
+    const quiet = new AbortController();
+    const timer = setTimeout(() => quiet.abort(), options.heartbeatMs);
+    try {
+      await once(run.news, 'news', { signal: AbortSignal.any([options.signal, quiet.signal]) });
+      return true;
+    } catch (error) {
+      if (options.signal.aborted) throw error;
+      return false;
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  async logs(tenant: string, id: string, page: { readonly limit: number; readonly offset: number }) {
+    const run = this.#run(tenant, id);
+    const events = run.events.slice(page.offset, page.offset + page.limit).map((event) => ({
+      sequence: event.seq,
+      event_type: event.name,
+      payload: typeof event.payload === 'object' && !Array.isArray(event.payload) ? { ...event.payload } : {},
+      recorded_at: new Date(event.at).toISOString(),
+    }));
+    return { status: run.status, events, total: run.events.length };
+  }
+
+  async cancel(tenant: string, id: string): Promise<void> {
+    const run = this.#run(tenant, id);
+    if (ended(run)) throw new SvcError('failed_precondition', 'the execution has ended');
+    this.emit(id, 'execution_failed', { execution_id: id, reason: 'cancelled' });
+    run.status = 'cancelled';
+  }
+
+  async list(tenant: string, filter: { agentId?: string; status?: string; limit: number; skip?: number }) {
+    return [...this.runs.values()]
+      .filter((run) => run.tenant === tenant)
+      .filter((run) => filter.status === undefined || run.status === filter.status)
+      .filter((run) => filter.agentId === undefined || run.start.agentId === filter.agentId)
+      .slice(filter.skip ?? 0, (filter.skip ?? 0) + filter.limit)
+      .map((run) => this.#statusOf(run));
+  }
+
+  async remove(tenant: string, id: string): Promise<void> {
+    if (!ended(this.#run(tenant, id))) throw new SvcError('failed_precondition', 'the execution runs');
+    this.runs.delete(id);
+  }
+}

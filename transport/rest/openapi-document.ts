@@ -1,0 +1,62 @@
+import type { FastifyDynamicSwaggerOptions } from '@fastify/swagger';
+import { jsonSchemaTransform } from 'fastify-type-provider-zod';
+import { z } from 'zod';
+
+const DESCRIPTION = `Deploy agents, start executions, follow them live.
+
+Errors: agent and execution routes answer 400, 404 and 500 with \`{"error": TEXT}\`; everything else is
+\`{"error": CODE, "message": TEXT}\`.`;
+
+type BodyContent = Readonly<Record<string, { readonly schema: z.ZodType }>>;
+
+/** The contents of a body that may come in several types, as deploy-agent declares it. */
+function bodyContents(body: unknown): BodyContent | undefined {
+  if (typeof body !== 'object' || body === null || !('content' in body)) return undefined;
+  const contents: Record<string, { schema: z.ZodType }> = {};
+  for (const [type, entry] of Object.entries(body.content ?? {})) {
+    if (entry?.schema instanceof z.ZodType) contents[type] = { schema: entry.schema };
+  }
+  return contents;
+}
+
+function jsonSchemaOf(schema: z.ZodType): object {
+  const { $schema: _dialect, ...rest } = z.toJSONSchema(schema, { io: 'input', target: 'draft-2020-12' });
+  return rest;
+}
+
+/** The type provider's transform knows one body type a route; this adds those with several. */
+const transform: NonNullable<FastifyDynamicSwaggerOptions['transform']> = (route) => {
+  const contents = bodyContents(route.schema?.body);
+  if (contents === undefined) return jsonSchemaTransform(route);
+  const { body: _body, ...others } = route.schema;
+  const { schema, url } = jsonSchemaTransform({ ...route, schema: others });
+  const content = Object.fromEntries(
+    Object.entries(contents).map(([type, entry]) => [type, { schema: jsonSchemaOf(entry.schema) }]),
+  );
+  return { schema: { ...schema, body: { content } }, url };
+};
+
+/** Options of the generator: OpenAPI 3.1 from the routes' own schemas. */
+export function openapiOptions(version: string, bearer: boolean): FastifyDynamicSwaggerOptions {
+  return {
+    openapi: {
+      openapi: '3.1.0',
+      info: {
+        title: 'svc',
+        version,
+        description: DESCRIPTION,
+        license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+      },
+      tags: [
+        { name: 'agents', description: 'What is deployed' },
+        { name: 'executions', description: 'Runs of agents' },
+        { name: 'health', description: 'Liveness and readiness' },
+      ],
+      components: {
+        securitySchemes: { bearer: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' } },
+      },
+      ...(bearer ? { security: [{ bearer: [] }] } : {}),
+    },
+    transform,
+  };
+}

@@ -1,0 +1,38 @@
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
+import type { ZodTypeProvider } from 'fastify-type-provider-zod';
+import type { ExecutionApi } from '../../actors/execution/api.ts';
+import type { AgentCatalog } from '../../catalog/api.ts';
+import type { Authenticator } from '../../security/api.ts';
+import type { RestLimits } from './limits.ts';
+import type { OpenStreams } from './open-streams.ts';
+
+/** What the readiness of the node's parts comes to. `why` is shown to anyone who asks: no addresses, no secrets. */
+export interface Readiness {
+  readonly ready: boolean;
+  readonly why?: string;
+}
+
+export interface Health {
+  ready(): Promise<Readiness>;
+}
+
+/** What the REST server translates into calls of. */
+export interface RestServerParts {
+  readonly agents: AgentCatalog;
+  readonly executions: ExecutionApi;
+  readonly authenticator: Authenticator;
+  readonly logger: FastifyBaseLogger;
+  /** Version of the product, shown in the API description. */
+  readonly version: string;
+  readonly health: Health;
+  readonly limits?: Partial<RestLimits>;
+}
+
+/** The same with all defaults filled in, as routes get it. */
+export interface RestParts extends RestServerParts {
+  readonly limits: RestLimits;
+  readonly streams: OpenStreams;
+}
+
+export type RestApp = FastifyInstance<Server, IncomingMessage, ServerResponse, FastifyBaseLogger, ZodTypeProvider>;

@@ -1,0 +1,59 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { SvcError } from '../../runtime/errors.ts';
+import type { Identity } from '../../runtime/identity.ts';
+import { type Action, type Authenticator, requireRole } from '../../security/api.ts';
+import type { KnownPaths } from './known-paths.ts';
+import { refuseForeignPages } from './local-guard.ts';
+import type { ProblemStyle, ProblemTexts } from './problem.ts';
+import { traceOf, traceparentOf } from './trace.ts';
+
+/** `public` needs no identity; everything else names what the caller must be allowed to do. */
+export type Access = Action | 'public';
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Who asks; null on public routes. */
+    identity: Identity | null;
+    /** W3C trace id of the call. */
+    trace: string;
+  }
+  interface FastifyContextConfig {
+    access?: Access;
+    problems?: ProblemStyle;
+    texts?: ProblemTexts;
+  }
+}
+
+/** The identity of a route that is not public. */
+export function callerOf(request: FastifyRequest): Identity {
+  if (request.identity === null) throw new SvcError('internal', 'a public route asked who calls');
+  return request.identity;
+}
+
+/** Gives every request its trace and identity, and refuses it here when its path, method or role is wrong. */
+export function addRequestContext(app: FastifyInstance, authenticator: Authenticator, paths: KnownPaths): void {
+  app.decorateRequest('identity', null);
+  app.decorateRequest('trace', '');
+  app.addHook('onRequest', async (request, reply) => {
+    request.trace = traceOf(request.headers.traceparent);
+    reply.header('traceparent', traceparentOf(request.trace));
+    if (request.is404) {
+      // Here and not in a handler, which would first want to understand the body.
+      const { error, allow } = paths.refusalOf(request.method, request.url);
+      if (allow !== undefined) reply.header('allow', allow);
+      throw error;
+    }
+    const access = request.routeOptions.config.access;
+    if (access === 'public') return;
+    if (access === undefined) throw new SvcError('forbidden');
+    if (!authenticator.required) refuseForeignPages(request.headers);
+    request.identity = await authenticator.authenticate({
+      authorization: request.headers.authorization,
+      tenantHeader: single(request.headers['x-tenant-id']),
+    });
+    requireRole(request.identity, access);
+  });
+}
+
+const single = (header: string | string[] | undefined): string | undefined =>
+  Array.isArray(header) ? header.join(',') : header;

@@ -1,0 +1,45 @@
+import type { RestApp, RestParts } from '../parts.ts';
+import { cancelExecutionRoute } from './cancel-execution.ts';
+import { deleteAgentRoute } from './delete-agent.ts';
+import { deleteExecutionRoute } from './delete-execution.ts';
+import { deployAgentRoute } from './deploy-agent.ts';
+import { exportAgentRoute } from './export-agent.ts';
+import { getAgentRoute } from './get-agent.ts';
+import { getExecutionRoute } from './get-execution.ts';
+import { healthRoutes } from './health.ts';
+import { healthReadyRoute } from './health-ready.ts';
+import { listAgentLogsRoute } from './list-agent-logs.ts';
+import { listAgentVersionsRoute } from './list-agent-versions.ts';
+import { listAgentsRoute } from './list-agents.ts';
+import { listExecutionEventsRoute } from './list-execution-events.ts';
+import { listExecutionsRoute } from './list-executions.ts';
+import { lookupAgentRoute } from './lookup-agent.ts';
+import { openapiRoute } from './openapi.ts';
+import { startExecutionRoute } from './start-execution.ts';
+import { streamExecutionRoute } from './stream-execution.ts';
+
+/** Every route of the REST API, one file each. */
+const ROUTES: readonly ((app: RestApp, parts: RestParts) => void)[] = [
+  healthRoutes,
+  healthReadyRoute,
+  lookupAgentRoute,
+  listAgentsRoute,
+  deployAgentRoute,
+  getAgentRoute,
+  listAgentVersionsRoute,
+  exportAgentRoute,
+  listAgentLogsRoute,
+  deleteAgentRoute,
+  startExecutionRoute,
+  listExecutionsRoute,
+  getExecutionRoute,
+  streamExecutionRoute,
+  listExecutionEventsRoute,
+  cancelExecutionRoute,
+  deleteExecutionRoute,
+  openapiRoute,
+];
+
+export function addRoutes(app: RestApp, parts: RestParts): void {
+  for (const route of ROUTES) route(app, parts);
+}

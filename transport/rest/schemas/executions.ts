@@ -1,0 +1,47 @@
+import { z } from 'zod';
+import { AgentId } from './fields.ts';
+
+export const EXECUTION_STATUSES = ['pending', 'running', 'completed', 'failed', 'cancelled'] as const;
+
+/** Body of POST /v1/executions (spec 2), with what gRPC's ExecuteAgent takes besides. */
+export const StartBody = z.object({
+  agent_id: AgentId,
+  input: z.string().describe('Task input passed to the agent.'),
+  version: z.string().min(1).max(64).optional().describe('Version of the agent; default the newest.'),
+  context: z.record(z.string(), z.json()).optional().describe('Values for the prompt template.'),
+});
+
+export const StartAnswer = z.object({ execution_id: z.string() });
+
+export const ExecutionStatus = z.object({
+  execution_id: z.string(),
+  agent_id: z.string(),
+  status: z.enum(EXECUTION_STATUSES),
+  iteration_count: z.number().int(),
+  last_output: z.string().nullable(),
+  last_error: z.string().nullable(),
+  started_at: z.string().nullable(),
+  ended_at: z.string().nullable(),
+  usage: z.object({ input_tokens: z.number(), output_tokens: z.number(), cost: z.number() }),
+});
+
+export const ExecutionList = z.object({ executions: z.array(ExecutionStatus) });
+
+export const ExecutionLog = z.object({
+  execution_id: z.string(),
+  status: z.enum(EXECUTION_STATUSES),
+  events: z.array(
+    z.object({
+      sequence: z.number().int(),
+      event_type: z.string(),
+      payload: z.record(z.string(), z.unknown()),
+      recorded_at: z.string(),
+    }),
+  ),
+  total: z.number().int(),
+  limit: z.number().int(),
+  offset: z.number().int(),
+});
+
+export const CancelAnswer = z.object({ execution_id: z.string(), cancelled: z.literal(true) });
+export const RemoveAnswer = z.object({ execution_id: z.string(), removed: z.literal(true) });

@@ -1,0 +1,31 @@
+import { z } from 'zod';
+
+/** Texts spec 2 fixes; they stand alone in the answer. */
+export const AGENT_ID_TEXT = 'invalid agent id';
+export const EXECUTION_ID_TEXT = 'invalid execution id';
+
+const uuid = (text: string) => z.guid(text).describe('UUID');
+
+export const AgentId = uuid(AGENT_ID_TEXT);
+export const ExecutionId = uuid(EXECUTION_ID_TEXT);
+export const AgentIdParams = z.object({ id: AgentId });
+export const ExecutionIdParams = z.object({ id: ExecutionId });
+
+const DIGITS = /^\d{1,9}$/;
+/** Query values are text; only plain digits are numbers here (no `0x10`, no blanks). */
+const digits = (value: unknown): unknown => (typeof value === 'string' && DIGITS.test(value) ? Number(value) : value);
+const wholeNumber = (least: number) => z.preprocess(digits, z.number().int().min(least).max(999_999_999));
+
+/** `?limit`: answers never hold more than `most`, whatever is asked (spec 3: "capped at"). */
+export const limitField = (usual: number, most: number) =>
+  wholeNumber(1).default(usual).describe(`At most so many; default ${usual}, capped at ${most}.`);
+export const skipField = wholeNumber(0).default(0).describe('Leaves out so many from the start.');
+
+/** Headers every route with an identity takes. Loose: all other headers stay what they are. */
+export const CallerHeaders = z.looseObject({
+  'x-tenant-id': z
+    .string()
+    .optional()
+    .describe('Tenant slug a service account acts in; ignored for every other caller.'),
+  traceparent: z.string().optional().describe('W3C trace context; the trace id is carried on and returned.'),
+});

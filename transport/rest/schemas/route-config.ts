@@ -1,0 +1,9 @@
+import type { Access } from '../request-context.ts';
+
+/** Routes under /v1/agents: spec 2's bodies and its text for what is not there. */
+export const agentRoute = (access: Access) =>
+  ({ access, problems: 'plain', texts: { notFound: 'agent not found' } }) as const;
+
+/** Routes under /v1/executions/{id}. */
+export const executionRoute = (access: Access) =>
+  ({ access, problems: 'plain', texts: { notFound: 'execution not found' } }) as const;

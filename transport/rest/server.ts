@@ -1,0 +1,62 @@
+import { fastifySSE } from '@fastify/sse';
+import swagger from '@fastify/swagger';
+import { fastify, LogController } from 'fastify';
+import { serializerCompiler, validatorCompiler } from 'fastify-type-provider-zod';
+import { parseJsonBodies } from './body-parsers.ts';
+import { docsPage } from './docs-page.ts';
+import { answerError } from './error-handler.ts';
+import { KnownPaths } from './known-paths.ts';
+import { REST_LIMITS, type RestLimits } from './limits.ts';
+import { OpenStreams } from './open-streams.ts';
+import { openapiOptions } from './openapi-document.ts';
+import type { RestApp, RestServerParts } from './parts.ts';
+import { addRequestContext } from './request-context.ts';
+import { addRoutes } from './routes/index.ts';
+import { addSecurityHeaders } from './security-headers.ts';
+import { answerSocketError } from './socket-errors.ts';
+
+/**
+ * The REST API (spec 2) as a server that does not listen yet. Closing it ends the open event streams, telling their
+ * clients to come back, and lets running calls finish.
+ */
+export function createRestServer(parts: RestServerParts): RestApp {
+  const limits: RestLimits = { ...REST_LIMITS, ...parts.limits };
+  const app: RestApp = openFastify(parts, limits);
+  const paths = new KnownPaths();
+  const streams = new OpenStreams(limits.streams);
+  app.setValidatorCompiler(validatorCompiler);
+  app.setSerializerCompiler(serializerCompiler);
+  app.setErrorHandler(answerError);
+  app.addHook('onRoute', ({ path, method }) => paths.add(path, method));
+  app.addHook('preClose', async () => streams.endAll());
+  addSecurityHeaders(app);
+  addRequestContext(app, parts.authenticator, paths);
+  parseJsonBodies(app, limits.jsonDepth);
+  app.server.maxConnections = limits.connections;
+  app.register(fastifySSE);
+  app.register(swagger, openapiOptions(parts.version, parts.authenticator.required));
+  app.register(docsPage);
+  app.register((scope: RestApp, _options, done) => {
+    addRoutes(scope, { ...parts, limits, streams });
+    done();
+  });
+  return app;
+}
+
+function openFastify(parts: RestServerParts, limits: RestLimits): RestApp {
+  return fastify({
+    loggerInstance: parts.logger,
+    // Requests are logged by what went wrong, with their route and never with their headers.
+    logController: new LogController({ disableRequestLogging: true }),
+    bodyLimit: limits.bodyBytes,
+    requestTimeout: limits.requestTimeoutMs,
+    keepAliveTimeout: limits.keepAliveTimeoutMs,
+    forceCloseConnections: 'idle',
+    http: { headersTimeout: limits.headersTimeoutMs, maxHeaderSize: limits.headerBytes },
+    routerOptions: { maxParamLength: limits.pathPartLength },
+    frameworkErrors: (error, request, reply) => {
+      answerError(error, request, reply);
+    },
+    clientErrorHandler: answerSocketError,
+  });
+}
