@@ -1,0 +1,54 @@
+import { dirname, join } from 'node:path';
+import type { Secrets } from '../../security/api.ts';
+import { TEMPORARY } from './workspace.ts';
+
+/** Marks every process of a run, so that those which left its process group are found too. */
+export const RUN_MARK = 'SVC_PROGRAM_RUN';
+
+/** Directories programs are looked up in: system ones, and that of the node's own `node` for scripts. */
+const SEARCH_PATH = [dirname(process.execPath), '/usr/local/bin', '/usr/bin', '/bin'].join(':');
+
+export interface ProgramEnvironment {
+  readonly variables: Readonly<Record<string, string>>;
+  /** Values that were looked up: they must not appear in any output. */
+  readonly secrets: readonly string[];
+}
+
+/**
+ * All that a program sees of its surroundings: nothing of the node's own environment, so no key of the node reaches
+ * it. References are looked up here and not before: `secret:NAME` and `config:NAME`; `env:NAME` is plain text, since
+ * it would name a variable of the node.
+ */
+export async function programEnvironment(
+  given: Readonly<Record<string, string>>,
+  {
+    tenant,
+    workspace,
+    run,
+    secrets,
+  }: {
+    readonly tenant: string;
+    readonly workspace: string;
+    readonly run: string;
+    readonly secrets: Secrets;
+  },
+): Promise<ProgramEnvironment> {
+  const found: string[] = [];
+  const variables: Record<string, string> = {
+    PATH: SEARCH_PATH,
+    LANG: 'C.UTF-8',
+    HOME: workspace,
+    TMPDIR: join(workspace, TEMPORARY),
+  };
+  for (const [name, value] of Object.entries(given)) {
+    if (value.startsWith('secret:') || value.startsWith('config:')) {
+      const resolved = await secrets.resolve(tenant, value);
+      if (value.startsWith('secret:')) found.push(resolved);
+      variables[name] = resolved;
+    } else {
+      variables[name] = value.startsWith('literal:') ? value.slice('literal:'.length) : value;
+    }
+  }
+  variables[RUN_MARK] = run;
+  return { variables, secrets: found };
+}

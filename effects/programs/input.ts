@@ -1,0 +1,77 @@
+import { z } from 'zod';
+
+/** One argument or `NAME=value` on Linux holds at most 128 KiB with its closing NUL. */
+const STRING_LIMIT_BYTES = 131_071;
+const MiB = 1024 * 1024;
+
+const text = (what: string) =>
+  z
+    .string()
+    .refine((value) => !value.includes('\0'), `${what} must not hold NUL`)
+    .refine(
+      (value) => Buffer.byteLength(value) < STRING_LIMIT_BYTES,
+      `${what} must be shorter than ${STRING_LIMIT_BYTES} bytes: that is all the system takes in one`,
+    );
+
+/** Loader variables would run code inside the launcher, before the limits. */
+const EnvironmentName = z
+  .string()
+  .regex(/^[A-Za-z_][A-Za-z0-9_]{0,255}$/, 'an environment name is letters, digits and underscores')
+  .refine((name) => !/^(LD_|DYLD_|BASH_ENV$|ENV$)/.test(name), 'this environment name would change the launcher');
+
+/** What a name of a directory below the workspaces may be. */
+export const Segment = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._@-]{0,127}$/, 'an id of letters, digits and . _ @ -');
+
+export const ProgramLimits = z.object({
+  /** Longest run; then the process group gets TERM, and KILL after the grace. */
+  timeout_ms: z
+    .number()
+    .int()
+    .min(1)
+    .max(24 * 3_600_000),
+  /** Memory of all its processes together (anonymous and shared), sampled. */
+  memory_bytes: z.number().int().min(MiB).nullish(),
+  /** Processor time as a share of the longest run, for each process: 500 is half a core. */
+  cpu_millicores: z.number().int().min(1).nullish(),
+  /** Kept of each of stdout and stderr. */
+  output_bytes: z
+    .number()
+    .int()
+    .min(1)
+    .max(8 * MiB)
+    .default(MiB),
+  processes: z.number().int().min(1).max(10_000).default(256),
+  open_files: z.number().int().min(16).max(65_536).default(1_024),
+  /** Largest file it may write. */
+  file_bytes: z
+    .number()
+    .int()
+    .min(512)
+    .default(1024 * MiB),
+});
+export type ProgramLimits = z.output<typeof ProgramLimits>;
+
+export const ProgramInput = z.object({
+  /** Program on this host; a relative path starts at the configured base directory. */
+  path: text('path').min(1).max(4_096),
+  args: z.array(text('an argument')).max(256),
+  /** Values: `secret:NAME`, `config:NAME`, `literal:TEXT`, or the text itself (original-facts 2.10). */
+  env: z.record(EnvironmentName, text('an environment value')),
+  execution_id: Segment,
+  limits: ProgramLimits,
+});
+export type ProgramInput = z.output<typeof ProgramInput>;
+
+export interface ProgramResult {
+  /** As a shell tells it: 128 and the signal's number when a signal ended it. */
+  readonly exit_code: number;
+  readonly signal?: string;
+  readonly stdout: string;
+  readonly stderr: string;
+  readonly duration_ms: number;
+  readonly stdout_truncated: boolean;
+  readonly stderr_truncated: boolean;
+  readonly timed_out: boolean;
+  /** The limit for which this node ended it. */
+  readonly stopped_by?: 'timeout' | 'memory' | 'processes';
+}

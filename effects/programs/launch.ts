@@ -1,0 +1,96 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import type { Readable } from 'node:stream';
+import { SvcError } from '../../runtime/errors.ts';
+import type { ProgramLimits } from './input.ts';
+
+/**
+ * Runs `$5 $6 …` as leader of its own process group, limits first. A guard in the same group waits on descriptor 3,
+ * whose other end this node holds and never writes to: when the node closes it or dies, however it dies, the guard
+ * kills the whole group. Nothing of the input is part of the script's text.
+ *   $1 processor seconds  $2 data KiB  $3 largest file in 512-byte blocks  $4 open files  ('-': no limit)
+ * A limit that cannot be set is lower already: only lowering is allowed to everybody.
+ */
+const SCRIPT = `
+(trap '' TERM INT HUP QUIT; exec >/dev/null 2>&1; read -r _ <&3; kill -s KILL -- -$$) &
+umask 077
+ulimit -c 0
+[ "$1" = - ] || { ulimit -S -t "$1" && ulimit -H -t $(($1 + 1)); } 2>/dev/null
+[ "$2" = - ] || ulimit -d "$2" 2>/dev/null
+ulimit -f "$3" 2>/dev/null
+ulimit -n "$4" 2>/dev/null
+shift 4
+exec "$@" 3<&-
+`;
+
+/** Above the memory limit: what one process may have while the watch has not looked yet, stacks of its threads too. */
+const DATA_SLACK_BYTES = 256 * 1024 * 1024;
+
+export interface Launch {
+  readonly program: string;
+  readonly args: readonly string[];
+  readonly directory: string;
+  readonly environment: Readonly<Record<string, string>>;
+  readonly limits: ProgramLimits;
+}
+
+export interface LaunchedProgram {
+  readonly child: ChildProcess;
+  /** Process group, and id of its leader. */
+  readonly group: number;
+  readonly stdout: Readable;
+  readonly stderr: Readable;
+  /** Makes the guard kill what is left of the group. */
+  release(): void;
+}
+
+/** Starts a program. Throws `program_failed`, or `unavailable` when the machine has no room for one more process. */
+export async function launch({ program, args, directory, environment, limits }: Launch): Promise<LaunchedProgram> {
+  let child: ChildProcess;
+  try {
+    child = spawn('/bin/sh', ['-c', SCRIPT, 'svc-program', ...limitArguments(limits), program, ...args], {
+      cwd: directory,
+      env: { ...environment },
+      detached: true,
+      stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
+    });
+    await started(child);
+  } catch (error) {
+    throw launchFailure(error);
+  }
+  const { pid, stdout, stderr } = child;
+  const lifeline = child.stdio[3];
+  if (pid === undefined || stdout === null || stderr === null || lifeline === null || lifeline === undefined) {
+    throw new SvcError('program_failed', 'the program has no output to read');
+  }
+  // The guard's death closes it from the other side.
+  lifeline.on('error', () => lifeline.destroy());
+  return { child, group: pid, stdout, stderr, release: () => lifeline.destroy() };
+}
+
+function started(child: ChildProcess): Promise<void> {
+  return new Promise((resolve, reject) => {
+    child.once('spawn', resolve);
+    child.once('error', reject);
+  });
+}
+
+function limitArguments(limits: ProgramLimits): string[] {
+  const { timeout_ms, memory_bytes, cpu_millicores, file_bytes, open_files } = limits;
+  const seconds = cpu_millicores ? String(Math.ceil((timeout_ms / 1_000) * (cpu_millicores / 1_000))) : '-';
+  const dataKib = memory_bytes ? String(Math.ceil((2 * memory_bytes + DATA_SLACK_BYTES) / 1_024)) : '-';
+  return [seconds, dataKib, String(Math.ceil(file_bytes / 512)), String(open_files)];
+}
+
+/** The system's errors name paths of this machine and, for E2BIG, nothing useful: say it in our words. */
+function launchFailure(error: unknown): SvcError {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown';
+  if (code === 'EAGAIN' || code === 'ENOMEM' || code === 'EMFILE' || code === 'ENFILE') {
+    return new SvcError('unavailable', `this node has no room for one more program (${code})`, { cause: error });
+  }
+  if (code === 'E2BIG') {
+    return new SvcError('program_failed', 'arguments and environment are larger than the system takes', {
+      cause: error,
+    });
+  }
+  return new SvcError('program_failed', `the program could not be started (${code})`, { cause: error });
+}

@@ -1,0 +1,69 @@
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { markedProcesses, signal, startTicks } from './process-table.ts';
+
+/** Below the workspaces; no tenant's name starts with a dot. */
+const RECORDS = '.programs';
+/** A process may fork between being found and being killed. */
+const ROUNDS = 10;
+
+const Record = z.object({ run: z.string(), group: z.number().int().optional(), started: z.number().optional() });
+
+/** Notes a run before it starts, and its process group once that is known. */
+export async function recordRun(workspaces: string, run: string, group?: number): Promise<void> {
+  const directory = join(workspaces, RECORDS);
+  await mkdir(directory, { recursive: true, mode: 0o700 });
+  const started = group === undefined ? undefined : (startTicks(group) ?? undefined);
+  await writeFile(join(directory, run), JSON.stringify({ run, group, started }), { mode: 0o600 });
+}
+
+/** Ends whatever is left of a run, also what left its process group, and forgets it. */
+export async function endRun(workspaces: string, run: string): Promise<void> {
+  killMarked(run);
+  await rm(join(workspaces, RECORDS, run), { force: true });
+}
+
+/**
+ * Ends programs that outlived an earlier life of this node. Call it at start, before the first program: the caller
+ * holds the data directory's lock, so every recorded run is a leftover. Answers how many runs had been recorded.
+ */
+export async function endLeftovers(workspaces: string): Promise<number> {
+  const names = await readdir(join(workspaces, RECORDS)).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return [];
+    throw error;
+  });
+  for (const name of names) {
+    const group = await recordedGroup(join(workspaces, RECORDS, name));
+    if (group !== null) signal(-group, 'SIGKILL');
+    await endRun(workspaces, name);
+  }
+  return names.length;
+}
+
+/** The group, when its leader is still the process it was: ids are used again. */
+async function recordedGroup(file: string): Promise<number | null> {
+  const text = await readFile(file, 'utf8');
+  // A crash may have cut the record; the mark finds the processes all the same.
+  const parsed = Record.safeParse(text === '' ? null : safeJson(text));
+  if (!parsed.success) return null;
+  const { group, started } = parsed.data;
+  if (group === undefined || group <= 1 || started === undefined) return null;
+  return startTicks(group) === started ? group : null;
+}
+
+function safeJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}
+
+function killMarked(run: string): void {
+  for (let round = 0; round < ROUNDS; round += 1) {
+    const found = markedProcesses(run);
+    if (found.length === 0) return;
+    for (const pid of found) signal(pid, 'SIGKILL');
+  }
+}

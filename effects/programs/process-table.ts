@@ -1,0 +1,73 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { RUN_MARK } from './environment.ts';
+
+/** Linux's table of processes. On other systems it is empty and what is built on it does nothing. */
+const PROC = '/proc';
+
+export interface GroupUsage {
+  readonly processes: number;
+  /** Anonymous and shared memory of all processes, swapped out or not. */
+  readonly memoryBytes: number;
+}
+
+function pids(): number[] {
+  if (process.platform !== 'linux') return [];
+  return readdirSync(PROC)
+    .map(Number)
+    .filter((pid) => Number.isInteger(pid));
+}
+
+/** Null when the process has ended meanwhile or belongs to somebody else. */
+function read(pid: number, file: string): string | null {
+  try {
+    return readFileSync(`${PROC}/${pid}/${file}`, 'latin1');
+  } catch {
+    return null;
+  }
+}
+
+/** Fields of `/proc/PID/stat` behind the name, which may hold anything: state, parent, group, … */
+function statFields(pid: number): string[] | null {
+  const stat = read(pid, 'stat');
+  return stat === null ? null : stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+}
+
+/** When a process started, in clock ticks since boot: tells it from a later one of the same id. Null when it is gone. */
+export function startTicks(pid: number): number | null {
+  const fields = statFields(pid);
+  return fields === null || fields[0] === 'Z' ? null : Number(fields[19]);
+}
+
+/** What process groups use now. */
+export function groupUsages(groups: ReadonlySet<number>): Map<number, GroupUsage> {
+  const usages = new Map<number, GroupUsage>();
+  for (const pid of pids()) {
+    const group = Number(statFields(pid)?.[2]);
+    if (!groups.has(group)) continue;
+    const before = usages.get(group) ?? { processes: 0, memoryBytes: 0 };
+    const memoryBytes = before.memoryBytes + memoryOf(read(pid, 'status') ?? '');
+    usages.set(group, { processes: before.processes + 1, memoryBytes });
+  }
+  return usages;
+}
+
+function memoryOf(status: string): number {
+  let kib = 0;
+  for (const [, value] of status.matchAll(/^(?:RssAnon|RssShmem|VmSwap):\s+(\d+) kB/gm)) kib += Number(value);
+  return kib * 1_024;
+}
+
+/** Processes that carry the mark of a run in their environment. */
+export function markedProcesses(run: string): number[] {
+  const mark = `${RUN_MARK}=${run}`;
+  return pids().filter((pid) => read(pid, 'environ')?.split('\0').includes(mark));
+}
+
+/** Sends a signal to a process, or to a group when `pid` is negative; one that is gone is fine. */
+export function signal(pid: number, name: NodeJS.Signals): void {
+  try {
+    process.kill(pid, name);
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && (error.code === 'ESRCH' || error.code === 'EPERM'))) throw error;
+  }
+}

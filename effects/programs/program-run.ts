@@ -1,0 +1,115 @@
+import { constants } from 'node:os';
+import { setTimeout as pause } from 'node:timers/promises';
+import { CapturedOutput } from './captured-output.ts';
+import type { GroupExcess, GroupWatch } from './group-watch.ts';
+import type { ProgramLimits, ProgramResult } from './input.ts';
+import type { LaunchedProgram } from './launch.ts';
+import { signal } from './process-table.ts';
+
+type StopCause = 'timeout' | GroupExcess;
+
+export interface RunOptions {
+  readonly limits: ProgramLimits;
+  readonly watch: GroupWatch;
+  /** Between TERM and KILL. */
+  readonly killGraceMs: number;
+  readonly secrets: readonly string[];
+  readonly onText: (text: string) => void;
+  readonly stop: AbortSignal;
+}
+
+/** How long output may stay open once all processes of the group are gone: one that left it may hold the pipe. */
+const DRAIN_MS = 1_000;
+
+/** Follows a started program to its end: output, time, memory, stop. Leaves no process of its group behind. */
+export async function followProgram(program: LaunchedProgram, options: RunOptions): Promise<ProgramResult> {
+  const { limits, watch, secrets, onText, stop } = options;
+  const startedAt = performance.now();
+  const stdout = new CapturedOutput(limits.output_bytes, secrets, onText);
+  const stderr = new CapturedOutput(limits.output_bytes, secrets);
+  program.stdout.on('data', (chunk: Buffer) => stdout.push(chunk));
+  program.stderr.on('data', (chunk: Buffer) => stderr.push(chunk));
+
+  const ender = new GroupEnder(program.group, options.killGraceMs);
+  const onStop = () => ender.end(null);
+  const timer = setTimeout(() => ender.end('timeout'), limits.timeout_ms);
+  const groupLimits = { memoryBytes: limits.memory_bytes ?? null, processes: limits.processes };
+  const unwatch = watch.watch(program.group, groupLimits, (what) => ender.kill(what));
+  stop.addEventListener('abort', onStop, { once: true });
+  if (stop.aborted) onStop();
+  const exit = await exited(program, () => {
+    clearTimeout(timer);
+    unwatch();
+    stop.removeEventListener('abort', onStop);
+    ender.over();
+  });
+  stdout.end();
+  stderr.end();
+  return {
+    exit_code: exit.code ?? 128 + (exit.signal === null ? 0 : constants.signals[exit.signal]),
+    ...(exit.signal === null ? {} : { signal: exit.signal }),
+    stdout: stdout.text,
+    stderr: stderr.text,
+    duration_ms: Math.round(performance.now() - startedAt),
+    stdout_truncated: stdout.truncated,
+    stderr_truncated: stderr.truncated,
+    timed_out: ender.cause === 'timeout',
+    ...(ender.cause === null ? {} : { stopped_by: ender.cause }),
+  };
+}
+
+interface Exit {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+}
+
+/** Resolves when the program has ended, the rest of its group is killed and its output is read. */
+async function exited({ child, stdout, stderr, release }: LaunchedProgram, ended: () => void): Promise<Exit> {
+  const closed = new Promise<void>((resolve) => child.once('close', () => resolve()));
+  const exit = await new Promise<Exit>((resolve) => {
+    if (child.exitCode !== null || child.signalCode !== null) {
+      return resolve({ code: child.exitCode, signal: child.signalCode });
+    }
+    child.once('exit', (code, signalName) => resolve({ code, signal: signalName }));
+  });
+  ended();
+  release();
+  const waited = new AbortController();
+  await Promise.race([closed, pause(DRAIN_MS, undefined, { signal: waited.signal }).catch(() => {})]);
+  waited.abort();
+  stdout.destroy();
+  stderr.destroy();
+  return exit;
+}
+
+/** Ends a process group: TERM, then KILL after a grace. Its id is valid until the leader's exit is seen. */
+class GroupEnder {
+  readonly #group: number;
+  readonly #graceMs: number;
+  #timer: NodeJS.Timeout | null = null;
+  #over = false;
+  cause: StopCause | null = null;
+
+  constructor(group: number, graceMs: number) {
+    this.#group = group;
+    this.#graceMs = graceMs;
+  }
+
+  end(cause: StopCause | null): void {
+    if (this.#over || this.#timer !== null) return;
+    this.cause ??= cause;
+    signal(-this.#group, 'SIGTERM');
+    this.#timer = setTimeout(() => this.kill(cause), this.#graceMs);
+  }
+
+  kill(cause: StopCause | null): void {
+    if (this.#over) return;
+    this.cause ??= cause;
+    signal(-this.#group, 'SIGKILL');
+  }
+
+  over(): void {
+    this.#over = true;
+    if (this.#timer !== null) clearTimeout(this.#timer);
+  }
+}

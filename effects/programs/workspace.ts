@@ -1,0 +1,36 @@
+import { lstat, mkdir, rm } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { SvcError } from '../../runtime/errors.ts';
+import { Segment } from './input.ts';
+
+/** Directory of an execution, below its tenant's. Throws `invalid_argument` for ids that could leave it. */
+export function workspacePath(workspaces: string, tenant: string, executionId: string): string {
+  for (const [field, value] of [
+    ['tenant', tenant],
+    ['execution_id', executionId],
+  ] as const) {
+    const checked = Segment.safeParse(value);
+    if (!checked.success)
+      throw new SvcError('invalid_argument', `${field} must be ${checked.error.issues[0]?.message}`, { field });
+  }
+  return resolve(workspaces, tenant, executionId);
+}
+
+/** Makes the workspace, readable for this user only; one that is there is used again. */
+export async function createWorkspace(workspaces: string, tenant: string, executionId: string): Promise<string> {
+  const directory = workspacePath(workspaces, tenant, executionId);
+  await mkdir(join(directory, TEMPORARY), { recursive: true, mode: 0o700 });
+  if (!(await lstat(directory)).isDirectory()) {
+    throw new SvcError('failed_precondition', 'the workspace of the execution is not a directory');
+  }
+  return directory;
+}
+
+/** Removes all files of an execution; one that has none is fine. */
+export async function removeWorkspace(workspaces: string, tenant: string, executionId: string): Promise<void> {
+  const directory = workspacePath(workspaces, tenant, executionId);
+  await rm(directory, { recursive: true, force: true, maxRetries: 3, retryDelay: 50 });
+}
+
+/** Temporary files of an execution, so that none lands where others look. */
+export const TEMPORARY = '.tmp';
