@@ -72,7 +72,7 @@ const disconnected = (code: string, { began }: Circumstances): ModelFailure =>
 /** An error event inside a stream: `{type, message}` or `{code, message}`, or a bare text. */
 function inStream(error: unknown, around: Circumstances): ModelFailure {
   const type = textOf(error, 'type') ?? textOf(error, 'code') ?? textOf(error, 'status') ?? '';
-  const refused = /invalid_request|authentication|permission|not_found|billing/i.test(type);
+  const refused = /invalid_request|authentication|permission|not_found|billing|^4(?!08|25|29)\d\d$/i.test(type);
   const kind = refused ? 'refused' : around.began ? 'broken' : 'busy';
   return new ModelFailure(kind, words('it reported an error in the stream', error, around));
 }

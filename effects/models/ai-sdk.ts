@@ -16,6 +16,9 @@ import { ModelFailure } from './failure.ts';
 import { type ModelCall, secretsOf } from './source.ts';
 import { ToolNames } from './tool-names.ts';
 
+// Its warnings would go to the console past our log; they are about settings a model ignores, such as temperature.
+globalThis.AI_SDK_LOG_WARNINGS = false;
+
 /**
  * Asks a model through the AI SDK. Load this file with a dynamic `import` at the first call: the packages are
  * large, and an idle node does not carry them. Retries are ours alone (`maxRetries: 0`), so that Retry-After, fallbacks and chunks already sent are respected.

@@ -1,7 +1,7 @@
 import { ModelFailure } from './failure.ts';
 
-/** A streamed token costs some 250 bytes of framing, so this is far beyond the longest real answer. */
-const MAX_RESPONSE_BYTES = 64 * 1024 * 1024;
+/** A streamed token costs some 200 bytes of framing, so this is beyond the longest real answers (128,000 tokens). */
+const MAX_RESPONSE_BYTES = 32 * 1024 * 1024;
 
 /** The fetch given to the AI SDK: follows no redirect (a key goes to the configured place only), reads a bounded body. */
 export async function boundedFetch(input: string | URL | Request, init?: RequestInit): Promise<Response> {

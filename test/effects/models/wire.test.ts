@@ -117,6 +117,22 @@ for (const type of FORMATS) {
   });
 }
 
+describe('Ollama', () => {
+  test('is spoken to through its OpenAI-compatible endpoint, without a key', async () => {
+    const server = await startModelServer();
+    try {
+      server.script({ chunks: ['hi'], usage: { input: 3, output: 1 } });
+      const provider = providerAt(server, 'ollama', { endpoint: server.url, api_key: undefined });
+      const { result } = await ask({ providers: [provider] });
+      assert.equal(result.text, 'hi');
+      assert.equal(server.calls[0]?.path, '/v1/chat/completions');
+      assert.equal(server.calls[0]?.headers.authorization, undefined);
+    } finally {
+      await server.stop();
+    }
+  });
+});
+
 describe('token counts', () => {
   test('a provider that counts nothing is estimated and flagged, never silently free', async () => {
     const server = await startModelServer();
