@@ -16,7 +16,7 @@ import { EXECUTIONS, projectExecution } from './view.ts';
  * One run of an agent: pending → running → completed | failed | cancelled (spec 3). Its loop is decided.md's:
  * iteration → validators → accepted, or refined and tried again until iterations or time run out.
  */
-export const execution = defineActor({
+export const executionDefinition = defineActor({
   kind: 'execution',
   version: 1,
   state: ExecutionState,
