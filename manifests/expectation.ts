@@ -22,9 +22,9 @@ export function expectation(issue: RawIssue): string {
     case 'invalid_union':
       return Array.isArray(issue.options) ? `expected ${choices(issue.options)}` : 'expected another type';
     case 'too_small':
-      return `expected ${issue.inclusive === false ? 'more than' : 'at least'} ${issue.minimum}${unit(issue.origin)}`;
+      return `expected ${issue.inclusive === false ? 'more than' : 'at least'} ${issue.minimum}${unit(issue.origin, issue.minimum)}`;
     case 'too_big':
-      return `expected ${issue.inclusive === false ? 'less than' : 'at most'} ${issue.maximum}${unit(issue.origin)}`;
+      return `expected ${issue.inclusive === false ? 'less than' : 'at most'} ${issue.maximum}${unit(issue.origin, issue.maximum)}`;
     case 'invalid_format':
       return `expected ${issue.format === 'url' ? 'a URL' : issue.format}`;
     case 'not_multiple_of':
@@ -37,7 +37,9 @@ export function expectation(issue: RawIssue): string {
 const choices = (values: readonly unknown[]): string =>
   values.length === 1 ? JSON.stringify(values[0]) : `one of ${values.map(String).join(', ')}`;
 
-const unit = (origin: string): string => {
-  if (origin === 'string') return ' characters';
-  return origin === 'array' ? ' entries' : '';
+const unit = (origin: string, count: number | bigint): string => {
+  const one = Number(count) === 1;
+  if (origin === 'string') return one ? ' character' : ' characters';
+  if (origin === 'array') return one ? ' entry' : ' entries';
+  return '';
 };

@@ -15,4 +15,4 @@ const value = z
   .refine((text) => !/^(secret|config):\s*$/.test(text), 'expected a name after secret: or config:');
 
 /** `spec.env`: literal | `secret:NAME` | `config:NAME`. References stay references here; secrets are never logged. */
-export const AgentEnv = z.record(name, value).default({});
+export const AgentEnv = z.record(name, value).prefault({});

@@ -66,4 +66,4 @@ const ToolName = z
 export const AgentTools = z
   .array(z.union([ToolName, ToolObject]))
   .max(200)
-  .default([]);
+  .prefault([]);

@@ -59,6 +59,6 @@ export const AgentVolumes = z
       }
     });
   })
-  .default([]);
+  .prefault([]);
 
 const overlap = (a: string, b: string): boolean => a === b || a.startsWith(`${b}/`) || b.startsWith(`${a}/`);

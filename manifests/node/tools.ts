@@ -20,7 +20,7 @@ export const McpServers = z
       enabled: z.boolean().default(true),
       executable: z.string().min(1).max(4_096),
       args: z.array(z.string().max(4_096)).max(200).default([]),
-      capabilities: z.array(ToolCapability).max(500).default([]),
+      capabilities: z.array(ToolCapability).max(500).prefault([]),
       credentials: z.record(name, secretText).default({}),
       environment: z.record(name, secretText).default({}),
       health_check: z
@@ -39,7 +39,7 @@ export const McpServers = z
     }),
   )
   .max(200)
-  .default([]);
+  .prefault([]);
 
 const commandLimits = {
   default_timeout_secs: count.max(86_400).default(60),
@@ -53,7 +53,7 @@ const Dispatcher = z.strictObject({
   name,
   description: z.string().max(2_000).optional(),
   enabled: z.boolean().default(true),
-  capabilities: z.array(ToolCapability).max(500).default([]),
+  capabilities: z.array(ToolCapability).max(500).prefault([]),
   api_key: secretText.optional(),
   ...commandLimits,
 });
@@ -66,7 +66,7 @@ export const BuiltinDispatchers = z
       .strictObject({ cmd: z.strictObject(commandLimits).optional() })
       .transform(({ cmd }) => (cmd === undefined ? [] : [{ name: 'cmd', enabled: true, capabilities: [], ...cmd }])),
   ])
-  .default([]);
+  .prefault([]);
 
 const Capability = z.strictObject({
   tool_pattern: z.string().regex(/^(\*|[A-Za-z0-9_]+(\.[A-Za-z0-9_]+)*(\.\*)?)$/, 'expected fs.read, fs.* or *'),

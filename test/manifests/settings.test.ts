@@ -1,0 +1,215 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import { type NodeSettings, resolveSettings, type SettingInput } from '../../manifests/node/settings.ts';
+import { SETTING_SOURCES } from '../../manifests/node/sources.ts';
+
+const head = 'apiVersion: svc.dev/v1\nkind: NodeConfig\n';
+const realm =
+  '{slug: acme, issuer_url: "https://idp/acme", jwks_uri: "https://idp/acme/keys", audience: svc, kind: tenant}';
+const none: SettingInput = { flags: {}, env: {}, file: null };
+
+function settings(input: Partial<SettingInput>): NodeSettings {
+  const resolved = resolveSettings({ ...none, ...input });
+  assert.ok(resolved.ok, JSON.stringify(resolved));
+  return resolved.settings;
+}
+
+function problems(input: Partial<SettingInput>): string[] {
+  const resolved = resolveSettings({ ...none, ...input });
+  assert.ok(!resolved.ok, 'expected problems');
+  return resolved.problems.map(({ path, line, message }) => `${path}@${line}: ${message}`);
+}
+
+describe('settings', () => {
+  it('without any input are an embedded node on loopback at the specified ports', () => {
+    const { network, stores, cluster, kernel, grpc_auth } = settings({});
+    assert.deepEqual(network, {
+      bind: '127.0.0.1',
+      port: 8080,
+      grpc_port: 50_051,
+      internal: { bind: '127.0.0.1', port: 8081, grpc_port: 50_052 },
+    });
+    assert.deepEqual(stores, { data_dir: './data' });
+    assert.equal(cluster.cluster_grpc_port, 50_056);
+    assert.equal(kernel.partitions, 64);
+    assert.deepEqual(grpc_auth, { enabled: true, exempt_methods: ['/svc.v1.InnerLoop/Generate'] });
+  });
+
+  it('flags win over environment, environment over the file', () => {
+    const file = `${head}spec: {network: {port: 1}, stores: {data_dir: file}}\n`;
+    const env = { SVC_HTTP_PORT: '2', SVC_DATA: 'env' };
+    assert.equal(settings({ file }).network.port, 1);
+    assert.equal(settings({ file, env }).network.port, 2);
+    assert.equal(settings({ file, env, flags: { 'http-port': '3' } }).network.port, 3);
+    assert.equal(settings({ file, env, flags: { 'http-port': '3' } }).stores.data_dir, 'env');
+  });
+
+  it('have the flags and variables of the specification, each at its place', () => {
+    assert.deepEqual(
+      SETTING_SOURCES.map(({ flag, env }) => [flag, env]),
+      [
+        ['data', 'SVC_DATA'],
+        ['http-port', 'SVC_HTTP_PORT'],
+        ['grpc-port', 'SVC_GRPC_PORT'],
+        ['cluster-port', 'SVC_CLUSTER_PORT'],
+        ['internal-port', 'SVC_INTERNAL_PORT'],
+        ['internal-grpc-port', 'SVC_INTERNAL_GRPC_PORT'],
+        ['bind', 'SVC_BIND'],
+        ['redis', 'REDIS_URL'],
+        ['mongodb', 'MONGODB_URI'],
+        ['role', null],
+        ['tags', null],
+      ],
+    );
+    const flags = {
+      data: 'd',
+      'http-port': '1',
+      'grpc-port': '2',
+      'cluster-port': '3',
+      'internal-port': '4',
+      'internal-grpc-port': '5',
+      bind: '127.0.0.2',
+      redis: 'redis://127.0.0.1:6379',
+      mongodb: 'mongodb://127.0.0.1:27017/svc',
+      role: 'worker',
+      tags: 'gpu, zone:eu',
+    };
+    const found = settings({ flags });
+    assert.deepEqual(found.network, {
+      bind: '127.0.0.2',
+      port: 1,
+      grpc_port: 2,
+      internal: { bind: '127.0.0.1', port: 4, grpc_port: 5 },
+    });
+    assert.deepEqual(found.stores, { data_dir: 'd', redis: [flags.redis], mongodb: flags.mongodb });
+    assert.deepEqual([found.cluster.cluster_grpc_port, found.cluster.role], [3, 'worker']);
+    assert.deepEqual(found.node.tags, ['gpu', 'zone:eu']);
+    assert.equal(found.kernel.partitions, 256);
+  });
+
+  it('take port 0 everywhere, many times', () => {
+    const env = { SVC_HTTP_PORT: '0', SVC_GRPC_PORT: '0', SVC_INTERNAL_PORT: '0', SVC_INTERNAL_GRPC_PORT: '0' };
+    assert.equal(settings({ env }).network.internal.grpc_port, 0);
+  });
+
+  it('take an empty variable as not set', () => {
+    assert.equal(settings({ env: { SVC_HTTP_PORT: '', REDIS_URL: '' } }).network.port, 8080);
+  });
+
+  it('keep secrets as references', () => {
+    const file = `${head}spec:\n  stores: {redis: env:R, mongodb: secret:db/uri}\n  cluster: {controller: {endpoint: c:1, token: env:T}}\n`;
+    const found = settings({ file });
+    assert.deepEqual([found.stores.redis, found.stores.mongodb], [['env:R'], 'secret:db/uri']);
+    assert.equal(found.cluster.controller?.token, 'env:T');
+  });
+
+  it('take Redis as one URL of any kind or as a list', () => {
+    for (const url of ['redis://h', 'rediss://u:p@h:1/0', 'redis+cluster://h1:1,h2:2', 'redis+sentinel://h1,h2/master'])
+      assert.deepEqual(settings({ flags: { redis: url, mongodb: 'mongodb://h' } }).stores.redis, [url]);
+    const file = `${head}spec: {stores: {redis: ["redis://a", "redis://b"], mongodb: "mongodb+srv://c"}}\n`;
+    assert.deepEqual(settings({ file }).stores.redis, ['redis://a', 'redis://b']);
+  });
+
+  it('turn the older form of builtin_dispatchers into the list', () => {
+    const file = `${head}spec: {builtin_dispatchers: {cmd: {default_timeout_secs: 5}}, mcp_servers: [{name: s, executable: x, capabilities: [a]}]}\n`;
+    const found = settings({ file });
+    assert.equal(found.builtin_dispatchers[0]?.name, 'cmd');
+    assert.equal(found.builtin_dispatchers[0]?.default_timeout_secs, 5);
+    assert.deepEqual(found.mcp_servers[0]?.capabilities, [{ name: 'a', skip_judge: false }]);
+  });
+});
+
+describe('a node does not start with', () => {
+  it('one store of two', () => {
+    assert.deepEqual(problems({ env: { REDIS_URL: 'redis://h' } }), [
+      'spec.stores.mongodb@0: redis is set, so mongodb is needed too: give both, or neither to run embedded',
+    ]);
+    const file = `${head}spec:\n  stores:\n    mongodb: mongodb://h\n`;
+    assert.deepEqual(problems({ file }), [
+      'spec.stores.redis@4: mongodb is set, so redis is needed too: give both, or neither to run embedded',
+    ]);
+    settings({ file, env: { REDIS_URL: 'redis://h' } });
+  });
+
+  it('an open address and no identity provider', () => {
+    for (const bind of ['0.0.0.0', '::', '10.0.0.1', 'example.com', '127.evil.example', '::ffff:127.0.0.1'])
+      assert.match(
+        problems({ flags: { bind } })[0] ?? '',
+        /^--bind@0: .* is not loopback: configure spec\.iam\.realms/,
+      );
+    for (const bind of ['127.0.0.1', '127.1.2.3', '::1', 'localhost']) settings({ flags: { bind } });
+    const file = `${head}spec: {network: {internal: {bind: 0.0.0.0}}}\n`;
+    assert.match(problems({ file })[0] ?? '', /^spec\.network\.internal\.bind@3: 0\.0\.0\.0 is not loopback/);
+  });
+
+  it('an open address and gRPC without authentication', () => {
+    settings({ flags: { bind: '0.0.0.0' }, file: `${head}spec: {iam: {realms: [${realm}]}}\n` });
+    const file = `${head}spec: {iam: {realms: [${realm}]}, grpc_auth: {enabled: false}}\n`;
+    assert.match(problems({ flags: { bind: '0.0.0.0' }, file })[0] ?? '', /spec\.grpc_auth\.enabled must be true/);
+  });
+
+  it('one port twice', () => {
+    const flags = { 'grpc-port': '8080' };
+    assert.deepEqual(problems({ flags }), ['--grpc-port@0: port 8080 is already spec.network.port']);
+    settings({ flags: { 'cluster-port': '8080' } });
+    const file = `${head}spec: {cluster: {enabled: true}}\n`;
+    assert.equal(problems({ file, flags: { 'cluster-port': '8080' } }).length, 1);
+  });
+
+  it('unknown keys, each named with its line', () => {
+    const file = `${head}spec:\n  netwrk: {}\n  network:\n    prot: 1\nother: 1\n`;
+    assert.deepEqual(problems({ file }), [
+      'spec.netwrk@4: unknown key "netwrk"',
+      'spec.network.prot@6: unknown key "prot"',
+      'other@7: unknown key "other"',
+    ]);
+  });
+
+  it('a flag or variable that is wrong, named as it was given', () => {
+    assert.deepEqual(problems({ flags: { 'http-port': '65536' }, env: { SVC_GRPC_PORT: 'many' } }), [
+      '--http-port@0: expected at most 65535, got 65536',
+      'SVC_GRPC_PORT@0: expected a number, got text',
+    ]);
+    assert.match(
+      problems({ flags: { role: 'boss' } })[0] ?? '',
+      /^--role@0: expected one of controller, worker, hybrid, got "boss"$/,
+    );
+    assert.match(problems({ flags: { tags: 'ok,not ok' } })[0] ?? '', /^--tags@0: expected a tag/);
+  });
+
+  it('a fault in the file that a flag hides', () => {
+    const file = `${head}spec: {network: {port: x}}\n`;
+    assert.deepEqual(problems({ file, flags: { 'http-port': '0' } }), [
+      'spec.network.port@3: expected a number, got text',
+    ]);
+  });
+
+  it('a wrong URL of a store, and does not show its password', () => {
+    for (const redis of ['http://u:hunter2@h', 'redis:hunter2', 'redis://'])
+      for (const message of problems({ flags: { redis, mongodb: 'mongodb://h' } })) {
+        assert.match(message, /^--redis@0: expected/);
+        assert.doesNotMatch(message, /hunter2/);
+      }
+  });
+
+  it('two realms of one issuer, or a lease renewed too late', () => {
+    const file = `${head}spec: {iam: {realms: [${realm}, ${realm.replace('slug: acme', 'slug: b')}]}, kernel: {lease_ttl_ms: 2000}}\n`;
+    assert.deepEqual(problems({ file }), [
+      'spec.iam.realms[1].issuer_url@3: already that of realms[0]',
+      'spec.kernel.lease_renew_ms@3: expected at most half of lease_ttl_ms (2000), got 2000',
+    ]);
+  });
+
+  it('text that is no configuration; it never throws', () => {
+    assert.match(problems({ file: '' })[0] ?? '', /^@1: expected a map, got nothing$/);
+    fc.assert(
+      fc.property(fc.string(), fc.string(), (flag, body) => {
+        const flags = Object.fromEntries(SETTING_SOURCES.map((source) => [source.flag, flag]));
+        resolveSettings({ flags, env: {}, file: body });
+        resolveSettings({ flags, env: {}, file: null });
+      }),
+      { numRuns: 200 },
+    );
+  });
+});
