@@ -1,5 +1,5 @@
 import type { Commit, CommitOutcome } from '../actor-store.ts';
-import { depthField, type Keys } from './keys.ts';
+import { bellOf, depthField, fenceOf, type Keys, seenField } from './keys.ts';
 import { readEntries } from './mailboxes.ts';
 import { integer, list } from './reply.ts';
 
@@ -17,7 +17,7 @@ export function writeCommit(
   const { lease } = commit;
   const own = names.of(lease.partition);
   const before = keys.length;
-  keys.push(own.meta, own.mail, own.states, own.journal, own.seen[0], own.seen[1]);
+  keys.push(own.meta, own.mail, own.states, own.journal);
   if (commit.timersSet.length > 0 || commit.timersCleared.length > 0) keys.push(own.timers, own.timerBodies);
   if (commit.effectsOpened.length > 0 || commit.effectsCancelled.length > 0) keys.push(own.effects, own.effectBodies);
   if (commit.sends.some((send) => send.partition !== lease.partition)) keys.push(own.outbox);
@@ -26,7 +26,7 @@ export function writeCommit(
     keys.push(own.eventTails);
     for (const append of events) keys.push(names.events(lease.partition, append.address));
   }
-  args.push(keys.length - before, lease.epoch, lease.grant, commit.after, commit.upTo, commitId, readAhead);
+  args.push(keys.length - before, fenceOf(lease), commit.after, commit.upTo, commitId, readAhead, bellOf(lease));
   writeRecords(commit, args);
   if (commit.journal !== null) args.push('j', 1, commit.journal);
   writeReplies(commit, args);
@@ -51,7 +51,7 @@ function writeRecords({ records }: Commit, args: Words): void {
 function writeReplies({ replies, handled }: Commit, args: Words): void {
   if (replies.length > 0) {
     args.push('p', 2 * replies.length);
-    for (const { messageId, body } of replies) args.push(messageId, body);
+    for (const { messageId, body } of replies) args.push(seenField(messageId), body);
     args.push('q', replies.length);
     for (const { session } of replies) args.push(session);
   }

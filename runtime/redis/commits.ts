@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import type { Commit, CommitOutcome, Commits, Lease, MailboxEntry } from '../actor-store.ts';
 import type { Address, Partition } from '../address.ts';
+import type { Bells } from './bells.ts';
 import { readCommitOutcome, writeCommit } from './commit-section.ts';
 import type { Connection } from './connection.ts';
 import { redisFailure } from './failure.ts';
-import type { Keys } from './keys.ts';
+import { bellOf, fenceOf, type Keys } from './keys.ts';
 import { readEntries } from './mailboxes.ts';
 import type { Outbox } from './outbox.ts';
 import { integerOrNull, list } from './reply.ts';
@@ -13,6 +14,7 @@ import type { SectionCalls } from './sections.ts';
 export class RedisCommits implements Commits {
   readonly #connection: Connection;
   readonly #calls: SectionCalls;
+  readonly #bells: Bells;
   readonly #keys: Keys;
   readonly #outbox: Outbox;
   /** The id under which a commit is written: the same object again is the same commit. */
@@ -20,9 +22,10 @@ export class RedisCommits implements Commits {
   readonly #instance = randomBytes(9).toString('base64url');
   #commits = 0;
 
-  constructor(connection: Connection, calls: SectionCalls, keys: Keys, outbox: Outbox) {
+  constructor(connection: Connection, calls: SectionCalls, bells: Bells, keys: Keys, outbox: Outbox) {
     this.#connection = connection;
     this.#calls = calls;
+    this.#bells = bells;
     this.#keys = keys;
     this.#outbox = outbox;
   }
@@ -31,16 +34,18 @@ export class RedisCommits implements Commits {
     asks: readonly { readonly lease: Lease; readonly after: number }[],
     limit: number,
   ): Promise<MailboxEntry[][]> {
-    const replies = await Promise.all(
-      asks.map(({ lease, after }) =>
-        this.#calls.call('poll', lease.partition, (keys, args) => {
-          const { meta, mail } = this.#keys.of(lease.partition);
-          keys.push(meta, mail);
-          args.push(after, limit, lease.epoch, lease.grant);
-        }),
-      ),
+    return Promise.all(
+      asks.map(({ lease, after }) => this.#bells.take(lease, after, limit) ?? this.#poll(lease, after, limit)),
     );
-    return replies.map((reply) => readEntries(list(reply), 0));
+  }
+
+  async #poll(lease: Lease, after: number, limit: number): Promise<MailboxEntry[]> {
+    const { meta, mail } = this.#keys.of(lease.partition);
+    const reply = await this.#calls.call('poll', lease.partition, (keys, args) => {
+      keys.push(meta, mail);
+      args.push(after, limit, fenceOf(lease), bellOf(lease));
+    });
+    return readEntries(list(reply), 0);
   }
 
   async load(partition: Partition, addresses: readonly Address[]): Promise<(string | null)[]> {
@@ -72,11 +77,11 @@ export class RedisCommits implements Commits {
 
   async fireTimers(leases: readonly Lease[]): Promise<(number | null)[]> {
     const replies = await Promise.all(
-      leases.map(({ partition, epoch, grant }) =>
-        this.#calls.call('fire_timers', partition, (keys, args) => {
-          const { meta, mail, timers, timerBodies } = this.#keys.of(partition);
+      leases.map((lease) =>
+        this.#calls.call('fire_timers', lease.partition, (keys, args) => {
+          const { meta, mail, timers, timerBodies } = this.#keys.of(lease.partition);
           keys.push(meta, mail, timers, timerBodies);
-          args.push(epoch, grant);
+          args.push(fenceOf(lease));
         }),
       ),
     );
@@ -87,11 +92,12 @@ export class RedisCommits implements Commits {
     return this.#outbox.flush(lease.partition);
   }
 
-  async forget({ partition, epoch, grant }: Lease, addresses: readonly Address[]): Promise<boolean> {
+  async forget(lease: Lease, addresses: readonly Address[]): Promise<boolean> {
+    const { partition } = lease;
     const { meta, states, eventTails } = this.#keys.of(partition);
     const reply = await this.#calls.call('forget', partition, (keys, args) => {
       keys.push(meta, states, eventTails);
-      args.push(epoch, grant, addresses.length);
+      args.push(fenceOf(lease), addresses.length);
       for (const address of addresses) {
         keys.push(this.#keys.events(partition, address));
         args.push(address);

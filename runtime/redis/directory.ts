@@ -1,10 +1,10 @@
 import type { Directory } from '../actor-store.ts';
 import type { Address, Partition } from '../address.ts';
 import { SvcError } from '../errors.ts';
+import { isPartition } from './bells.ts';
 import type { Connection } from './connection.ts';
 import { redisFailure } from './failure.ts';
 import type { Keys } from './keys.ts';
-import { isPartition } from './leases.ts';
 
 /** Set if absent, then read: no function is needed. */
 export class RedisDirectory implements Directory {

@@ -4,7 +4,7 @@ import { SvcError } from '../errors.ts';
 import type { Bulletins } from './bulletins.ts';
 import type { Connection } from './connection.ts';
 import { redisFailure } from './failure.ts';
-import type { Keys } from './keys.ts';
+import { type Keys, seenField } from './keys.ts';
 import { integer, list, text } from './reply.ts';
 import type { SectionCalls } from './sections.ts';
 
@@ -56,11 +56,15 @@ export class RedisEffectLedger implements EffectLedger {
   }
 
   async progressEffect(partition: Partition, id: string, attempt: number, delivery: Delivery): Promise<boolean> {
-    return (await this.#call('report_effect', partition, [id, attempt, 0, delivery.id, delivery.body])) === 1;
+    return (
+      (await this.#call('report_effect', partition, [id, attempt, 0, seenField(delivery.id), delivery.body])) === 1
+    );
   }
 
   async settleEffect(partition: Partition, id: string, attempt: number, delivery: Delivery): Promise<boolean> {
-    return (await this.#call('report_effect', partition, [id, attempt, 1, delivery.id, delivery.body])) === 1;
+    return (
+      (await this.#call('report_effect', partition, [id, attempt, 1, seenField(delivery.id), delivery.body])) === 1
+    );
   }
 
   onEffectCancelled(stop: (id: string) => void): Unsubscribe {
@@ -70,9 +74,9 @@ export class RedisEffectLedger implements EffectLedger {
   }
 
   #call(name: string, partition: Partition, words: Words): Promise<unknown> {
-    const { effects, effectBodies, meta, mail, seen } = this.#keys.of(partition);
+    const { effects, effectBodies, meta, mail, older } = this.#keys.of(partition);
     return this.#calls.call(name, partition, (keys, args) => {
-      keys.push(effects, effectBodies, meta, mail, seen[0], seen[1]);
+      keys.push(effects, effectBodies, meta, mail, older);
       args.push(...words);
     });
   }

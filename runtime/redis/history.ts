@@ -3,7 +3,7 @@ import type { Address, Partition } from '../address.ts';
 import type { Bulletins } from './bulletins.ts';
 import type { Connection } from './connection.ts';
 import { redisFailure } from './failure.ts';
-import type { Keys } from './keys.ts';
+import { fenceOf, type Keys } from './keys.ts';
 import { readEntries } from './mailboxes.ts';
 import { integer, list, text } from './reply.ts';
 import type { SectionCalls } from './sections.ts';
@@ -53,11 +53,12 @@ export class RedisHistory implements EventLog, Journal {
     });
   }
 
-  async trimJournal({ partition, epoch, grant }: Lease, upTo: number): Promise<void> {
+  async trimJournal(lease: Lease, upTo: number): Promise<void> {
+    const { partition } = lease;
     const { meta, journal, mail } = this.#keys.of(partition);
     await this.#calls.call('trim_journal', partition, (keys, args) => {
       keys.push(meta, journal, mail);
-      args.push(epoch, grant, upTo);
+      args.push(fenceOf(lease), upTo);
     });
   }
 }

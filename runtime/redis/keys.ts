@@ -1,8 +1,9 @@
+import type { Lease } from '../actor-store.ts';
 import type { Address, Partition } from '../address.ts';
 
 /** Keys of one partition. All share one hash tag, so that a function may touch them together on Redis Cluster. */
 export interface PartitionKeys {
-  /** Hash: cursor, tail, lease, last commit, waiting client messages per actor. */
+  /** Hash: cursor, tail, lease, last commit, waiting client messages per actor, seen message ids. */
   readonly meta: string;
   /** Stream of mailbox entries, ids `<seq>-0`. */
   readonly mail: string;
@@ -10,8 +11,8 @@ export interface PartitionKeys {
   readonly states: string;
   /** Stream of journal rows, ids `<upTo>-n`. */
   readonly journal: string;
-  /** Two generations of seen message ids with their replies. */
-  readonly seen: readonly [string, string];
+  /** Hash of seen message ids with their replies, older generation; the newer one is in meta. */
+  readonly older: string;
   /** Sorted set: timer id by due time. */
   readonly timers: string;
   readonly timerBodies: string;
@@ -53,7 +54,7 @@ export class Keys {
       mail: `${base}:mail`,
       states: `${base}:states`,
       journal: `${base}:journal`,
-      seen: [`${base}:seen0`, `${base}:seen1`],
+      older: `${base}:older`,
       timers: `${base}:timers`,
       timerBodies: `${base}:timer-bodies`,
       effects: `${base}:effects`,
@@ -86,7 +87,16 @@ export class Keys {
 }
 
 /** Field of meta that counts an actor's waiting client messages. */
-export const depthField = (address: Address): string => `d:${address}`;
+export const depthField = (address: Address): string => `@${address}`;
 
 /** Field of meta that holds the last outbox number heard from a source. */
-export const heardField = (source: Partition): string => `in:${source}`;
+export const heardField = (source: Partition): string => `<${source}`;
+
+/** Field of meta that remembers a message id and holds its reply. */
+export const seenField = (messageId: string): string => `#${messageId}`;
+
+/** What a call that only the holder may make must show: epoch and grant of its lease. */
+export const fenceOf = (lease: Lease): string => `${lease.epoch} ${lease.grant}`;
+
+/** Whom an append wakes: node and partition (functions/_prelude.lua). */
+export const bellOf = (lease: Lease): string => `${lease.node}\n${lease.partition}`;

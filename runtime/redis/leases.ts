@@ -1,18 +1,18 @@
 import type { AcquireOutcome, Lease, Leases, Unsubscribe } from '../actor-store.ts';
 import type { Partition } from '../address.ts';
-import type { Bulletins } from './bulletins.ts';
-import type { Keys } from './keys.ts';
+import type { Bells } from './bells.ts';
+import { fenceOf, type Keys } from './keys.ts';
 import { integer, integerOrNull, list, text } from './reply.ts';
 import type { SectionCalls } from './sections.ts';
 
 export class RedisLeases implements Leases {
   readonly #calls: SectionCalls;
-  readonly #bulletins: Bulletins;
+  readonly #bells: Bells;
   readonly #keys: Keys;
 
-  constructor(calls: SectionCalls, bulletins: Bulletins, keys: Keys) {
+  constructor(calls: SectionCalls, bells: Bells, keys: Keys) {
     this.#calls = calls;
-    this.#bulletins = bulletins;
+    this.#bells = bells;
     this.#keys = keys;
   }
 
@@ -34,28 +34,24 @@ export class RedisLeases implements Leases {
 
   async renew(leases: readonly Lease[], ttlMs: number): Promise<Lease[]> {
     const replies = await Promise.all(
-      leases.map(({ partition, epoch, grant }) =>
-        this.#calls.call('renew', partition, (keys, args) => {
-          keys.push(this.#keys.of(partition).meta);
-          args.push(epoch, grant, ttlMs);
+      leases.map((lease) =>
+        this.#calls.call('renew', lease.partition, (keys, args) => {
+          keys.push(this.#keys.of(lease.partition).meta);
+          args.push(fenceOf(lease), ttlMs);
         }),
       ),
     );
     return leases.filter((_, n) => replies[n] !== 1);
   }
 
-  async release({ partition, epoch, grant }: Lease): Promise<void> {
-    await this.#calls.call('release', partition, (keys, args) => {
-      keys.push(this.#keys.of(partition).meta);
-      args.push(epoch, grant);
+  async release(lease: Lease): Promise<void> {
+    await this.#calls.call('release', lease.partition, (keys, args) => {
+      keys.push(this.#keys.of(lease.partition).meta);
+      args.push(fenceOf(lease));
     });
   }
 
   onBell(node: string, ring: (partition: Partition) => void): Unsubscribe {
-    return this.#bulletins.listen(this.#keys.bell(node), (message) => {
-      for (const name of message.toString('utf8').split('\n')) if (isPartition(name)) ring(name);
-    });
+    return this.#bells.onBell(node, ring);
   }
 }
-
-export const isPartition = (name: string): name is Partition => /^.+:\d+$/.test(name);

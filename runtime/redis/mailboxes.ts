@@ -3,7 +3,7 @@ import type { Address, Partition } from '../address.ts';
 import type { Bulletins } from './bulletins.ts';
 import type { Connection } from './connection.ts';
 import { redisFailure } from './failure.ts';
-import { depthField, type Keys } from './keys.ts';
+import { depthField, type Keys, seenField } from './keys.ts';
 import { integer, integerOrNull, list, text } from './reply.ts';
 import type { SectionCalls } from './sections.ts';
 
@@ -37,21 +37,19 @@ export class RedisMailboxes implements Mailboxes {
   }
 
   #appendSection(partition: Partition, deliveries: readonly Delivery[], bound: number): Promise<unknown> {
-    const { meta, mail, seen } = this.#keys.of(partition);
+    const { meta, mail, older } = this.#keys.of(partition);
     return this.#calls.call('append', partition, (keys, args) => {
-      keys.push(meta, mail, seen[0], seen[1]);
+      keys.push(meta, mail, older);
       args.push(bound, deliveries.length);
-      for (const { id, to, body } of deliveries) args.push(id, depthField(to), body);
+      for (const { id, to, body } of deliveries) args.push(seenField(id), depthField(to), body);
     });
   }
 
   async recallReply(partition: Partition, messageId: string): Promise<string | null> {
-    const [even, odd] = this.#keys.of(partition).seen;
+    const { meta, older } = this.#keys.of(partition);
+    const field = seenField(messageId);
     try {
-      const replies = await Promise.all([
-        this.#connection.hget(even, messageId),
-        this.#connection.hget(odd, messageId),
-      ]);
+      const replies = await Promise.all([this.#connection.hget(meta, field), this.#connection.hget(older, field)]);
       return replies.find((reply) => reply !== null && reply !== NO_REPLY) ?? null;
     } catch (error) {
       throw redisFailure(error);
@@ -88,7 +86,10 @@ function appendOutcome(reply: unknown): AppendOutcome {
   return { kind: 'duplicate', reply: recorded === NO_REPLY ? null : recorded };
 }
 
-/** `id length,body length;...`, a newline, then ids and bodies in a row; lengths in bytes (functions/_commit_parts.lua). */
+/** Length of what `seenField` puts in front of an id. */
+const SEEN_MARK = seenField('').length;
+
+/** `id length,body length;...`, a newline, then seen fields and bodies in a row; lengths in bytes (functions/_commit_parts.lua). */
 function readReplies(message: Buffer, receive: (messageId: string, body: string) => void): void {
   const headEnd = message.indexOf(10);
   let position = headEnd + 1;
@@ -96,7 +97,7 @@ function readReplies(message: Buffer, receive: (messageId: string, body: string)
     const comma = pair.indexOf(',');
     const idEnd = position + Number(pair.slice(0, comma));
     const bodyEnd = idEnd + Number(pair.slice(comma + 1));
-    receive(message.toString('utf8', position, idEnd), message.toString('utf8', idEnd, bodyEnd));
+    receive(message.toString('utf8', position + SEEN_MARK, idEnd), message.toString('utf8', idEnd, bodyEnd));
     position = bodyEnd;
   }
 }

@@ -1,8 +1,8 @@
 import type { Partition } from '../address.ts';
+import { isPartition } from './bells.ts';
 import type { Connection } from './connection.ts';
 import { redisFailure } from './failure.ts';
 import { heardField, type Keys } from './keys.ts';
-import { isPartition } from './leases.ts';
 import { integer } from './reply.ts';
 import type { SectionCalls } from './sections.ts';
 

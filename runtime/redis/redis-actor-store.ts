@@ -1,5 +1,6 @@
 import type { ActorStore, Commit, Delivery, Lease, Unsubscribe } from '../actor-store.ts';
 import type { Address, Partition } from '../address.ts';
+import { Bells } from './bells.ts';
 import { Bulletins } from './bulletins.ts';
 import { RedisCommits } from './commits.ts';
 import { type Connection, connect, masters } from './connection.ts';
@@ -51,10 +52,13 @@ export class RedisActorStore implements ActorStore {
     }
     const bulletins = new Bulletins(this.#subscriptions, warn);
     const calls = new SectionCalls(this.#connection, this.#library, this.#keys.channels, bulletins.settled);
+    const bells = new Bells(bulletins, this.#keys);
+    this.#connection.on('close', () => bells.forget());
+    this.#subscriptions.on('close', () => bells.forget());
     const outbox = new Outbox(this.#connection, calls, this.#keys);
     this.#mailboxes = new RedisMailboxes(this.#connection, calls, bulletins, this.#keys);
-    this.#leases = new RedisLeases(calls, bulletins, this.#keys);
-    this.#commits = new RedisCommits(this.#connection, calls, this.#keys, outbox);
+    this.#leases = new RedisLeases(calls, bells, this.#keys);
+    this.#commits = new RedisCommits(this.#connection, calls, bells, this.#keys, outbox);
     this.#effects = new RedisEffectLedger(this.#connection, calls, bulletins, this.#keys);
     this.#history = new RedisHistory(this.#connection, calls, bulletins, this.#keys);
     this.#directory = new RedisDirectory(this.#connection, this.#keys);

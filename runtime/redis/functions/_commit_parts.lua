@@ -67,27 +67,21 @@ local function owe(outbox, last, args, from, to, now)
   return last
 end
 
--- Waiting client messages after this commit: counts above zero go to `set`, the others leave meta.
+-- Waiting client messages after this commit; zeros leave meta when the seen ids rotate (append.lua).
 -- depths[at + 1 ...] are today's counts in the order of the group.
-local function lower_depths(meta, depths, at, args, from, to, set)
-  local gone = {}
+local function lower_depths(depths, at, args, from, to, set)
   for i = from, to, 2 do
     at = at + 1
-    local left = tonumber(depths[at] or 0) - tonumber(args[i + 1])
-    if left > 0 then
-      set[#set + 1], set[#set + 2] = args[i], left
-    else
-      gone[#gone + 1] = args[i]
-    end
+    set[#set + 1], set[#set + 2] = args[i], math.max(0, tonumber(depths[at] or 0) - tonumber(args[i + 1]))
   end
-  if #gone > 0 then redis.call('HDEL', meta, unpack(gone)) end
 end
 
--- Collects replies by session; `send_replies` publishes one message a session:
+-- Collects replies by session and records them in `set`; `send_replies` publishes one message a session:
 -- `id length,body length;...` and a newline, then ids and bodies in a row (lengths in bytes).
-local function collect_replies(replies, args, from, sessions, to)
+local function collect_replies(replies, args, from, sessions, to, set)
   for i = 0, to - sessions do
     local id, body, session = args[from + i * 2], args[from + i * 2 + 1], args[sessions + i]
+    set[#set + 1], set[#set + 2] = id, body
     local held = replies[session]
     if not held then
       held = { head = {}, text = {} }

@@ -6,7 +6,8 @@
 
 -- Value of a seen message id that has no recorded reply.
 local NO_REPLY = '\0'
--- A generation of seen ids is replaced when both bounds of the older one are passed.
+-- Seen ids live in meta as `#id`. When one of these bounds is passed, they become the older generation, which is
+-- kept until the same happens again or for GENERATION_MS.
 local GENERATION_MS, GENERATION_IDS = 60000, 4096
 -- unpack() of more than about 8,000 values overflows Lua's stack. Even, so that pairs stay together.
 local CHUNK = 4000
@@ -49,15 +50,37 @@ local function entries_behind(mail, after, limit, last)
   return flat
 end
 
--- Remembers that the holder of a partition must be told; `send_bells` publishes one message a node.
-local function ring(bells, node, name)
-  if not node or node == '' then return end
-  local names = bells[node]
-  bells[node] = names and (names .. '\n' .. name) or name
+-- The field `bell` of meta tells whom to wake at the next entry, as `node\npartition`; empty when that was done.
+-- A bell carries the entries, unless they are large, so that its hearer needs no poll. `send_bells` publishes one
+-- message a node: for each partition `partition\t first seq\t at\t body length\t ...` and a newline each, then an
+-- empty line, then the bodies in a row (lengths in bytes).
+local BELL_BYTES = 16384
+
+local function ring(bells, bell, first, now, bodies)
+  local node, name = string.match(bell or '', '^([^\n]*)\n(.*)$')
+  if not node then return end
+  local held = bells[node]
+  if not held then
+    held = { head = {}, text = {} }
+    bells[node] = held
+  end
+  local line, bytes = { name, int(first), int(now) }, 0
+  for i = 1, #bodies do
+    line[i + 3] = #bodies[i]
+    bytes = bytes + #bodies[i]
+  end
+  if bytes > BELL_BYTES then
+    line, bodies = { name }, {}
+  end
+  held.head[#held.head + 1] = table.concat(line, '\t')
+  for i = 1, #bodies do held.text[#held.text + 1] = bodies[i] end
 end
 
 local function send_bells(prefix, bells)
-  for node, names in pairs(bells) do redis.call('PUBLISH', prefix .. 'bell:' .. node, names) end
+  for node, held in pairs(bells) do
+    local message = table.concat(held.head, '\n') .. '\n\n' .. table.concat(held.text)
+    redis.call('PUBLISH', prefix .. 'bell:' .. node, message)
+  end
 end
 
 local function register(name, callback, flags)

@@ -1,11 +1,11 @@
 -- Writes all that one batch of turns changed, or nothing (design K3).
--- KEYS  a section: meta, mail, states, journal, seen 0, seen 1,
+-- KEYS  a section: meta, mail, states, journal,
 --       with group t or c: timers, timer bodies; with f or x: effects, effect bodies; with o: outbox;
 --       with e: event tails, then the event stream of each item of the group
--- ARGV  a section: number of keys, epoch, grant, after, upTo, commit id, readAhead,
+-- ARGV  a section: number of keys, fence, after, upTo, commit id, readAhead, bell,
 --       then groups `tag, count of arguments, arguments`, ended by the tag `.`:
 --         r states set: address, record        d states deleted: address       j journal row
---         p replies: message id, body          q sessions of the replies, in the same order
+--         p replies: seen field, body          q sessions of the replies, in the same order
 --         h handled: depth field, count        s sends to this partition: body
 --         o sends owed: partition, body        e events: address, first, n, data × n
 --         t timers set: id, afterMs, body      c timers cleared: id
@@ -36,38 +36,41 @@ local function write_rest(keys, at, args, from, to, now, out)
   end
 end
 
+-- The same commit again: its answer was lost. Nil when it is another one.
+local function repeated(meta, mail, id, upto, ahead, owed)
+  local last = redis.call('HGET', meta, 'commit')
+  if not last or string.sub(last, 1, #id + 1) ~= id .. ' ' then return nil end
+  return { tonumber(string.sub(last, #id + 2)), owed, unpack(entries_behind(mail, upto, ahead)) }
+end
+
 local function commit_section(keys, k, args, a, from, to, now, out)
   local meta, mail = keys[k], keys[k + 1]
-  local after, upto, ahead = tonumber(args[a + 3]), tonumber(args[a + 4]), tonumber(args[a + 6])
-  local fields = { 'epoch', 'grant', 'cursor', 'tail', 'gen', 'commit', 'commit_at', 'out', 'owed', 'name', 'node' }
-  local before = #fields
+  local after, upto, ahead = tonumber(args[a + 2]), tonumber(args[a + 3]), tonumber(args[a + 5])
+  local fields = { 'fence', 'cursor', 'tail', 'owed' }
   if from.h then
     for i = from.h, to.h, 2 do fields[#fields + 1] = args[i] end
   end
   local m = redis.call('HMGET', meta, unpack(fields))
-  local cursor, tail, gen = tonumber(m[3] or 0), tonumber(m[4] or 0), tonumber(m[5] or 0)
-  local owed = tonumber(m[9] or 0)
-  if m[1] ~= args[a + 1] or m[2] ~= args[a + 2] then return 0 end
-  if m[6] == args[a + 5] and cursor == upto then -- written already, the answer was lost
-    return { tonumber(m[7]), owed, unpack(entries_behind(mail, upto, ahead)) }
+  local cursor, tail, owed = tonumber(m[2] or 0), tonumber(m[3] or 0), tonumber(m[4] or 0)
+  if m[1] ~= args[a + 1] then return 0 end
+  if cursor == upto then
+    local done = repeated(meta, mail, args[a + 4], upto, ahead, owed)
+    if done then return done end
   end
   if cursor ~= after or upto < after or upto > tail then return 0 end
-  local at, tails = optional_keys(k + 6, from), nil
+  local at, tails = optional_keys(k + 4, from), nil
   if from.e then
     tails = event_tails(keys[at.events], args, from.e, to.e)
     if not tails then return 0 end
   end
 
+  local set = { 'cursor', args[a + 3], 'commit', args[a + 4] .. ' ' .. int(now), 'bell', args[a + 6] }
   if from.r then variadic('HSET', keys[k + 2], args, from.r, to.r) end
   if from.d then variadic('HDEL', keys[k + 2], args, from.d, to.d) end
   if from.j then redis.call('XADD', keys[k + 3], int(upto) .. '-*', 'f', int(after), 'r', args[from.j]) end
-  if from.p then
-    variadic('HSET', keys[k + 4 + gen], args, from.p, to.p)
-    collect_replies(out.replies, args, from.p, from.q, to.q)
-  end
+  if from.p then collect_replies(out.replies, args, from.p, from.q, to.q, set) end
   if from.e then write_events(keys, at.events, args, from.e, to.e, out.prefix, tails) end
   write_rest(keys, at, args, from, to, now, out)
-  local set = { 'cursor', args[a + 4], 'commit', args[a + 5], 'commit_at', int(now), 'rung', 0 }
   if from.s then
     for i = from.s, to.s do
       tail = tail + 1
@@ -77,18 +80,19 @@ local function commit_section(keys, k, args, a, from, to, now, out)
   end
   if from.o then
     owed = owed + (to.o - from.o + 1) / 2
+    local last = tonumber(redis.call('HGET', meta, 'out') or 0)
     set[#set + 1], set[#set + 2] = 'owed', owed
-    set[#set + 1], set[#set + 2] = 'out', int(owe(keys[at.outbox], tonumber(m[8] or 0), args, from.o, to.o, now))
+    set[#set + 1], set[#set + 2] = 'out', int(owe(keys[at.outbox], last, args, from.o, to.o, now))
   end
-  if from.h then lower_depths(meta, m, before, args, from.h, to.h, set) end
+  if from.h then lower_depths(m, 4, args, from.h, to.h, set) end
   -- Whoever reads ahead sees what waits; the next bell is for what comes after that.
   local next = {}
   if tail > upto then
     next = entries_behind(mail, upto, ahead)
-    set[8] = 1
-    if #next == 0 then ring(out.bells, m[11], m[10]) end
+    set[6] = ''
+    if #next == 0 then ring(out.bells, args[a + 6], upto + 1, now, {}) end
   end
-  redis.call('HSET', meta, unpack(set))
+  variadic('HSET', meta, set, 1, #set)
   return { now, owed, unpack(next) }
 end
 

@@ -1,6 +1,6 @@
 -- The record of an effect decides who runs it and whose result counts (design E1, E2).
 -- A row is `status\nattempt\nuntil\nrunner\nmode\nqueue\naddress`; status is open or started.
--- KEYS  a section of all functions: effects, effect bodies, meta, mail, seen 0, seen 1
+-- KEYS  a section of all functions: effects, effect bodies, meta, mail, older seen ids
 
 local ROW = '^(%l+)\n(%d+)\n(%d+)\n([^\n]*)\n(.*)$'
 
@@ -22,7 +22,7 @@ end
 
 local function each_section(args, width, section)
   local results = {}
-  for s = 1, tonumber(args[1]) do results[s] = section(s * 6 - 5, 3 + (s - 1) * width) end
+  for s = 1, tonumber(args[1]) do results[s] = section(s * 5 - 4, 3 + (s - 1) * width) end
   return results
 end
 
@@ -71,15 +71,14 @@ register('reopen_effect', function(keys, args)
 end, { 'allow-oom' })
 
 -- Appends a result to the mailbox once; with `final` closes the effect in the same step.
--- ARGV  a section: id, attempt, final (1 | 0), message id, body
+-- ARGV  a section: id, attempt, final (1 | 0), seen field, body
 -- returns a section: 1 | 0 (dropped)
 register('report_effect', function(keys, args)
   local now, bells = now_ms(), {}
   local results = each_section(args, 5, function(k, a)
     local meta, id, message = keys[k + 2], args[a], args[a + 3]
-    local m = redis.call('HMGET', meta, 'tail', 'gen', 'gen_n', 'rung', 'node', 'name')
-    local gen = tonumber(m[2] or 0)
-    if redis.call('HEXISTS', keys[k + 4], message) == 1 or redis.call('HEXISTS', keys[k + 5], message) == 1 then return 1 end
+    local m = redis.call('HMGET', meta, 'tail', 'bell', message)
+    if m[3] or redis.call('HEXISTS', keys[k + 4], message) == 1 then return 1 end
     if not running(read_row(keys[k], id), args[a + 1]) then return 0 end
     if args[a + 2] == '1' then
       redis.call('HDEL', keys[k], id)
@@ -87,9 +86,8 @@ register('report_effect', function(keys, args)
     end
     local tail = tonumber(m[1] or 0) + 1
     add_entry(keys[k + 3], tail, now, args[a + 4])
-    redis.call('HSET', keys[k + 4 + gen], message, NO_REPLY)
-    redis.call('HSET', meta, 'tail', int(tail), 'gen_n', tonumber(m[3] or 0) + 1, 'rung', 1)
-    if m[4] ~= '1' then ring(bells, m[5], m[6]) end
+    redis.call('HSET', meta, 'tail', int(tail), 'bell', '', message, NO_REPLY)
+    ring(bells, m[2], tail, now, { args[a + 4] })
     return 1
   end)
   send_bells(args[2], bells)

@@ -9,7 +9,8 @@ local function acquire_section(meta, timers, name, node, grant, ttl, now)
   if holder and holder ~= '' and holder ~= node and remaining > 0 then return { 0, holder, remaining } end
   local epoch = tonumber(m[4] or 0)
   if m[3] ~= grant then epoch = epoch + 1 end -- the same grant again: its answer was lost
-  redis.call('HSET', meta, 'name', name, 'node', node, 'grant', grant, 'epoch', epoch, 'until', int(now + ttl), 'rung', 0)
+  redis.call('HSET', meta, 'node', node, 'grant', grant, 'epoch', epoch, 'until', int(now + ttl),
+    'fence', epoch .. ' ' .. grant, 'bell', node .. '\n' .. name)
   local first = redis.call('ZRANGE', timers, 0, 0, 'WITHSCORES')
   return { 1, epoch, tonumber(m[5] or 0), first[2] or '' }
 end
@@ -23,29 +24,26 @@ register('acquire', function(keys, args)
   return results
 end, { 'allow-oom' })
 
--- ARGV  a section: epoch, grant, ttlMs
+-- ARGV  a section: fence, ttlMs
 -- returns a section: 1 (extended) | 0 (lost)
 register('renew', function(keys, args)
   local now, results = now_ms(), {}
   for s = 1, tonumber(args[1]) do
-    local a = s * 3
-    local m = redis.call('HMGET', keys[s], 'epoch', 'grant')
-    local kept = m[1] == args[a] and m[2] == args[a + 1]
-    if kept then redis.call('HSET', keys[s], 'until', int(now + tonumber(args[a + 2]))) end
+    local a = s * 2 + 1
+    local kept = redis.call('HGET', keys[s], 'fence') == args[a]
+    if kept then redis.call('HSET', keys[s], 'until', int(now + tonumber(args[a + 1]))) end
     results[s] = kept and 1 or 0
   end
   return results
 end, { 'allow-oom' })
 
--- ARGV  a section: epoch, grant
+-- ARGV  a section: fence
 -- returns a section: 1 (given back) | 0 (was not held)
 register('release', function(keys, args)
   local results = {}
   for s = 1, tonumber(args[1]) do
-    local a = s * 2 + 1
-    local m = redis.call('HMGET', keys[s], 'epoch', 'grant')
-    local held = m[1] == args[a] and m[2] == args[a + 1]
-    if held then redis.call('HSET', keys[s], 'node', '', 'grant', '', 'until', 0, 'rung', 0) end
+    local held = redis.call('HGET', keys[s], 'fence') == args[s + 2]
+    if held then redis.call('HSET', keys[s], 'node', '', 'grant', '', 'until', 0, 'fence', '', 'bell', '') end
     results[s] = held and 1 or 0
   end
   return results

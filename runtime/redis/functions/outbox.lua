@@ -6,20 +6,21 @@
 -- returns a section: number of messages that were new
 local function receive_section(meta, mail, args, a, now, bells)
   local source, n = args[a], tonumber(args[a + 1])
-  local m = redis.call('HMGET', meta, 'tail', source, 'rung', 'node', 'name')
-  local tail, heard, fresh = tonumber(m[1] or 0), tonumber(m[2] or 0), 0
+  local m = redis.call('HMGET', meta, 'tail', source, 'bell')
+  local tail, heard, fresh = tonumber(m[1] or 0), tonumber(m[2] or 0), {}
   for i = 0, n - 1 do
     local seq = tonumber(args[a + 2 + i * 2])
     if seq > heard then
-      heard, fresh = seq, fresh + 1
-      add_entry(mail, tail + fresh, now, args[a + 3 + i * 2])
+      heard = seq
+      fresh[#fresh + 1] = args[a + 3 + i * 2]
+      add_entry(mail, tail + #fresh, now, fresh[#fresh])
     end
   end
-  if fresh > 0 then
-    redis.call('HSET', meta, 'tail', int(tail + fresh), source, int(heard), 'rung', 1)
-    if m[3] ~= '1' then ring(bells, m[4], m[5]) end
+  if #fresh > 0 then
+    redis.call('HSET', meta, 'tail', int(tail + #fresh), source, int(heard), 'bell', '')
+    ring(bells, m[3], tail + 1, now, fresh)
   end
-  return fresh
+  return #fresh
 end
 
 register('receive', function(keys, args)

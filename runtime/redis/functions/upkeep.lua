@@ -37,15 +37,15 @@ register('read_journal', function(keys, args)
 end, { 'no-writes' })
 
 -- KEYS  a section: meta, journal, mail
--- ARGV  a section: epoch, grant, upTo
+-- ARGV  a section: fence, upTo
 -- returns a section: 1 | 0 (lease lost)
 register('trim_journal', function(keys, args)
   local results = {}
   for s = 1, tonumber(args[1]) do
-    local k, a = s * 3 - 2, s * 3
-    local m = redis.call('HMGET', keys[k], 'epoch', 'grant', 'cursor')
-    if m[1] == args[a] and m[2] == args[a + 1] then
-      local first = int(math.min(tonumber(args[a + 2]), tonumber(m[3] or 0)) + 1)
+    local k, a = s * 3 - 2, s * 2 + 1
+    local m = redis.call('HMGET', keys[k], 'fence', 'cursor')
+    if m[1] == args[a] then
+      local first = int(math.min(tonumber(args[a + 1]), tonumber(m[2] or 0)) + 1)
       redis.call('XTRIM', keys[k + 1], 'MINID', first)
       redis.call('XTRIM', keys[k + 2], 'MINID', first)
       results[s] = 1
@@ -58,21 +58,20 @@ end, { 'allow-oom' })
 
 -- Removes archived actors.
 -- KEYS  a section: meta, states, event tails, then the event stream of each address
--- ARGV  a section: epoch, grant, n, then n addresses
+-- ARGV  a section: fence, n, then n addresses
 -- returns a section: 1 | 0 (lease lost)
 register('forget', function(keys, args)
   local results, k, a = {}, 1, 3
   for s = 1, tonumber(args[1]) do
-    local n = tonumber(args[a + 2])
-    local m = redis.call('HMGET', keys[k], 'epoch', 'grant')
-    local held = m[1] == args[a] and m[2] == args[a + 1]
+    local n = tonumber(args[a + 1])
+    local held = redis.call('HGET', keys[k], 'fence') == args[a]
     if held then
-      variadic('HDEL', keys[k + 1], args, a + 3, a + 2 + n)
-      variadic('HDEL', keys[k + 2], args, a + 3, a + 2 + n)
+      variadic('HDEL', keys[k + 1], args, a + 2, a + 1 + n)
+      variadic('HDEL', keys[k + 2], args, a + 2, a + 1 + n)
       for i = k + 3, k + 2 + n do redis.call('UNLINK', keys[i]) end
     end
     results[s] = held and 1 or 0
-    k, a = k + 3 + n, a + 3 + n
+    k, a = k + 3 + n, a + 2 + n
   end
   return results
 end, { 'allow-oom' })
