@@ -46,7 +46,7 @@ export function createModelEffect(parts: ModelEffectParts): EffectHandler<typeof
   async function run(input: ModelInput, context: EffectContext): Promise<ModelResult> {
     const chain = targets.chain(input.model, latencies.of);
     const failed: FailedTarget[] = [];
-    for (const target of chain.slice(spentTargets(context.attempt, selection, chain.length))) {
+    for (const target of turned(chain, context.attempt)) {
       const sender = input.stream ? new ChunkSender((text) => context.progress({ text }), clock) : undefined;
       const source = target.provider.type === 'scripted' ? script : answerLazily;
       const tools = { source, secrets, selection, clock, random, latencies };
@@ -73,12 +73,17 @@ async function* answerLazily(call: ModelCall): AsyncGenerator<ModelPart> {
   yield* answerWithAiSdk(call);
 }
 
+/** Attempts of the effect that begin with the same target. */
+const ATTEMPTS_PER_TARGET = 2;
+
 /**
- * Targets that earlier attempts of the effect used up: an attempt that ended with a broken stream counts as one try,
- * so a model that always breaks hands over to its fallback without anything being remembered.
+ * Each attempt tries the whole chain, but every second one begins a target further on: an attempt ends at once when a
+ * stream breaks after its first chunk, so a model that always breaks would else keep its fallback from being asked.
  */
-const spentTargets = (attempt: number, selection: ModelSelection, chainLength: number): number =>
-  Math.min(Math.floor((attempt - 1) / (selection.max_retries + 1)), chainLength - 1);
+function turned(chain: readonly Target[], attempt: number): readonly Target[] {
+  const start = Math.floor((attempt - 1) / ATTEMPTS_PER_TARGET) % chain.length;
+  return [...chain.slice(start), ...chain.slice(0, start)];
+}
 
 /** Once chunks are out, only a new attempt may say the text again; nonsense is final when the retries are used up. */
 function brokenAfterChunks(failed: readonly FailedTarget[], attempt: number, selection: ModelSelection): SvcError {

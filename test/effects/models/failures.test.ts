@@ -18,172 +18,174 @@ function assertNoKey(error: SvcError): void {
   assert.equal(error.cause, undefined);
 }
 
-for (const type of FORMATS) {
-  describe(`failures over the wire of ${type}`, () => {
-    let server: ModelServer;
-    before(async () => {
-      server = await startModelServer();
-    });
-    after(() => server.stop());
+describe('failures', { concurrency: FORMATS.length }, () => {
+  for (const type of FORMATS) {
+    describe(`over the wire of ${type}`, { concurrency: 1 }, () => {
+      let server: ModelServer;
+      before(async () => {
+        server = await startModelServer();
+      });
+      after(() => server.stop());
 
-    test('429 with Retry-After is tried again, not earlier than asked', async () => {
-      server.script({ status: 429, headers: { 'retry-after': '0.3' }, body: '{}' }, { chunks: ['ok'] });
-      const { result } = await ask({ providers: [providerAt(server, type)] });
-      assert.equal(result.text, 'ok');
-      const [first, second] = server.calls;
-      assert.ok(first !== undefined && second !== undefined);
-      assert.ok(second.atMs - first.atMs >= 295, `came back after ${second.atMs - first.atMs} ms`);
-    });
+      test('429 with Retry-After is tried again, not earlier than asked', async () => {
+        server.script({ status: 429, headers: { 'retry-after': '0.3' }, body: '{}' }, { chunks: ['ok'] });
+        const { result } = await ask({ providers: [providerAt(server, type)] });
+        assert.equal(result.text, 'ok');
+        const [first, second] = server.calls;
+        assert.ok(first !== undefined && second !== undefined);
+        assert.ok(second.atMs - first.atMs >= 295, `came back after ${second.atMs - first.atMs} ms`);
+      });
 
-    test('a Retry-After beyond the time left ends at once and is passed on', async () => {
-      server.script({ status: 429, headers: { 'retry-after': '120' }, body: '{}' });
-      const error = await failureOf({ providers: [providerAt(server, type)] });
-      assert.equal(error.code, 'model_unavailable');
-      assert.equal(error.retryAfterMs, 120_000);
-      assert.equal(server.calls.length, 1);
-    });
+      test('a Retry-After beyond the time left ends at once and is passed on', async () => {
+        server.script({ status: 429, headers: { 'retry-after': '120' }, body: '{}' });
+        const error = await failureOf({ providers: [providerAt(server, type)] });
+        assert.equal(error.code, 'model_unavailable');
+        assert.equal(error.retryAfterMs, 120_000);
+        assert.equal(server.calls.length, 1);
+      });
 
-    test('two 500s and a 503 are ridden out', async () => {
-      const down = { status: 500, body: '{"error":{"message":"oops","type":"server_error"}}' };
-      server.script(down, down, { status: 503, body: '' }, { chunks: ['back'] });
-      assert.equal((await ask({ providers: [providerAt(server, type)] })).result.text, 'back');
-      assert.equal(server.calls.length, 4);
-    });
+      test('two 500s and a 503 are ridden out', async () => {
+        const down = { status: 500, body: '{"error":{"message":"oops","type":"server_error"}}' };
+        server.script(down, down, { status: 503, body: '' }, { chunks: ['back'] });
+        assert.equal((await ask({ providers: [providerAt(server, type)] })).result.text, 'back');
+        assert.equal(server.calls.length, 4);
+      });
 
-    test('500 for ever is model_unavailable after max_retries', async () => {
-      server.script({ status: 500, body: `{"error":{"message":"broken for ${KEY}","type":"x"}}` });
-      const error = await failureOf({ providers: [providerAt(server, type)], selection: { max_retries: 2 } });
-      assert.equal(error.code, 'model_unavailable');
-      assert.match(error.message, /HTTP 500/);
-      assert.equal(server.calls.length, 3);
-      assertNoKey(error);
-    });
+      test('500 for ever is model_unavailable after max_retries', async () => {
+        server.script({ status: 500, body: `{"error":{"message":"broken for ${KEY}","type":"x"}}` });
+        const error = await failureOf({ providers: [providerAt(server, type)], selection: { max_retries: 2 } });
+        assert.equal(error.code, 'model_unavailable');
+        assert.match(error.message, /HTTP 500/);
+        assert.equal(server.calls.length, 3);
+        assertNoKey(error);
+      });
 
-    for (const status of [400, 401, 403, 404]) {
-      test(`${status} is final at once, names provider and model and never the key`, async () => {
-        const message = `Bad key ${KEY}, sk-test-SEC*****def, Bearer ${KEY}`;
-        const body = JSON.stringify({ type: 'error', error: { type: 'x', message, code: 1, status: 'X' } });
-        server.script({ status, body, headers: { 'x-echo': KEY } });
+      for (const status of [400, 401, 403, 404]) {
+        test(`${status} is final at once, names provider and model and never the key`, async () => {
+          const message = `Bad key ${KEY}, sk-test-SEC*****def, Bearer ${KEY}`;
+          const body = JSON.stringify({ type: 'error', error: { type: 'x', message, code: 1, status: 'X' } });
+          server.script({ status, body, headers: { 'x-echo': KEY } });
+          const error = await failureOf({ providers: [providerAt(server, type)] });
+          assert.equal(error.code, 'model_failed');
+          assert.equal(error.row.kind, 'terminal');
+          assert.ok(error.message.includes(`"${type}"`) && error.message.includes('"some-model"'), error.message);
+          assert.ok(error.message.includes(String(status)), error.message);
+          assert.ok(!error.message.includes('sk-test'), error.message);
+          assert.equal(server.calls.length, 1);
+          assertNoKey(error);
+        });
+      }
+
+      test('a redirect is not followed, so the key stays with the configured host', async () => {
+        server.script({ status: 307, headers: { location: `${server.url}/v1/elsewhere` }, body: '' });
         const error = await failureOf({ providers: [providerAt(server, type)] });
         assert.equal(error.code, 'model_failed');
-        assert.equal(error.row.kind, 'terminal');
-        assert.ok(error.message.includes(`"${type}"`) && error.message.includes('"some-model"'), error.message);
-        assert.ok(error.message.includes(String(status)), error.message);
-        assert.ok(!error.message.includes('sk-test'), error.message);
         assert.equal(server.calls.length, 1);
-        assertNoKey(error);
       });
-    }
 
-    test('a redirect is not followed, so the key stays with the configured host', async () => {
-      server.script({ status: 307, headers: { location: `${server.url}/v1/elsewhere` }, body: '' });
-      const error = await failureOf({ providers: [providerAt(server, type)] });
-      assert.equal(error.code, 'model_failed');
-      assert.equal(server.calls.length, 1);
-    });
+      test('a stream cut in the middle is a new attempt of the effect, never a silent restart', async () => {
+        for (const cut of [{ cutAfter: 2 }, { endAfter: 2 }]) {
+          server.script({ chunks: ['one ', 'two ', 'three'], delayMs: 20, ...cut });
+          const chunks: string[] = [];
+          const error = await failureOf({ providers: [providerAt(server, type)], chunks });
+          assert.equal(error.code, 'model_unavailable');
+          assert.equal(error.row.kind, 'retry');
+          assert.ok('one two '.startsWith(chunks.join('')) && chunks.length > 0);
+          assert.equal(server.calls.length, 1);
+          assertNoKey(error);
+        }
+        server.script({ chunks: ['one ', 'two ', 'three'] });
+        const again = await ask({ providers: [providerAt(server, type)], attempt: 2 });
+        assert.equal(again.chunks.join(''), 'one two three');
+      });
 
-    test('a stream cut in the middle is a new attempt of the effect, never a silent restart', async () => {
-      for (const cut of [{ cutAfter: 2 }, { endAfter: 2 }]) {
-        server.script({ chunks: ['one ', 'two ', 'three'], delayMs: 20, ...cut });
-        const chunks: string[] = [];
-        const error = await failureOf({ providers: [providerAt(server, type)], chunks });
-        assert.equal(error.code, 'model_unavailable');
-        assert.equal(error.row.kind, 'retry');
-        assert.ok('one two '.startsWith(chunks.join('')) && chunks.length > 0);
-        assert.equal(server.calls.length, 1);
-        assertNoKey(error);
-      }
-      server.script({ chunks: ['one ', 'two ', 'three'] });
-      const again = await ask({ providers: [providerAt(server, type)], attempt: 2 });
-      assert.equal(again.chunks.join(''), 'one two three');
-    });
+      test('a stream cut before the first chunk is tried again in place', async () => {
+        server.script({ chunks: ['x'], cutAfter: 0 }, { chunks: ['whole'] });
+        assert.equal((await ask({ providers: [providerAt(server, type)] })).result.text, 'whole');
+        assert.equal(server.calls.length, 2);
+      });
 
-    test('a stream cut before the first chunk is tried again in place', async () => {
-      server.script({ chunks: ['x'], cutAfter: 0 }, { chunks: ['whole'] });
-      assert.equal((await ask({ providers: [providerAt(server, type)] })).result.text, 'whole');
-      assert.equal(server.calls.length, 2);
-    });
+      test('malformed JSON is tried again, then model_failed', async () => {
+        for (const stream of [true, false]) {
+          const body = stream ? 'data: {"choices": [{]}\n\n' : '{"choices": nonsense';
+          server.script({
+            status: 200,
+            body,
+            headers: { 'content-type': stream ? 'text/event-stream' : 'application/json' },
+          });
+          const options = { providers: [providerAt(server, type)], selection: { max_retries: 1 }, input: { stream } };
+          const error = await failureOf(options);
+          assert.equal(error.code, 'model_failed', error.message);
+          assert.equal(server.calls.length, 2);
+          assertNoKey(error);
+        }
+      });
 
-    test('malformed JSON is tried again, then model_failed', async () => {
-      for (const stream of [true, false]) {
-        const body = stream ? 'data: {"choices": [{]}\n\n' : '{"choices": nonsense';
+      test('JSON of another shape is model_failed', async () => {
         server.script({
           status: 200,
-          body,
-          headers: { 'content-type': stream ? 'text/event-stream' : 'application/json' },
+          body: 'data: {"hello": "world"}\n\n',
+          headers: { 'content-type': 'text/event-stream' },
         });
-        const options = { providers: [providerAt(server, type)], selection: { max_retries: 1 }, input: { stream } };
-        const error = await failureOf(options);
-        assert.equal(error.code, 'model_failed', error.message);
-        assert.equal(server.calls.length, 2);
-        assertNoKey(error);
-      }
-    });
-
-    test('JSON of another shape is model_failed', async () => {
-      server.script({
-        status: 200,
-        body: 'data: {"hello": "world"}\n\n',
-        headers: { 'content-type': 'text/event-stream' },
+        const error = await failureOf({ providers: [providerAt(server, type)], selection: { max_retries: 0 } });
+        assert.ok(['model_failed', 'model_unavailable'].includes(error.code), error.message);
+        assert.ok(server.calls.length === 1);
       });
-      const error = await failureOf({ providers: [providerAt(server, type)], selection: { max_retries: 0 } });
-      assert.ok(['model_failed', 'model_unavailable'].includes(error.code), error.message);
-      assert.ok(server.calls.length === 1);
-    });
 
-    test('an error event in the middle of a stream is a new attempt', async () => {
-      server.script({ chunks: ['so far'], streamError: { type: 'overloaded_error', message: `busy ${KEY}` } });
-      const error = await failureOf({ providers: [providerAt(server, type)] });
-      assert.equal(error.code, 'model_unavailable', error.message);
-      assertNoKey(error);
-    });
+      test('an error event in the middle of a stream is a new attempt', async () => {
+        server.script({ chunks: ['so far'], streamError: { type: 'overloaded_error', message: `busy ${KEY}` } });
+        const error = await failureOf({ providers: [providerAt(server, type)] });
+        assert.equal(error.code, 'model_unavailable', error.message);
+        assertNoKey(error);
+      });
 
-    test('a provider that never answers is given up after llm_overall_timeout_secs and its socket closed', async () => {
-      server.script({ silent: true });
-      const selection = { llm_overall_timeout_secs: 0.2 };
-      const error = await failureOf({ providers: [providerAt(server, type)], selection });
-      assert.equal(error.code, 'model_unavailable');
-      assert.match(error.message, /no word for 0.2 s/);
-      await until(() => server.calls[0]?.aborted === true, 'the server sees the socket close');
-    });
-
-    test('a stream that falls silent is given up, one that is only slow is not', async () => {
-      const selection = { llm_overall_timeout_secs: 0.3 };
-      server.script({ chunks: ['a', 'b', 'c'], stallAfter: 1 });
-      const error = await failureOf({ providers: [providerAt(server, type)], selection });
-      assert.equal(error.code, 'model_unavailable');
-      server.script({ chunks: ['a', 'b', 'c', 'd', 'e'], delayMs: 100 });
-      assert.equal((await ask({ providers: [providerAt(server, type)], selection })).result.text, 'abcde');
-    });
-
-    test('an abort closes the socket, before and within the answer', async () => {
-      for (const turn of [{ silent: true }, { endless: 'word ', delayMs: 5 }]) {
-        server.script(turn);
-        const cancel = new AbortController();
-        const failing = failureOf({ providers: [providerAt(server, type)], signal: cancel.signal });
-        await until(() => server.calls.length === 1, 'the request arrives');
-        cancel.abort();
-        assert.equal((await failing).code, 'cancelled');
+      test('a provider that never answers is given up after llm_overall_timeout_secs and its socket closed', async () => {
+        server.script({ silent: true });
+        const selection = { llm_overall_timeout_secs: 0.2 };
+        const error = await failureOf({ providers: [providerAt(server, type)], selection });
+        assert.equal(error.code, 'model_unavailable');
+        assert.match(error.message, /no word for 0.2 s/);
         await until(() => server.calls[0]?.aborted === true, 'the server sees the socket close');
-      }
-    });
+      });
 
-    test('an effect that is no longer wanted stops the model', async () => {
-      server.script({ endless: 'word ', delayMs: 1 });
-      const error = await failureOf({ providers: [providerAt(server, type)], progress: async () => false });
-      assert.equal(error.code, 'cancelled');
-      await until(() => server.calls[0]?.aborted === true, 'the server sees the socket close');
-    });
+      test('a stream that falls silent is given up, one that is only slow is not', async () => {
+        const selection = { llm_overall_timeout_secs: 0.6 };
+        server.script({ chunks: ['a', 'b', 'c'], stallAfter: 1 });
+        const error = await failureOf({ providers: [providerAt(server, type)], selection });
+        assert.equal(error.code, 'model_unavailable');
+        server.script({ chunks: ['a', 'b', 'c', 'd', 'e'], delayMs: 150 });
+        assert.equal((await ask({ providers: [providerAt(server, type)], selection })).result.text, 'abcde');
+      });
 
-    test('an answer without end is stopped at the size limit with bounded memory', async () => {
-      server.script({ endless: 'x'.repeat(60_000) });
-      const error = await failureOf({ providers: [providerAt(server, type)] });
-      assert.equal(error.code, 'model_failed');
-      assert.match(error.message, /4194304 characters/);
-      await until(() => server.calls[0]?.aborted === true, 'the server sees the socket close');
+      test('an abort closes the socket, before and within the answer', async () => {
+        for (const turn of [{ silent: true }, { endless: 'word ', delayMs: 5 }]) {
+          server.script(turn);
+          const cancel = new AbortController();
+          const failing = failureOf({ providers: [providerAt(server, type)], signal: cancel.signal });
+          await until(() => server.calls.length === 1, 'the request arrives');
+          cancel.abort();
+          assert.equal((await failing).code, 'cancelled');
+          await until(() => server.calls[0]?.aborted === true, 'the server sees the socket close');
+        }
+      });
+
+      test('an effect that is no longer wanted stops the model', async () => {
+        server.script({ endless: 'word ', delayMs: 1 });
+        const error = await failureOf({ providers: [providerAt(server, type)], progress: async () => false });
+        assert.equal(error.code, 'cancelled');
+        await until(() => server.calls[0]?.aborted === true, 'the server sees the socket close');
+      });
+
+      test('an answer without end is stopped at the size limit with bounded memory', async () => {
+        server.script({ endless: 'x'.repeat(60_000) });
+        const error = await failureOf({ providers: [providerAt(server, type)] });
+        assert.equal(error.code, 'model_failed');
+        assert.match(error.message, /4194304 characters/);
+        await until(() => server.calls[0]?.aborted === true, 'the server sees the socket close');
+      });
     });
-  });
-}
+  }
+});
 
 describe('no server at all', () => {
   test('a refused connection is model_unavailable and shows no address', async () => {

@@ -108,13 +108,16 @@ describe('aliases, retries and fallbacks', () => {
   test('a model whose streams always break hands over to its fallback in a later attempt', async () => {
     first.script({ chunks: ['half of', ' it'], cutAfter: 1, delayMs: 20 });
     second.script({ chunks: ['whole'] });
-    const selection = { max_retries: 1, fallback_provider: 'b' };
+    const selection = { fallback_provider: 'b' };
     const options = { providers: two([model('main')], [model('b')]), input: { model: 'main' }, selection };
     for (const attempt of [1, 2]) {
       assert.equal((await failureOf({ ...options, attempt })).code, 'model_unavailable');
     }
     const { result, chunks } = await ask({ ...options, attempt: 3 });
     assert.deepEqual([result.provider, chunks.join('')], ['b', 'whole']);
+    second.script(DOWN);
+    first.script({ chunks: ['mended'] });
+    assert.equal((await ask({ ...options, attempt: 4 })).result.text, 'mended');
   });
 
   test('the strategy orders providers that serve the same alias, the default provider first', async () => {
