@@ -1,0 +1,235 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { z } from 'zod';
+import { systemClock } from '../../runtime/clock.ts';
+import { defineEffect, type EffectHandler } from '../../runtime/effect.ts';
+import { EffectRunner } from '../../runtime/effect-runner.ts';
+import type { EffectRunnerOptions, RunnerStore } from '../../runtime/effect-runner-options.ts';
+import { EmbeddedEffectQueue } from '../../runtime/embedded-effect-queue.ts';
+import { SvcError } from '../../runtime/errors.ts';
+import {
+  aborted,
+  effect,
+  openEffect,
+  PARTITION,
+  progressOf,
+  resultOf,
+  runnerOptions,
+  until,
+} from '../support/effect-world.ts';
+import { MemoryEffectLedger } from '../support/memory-effect-ledger.ts';
+
+interface World {
+  readonly ledger: MemoryEffectLedger;
+  readonly queue: EmbeddedEffectQueue;
+  readonly runner: EffectRunner;
+  readonly faults: unknown[];
+}
+
+/** A runner over the embedded queue; `store` may stand between it and the ledger. */
+async function world(
+  handlers: readonly EffectHandler[],
+  use: (world: World) => Promise<void>,
+  options: Partial<EffectRunnerOptions> & { readonly between?: (ledger: MemoryEffectLedger) => RunnerStore } = {},
+): Promise<void> {
+  const ledger = new MemoryEffectLedger();
+  const faults: unknown[] = [];
+  const onFault = (error: unknown) => void faults.push(error);
+  const queue = new EmbeddedEffectQueue({ ledger, clock: systemClock, onFault });
+  await queue.open();
+  const store = options.between?.(ledger) ?? ledger;
+  const runner = new EffectRunner(runnerOptions({ store, queue, handlers, onFault, ...options }));
+  await runner.start();
+  try {
+    await use({ ledger, queue, runner, faults });
+  } finally {
+    await runner.stop();
+    await queue.close();
+  }
+}
+
+/** Every call happens, and every second one is reported as unavailable all the same. */
+function lossy(ledger: MemoryEffectLedger): RunnerStore {
+  let calls = 0;
+  const answer = async <T>(value: Promise<T>): Promise<T> => {
+    const result = await value;
+    if (++calls % 2 === 1) throw new SvcError('unavailable');
+    return result;
+  };
+  return {
+    keepEffect: (...args) => answer(ledger.keepEffect(...args)),
+    progressEffect: (...args) => answer(ledger.progressEffect(...args)),
+    settleEffect: (...args) => answer(ledger.settleEffect(...args)),
+    reopenEffect: (...args) => answer(ledger.reopenEffect(...args)),
+    onEffectCancelled: (stop) => ledger.onEffectCancelled(stop),
+  };
+}
+
+describe('the effect runner', { timeout: 60_000 }, () => {
+  test('a store that does what it does not admit gets everything exactly once', async () => {
+    const flaky = effect('test.flaky', async (_, { progress, attempt }) => {
+      await progress(`begin ${attempt}`);
+      await progress(`end ${attempt}`);
+      if (attempt === 1) throw new SvcError('unavailable');
+      return attempt;
+    });
+    const use = async ({ ledger, queue }: World) => {
+      const retry = { maxAttempts: 2, initialDelayMs: 1, maxDelayMs: 1 };
+      const job = openEffect(ledger, { kind: 'test.flaky', progressAs: 'Moved', retry });
+      await queue.enqueue(job);
+      await until(() => resultOf(ledger, job.id), 'the result');
+      const said = progressOf(ledger, job.id).map((one) => one.value);
+      assert.deepEqual(said, ['begin 1', 'end 1', 'begin 2', 'end 2']);
+      assert.equal(ledger.sent.filter((one) => one.final).length, 1);
+    };
+    await world([flaky], use, { between: lossy });
+  });
+
+  test('work is stopped when its claim cannot be renewed in time, and its result is not sent', async () => {
+    let silent = false;
+    let ended = 0;
+    const between = (ledger: MemoryEffectLedger): RunnerStore => ({
+      keepEffect: async (...args) => {
+        if (silent) throw new SvcError('unavailable');
+        return ledger.keepEffect(...args);
+      },
+      progressEffect: (...args) => ledger.progressEffect(...args),
+      settleEffect: (...args) => ledger.settleEffect(...args),
+      reopenEffect: (...args) => ledger.reopenEffect(...args),
+      onEffectCancelled: () => () => {},
+    });
+    const hang = effect('test.hang', async (_, { signal, attempt }) => {
+      if (attempt > 1) return attempt;
+      silent = true;
+      return aborted(signal).finally(() => {
+        ended = Date.now();
+        silent = false;
+      });
+    });
+    const use = async ({ ledger, queue, runner }: World) => {
+      const job = openEffect(ledger, { kind: 'test.hang' });
+      const begun = Date.now();
+      await queue.enqueue(job);
+      const result = await until(() => resultOf(ledger, job.id), 'the next attempt');
+      assert.equal(result.attempt, 2);
+      assert.ok(ended - begun <= 600, `stopped after ${ended - begun} ms`);
+      assert.equal(runner.counts.dropped, 1);
+    };
+    await world([hang], use, { between, claimTtlMs: 400, renewEveryMs: 100 });
+  });
+
+  test('an attempt that was taken over is stopped and its late result dropped', async () => {
+    const reason = Promise.withResolvers<void>();
+    const slow = effect('test.slow', async (_, { signal }) => {
+      await aborted(signal).catch(() => reason.resolve());
+      return 'late';
+    });
+    await world([slow], async ({ ledger, queue, runner }) => {
+      const job = openEffect(ledger, { kind: 'test.slow' });
+      await queue.enqueue(job);
+      await until(() => runner.counts.running === 1, 'the attempt');
+      // As after a freeze of this process: the claim ran out and another node has the effect.
+      assert.equal(await ledger.reopenEffect(PARTITION, job.id, 1, 0), true);
+      const taken = await ledger.claimEffect(PARTITION, job.id, 'node-b/1', 60_000);
+      assert.equal(taken.kind, 'claimed');
+      await reason.promise;
+      await until(() => runner.counts.dropped === 1, 'the drop');
+      assert.equal(resultOf(ledger, job.id), undefined);
+      assert.equal(ledger.row(job.id)?.attempt, 2);
+    });
+  });
+
+  test('an unknown kind and input that does not fit are failures that say so', async () => {
+    const strict = defineEffect({
+      kind: 'test.strict',
+      input: z.object({ url: z.string(), n: z.number() }),
+      run: async () => null,
+    });
+    await world([strict], async ({ ledger, queue }) => {
+      const unknown = openEffect(ledger, { kind: 'test.nobody' });
+      const misfit = openEffect(ledger, { kind: 'test.strict', input: { url: 'x' } });
+      await queue.enqueue(unknown);
+      await queue.enqueue(misfit);
+      const first = (await until(() => resultOf(ledger, unknown.id), 'the failure')).outcome;
+      assert.ok(first.kind === 'failed' && first.code === 'unimplemented' && first.message.includes('test.nobody'));
+      const second = (await until(() => resultOf(ledger, misfit.id), 'the failure')).outcome;
+      assert.ok(second.kind === 'failed' && second.code === 'invalid_argument' && second.message.includes('n:'));
+    });
+  });
+
+  test('what a bug says stays in the log', async () => {
+    const buggy = effect('test.bug', () => Promise.reject(new TypeError('token abc is undefined')));
+    await world([buggy], async ({ ledger, queue, faults }) => {
+      const job = openEffect(ledger, { kind: 'test.bug' });
+      await queue.enqueue(job);
+      const { outcome } = await until(() => resultOf(ledger, job.id), 'the failure');
+      assert.deepEqual(outcome, { kind: 'failed', code: 'internal', message: 'An internal error occurred.' });
+      assert.equal(faults.length, 1);
+    });
+  });
+
+  test('a result that is too large becomes a failure instead of silence', async () => {
+    const encode: EffectRunnerOptions['encode'] = (message) => {
+      const body = JSON.stringify(message);
+      if (body.length > 10_000) throw new SvcError('payload_too_large');
+      return body;
+    };
+    const use = async ({ ledger, queue }: World) => {
+      const job = openEffect(ledger, { kind: 'test.big' });
+      await queue.enqueue(job);
+      const { outcome } = await until(() => resultOf(ledger, job.id), 'the failure');
+      assert.equal(outcome.kind === 'failed' && outcome.code, 'payload_too_large');
+    };
+    await world([effect('test.big', async () => 'x'.repeat(20_000))], use, { encode });
+  });
+
+  test('a handler that does not heed its signal does not hold the runner', async () => {
+    const deaf = effect('test.deaf', () => new Promise<never>(() => {}));
+    await world([deaf], async ({ ledger, queue, faults, runner }) => {
+      const job = openEffect(ledger, { kind: 'test.deaf', timeoutMs: 50 });
+      await queue.enqueue(job);
+      const { outcome } = await until(() => resultOf(ledger, job.id), 'the time-out');
+      assert.equal(outcome.kind === 'failed' && outcome.code, 'deadline_exceeded');
+      assert.equal(faults.length, 1);
+      await until(() => runner.counts.running === 0, 'its end');
+    });
+  });
+
+  test('a once effect whose time ran out is not repeated though its policy allows retries', async () => {
+    let runs = 0;
+    const hang = effect('test.hang', (_, { signal }) => {
+      runs += 1;
+      return aborted(signal);
+    });
+    await world([hang], async ({ ledger, queue }) => {
+      const retry = { maxAttempts: 5, initialDelayMs: 1, maxDelayMs: 1 };
+      const job = openEffect(ledger, { kind: 'test.hang', mode: 'once', timeoutMs: 50, retry });
+      await queue.enqueue(job);
+      await until(() => resultOf(ledger, job.id), 'the time-out');
+      assert.equal(runs, 1);
+    });
+  });
+
+  test('the messages it sends carry cause and trace of the request', async () => {
+    await world([effect('test.ok', async () => 'ok')], async ({ ledger, queue }) => {
+      const job = openEffect(ledger, { kind: 'test.ok' });
+      await queue.enqueue(job);
+      const sent = await until(() => ledger.sent[0], 'the result');
+      const { to, from, origin, type, trace, cause } = JSON.parse(sent.body);
+      assert.deepEqual(
+        { to, from, origin, type, trace },
+        { to: job.address, from: null, origin: 'effect', type: 'Finished', trace: 'a'.repeat(32) },
+      );
+      assert.match(cause, /^[0-9a-f-]{36}$/);
+    });
+  });
+
+  test('two handlers of one kind are refused', () => {
+    const ok = effect('test.ok', async () => null);
+    const store = new MemoryEffectLedger();
+    const queue = new EmbeddedEffectQueue({ ledger: store, clock: systemClock, onFault: () => {} });
+    assert.throws(() => new EffectRunner(runnerOptions({ store, queue, handlers: [ok, ok] })), {
+      code: 'invalid_config',
+    });
+  });
+});
