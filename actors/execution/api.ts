@@ -53,11 +53,11 @@ interface Visible {
   readonly state: RunningExecution | EndedExecution;
 }
 
-/** The area's api over messages, committed states and the `executions` collection (view.ts names it). */
+/** The area's api over messages, committed states and the collection `EXECUTIONS`. */
 export function createExecutionApi(parts: {
   readonly client: ExecutionClient;
   readonly executions: Collection<ExecutionDocument>;
-  /** Deletes what the kernel archived of a removed execution; without it only the listed document goes. */
+  /** Deletes what the kernel archived of a removed execution; without it the archive keeps it, unseen. */
   readonly archive?: { remove(address: Address): Promise<boolean> };
 }): ExecutionApi {
   const { client, executions, archive } = parts;
@@ -73,9 +73,9 @@ export function createExecutionApi(parts: {
   }
 
   return {
-    async start(request) {
+    async start(request, options) {
       const address = addressOf('execution', request.identity.tenant, request.executionId);
-      await client.ask(address, 'Start', startPayload(request), { identity: request.identity });
+      await client.ask(address, 'Start', startPayload(request), { ...options, identity: request.identity });
       return { execution_id: request.executionId };
     },
 

@@ -16,7 +16,7 @@ import { EXECUTIONS, projectExecution } from './view.ts';
  * One run of an agent: pending → running → completed | failed | cancelled (spec 3). Its loop is decided.md's:
  * iteration → validators → accepted, or refined and tried again until iterations or time run out.
  */
-export const executionDefinition = defineActor({
+export const execution = defineActor({
   kind: 'execution',
   version: 1,
   state: ExecutionState,
@@ -35,6 +35,6 @@ export const executionDefinition = defineActor({
   },
   creates: ['Start'],
   finalEvents: ['execution_completed', 'execution_failed'],
-  view: { collection: EXECUTIONS.name, project: projectExecution },
+  view: { collection: EXECUTIONS.name, indexes: EXECUTIONS.indexes, project: projectExecution },
   done: (state) => state.status !== 'pending' && state.status !== 'running',
 });

@@ -1,4 +1,4 @@
-import { executionDefinition } from '../../../actors/execution/definition.ts';
+import { execution } from '../../../actors/execution/definition.ts';
 import { ExecutionState } from '../../../actors/execution/state.ts';
 import { type AgentManifest, AgentManifestSchema } from '../../../manifests/agent/schema.ts';
 import type { Json, JsonObject } from '../../../runtime/json.ts';
@@ -30,7 +30,7 @@ const toJson = (value: unknown): JsonObject => JSON.parse(JSON.stringify(value))
 /** An execution driven through pure turns, with the words its tests use. */
 export class DrivenExecution extends ActorDriver {
   constructor() {
-    super(executionDefinition, 'acme', EXECUTION_ID);
+    super(execution, 'acme', EXECUTION_ID);
   }
 
   start(manifest: AgentManifest, extra: JsonObject = {}): DrivenTurn {
