@@ -1,7 +1,7 @@
 import { type GridFSBucket, type GridFSFile, GridFSBucket as GridFs, MongoRuntimeError, type ObjectId } from 'mongodb';
 import { checkBytes, checkReference, referenceOf, unknownBlob } from '../blob-reference.ts';
 import type { Blobs } from '../blobs.ts';
-import { answered, MongoConnection, type MongoOptions } from './connection.ts';
+import { MongoConnection, type MongoOptions } from './connection.ts';
 import { keyOf } from './row.ts';
 
 const READ_ATTEMPTS = 3;
@@ -28,7 +28,7 @@ export class MongoBlobs implements Blobs {
   async put(tenant: string, bytes: Uint8Array): Promise<string> {
     const ref = referenceOf(tenant, bytes);
     const name = keyOf(tenant, ref);
-    await answered(async () => {
+    await this.#connection.session.run(async () => {
       const bucket = this.#bucket();
       if ((await this.#files(bucket, name)).length > 0) return;
       const mine = await this.#upload(bucket, name, bytes);
@@ -41,14 +41,14 @@ export class MongoBlobs implements Blobs {
 
   async get(tenant: string, ref: string): Promise<Uint8Array> {
     checkReference(tenant, ref);
-    const bytes = await answered(() => this.#read(keyOf(tenant, ref)));
+    const bytes = await this.#connection.session.run(() => this.#read(keyOf(tenant, ref)));
     checkBytes(ref, bytes);
     return bytes;
   }
 
   async delete(tenant: string, ref: string): Promise<void> {
     checkReference(tenant, ref);
-    await answered(async () => {
+    await this.#connection.session.run(async () => {
       const bucket = this.#bucket();
       for (const file of await this.#files(bucket, keyOf(tenant, ref))) {
         // Deleted by somebody else meanwhile is deleted too.
@@ -60,7 +60,7 @@ export class MongoBlobs implements Blobs {
   }
 
   #bucket(): GridFSBucket {
-    return new GridFs(this.#connection.database, { bucketName: 'blobs' });
+    return new GridFs(this.#connection.session.database, { bucketName: 'blobs' });
   }
 
   #files(bucket: GridFSBucket, name: string): Promise<GridFSFile[]> {

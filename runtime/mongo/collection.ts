@@ -1,26 +1,32 @@
 import type { Collection as MongoDriverCollection } from 'mongodb';
 import { checkKey } from '../document-shape.ts';
 import type { Collection, CollectionSpec, Find, Query, StoredDocument } from '../documents.ts';
-import { answered, isDuplicate, QUERY_TIMEOUT_MS } from './connection.ts';
+import { isDuplicate, type MongoSession, QUERY_TIMEOUT_MS } from './connection.ts';
 import { filterOf, sortOf } from './filter.ts';
 import { documentOfRow, keyOf, type Row, rowOf } from './row.ts';
 import type { VersionedWrites } from './versioned-writes.ts';
 
 /** One MongoDB collection of documents. A document is found by `_id`, which is `tenant/id`. */
 export class MongoCollection<T extends StoredDocument> implements Collection<T> {
+  readonly #session: MongoSession;
   readonly #rows: MongoDriverCollection<Row>;
   readonly #spec: CollectionSpec;
   readonly #writes: VersionedWrites;
 
-  constructor(rows: MongoDriverCollection<Row>, spec: CollectionSpec, writes: VersionedWrites) {
-    this.#rows = rows;
+  constructor(
+    session: MongoSession,
+    spec: CollectionSpec,
+    writes: (rows: MongoDriverCollection<Row>) => VersionedWrites,
+  ) {
+    this.#session = session;
+    this.#rows = session.database.collection<Row>(spec.name);
     this.#spec = spec;
-    this.#writes = writes;
+    this.#writes = writes(this.#rows);
   }
 
   async insert(doc: T): Promise<boolean> {
     const row = rowOf(doc, this.#spec);
-    return answered(async () => {
+    return this.#session.run(async () => {
       try {
         await this.#rows.insertOne(row);
         return true;
@@ -33,7 +39,7 @@ export class MongoCollection<T extends StoredDocument> implements Collection<T> 
 
   async put(doc: T): Promise<boolean> {
     const row = rowOf(doc, this.#spec);
-    return answered(() => this.#writes.put(row));
+    return this.#session.run(() => this.#writes.put(row));
   }
 
   async putMany(docs: readonly T[]): Promise<void> {
@@ -45,17 +51,19 @@ export class MongoCollection<T extends StoredDocument> implements Collection<T> 
       const earlier = newest.get(row._id);
       if (earlier === undefined || earlier.version < row.version) newest.set(row._id, row);
     }
-    await answered(() => this.#writes.putMany([...newest.values()]));
+    await this.#session.run(() => this.#writes.putMany([...newest.values()]));
   }
 
   async replace(doc: T, expected: number): Promise<boolean> {
     const row = rowOf(doc, this.#spec);
-    return answered(() => this.#writes.replace(row, expected));
+    return this.#session.run(() => this.#writes.replace(row, expected));
   }
 
   async get(tenant: string, id: string): Promise<T | null> {
     checkKey(tenant, id);
-    const row = await answered(() => this.#rows.findOne({ _id: keyOf(tenant, id) }, { maxTimeMS: QUERY_TIMEOUT_MS }));
+    const row = await this.#session.run(() =>
+      this.#rows.findOne({ _id: keyOf(tenant, id) }, { maxTimeMS: QUERY_TIMEOUT_MS }),
+    );
     return row === null ? null : documentOfRow<T>(row);
   }
 
@@ -64,24 +72,24 @@ export class MongoCollection<T extends StoredDocument> implements Collection<T> 
     const filter = filterOf(find);
     const { limit, skip = 0 } = find;
     const options = { sort, skip, limit, maxTimeMS: QUERY_TIMEOUT_MS };
-    const rows = await answered(() => this.#rows.find(filter, options).toArray());
+    const rows = await this.#session.run(() => this.#rows.find(filter, options).toArray());
     return rows.map((row) => documentOfRow<T>(row));
   }
 
   async count(query: Query): Promise<number> {
     const filter = filterOf(query);
-    return answered(() => this.#rows.countDocuments(filter, { maxTimeMS: QUERY_TIMEOUT_MS }));
+    return this.#session.run(() => this.#rows.countDocuments(filter, { maxTimeMS: QUERY_TIMEOUT_MS }));
   }
 
   async delete(tenant: string, id: string): Promise<boolean> {
     checkKey(tenant, id);
-    const result = await answered(() => this.#rows.deleteOne({ _id: keyOf(tenant, id) }));
+    const result = await this.#session.run(() => this.#rows.deleteOne({ _id: keyOf(tenant, id) }));
     return result.deletedCount === 1;
   }
 
   async deleteMany(query: Query): Promise<number> {
     const filter = filterOf(query);
-    const result = await answered(() => this.#rows.deleteMany(filter));
+    const result = await this.#session.run(() => this.#rows.deleteMany(filter));
     return result.deletedCount;
   }
 }

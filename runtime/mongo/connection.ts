@@ -1,13 +1,4 @@
-import {
-  type Db,
-  MongoAPIError,
-  MongoClient,
-  MongoError,
-  MongoNetworkError,
-  MongoParseError,
-  MongoServerError,
-  MongoSystemError,
-} from 'mongodb';
+import { type Db, MongoClient, MongoError, MongoNetworkError, MongoServerError, MongoSystemError } from 'mongodb';
 import { SvcError } from '../errors.ts';
 
 export interface MongoOptions {
@@ -27,10 +18,38 @@ const AUTHENTICATION_FAILED = 18;
 /** Not primary, shutting down, stepped down, write concern not reached: another moment may do. */
 const PASSING_CODES = new Set([6, 7, 64, 89, 91, 189, 9001, 10107, 11600, 11602, 13435, 13436]);
 
+/** One open connection pool. After `close` the driver would connect again by itself: a session does not. */
+export class MongoSession {
+  readonly database: Db;
+  readonly #client: MongoClient;
+  #isClosed = false;
+
+  constructor(client: MongoClient, database: string) {
+    this.#client = client;
+    this.database = client.db(database);
+  }
+
+  /** Runs calls of the driver; its failures leave as SvcErrors: `unavailable` when trying again may help. */
+  async run<T>(call: () => Promise<T>): Promise<T> {
+    if (this.#isClosed) throw notOpen();
+    try {
+      return await call();
+    } catch (cause) {
+      if (cause instanceof MongoError) throw publicError(cause);
+      throw isSocketError(cause) ? notAnswered(cause) : cause;
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await this.#client.close();
+  }
+}
+
 /** A client that finds its server again by itself; every wait in it ends. Acknowledged means journalled by a majority. */
 export class MongoConnection {
   readonly #options: MongoOptions;
-  #client: MongoClient | undefined;
+  #session: MongoSession | undefined;
 
   constructor(options: MongoOptions) {
     this.#options = options;
@@ -38,29 +57,31 @@ export class MongoConnection {
 
   /** Throws `unavailable` when no server answers, `invalid_config` for a bad URI or refused credentials. */
   async open(): Promise<void> {
-    if (this.#client !== undefined) return;
+    if (this.#session !== undefined) return;
     const client = this.#newClient();
+    const session = new MongoSession(client, this.#options.database ?? 'svc');
     try {
-      await answered(async () => {
+      await session.run(async () => {
         await client.connect();
-        await client.db(this.#options.database ?? 'svc').command({ ping: 1 });
+        await session.database.command({ ping: 1 });
       });
     } catch (error) {
-      await client.close();
+      await session.close();
       throw error;
     }
-    this.#client = client;
+    this.#session = session;
   }
 
   async close(): Promise<void> {
-    const client = this.#client;
-    this.#client = undefined;
-    await client?.close();
+    const session = this.#session;
+    this.#session = undefined;
+    await session?.close();
   }
 
-  get database(): Db {
-    if (this.#client === undefined) throw new SvcError('unavailable', 'the document store is not open');
-    return this.#client.db(this.#options.database ?? 'svc');
+  /** Throws `unavailable` when not open. */
+  get session(): MongoSession {
+    if (this.#session === undefined) throw notOpen();
+    return this.#session;
   }
 
   #newClient(): MongoClient {
@@ -74,12 +95,9 @@ export class MongoConnection {
         writeConcern: { w: 'majority', journal: true, wtimeoutMS: SOCKET_TIMEOUT_MS / 2 },
         ignoreUndefined: true,
       });
-    } catch (error) {
-      // The driver's text may repeat parts of the URI, which may hold a password: it is not passed on.
-      if (error instanceof MongoParseError || error instanceof MongoAPIError || error instanceof TypeError) {
-        throw new SvcError('invalid_config', 'the MongoDB URI is malformed', { field: 'uri' });
-      }
-      throw error;
+    } catch {
+      // The constructor only reads the URI. What it throws may repeat parts of it, a password too: it is not passed on.
+      throw new SvcError('invalid_config', 'the MongoDB URI is malformed', { field: 'uri' });
     }
   }
 }
@@ -102,16 +120,20 @@ function isPassing(error: MongoError): boolean {
   return /Closed|NotConnected|Expired|WaitQueue|PoolCleared|Interrupted/.test(error.constructor.name);
 }
 
-/** Runs calls of the driver; its failures leave as SvcErrors: `unavailable` when trying again may help. */
-export async function answered<T>(call: () => Promise<T>): Promise<T> {
-  try {
-    return await call();
-  } catch (cause) {
-    if (!(cause instanceof MongoError)) throw cause;
-    if (cause.code === AUTHENTICATION_FAILED) {
-      throw new SvcError('invalid_config', 'MongoDB refused the credentials', { field: 'uri' });
-    }
-    if (isPassing(cause)) throw new SvcError('unavailable', 'the document store did not answer', { cause });
-    throw new SvcError('internal', undefined, { cause });
+function publicError(cause: MongoError): SvcError {
+  if (cause.code === AUTHENTICATION_FAILED) {
+    return new SvcError('invalid_config', 'MongoDB refused the credentials', { field: 'uri' });
   }
+  if (isPassing(cause)) return notAnswered(cause);
+  return new SvcError('internal', undefined, { cause });
 }
+
+/** A write on a socket that just ended leaves the driver as Node's own error (EPIPE, ECONNRESET). */
+function isSocketError(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && /^(E[A-Z]+|ERR_S(OCKET|TREAM)_\w+)$/.test(String(error.code));
+}
+
+const notAnswered = (cause: unknown): SvcError =>
+  new SvcError('unavailable', 'the document store did not answer', { cause });
+
+const notOpen = (): SvcError => new SvcError('unavailable', 'the document store is not open');

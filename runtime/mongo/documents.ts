@@ -1,8 +1,8 @@
-import type { IndexDescription } from 'mongodb';
+import { type Collection as DriverCollection, type IndexDescription, MongoServerError } from 'mongodb';
 import { checkSpec } from '../document-query.ts';
 import type { Collection, CollectionSpec, Documents, StoredDocument } from '../documents.ts';
 import { MongoCollection } from './collection.ts';
-import { answered, MongoConnection, type MongoOptions } from './connection.ts';
+import { MongoConnection, type MongoOptions } from './connection.ts';
 import { type Row, uniqueField } from './row.ts';
 import { SerialisedWrites } from './serialised-writes.ts';
 import { AtomicWrites } from './versioned-writes.ts';
@@ -11,6 +11,8 @@ export interface MongoDocumentsOptions extends MongoOptions {
   /** Whether the server's conditional updates are atomic; asked from the server when left out (FerretDB's are not). */
   readonly atomicUpdates?: boolean;
 }
+
+const NAMESPACE_NOT_FOUND = 26;
 
 function indexesOf(spec: CollectionSpec): IndexDescription[] {
   const named = (prefix: string, tuple: readonly string[]) => `${prefix}_${tuple.join('_')}`;
@@ -30,6 +32,16 @@ function indexesOf(spec: CollectionSpec): IndexDescription[] {
   return [...spec.unique.map(unique), ...[...searched.values()].map(found)];
 }
 
+/** Asked first and created one by one: FerretDB 1 drops the connection when all of several indexes exist already. */
+async function createMissing(rows: DriverCollection<Row>, indexes: readonly IndexDescription[]): Promise<void> {
+  const present = await rows.indexes().catch((error: unknown) => {
+    if (error instanceof MongoServerError && error.code === NAMESPACE_NOT_FOUND) return [];
+    throw error;
+  });
+  const names = new Set(present.map((index) => index.name));
+  for (const index of indexes) if (!names.has(index.name)) await rows.createIndexes([index]);
+}
+
 /** Documents in MongoDB: single-document idempotent writes only, no transactions, no TTL indexes, no change streams. */
 export class MongoDocuments implements Documents {
   readonly #connection: MongoConnection;
@@ -44,7 +56,8 @@ export class MongoDocuments implements Documents {
   async open(): Promise<void> {
     await this.#connection.open();
     try {
-      const build = await answered(() => this.#connection.database.command({ buildInfo: 1 }));
+      const { session } = this.#connection;
+      const build = await session.run(() => session.database.command({ buildInfo: 1 }));
       this.#atomicUpdates = this.#asked ?? build.ferretdbVersion === undefined;
     } catch (error) {
       await this.#connection.close();
@@ -58,10 +71,9 @@ export class MongoDocuments implements Documents {
 
   async collection<T extends StoredDocument>(spec: CollectionSpec): Promise<Collection<T>> {
     checkSpec(spec);
-    const rows = this.#connection.database.collection<Row>(spec.name);
-    const indexes = indexesOf(spec);
-    if (indexes.length > 0) await answered(() => rows.createIndexes(indexes));
-    const writes = this.#atomicUpdates ? new AtomicWrites(rows) : new SerialisedWrites(rows);
-    return new MongoCollection<T>(rows, spec, writes);
+    const { session } = this.#connection;
+    await session.run(() => createMissing(session.database.collection<Row>(spec.name), indexesOf(spec)));
+    const Writes = this.#atomicUpdates ? AtomicWrites : SerialisedWrites;
+    return new MongoCollection<T>(session, spec, (rows) => new Writes(rows));
   }
 }

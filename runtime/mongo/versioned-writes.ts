@@ -59,10 +59,14 @@ export class AtomicWrites implements VersionedWrites {
     const operations = rows.map((row) => ({
       replaceOne: { filter: { _id: row._id, version: { $lt: row.version } }, replacement: row, upsert: true },
     }));
-    const refused = await this.#rows.bulkWrite(operations, { ordered: false }).then(() => [], refusedPositions);
-    for (const position of refused) {
-      const row = rows[position];
-      if (row !== undefined) await this.put(row);
+    try {
+      await this.#rows.bulkWrite(operations, { ordered: false });
+    } catch (error) {
+      const refused = new Set(refusedPositions(error));
+      const written = error instanceof MongoBulkWriteError ? error.matchedCount + error.upsertedCount : 0;
+      // What was refused goes the careful way; so do all (a put can be repeated) when the server stopped half-way.
+      const isWhole = written + refused.size >= rows.length;
+      for (const [position, row] of rows.entries()) if (!isWhole || refused.has(position)) await this.put(row);
     }
   }
 

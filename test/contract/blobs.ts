@@ -89,15 +89,17 @@ export function blobsContract(
       await refuses(blobs.get('acme', ref), 'not_found');
     });
 
-    test('reopening keeps the bytes, and a closed store answers unavailable', async () => {
+    test('reopening keeps the bytes, and a closed store answers unavailable', async (t) => {
       const bytes = randomBytes(10_000);
       const first = current().another();
+      t.after(() => first.close());
       await first.open();
       const ref = await first.put('acme', bytes);
       await first.close();
       await refuses(first.get('acme', ref), 'unavailable');
       await refuses(first.put('acme', bytes), 'unavailable');
       const second = current().another();
+      t.after(() => second.close());
       await second.open();
       same(await second.get('acme', ref), bytes);
       await second.close();

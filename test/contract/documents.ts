@@ -70,9 +70,10 @@ export function documentsContract(
     refusals(notes, current);
     documentProperties(current, runs);
 
-    test('reopening keeps the data, and a closed store answers unavailable', async () => {
+    test('reopening keeps the data, and a closed store answers unavailable', async (t) => {
       const spec = { name: 'kept', ...NOTES };
       const first = current().another();
+      t.after(() => first.close());
       await first.open();
       const before = await first.collection<Note>(spec);
       assert.equal(await before.insert(note('1', 7, { labels: { $ref: '#/x', 'a.b': [[1]] } })), true);

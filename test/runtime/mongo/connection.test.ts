@@ -24,8 +24,9 @@ describe('the connection to MongoDB', { skip, timeout: 60_000 }, () => {
   });
   after(() => rig.stop());
 
-  test('a killed server makes calls unavailable in bounded time, and they work again when it is back', async () => {
+  test('a killed server makes calls unavailable in bounded time, and they work again when it is back', async (t) => {
     const documents = new MongoDocuments({ uri: rig.uri, database: rig.database });
+    t.after(() => documents.close());
     await documents.open();
     const notes = await documents.collection<Note>(SPEC);
     const doc = { tenant: 'acme', id: '1', version: 1, name: 'kept' };
@@ -38,17 +39,16 @@ describe('the connection to MongoDB', { skip, timeout: 60_000 }, () => {
     await rig.mongo.restart();
     assert.deepEqual(await notes.get('acme', '1'), doc);
     assert.equal(await notes.put({ ...doc, version: 2 }), true);
-    await documents.close();
   });
 
-  test('opening without a server is unavailable, and can be tried again', async () => {
+  test('opening without a server is unavailable, and can be tried again', async (t) => {
     await rig.mongo.kill();
     const documents = new MongoDocuments({ uri: rig.uri, database: rig.database });
+    t.after(() => documents.close());
     await failsWith(documents.open(), 'unavailable');
     await rig.mongo.restart();
     await documents.open();
     await documents.collection(SPEC);
-    await documents.close();
   });
 });
 

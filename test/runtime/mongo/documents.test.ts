@@ -40,5 +40,5 @@ documentsContract(
       },
     };
   },
-  { skip, runs: 15, many: 1_000 },
+  { skip, runs: 15, many: 200 },
 );
