@@ -1,0 +1,199 @@
+import { randomUUID } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { parseArgs } from 'node:util';
+import { type Logger, pino } from 'pino';
+import { createExecutionApi } from './actors/execution/api.ts';
+import { execution } from './actors/execution/definition.ts';
+import { EXECUTIONS, type ExecutionDocument } from './actors/execution/view.ts';
+import { createAgentCatalog } from './catalog/agent-catalog.ts';
+import { createModelEffect } from './effects/models/model-effect.ts';
+import { createProgramEffect } from './effects/programs/program-effect.ts';
+import { type NodeSettings, resolveSettings } from './manifests/node/settings.ts';
+import { CONFIG_FILE, SETTING_SOURCES } from './manifests/node/sources.ts';
+import { systemClock } from './runtime/clock.ts';
+import { SvcError } from './runtime/errors.ts';
+import { SYSTEM_TENANT } from './runtime/identity.ts';
+import { openStores } from './runtime/open-stores.ts';
+import { systemRandom } from './runtime/random.ts';
+import { startRuntime } from './runtime/runtime.ts';
+import { createAuthenticator } from './security/authenticator.ts';
+import { createFileSecrets } from './security/file-secrets.ts';
+import { createGrpcServer } from './transport/grpc/server.ts';
+import { createRestServer } from './transport/rest/server.ts';
+
+export const VERSION = '0.1.0';
+
+export interface NodeInput {
+  /** By long name without dashes. */
+  readonly flags: Readonly<Record<string, string | undefined>>;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** For embedding: where the log goes. Default: standard error. */
+  readonly logger?: Logger;
+}
+
+export interface Node {
+  readonly id: string;
+  readonly restUrl: string;
+  readonly grpcAddress: string;
+  /** Lines a person wants to read at the start: where data is kept, how durable, who is let in. */
+  readonly notes: readonly string[];
+  /** Refuses new calls, lets running turns commit, gives everything back. */
+  stop(): Promise<void>;
+}
+
+/** The process, part by part (design, Layout): settings, stores, runtime, areas, transports. */
+export async function startNode(input: NodeInput): Promise<Node> {
+  const settings = await readSettings(input);
+  const { network, stores, kernel, iam } = settings;
+  const dataDir = resolve(stores.data_dir);
+  await mkdir(dataDir, { recursive: true, mode: 0o700 });
+  const logger = input.logger ?? pino({ level: settings.observability.logging.level, base: null }, pino.destination(2));
+  const warn = (message: string, error: unknown): void => logger.warn({ err: error }, message);
+  const node = settings.node.id ?? (await nodeId(dataDir));
+  const secrets = createFileSecrets({ directory: join(dataDir, 'secrets'), environment: input.env });
+  const resolveUrl = (reference: string): Promise<string> => secrets.resolve(SYSTEM_TENANT, reference);
+  const ports = await openStores({
+    dataDir,
+    warn,
+    ...(stores.redis === undefined ? {} : { redis: await Promise.all(stores.redis.map(resolveUrl)) }),
+    ...(stores.mongodb === undefined ? {} : { mongodb: await resolveUrl(stores.mongodb) }),
+  });
+
+  const runtime = await startRuntime({
+    ...ports,
+    definitions: [execution],
+    handlers: [
+      createModelEffect({ providers: settings.llm_providers, selection: settings.llm_selection, secrets }),
+      createProgramEffect({
+        workspaces: join(dataDir, 'workspaces'),
+        allow: (tenant) => iam.realms.length === 0 || settings.runtime.host_commands.allow.includes(tenant),
+        secrets,
+        ...(settings.runtime.bootstrap_dir === undefined ? {} : { baseDirectory: settings.runtime.bootstrap_dir }),
+      }),
+    ],
+    node,
+    settings: {
+      partitions: kernel.partitions,
+      leaseTtlMs: kernel.lease_ttl_ms,
+      leaseRenewMs: kernel.lease_renew_ms,
+      mailboxBound: kernel.mailbox_bound,
+      passivateAfterMs: kernel.passivate_after_ms,
+    },
+    warn,
+  });
+
+  const agents = await createAgentCatalog({ documents: ports.documents, clock: systemClock, random: systemRandom });
+  const executions = createExecutionApi({
+    client: runtime.client,
+    executions: await ports.documents.collection<ExecutionDocument>(EXECUTIONS),
+    archive: runtime.archive,
+  });
+  const authenticator = createAuthenticator(authenticatorSettings(settings));
+  const health = {
+    ready: async () => (runtime.ready() ? { ready: true } : { ready: false, why: 'the node holds no partition' }),
+  };
+  const transports = { agents, executions, authenticator, logger, version: VERSION, health };
+  const rest = createRestServer(transports);
+  const grpc = createGrpcServer({ ...transports, auth: settings.grpc_auth });
+
+  const stop = async (): Promise<void> => {
+    await Promise.all([rest.close(), grpc.close()]);
+    await runtime.stop();
+    await authenticator.close();
+    await ports.close();
+  };
+  try {
+    const restUrl = await rest.listen({ host: network.bind, port: network.port });
+    const grpcAddress = await grpc.listen(network.bind, network.grpc_port);
+    const access = authenticator.required
+      ? 'callers need a bearer token'
+      : 'no identity provider: every call acts as the local operator in tenant svc-system';
+    return { id: node, restUrl, grpcAddress, notes: [...ports.notes, access], stop };
+  } catch (thrown) {
+    await stop();
+    throw thrown;
+  }
+}
+
+async function readSettings({ flags, env }: NodeInput): Promise<NodeSettings> {
+  const path = flags[CONFIG_FILE.flag] ?? env[CONFIG_FILE.env];
+  const file = path ?? (existsSync(CONFIG_FILE.path) ? CONFIG_FILE.path : null);
+  const text = file === null ? null : await readFile(file, 'utf8').catch(unreadable(file));
+  const resolved = resolveSettings({ flags, env, file: text });
+  if (resolved.ok) return resolved.settings;
+  const lines = resolved.problems.map(
+    ({ path: at, line, message }) => `  ${at}${line > 0 ? ` (line ${line})` : ''}: ${message}`,
+  );
+  throw new SvcError('invalid_config', `the node cannot start:\n${lines.join('\n')}`, { details: resolved.problems });
+}
+
+const unreadable =
+  (file: string) =>
+  (cause: unknown): never => {
+    throw new SvcError('invalid_config', `the configuration file ${file} cannot be read`, { cause });
+  };
+
+/** A node keeps its id in its data directory, so that it takes its own partitions back after a restart (design P2). */
+async function nodeId(dataDir: string): Promise<string> {
+  const file = join(dataDir, 'node-id');
+  try {
+    return (await readFile(file, 'utf8')).trim();
+  } catch (thrown) {
+    if (!(thrown instanceof Error && 'code' in thrown && thrown.code === 'ENOENT')) throw thrown;
+    const id = randomUUID();
+    await writeFile(file, `${id}\n`, { mode: 0o600 });
+    return id;
+  }
+}
+
+function authenticatorSettings({ iam }: NodeSettings): Parameters<typeof createAuthenticator>[0] {
+  return {
+    realms: iam.realms.map((realm) => ({
+      slug: realm.slug,
+      issuerUrl: realm.issuer_url,
+      jwksUri: realm.jwks_uri,
+      audience: realm.audience,
+      kind: realm.kind,
+    })),
+    jwksCacheTtlMs: iam.jwks_cache_ttl_seconds * 1_000,
+    claims: iam.claims,
+  };
+}
+
+/** Runs until a signal says stop; prints what a person needs to go on. */
+export async function runNode(args: readonly string[]): Promise<void> {
+  const startedAt = performance.now();
+  const names = [...SETTING_SOURCES.map((source) => source.flag), CONFIG_FILE.flag];
+  const options = Object.fromEntries(names.map((name) => [name, { type: 'string' as const }]));
+  const { values } = parseArgs({ args: [...args], options });
+  const flags = Object.fromEntries(Object.entries(values).map(([name, value]) => [name, String(value)]));
+  const node = await startNode({ flags, env: process.env });
+  console.log(`svc ${VERSION}  node ${node.id}  up in ${Math.round(performance.now() - startedAt)} ms`);
+  console.log(`REST        ${node.restUrl}  (to read: ${node.restUrl}/docs)`);
+  console.log(`SvcRuntime  ${node.grpcAddress}`);
+  for (const note of node.notes) console.log(`            ${note}`);
+  let stopping = false;
+  const stop = (): void => {
+    // A second signal means now.
+    if (stopping) process.exit(1);
+    stopping = true;
+    node.stop().then(
+      () => process.exit(0),
+      (error: unknown) => {
+        console.error(error);
+        process.exit(1);
+      },
+    );
+  };
+  process.on('SIGTERM', stop);
+  process.on('SIGINT', stop);
+}
+
+if (import.meta.main) {
+  runNode(process.argv.slice(2)).catch((error: unknown) => {
+    console.error(error instanceof SvcError ? error.message : error);
+    process.exitCode = 1;
+  });
+}

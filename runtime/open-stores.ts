@@ -1,0 +1,92 @@
+import { join } from 'node:path';
+import type { ActorStore } from './actor-store.ts';
+import type { Blobs } from './blobs.ts';
+import { systemClock } from './clock.ts';
+import type { Documents } from './documents.ts';
+import type { EffectQueue } from './effect-queue.ts';
+
+/** The ports a node runs on, open. */
+export interface OpenStores {
+  readonly store: ActorStore;
+  readonly documents: Documents;
+  readonly blobs: Blobs;
+  readonly effects: EffectQueue;
+  /** What an operator should know about durability (design K10), for the start-up log. */
+  readonly notes: readonly string[];
+  close(): Promise<void>;
+}
+
+export interface StoreLocation {
+  /** Embedded files live here; with remote stores only node id and workspaces do. */
+  readonly dataDir: string;
+  /** Both or neither. Secrets are resolved already. */
+  readonly redis?: readonly string[];
+  readonly mongodb?: string;
+  readonly warn: (message: string, error: unknown) => void;
+}
+
+/** Opens SQLite files, or Redis, BullMQ and MongoDB: the two sets of adapters (design K9). */
+export async function openStores(location: StoreLocation): Promise<OpenStores> {
+  const { redis, mongodb } = location;
+  return redis === undefined || mongodb === undefined
+    ? openEmbedded(location)
+    : openRemote({ ...location, redis, mongodb });
+}
+
+async function openEmbedded({ dataDir, warn }: StoreLocation): Promise<OpenStores> {
+  const { SqliteActorStore } = await import('./sqlite/actor-store.ts');
+  const { SqliteDocuments } = await import('./sqlite/documents.ts');
+  const { FileBlobs } = await import('./sqlite/blobs.ts');
+  const { EmbeddedEffectQueue } = await import('./embedded-effect-queue.ts');
+  const store = new SqliteActorStore({ directory: dataDir });
+  const documents = new SqliteDocuments({ directory: dataDir });
+  const blobs = new FileBlobs({ directory: dataDir });
+  const effects = new EmbeddedEffectQueue({
+    ledger: store,
+    clock: systemClock,
+    onFault: (error, job) => warn(`effect ${job.id} could not be run`, error),
+  });
+  const notes = [`data in ${join(dataDir)}, every answer is on disk before it is given (fsync per commit group)`];
+  return openAll([store, documents, blobs, effects], { store, documents, blobs, effects, notes });
+}
+
+async function openRemote(
+  location: StoreLocation & { redis: readonly string[]; mongodb: string },
+): Promise<OpenStores> {
+  const { RedisActorStore } = await import('./redis/redis-actor-store.ts');
+  const { BullmqEffectQueue } = await import('./redis/bullmq-effect-queue.ts');
+  const { MongoDocuments } = await import('./mongo/documents.ts');
+  const { MongoBlobs } = await import('./mongo/blobs.ts');
+  const { redis: urls, mongodb: uri, warn } = location;
+  const store = new RedisActorStore({ urls, warn: (text) => warn(text, undefined) });
+  const documents = new MongoDocuments({ uri });
+  const blobs = new MongoBlobs({ uri });
+  const effects = new BullmqEffectQueue({ urls, ledger: store, onFault: (error) => warn('effect queue', error) });
+  const opened = await openAll([store, documents, blobs, effects], { store, documents, blobs, effects, notes: [] });
+  const warnings = await store.durability();
+  const notes = warnings.length === 0 ? ['Redis writes every commit to disk (appendfsync always)'] : warnings;
+  return { ...opened, notes };
+}
+
+interface Openable {
+  open(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Opens in order; when one fails, those already open are closed again. Closes in reverse order. */
+async function openAll(parts: readonly Openable[], ports: Omit<OpenStores, 'close'>): Promise<OpenStores> {
+  const open: Openable[] = [];
+  const close = async (): Promise<void> => {
+    for (const part of open.splice(0).reverse()) await part.close();
+  };
+  try {
+    for (const part of parts) {
+      await part.open();
+      open.push(part);
+    }
+  } catch (thrown) {
+    await close();
+    throw thrown;
+  }
+  return { ...ports, close };
+}
