@@ -27,8 +27,8 @@ export function applyCommit(tables: Tables, commit: Commit, readAhead: number, n
     throw new SvcError('invalid_argument', `upTo must be from ${commit.after} to ${state.tail}`, { field: 'upTo' });
   }
   if (commit.upTo > commit.after) {
+    book.changeRow(state);
     state.cursor = commit.upTo;
-    book.touch(state);
   }
   write(tables, state, commit, now);
   return { kind: 'committed', at: now, next: mailbox.read(state, state.cursor, state.tail, readAhead), owes: false };

@@ -1,5 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { Address, Partition } from '../address.ts';
+import { partitionNamed } from './actor-store-loading.ts';
 import { text } from './columns.ts';
 
 /** Where actors live that are not at home (design K1). */
@@ -29,9 +30,4 @@ export class DirectoryTable {
   unplace(home: Partition, address: Address): void {
     this.#delete.run(home, address);
   }
-}
-
-function partitionNamed(stored: string): Partition {
-  const colon = stored.lastIndexOf(':');
-  return `${stored.slice(0, colon)}:${Number(stored.slice(colon + 1))}`;
 }

@@ -2,59 +2,60 @@ import type { DatabaseSync } from 'node:sqlite';
 import type { JournalRow } from '../actor-store.ts';
 import type { MailboxTable } from './actor-store-mailbox.ts';
 import type { PartitionBook, PartitionState } from './actor-store-partitions.ts';
-import { integer, type Row, text } from './columns.ts';
+import type { Sweep } from './actor-store-sweep.ts';
+import { integer, text } from './columns.ts';
 
 /** One row a commit; the entries it handled are read from the mailbox. */
 export class JournalTable {
   readonly #book: PartitionBook;
   readonly #mailbox: MailboxTable;
+  readonly #sweep: Sweep;
   readonly #insert;
-  readonly #last;
-  readonly #behind;
-  readonly #rest;
-  readonly #trim;
+  readonly #row;
+  #lastKey: number;
 
-  constructor(database: DatabaseSync, book: PartitionBook, mailbox: MailboxTable) {
+  constructor(database: DatabaseSync, book: PartitionBook, mailbox: MailboxTable, sweep: Sweep) {
     this.#book = book;
     this.#mailbox = mailbox;
-    this.#insert = database.prepare('INSERT INTO journal (partition, up_to, n, after, row) VALUES (?, ?, ?, ?, ?)');
-    this.#last = database.prepare('SELECT max(n) AS n FROM journal WHERE partition = ? AND up_to = ?');
-    this.#behind = database.prepare(
-      'SELECT up_to, n, after, row FROM journal WHERE partition = ? AND up_to > ? ORDER BY up_to, n LIMIT ?',
-    );
-    this.#rest = database.prepare(
-      'SELECT up_to, n, after, row FROM journal WHERE partition = ? AND up_to = ? AND n > ? ORDER BY n',
-    );
-    this.#trim = database.prepare('DELETE FROM journal WHERE partition = ? AND up_to <= ?');
+    this.#sweep = sweep;
+    this.#insert = database.prepare('INSERT INTO journal (key, partition, after, up_to, row) VALUES (?, ?, ?, ?, ?)');
+    this.#row = database.prepare('SELECT row FROM journal WHERE key = ?');
+    const last = database.prepare('SELECT ifnull(max(key), 0) AS key FROM journal').get();
+    this.#lastKey = last === undefined ? 0 : integer(last, 'key');
   }
 
   append(state: PartitionState, after: number, upTo: number, row: string): void {
-    // Commits that take nothing from the mailbox share their position.
-    const last = upTo > after ? undefined : this.#last.get(state.id, upTo)?.n;
-    this.#insert.run(state.id, upTo, typeof last === 'number' ? last + 1 : 0, after, row);
+    this.#book.change(state);
+    this.#lastKey += 1;
+    this.#insert.run(this.#lastKey, state.id, after, upTo, row);
+    state.journal.push({ key: this.#lastKey, after, upTo });
   }
 
   read(state: PartitionState, after: number, limit: number): JournalRow[] {
-    const rows: Row[] = this.#behind.all(state.id, after, limit);
-    const last = rows.at(-1);
-    if (last === undefined) return [];
-    // A page never ends between rows of one position, since the next page starts behind it.
-    if (rows.length >= limit) rows.push(...this.#rest.all(state.id, integer(last, 'up_to'), integer(last, 'n')));
-    return rows.map((row) => this.#withEntries(state, row));
+    const from = Math.max(after, state.trimmed);
+    const rows: JournalRow[] = [];
+    for (const row of state.journal) {
+      if (row.upTo <= from) continue;
+      // A page never ends between rows of one position, since the next page starts behind it.
+      if (rows.length >= limit && rows.at(-1)?.upTo !== row.upTo) break;
+      rows.push(this.#withEntries(state, row));
+    }
+    return rows;
   }
 
-  #withEntries(state: PartitionState, row: Row): JournalRow {
-    const upTo = integer(row, 'up_to');
-    const from = Math.max(integer(row, 'after'), state.trimmed);
+  #withEntries(state: PartitionState, { key, after, upTo }: PartitionState['journal'][number]): JournalRow {
+    const row = this.#row.get(key);
+    if (row === undefined) throw new Error(`journal row ${upTo} of ${state.name} is not in the data file`);
+    const from = Math.max(after, state.trimmed);
     return { upTo, row: text(row, 'row'), entries: this.#mailbox.read(state, from, upTo, upTo - from) };
   }
 
-  trim(state: PartitionState, upTo: number, now: number): void {
+  /** Forgets rows and entries; the sweep deletes them. */
+  trim(state: PartitionState, upTo: number): void {
     const reached = Math.min(upTo, state.cursor);
     if (reached <= state.trimmed) return;
-    this.#trim.run(state.id, reached);
+    this.#book.changeRow(state);
     state.trimmed = reached;
-    this.#book.touch(state);
-    this.#mailbox.sweepOne(state, now);
+    this.#sweep.add(state);
   }
 }

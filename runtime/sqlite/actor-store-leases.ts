@@ -28,11 +28,11 @@ export class LeaseTable {
     if (holder !== null && holder !== node && until > now) {
       return { kind: 'held', by: holder, remainingMs: until - now };
     }
+    this.#book.changeRow(state);
     state.epoch += 1;
     state.grant = grant;
     state.node = node;
     state.until = now + ttlMs;
-    this.#book.touch(state);
     const lease = { partition, node, epoch: state.epoch, grant };
     return { kind: 'granted', lease, cursor: state.cursor, nextTimerAt: this.#book.nextTimerAt(state) };
   }
@@ -41,8 +41,8 @@ export class LeaseTable {
     return leases.filter((lease) => {
       const state = this.#book.held(lease);
       if (state === undefined) return true;
+      this.#book.changeRow(state);
       state.until = now + ttlMs;
-      this.#book.touch(state);
       return false;
     });
   }
@@ -50,9 +50,9 @@ export class LeaseTable {
   release(lease: Lease): void {
     const state = this.#book.held(lease);
     if (state === undefined) return;
+    this.#book.changeRow(state);
     state.grant = null;
     state.node = null;
     state.until = 0;
-    this.#book.touch(state);
   }
 }

@@ -2,43 +2,39 @@ import type { DatabaseSync } from 'node:sqlite';
 import type { AppendOutcome, Backlog, Delivery, MailboxEntry } from '../actor-store.ts';
 import type { Address, Partition } from '../address.ts';
 import type { Notices } from './actor-store-notices.ts';
-import { forgetSeen, type PartitionBook, type PartitionState } from './actor-store-partitions.ts';
-import { keyOf, seqOf } from './actor-store-schema.ts';
+import type { PartitionBook, PartitionState } from './actor-store-partitions.ts';
+import { forgetSeen, type Sweep } from './actor-store-sweep.ts';
 import { integer, text } from './columns.ts';
-
-/** Rows one sweep deletes, so that no group takes long. */
-const SWEEP_LIMIT = 4_096;
 
 /** Mailboxes: entries, the duplicate check of client messages, recorded replies. */
 export class MailboxTable {
   readonly #book: PartitionBook;
   readonly #notices: Notices;
+  readonly #sweep: Sweep;
   readonly #insert;
-  readonly #behind;
+  readonly #entry;
   readonly #reply;
   readonly #record;
-  readonly #sweepEntries;
-  readonly #sweepReplies;
-  /** Partitions in which something may be old enough to be swept. */
-  readonly #sweepable = new Set<Partition>();
+  #lastKey: number;
 
-  constructor(database: DatabaseSync, book: PartitionBook, notices: Notices) {
+  constructor(database: DatabaseSync, book: PartitionBook, notices: Notices, sweep: Sweep) {
     this.#book = book;
     this.#notices = notices;
-    this.#insert = database.prepare('INSERT INTO mailbox (key, at, id, body) VALUES (?, ?, ?, ?)');
-    this.#behind = database.prepare(
-      'SELECT key, at, body FROM mailbox WHERE key > ? AND key <= ? ORDER BY key LIMIT ?',
+    this.#sweep = sweep;
+    this.#insert = database.prepare(
+      'INSERT INTO mailbox (key, partition, seq, at, id, body) VALUES (?, ?, ?, ?, ?, ?)',
     );
+    this.#entry = database.prepare('SELECT at, body FROM mailbox WHERE key = ?');
     this.#reply = database.prepare('SELECT body FROM replies WHERE key = ?');
     this.#record = database.prepare('INSERT OR REPLACE INTO replies (key, body) VALUES (?, ?)');
-    this.#sweepEntries = database.prepare('DELETE FROM mailbox WHERE key > ? AND key <= ?');
-    this.#sweepReplies = database.prepare('DELETE FROM replies WHERE key > ? AND key <= ?');
+    const last = database.prepare('SELECT ifnull(max(key), 0) AS key FROM mailbox').get();
+    this.#lastKey = last === undefined ? 0 : integer(last, 'key');
   }
 
   append(partition: Partition, deliveries: readonly Delivery[], bound: number, now: number): AppendOutcome[] {
     const state = this.#book.get(partition);
     forgetSeen(state, now);
-    this.#sweepable.add(partition);
+    this.#sweep.add(state);
     return deliveries.map((delivery) => this.#appendOne(state, delivery, bound, now));
   }
 
@@ -49,6 +45,7 @@ export class MailboxTable {
     if (depth >= bound) return { kind: 'full', depth };
     const seq = this.#put(state, id, body, now);
     state.seen.set(id, { seq, at: now });
+    this.#book.change(state).newIds.push(id);
     this.#book.recount(state, to, 1);
     return { kind: 'accepted', seq };
   }
@@ -59,26 +56,35 @@ export class MailboxTable {
   }
 
   #put(state: PartitionState, id: string | null, body: string, now: number): number {
+    this.#book.change(state);
     const seq = state.tail + 1;
-    this.#insert.run(keyOf(state.id, seq), now, id, body);
+    // A key is used once, also when its group is rolled back.
+    this.#lastKey += 1;
+    this.#insert.run(this.#lastKey, state.id, seq, now, id, body);
+    state.keys.push(this.#lastKey);
     state.tail = seq;
     this.#notices.entry(state);
     return seq;
   }
 
-  /** Entries behind `after` up to and with `upTo`. */
+  /** Entries behind `after` up to and with `upTo`, oldest first. */
   read(state: PartitionState, after: number, upTo: number, limit: number): MailboxEntry[] {
-    if (upTo <= after || limit <= 0) return [];
-    return this.#behind.all(keyOf(state.id, after), keyOf(state.id, upTo), limit).map((row) => ({
-      seq: seqOf(integer(row, 'key')),
-      at: integer(row, 'at'),
-      body: text(row, 'body'),
-    }));
+    const entries: MailboxEntry[] = [];
+    const last = Math.min(upTo, after + limit);
+    for (let seq = Math.max(after, state.base) + 1; seq <= last; seq++) {
+      const key = state.keys[seq - state.base - 1];
+      const row = key === undefined ? undefined : this.#entry.get(key);
+      if (row === undefined) throw new Error(`entry ${seq} of ${state.name} is not in the data file`);
+      entries.push({ seq, at: integer(row, 'at'), body: text(row, 'body') });
+    }
+    return entries;
   }
 
   poll(partition: Partition, after: number, limit: number): MailboxEntry[] {
     const state = this.#book.find(partition);
-    return state === undefined ? [] : this.read(state, after, state.tail, limit);
+    if (state === undefined) return [];
+    const from = Math.max(after, state.base);
+    return this.read(state, from, state.tail, limit);
   }
 
   depth(partition: Partition, address: Address): number {
@@ -101,33 +107,13 @@ export class MailboxTable {
   /** Records the answer to a client message that is still remembered. */
   record(state: PartitionState, messageId: string, body: string): void {
     const seen = state.seen.get(messageId);
-    if (seen !== undefined) this.#record.run(keyOf(state.id, seen.seq), body);
+    const key = seen === undefined ? undefined : state.keys[seen.seq - state.base - 1];
+    if (key !== undefined) this.#record.run(key, body);
   }
 
   #replyTo(state: PartitionState, seq: number): string | null {
-    const row = this.#reply.get(keyOf(state.id, seq));
+    const key = state.keys[seq - state.base - 1];
+    const row = key === undefined ? undefined : this.#reply.get(key);
     return row === undefined ? null : text(row, 'body');
-  }
-
-  get sweepable(): boolean {
-    return this.#sweepable.size > 0;
-  }
-
-  /** Deletes, in every partition that needs it, what is both trimmed and forgotten. */
-  sweep(now: number): void {
-    for (const partition of [...this.#sweepable]) this.sweepOne(this.#book.get(partition), now);
-  }
-
-  sweepOne(state: PartitionState, now: number): void {
-    const upTo = Math.min(forgetSeen(state, now), state.trimmed, state.swept + SWEEP_LIMIT);
-    if (upTo > state.swept) {
-      const range = [keyOf(state.id, state.swept), keyOf(state.id, upTo)] as const;
-      this.#sweepEntries.run(...range);
-      this.#sweepReplies.run(...range);
-      state.swept = upTo;
-      this.#book.touch(state);
-    }
-    if (state.seen.size === 0 && state.swept >= state.trimmed) this.#sweepable.delete(state.name);
-    else this.#sweepable.add(state.name);
   }
 }

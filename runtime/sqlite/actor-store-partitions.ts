@@ -1,64 +1,85 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { Lease } from '../actor-store.ts';
 import type { Address, Partition } from '../address.ts';
-import { keyOf, seqOf } from './actor-store-schema.ts';
-import { integer, integerOrNull, type Row, text, textOrNull } from './columns.ts';
+import { loadPartitions } from './actor-store-loading.ts';
+import { integerOrNull } from './columns.ts';
 import type { GroupMember } from './group-commit.ts';
 
-/** How long the id of a handled client message is remembered: the shorter of the two (design K3). */
-export const REMEMBER_MS = 60_000;
-export const REMEMBER_MESSAGES = 4_096;
-
-/** A partition as the data file has it. Only this process writes the file, so it is held in memory. */
-export interface PartitionState {
-  readonly id: number;
-  readonly name: Partition;
+/** What a partition's row in the data file holds. */
+export interface PartitionRow {
   tail: number;
   cursor: number;
   trimmed: number;
-  swept: number;
   epoch: number;
   grant: string | null;
   node: string | null;
   until: number;
-  /** Undefined: not known, ask the table. */
-  nextTimerAt: number | null | undefined;
+}
+
+/** A partition as the data file has it. Only this process writes the file, so it is held in memory. */
+export interface PartitionState extends PartitionRow {
+  readonly id: number;
+  readonly name: Partition;
+  /** Keys of the stored mailbox entries `base + 1`, `base + 2` … */
+  readonly keys: number[];
+  base: number;
+  /** Stored journal rows, oldest first. */
+  readonly journal: { readonly key: number; readonly after: number; readonly upTo: number }[];
   /** Ids of client messages, oldest first. */
   readonly seen: Map<string, { readonly seq: number; readonly at: number }>;
   /** Client messages that wait, by actor; an actor with none is absent. */
   readonly waiting: Map<string, number>;
-  /** Actors whose count is to be written. */
-  readonly recounted: Set<string>;
-  /** Whether the row is to be written. */
-  changed: boolean;
+  /** Undefined: not known, ask the table. */
+  nextTimerAt: number | null | undefined;
+  /** Set while a group changes the partition: what to return to when the group is rolled back. */
+  before: Before | null;
 }
 
-/** The partitions: loaded at first use, written once a group, forgotten when a group is rolled back. */
+interface Before {
+  readonly row: PartitionRow;
+  /** Whether the row itself is to be written; an append alone does not. */
+  rowChanged: boolean;
+  readonly journalRows: number;
+  readonly newIds: string[];
+  readonly counts: Map<string, number>;
+  /** Entries and journal rows that the group deletes at the front. */
+  sweptEntries: number;
+  sweptRows: number;
+}
+
+export const emptyPartition = (id: number, name: Partition, row: PartitionRow): PartitionState => ({
+  ...row,
+  id,
+  name,
+  keys: [],
+  base: row.tail,
+  journal: [],
+  seen: new Map(),
+  waiting: new Map(),
+  nextTimerAt: undefined,
+  before: null,
+});
+
+const FRESH: PartitionRow = { tail: 0, cursor: 0, trimmed: 0, epoch: 0, grant: null, node: null, until: 0 };
+
+/** The partitions: loaded at opening, written once a group, put back when a group is rolled back. */
 export class PartitionBook implements GroupMember {
-  readonly #byName = new Map<string, PartitionState>();
-  readonly #touched = new Set<PartitionState>();
-  readonly #select;
-  readonly #insert;
-  readonly #update;
-  readonly #lastEntry;
-  readonly #recent;
-  readonly #counts;
+  readonly #byName: Map<Partition, PartitionState>;
+  readonly #changed = new Set<PartitionState>();
+  readonly #created = new Set<PartitionState>();
+  readonly #put;
   readonly #count;
   readonly #uncount;
   readonly #nextTimer;
+  #lastId: number;
 
   constructor(database: DatabaseSync) {
-    this.#select = database.prepare('SELECT * FROM partitions WHERE name = ?');
-    this.#insert = database.prepare('INSERT INTO partitions (name) VALUES (?)');
-    this.#update = database.prepare(
-      `UPDATE partitions SET tail = ?, cursor = ?, trimmed = ?, swept = ?, epoch = ?, lease_grant = ?, lease_node = ?,
-       lease_until = ? WHERE id = ?`,
+    this.#byName = loadPartitions(database);
+    this.#lastId = Math.max(0, ...[...this.#byName.values()].map((state) => state.id));
+    this.#put = database.prepare(
+      `INSERT OR REPLACE INTO partitions (id, name, tail, cursor, trimmed, epoch, lease_grant, lease_node, lease_until)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     );
-    this.#lastEntry = database.prepare('SELECT max(key) AS key FROM mailbox WHERE key > ? AND key < ?');
-    this.#recent = database.prepare(
-      'SELECT key, at, id FROM mailbox WHERE key > ? AND key < ? AND id IS NOT NULL ORDER BY key',
-    );
-    this.#counts = database.prepare('SELECT address, count FROM waiting WHERE partition = ?');
     this.#count = database.prepare('INSERT OR REPLACE INTO waiting (partition, address, count) VALUES (?, ?, ?)');
     this.#uncount = database.prepare('DELETE FROM waiting WHERE partition = ? AND address = ?');
     this.#nextTimer = database.prepare('SELECT min(due) AS due FROM timers WHERE partition = ?');
@@ -66,43 +87,58 @@ export class PartitionBook implements GroupMember {
 
   /** For reads: undefined when nothing was ever written to the partition. */
   find(name: Partition): PartitionState | undefined {
-    const known = this.#byName.get(name);
-    if (known !== undefined) return known;
-    const row = this.#select.get(name);
-    if (row === undefined) return undefined;
-    const state = this.#load(row, name);
-    this.#byName.set(name, state);
-    return state;
+    return this.#byName.get(name);
+  }
+
+  all(): Iterable<PartitionState> {
+    return this.#byName.values();
   }
 
   /** For writes: creates what is missing. */
   get(name: Partition): PartitionState {
-    const known = this.find(name);
+    const known = this.#byName.get(name);
     if (known !== undefined) return known;
-    this.#insert.run(name);
-    const made = this.find(name);
-    if (made === undefined) throw new Error(`partition ${name} was not stored`);
+    this.#lastId += 1;
+    const made = emptyPartition(this.#lastId, name, FRESH);
+    this.#byName.set(name, made);
+    this.#created.add(made);
+    this.changeRow(made);
     return made;
   }
 
   /** The state when `lease` is the one in force, else undefined. */
   held(lease: Lease): PartitionState | undefined {
-    const state = this.find(lease.partition);
+    const state = this.#byName.get(lease.partition);
     return state !== undefined && state.epoch === lease.epoch && state.grant === lease.grant ? state : undefined;
   }
 
-  /** Marks the row as to be written with this group. */
-  touch(state: PartitionState): void {
-    state.changed = true;
-    this.#touched.add(state);
+  /** To be called before the group's first change of the state. */
+  change(state: PartitionState): Before {
+    if (state.before !== null) return state.before;
+    const { tail, cursor, trimmed, epoch, grant, node, until } = state;
+    state.before = {
+      row: { tail, cursor, trimmed, epoch, grant, node, until },
+      rowChanged: false,
+      journalRows: state.journal.length,
+      newIds: [],
+      counts: new Map(),
+      sweptEntries: 0,
+      sweptRows: 0,
+    };
+    this.#changed.add(state);
+    return state.before;
+  }
+
+  /** As `change`, when the row is to be written. */
+  changeRow(state: PartitionState): void {
+    this.change(state).rowChanged = true;
   }
 
   recount(state: PartitionState, address: Address, difference: number): void {
-    const count = Math.max(0, (state.waiting.get(address) ?? 0) + difference);
-    if (count === 0) state.waiting.delete(address);
-    else state.waiting.set(address, count);
-    state.recounted.add(address);
-    this.#touched.add(state);
+    const { counts } = this.change(state);
+    const old = state.waiting.get(address) ?? 0;
+    if (!counts.has(address)) counts.set(address, old);
+    setCount(state, address, Math.max(0, old + difference));
   }
 
   nextTimerAt(state: PartitionState): number | null {
@@ -114,76 +150,54 @@ export class PartitionBook implements GroupMember {
   }
 
   beforeCommit(): void {
-    for (const state of this.#touched) {
-      for (const address of state.recounted) {
+    for (const state of this.#changed) {
+      if (state.before === null) continue;
+      for (const [address, old] of state.before.counts) {
         const count = state.waiting.get(address);
-        if (count === undefined) this.#uncount.run(state.id, address);
-        else this.#count.run(state.id, address, count);
+        if (count === old) continue;
+        if (count !== undefined) this.#count.run(state.id, address, count);
+        else if (old !== 0) this.#uncount.run(state.id, address);
       }
-      if (state.changed) this.#write(state);
+      if (state.before.rowChanged) this.#write(state);
     }
   }
 
   committed(): void {
-    for (const state of this.#touched) {
-      state.recounted.clear();
-      state.changed = false;
+    for (const state of this.#changed) {
+      const { sweptEntries = 0, sweptRows = 0 } = state.before ?? {};
+      if (sweptEntries > 0) state.keys.splice(0, sweptEntries);
+      if (sweptRows > 0) state.journal.splice(0, sweptRows);
+      state.base += sweptEntries;
+      state.before = null;
     }
-    this.#touched.clear();
+    this.#changed.clear();
+    this.#created.clear();
   }
 
   rolledBack(): void {
-    this.#touched.clear();
-    this.#byName.clear();
+    for (const state of this.#changed) if (state.before !== null) restore(state, state.before);
+    for (const state of this.#created) this.#byName.delete(state.name);
+    this.#changed.clear();
+    this.#created.clear();
   }
 
   #write(state: PartitionState): void {
-    const { tail, cursor, trimmed, swept, epoch, grant, node, until, id } = state;
-    this.#update.run(tail, cursor, trimmed, swept, epoch, grant, node, until, id);
-  }
-
-  #load(row: Row, name: Partition): PartitionState {
-    const id = integer(row, 'id');
-    // An append writes no partition row: the last entry knows the tail better.
-    const last = this.#lastEntry.get(keyOf(id, 0), keyOf(id + 1, 0));
-    const lastKey = last === undefined ? null : integerOrNull(last, 'key');
-    const tail = Math.max(integer(row, 'tail'), lastKey === null ? 0 : seqOf(lastKey));
-    const cursor = integer(row, 'cursor');
-    const state: PartitionState = {
-      id,
-      name,
-      tail,
-      cursor,
-      trimmed: integer(row, 'trimmed'),
-      swept: integer(row, 'swept'),
-      epoch: integer(row, 'epoch'),
-      grant: textOrNull(row, 'lease_grant'),
-      node: textOrNull(row, 'lease_node'),
-      until: integer(row, 'lease_until'),
-      nextTimerAt: undefined,
-      seen: new Map(),
-      waiting: new Map(),
-      recounted: new Set(),
-      changed: false,
-    };
-    const from = Math.max(0, Math.min(cursor, tail - REMEMBER_MESSAGES));
-    for (const entry of this.#recent.iterate(keyOf(id, from), keyOf(id + 1, 0))) {
-      state.seen.set(text(entry, 'id'), { seq: seqOf(integer(entry, 'key')), at: integer(entry, 'at') });
-    }
-    for (const each of this.#counts.all(id)) state.waiting.set(text(each, 'address'), integer(each, 'count'));
-    return state;
+    const { id, name, tail, cursor, trimmed, epoch, grant, node, until } = state;
+    this.#put.run(id, name, tail, cursor, trimmed, epoch, grant, node, until);
   }
 }
 
-/**
- * Forgets the ids of handled client messages that are old enough; answers up to where nothing is remembered. An id is
- * never forgotten while its message waits.
- */
-export function forgetSeen(state: PartitionState, now: number): number {
-  for (const [id, { seq, at }] of state.seen) {
-    const old = now - at >= REMEMBER_MS || state.tail - seq >= REMEMBER_MESSAGES;
-    if (seq > state.cursor || !old) return seq - 1;
-    state.seen.delete(id);
-  }
-  return state.cursor;
+function setCount(state: PartitionState, address: string, count: number): void {
+  if (count === 0) state.waiting.delete(address);
+  else state.waiting.set(address, count);
+}
+
+function restore(state: PartitionState, before: Before): void {
+  Object.assign(state, before.row);
+  state.keys.length = state.tail - state.base;
+  state.journal.length = before.journalRows;
+  for (const id of before.newIds) state.seen.delete(id);
+  for (const [address, count] of before.counts) setCount(state, address, count);
+  state.nextTimerAt = undefined;
+  state.before = null;
 }

@@ -4,37 +4,41 @@ import { SvcError } from '../errors.ts';
 const VERSION = 1;
 
 /**
- * `key` columns hold partition and sequence number in one integer (see `keyOf`), so that a partition's rows lie side
- * by side and appends go to the end of a page.
+ * A commit costs what its changed pages weigh. So mailbox entries, replies and journal rows of all partitions lie in
+ * the order of their arrival, at the end of their tables; which keys belong to a partition is held in memory (see
+ * PartitionBook) and read from the tables at opening.
  */
 const SCHEMA = `
   CREATE TABLE pools (name TEXT PRIMARY KEY, partitions INTEGER NOT NULL) WITHOUT ROWID;
 
+  -- \`tail\` may lag behind the mailbox, since an append does not write it.
   CREATE TABLE partitions (
     id INTEGER PRIMARY KEY,
     name TEXT NOT NULL UNIQUE,
-    tail INTEGER NOT NULL DEFAULT 0,
-    cursor INTEGER NOT NULL DEFAULT 0,
-    trimmed INTEGER NOT NULL DEFAULT 0,  -- the journal is forgotten up to here
-    swept INTEGER NOT NULL DEFAULT 0,    -- mailbox rows and replies are deleted up to here
-    epoch INTEGER NOT NULL DEFAULT 0,
+    tail INTEGER NOT NULL,
+    cursor INTEGER NOT NULL,
+    trimmed INTEGER NOT NULL,  -- the journal is forgotten up to here
+    epoch INTEGER NOT NULL,
     lease_grant TEXT,
     lease_node TEXT,
-    lease_until INTEGER NOT NULL DEFAULT 0
+    lease_until INTEGER NOT NULL
   );
 
   -- Entries stay for the journal and, with the id of a client message, as its duplicate check.
-  CREATE TABLE mailbox (key INTEGER PRIMARY KEY, at INTEGER NOT NULL, id TEXT, body TEXT NOT NULL);
+  CREATE TABLE mailbox (
+    key INTEGER PRIMARY KEY, partition INTEGER NOT NULL, seq INTEGER NOT NULL, at INTEGER NOT NULL, id TEXT,
+    body TEXT NOT NULL
+  );
+  -- Under the key of the mailbox entry they answer.
   CREATE TABLE replies (key INTEGER PRIMARY KEY, body TEXT NOT NULL);
+  CREATE TABLE journal (
+    key INTEGER PRIMARY KEY, partition INTEGER NOT NULL, after INTEGER NOT NULL, up_to INTEGER NOT NULL,
+    row TEXT NOT NULL
+  );
 
   -- Client messages that wait for an actor.
   CREATE TABLE waiting (
     partition INTEGER NOT NULL, address TEXT NOT NULL, count INTEGER NOT NULL, PRIMARY KEY (partition, address)
-  ) WITHOUT ROWID;
-
-  CREATE TABLE journal (
-    partition INTEGER NOT NULL, up_to INTEGER NOT NULL, n INTEGER NOT NULL, after INTEGER NOT NULL, row TEXT NOT NULL,
-    PRIMARY KEY (partition, up_to, n)
   ) WITHOUT ROWID;
 
   CREATE TABLE actors (
@@ -74,10 +78,3 @@ export function createSchema(database: DatabaseSync): void {
   }
   database.exec(`BEGIN; ${SCHEMA} PRAGMA user_version = ${VERSION}; COMMIT;`);
 }
-
-/** Room for sequence numbers in a key: 2^36 messages in each of 2^17 partitions. */
-const SEQUENCES = 2 ** 36;
-
-export const keyOf = (partitionId: number, seq: number): number => partitionId * SEQUENCES + seq;
-
-export const seqOf = (key: number): number => key % SEQUENCES;

@@ -26,11 +26,13 @@ export class TimerTable {
   }
 
   set(state: PartitionState, timer: TimerSet, now: number): void {
+    this.#book.change(state);
     this.#set.run(state.id, timer.id, now + timer.afterMs, timer.delivery.body);
     state.nextTimerAt = undefined;
   }
 
   clear(state: PartitionState, id: string): void {
+    this.#book.change(state);
     this.#clear.run(state.id, id);
     state.nextTimerAt = undefined;
   }

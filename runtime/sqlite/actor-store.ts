@@ -14,17 +14,21 @@ import { MailboxTable } from './actor-store-mailbox.ts';
 import { Notices } from './actor-store-notices.ts';
 import { PartitionBook, type PartitionState } from './actor-store-partitions.ts';
 import { createSchema } from './actor-store-schema.ts';
+import { Sweep } from './actor-store-sweep.ts';
 import { TimerTable } from './actor-store-timers.ts';
 import { lockDirectory, openDatabase, storeError } from './database.ts';
 import { GroupCommit } from './group-commit.ts';
 
-const SWEEP_EVERY_MS = 5_000;
+/** How often rows nobody needs are deleted, and how soon again when a sweep left some. */
+const SWEEP_EVERY_MS = 1_000;
+const SWEEP_MORE_MS = 10;
 
 interface Opened extends Tables {
   readonly database: DatabaseSync;
   readonly group: GroupCommit;
   readonly leases: LeaseTable;
   readonly directory: DirectoryTable;
+  readonly sweep: Sweep;
   readonly unlock: () => void;
 }
 
@@ -54,7 +58,7 @@ export class SqliteActorStore implements ActorStore {
       unlock();
       throw storeError(error);
     }
-    this.#sweepLater();
+    this.#sweepIn(SWEEP_EVERY_MS);
   }
 
   async close(): Promise<void> {
@@ -164,9 +168,9 @@ export class SqliteActorStore implements ActorStore {
     this.#readPartition(partition, [], ({ journal }, state) => journal.read(state, after, limit));
 
   trimJournal = (lease: Lease, upTo: number) =>
-    this.#write(({ book, journal }, now) => {
+    this.#write(({ book, journal }) => {
       const state = book.held(lease);
-      if (state !== undefined) journal.trim(state, upTo, now);
+      if (state !== undefined) journal.trim(state, upTo);
     });
 
   place: ActorStore['place'] = (home, address, partition) =>
@@ -204,14 +208,16 @@ export class SqliteActorStore implements ActorStore {
     });
   }
 
-  #sweepLater(): void {
-    this.#stopSweep = this.#clock.after(SWEEP_EVERY_MS, () => {
+  #sweepIn(delayMs: number): void {
+    this.#stopSweep = this.#clock.after(delayMs, () => {
       const opened = this.#opened;
       if (opened === undefined) return;
-      this.#sweepLater();
-      if (!opened.mailbox.sweepable) return;
-      // A sweep that fails (a full disk) is made up for by the next one.
-      this.#write(({ mailbox }, now) => mailbox.sweep(now)).catch(() => {});
+      if (opened.sweep.idle) return this.#sweepIn(SWEEP_EVERY_MS);
+      this.#write(({ sweep }, now) => sweep.run(now)).then(
+        (more) => this.#sweepIn(more ? SWEEP_MORE_MS : SWEEP_EVERY_MS),
+        // What failed (a full disk) is deleted by the next sweep.
+        () => this.#sweepIn(SWEEP_EVERY_MS),
+      );
     });
   }
 }
@@ -220,16 +226,18 @@ function openTables(path: string, notices: Notices, unlock: () => void): Opened 
   const database = openDatabase(path);
   createSchema(database);
   const book = new PartitionBook(database);
-  const mailbox = new MailboxTable(database, book, notices);
+  const sweep = new Sweep(database, book);
+  const mailbox = new MailboxTable(database, book, notices, sweep);
   return {
     database,
     book,
     notices,
     mailbox,
+    sweep,
     actors: new ActorTable(database),
     timers: new TimerTable(database, book, mailbox),
     effects: new EffectTable(database, mailbox, notices),
-    journal: new JournalTable(database, book, mailbox),
+    journal: new JournalTable(database, book, mailbox, sweep),
     leases: new LeaseTable(database, book),
     directory: new DirectoryTable(database),
     group: new GroupCommit(database, [book, notices]),
