@@ -4,24 +4,26 @@ import { once } from 'node:events';
 import { test } from 'node:test';
 import { EffectRunner } from '../../runtime/effect-runner.ts';
 import { BullmqEffectQueue } from '../../runtime/redis/bullmq-effect-queue.ts';
+import { RedisActorStore } from '../../runtime/redis/redis-actor-store.ts';
 import { effect, openEffect, PARTITION, resultOf, runnerOptions, until } from '../support/effect-world.ts';
-import { MemoryEffectLedger } from '../support/memory-effect-ledger.ts';
+import { MemoryEffectLedger, type TestLedger } from '../support/memory-effect-ledger.ts';
 import { type RedisServer, redisMissing, startRedis } from '../support/redis.ts';
 import { type RedisClusterServers, startRedisCluster } from '../support/redis-cluster.ts';
+import { StoreEffectLedger } from '../support/store-effect-ledger.ts';
 import { effectQueueContract, type QueueAdapter, type Victim } from './effect-queue.ts';
 
 const onFault = (error: unknown) => {
   throw error;
 };
 
-async function connect(ledger: MemoryEffectLedger, urls: string): Promise<BullmqEffectQueue> {
+async function connect(ledger: TestLedger, urls: string): Promise<BullmqEffectQueue> {
   const queue = new BullmqEffectQueue({ urls, ledger, onFault });
   await queue.open();
   return queue;
 }
 
 /** A real process on the same Redis, killed with SIGKILL. */
-async function victim(ledger: MemoryEffectLedger, url: string): Promise<Victim> {
+async function victim(ledger: TestLedger, url: string): Promise<Victim> {
   const child = fork(new URL('../support/effect-node.ts', import.meta.url), [url]);
   await serveLedger(child, ledger);
   return {
@@ -38,7 +40,7 @@ async function victim(ledger: MemoryEffectLedger, url: string): Promise<Victim> 
 
 type Call = { readonly call: number; readonly method: 'claimEffect' | 'keepEffect'; readonly args: never };
 
-function serveLedger(child: ChildProcess, ledger: MemoryEffectLedger): Promise<void> {
+function serveLedger(child: ChildProcess, ledger: TestLedger): Promise<void> {
   return new Promise((resolve, reject) => {
     child.once('exit', (code) => reject(new Error(`the node ended early with code ${code}`)));
     child.on('message', (message: Call | { readonly ready: true }) => {
@@ -51,12 +53,18 @@ function serveLedger(child: ChildProcess, ledger: MemoryEffectLedger): Promise<v
 
 function singleRedis(): QueueAdapter {
   let server: RedisServer;
+  let ledgers = 0;
   return {
     name: 'BullMQ on one Redis',
     start: async () => {
       server = await startRedis();
     },
     stop: () => server.stop(),
+    async ledger() {
+      const store = new RedisActorStore({ urls: server.url, prefix: `t${++ledgers}` });
+      await store.open();
+      return StoreEffectLedger.over(store, PARTITION);
+    },
     connect: (ledger) => connect(ledger, server.url),
     victim: (ledger) => victim(ledger, server.url),
   };
@@ -82,26 +90,37 @@ async function runOnCluster(servers: RedisClusterServers): Promise<void> {
   const handlers = [effect('test.ok', async (_, { attempt }) => attempt)];
   const runner = new EffectRunner(runnerOptions({ store: ledger, queue, handlers, queues }));
   await runner.start();
-  const jobs = queues.map((name) => ({ ...openEffect(ledger, { kind: 'test.ok' }), queue: name }));
+  const open = async (queue: string) => ({ ...(await openEffect(ledger, { kind: 'test.ok' })), queue });
+  const jobs = await Promise.all(queues.map(open));
   for (const job of jobs) await queue.enqueue(job);
   for (const job of jobs) await until(() => resultOf(ledger, job.id), `the result on queue ${job.queue}`);
   await runner.stop();
   await queue.close();
 }
 
-test('an enqueue that Redis does not answer is refused as unavailable', {
+test('a Redis that goes away refuses as unavailable, and work goes on when it is back', {
   skip: missing ?? false,
   timeout: 30_000,
 }, async () => {
   const server = await startRedis();
-  const queue = new BullmqEffectQueue({ urls: server.url, ledger: new MemoryEffectLedger(), onFault: () => {} });
+  const ledger = new MemoryEffectLedger();
+  const faults: unknown[] = [];
+  const queue = new BullmqEffectQueue({ urls: server.url, ledger, onFault: (error) => faults.push(error) });
   await queue.open();
-  const job = openEffect(new MemoryEffectLedger(), { kind: 'test.ok' });
-  await queue.enqueue(job);
+  const handlers = [effect('test.ok', async () => 'ok')];
+  const runner = new EffectRunner(runnerOptions({ store: ledger, queue, handlers }));
+  await runner.start();
+  const before = await openEffect(ledger, { kind: 'test.ok' });
+  await queue.enqueue(before);
+  await until(() => resultOf(ledger, before.id), 'a result before');
   await server.kill();
-  await assert.rejects(queue.enqueue({ ...job, id: 'other' }), { code: 'unavailable' });
+  const during = await openEffect(ledger, { kind: 'test.ok' });
+  await assert.rejects(queue.enqueue(during), { code: 'unavailable' });
   await server.restart();
-  await queue.enqueue({ ...job, id: 'third' });
+  await queue.enqueue(during);
+  await until(() => resultOf(ledger, during.id), 'a result after', 15_000);
+  assert.ok(faults.length > 0, 'the loss was told');
+  await runner.stop();
   await queue.close();
   await server.stop();
 });

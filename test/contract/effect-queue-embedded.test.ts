@@ -1,24 +1,29 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { systemClock } from '../../runtime/clock.ts';
 import { EffectRunner } from '../../runtime/effect-runner.ts';
 import { EmbeddedEffectQueue } from '../../runtime/embedded-effect-queue.ts';
 import { SvcError } from '../../runtime/errors.ts';
+import { SqliteActorStore } from '../../runtime/sqlite/actor-store.ts';
 import { effect, PARTITION, runnerOptions } from '../support/effect-world.ts';
-import type { MemoryEffectLedger } from '../support/memory-effect-ledger.ts';
-import { effectQueueContract, type Victim } from './effect-queue.ts';
+import { MemoryEffectLedger, type TestLedger } from '../support/memory-effect-ledger.ts';
+import { StoreEffectLedger } from '../support/store-effect-ledger.ts';
+import { effectQueueContract, type QueueAdapter, type Victim } from './effect-queue.ts';
 
 const onFault = (error: unknown) => {
   throw error;
 };
 
 /** In one process a dead node is a runner whose store has fallen silent and whose queue is gone. */
-async function victim(ledger: MemoryEffectLedger, queue: EmbeddedEffectQueue): Promise<Victim> {
+async function victim(ledger: TestLedger, queue: EmbeddedEffectQueue): Promise<Victim> {
   let dead = false;
   const cut = async (): Promise<boolean> => {
     if (dead) throw new SvcError('unavailable');
     return true;
   };
   const store = {
-    keepEffect: (...args: Parameters<MemoryEffectLedger['keepEffect']>) => cut().then(() => ledger.keepEffect(...args)),
+    keepEffect: (...args: Parameters<TestLedger['keepEffect']>) => cut().then(() => ledger.keepEffect(...args)),
     progressEffect: cut,
     settleEffect: cut,
     reopenEffect: cut,
@@ -39,21 +44,46 @@ async function victim(ledger: MemoryEffectLedger, queue: EmbeddedEffectQueue): P
   };
 }
 
-const queues: EmbeddedEffectQueue[] = [];
+function embedded(name: string, ledger: () => Promise<TestLedger>, stop: () => Promise<void>): QueueAdapter {
+  let last: EmbeddedEffectQueue | undefined;
+  return {
+    name: `the embedded queue with records ${name}`,
+    start: async () => {},
+    stop,
+    ledger,
+    async connect(records) {
+      last = new EmbeddedEffectQueue({ ledger: records, clock: systemClock, onFault });
+      await last.open();
+      return last;
+    },
+    async victim(records) {
+      if (last === undefined) throw new Error('connect first');
+      return victim(records, last);
+    },
+  };
+}
 
-effectQueueContract({
-  name: 'the embedded queue',
-  start: async () => {},
-  stop: async () => {},
-  async connect(ledger) {
-    const queue = new EmbeddedEffectQueue({ ledger, clock: systemClock, onFault });
-    await queue.open();
-    queues.push(queue);
-    return queue;
-  },
-  async victim(ledger) {
-    const queue = queues.at(-1);
-    if (queue === undefined) throw new Error('connect first');
-    return victim(ledger, queue);
-  },
-});
+effectQueueContract(
+  embedded(
+    'in memory',
+    async () => new MemoryEffectLedger(),
+    async () => {},
+  ),
+);
+
+const directories: string[] = [];
+effectQueueContract(
+  embedded(
+    'in SQLite',
+    async () => {
+      const directory = await mkdtemp(join(tmpdir(), 'svc-effects-'));
+      directories.push(directory);
+      const store = new SqliteActorStore({ directory });
+      await store.open();
+      return StoreEffectLedger.over(store, PARTITION);
+    },
+    async () => {
+      for (const directory of directories) await rm(directory, { recursive: true });
+    },
+  ),
+);

@@ -17,7 +17,7 @@ import {
   runnerOptions,
   until,
 } from '../support/effect-world.ts';
-import { MemoryEffectLedger } from '../support/memory-effect-ledger.ts';
+import type { TestLedger } from '../support/memory-effect-ledger.ts';
 
 /** A node that will be killed: runs `test.hang`, which never ends by itself. */
 export interface Victim {
@@ -31,9 +31,11 @@ export interface QueueAdapter {
   readonly name: string;
   start(): Promise<void>;
   stop(): Promise<void>;
+  /** Fresh effect records. */
+  ledger(): Promise<TestLedger>;
   /** The queue as a fresh node sees it. */
-  connect(ledger: MemoryEffectLedger): Promise<EffectQueue>;
-  victim(ledger: MemoryEffectLedger, queue: EffectQueue): Promise<Victim>;
+  connect(ledger: TestLedger): Promise<EffectQueue>;
+  victim(ledger: TestLedger, queue: EffectQueue): Promise<Victim>;
 }
 
 const REPEAT = { maxAttempts: 3, initialDelayMs: 20, maxDelayMs: 100 };
@@ -46,10 +48,10 @@ export function effectQueueContract(adapter: QueueAdapter): void {
 
     async function world(
       handlers: EffectHandler[],
-      use: (world: { ledger: MemoryEffectLedger; queue: EffectQueue; runner: EffectRunner }) => Promise<void>,
+      use: (world: { ledger: TestLedger; queue: EffectQueue; runner: EffectRunner }) => Promise<void>,
       options: Partial<EffectRunnerOptions> = {},
     ): Promise<void> {
-      const ledger = new MemoryEffectLedger();
+      const ledger = await adapter.ledger();
       const queue = await adapter.connect(ledger);
       const runner = new EffectRunner(runnerOptions({ store: ledger, queue, handlers, ...options }));
       await runner.start();
@@ -58,6 +60,7 @@ export function effectQueueContract(adapter: QueueAdapter): void {
       } finally {
         await runner.stop();
         await queue.close();
+        await ledger.close();
       }
     }
 
@@ -69,7 +72,7 @@ export function effectQueueContract(adapter: QueueAdapter): void {
       });
       await world([echo], async ({ ledger, queue }) => {
         const asked = { kind: 'test.echo', input: { text: 'hi' }, progressAs: 'Moved', context: { n: 1 } };
-        const job = openEffect(ledger, asked);
+        const job = await openEffect(ledger, asked);
         await queue.enqueue(job);
         const result = await until(() => resultOf(ledger, job.id), 'the result');
         assert.deepEqual(result.outcome, { kind: 'done', value: { got: 'hi' } });
@@ -78,7 +81,7 @@ export function effectQueueContract(adapter: QueueAdapter): void {
           progressOf(ledger, job.id).map((one) => one.value),
           ['one', 'two'],
         );
-        assert.equal(ledger.row(job.id), undefined);
+        await until(() => ledger.row(job.id) === undefined, 'the end of its record');
       });
     });
 
@@ -96,14 +99,14 @@ export function effectQueueContract(adapter: QueueAdapter): void {
         return null;
       });
       await world([count], async ({ ledger, queue }) => {
-        const job = openEffect(ledger, { kind: 'test.count' });
+        const job = await openEffect(ledger, { kind: 'test.count' });
         await Promise.all(Array.from({ length: 5 }, () => queue.enqueue(job)));
         await until(() => runs === 1, 'the first run');
         await Promise.all(Array.from({ length: 5 }, () => queue.enqueue(job)));
         release.resolve();
         await until(() => resultOf(ledger, job.id), 'the result');
         await queue.enqueue(job);
-        const marker = openEffect(ledger, { kind: 'test.count' });
+        const marker = await openEffect(ledger, { kind: 'test.count' });
         await queue.enqueue(marker);
         await until(() => resultOf(ledger, marker.id), 'an effect behind it');
         assert.deepEqual({ most, runs }, { most: 1, runs: 2 });
@@ -122,8 +125,9 @@ export function effectQueueContract(adapter: QueueAdapter): void {
         now -= 1;
         return null;
       });
-      const use = async ({ ledger, queue }: { ledger: MemoryEffectLedger; queue: EffectQueue }) => {
-        const jobs = Array.from({ length: 6 }, (_, n) => openEffect(ledger, { kind: 'test.step', input: { n } }));
+      const use = async ({ ledger, queue }: { ledger: TestLedger; queue: EffectQueue }) => {
+        const open = (_: unknown, n: number) => openEffect(ledger, { kind: 'test.step', input: { n } });
+        const jobs = await Promise.all(Array.from({ length: 6 }, open));
         for (const job of jobs) await queue.enqueue(job);
         await until(() => order.length === 2, 'two running effects');
         gate.resolve();
@@ -136,7 +140,7 @@ export function effectQueueContract(adapter: QueueAdapter): void {
 
     test('a delayed effect does not run before its time', async () => {
       await world([effect('test.now', async () => Date.now())], async ({ ledger, queue }) => {
-        const job = openEffect(ledger, { kind: 'test.now' });
+        const job = await openEffect(ledger, { kind: 'test.now' });
         const asked = Date.now();
         await queue.enqueue(job, 300);
         const { outcome } = await until(() => resultOf(ledger, job.id), 'the result');
@@ -146,7 +150,7 @@ export function effectQueueContract(adapter: QueueAdapter): void {
 
     test('a job that came too early is brought back when its effect may be claimed', async () => {
       await world([effect('test.ok', async () => 'ok')], async ({ ledger, queue }) => {
-        const job = openEffect(ledger, { kind: 'test.ok' });
+        const job = await openEffect(ledger, { kind: 'test.ok' });
         const claim = await ledger.claimEffect(PARTITION, job.id, 'node-z/1', 300);
         assert.equal(claim.kind, 'claimed');
         await queue.enqueue(job);
@@ -163,13 +167,13 @@ export function effectQueueContract(adapter: QueueAdapter): void {
         return attempt;
       });
       await world([flaky], async ({ ledger, queue }) => {
-        const heals = openEffect(ledger, { kind: 'test.flaky', input: { good: 3 }, retry: REPEAT });
+        const heals = await openEffect(ledger, { kind: 'test.flaky', input: { good: 3 }, retry: REPEAT });
         await queue.enqueue(heals);
         const healed = await until(() => resultOf(ledger, heals.id), 'the third attempt');
         assert.deepEqual(healed.outcome, { kind: 'done', value: 3 });
         assert.deepEqual(attempts.splice(0), [1, 2, 3]);
 
-        const fails = openEffect(ledger, { kind: 'test.flaky', input: { good: 9 }, retry: REPEAT });
+        const fails = await openEffect(ledger, { kind: 'test.flaky', input: { good: 9 }, retry: REPEAT });
         await queue.enqueue(fails);
         const failed = await until(() => resultOf(ledger, fails.id), 'the failure');
         assert.deepEqual(failed.outcome, { kind: 'failed', code: 'unavailable', message: 'the provider is down' });
@@ -185,7 +189,7 @@ export function effectQueueContract(adapter: QueueAdapter): void {
         return null;
       });
       await world([limited], async ({ ledger, queue }) => {
-        const job = openEffect(ledger, { kind: 'test.limited', retry: REPEAT });
+        const job = await openEffect(ledger, { kind: 'test.limited', retry: REPEAT });
         await queue.enqueue(job);
         await until(() => resultOf(ledger, job.id), 'the second attempt');
         assert.ok(Number(times[1]) - Number(times[0]) >= 390, `waited ${Number(times[1]) - Number(times[0])} ms`);
@@ -194,7 +198,7 @@ export function effectQueueContract(adapter: QueueAdapter): void {
 
     test('an effect beyond its deadline is aborted and reported', async () => {
       await world([effect('test.hang', (_, { signal }) => aborted(signal))], async ({ ledger, queue }) => {
-        const job = openEffect(ledger, { kind: 'test.hang', timeoutMs: 100 });
+        const job = await openEffect(ledger, { kind: 'test.hang', timeoutMs: 100 });
         await queue.enqueue(job);
         const { outcome } = await until(() => resultOf(ledger, job.id), 'the time-out');
         assert.equal(outcome.kind === 'failed' && outcome.code, 'deadline_exceeded');
@@ -211,10 +215,10 @@ export function effectQueueContract(adapter: QueueAdapter): void {
           });
         });
         await world([hang], async ({ ledger, queue, runner }) => {
-          const job = openEffect(ledger, { kind: 'test.hang' });
+          const job = await openEffect(ledger, { kind: 'test.hang' });
           await queue.enqueue(job);
           await until(() => running, 'the handler');
-          ledger.cancel(job.id, silently);
+          await ledger.cancel(job.id, silently);
           await until(() => !running && runner.counts.running === 0, 'the end of the handler');
           assert.equal(resultOf(ledger, job.id), undefined);
           assert.equal(runner.counts.dropped, 1);
@@ -223,14 +227,14 @@ export function effectQueueContract(adapter: QueueAdapter): void {
     }
 
     test('stop gives repeatable work back at once and another node takes it', async () => {
-      const ledger = new MemoryEffectLedger();
+      const ledger = await adapter.ledger();
       const hang = effect('test.move', (_, { signal, attempt }) =>
         attempt === 1 ? aborted(signal) : Promise.resolve(attempt),
       );
       const first = await adapter.connect(ledger);
       const leaving = new EffectRunner(runnerOptions({ store: ledger, queue: first, handlers: [hang] }));
       await leaving.start();
-      const job = openEffect(ledger, { kind: 'test.move' });
+      const job = await openEffect(ledger, { kind: 'test.move' });
       await first.enqueue(job);
       await until(() => leaving.counts.running === 1, 'the first attempt');
       const asked = Date.now();
@@ -248,6 +252,7 @@ export function effectQueueContract(adapter: QueueAdapter): void {
       assert.ok(Date.now() - asked < 1_500, 'nobody waited for a time-out');
       await staying.stop();
       await second.close();
+      await ledger.close();
     });
 
     test('stop lets a once effect finish, and records one that does not as in doubt', async () => {
@@ -255,24 +260,26 @@ export function effectQueueContract(adapter: QueueAdapter): void {
       const quick = effect('test.quick', () => gate.promise.then(() => 'finished'));
       const slow = effect('test.slow', (_, { signal }) => aborted(signal));
       await world([quick, slow], async ({ ledger, queue, runner }) => {
-        const finishes = openEffect(ledger, { kind: 'test.quick', mode: 'once' });
-        const hangs = openEffect(ledger, { kind: 'test.slow', mode: 'once' });
+        const finishes = await openEffect(ledger, { kind: 'test.quick', mode: 'once' });
+        const hangs = await openEffect(ledger, { kind: 'test.slow', mode: 'once' });
         await queue.enqueue(finishes);
         await queue.enqueue(hangs);
         await until(() => runner.counts.running === 2, 'both effects');
         const stopped = runner.stop();
         gate.resolve();
         await stopped;
-        assert.deepEqual(resultOf(ledger, finishes.id)?.outcome, { kind: 'done', value: 'finished' });
-        assert.deepEqual(resultOf(ledger, hangs.id)?.outcome, { kind: 'in_doubt' });
+        const finished = await until(() => resultOf(ledger, finishes.id), 'the finished one');
+        assert.deepEqual(finished.outcome, { kind: 'done', value: 'finished' });
+        const doubtful = await until(() => resultOf(ledger, hangs.id), 'the doubtful one');
+        assert.deepEqual(doubtful.outcome, { kind: 'in_doubt' });
       });
     });
 
     test('a killed node: its repeatable effect runs again as attempt 2, and attempt 1 is dropped', async () => {
-      const ledger = new MemoryEffectLedger();
+      const ledger = await adapter.ledger();
       const queue = await adapter.connect(ledger);
       const victim = await adapter.victim(ledger, queue);
-      const job = openEffect(ledger, { kind: 'test.hang' });
+      const job = await openEffect(ledger, { kind: 'test.hang' });
       await queue.enqueue(job);
       await until(() => ledger.row(job.id)?.status === 'started', 'the claim of the node to be killed');
       await victim.kill();
@@ -289,13 +296,14 @@ export function effectQueueContract(adapter: QueueAdapter): void {
       await runner.stop();
       await heir.close();
       await queue.close();
+      await ledger.close();
     });
 
     test('a killed node: its once effect is in doubt and never runs again', async () => {
-      const ledger = new MemoryEffectLedger();
+      const ledger = await adapter.ledger();
       const queue = await adapter.connect(ledger);
       const victim = await adapter.victim(ledger, queue);
-      const job = openEffect(ledger, { kind: 'test.hang', mode: 'once' });
+      const job = await openEffect(ledger, { kind: 'test.hang', mode: 'once' });
       await queue.enqueue(job);
       await until(() => ledger.row(job.id)?.status === 'started', 'the claim of the node to be killed');
       await victim.kill();
@@ -311,13 +319,14 @@ export function effectQueueContract(adapter: QueueAdapter): void {
       await runner.stop();
       await heir.close();
       await queue.close();
+      await ledger.close();
     });
 
     test('the queue name of a pool may hold any character', async () => {
       await world(
         [effect('test.ok', async () => 'ok')],
         async ({ ledger, queue }) => {
-          const job = { ...openEffect(ledger, { kind: 'test.ok' }), queue: 'gpu:a100/{x} ü' };
+          const job = { ...(await openEffect(ledger, { kind: 'test.ok' })), queue: 'gpu:a100/{x} ü' };
           await queue.enqueue(job);
           await until(() => resultOf(ledger, job.id), 'the result');
         },

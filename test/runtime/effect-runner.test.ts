@@ -75,7 +75,7 @@ describe('the effect runner', { timeout: 60_000 }, () => {
     });
     const use = async ({ ledger, queue }: World) => {
       const retry = { maxAttempts: 2, initialDelayMs: 1, maxDelayMs: 1 };
-      const job = openEffect(ledger, { kind: 'test.flaky', progressAs: 'Moved', retry });
+      const job = await openEffect(ledger, { kind: 'test.flaky', progressAs: 'Moved', retry });
       await queue.enqueue(job);
       await until(() => resultOf(ledger, job.id), 'the result');
       const said = progressOf(ledger, job.id).map((one) => one.value);
@@ -107,7 +107,7 @@ describe('the effect runner', { timeout: 60_000 }, () => {
       });
     });
     const use = async ({ ledger, queue, runner }: World) => {
-      const job = openEffect(ledger, { kind: 'test.hang' });
+      const job = await openEffect(ledger, { kind: 'test.hang' });
       const begun = Date.now();
       await queue.enqueue(job);
       const result = await until(() => resultOf(ledger, job.id), 'the next attempt');
@@ -125,7 +125,7 @@ describe('the effect runner', { timeout: 60_000 }, () => {
       return 'late';
     });
     await world([slow], async ({ ledger, queue, runner }) => {
-      const job = openEffect(ledger, { kind: 'test.slow' });
+      const job = await openEffect(ledger, { kind: 'test.slow' });
       await queue.enqueue(job);
       await until(() => runner.counts.running === 1, 'the attempt');
       // As after a freeze of this process: the claim ran out and another node has the effect.
@@ -146,8 +146,8 @@ describe('the effect runner', { timeout: 60_000 }, () => {
       run: async () => null,
     });
     await world([strict], async ({ ledger, queue }) => {
-      const unknown = openEffect(ledger, { kind: 'test.nobody' });
-      const misfit = openEffect(ledger, { kind: 'test.strict', input: { url: 'x' } });
+      const unknown = await openEffect(ledger, { kind: 'test.nobody' });
+      const misfit = await openEffect(ledger, { kind: 'test.strict', input: { url: 'x' } });
       await queue.enqueue(unknown);
       await queue.enqueue(misfit);
       const first = (await until(() => resultOf(ledger, unknown.id), 'the failure')).outcome;
@@ -160,7 +160,7 @@ describe('the effect runner', { timeout: 60_000 }, () => {
   test('what a bug says stays in the log', async () => {
     const buggy = effect('test.bug', () => Promise.reject(new TypeError('token abc is undefined')));
     await world([buggy], async ({ ledger, queue, faults }) => {
-      const job = openEffect(ledger, { kind: 'test.bug' });
+      const job = await openEffect(ledger, { kind: 'test.bug' });
       await queue.enqueue(job);
       const { outcome } = await until(() => resultOf(ledger, job.id), 'the failure');
       assert.deepEqual(outcome, { kind: 'failed', code: 'internal', message: 'An internal error occurred.' });
@@ -175,7 +175,7 @@ describe('the effect runner', { timeout: 60_000 }, () => {
       return body;
     };
     const use = async ({ ledger, queue }: World) => {
-      const job = openEffect(ledger, { kind: 'test.big' });
+      const job = await openEffect(ledger, { kind: 'test.big' });
       await queue.enqueue(job);
       const { outcome } = await until(() => resultOf(ledger, job.id), 'the failure');
       assert.equal(outcome.kind === 'failed' && outcome.code, 'payload_too_large');
@@ -186,7 +186,7 @@ describe('the effect runner', { timeout: 60_000 }, () => {
   test('a handler that does not heed its signal does not hold the runner', async () => {
     const deaf = effect('test.deaf', () => new Promise<never>(() => {}));
     await world([deaf], async ({ ledger, queue, faults, runner }) => {
-      const job = openEffect(ledger, { kind: 'test.deaf', timeoutMs: 50 });
+      const job = await openEffect(ledger, { kind: 'test.deaf', timeoutMs: 50 });
       await queue.enqueue(job);
       const { outcome } = await until(() => resultOf(ledger, job.id), 'the time-out');
       assert.equal(outcome.kind === 'failed' && outcome.code, 'deadline_exceeded');
@@ -203,7 +203,7 @@ describe('the effect runner', { timeout: 60_000 }, () => {
     });
     await world([hang], async ({ ledger, queue }) => {
       const retry = { maxAttempts: 5, initialDelayMs: 1, maxDelayMs: 1 };
-      const job = openEffect(ledger, { kind: 'test.hang', mode: 'once', timeoutMs: 50, retry });
+      const job = await openEffect(ledger, { kind: 'test.hang', mode: 'once', timeoutMs: 50, retry });
       await queue.enqueue(job);
       await until(() => resultOf(ledger, job.id), 'the time-out');
       assert.equal(runs, 1);
@@ -212,7 +212,7 @@ describe('the effect runner', { timeout: 60_000 }, () => {
 
   test('the messages it sends carry cause and trace of the request', async () => {
     await world([effect('test.ok', async () => 'ok')], async ({ ledger, queue }) => {
-      const job = openEffect(ledger, { kind: 'test.ok' });
+      const job = await openEffect(ledger, { kind: 'test.ok' });
       await queue.enqueue(job);
       const sent = await until(() => ledger.sent[0], 'the result');
       const { to, from, origin, type, trace, cause } = JSON.parse(sent.body);

@@ -11,7 +11,7 @@ import type { EffectJob } from '../../runtime/effect-queue.ts';
 import type { EffectRunnerOptions } from '../../runtime/effect-runner-options.ts';
 import type { JsonObject } from '../../runtime/json.ts';
 import { systemRandom } from '../../runtime/random.ts';
-import type { MemoryEffectLedger, Sent } from './memory-effect-ledger.ts';
+import type { Sent, TestLedger } from './memory-effect-ledger.ts';
 
 export const PARTITION: Partition = 'default:3';
 export const QUEUE = 'default';
@@ -30,13 +30,13 @@ export async function until<T>(look: () => T | undefined | false | null, what: s
 export type Asked = Partial<Omit<EffectRequest, 'replyAs'>> & Pick<EffectRequest, 'kind'>;
 
 /** Records an effect as a commit would and answers its job. */
-export function openEffect(ledger: Pick<MemoryEffectLedger, 'open'>, asked: Asked): EffectJob {
+export async function openEffect(ledger: Pick<TestLedger, 'open'>, asked: Asked): Promise<EffectJob> {
   const id = randomUUID();
   const address = addressOf('probe', 'acme', id);
   const request: EffectRequest = { mode: 'repeatable', input: {}, replyAs: 'Finished', ...asked };
   const body = encodeEffect({ request, to: address, cause: randomUUID(), trace: 'a'.repeat(32), tenant: 'acme' });
   const open: EffectOpen = { id, queue: QUEUE, address, mode: request.mode, body };
-  ledger.open(PARTITION, open);
+  await ledger.open(PARTITION, open);
   return { id, partition: PARTITION, address, queue: QUEUE };
 }
 
@@ -58,12 +58,12 @@ export function aborted(signal: AbortSignal): Promise<never> {
 const payloadOf = (sent: Sent): JsonObject => JSON.parse(sent.body).payload;
 
 /** The result an effect sent, when it has. */
-export function resultOf(ledger: MemoryEffectLedger, id: string): EffectResult | undefined {
+export function resultOf(ledger: TestLedger, id: string): EffectResult | undefined {
   const sent = ledger.sent.find((one) => one.effectId === id && one.final);
   return sent && EffectResult.parse(payloadOf(sent));
 }
 
-export function progressOf(ledger: MemoryEffectLedger, id: string): EffectProgress[] {
+export function progressOf(ledger: TestLedger, id: string): EffectProgress[] {
   return ledger.sent
     .filter((one) => one.effectId === id && !one.final)
     .map((one) => EffectProgress.parse(payloadOf(one)));

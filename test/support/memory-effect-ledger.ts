@@ -25,10 +25,24 @@ export interface Sent {
   readonly body: string;
 }
 
-/** The effect records of the store's port in memory, for tests of queues and runners without a database. */
-export class MemoryEffectLedger implements EffectLedger {
-  readonly sent: Sent[] = [];
+/** The effect records a test works with: in memory, or those of a real store. */
+export interface TestLedger extends EffectLedger {
+  readonly sent: readonly Sent[];
   /** Late results: of an attempt that was not the current one. */
+  readonly dropped: readonly Sent[];
+  now(): Promise<number>;
+  /** Records an effect as a commit does. */
+  open(partition: Partition, open: EffectOpen): Promise<void>;
+  /** As a commit with `effectsCancelled` does; `silently` loses the callback. */
+  cancel(id: string, silently?: boolean): Promise<void>;
+  /** The record as last seen. */
+  row(id: string): EffectRow | undefined;
+  close(): Promise<void>;
+}
+
+/** The effect records of the store's port in memory, for tests of queues and runners without a database. */
+export class MemoryEffectLedger implements TestLedger {
+  readonly sent: Sent[] = [];
   readonly dropped: Sent[] = [];
   readonly #entries = new Map<string, Entry>();
   readonly #seen = new Set<string>();
@@ -38,15 +52,16 @@ export class MemoryEffectLedger implements EffectLedger {
     return Date.now();
   }
 
-  open(partition: Partition, open: EffectOpen): void {
+  async open(partition: Partition, open: EffectOpen): Promise<void> {
     this.#entries.set(open.id, { open, partition, status: 'open', attempt: 0, until: 0, runner: null });
   }
 
-  /** As a commit with `effectsCancelled` does; `silently` loses the callback. */
-  cancel(id: string, silently = false): void {
+  async cancel(id: string, silently = false): Promise<void> {
     this.#entries.delete(id);
     if (!silently) for (const stop of this.#stops) stop(id);
   }
+
+  async close(): Promise<void> {}
 
   row(id: string): EffectRow | undefined {
     const entry = this.#entries.get(id);
