@@ -17,6 +17,8 @@ export interface RestLimits {
   readonly requestTimeoutMs: number;
   /** How long an idle connection is kept for the next request. */
   readonly keepAliveTimeoutMs: number;
+  /** How long calls may still run when the server closes; then their connections are cut. */
+  readonly closeGraceMs: number;
   /** Silence on an event stream before a comment is sent. */
   readonly heartbeatMs: number;
   /** How long a stream's client may leave what was sent unread. */
@@ -35,6 +37,7 @@ export const REST_LIMITS: RestLimits = {
   headersTimeoutMs: 15_000,
   requestTimeoutMs: 60_000,
   keepAliveTimeoutMs: 72_000,
+  closeGraceMs: 10_000,
   heartbeatMs: 15_000,
   drainTimeoutMs: 30_000,
   reconnectMs: 2_000,

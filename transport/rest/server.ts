@@ -28,7 +28,10 @@ export function createRestServer(parts: RestServerParts): RestApp {
   app.setSerializerCompiler(serializerCompiler);
   app.setErrorHandler(answerError);
   app.addHook('onRoute', ({ path, method }) => paths.add(path, method));
-  app.addHook('preClose', async () => streams.endAll());
+  app.addHook('preClose', async () => {
+    streams.endAll();
+    cutLateConnections(app, limits.closeGraceMs);
+  });
   addSecurityHeaders(app);
   addRequestContext(app, parts.authenticator, paths);
   parseJsonBodies(app, limits.jsonDepth);
@@ -52,11 +55,22 @@ function openFastify(parts: RestServerParts, limits: RestLimits): RestApp {
     requestTimeout: limits.requestTimeoutMs,
     keepAliveTimeout: limits.keepAliveTimeoutMs,
     forceCloseConnections: 'idle',
-    http: { headersTimeout: limits.headersTimeoutMs, maxHeaderSize: limits.headerBytes },
+    http: {
+      headersTimeout: limits.headersTimeoutMs,
+      maxHeaderSize: limits.headerBytes,
+      // Node looks for late requests only so often, by default every 30 s.
+      connectionsCheckingInterval: Math.ceil(limits.headersTimeoutMs / 4),
+    },
     routerOptions: { maxParamLength: limits.pathPartLength },
     frameworkErrors: (error, request, reply) => {
       answerError(error, request, reply);
     },
     clientErrorHandler: answerSocketError,
   });
+}
+
+/** A client that never finishes its request would keep a closing server open for ever: Node stops its time-outs then. */
+function cutLateConnections(app: RestApp, graceMs: number): void {
+  const timer = setTimeout(() => app.server.closeAllConnections(), graceMs);
+  app.server.once('close', () => clearTimeout(timer));
 }

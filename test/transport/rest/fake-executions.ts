@@ -104,7 +104,7 @@ export class FakeExecutions implements ExecutionApi {
       await once(run.news, 'news', { signal: AbortSignal.any([options.signal, quiet.signal]) });
       return true;
     } catch (error) {
-      if (options.signal.aborted) throw error;
+      if (!quiet.signal.aborted) throw error;
       return false;
     } finally {
       clearTimeout(timer);

@@ -49,7 +49,7 @@ export async function scene({ limits, authenticator }: SceneOptions = {}) {
     logger: pino({ level: 'debug' }, { write: (line: string) => void logged.push(line) }),
     version: '0.0.1-test',
     health: { ready: async () => readiness.now },
-    ...(limits === undefined ? {} : { limits }),
+    limits: { closeGraceMs: 1_000, ...limits },
   });
   await app.listen({ port: 0, host: '127.0.0.1' });
   const port = (app.server.address() as AddressInfo).port;

@@ -1,0 +1,222 @@
+import assert from 'node:assert/strict';
+import { connect } from 'node:net';
+import { describe, it } from 'node:test';
+import { scene, UNKNOWN, until } from './scene.ts';
+
+const json = { 'content-type': 'application/json' };
+
+/** Sends bytes over a bare socket and returns the whole answer. */
+async function exchange(
+  port: number,
+  ...parts: (string | Buffer)[]
+): Promise<{ status: number; body: unknown; text: string }> {
+  const socket = connect(port, '127.0.0.1').on('error', () => {});
+  let text = '';
+  let closed = false;
+  socket.setEncoding('utf8').on('data', (chunk) => {
+    text += chunk;
+  });
+  socket.on('close', () => {
+    closed = true;
+  });
+  for (const part of parts) socket.write(part);
+  const complete = () => closed || /\r\n\r\n\{[\s\S]*\}$/.test(text);
+  await until('an answer', complete, 10_000);
+  socket.destroy();
+  const body = text.slice(text.indexOf('\r\n\r\n') + 4);
+  return { status: Number(text.split(' ')[1]), body: body === '' ? null : JSON.parse(body), text };
+}
+
+const post = (length: number | string, body: string | Buffer, type = 'application/json'): (string | Buffer)[] => [
+  `POST /v1/executions HTTP/1.1\r\nHost: localhost\r\nContent-Type: ${type}\r\nContent-Length: ${length}\r\n\r\n`,
+  body,
+];
+
+describe('bad bodies', () => {
+  const valid = JSON.stringify({ agent_id: UNKNOWN, input: 'hi' });
+  const cases: [string, string | Buffer, RegExp][] = [
+    ['broken JSON', '{"agent_id":', /not valid JSON/],
+    ['broken UTF-8', Buffer.concat([Buffer.from('{"input":"'), Buffer.from([0xff, 0xfe]), Buffer.from('"}')]), /UTF-8/],
+    ['JSON nested too deep', `{"context":${'['.repeat(101)}${']'.repeat(101)}}`, /deeper than 100/],
+    ['a prototype name', `{"__proto__":{"a":1},${valid.slice(1)}`, /__proto__/],
+    ['an escaped prototype name', `{"context":{"\\u005f_proto__":{}},${valid.slice(1)}`, /__proto__/],
+    ['an empty body', '', /^body: /],
+    ['an array', '[]', /^body: /],
+  ];
+  for (const [title, body, expected] of cases) {
+    it(`${title} is 400 and says so`, async () => {
+      await using at = await scene();
+      const refused = await at.call('POST', '/v1/executions', { body, headers: json });
+      assert.equal(refused.status, 400);
+      assert.match(refused.body.error, expected);
+      assert.equal(({} as Record<string, unknown>).a, undefined);
+    });
+  }
+
+  it('a million opening brackets are refused quickly and the process stays up', async () => {
+    await using at = await scene();
+    const refused = await at.call('POST', '/v1/executions', { body: '['.repeat(1_000_000), headers: json });
+    assert.equal(refused.status, 400);
+    assert.equal((await at.call('GET', '/health')).status, 200);
+  });
+
+  it('brackets inside strings are no depth', async () => {
+    await using at = await scene();
+    const body = JSON.stringify({ agent_id: UNKNOWN, input: `"\\${'['.repeat(500)}` });
+    assert.equal((await at.call('POST', '/v1/executions', { body, headers: json })).status, 404);
+  });
+
+  it('20 MB are 413, announced or chunked, and the connection is closed', async () => {
+    await using at = await scene();
+    const big = Buffer.alloc(20_000_000, 'x');
+    const announced = await exchange(at.port, post(big.length, '')[0] ?? '');
+    assert.equal(announced.status, 413);
+    assert.deepEqual(announced.body, { error: 'payload_too_large', message: 'A payload is larger than 16 MiB.' });
+    const chunkedHead =
+      'POST /v1/executions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n';
+    const chunked = await exchange(at.port, chunkedHead, `${big.length.toString(16)}\r\n`, big);
+    assert.equal(chunked.status, 413);
+    assert.match(chunked.text, /connection: close/i);
+    assert.equal((await at.call('GET', '/health')).status, 200);
+  });
+
+  it('a body just under the limit is taken', async () => {
+    await using at = await scene();
+    const body = JSON.stringify({ agent_id: await at.deployed(), input: 'x'.repeat(15 * 1024 * 1024) });
+    assert.equal((await at.call('POST', '/v1/executions', { body, headers: json })).status, 200);
+  });
+
+  for (const headers of [
+    { 'content-type': 'text/plain' },
+    { 'content-type': 'application/yaml' },
+    { 'content-type': 'application/json; charset=latin1' },
+    { 'content-type': 'nonsense' },
+    { 'content-type': 'application/json', 'content-encoding': 'gzip' },
+  ]) {
+    it(`${JSON.stringify(headers)} is 415`, async () => {
+      await using at = await scene();
+      const refused = await at.call('POST', '/v1/executions', { body: valid, headers });
+      assert.equal(refused.status, 415);
+      assert.equal(refused.body.error, 'unsupported_media_type');
+    });
+  }
+
+  it('a body of another length than announced never becomes a call', async () => {
+    await using at = await scene();
+    const longer = await exchange(at.port, ...post(valid.length - 1, `${valid}xxxx`));
+    assert.equal(longer.status, 400);
+    const socket = connect(at.port, '127.0.0.1').on('error', () => {});
+    for (const part of post(valid.length + 10, valid)) socket.write(part);
+    socket.end();
+    await at.call('GET', '/health');
+    assert.equal(at.executions.starts.length, 0);
+    socket.destroy();
+  });
+});
+
+describe('bad requests', () => {
+  it('an unknown path is 404, a wrong method 405 with the methods there are', async () => {
+    await using at = await scene();
+    const unknown = await at.call('GET', '/v1/nothing');
+    assert.deepEqual([unknown.status, unknown.body], [404, { error: 'not_found', message: 'There is no such path.' }]);
+    for (const [method, path, allow] of [
+      ['PUT', '/v1/agents', 'GET, HEAD, POST'],
+      ['PATCH', `/v1/agents/${UNKNOWN}?x=1`, 'DELETE, GET, HEAD'],
+      ['GET', `/v1/executions/${UNKNOWN}/cancel`, 'POST'],
+      ['DELETE', '/health', 'GET, HEAD'],
+      ['OPTIONS', '/v1/executions', 'GET, HEAD, POST'],
+      ['PROPFIND', '/v1/agents', 'GET, HEAD, POST'],
+    ] as const) {
+      const wrong = await at.call(method, path, { headers: { 'content-type': 'text/plain' } });
+      assert.deepEqual([wrong.status, wrong.headers.get('allow')], [405, allow], `${method} ${path}`);
+      assert.equal(wrong.body.error, 'method_not_allowed');
+    }
+  });
+
+  it('a path that is no valid percent-encoding, or too long, is 400', async () => {
+    await using at = await scene();
+    for (const path of [
+      '/v1/agents/lookup/%E0%A4%A',
+      '/v1/agents/lookup/%ff',
+      `/v1/agents/lookup/${'a'.repeat(300)}`,
+    ]) {
+      const refused = await exchange(at.port, `GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`);
+      assert.equal(refused.status, 400, path);
+      assert.match(JSON.stringify(refused.body), /^\{"error":"/);
+    }
+  });
+
+  it('too many header bytes are 431, broken HTTP is 400, both as JSON', async () => {
+    await using at = await scene();
+    const large = await exchange(
+      at.port,
+      `GET /health HTTP/1.1\r\nHost: localhost\r\nX: ${'a'.repeat(20_000)}\r\n\r\n`,
+    );
+    assert.deepEqual([large.status, (large.body as { error: string }).error], [431, 'headers_too_large']);
+    const broken = await exchange(at.port, 'NONSENSE\r\n\r\n');
+    assert.deepEqual([broken.status, (broken.body as { error: string }).error], [400, 'invalid_argument']);
+    const twoLengths = 'POST /v1/executions HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nx';
+    assert.equal((await exchange(at.port, twoLengths)).status, 400);
+  });
+
+  it('a client that sends its request too slowly is 408 and cut off', async () => {
+    await using at = await scene({ limits: { headersTimeoutMs: 200, requestTimeoutMs: 400 } });
+    const slowHead = await exchange(at.port, 'GET /health HTTP/1.1\r\nHost: lo');
+    assert.deepEqual([slowHead.status, (slowHead.body as { error: string }).error], [408, 'request_timed_out']);
+    const slowBody = await exchange(at.port, ...post(100, '{'));
+    assert.equal(slowBody.status, 408);
+  });
+
+  it('no error text names files, stacks or other tenants', async () => {
+    await using at = await scene();
+    at.executions.failure = new TypeError('at /srv/node/x.ts:1 token=abc');
+    const failed = await at.call('GET', `/v1/executions/${UNKNOWN}`);
+    assert.deepEqual([failed.status, failed.body], [500, { error: 'An internal error occurred.' }]);
+    assert.ok(
+      at.logged.some((line) => line.includes('token=abc')),
+      'the cause is in the log of the node',
+    );
+  });
+});
+
+describe('closing', () => {
+  it('does not wait for ever for a client that never finishes its request', async () => {
+    await using at = await scene({ limits: { closeGraceMs: 100 } });
+    const socket = connect(at.port, '127.0.0.1').on('error', () => {});
+    let closed = false;
+    socket.on('close', () => {
+      closed = true;
+    });
+    socket.write(post(100, '{').join(''));
+    await at.call('GET', '/health');
+    await at.app.close();
+    await until('the late client to be cut off', () => closed);
+  });
+});
+
+describe('every answer', () => {
+  it('has headers against sniffing, framing and caching', async () => {
+    await using at = await scene();
+    for (const path of ['/health', '/v1/agents', '/nothing', `/v1/agents/${UNKNOWN}`]) {
+      const { headers } = await at.call('GET', path);
+      assert.equal(headers.get('x-content-type-options'), 'nosniff', path);
+      assert.equal(headers.get('x-frame-options'), 'DENY', path);
+      assert.equal(headers.get('cache-control'), 'no-store', path);
+      assert.match(headers.get('content-security-policy') ?? '', /default-src 'none'/, path);
+    }
+  });
+
+  it('carries the trace of the call on, and starts one when the header is none', async () => {
+    await using at = await scene();
+    const trace = '0af7651916cd43dd8448eb211c80319c';
+    const agent_id = await at.deployed();
+    const headers = { traceparent: `00-${trace}-b7ad6b7169203331-01` };
+    const started = await at.postJson('/v1/executions', { agent_id, input: 'x' }, headers);
+    assert.match(started.headers.get('traceparent') ?? '', new RegExp(`^00-${trace}-[0-9a-f]{16}-01$`));
+    assert.equal(at.executions.starts[0]?.options?.trace, trace);
+    for (const bad of ['x', `00-${'0'.repeat(32)}-b7ad6b7169203331-01`, `ff-${trace}-b7ad6b7169203331-01`]) {
+      const answer = await at.call('GET', '/health', { headers: { traceparent: bad } });
+      assert.doesNotMatch(answer.headers.get('traceparent') ?? '', new RegExp(`${trace}|0{32}`));
+    }
+  });
+});
