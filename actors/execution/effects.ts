@@ -1,5 +1,6 @@
 import type { EffectRequest } from '../../runtime/define-actor.ts';
 import type { Json, JsonObject } from '../../runtime/json.ts';
+import { keepHead } from './bounded-text.ts';
 import { historyJson } from './history.ts';
 import { LIMITS } from './limits.ts';
 import type { executionMessages } from './messages.ts';
@@ -81,7 +82,7 @@ function nodeEnvironment(execution: IdleExecution): Record<string, string> {
 
 /** Text that must not be read as a reference (design S3), cut to what an environment variable can hold. */
 function literal(text: string): string {
-  const bounded = argument(text).slice(0, Math.floor(LIMITS.environmentTextBytes / 3));
+  const bounded = keepHead(argument(text), Math.floor(LIMITS.environmentTextBytes / 3));
   return /^(env|secret|config|literal):/.test(bounded) ? `literal:${bounded}` : bounded;
 }
 

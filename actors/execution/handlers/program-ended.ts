@@ -16,6 +16,8 @@ const ProgramEnd = z.object({
   stderr: z.string().default(''),
   stdout_truncated: z.boolean().default(false),
   timed_out: z.boolean().default(false),
+  /** The limit for which its node ended it: `memory`, `processes`. */
+  stopped_by: z.string().max(100).optional(),
 });
 type ProgramEnd = z.output<typeof ProgramEnd>;
 
@@ -41,7 +43,8 @@ function decide(running: RunningExecution, end: ProgramEnd, turn: ExecutionTurn)
   const bySignal = exit_code === null || (signal !== undefined && signal !== null);
   const unchecked = running.plan.validators.length === 0 && exit_code !== 0;
   if (!bySignal && !unchecked) return judge(running, { stdout, stderr, exit_code }, turn);
-  const how = bySignal ? `was ended by ${signal ?? 'a signal'}` : `ended with exit code ${exit_code}`;
+  const limit = end.stopped_by === undefined ? '' : ` at its limit of ${end.stopped_by}`;
+  const how = bySignal ? `was ended by ${signal ?? 'a signal'}${limit}` : `ended with exit code ${exit_code}`;
   const said = stderr.trim();
   const failure = {
     error_type: 'program_failed',
