@@ -1,0 +1,31 @@
+import { randomUUID } from 'node:crypto';
+import { describe } from 'node:test';
+import { openStores } from '../../runtime/open-stores.ts';
+import { mongoMissing, startMongo } from '../support/ferretdb.ts';
+import { redisMissing, startRedis } from '../support/redis.ts';
+import { startRedisCluster } from '../support/redis-cluster.ts';
+import { type KernelWorld, kernelContract } from './kernel.ts';
+
+const missing = redisMissing() ?? (await mongoMissing());
+
+/** Redis of the given shape, BullMQ on it, and a MongoDB-wire server: what a fleet runs on. */
+async function world(startServers: () => Promise<{ url: string; stop(): Promise<void> }>): Promise<KernelWorld> {
+  const [redis, mongo] = await Promise.all([startServers(), startMongo()]);
+  return {
+    open: () =>
+      openStores({
+        dataDir: randomUUID(),
+        redis: [redis.url],
+        mongodb: mongo.uri,
+        warn: (message, error) => console.error(message, error ?? ''),
+      }),
+    async destroy() {
+      await Promise.all([redis.stop(), mongo.stop()]);
+    },
+  };
+}
+
+describe('kernel on real servers', { skip: missing || false }, () => {
+  kernelContract('Redis, BullMQ and a MongoDB-wire server', () => world(() => startRedis({ appendfsync: 'always' })));
+  kernelContract('Redis Cluster, BullMQ and a MongoDB-wire server', () => world(startRedisCluster));
+});
