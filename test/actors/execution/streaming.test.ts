@@ -46,6 +46,17 @@ test('a repeated attempt that is shorter sends nothing', () => {
   assert.equal(driven.view.status, 'completed');
 });
 
+test('a difference far back in a long text is seen although the end is the same', () => {
+  const driven = started();
+  const end = 'x'.repeat(10_000);
+  driven.chunk(`A${end}`);
+  driven.chunk(`B${end}`, 2);
+  driven.chunk('more', 2);
+  assert.deepEqual(driven.streamed, [`A${end}`]);
+  driven.chunk(`A${end}more`, 3);
+  assert.equal(driven.streamed.at(-1), 'more');
+});
+
 test('a third attempt that has the prefix goes on although the second differed', () => {
   const driven = started();
   driven.chunk('one two');
