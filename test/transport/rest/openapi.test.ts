@@ -1,0 +1,88 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { namedUsers, scene } from './scene.ts';
+
+interface Operation {
+  readonly summary?: string;
+  readonly responses: Record<string, { description: string; content?: Record<string, { schema: object }> }>;
+  readonly requestBody?: { content: Record<string, { schema: object }> };
+  readonly parameters?: { name: string; in: string; required?: boolean; schema: object }[];
+}
+
+async function documentOf() {
+  await using at = await scene({ authenticator: namedUsers });
+  const { body, status } = await at.call('GET', '/v1/openapi.json');
+  assert.equal(status, 200);
+  const operations = Object.entries<Record<string, Operation>>(body.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({ name: `${method.toUpperCase()} ${path}`, operation })),
+  );
+  return { body, operations };
+}
+
+describe('OpenAPI document', () => {
+  it('is 3.1, says how to authenticate, and describes every route', async () => {
+    const { body, operations } = await documentOf();
+    assert.match(body.openapi, /^3\.1\./);
+    assert.deepEqual(body.security, [{ bearer: [] }]);
+    assert.equal(operations.length, 18);
+    for (const { name, operation } of operations) assert.ok(operation.summary, name);
+  });
+
+  it('describes every status a route can answer', async () => {
+    const { operations } = await documentOf();
+    const of = (name: string) =>
+      Object.keys(operations.find((entry) => entry.name === name)?.operation.responses ?? {});
+    const everywhere = ['200', '400', '401', '403', '408', '429', '431', '500', '503', '504'];
+    assert.deepEqual(of('GET /health'), ['200', '400', '408', '431', '500']);
+    assert.deepEqual(of('GET /health/ready'), ['200', '400', '408', '431', '500', '503']);
+    assert.deepEqual(of('GET /v1/agents'), everywhere);
+    assert.deepEqual(of('POST /v1/agents'), [...everywhere, '409', '413', '415', '422'].sort());
+    assert.deepEqual(of('GET /v1/agents/{id}'), [...everywhere, '404'].sort());
+    assert.deepEqual(of('POST /v1/executions'), [...everywhere, '404', '409', '413', '415', '422'].sort());
+    assert.deepEqual(of('GET /v1/executions/{id}/stream'), [...everywhere, '204', '404', '406'].sort());
+    assert.deepEqual(of('DELETE /v1/executions/{id}'), [...everywhere, '404', '409', '413', '415'].sort());
+  });
+
+  it('describes bodies, parameters and streams with the types that are really taken', async () => {
+    const { operations } = await documentOf();
+    const find = (name: string) => operations.find((entry) => entry.name === name)?.operation ?? assert.fail(name);
+    const deploy = find('POST /v1/agents').requestBody?.content ?? {};
+    assert.deepEqual(Object.keys(deploy), ['application/json', 'application/yaml']);
+    const stream = find('GET /v1/executions/{id}/stream');
+    assert.deepEqual(Object.keys(stream.responses['200']?.content ?? {}), ['text/event-stream']);
+    assert.equal(stream.responses['204']?.content, undefined);
+    const parameters = (stream.parameters ?? []).map((parameter) => `${parameter.in} ${parameter.name}`).sort();
+    assert.deepEqual(parameters, [
+      'header last-event-id',
+      'header traceparent',
+      'header x-tenant-id',
+      'path id',
+      'query last_event_id',
+    ]);
+    const limit = find('GET /v1/executions').parameters?.find(({ name }) => name === 'limit');
+    assert.deepEqual(
+      { ...limit?.schema, description: undefined },
+      { type: 'integer', minimum: 1, maximum: 999_999_999, description: undefined },
+    );
+    assert.notEqual(limit?.required, true);
+  });
+});
+
+describe('page of the API description', () => {
+  it('loads nothing from elsewhere: every file it names is served here, and its policy allows no other', async () => {
+    await using at = await scene();
+    const page = await at.call('GET', '/docs/');
+    assert.equal(page.status, 200);
+    const policy = page.headers.get('content-security-policy') ?? '';
+    assert.match(policy, /default-src 'self'/);
+    assert.doesNotMatch(policy, /https?:\/\/|\*|unsafe-eval/);
+    const files = [...page.text.matchAll(/(?:src|href)="([^"]+)"/g)].map((match) => match[1] ?? '');
+    assert.ok(files.length >= 4);
+    for (const file of files) {
+      assert.doesNotMatch(file, /^(?:[a-z]+:)?\/\//i, file);
+      assert.equal((await fetch(new URL(file, `${at.base}/docs/`))).status, 200, file);
+    }
+    const script = await at.call('GET', '/docs/static/swagger-initializer.js');
+    assert.match(script.text, /\/v1\/openapi\.json/);
+  });
+});
