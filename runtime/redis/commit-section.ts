@@ -50,10 +50,8 @@ function writeRecords({ records }: Commit, args: Words): void {
 
 function writeReplies({ replies, handled }: Commit, args: Words): void {
   if (replies.length > 0) {
-    args.push('p', 2 * replies.length);
-    for (const { messageId, body } of replies) args.push(seenField(messageId), body);
-    args.push('q', replies.length);
-    for (const { session } of replies) args.push(session);
+    args.push('p', 3 * replies.length);
+    for (const { session, messageId, body } of replies) args.push(session, seenField(messageId), body);
   }
   if (handled.length === 0) return;
   args.push('h', 2 * handled.length);

@@ -30,8 +30,9 @@ local function write_events(keys, k, args, from, to, prefix, tails)
   while i <= to do
     local address, first, n = args[i], tonumber(args[i + 1]), tonumber(args[i + 2])
     for e = 0, n - 1 do redis.call('XADD', keys[stream], int(first + e) .. '-0', 'd', args[i + 3 + e]) end
-    redis.call('HSET', keys[k], address, tails[address])
-    redis.call('PUBLISH', prefix .. 'events:' .. address, tails[address])
+    local tail = int(tails[address])
+    redis.call('HSET', keys[k], address, tail)
+    redis.call('PUBLISH', prefix .. 'events:' .. address, tail)
     stream, i = stream + 1, i + 3 + n
   end
 end
@@ -72,15 +73,16 @@ end
 local function lower_depths(depths, at, args, from, to, set)
   for i = from, to, 2 do
     at = at + 1
-    set[#set + 1], set[#set + 2] = args[i], math.max(0, tonumber(depths[at] or 0) - tonumber(args[i + 1]))
+    local left = tonumber(depths[at] or 0) - tonumber(args[i + 1])
+    set[#set + 1], set[#set + 2] = args[i], left > 0 and int(left) or '0'
   end
 end
 
--- Collects replies by session and records them in `set`; `send_replies` publishes one message a session:
+-- Collects replies (session, seen field, body) by session and records them in `set`; `send_replies` publishes one message a session:
 -- `id length,body length;...` and a newline, then ids and bodies in a row (lengths in bytes).
-local function collect_replies(replies, args, from, sessions, to, set)
-  for i = 0, to - sessions do
-    local id, body, session = args[from + i * 2], args[from + i * 2 + 1], args[sessions + i]
+local function collect_replies(replies, args, from, to, set)
+  for i = from, to, 3 do
+    local session, id, body = args[i], args[i + 1], args[i + 2]
     set[#set + 1], set[#set + 2] = id, body
     local held = replies[session]
     if not held then

@@ -17,9 +17,9 @@ local function now_ms()
   return time[1] * 1000 + math.floor(time[2] / 1000)
 end
 
--- Integers above 2^31 as text: tostring() would write 1e+15.
+-- Integers as text. tostring() would write 1e+15, and a number given to redis.call is formatted slowly.
 local function int(n)
-  return string.format('%.0f', n)
+  return string.format('%d', n)
 end
 
 -- Runs a variadic command over list[from..to].
@@ -36,9 +36,9 @@ local function add_entry(mail, seq, at, body)
   redis.call('XADD', mail, int(seq) .. '-0', 'a', at, 'b', body)
 end
 
--- Mailbox entries behind `after` (up to `last`) as {first seq, at, body, at, body ...}; empty when none waits.
+-- At most `limit` (text) mailbox entries behind `after` (up to `last`) as {first seq, at, body, at, body ...}; empty when none waits.
 local function entries_behind(mail, after, limit, last)
-  if limit <= 0 then return {} end
+  if limit == '0' then return {} end
   local rows = redis.call('XRANGE', mail, int(after + 1), last and int(last) or '+', 'COUNT', limit)
   local flat = {}
   for i = 1, #rows do

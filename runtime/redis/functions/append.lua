@@ -68,7 +68,7 @@ local function append_section(keys, k, args, a, now, bells)
   end
   for i = 1, #bodies do add_entry(mail, tail + i, now, bodies[i]) end
   set[2] = int(tail + #bodies)
-  for field, depth in pairs(depths) do set[#set + 1], set[#set + 2] = field, depth end
+  for field, depth in pairs(depths) do set[#set + 1], set[#set + 2] = field, int(depth) end
   redis.call('HSET', meta, unpack(set))
   if m[4] and m[4] ~= '' then ring(bells, m[4], tail + 1, now, bodies) end
   return results

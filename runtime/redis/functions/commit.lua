@@ -5,8 +5,8 @@
 -- ARGV  a section: number of keys, fence, after, upTo, commit id, readAhead, bell,
 --       then groups `tag, count of arguments, arguments`, ended by the tag `.`:
 --         r states set: address, record        d states deleted: address       j journal row
---         p replies: seen field, body          q sessions of the replies, in the same order
---         h handled: depth field, count        s sends to this partition: body
+--         p replies: session, seen field, body h handled: depth field, count
+--               s sends to this partition: body
 --         o sends owed: partition, body        e events: address, first, n, data × n
 --         t timers set: id, afterMs, body      c timers cleared: id
 --         f effects opened: id, row, body      x effects cancelled: id
@@ -45,7 +45,7 @@ end
 
 local function commit_section(keys, k, args, a, from, to, now, out)
   local meta, mail = keys[k], keys[k + 1]
-  local after, upto, ahead = tonumber(args[a + 2]), tonumber(args[a + 3]), tonumber(args[a + 5])
+  local after, upto, ahead = tonumber(args[a + 2]), tonumber(args[a + 3]), args[a + 5]
   local fields = { 'fence', 'cursor', 'tail', 'owed' }
   if from.h then
     for i = from.h, to.h, 2 do fields[#fields + 1] = args[i] end
@@ -68,7 +68,7 @@ local function commit_section(keys, k, args, a, from, to, now, out)
   if from.r then variadic('HSET', keys[k + 2], args, from.r, to.r) end
   if from.d then variadic('HDEL', keys[k + 2], args, from.d, to.d) end
   if from.j then redis.call('XADD', keys[k + 3], int(upto) .. '-*', 'f', int(after), 'r', args[from.j]) end
-  if from.p then collect_replies(out.replies, args, from.p, from.q, to.q, set) end
+  if from.p then collect_replies(out.replies, args, from.p, to.p, set) end
   if from.e then write_events(keys, at.events, args, from.e, to.e, out.prefix, tails) end
   write_rest(keys, at, args, from, to, now, out)
   if from.s then
@@ -81,7 +81,7 @@ local function commit_section(keys, k, args, a, from, to, now, out)
   if from.o then
     owed = owed + (to.o - from.o + 1) / 2
     local last = tonumber(redis.call('HGET', meta, 'out') or 0)
-    set[#set + 1], set[#set + 2] = 'owed', owed
+    set[#set + 1], set[#set + 2] = 'owed', int(owed)
     set[#set + 1], set[#set + 2] = 'out', int(owe(keys[at.outbox], last, args, from.o, to.o, now))
   end
   if from.h then lower_depths(m, 4, args, from.h, to.h, set) end

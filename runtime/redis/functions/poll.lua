@@ -8,7 +8,7 @@ register('poll', function(keys, args)
     local meta, a = keys[s * 2 - 1], s * 4 - 1
     local entries = {}
     if redis.call('HGET', meta, 'fence') == args[a + 2] then
-      entries = entries_behind(keys[s * 2], tonumber(args[a]), tonumber(args[a + 1]))
+      entries = entries_behind(keys[s * 2], tonumber(args[a]), args[a + 1])
       if #entries == 0 then redis.call('HSET', meta, 'bell', args[a + 3]) end
     end
     results[s] = entries

@@ -7,7 +7,7 @@ register('backlog', function(keys, args)
   for s = 1, tonumber(args[1]) do
     local m = redis.call('HMGET', keys[s * 2 - 1], 'cursor', 'tail')
     local cursor, tail = tonumber(m[1] or 0), tonumber(m[2] or 0)
-    results[s] = { cursor, tail, entries_behind(keys[s * 2], cursor, 1)[2] or '' }
+    results[s] = { cursor, tail, entries_behind(keys[s * 2], cursor, '1')[2] or '' }
   end
   return results
 end, { 'no-writes' })
@@ -19,17 +19,17 @@ register('read_journal', function(keys, args)
   local results = {}
   for s = 1, tonumber(args[1]) do
     local journal, mail = keys[s * 2 - 1], keys[s * 2]
-    local after, limit, found = tonumber(args[s * 2 + 1]), tonumber(args[s * 2 + 2]), {}
+    local after, limit, found = tonumber(args[s * 2 + 1]), args[s * 2 + 2], {}
     local rows = redis.call('XRANGE', journal, int(after + 1), '+', 'COUNT', limit)
-    if #rows == limit then
-      local last = rows[limit][1]
+    if #rows == tonumber(limit) then
+      local last = rows[#rows][1]
       local upto = string.match(last, '^%d+')
       local more = redis.call('XRANGE', journal, '(' .. last, upto)
       for i = 1, #more do rows[#rows + 1] = more[i] end
     end
     for i = 1, #rows do
       local upto, from = tonumber(string.match(rows[i][1], '^%d+')), tonumber(rows[i][2][2])
-      found[i] = { upto, from, rows[i][2][4], entries_behind(mail, from, upto - from, upto) }
+      found[i] = { upto, from, rows[i][2][4], entries_behind(mail, from, int(upto - from), upto) }
     end
     results[s] = found
   end
