@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { EventAppend } from '../actor-store.ts';
 import type { Address } from '../address.ts';
-import type { PartitionState } from './actor-store-partitions.ts';
+import type { PartitionState } from './actor-store-partition.ts';
 import { integer, text, textOrNull } from './columns.ts';
 
 /** Actor records and event streams. */

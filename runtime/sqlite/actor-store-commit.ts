@@ -5,7 +5,8 @@ import type { EffectTable } from './actor-store-effects.ts';
 import type { JournalTable } from './actor-store-journal.ts';
 import type { MailboxTable } from './actor-store-mailbox.ts';
 import type { Notices } from './actor-store-notices.ts';
-import type { PartitionBook, PartitionState } from './actor-store-partitions.ts';
+import type { PartitionState } from './actor-store-partition.ts';
+import type { PartitionBook } from './actor-store-partitions.ts';
 import type { TimerTable } from './actor-store-timers.ts';
 
 export interface Tables {

@@ -3,7 +3,7 @@ import type { ClaimOutcome, EffectMode, EffectOpen, EffectRow } from '../actor-s
 import { type Address, addressOf, parseAddress } from '../address.ts';
 import type { MailboxTable } from './actor-store-mailbox.ts';
 import type { Notices } from './actor-store-notices.ts';
-import type { PartitionState } from './actor-store-partitions.ts';
+import type { PartitionState } from './actor-store-partition.ts';
 import { integer, type Row, text, textOrNull } from './columns.ts';
 
 /** Effect records: they, not the jobs of a queue, say what is to be done (design E1, E2). */

@@ -1,7 +1,8 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { JournalRow } from '../actor-store.ts';
 import type { MailboxTable } from './actor-store-mailbox.ts';
-import type { PartitionBook, PartitionState } from './actor-store-partitions.ts';
+import type { PartitionState } from './actor-store-partition.ts';
+import type { PartitionBook } from './actor-store-partitions.ts';
 import type { Sweep } from './actor-store-sweep.ts';
 import { integer, text } from './columns.ts';
 

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { Partition } from '../address.ts';
-import { emptyPartition, type PartitionState } from './actor-store-partitions.ts';
+import { emptyPartition, type PartitionState } from './actor-store-partition.ts';
 import { integer, text, textOrNull } from './columns.ts';
 
 /** Reads what is held of each partition in memory. Costs one pass over what the journal and the sweep have left. */

@@ -2,7 +2,8 @@ import type { DatabaseSync } from 'node:sqlite';
 import type { AppendOutcome, Backlog, Delivery, MailboxEntry } from '../actor-store.ts';
 import type { Address, Partition } from '../address.ts';
 import type { Notices } from './actor-store-notices.ts';
-import type { PartitionBook, PartitionState } from './actor-store-partitions.ts';
+import type { PartitionState } from './actor-store-partition.ts';
+import type { PartitionBook } from './actor-store-partitions.ts';
 import { forgetSeen, type Sweep } from './actor-store-sweep.ts';
 import { integer, text } from './columns.ts';
 

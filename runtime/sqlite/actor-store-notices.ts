@@ -1,6 +1,6 @@
 import type { Unsubscribe } from '../actor-store.ts';
 import type { Address, Partition } from '../address.ts';
-import type { PartitionState } from './actor-store-partitions.ts';
+import type { PartitionState } from './actor-store-partition.ts';
 import type { GroupMember } from './group-commit.ts';
 
 /** Listeners by topic. */

@@ -2,63 +2,16 @@ import type { DatabaseSync } from 'node:sqlite';
 import type { Lease } from '../actor-store.ts';
 import type { Address, Partition } from '../address.ts';
 import { loadPartitions } from './actor-store-loading.ts';
+import {
+  type Before,
+  emptyPartition,
+  type PartitionRow,
+  type PartitionState,
+  restore,
+  setCount,
+} from './actor-store-partition.ts';
 import { integerOrNull } from './columns.ts';
 import type { GroupMember } from './group-commit.ts';
-
-/** What a partition's row in the data file holds. */
-export interface PartitionRow {
-  tail: number;
-  cursor: number;
-  trimmed: number;
-  epoch: number;
-  grant: string | null;
-  node: string | null;
-  until: number;
-}
-
-/** A partition as the data file has it. Only this process writes the file, so it is held in memory. */
-export interface PartitionState extends PartitionRow {
-  readonly id: number;
-  readonly name: Partition;
-  /** Keys of the stored mailbox entries `base + 1`, `base + 2` … */
-  readonly keys: number[];
-  base: number;
-  /** Stored journal rows, oldest first. */
-  readonly journal: { readonly key: number; readonly after: number; readonly upTo: number }[];
-  /** Ids of client messages, oldest first. */
-  readonly seen: Map<string, { readonly seq: number; readonly at: number }>;
-  /** Client messages that wait, by actor; an actor with none is absent. */
-  readonly waiting: Map<string, number>;
-  /** Undefined: not known, ask the table. */
-  nextTimerAt: number | null | undefined;
-  /** Set while a group changes the partition: what to return to when the group is rolled back. */
-  before: Before | null;
-}
-
-interface Before {
-  readonly row: PartitionRow;
-  /** Whether the row itself is to be written; an append alone does not. */
-  rowChanged: boolean;
-  readonly journalRows: number;
-  readonly newIds: string[];
-  readonly counts: Map<string, number>;
-  /** Entries and journal rows that the group deletes at the front. */
-  sweptEntries: number;
-  sweptRows: number;
-}
-
-export const emptyPartition = (id: number, name: Partition, row: PartitionRow): PartitionState => ({
-  ...row,
-  id,
-  name,
-  keys: [],
-  base: row.tail,
-  journal: [],
-  seen: new Map(),
-  waiting: new Map(),
-  nextTimerAt: undefined,
-  before: null,
-});
 
 const FRESH: PartitionRow = { tail: 0, cursor: 0, trimmed: 0, epoch: 0, grant: null, node: null, until: 0 };
 
@@ -185,19 +138,4 @@ export class PartitionBook implements GroupMember {
     const { id, name, tail, cursor, trimmed, epoch, grant, node, until } = state;
     this.#put.run(id, name, tail, cursor, trimmed, epoch, grant, node, until);
   }
-}
-
-function setCount(state: PartitionState, address: string, count: number): void {
-  if (count === 0) state.waiting.delete(address);
-  else state.waiting.set(address, count);
-}
-
-function restore(state: PartitionState, before: Before): void {
-  Object.assign(state, before.row);
-  state.keys.length = state.tail - state.base;
-  state.journal.length = before.journalRows;
-  for (const id of before.newIds) state.seen.delete(id);
-  for (const [address, count] of before.counts) setCount(state, address, count);
-  state.nextTimerAt = undefined;
-  state.before = null;
 }

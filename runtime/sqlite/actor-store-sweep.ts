@@ -1,5 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
-import type { PartitionBook, PartitionState } from './actor-store-partitions.ts';
+import type { PartitionState } from './actor-store-partition.ts';
+import type { PartitionBook } from './actor-store-partitions.ts';
 
 /** How long the id of a handled client message is remembered: the shorter of the two (design K3). */
 const REMEMBER_MS = 60_000;

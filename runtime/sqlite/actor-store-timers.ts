@@ -1,7 +1,8 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { TimerSet } from '../actor-store.ts';
 import type { MailboxTable } from './actor-store-mailbox.ts';
-import type { PartitionBook, PartitionState } from './actor-store-partitions.ts';
+import type { PartitionState } from './actor-store-partition.ts';
+import type { PartitionBook } from './actor-store-partitions.ts';
 import { text } from './columns.ts';
 
 /** Timers one call fires in a partition; the rest is due at once, so the caller comes again. */

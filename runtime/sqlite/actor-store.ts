@@ -12,7 +12,8 @@ import { JournalTable } from './actor-store-journal.ts';
 import { LeaseTable } from './actor-store-leases.ts';
 import { MailboxTable } from './actor-store-mailbox.ts';
 import { Notices } from './actor-store-notices.ts';
-import { PartitionBook, type PartitionState } from './actor-store-partitions.ts';
+import type { PartitionState } from './actor-store-partition.ts';
+import { PartitionBook } from './actor-store-partitions.ts';
 import { createSchema } from './actor-store-schema.ts';
 import { Sweep } from './actor-store-sweep.ts';
 import { TimerTable } from './actor-store-timers.ts';
@@ -224,7 +225,16 @@ export class SqliteActorStore implements ActorStore {
 
 function openTables(path: string, notices: Notices, unlock: () => void): Opened {
   const database = openDatabase(path);
-  createSchema(database);
+  try {
+    createSchema(database);
+    return { ...tablesOf(database, notices), unlock };
+  } catch (error) {
+    database.close();
+    throw error;
+  }
+}
+
+function tablesOf(database: DatabaseSync, notices: Notices): Omit<Opened, 'unlock'> {
   const book = new PartitionBook(database);
   const sweep = new Sweep(database, book);
   const mailbox = new MailboxTable(database, book, notices, sweep);
@@ -241,6 +251,5 @@ function openTables(path: string, notices: Notices, unlock: () => void): Opened 
     leases: new LeaseTable(database, book),
     directory: new DirectoryTable(database),
     group: new GroupCommit(database, [book, notices]),
-    unlock,
   };
 }

@@ -16,10 +16,15 @@ const CHECKPOINT_PAGES = 4_000;
 /** Opens (creates) a database that is durable at each commit: WAL, one fsync a commit (design K10). */
 export function openDatabase(path: string): DatabaseSync {
   const database = new DatabaseSync(path, { timeout: 5_000 });
-  database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;');
-  database.exec(`PRAGMA wal_autocheckpoint = ${CHECKPOINT_PAGES}; PRAGMA journal_size_limit = 67108864;`);
-  database.exec('PRAGMA cache_size = -16384; PRAGMA temp_store = MEMORY;');
-  return database;
+  try {
+    database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;');
+    database.exec(`PRAGMA wal_autocheckpoint = ${CHECKPOINT_PAGES}; PRAGMA journal_size_limit = 67108864;`);
+    database.exec('PRAGMA cache_size = -16384; PRAGMA temp_store = MEMORY;');
+    return database;
+  } catch (error) {
+    database.close();
+    throw error;
+  }
 }
 
 /**

@@ -1,0 +1,165 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { describe, it } from 'node:test';
+import type { Address } from '../../../runtime/address.ts';
+import type { Clock } from '../../../runtime/clock.ts';
+import { SqliteActorStore } from '../../../runtime/sqlite/actor-store.ts';
+import { at, commitOf, eventually } from '../../contract/actor-store-rig.ts';
+
+/** Time that moves when it is told to. */
+class ManualClock implements Clock {
+  #now = 1_700_000_000_000;
+  readonly #calls = new Set<{ readonly due: number; readonly call: () => void }>();
+
+  now = () => this.#now;
+  monotonic = () => this.#now;
+
+  after(delayMs: number, call: () => void): () => void {
+    const entry = { due: this.#now + delayMs, call };
+    this.#calls.add(entry);
+    return () => this.#calls.delete(entry);
+  }
+
+  advance(ms: number): void {
+    this.#now += ms;
+    for (const entry of [...this.#calls]) {
+      if (entry.due > this.#now) continue;
+      this.#calls.delete(entry);
+      entry.call();
+    }
+  }
+}
+
+const TO: Address = 'thing/t/one';
+const PARTITION = 'default:0';
+
+interface Bench {
+  readonly clock: ManualClock;
+  readonly store: SqliteActorStore;
+  readonly directory: string;
+  /** A number asked from the data file by a connection of its own. */
+  query(sql: string): number;
+}
+
+async function withStore(test: (bench: Bench) => Promise<void>): Promise<void> {
+  const directory = await mkdtemp(join(tmpdir(), 'svc-actor-store-'));
+  const clock = new ManualClock();
+  const store = new SqliteActorStore({ directory, clock });
+  await store.open();
+  const reader = new DatabaseSync(join(directory, 'actors.db'), { readOnly: true });
+  try {
+    await test({ clock, store, directory, query: (sql) => Number(Object.values(reader.prepare(sql).get() ?? {})[0]) });
+  } finally {
+    reader.close();
+    await store.close();
+    await rm(directory, { recursive: true });
+  }
+}
+
+/** Appends messages, handles them with an answer each, trims; answers their ids. */
+async function handle({ store }: Bench, count: number, size = 100): Promise<string[]> {
+  const deliveries = Array.from({ length: count }, () => ({ id: randomUUID(), to: TO, body: 'x'.repeat(size) }));
+  await store.append(PARTITION, deliveries, 1_000_000);
+  const outcome = await store.acquire(PARTITION, 'node', randomUUID(), 1_000_000);
+  assert.ok(outcome.kind === 'granted');
+  const { lease, cursor } = outcome;
+  const ids = deliveries.map((delivery) => delivery.id);
+  const change = {
+    journal: 'row',
+    replies: ids.map((messageId) => ({ session: 's', messageId, body: 'answer' })),
+    handled: [{ address: TO, count }],
+  };
+  assert.equal((await store.commit(commitOf(lease, cursor, cursor + count, change), 0)).kind, 'committed');
+  await store.trimJournal(lease, cursor + count);
+  return ids;
+}
+
+/** Lets the sweep run until the file holds no rows of handled messages. */
+async function swept({ clock, query }: Bench): Promise<void> {
+  const sql = 'SELECT (SELECT count(*) FROM mailbox) + (SELECT count(*) FROM replies) + (SELECT count(*) FROM journal)';
+  await eventually('everything old is swept', () => {
+    clock.advance(1_000);
+    return query(sql) === 0;
+  });
+}
+
+const again = async (store: SqliteActorStore, id: string) =>
+  at(await store.append(PARTITION, [{ id, to: TO, body: 'again' }], 1_000_000), 0);
+
+describe('upkeep of the data file', () => {
+  it('ids and answers are remembered for 60 s, then forgotten with their rows', () =>
+    withStore(async (bench) => {
+      const [id] = await handle(bench, 1);
+      assert.ok(id);
+      bench.clock.advance(59_000);
+      assert.deepEqual(await again(bench.store, id), { kind: 'duplicate', reply: 'answer' });
+      bench.clock.advance(2_000);
+      assert.equal(await bench.store.recallReply(PARTITION, id), 'answer');
+      await swept(bench);
+      assert.equal(await bench.store.recallReply(PARTITION, id), null);
+      assert.deepEqual(await again(bench.store, id), { kind: 'accepted', seq: 2 });
+    }));
+
+  it('an id is forgotten after 4,096 later messages', () =>
+    withStore(async (bench) => {
+      const [id] = await handle(bench, 1);
+      assert.ok(id);
+      await handle(bench, 4_095);
+      assert.equal((await again(bench.store, id)).kind, 'duplicate');
+      await handle(bench, 2);
+      assert.equal((await again(bench.store, id)).kind, 'accepted');
+    }));
+
+  it('the id of a message that waits is never forgotten', () =>
+    withStore(async (bench) => {
+      const id = randomUUID();
+      await again(bench.store, id);
+      bench.clock.advance(3_600_000);
+      for (let call = 0; call < 5; call++) {
+        const later = Array.from({ length: 1_000 }, () => ({ id: randomUUID(), to: TO, body: '' }));
+        await bench.store.append(PARTITION, later, 1_000_000);
+      }
+      assert.deepEqual(await again(bench.store, id), { kind: 'duplicate', reply: null });
+    }));
+
+  it('the file does not grow with the messages that went through it', () =>
+    withStore(async (bench) => {
+      const sizes: number[] = [];
+      for (let round = 0; round < 6; round++) {
+        await handle(bench, 500, 2_000);
+        bench.clock.advance(61_000);
+        await swept(bench);
+        sizes.push(bench.query('PRAGMA page_count'));
+      }
+      const [first, ...later] = sizes;
+      assert.ok(first !== undefined);
+      for (const size of later) assert.ok(size <= first * 1.1, `pages after each round: ${sizes.join(', ')}`);
+    }));
+
+  it('a data file of a later version is refused by name of both versions', async () => {
+    const directory = await mkdtemp(join(tmpdir(), 'svc-actor-store-'));
+    const database = new DatabaseSync(join(directory, 'actors.db'));
+    database.exec('PRAGMA user_version = 99');
+    database.close();
+    const store = new SqliteActorStore({ directory });
+    await assert.rejects(store.open(), { code: 'failed_precondition', message: /version 99.*version 1/ });
+    await assert.rejects(store.open(), { code: 'failed_precondition' });
+    await rm(directory, { recursive: true });
+  });
+
+  it('a file that is no database is refused, and the directory is not left locked', async () => {
+    const directory = await mkdtemp(join(tmpdir(), 'svc-actor-store-'));
+    await writeFile(join(directory, 'actors.db'), 'this is no database, whatever its name says'.repeat(100));
+    await assert.rejects(new SqliteActorStore({ directory }).open(), { name: 'SvcError' });
+    await rm(join(directory, 'actors.db'));
+    const store = new SqliteActorStore({ directory });
+    await store.open();
+    await store.close();
+    await assert.rejects(store.depth(PARTITION, TO), { code: 'unavailable' });
+    await rm(directory, { recursive: true });
+  });
+});
