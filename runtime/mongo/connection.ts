@@ -10,6 +10,8 @@ export interface MongoOptions {
 
 const SELECTION_TIMEOUT_MS = 5_000;
 const SOCKET_TIMEOUT_MS = 30_000;
+/** How long a call may wait for a free connection of the pool: a burst of writes is no outage. */
+const QUEUE_TIMEOUT_MS = 15_000;
 /** What a find or count may take on the server; below the socket's limit, so the answer is an error and not a cut. */
 export const QUERY_TIMEOUT_MS = 20_000;
 
@@ -91,7 +93,7 @@ export class MongoConnection {
         serverSelectionTimeoutMS: SELECTION_TIMEOUT_MS,
         connectTimeoutMS: SELECTION_TIMEOUT_MS,
         socketTimeoutMS: SOCKET_TIMEOUT_MS,
-        waitQueueTimeoutMS: SELECTION_TIMEOUT_MS,
+        waitQueueTimeoutMS: QUEUE_TIMEOUT_MS,
         writeConcern: { w: 'majority', journal: true, wtimeoutMS: SOCKET_TIMEOUT_MS / 2 },
         ignoreUndefined: true,
       });
