@@ -1,6 +1,6 @@
 import type { Address } from './address.ts';
-import type { Resident } from './batch.ts';
 import type { Clock } from './clock.ts';
+import type { Resident } from './resident.ts';
 
 /**
  * Actors in memory, least recently used first out, idle ones after `idleMs` (design K8): an idle actor costs no heap.

@@ -1,44 +1,14 @@
 import type { MailboxEntry } from './actor-store.ts';
 import type { Address } from './address.ts';
-import type { ActorDefinition, EffectRequest } from './define-actor.ts';
+import type { EffectRequest } from './define-actor.ts';
 import { SvcError } from './errors.ts';
+import { answerMessage, failure, RETRY_TIMER, type RetrySettings, retryMessage, timerId } from './kernel-messages.ts';
 import type { Message, Reply } from './message.ts';
 import type { ActorRecord } from './record.ts';
+import type { Resident } from './resident.ts';
 import { runTurn } from './run-turn.ts';
 import type { Decision } from './turn.ts';
-
-/** Name of the kernel's own timer that brings a failing message back (design K6). */
-export const RETRY_TIMER = '$retry';
-
-export interface RetrySettings {
-  /** Attempts before a message is dead-lettered. */
-  readonly maxAttempts: number;
-  /** Delay before the second attempt; doubles with each, up to `maxDelayMs`. */
-  readonly initialDelayMs: number;
-  readonly maxDelayMs: number;
-}
-
-/** An actor in memory: its committed record, its committed text, and what this batch made of it. */
-export interface Resident {
-  readonly address: Address;
-  readonly tenant: string;
-  readonly definition: ActorDefinition;
-  record: ActorRecord;
-  /** Committed encoding; null while the actor does not exist in the store. */
-  text: string | null;
-}
-
-/** One line of the journal (design R3): what became of one mailbox entry. */
-export interface TurnRow {
-  readonly outcome: 'done' | 'refused' | 'retried' | 'deferred' | 'stale' | 'dead-lettered';
-  /** Recorded time of the turn. */
-  readonly now: number;
-  readonly waitMs: number;
-  readonly turnUs: number;
-  readonly error?: string;
-  /** Messages that waited behind a failing one and were handled in this turn. */
-  readonly drained?: readonly { readonly body: string; readonly outcome: string; readonly error?: string }[];
-}
+import type { TurnRow } from './turn-row.ts';
 
 interface Work {
   readonly resident: Resident;
@@ -283,48 +253,4 @@ export class Batch {
     work.record = record;
     work.dirty = true;
   }
-}
-
-export const timerId = (address: Address, name: string): string => `${address}#${name}`;
-
-const failure = (error: SvcError): Reply => ({
-  ok: false,
-  code: error.code,
-  message: error.message,
-  ...(error.details === undefined ? {} : { details: error.details.map((detail) => ({ ...detail })) }),
-});
-
-/** Ids of kernel-made messages derive from the message that caused them, so a re-run makes the same ones. */
-function retryMessage(cause: Message, attempts: number): Message {
-  return {
-    id: `${cause.id}-retry-${attempts}`,
-    to: cause.to,
-    from: cause.to,
-    cause: cause.id,
-    trace: cause.trace,
-    origin: 'timer',
-    type: RETRY_TIMER,
-    payload: {},
-    timer: RETRY_TIMER,
-  };
-}
-
-function answerMessage(asked: Message, to: Address, type: string, reply: Reply): Message {
-  return {
-    id: `${asked.id}-reply`,
-    to,
-    from: asked.to,
-    cause: asked.id,
-    trace: asked.trace,
-    origin: 'actor',
-    type,
-    payload: reply.ok
-      ? { ok: true, value: reply.value }
-      : {
-          ok: false,
-          code: reply.code,
-          message: reply.message,
-          ...(reply.details === undefined ? {} : { details: reply.details }),
-        },
-  };
 }

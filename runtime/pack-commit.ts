@@ -1,7 +1,8 @@
 import type { Commit, Delivery, EffectOpen, EventAppend, Lease } from './actor-store.ts';
-import { type Batch, timerId } from './batch.ts';
+import type { Batch } from './batch.ts';
 import { encodeEvent, encodeMessage, encodeReply } from './codec.ts';
 import { encodeEffect } from './effect-envelope.ts';
+import { timerId } from './kernel-messages.ts';
 import type { Message } from './message.ts';
 import type { Payloads } from './payload.ts';
 import { encodeRecord } from './record.ts';

@@ -2,18 +2,20 @@ import type { ActorCache } from './actor-cache.ts';
 import type { ActorStore, Commit, CommitOutcome, Lease, MailboxEntry } from './actor-store.ts';
 import type { Address } from './address.ts';
 import type { Archive } from './archive.ts';
-import { Batch, RETRY_TIMER, type Resident, type RetrySettings, TurnFailed } from './batch.ts';
+import { Batch, TurnFailed } from './batch.ts';
 import type { Clock } from './clock.ts';
 import { decodeMessage, decodeMessageText } from './codec.ts';
 import type { ActorDefinition } from './define-actor.ts';
 import type { EffectJob } from './effect-queue.ts';
 import { SvcError, toSvcError } from './errors.ts';
+import { RETRY_TIMER, type RetrySettings } from './kernel-messages.ts';
 import type { Message } from './message.ts';
 import { packCommit } from './pack-commit.ts';
 import type { Payloads } from './payload.ts';
 import type { ProjectedCommit } from './projector.ts';
 import { type ActorRecord, decodeRecord } from './record.ts';
 import type { Registry } from './registry.ts';
+import type { Resident } from './resident.ts';
 
 /** Stands for the recipient of an entry that could not be decoded. */
 const UNREADABLE: Address = 'unreadable/svc-system/unknown';

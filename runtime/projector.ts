@@ -1,7 +1,6 @@
 import type { ActorStore, MailboxEntry } from './actor-store.ts';
 import type { Address } from './address.ts';
 import type { Archive } from './archive.ts';
-import type { TurnRow } from './batch.ts';
 import type { Clock } from './clock.ts';
 import { decodeMessage } from './codec.ts';
 import type { Collection, Documents, StoredDocument } from './documents.ts';
@@ -12,6 +11,7 @@ import type { PartitionServer } from './partition-server.ts';
 import type { Payloads } from './payload.ts';
 import { decodeRecord } from './record.ts';
 import type { Registry } from './registry.ts';
+import type { TurnRow } from './turn-row.ts';
 
 /** One commit as the projector sees it: what came in, what became of it. */
 export interface ProjectedCommit {

@@ -1,7 +1,6 @@
 import { ActorCache } from './actor-cache.ts';
 import type { ActorStore } from './actor-store.ts';
 import { Archive } from './archive.ts';
-import type { RetrySettings } from './batch.ts';
 import type { Blobs } from './blobs.ts';
 import { type Clock, systemClock } from './clock.ts';
 import { encodeMessage } from './codec.ts';
@@ -11,6 +10,7 @@ import type { Documents } from './documents.ts';
 import type { EffectHandler } from './effect.ts';
 import type { EffectQueue } from './effect-queue.ts';
 import { EffectRunner } from './effect-runner.ts';
+import type { RetrySettings } from './kernel-messages.ts';
 import { MailboxClient } from './mailbox-client.ts';
 import { createPayloads } from './payload.ts';
 import { Projector } from './projector.ts';
