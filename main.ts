@@ -4,12 +4,13 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { type Logger, pino } from 'pino';
-import { createExecutionApi } from './actors/execution/api.ts';
+import { createExecutionApi, type ExecutionApi } from './actors/execution/api.ts';
 import { execution } from './actors/execution/definition.ts';
 import { EXECUTIONS, type ExecutionDocument } from './actors/execution/view.ts';
 import { createAgentCatalog } from './catalog/agent-catalog.ts';
 import { createModelEffect } from './effects/models/model-effect.ts';
 import { createProgramEffect } from './effects/programs/program-effect.ts';
+import { startWorkspaceSweep } from './effects/programs/workspace-sweep.ts';
 import { type NodeSettings, resolveSettings } from './manifests/node/settings.ts';
 import { CONFIG_FILE, SETTING_SOURCES } from './manifests/node/sources.ts';
 import { systemClock } from './runtime/clock.ts';
@@ -52,6 +53,7 @@ export async function startNode(input: NodeInput): Promise<Node> {
   const logger = input.logger ?? pino({ level: settings.observability.logging.level, base: null }, pino.destination(2));
   const warn = (message: string, error: unknown): void => logger.warn({ err: error }, message);
   const node = settings.node.id ?? (await nodeId(dataDir));
+  const workspaces = join(dataDir, 'workspaces');
   const secrets = createFileSecrets({ directory: join(dataDir, 'secrets'), environment: input.env });
   const resolveUrl = (reference: string): Promise<string> => secrets.resolve(SYSTEM_TENANT, reference);
   const ports = await openStores({
@@ -67,7 +69,7 @@ export async function startNode(input: NodeInput): Promise<Node> {
     handlers: [
       createModelEffect({ providers: settings.llm_providers, selection: settings.llm_selection, secrets }),
       createProgramEffect({
-        workspaces: join(dataDir, 'workspaces'),
+        workspaces,
         allow: (tenant) => iam.realms.length === 0 || settings.runtime.host_commands.allow.includes(tenant),
         secrets,
         ...(settings.runtime.bootstrap_dir === undefined ? {} : { baseDirectory: settings.runtime.bootstrap_dir }),
@@ -90,6 +92,7 @@ export async function startNode(input: NodeInput): Promise<Node> {
     executions: await ports.documents.collection<ExecutionDocument>(EXECUTIONS),
     archive: runtime.archive,
   });
+  const stopSweep = startWorkspaceSweep({ workspaces, ended: endedIn(executions), clock: systemClock, warn });
   const authenticator = createAuthenticator(authenticatorSettings(settings));
   const health = {
     ready: async () => (runtime.ready() ? { ready: true } : { ready: false, why: 'the node holds no partition' }),
@@ -99,6 +102,7 @@ export async function startNode(input: NodeInput): Promise<Node> {
   const grpc = createGrpcServer({ ...transports, auth: settings.grpc_auth });
 
   const stop = async (): Promise<void> => {
+    stopSweep();
     await Promise.all([rest.close(), grpc.close()]);
     await runtime.stop();
     await authenticator.close();
@@ -133,6 +137,18 @@ const unreadable =
   (file: string) =>
   (cause: unknown): never => {
     throw new SvcError('invalid_config', `the configuration file ${file} cannot be read`, { cause });
+  };
+
+/** An execution that is unknown has ended too: it was removed. */
+const endedIn =
+  (executions: ExecutionApi) =>
+  async (tenant: string, id: string): Promise<boolean> => {
+    try {
+      return (await executions.status(tenant, id)).status !== 'running';
+    } catch (thrown) {
+      if (thrown instanceof SvcError && thrown.code === 'not_found') return true;
+      throw thrown;
+    }
   };
 
 /** A node keeps its id in its data directory, so that it takes its own partitions back after a restart (design P2). */
