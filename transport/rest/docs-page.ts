@@ -1,6 +1,16 @@
 import swaggerUi from '@fastify/swagger-ui';
 import type { RestApp } from './parts.ts';
 
+/** Tighter than the package's own, which allows styles and fonts from anywhere and asks for https on plain http nodes. */
+const POLICY = [
+  "default-src 'self'",
+  "img-src 'self' data:",
+  "object-src 'none'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ');
+
 /**
  * The page at /docs to read the API description. All its files come with the package, and its policy lets a browser
  * load nothing from elsewhere.
@@ -12,7 +22,7 @@ export function docsPage(app: RestApp, _options: object, done: () => void): void
   });
   app.register(swaggerUi, {
     routePrefix: '/docs',
-    staticCSP: true,
+    staticCSP: POLICY,
     uiConfig: { url: '/v1/openapi.json', validatorUrl: null, deepLinking: true },
     theme: { title: 'svc API' },
   });

@@ -11,7 +11,7 @@ const schema = {
   headers: CallerHeaders,
   params: AgentIdParams,
   response: {
-    200: { description: 'The manifest.', content: { 'application/yaml': { schema: z.string() } } },
+    200: { description: 'The manifest.', content: { 'application/yaml': { schema: z.unknown() } } },
     ...problemSchemas({ style: 'plain', also: [404] }),
   },
 };

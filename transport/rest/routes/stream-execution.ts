@@ -5,6 +5,7 @@ import { writeEvents } from '../event-stream.ts';
 import type { RestApp, RestParts } from '../parts.ts';
 import { problemBody } from '../problem.ts';
 import { callerOf } from '../request-context.ts';
+import { StreamedEvent } from '../schemas/executions.ts';
 import { CallerHeaders, ExecutionIdParams } from '../schemas/fields.ts';
 import { problemSchemas } from '../schemas/problems.ts';
 import { executionRoute } from '../schemas/route-config.ts';
@@ -26,7 +27,7 @@ const schema = {
   params: ExecutionIdParams,
   querystring: z.object({ last_event_id: EventNumber.describe('The same for clients that cannot set headers.') }),
   response: {
-    200: { description: 'The stream.', content: { 'text/event-stream': { schema: z.string() } } },
+    200: { description: 'The stream.', content: { 'text/event-stream': { schema: StreamedEvent } } },
     204: z.undefined().describe('The execution has ended and all its events were seen.'),
     ...problemSchemas({ style: 'plain', also: [404, 406] }),
   },

@@ -3,12 +3,15 @@ import { AgentId } from './fields.ts';
 
 export const EXECUTION_STATUSES = ['pending', 'running', 'completed', 'failed', 'cancelled'] as const;
 
+/** Any JSON. Two steps, because the schema of `z.json()` refers to itself and the description has no place for that. */
+const Context = z.record(z.string(), z.unknown()).pipe(z.record(z.string(), z.json()));
+
 /** Body of POST /v1/executions (spec 2), with what gRPC's ExecuteAgent takes besides. */
 export const StartBody = z.object({
   agent_id: AgentId,
   input: z.string().describe('Task input passed to the agent.'),
   version: z.string().min(1).max(64).optional().describe('Version of the agent; default the newest.'),
-  context: z.record(z.string(), z.json()).optional().describe('Values for the prompt template.'),
+  context: Context.optional().describe('Values for the prompt template; members named __proto__ are left out.'),
 });
 
 export const StartAnswer = z.object({ execution_id: z.string() });
@@ -41,6 +44,12 @@ export const ExecutionLog = z.object({
   total: z.number().int(),
   limit: z.number().int(),
   offset: z.number().int(),
+});
+
+/** One server-sent event, field by field. */
+export const StreamedEvent = z.looseObject({
+  id: z.string().describe('Number of the event: 1, 2, 3 …'),
+  data: z.string().describe('A JSON object whose one key names the event and whose value holds its fields.'),
 });
 
 export const CancelAnswer = z.object({ execution_id: z.string(), cancelled: z.literal(true) });
