@@ -1,11 +1,31 @@
+import Handlebars from 'handlebars';
 import { z } from 'zod';
 
 const MAX_TEXT = 256 * 1024;
 
+/** The Handlebars parser's time grows faster than the number of open blocks: 28,000 took minutes. */
+const MAX_EXPRESSIONS = 1_000;
+
+const template = z
+  .string()
+  .max(MAX_TEXT)
+  .superRefine((text, context) => {
+    if (text.split('{{').length - 1 > MAX_EXPRESSIONS) {
+      context.addIssue({ code: 'custom', message: `expected at most ${MAX_EXPRESSIONS} template expressions` });
+      return;
+    }
+    try {
+      Handlebars.parse(text);
+    } catch (thrown) {
+      const reason = thrown instanceof Error ? thrown.message.split('\n')[0] : 'it does not parse';
+      context.addIssue({ code: 'custom', message: `expected a Handlebars template: ${reason}` });
+    }
+  });
+
 /** `spec.task`: what the agent is to do (original-facts 2.3). `prompt_template` is Handlebars without HTML escaping. */
 export const AgentTask = z.strictObject({
   instruction: z.string().max(MAX_TEXT).optional(),
-  prompt_template: z.string().max(MAX_TEXT).optional(),
+  prompt_template: template.optional(),
   input_data: z.record(z.string(), z.json()).default({}),
   agentskills: z
     .array(z.string().regex(/^[a-z0-9-]+:[a-z0-9-]+$/, 'expected namespace:skill'))

@@ -58,6 +58,16 @@ const REFUSED: readonly [title: string, spec: unknown, expected: readonly RegExp
     [/^spec\.runtime\.temperature: expected at most 2, got 3$/],
   ],
   [
+    'template with more expressions than the parser takes in good time',
+    { task: { prompt_template: '{{#if x}}'.repeat(28_000) } },
+    [/^spec\.task\.prompt_template: expected at most 1000 template expressions$/],
+  ],
+  [
+    'template that does not parse',
+    { task: { prompt_template: '{{#if x}}' } },
+    [/^spec\.task\.prompt_template: expected a Handlebars template: Parse error/],
+  ],
+  [
     'skill without namespace',
     { task: { agentskills: ['x'] } },
     [/^spec\.task\.agentskills\[0\]: expected namespace:skill/],
