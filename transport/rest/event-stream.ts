@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import type { ActorEvent } from '../../runtime/client.ts';
-import type { OpenStream } from './open-streams.ts';
+import type { OpenStream } from '../open-streams.ts';
 
 const HEARTBEAT = ': heartbeat\n\n';
 

@@ -4,18 +4,9 @@ import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import type { ExecutionApi } from '../../actors/execution/api.ts';
 import type { AgentCatalog } from '../../catalog/api.ts';
 import type { Authenticator } from '../../security/api.ts';
+import type { Health } from '../health.ts';
+import type { OpenStreams } from '../open-streams.ts';
 import type { RestLimits } from './limits.ts';
-import type { OpenStreams } from './open-streams.ts';
-
-/** What the readiness of the node's parts comes to. `why` is shown to anyone who asks: no addresses, no secrets. */
-export interface Readiness {
-  readonly ready: boolean;
-  readonly why?: string;
-}
-
-export interface Health {
-  ready(): Promise<Readiness>;
-}
 
 /** What the REST server translates into calls of. */
 export interface RestServerParts {

@@ -2,10 +2,10 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { SvcError } from '../../runtime/errors.ts';
 import type { Identity } from '../../runtime/identity.ts';
 import { type Action, type Authenticator, requireRole } from '../../security/api.ts';
+import { traceOf, traceparentOf } from '../trace.ts';
 import type { KnownPaths } from './known-paths.ts';
 import { refuseForeignPages } from './local-guard.ts';
 import type { ProblemStyle, ProblemTexts } from './problem.ts';
-import { traceOf, traceparentOf } from './trace.ts';
 
 /** `public` needs no identity; everything else names what the caller must be allowed to do. */
 export type Access = Action | 'public';

@@ -1,4 +1,4 @@
-import { SvcError } from '../../runtime/errors.ts';
+import { SvcError } from '../runtime/errors.ts';
 
 /** Why a stream was told to stop. */
 export type StopReason = 'client_gone' | 'too_slow' | 'server_closing';

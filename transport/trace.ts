@@ -1,4 +1,4 @@
-import { type Random, systemRandom } from '../../runtime/random.ts';
+import { type Random, systemRandom } from '../runtime/random.ts';
 
 const TRACEPARENT = /^(?!ff)[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}(?:-.*)?$/;
 const ZERO_TRACE = '0'.repeat(32);

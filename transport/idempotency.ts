@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
-import { type Random, systemRandom } from '../../runtime/random.ts';
+import { type Random, systemRandom } from '../runtime/random.ts';
 
 const NAMESPACE = 'svc/execution/idempotency-key';
 

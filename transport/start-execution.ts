@@ -1,0 +1,75 @@
+import type { ExecutionApi, StartExecution } from '../actors/execution/api.ts';
+import type { AgentCatalog } from '../catalog/api.ts';
+import { SvcError } from '../runtime/errors.ts';
+import type { Identity } from '../runtime/identity.ts';
+import { executionIdFor } from './idempotency.ts';
+
+/** What a caller asks for, whichever way it came. */
+export interface StartCall
+  extends Pick<StartExecution, 'input' | 'context' | 'securityPolicy' | 'workflowExecutionId'> {
+  /** UUID or name. */
+  readonly agent: string;
+  /** Version of the agent; default the newest. */
+  readonly version?: string;
+}
+
+export interface StartCaller {
+  readonly identity: Identity;
+  /** W3C trace id. */
+  readonly trace: string;
+  /** The same key in the same tenant starts one execution. */
+  readonly idempotencyKey?: string;
+  /** Stops waiting for the answer; what was sent may start all the same. */
+  readonly signal?: AbortSignal;
+}
+
+/**
+ * Finds the agent in the caller's tenant and starts an execution of it; resolves when the start is durable. Throws
+ * `not_found`, `conflict` for a key that started another agent, and what `ExecutionApi.start` throws.
+ */
+export async function startExecution(
+  parts: { readonly agents: AgentCatalog; readonly executions: ExecutionApi },
+  call: StartCall,
+  caller: StartCaller,
+): Promise<{ execution_id: string }> {
+  const { agent: agentId, version, ...rest } = call;
+  const { identity, idempotencyKey } = caller;
+  const agent = await parts.agents.get(identity.tenant, agentId, version);
+  const start: StartExecution = {
+    ...rest,
+    executionId: executionIdFor(identity.tenant, idempotencyKey),
+    agentId: agent.agent_id,
+    manifest: agent.manifest,
+    identity,
+  };
+  return startOnce(parts.executions, start, caller);
+}
+
+/** Starts it, or finds it started by an earlier or simultaneous call with the same key. */
+async function startOnce(executions: ExecutionApi, start: StartExecution, caller: StartCaller) {
+  const { trace, signal, idempotencyKey } = caller;
+  const options = { trace, ...(signal === undefined ? {} : { signal }) };
+  const started = { execution_id: start.executionId };
+  if (idempotencyKey === undefined) return executions.start(start, options);
+  if (await startedBefore(executions, start)) return started;
+  try {
+    // The message has the id of the execution, so the mailbox drops a repeat as well.
+    return await executions.start(start, { ...options, messageId: start.executionId });
+  } catch (error) {
+    if (error instanceof SvcError && error.code === 'conflict' && (await startedBefore(executions, start)))
+      return started;
+    throw error;
+  }
+}
+
+/** The execution a key already started, if it did. Throws `conflict` when that was for another agent. */
+async function startedBefore(executions: ExecutionApi, start: StartExecution): Promise<boolean> {
+  try {
+    const { agent_id } = await executions.status(start.identity.tenant, start.executionId);
+    if (agent_id === start.agentId) return true;
+  } catch (error) {
+    if (error instanceof SvcError && error.code === 'not_found') return false;
+    throw error;
+  }
+  throw new SvcError('conflict', 'Idempotency-Key: it was used to start an execution of another agent');
+}
