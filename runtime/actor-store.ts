@@ -154,6 +154,11 @@ export interface Commits {
   /** Entries behind `after`, oldest first, for each lease asked. */
   poll(asks: readonly { readonly lease: Lease; readonly after: number }[], limit: number): Promise<MailboxEntry[][]>;
   load(partition: Partition, addresses: readonly Address[]): Promise<(string | null)[]>;
+  /**
+   * Repeating it is safe after `unavailable`: while nothing else was committed, the same `Commit` object is answered
+   * `committed` again and written once. A copy of it, or a batch made anew, is another commit: it is fenced when the
+   * first one had moved the cursor.
+   */
   commit(commit: Commit, readAhead: number): Promise<CommitOutcome>;
   /** Moves due timers into the mailbox; answers when the next one is due (null: none), in the order asked. */
   fireTimers(leases: readonly Lease[]): Promise<(number | null)[]>;

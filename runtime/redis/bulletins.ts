@@ -1,5 +1,9 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import type { Unsubscribe } from '../actor-store.ts';
 import type { Connection } from './connection.ts';
+
+/** Calls wait this long for a subscription at most: without it they only miss a wake-up. */
+const SETTLE_MS = 500;
 
 type Receive = (message: Buffer) => void;
 
@@ -23,7 +27,7 @@ export class Bulletins {
     });
   }
 
-  /** Resolves when every subscription asked for is in place (or has failed); null when none is on its way. */
+  /** Resolves when every subscription asked for is in place (or took too long); null when none is on its way. */
   readonly settled = (): Promise<void> | null => this.#settled;
 
   listen(channel: string, receive: Receive): Unsubscribe {
@@ -54,6 +58,7 @@ export class Bulletins {
         this.#pending -= 1;
         if (this.#pending === 0) this.#settled = null;
       });
-    this.#settled = this.#settled === null ? ended : Promise.all([this.#settled, ended]).then(() => undefined);
+    const all = this.#settled === null ? ended : Promise.all([this.#settled, ended]).then(() => undefined);
+    this.#settled = Promise.race([all, pause(SETTLE_MS, undefined, { ref: false })]);
   }
 }

@@ -15,11 +15,24 @@ const RETRY_CAP_MS = 2_000;
 export const reconnectDelayMs = (attempt: number): number =>
   20 + Math.floor(Math.random() * Math.min(RETRY_CAP_MS, 25 * 2 ** Math.min(attempt, 10)));
 
-export function connect(
-  urls: string | readonly string[],
-  name: string,
-  use: 'commands' | 'subscriptions' | 'jobs',
-): Connection {
+type Use = 'commands' | 'subscriptions' | 'jobs';
+
+const BY_USE: Readonly<Record<Use, RedisOptions>> = {
+  /** A call that meets a broken connection fails at once, its caller decides. Nothing is sent twice behind its back. */
+  commands: {
+    maxRetriesPerRequest: 0,
+    autoResendUnfulfilledCommands: false,
+    enableOfflineQueue: false,
+    commandTimeout: CALL_TIMEOUT_MS,
+    socketTimeout: SILENCE_MS,
+  },
+  /** A subscription waits until it can be made: nobody would ask for it again. */
+  subscriptions: { maxRetriesPerRequest: null, enableOfflineQueue: true },
+  /** BullMQ's blocking reads must survive a reconnect, and it refuses any other setting. */
+  jobs: { maxRetriesPerRequest: null, autoResendUnfulfilledCommands: true, enableOfflineQueue: true },
+};
+
+export function connect(urls: string | readonly string[], name: string, use: Use): Connection {
   const location = parseRedisUrls(urls);
   const options: RedisOptions = {
     ...authentication(location),
@@ -27,14 +40,9 @@ export function connect(
     connectionName: name,
     connectTimeout: CONNECT_TIMEOUT_MS,
     retryStrategy: reconnectDelayMs,
-    // A call meets a broken connection: it fails at once, its caller decides. Nothing is sent twice behind its back.
-    // BullMQ is the exception: its blocking reads must survive a reconnect, and it refuses any other setting.
-    maxRetriesPerRequest: use === 'jobs' ? null : 0,
-    autoResendUnfulfilledCommands: use === 'jobs',
-    enableOfflineQueue: use !== 'commands',
     // After a failover the old master answers READONLY: look for the new one.
     reconnectOnError: (error) => error.message.startsWith('READONLY'),
-    ...(use === 'commands' ? { commandTimeout: CALL_TIMEOUT_MS, socketTimeout: SILENCE_MS } : {}),
+    ...BY_USE[use],
   };
   return location.kind === 'cluster' ? cluster(location, options) : single(location, options);
 }
