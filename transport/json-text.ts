@@ -5,26 +5,24 @@ import type { Json } from '../runtime/json.ts';
 export const JSON_DEPTH = 100;
 
 /**
- * Parses JSON that came from outside. Throws `invalid_argument` naming `field` when it is not valid, nested deeper than
- * `maxDepth`, or has a name that reaches into prototypes at any depth. `what` begins the text: "the body".
+ * Parses JSON that came from outside. Throws `invalid_argument` naming `field` when it is not valid or nested deeper than
+ * `maxDepth`. Members named `__proto__` are left out, at any depth. `what` begins the text: "the body".
  */
 export function parseJson(text: string, at: { field: string; what: string; maxDepth: number }): Json {
   const { field, what, maxDepth } = at;
   const malformed = (problem: string, cause?: unknown): SvcError =>
     new SvcError('invalid_argument', `${what} ${problem}`, { field, cause });
   if (depthExceeds(text, maxDepth)) throw malformed(`is nested deeper than ${maxDepth} levels`);
-  const refusePrototypeNames = (name: string, value: Json): Json => {
-    if (name === '__proto__') throw malformed('holds the name "__proto__", which is not allowed');
-    return value;
-  };
   try {
     // The name may be written with escapes; a reviver is slow, so it only runs where the name could be.
-    return /__proto__|\\u00/i.test(text) ? JSON.parse(text, refusePrototypeNames) : JSON.parse(text);
+    return /__proto__|\\u00/i.test(text) ? JSON.parse(text, dropPrototypes) : JSON.parse(text);
   } catch (error) {
-    if (error instanceof SvcError) throw error;
     throw malformed('is not valid JSON', error);
   }
 }
+
+/** Valid JSON, so no error; but no value may pose as a prototype, whoever copies it later. */
+const dropPrototypes = (name: string, value: Json): Json | undefined => (name === '__proto__' ? undefined : value);
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
