@@ -1,0 +1,70 @@
+import type { Metadata } from '@grpc/grpc-js';
+import { SvcError } from '../../runtime/errors.ts';
+import { type Identity, SYSTEM_TENANT } from '../../runtime/identity.ts';
+import { type Action, type Authenticator, requireRole } from '../../security/api.ts';
+import type { GrpcAuth } from './parts.ts';
+
+/** `public` needs no identity; everything else names what the caller must be allowed to do. */
+type Access = Action | 'public';
+
+const RUNTIME = '/svc.runtime.v1.SvcRuntime/';
+
+/** A method that is not here is forbidden. */
+const ACCESS: ReadonlyMap<string, Access> = new Map<string, Access>([
+  [`${RUNTIME}ExecuteAgent`, 'run'],
+  [`${RUNTIME}ExecuteSystemCommand`, 'write'],
+  [`${RUNTIME}ValidateWithJudges`, 'run'],
+  [`${RUNTIME}QueryMemoryPatterns`, 'read'],
+  [`${RUNTIME}StoreMemoryPattern`, 'write'],
+  [`${RUNTIME}AttestAgent`, 'run'],
+  [`${RUNTIME}InvokeTool`, 'run'],
+  [`${RUNTIME}IngestStimulus`, 'run'],
+  ['/grpc.health.v1.Health/Check', 'public'],
+  ['/grpc.health.v1.Health/List', 'public'],
+  ['/grpc.health.v1.Health/Watch', 'public'],
+  ['/grpc.reflection.v1.ServerReflection/ServerReflectionInfo', 'public'],
+  ['/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo', 'public'],
+]);
+
+/** Who calls a method that lets callers in without a token (spec 1, Authentication, rules 1 and 2). */
+const WITHOUT_TOKEN: Identity = {
+  kind: 'local',
+  subject: 'without-token',
+  tenant: SYSTEM_TENANT,
+  roles: [],
+  tier: 'enterprise',
+};
+
+/**
+ * The identity of a call, or null for a public method. A token that is sent is always checked. Throws
+ * `unauthenticated`, `forbidden`, and `unavailable` when the keys to check with cannot be had.
+ */
+export async function admit(
+  path: string,
+  metadata: Metadata,
+  parts: { readonly authenticator: Authenticator; readonly auth: GrpcAuth },
+): Promise<Identity | null> {
+  const access = ACCESS.get(path);
+  if (access === 'public') return null;
+  if (access === undefined) throw new SvcError('forbidden');
+  const identity = await identify(path, metadata, parts);
+  requireRole(identity, access);
+  return identity;
+}
+
+async function identify(
+  path: string,
+  metadata: Metadata,
+  { authenticator, auth }: { readonly authenticator: Authenticator; readonly auth: GrpcAuth },
+): Promise<Identity> {
+  const authorization = single(metadata, 'authorization');
+  const tokenNeeded = auth.enabled && !auth.exempt_methods.includes(path);
+  if (authorization === undefined && !tokenNeeded) return WITHOUT_TOKEN;
+  return authenticator.authenticate({ authorization, tenantHeader: single(metadata, 'x-tenant-id') });
+}
+
+/** Values of a repeated key are joined, as HTTP does: what expects one value refuses them. */
+export function single(metadata: Metadata, key: string): string | undefined {
+  const values = metadata.get(key);
+  return values.length === 0 ? undefined : values.join(',');
+}

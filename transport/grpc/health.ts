@@ -1,0 +1,92 @@
+import {
+  type Server,
+  type ServerUnaryCall,
+  type ServerWritableStream,
+  type sendUnaryData,
+  status,
+} from '@grpc/grpc-js';
+import { service } from 'grpc-health-check';
+import { SvcRuntimeClient } from '../../proto/gen/svc/runtime/v1/runtime.ts';
+import type { GrpcParts } from './parts.ts';
+
+type Serving = 'SERVING' | 'NOT_SERVING' | 'SERVICE_UNKNOWN';
+interface HealthRequest {
+  readonly service: string;
+}
+interface HealthAnswer {
+  readonly status: Serving;
+}
+
+/** The server as a whole is `''`. */
+const SERVICES: readonly string[] = ['', SvcRuntimeClient.serviceName];
+
+/** `grpc.health.v1.Health`: the node's readiness, asked for at each call, for the server and each of its services. */
+export function addHealth(server: Server, parts: GrpcParts): void {
+  const look = async (name: string): Promise<Serving> => {
+    if (!SERVICES.includes(name)) return 'SERVICE_UNKNOWN';
+    try {
+      return (await parts.health.ready()).ready ? 'SERVING' : 'NOT_SERVING';
+    } catch (error) {
+      parts.logger.warn({ err: error }, 'readiness cannot be told');
+      return 'NOT_SERVING';
+    }
+  };
+  server.addService(service, {
+    check: (call: ServerUnaryCall<HealthRequest, HealthAnswer>, answer: sendUnaryData<HealthAnswer>) => {
+      look(call.request.service).then(
+        (serving) => {
+          if (serving !== 'SERVICE_UNKNOWN') answer(null, { status: serving });
+          else answer({ code: status.NOT_FOUND, details: 'this server has no such service' });
+        },
+        (error: unknown) => parts.logger.error({ err: error }, 'health check failed'),
+      );
+    },
+    list: (_call: ServerUnaryCall<unknown, unknown>, answer: sendUnaryData<unknown>) => {
+      look('').then(
+        (serving) =>
+          answer(null, { statuses: Object.fromEntries(SERVICES.map((name) => [name, { status: serving }])) }),
+        (error: unknown) => parts.logger.error({ err: error }, 'health list failed'),
+      );
+    },
+    watch: (call: ServerWritableStream<HealthRequest, HealthAnswer>) => {
+      watch(call, look, parts).then(
+        () => call.end(),
+        (error: unknown) =>
+          call.emit('error', {
+            code: status.UNAVAILABLE,
+            details: error instanceof Error ? error.message : 'the watch ended',
+          }),
+      );
+    },
+  });
+}
+
+/** Tells the client at once, and then of each change. */
+async function watch(
+  call: ServerWritableStream<HealthRequest, HealthAnswer>,
+  look: (name: string) => Promise<Serving>,
+  parts: GrpcParts,
+): Promise<void> {
+  using stream = parts.streams.open();
+  call.once('cancelled', () => stream.stop('client_gone'));
+  let told: Serving | null = null;
+  while (!stream.signal.aborted && !call.cancelled) {
+    const now = await look(call.request.service);
+    // A client that does not read is told what holds when it does.
+    if (now !== told && call.write({ status: now })) told = now;
+    await pause(parts.limits.healthPollMs, stream.signal);
+  }
+}
+
+const pause = (ms: number, signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) => {
+    const timer = setTimeout(resolve, ms);
+    signal.addEventListener(
+      'abort',
+      () => {
+        clearTimeout(timer);
+        resolve();
+      },
+      { once: true },
+    );
+  });

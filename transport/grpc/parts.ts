@@ -1,0 +1,41 @@
+import type { ExecutionApi } from '../../actors/execution/api.ts';
+import type { AgentCatalog } from '../../catalog/api.ts';
+import type { Authenticator } from '../../security/api.ts';
+import type { Health } from '../health.ts';
+import type { OpenStreams } from '../open-streams.ts';
+import type { GrpcLimits } from './limits.ts';
+
+/** `spec.grpc_auth` (spec 1, Authentication). */
+export interface GrpcAuth {
+  /** False: calls without a token act as the local operator; only loopback may be like that. */
+  readonly enabled: boolean;
+  /** Methods that need no token: `/package.Service/Method`. */
+  readonly exempt_methods: readonly string[];
+}
+
+type Log = (fields: Readonly<Record<string, unknown>>, message: string) => void;
+
+export interface GrpcLogger {
+  readonly debug: Log;
+  readonly warn: Log;
+  readonly error: Log;
+}
+
+/** What the gRPC server translates into calls of. */
+export interface GrpcServerParts {
+  readonly agents: AgentCatalog;
+  readonly executions: ExecutionApi;
+  readonly authenticator: Authenticator;
+  readonly auth: GrpcAuth;
+  readonly logger: GrpcLogger;
+  /** Version of the product. */
+  readonly version: string;
+  readonly health: Health;
+  readonly limits?: Partial<GrpcLimits>;
+}
+
+/** The same with all defaults filled in, as methods get it. */
+export interface GrpcParts extends GrpcServerParts {
+  readonly limits: GrpcLimits;
+  readonly streams: OpenStreams;
+}

@@ -1,0 +1,64 @@
+import { BinaryWriter } from '@bufbuild/protobuf/wire';
+import type { ErrorDetail, SvcError } from '../../runtime/errors.ts';
+
+/** Trailers travel in one header block, which clients bound to some 8 KiB. */
+const MAX_VIOLATIONS = 10;
+const MAX_FIELD_CHARS = 100;
+const MAX_DESCRIPTION_CHARS = 200;
+
+/**
+ * `google.rpc.Status` as the trailer `grpc-status-details-bin` carries it: BadRequest for field problems, RetryInfo for
+ * what may pass. Null when the status says all. Field numbers: google/rpc/status.proto and error_details.proto.
+ */
+export function statusDetails(code: number, message: string, error: SvcError): Uint8Array | null {
+  if (error.row.kind === 'bug') return null;
+  const details: Uint8Array[] = [];
+  const violations = violationsOf(error);
+  if (violations.length > 0) details.push(any('google.rpc.BadRequest', badRequest(violations)));
+  if (error.retryAfterMs !== undefined) details.push(any('google.rpc.RetryInfo', retryInfo(error.retryAfterMs)));
+  if (details.length === 0) return null;
+  const writer = new BinaryWriter().uint32(field(1, 0)).int32(code).uint32(field(2, 2)).string(message);
+  for (const detail of details) writer.uint32(field(3, 2)).bytes(detail);
+  return writer.finish();
+}
+
+function violationsOf({ details, field: named, message }: SvcError): readonly ErrorDetail[] {
+  if (details !== undefined && details.length > 0) return details.slice(0, MAX_VIOLATIONS);
+  return named === undefined ? [] : [{ path: named, message }];
+}
+
+/** Tag of a field: number and wire type. */
+const field = (number: number, wireType: 0 | 2): number => (number << 3) | wireType;
+
+const any = (type: string, value: Uint8Array): Uint8Array =>
+  new BinaryWriter()
+    .uint32(field(1, 2))
+    .string(`type.googleapis.com/${type}`)
+    .uint32(field(2, 2))
+    .bytes(value)
+    .finish();
+
+function badRequest(violations: readonly ErrorDetail[]): Uint8Array {
+  const writer = new BinaryWriter();
+  for (const { path, line, message } of violations) {
+    const text = line === undefined ? message : `line ${line}: ${message}`;
+    const violation = new BinaryWriter()
+      .uint32(field(1, 2))
+      .string((path ?? '').slice(0, MAX_FIELD_CHARS))
+      .uint32(field(2, 2))
+      .string(text.slice(0, MAX_DESCRIPTION_CHARS))
+      .finish();
+    writer.uint32(field(1, 2)).bytes(violation);
+  }
+  return writer.finish();
+}
+
+function retryInfo(afterMs: number): Uint8Array {
+  const duration = new BinaryWriter()
+    .uint32(field(1, 0))
+    .int64(Math.floor(afterMs / 1_000))
+    .uint32(field(2, 0))
+    .int32(Math.round(afterMs % 1_000) * 1_000_000)
+    .finish();
+  return new BinaryWriter().uint32(field(1, 2)).bytes(duration).finish();
+}
