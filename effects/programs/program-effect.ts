@@ -73,9 +73,8 @@ async function runProgram(
     });
     await recordRun(workspaces, run, launched.group).catch((error: unknown) => unwanted.abort(error));
     const result = await following;
-    stop.throwIfAborted();
     await flow.finish();
-    stop.throwIfAborted();
+    unwanted.signal.throwIfAborted();
     return { ...result };
   } finally {
     await endRun(workspaces, run);

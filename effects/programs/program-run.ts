@@ -21,7 +21,10 @@ export interface RunOptions {
 /** How long output may stay open once all processes of the group are gone: one that left it may hold the pipe. */
 const DRAIN_MS = 1_000;
 
-/** Follows a started program to its end: output, time, memory, stop. Leaves no process of its group behind. */
+/**
+ * Follows a started program to its end: output, time, memory, stop. Leaves no process of its group behind. Throws the
+ * signal's reason when that ended it.
+ */
 export async function followProgram(program: LaunchedProgram, options: RunOptions): Promise<ProgramResult> {
   const { limits, watch, secrets, onText, stop } = options;
   const startedAt = performance.now();
@@ -43,6 +46,8 @@ export async function followProgram(program: LaunchedProgram, options: RunOption
     stop.removeEventListener('abort', onStop);
     ender.over();
   });
+  // Only when the stop came before the end: what finished by itself is a result.
+  if (ender.stopped) throw stop.reason;
   stdout.end();
   stderr.end();
   return {
@@ -89,6 +94,8 @@ class GroupEnder {
   #timer: NodeJS.Timeout | null = null;
   #over = false;
   cause: StopCause | null = null;
+  /** Ended because the signal said so, not for a limit. */
+  stopped = false;
 
   constructor(group: number, graceMs: number) {
     this.#group = group;
@@ -98,6 +105,7 @@ class GroupEnder {
   end(cause: StopCause | null): void {
     if (this.#over || this.#timer !== null) return;
     this.cause ??= cause;
+    this.stopped = cause === null;
     signal(-this.#group, 'SIGTERM');
     this.#timer = setTimeout(() => this.kill(cause), this.#graceMs);
   }

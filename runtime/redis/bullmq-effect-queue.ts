@@ -1,4 +1,3 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import { DelayedError, type Job, Queue, Worker } from 'bullmq';
 import type { ClaimOutcome, EffectLedger } from '../actor-store.ts';
 import type { EffectJob, EffectQueue, JobOutcome } from '../effect-queue.ts';
@@ -22,10 +21,12 @@ export interface BullmqEffectQueueOptions {
 type Run = (job: EffectJob) => Promise<JobOutcome>;
 type PointerData = Pick<EffectJob, 'partition' | 'address'>;
 type PointerJob = Job<PointerData, null, 'effect'>;
+type EffectWorker = Worker<PointerData, null, 'effect'>;
 
 const LOCK_MS = 6_000;
 const STALLED_EVERY_MS = 2_000;
 const ANSWER_WITHIN_MS = 5_000;
+const CLOSE_WITHIN_MS = 3_000;
 /** A queue's event stream is of no use here; BullMQ keeps 10,000 entries unless told. */
 const EVENTS_KEPT = 100;
 
@@ -38,7 +39,8 @@ const EVENTS_KEPT = 100;
 export class BullmqEffectQueue implements EffectQueue {
   readonly #options: BullmqEffectQueueOptions;
   readonly #queues = new Map<string, Queue<PointerData, null, 'effect'>>();
-  readonly #workers = new Set<Worker<PointerData, null, 'effect'>>();
+  /** Each worker with its running jobs. */
+  readonly #workers = new Map<EffectWorker, Set<Promise<JobOutcome>>>();
   #client: Connection | null = null;
 
   constructor(options: BullmqEffectQueueOptions) {
@@ -68,8 +70,7 @@ export class BullmqEffectQueue implements EffectQueue {
     const workers = queues.map((name) => this.#startWorker(name, concurrency, run));
     await Promise.all(workers.map((worker) => worker.waitUntilReady()));
     return async () => {
-      await Promise.all(workers.map((worker) => worker.close()));
-      for (const worker of workers) this.#workers.delete(worker);
+      await Promise.all(workers.map((worker) => this.#stopWorker(worker)));
     };
   }
 
@@ -79,19 +80,41 @@ export class BullmqEffectQueue implements EffectQueue {
 
   /** Waits for running jobs; stop the runner first. */
   async close(): Promise<void> {
-    await Promise.all([...this.#workers].map((worker) => worker.close()));
-    await Promise.all([...this.#queues.values()].map((queue) => queue.close()));
-    this.#workers.clear();
+    await Promise.all([...this.#workers.keys()].map((worker) => this.#stopWorker(worker)));
+    await within(CLOSE_WITHIN_MS, Promise.all([...this.#queues.values()].map((queue) => queue.close())));
+    this.#drop();
+  }
+
+  /** BullMQ waits for a lost Redis without end when it closes: beyond a while the connections are cut. */
+  async #stopWorker(worker: EffectWorker): Promise<void> {
+    const running = this.#workers.get(worker) ?? new Set();
+    const closed = worker.close();
+    while (running.size > 0) await Promise.allSettled(running);
+    if (!(await within(CLOSE_WITHIN_MS, closed))) {
+      this.#options.onFault(new SvcError('unavailable', 'Redis did not answer while a worker stopped'));
+      this.#drop();
+      worker.disconnect().catch(this.#options.onFault);
+    }
+    this.#workers.delete(worker);
+  }
+
+  #drop(): void {
     this.#queues.clear();
     this.#client?.disconnect();
     this.#client = null;
   }
 
-  #startWorker(name: string, concurrency: number, run: Run): Worker<PointerData, null, 'effect'> {
+  #startWorker(name: string, concurrency: number, run: Run): EffectWorker {
     const { lockMs = LOCK_MS, stalledEveryMs = STALLED_EVERY_MS, onFault } = this.#options;
-    const worker = new Worker<PointerData, null, 'effect'>(
+    const running = new Set<Promise<JobOutcome>>();
+    const tracked: Run = (job) => {
+      const outcome = run(job).finally(() => running.delete(outcome));
+      running.add(outcome);
+      return outcome;
+    };
+    const worker: EffectWorker = new Worker<PointerData, null, 'effect'>(
       queueName(name),
-      (job, token) => this.#process(name, job, token, run),
+      (job, token) => this.#process(name, job, token, tracked),
       {
         connection: this.#connected(),
         prefix: this.#prefix(name),
@@ -106,7 +129,7 @@ export class BullmqEffectQueue implements EffectQueue {
     );
     worker.on('error', onFault);
     worker.on('failed', (_job, error) => onFault(error));
-    this.#workers.add(worker);
+    this.#workers.set(worker, running);
     return worker;
   }
 
@@ -145,17 +168,23 @@ export class BullmqEffectQueue implements EffectQueue {
 
 /** BullMQ waits for a lost connection without end; a caller of ours is told, and may repeat: the id makes it harmless. */
 async function answered(call: Promise<unknown>): Promise<void> {
-  const silence = new AbortController();
-  const overdue = pause(ANSWER_WITHIN_MS, true, { signal: silence.signal, ref: false });
   try {
-    const late = await Promise.race([call.then(() => false), overdue]);
-    if (late) throw new Error(`no answer within ${ANSWER_WITHIN_MS} ms`);
+    if (await within(ANSWER_WITHIN_MS, call)) return;
   } catch (cause) {
-    throw new SvcError('unavailable', 'the effect queue did not answer', { cause });
+    throw new SvcError('unavailable', 'the effect queue refused a job', { cause });
+  }
+  throw new SvcError('unavailable', `the effect queue did not answer within ${ANSWER_WITHIN_MS} ms`);
+}
+
+/** False when the call takes longer; what becomes of it then is nobody's concern. */
+async function within(timeMs: number, call: Promise<unknown>): Promise<boolean> {
+  const { promise: late, resolve } = Promise.withResolvers<false>();
+  const timer = setTimeout(() => resolve(false), timeMs);
+  call.catch(() => {});
+  try {
+    return await Promise.race([call.then(() => true), late]);
   } finally {
-    overdue.catch(() => {});
-    call.catch(() => {});
-    silence.abort();
+    clearTimeout(timer);
   }
 }
 

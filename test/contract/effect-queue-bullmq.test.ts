@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { EffectRunner } from '../../runtime/effect-runner.ts';
 import { BullmqEffectQueue } from '../../runtime/redis/bullmq-effect-queue.ts';
 import { RedisActorStore } from '../../runtime/redis/redis-actor-store.ts';
-import { effect, openEffect, PARTITION, resultOf, runnerOptions, until } from '../support/effect-world.ts';
+import { aborted, effect, openEffect, PARTITION, resultOf, runnerOptions, until } from '../support/effect-world.ts';
 import { MemoryEffectLedger, type TestLedger } from '../support/memory-effect-ledger.ts';
 import { type RedisServer, redisMissing, startRedis } from '../support/redis.ts';
 import { type RedisClusterServers, startRedisCluster } from '../support/redis-cluster.ts';
@@ -122,5 +122,23 @@ test('a Redis that goes away refuses as unavailable, and work goes on when it is
   assert.ok(faults.length > 0, 'the loss was told');
   await runner.stop();
   await queue.close();
+  await server.stop();
+});
+
+test('a runner stops in bounded time though Redis is gone', { skip: missing ?? false, timeout: 30_000 }, async () => {
+  const server = await startRedis();
+  const ledger = new MemoryEffectLedger();
+  const queue = new BullmqEffectQueue({ urls: server.url, ledger, onFault: () => {} });
+  await queue.open();
+  const hang = effect('test.hang', (_, { signal }) => aborted(signal));
+  const runner = new EffectRunner(runnerOptions({ store: ledger, queue, handlers: [hang] }));
+  await runner.start();
+  await queue.enqueue(await openEffect(ledger, { kind: 'test.hang' }));
+  await until(() => runner.counts.running === 1, 'a running effect');
+  await server.kill();
+  const asked = Date.now();
+  await runner.stop();
+  await queue.close();
+  assert.ok(Date.now() - asked < 8_000, `stopped after ${Date.now() - asked} ms`);
   await server.stop();
 });
