@@ -2,6 +2,7 @@ import { Ajv } from 'ajv';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { z } from 'zod';
 import { patternFault } from './pattern.ts';
+import { MAX_PATTERN_SIZE, patternSize } from './pattern-size.ts';
 
 type Json = z.output<ReturnType<typeof z.json>>;
 
@@ -21,23 +22,34 @@ export function jsonSchemaFault(schema: Readonly<Record<string, Json>>): string 
     const first = draft.errors?.[0];
     return `${first?.instancePath || '/'} ${first?.message ?? 'is wrong'}`;
   }
-  return outsideFault(schema);
+  return outsideFault(schema, { left: MAX_PATTERN_SIZE });
 }
 
-/** Remote references are never fetched, and patterns run on RE2: both are refused before anything runs. */
-function outsideFault(node: Json): string | null {
+/**
+ * Remote references are never fetched, and patterns run on RE2: both are refused before anything runs. `budget` is what
+ * all patterns of the schema may cost together.
+ */
+function outsideFault(node: Json, budget: { left: number }): string | null {
   if (node === null || typeof node !== 'object') return null;
   for (const [key, value] of Object.entries(node)) {
     if (key === '$ref' && typeof value === 'string' && !value.startsWith('#'))
       return '$ref must stay inside the schema and start with #';
-    if (key === 'pattern' && typeof value === 'string') {
-      const fault = patternFault(value);
-      if (fault !== null) return `pattern is not RE2 syntax: ${fault}`;
+    for (const pattern of patternsAt(key, value)) {
+      budget.left -= patternSize(pattern);
+      if (budget.left < 0) return `its patterns have more than ${MAX_PATTERN_SIZE} elements together`;
+      const fault = patternFault(pattern);
+      if (fault !== null) return `${key} is not RE2 syntax: ${fault}`;
     }
-    const inner = outsideFault(value);
+    const inner = outsideFault(value, budget);
     if (inner !== null) return inner;
   }
   return null;
+}
+
+function patternsAt(key: string, value: Json): string[] {
+  if (key === 'pattern') return typeof value === 'string' ? [value] : [];
+  const named = key === 'patternProperties' && typeof value === 'object' && value !== null;
+  return named ? Object.keys(value) : [];
 }
 
 /** A field that holds a JSON Schema object. */

@@ -1,8 +1,11 @@
 import { RE2JS } from 're2js';
 import { z } from 'zod';
+import { MAX_PATTERN_SIZE, patternSize } from './pattern-size.ts';
 
 /** Why the linear-time engine cannot compile the pattern; null when it can. */
 export function patternFault(pattern: string): string | null {
+  if (patternSize(pattern) > MAX_PATTERN_SIZE)
+    return `more than ${MAX_PATTERN_SIZE} elements with repetitions written out`;
   try {
     RE2JS.compile(pattern);
     return null;
