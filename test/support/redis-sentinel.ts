@@ -1,0 +1,70 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { Redis } from 'ioredis';
+import { freeRedisPort, type RedisServer, startRedis } from './redis.ts';
+
+export interface RedisSentinelServers {
+  readonly url: string;
+  readonly master: RedisServer;
+  readonly replica: RedisServer;
+  stop(): Promise<void>;
+}
+
+/** A master, its replica and one Sentinel that fails over after half a second; loopback only. */
+export async function startRedisSentinel(): Promise<RedisSentinelServers> {
+  const master = await startRedis();
+  const replica = await startRedis({ args: ['--replicaof', '127.0.0.1', String(master.port)] });
+  const directory = await mkdtemp(join(tmpdir(), 'svc-sentinel-'));
+  const port = await freeRedisPort();
+  const file = join(directory, 'sentinel.conf');
+  const settings = [
+    `port ${port}`,
+    'bind 127.0.0.1',
+    `dir ${directory}`,
+    `sentinel monitor main 127.0.0.1 ${master.port} 1`,
+    'sentinel down-after-milliseconds main 500',
+    'sentinel failover-timeout main 3000',
+  ];
+  await writeFile(file, `${settings.join('\n')}\n`);
+  const child = spawn('redis-server', [file, '--sentinel'], { stdio: 'ignore' });
+  const reap = (): void => {
+    child.kill('SIGKILL');
+  };
+  process.once('exit', reap);
+  const stop = async (): Promise<void> => {
+    process.off('exit', reap);
+    const ended = child.exitCode === null && child.signalCode === null ? once(child, 'exit') : null;
+    child.kill('SIGKILL');
+    await ended;
+    await Promise.all([master.stop(), replica.stop()]);
+    await rm(directory, { recursive: true, force: true });
+  };
+  try {
+    await replicaKnown(port);
+    return { url: `redis+sentinel://127.0.0.1:${port}/main`, master, replica, stop };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+/** A Sentinel can fail over only once it has found the replica and the replica is in step. */
+async function replicaKnown(port: number): Promise<void> {
+  const probe = new Redis({ host: '127.0.0.1', port, retryStrategy: () => 50 });
+  probe.on('error', () => {});
+  const deadline = Date.now() + 20_000;
+  try {
+    for (;;) {
+      const replicas = JSON.stringify(await probe.call('SENTINEL', 'REPLICAS', 'main'));
+      if (replicas.includes('"master-link-status","ok"')) return;
+      if (Date.now() > deadline) throw new Error('the Sentinel did not find a replica in step within 20 s');
+      await pause(100);
+    }
+  } finally {
+    probe.disconnect();
+  }
+}
