@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, it } from 'node:test';
-import type { Address } from '../../../runtime/address.ts';
+import type { Address, Partition } from '../../../runtime/address.ts';
 import type { Clock } from '../../../runtime/clock.ts';
 import { SqliteActorStore } from '../../../runtime/sqlite/actor-store.ts';
 import { at, commitOf, eventually } from '../../contract/actor-store-rig.ts';
@@ -138,6 +138,53 @@ describe('upkeep of the data file', () => {
       const [first, ...later] = sizes;
       assert.ok(first !== undefined);
       for (const size of later) assert.ok(size <= first * 1.1, `pages after each round: ${sizes.join(', ')}`);
+    }));
+
+  it('a commit the file refuses half-way leaves no trace, and the calls grouped with it are stored once', () =>
+    withStore(async (bench) => {
+      const { store } = bench;
+      await handle(bench, 3);
+      const outcome = await store.acquire(PARTITION, 'node', randomUUID(), 1_000_000);
+      assert.ok(outcome.kind === 'granted');
+      const { lease, cursor } = outcome;
+      const event = (data: string) => ({ events: [{ address: TO, first: 1, data: [data] }] });
+      await store.commit(commitOf(lease, cursor, cursor, event('first')), 0);
+      const before = { id: randomUUID(), to: TO, body: 'before' };
+      const behind = { id: randomUUID(), to: TO, body: 'behind' };
+      const fresh = 'default:7';
+      const targets: Partition[] = [PARTITION, fresh];
+      const [one, failed, two, there] = await Promise.allSettled([
+        store.append(PARTITION, [before], 10),
+        store.commit(
+          commitOf(lease, cursor, cursor + 1, {
+            journal: 'half',
+            sends: targets.map((partition) => ({ partition, delivery: before })),
+            timersSet: [{ id: 't', afterMs: 1, delivery: before }],
+            handled: [{ address: TO, count: 1 }],
+            ...event('taken number'),
+          }),
+          0,
+        ),
+        store.append(PARTITION, [behind], 10),
+        store.append(fresh, [behind], 10),
+      ]);
+      assert.ok(failed.status === 'rejected');
+      assert.deepEqual(one, { status: 'fulfilled', value: [{ kind: 'accepted', seq: cursor + 1 }] });
+      assert.deepEqual(two, { status: 'fulfilled', value: [{ kind: 'accepted', seq: cursor + 2 }] });
+      assert.deepEqual(there, { status: 'fulfilled', value: [{ kind: 'accepted', seq: 1 }] });
+      const [entries = []] = await store.poll([{ lease, after: cursor }], 10);
+      assert.deepEqual(
+        entries.map((entry) => [entry.seq, entry.body]),
+        [
+          [cursor + 1, 'before'],
+          [cursor + 2, 'behind'],
+        ],
+      );
+      assert.deepEqual([await store.depth(PARTITION, TO), (await store.backlog(PARTITION)).cursor], [2, cursor]);
+      assert.deepEqual(await store.readJournal(PARTITION, cursor, 10), []);
+      assert.deepEqual(await store.fireTimers([lease]), [null]);
+      const { kind } = await store.commit(commitOf(lease, cursor, cursor + 2, { journal: 'whole' }), 0);
+      assert.equal(kind, 'committed');
     }));
 
   it('a data file of a later version is refused by name of both versions', async () => {
