@@ -1,0 +1,19 @@
+import type { Command } from 'commander';
+import { contextOf } from '../context.ts';
+import { agentId } from '../find-agent.ts';
+import { print } from '../output.ts';
+
+/** `svc agent delete NAME|ID`: with all its versions. */
+export function agentDelete(agent: Command): void {
+  agent
+    .command('delete')
+    .alias('remove')
+    .description('delete an agent with all its versions')
+    .argument('<agent>', 'name or id')
+    .action(async (nameOrId: string, _options: object, command: Command) => {
+      const { client, output } = contextOf(command);
+      const id = await agentId(client, nameOrId);
+      const answer = await client.json('DELETE', `/v1/agents/${id}`);
+      await print(output, { value: answer, text: `deleted agent ${id}` });
+    });
+}

@@ -1,0 +1,44 @@
+import type { Command } from 'commander';
+import { CliFailure, EXIT } from '../failure.ts';
+
+/** Flags of a node with what `svc start --help` says of them; a test holds them against the settings. */
+export const NODE_FLAGS: Readonly<Record<string, string>> = {
+  config: 'configuration file (SVC_CONFIG, ./svc.yaml)',
+  data: 'data directory (SVC_DATA; default ./data)',
+  'http-port': 'REST port, 0 picks a free one (SVC_HTTP_PORT; default 8080)',
+  'grpc-port': 'SvcRuntime port, 0 picks a free one (SVC_GRPC_PORT; default 50051)',
+  bind: 'address to listen on (SVC_BIND; default 127.0.0.1)',
+  redis: 'Redis URLs (REDIS_URL); needs --mongodb',
+  mongodb: 'MongoDB URI (MONGODB_URI); needs --redis',
+  'cluster-port': 'cluster port (SVC_CLUSTER_PORT; default 50056)',
+  'internal-port': 'internal REST port (SVC_INTERNAL_PORT; default 8081)',
+  'internal-grpc-port': 'internal gRPC port (SVC_INTERNAL_GRPC_PORT; default 50052)',
+  role: 'controller, worker or hybrid',
+  tags: 'tags of this node, separated by commas',
+};
+
+/** `svc start`: the node itself, in this process. The one command that is no client. */
+export function start(program: Command): void {
+  const command = program.command('start').description('start a node');
+  for (const [flag, says] of Object.entries(NODE_FLAGS)) command.option(`--${flag} <value>`, says);
+  command.action(async () => {
+    const given = NODE_FLAGS_IN_ORDER.flatMap((flag) => {
+      const value: unknown = command.getOptionValue(camelCase(flag));
+      return typeof value === 'string' ? [`--${flag}=${value}`] : [];
+    });
+    const { runNode } = await import('../../main.ts').catch(explainOldNode);
+    await runNode(given);
+  });
+}
+
+const NODE_FLAGS_IN_ORDER = Object.keys(NODE_FLAGS);
+
+const camelCase = (flag: string): string =>
+  flag.replaceAll(/-([a-z])/g, (_all, letter: string) => letter.toUpperCase());
+
+function explainOldNode(thrown: unknown): never {
+  if (thrown instanceof Error && 'code' in thrown && thrown.code === 'ERR_UNKNOWN_BUILTIN_MODULE') {
+    throw new CliFailure(EXIT.validation, `a node needs Node.js 22.18 or newer, this is ${process.version}`);
+  }
+  throw thrown;
+}

@@ -1,0 +1,27 @@
+import type { Command } from 'commander';
+import { contextOf } from '../context.ts';
+import { agentId } from '../find-agent.ts';
+import { listOf } from '../json.ts';
+import { print } from '../output.ts';
+import { wholeNumber } from '../read-input.ts';
+
+/** `svc task list`: executions, newest first. */
+export function taskList(task: Command): void {
+  task
+    .command('list')
+    .description('list executions, newest first')
+    .option('--agent <agent>', 'of this agent: name or id')
+    .option('--status <status>', 'pending, running, completed, failed or cancelled')
+    .option('--limit <count>', 'at most so many; default 20')
+    .action(async (options: { agent?: string; status?: string; limit?: string }, command: Command) => {
+      const { client, output } = contextOf(command);
+      const query = {
+        agent_id: options.agent === undefined ? undefined : await agentId(client, options.agent),
+        status: options.status,
+        limit: wholeNumber(options.limit, '--limit', 1),
+      };
+      const items = listOf(await client.json('GET', '/v1/executions', { query, repeatable: true }), 'executions');
+      const columns = ['execution_id', 'status', 'iteration_count', 'started_at', 'agent_id'];
+      await print(output, { value: items, rows: { items, columns } });
+    });
+}

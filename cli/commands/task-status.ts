@@ -1,0 +1,17 @@
+import type { Command } from 'commander';
+import { contextOf } from '../context.ts';
+import { print } from '../output.ts';
+
+/** `svc task status ID`: the state of an execution. */
+export function taskStatus(task: Command): void {
+  task
+    .command('status')
+    .description('show the state of an execution')
+    .argument('<id>', 'execution id')
+    .action(async (id: string, _options: object, command: Command) => {
+      const { client, output } = contextOf(command);
+      await print(output, {
+        value: await client.json('GET', `/v1/executions/${encodeURIComponent(id)}`, { repeatable: true }),
+      });
+    });
+}

@@ -1,0 +1,60 @@
+import type { Command } from 'commander';
+import { invalid } from './failure.ts';
+import { isObject } from './json.ts';
+import { NodeClient } from './node-client.ts';
+import { type OutputFormat, outputFormat } from './output.ts';
+
+export const DEFAULT_URL = 'http://127.0.0.1:8080';
+
+/** What every command that talks to a node needs, from the global options and the environment. */
+export interface CliContext {
+  readonly client: NodeClient;
+  readonly output: OutputFormat;
+  /** How to call this program again, with the node it talks to: for hints that can be pasted. */
+  readonly again: string;
+}
+
+export function contextOf(command: Command, env: NodeJS.ProcessEnv = process.env): CliContext {
+  const options: unknown = command.optsWithGlobals();
+  const given = (name: string): string | undefined => {
+    const value = isObject(options) ? options[name] : undefined;
+    return typeof value === 'string' && value !== '' ? value : undefined;
+  };
+  const url = nodeUrl(given('url') ?? env.SVC_URL, given('host') ?? env.SVC_HOST, given('port'));
+  const token = given('token') ?? env.SVC_TOKEN;
+  const tenant = given('tenant');
+  const client = new NodeClient({
+    url,
+    ...(token === undefined || token === '' ? {} : { token }),
+    ...(tenant === undefined ? {} : { tenant }),
+  });
+  return {
+    client,
+    output: outputFormat(given('output') ?? 'text'),
+    again: `${programName(env)}${url === DEFAULT_URL ? '' : ` --url ${url}`}`,
+  };
+}
+
+/** `--url` names the node; `--host` and `--port` do it in parts. */
+function nodeUrl(url: string | undefined, host: string | undefined, port: string | undefined): string {
+  if (port !== undefined && !/^\d{1,5}$/.test(port)) throw invalid(`--port: expected a port number, got ${port}`);
+  if (url !== undefined && url !== '' && port === undefined) return checkedUrl(url, '--url');
+  if ((host === undefined || host === '') && port === undefined) return DEFAULT_URL;
+  const name = host === undefined || host === '' ? '127.0.0.1' : host;
+  return checkedUrl(
+    `http://${name.includes(':') && !name.startsWith('[') ? `[${name}]` : name}:${port ?? '8080'}`,
+    '--host',
+  );
+}
+
+function checkedUrl(text: string, option: string): string {
+  const url = URL.parse(text);
+  if (url === null || (url.protocol !== 'http:' && url.protocol !== 'https:')) {
+    throw invalid(`${option}: expected an address such as ${DEFAULT_URL}, got ${text}`);
+  }
+  return text.replace(/\/+$/, '');
+}
+
+/** In a checkout the program is an npm script. */
+const programName = (env: NodeJS.ProcessEnv): string =>
+  env.npm_lifecycle_event === 'svc' ? 'npm run -s svc --' : 'svc';

@@ -1,0 +1,116 @@
+import { type ExecutionEvent, isLastEvent } from './follow.ts';
+import { isObject, numberOf, textOf } from './json.ts';
+import { type Paint, plain } from './paint.ts';
+
+export interface EventLinesOptions {
+  readonly write: (line: string) => void;
+  readonly paint?: Paint;
+  /** Before every line. */
+  readonly prefix?: string;
+  /** Breaks output lines at this width, so that a long paragraph is seen while it comes. */
+  readonly wrapAt?: number;
+  /** Lines of output shown for each iteration; the rest is counted. */
+  readonly maxOutputLines?: number;
+}
+
+/** Execution events as lines for people: what happens, and the output as it comes. */
+export class EventLines {
+  readonly #options: EventLinesOptions;
+  readonly #paint: Paint;
+  #partial = '';
+  #streamed = '';
+  #shown = 0;
+  #hidden = 0;
+
+  constructor(options: EventLinesOptions) {
+    this.#options = options;
+    this.#paint = options.paint ?? plain;
+  }
+
+  add(event: ExecutionEvent): void {
+    if (event.name === 'iteration_output') {
+      this.#stream(textOf(event.payload, 'output'));
+      return;
+    }
+    // What was streamed may differ from what counted in the end (a repeat after a crash): then it is shown again.
+    const output = textOf(event.payload, 'output');
+    if (event.name === 'iteration_completed' && output.trimEnd() !== this.#streamed.trimEnd()) {
+      if (this.#streamed !== '') this.#end();
+      this.#stream(output);
+    }
+    this.#end();
+    this.#line(describeEvent(event, this.#paint));
+    if (isLastEvent(event)) this.#end();
+  }
+
+  #stream(text: string): void {
+    this.#streamed += text;
+    const lines = `${this.#partial}${text}`.split('\n');
+    this.#partial = lines.pop() ?? '';
+    for (const line of lines) this.#output(line);
+    const width = this.#options.wrapAt ?? 0;
+    while (width > 0 && this.#partial.length > width) {
+      const space = this.#partial.lastIndexOf(' ', width);
+      const at = space > width / 2 ? space : width;
+      this.#output(this.#partial.slice(0, at));
+      this.#partial = this.#partial.slice(at).trimStart();
+    }
+  }
+
+  #output(line: string): void {
+    if (this.#shown >= (this.#options.maxOutputLines ?? Number.POSITIVE_INFINITY)) {
+      this.#hidden += 1;
+      return;
+    }
+    this.#shown += 1;
+    this.#line(`  ${this.#paint.dim(printable(line))}`);
+  }
+
+  #end(): void {
+    if (this.#partial !== '') this.#output(this.#partial);
+    if (this.#hidden > 0) this.#line(this.#paint.dim(`  … ${this.#hidden} more lines`));
+    this.#partial = '';
+    this.#streamed = '';
+    this.#shown = 0;
+    this.#hidden = 0;
+  }
+
+  #line(text: string): void {
+    this.#options.write(`${this.#options.prefix ?? ''}${text}`.trimEnd());
+  }
+}
+
+/** One line, without the output itself. */
+export function describeEvent({ name, payload }: ExecutionEvent, paint: Paint = plain): string {
+  const iteration = `iteration ${numberOf(payload, 'iteration_number')}`;
+  switch (name) {
+    case 'execution_started':
+      return `execution ${textOf(payload, 'execution_id')} started`;
+    case 'iteration_started':
+      return `${iteration} started (${textOf(payload, 'action')})`;
+    case 'iteration_completed':
+      return paint.green(`${iteration} accepted`);
+    case 'iteration_failed': {
+      const error = isObject(payload.error) ? payload.error : {};
+      return paint.yellow(`${iteration} rejected: ${printable(textOf(error, 'message'))}`);
+    }
+    case 'refinement_applied':
+      return paint.yellow(`refinement applied: ${iteration} is told what was wrong`);
+    case 'execution_completed':
+      return paint.green(`completed after ${iterations(payload)}`);
+    case 'execution_failed':
+      return paint.red(`failed after ${iterations(payload)}: ${printable(textOf(payload, 'reason'))}`);
+    default:
+      return name;
+  }
+}
+
+function iterations(payload: ExecutionEvent['payload']): string {
+  const count = numberOf(payload, 'total_iterations');
+  return count === 1 ? '1 iteration' : `${count} iterations`;
+}
+
+/** Output of a program must not move the cursor or recolour the terminal of whoever watches. */
+export const printable = (text: string): string =>
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+  text.replaceAll(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, '\ufffd').replaceAll('\t', '  ');

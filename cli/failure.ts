@@ -1,0 +1,43 @@
+/** Exit codes of `svc` (docs: cli/README.md). `interrupted` is what a shell expects after Ctrl-C. */
+export const EXIT = {
+  ok: 0,
+  notFound: 1,
+  validation: 2,
+  permission: 3,
+  conflict: 4,
+  connection: 5,
+  internal: 10,
+  interrupted: 130,
+} as const;
+
+export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
+
+/** Something a person should read and a script should notice: one line, further lines only for a list of problems. */
+export class CliFailure extends Error {
+  override readonly name = 'CliFailure';
+  readonly exitCode: ExitCode;
+  /** One line for each problem of a document. */
+  readonly problems: readonly string[];
+
+  constructor(exitCode: ExitCode, message: string, problems: readonly string[] = []) {
+    super(message);
+    this.exitCode = exitCode;
+    this.problems = problems;
+  }
+}
+
+/** A wrong option or argument: names it and says what was expected. */
+export const invalid = (message: string): CliFailure => new CliFailure(EXIT.validation, message);
+
+/** The exit code for an answer of the node. What may pass when it is tried again counts as connection. */
+export function exitCodeOf(status: number): ExitCode {
+  if (status === 404) return EXIT.notFound;
+  if (status === 401 || status === 403) return EXIT.permission;
+  if (status === 409) return EXIT.conflict;
+  if (isPassing(status)) return EXIT.connection;
+  return status >= 400 && status < 500 ? EXIT.validation : EXIT.internal;
+}
+
+/** Statuses that say: come back later. */
+export const isPassing = (status: number): boolean =>
+  status === 408 || status === 429 || status === 502 || status === 503 || status === 504;

@@ -1,0 +1,86 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { eventRecords } from './event-records.ts';
+import { CliFailure, EXIT } from './failure.ts';
+import { isObject, type JsonObject, parseJson } from './json.ts';
+import type { NodeClient } from './node-client.ts';
+
+export interface ExecutionEvent {
+  /** 1, 2, 3 … without a gap. */
+  readonly id: number;
+  readonly name: string;
+  readonly payload: JsonObject;
+  /** The event as it came: JSON on one line. */
+  readonly data: string;
+}
+
+export interface FollowOptions {
+  /** Goes on behind this event. */
+  readonly after: number;
+  /** Ends the following, silently. */
+  readonly signal: AbortSignal;
+  /** Called once for each cut, before the first try to come back. */
+  readonly onCut?: (reason: string) => void;
+  /** How long a node may be away before that is an error. */
+  readonly patienceMs?: number;
+}
+
+const PATIENCE_MS = 60_000;
+/** Three missed heartbeats. */
+const SILENCE_MS = 45_000;
+const FIRST_DELAY_MS = 100;
+const MAX_DELAY_MS = 2_000;
+const LAST_EVENTS: ReadonlySet<string> = new Set(['execution_completed', 'execution_failed']);
+
+export const isLastEvent = (event: ExecutionEvent): boolean => LAST_EVENTS.has(event.name);
+
+/**
+ * Events of an execution until its last one, each exactly once. A cut connection is taken up again behind the last
+ * event seen, also over a restart of the node. Throws `CliFailure` when the node stays away or refuses.
+ */
+export async function* followExecution(
+  client: NodeClient,
+  executionId: string,
+  { after, signal, onCut, patienceMs = PATIENCE_MS }: FollowOptions,
+): AsyncGenerator<ExecutionEvent, void, undefined> {
+  const path = `/v1/executions/${encodeURIComponent(executionId)}/stream`;
+  let last = after;
+  let seenAt = performance.now();
+  let connected = false;
+  let delayMs = 0;
+  while (!signal.aborted) {
+    let cut = 'the stream ended early';
+    try {
+      const body = await client.stream(path, last, signal);
+      if (body === null) return;
+      connected = true;
+      for await (const record of eventRecords(body, SILENCE_MS)) {
+        seenAt = performance.now();
+        delayMs = 0;
+        const event = eventOf(record.id, record.data);
+        if (event === null || event.id <= last) continue;
+        last = event.id;
+        yield event;
+        if (isLastEvent(event)) return;
+      }
+    } catch (thrown) {
+      if (signal.aborted) return;
+      if (thrown instanceof CliFailure && (thrown.exitCode !== EXIT.connection || !connected)) throw thrown;
+      cut = thrown instanceof Error ? thrown.message : cut;
+    }
+    if (signal.aborted) return;
+    if (performance.now() - seenAt > patienceMs) {
+      throw new CliFailure(EXIT.connection, `gave up following after ${patienceMs / 1_000} s: ${cut}`);
+    }
+    if (delayMs === 0) onCut?.(cut);
+    delayMs = Math.min(MAX_DELAY_MS, Math.max(FIRST_DELAY_MS, delayMs * 2));
+    await pause(delayMs, undefined, { signal }).catch(() => undefined);
+  }
+}
+
+function eventOf(id: string, data: string): ExecutionEvent | null {
+  const object = parseJson(data);
+  const [entry] = isObject(object) ? Object.entries(object) : [];
+  if (entry === undefined) return null;
+  const [name, payload] = entry;
+  return { id: Number(id), name, payload: isObject(payload) ? payload : {}, data };
+}

@@ -1,0 +1,130 @@
+import { CliFailure, EXIT, exitCodeOf, isPassing } from './failure.ts';
+import { isObject, type JsonObject, listOf, parseJson, textOf } from './json.ts';
+
+/** Where the node is and who asks. */
+export interface NodeAddress {
+  readonly url: string;
+  readonly token?: string;
+  readonly tenant?: string;
+}
+
+export interface Call {
+  readonly query?: Readonly<Record<string, string | undefined>>;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Sent as JSON. */
+  readonly json?: unknown;
+  /** Sent as it is, with this content type. */
+  readonly body?: { readonly type: string; readonly text: string };
+  readonly signal?: AbortSignal;
+  /** Repeating it does no harm, so a connection cut in the middle is tried again. */
+  readonly repeatable?: boolean;
+}
+
+const CALL_TIMEOUT_MS = 60_000;
+const REPEATS = 2;
+const MAX_SHOWN_CHARS = 300;
+
+/** The REST API of one node. Throws `CliFailure` with the exit code an error stands for. */
+export class NodeClient {
+  readonly address: NodeAddress;
+
+  constructor(address: NodeAddress) {
+    this.address = address;
+  }
+
+  async json(method: string, path: string, call: Call = {}): Promise<JsonObject> {
+    const answer = parseJson(await this.text(method, path, call));
+    if (isObject(answer)) return answer;
+    throw new CliFailure(
+      EXIT.internal,
+      `${this.address.url} answered with something else than JSON: is it an svc node?`,
+    );
+  }
+
+  async text(method: string, path: string, call: Call = {}): Promise<string> {
+    const timeout = AbortSignal.timeout(CALL_TIMEOUT_MS);
+    const signal = call.signal === undefined ? timeout : AbortSignal.any([call.signal, timeout]);
+    for (let repeat = 0; ; repeat += 1) {
+      try {
+        const response = await this.#send(method, path, call, signal);
+        const text = await response.text();
+        if (response.ok) return text;
+        throw failureOf(response.status, text);
+      } catch (thrown) {
+        if (thrown instanceof CliFailure) throw thrown;
+        if (call.repeatable === true && repeat < REPEATS && reasonOf(thrown) === 'ECONNRESET') continue;
+        throw this.#unreachable(thrown);
+      }
+    }
+  }
+
+  /** The body of an event stream, or null when there is nothing more to come (204). */
+  async stream(path: string, lastEventId: number, signal: AbortSignal): Promise<ReadableStream<Uint8Array> | null> {
+    const headers = {
+      accept: 'text/event-stream',
+      ...(lastEventId > 0 ? { 'last-event-id': String(lastEventId) } : {}),
+    };
+    try {
+      const response = await this.#send('GET', path, { headers }, signal);
+      if (response.status === 204) return null;
+      if (response.ok && response.body !== null) return response.body;
+      throw failureOf(response.status, await response.text());
+    } catch (thrown) {
+      throw thrown instanceof CliFailure ? thrown : this.#unreachable(thrown);
+    }
+  }
+
+  async #send(method: string, path: string, call: Call, signal: AbortSignal): Promise<Response> {
+    const { token, tenant, url } = this.address;
+    const target = new URL(`${url.replace(/\/+$/, '')}${path}`);
+    for (const [name, value] of Object.entries(call.query ?? {})) {
+      if (value !== undefined) target.searchParams.set(name, value);
+    }
+    const content =
+      call.body ??
+      (call.json === undefined ? undefined : { type: 'application/json', text: JSON.stringify(call.json) });
+    const headers: Record<string, string> = {
+      accept: 'application/json',
+      ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+      ...(tenant === undefined ? {} : { 'x-tenant-id': tenant }),
+      ...(content === undefined ? {} : { 'content-type': content.type }),
+      ...call.headers,
+    };
+    return fetch(target, { method, headers, signal, ...(content === undefined ? {} : { body: content.text }) });
+  }
+
+  #unreachable(thrown: unknown): CliFailure {
+    const reason = reasonOf(thrown);
+    const hint = reason === 'ECONNREFUSED' ? ' (is it started? svc start)' : '';
+    return new CliFailure(EXIT.connection, `cannot reach ${this.address.url}: ${reason}${hint}`);
+  }
+}
+
+/** Name of the system's error below fetch's "fetch failed", which says nothing. */
+function reasonOf(thrown: unknown): string {
+  let error = thrown;
+  for (let depth = 0; depth < 5 && error instanceof Error; depth += 1) {
+    if ('code' in error && typeof error.code === 'string')
+      return error.code === 'UND_ERR_SOCKET' ? 'ECONNRESET' : error.code;
+    if (error instanceof AggregateError && error.errors.length > 0) error = error.errors[0];
+    else if (error.name === 'TimeoutError') return `no answer within ${CALL_TIMEOUT_MS / 1_000} s`;
+    else if (error.cause === undefined) return error.message;
+    else error = error.cause;
+  }
+  return 'the connection failed';
+}
+
+/** Both error bodies of the REST API: `{error: CODE, message, details?}` and `{error: TEXT, details?}`. */
+function failureOf(status: number, body: string): CliFailure {
+  const answer = parseJson(body);
+  const said = textOf(answer, 'message') || textOf(answer, 'error') || `HTTP ${status}`;
+  const problems = listOf(answer, 'details').map((detail) => {
+    const line = textOf(detail, 'line');
+    const path = textOf(detail, 'path');
+    const place = [line === '' || line === '0' ? '' : `line ${line}`, path].filter((part) => part !== '').join(', ');
+    const message = textOf(detail, 'message');
+    return place === '' ? message : `${place}: ${message}`;
+  });
+  const text = said.split('\n', 1)[0]?.slice(0, MAX_SHOWN_CHARS) ?? said;
+  return new CliFailure(exitCodeOf(status), isPassing(status) ? `${text} Try again later.` : text, problems);
+}

@@ -1,0 +1,70 @@
+import { invalid } from './failure.ts';
+import { isObject, type JsonObject } from './json.ts';
+
+export const OUTPUT_FORMATS = ['text', 'table', 'json', 'yaml'] as const;
+export type OutputFormat = (typeof OUTPUT_FORMATS)[number];
+
+export interface Result {
+  /** The answer for machines (json, yaml). */
+  readonly value: unknown;
+  /** For people; without it `rows`, then the fields of the value, are shown. */
+  readonly text?: string;
+  readonly rows?: { readonly items: readonly JsonObject[]; readonly columns: readonly string[] };
+}
+
+const MAX_CELL_CHARS = 80;
+
+export function outputFormat(name: string): OutputFormat {
+  const format = OUTPUT_FORMATS.find((one) => one === name);
+  if (format === undefined) throw invalid(`--output: expected ${OUTPUT_FORMATS.join(', ')}, got ${name}`);
+  return format;
+}
+
+/** Results go to standard output and nothing else does, so that pipes work. */
+export async function print(format: OutputFormat, result: Result): Promise<void> {
+  process.stdout.write(withNewline(await render(format, result)));
+}
+
+async function render(format: OutputFormat, { value, text, rows }: Result): Promise<string> {
+  if (format === 'json') return JSON.stringify(value, null, 2);
+  if (format === 'yaml') {
+    const { stringify } = await import('yaml');
+    return stringify(value, { lineWidth: 0 });
+  }
+  if (rows !== undefined) return table(rows.items, rows.columns);
+  if (format === 'text' && text !== undefined) return text;
+  return isObject(value) ? fields(value) : cell(value);
+}
+
+const withNewline = (text: string): string => (text === '' || text.endsWith('\n') ? text : `${text}\n`);
+
+/** Aligned columns below a header; the last one is not padded. */
+export function table(items: readonly JsonObject[], columns: readonly string[]): string {
+  const header = columns.map((column) => column.toUpperCase());
+  const lines = [header, ...items.map((item) => columns.map((column) => shortCell(item[column])))];
+  const widths = columns.map((_column, index) => Math.max(...lines.map((line) => line[index]?.length ?? 0)));
+  return lines
+    .map((line) =>
+      line
+        .map((text, index) => text.padEnd(widths[index] ?? 0))
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n');
+}
+
+function fields(value: JsonObject): string {
+  const entries = Object.entries(value);
+  const width = Math.max(0, ...entries.map(([key]) => key.length));
+  return entries.map(([key, member]) => `${key.padEnd(width)}  ${cell(member)}`.trimEnd()).join('\n');
+}
+
+function cell(value: unknown): string {
+  if (value === null || value === undefined) return '-';
+  return typeof value === 'object' ? JSON.stringify(value) : String(value);
+}
+
+function shortCell(value: unknown): string {
+  const line = cell(value).replaceAll(/\s+/g, ' ');
+  return line.length > MAX_CELL_CHARS ? `${line.slice(0, MAX_CELL_CHARS - 1)}…` : line;
+}

@@ -1,0 +1,88 @@
+import { Command, CommanderError } from 'commander';
+import { agentDelete } from './commands/agent-delete.ts';
+import { agentDeploy } from './commands/agent-deploy.ts';
+import { agentExport } from './commands/agent-export.ts';
+import { agentList } from './commands/agent-list.ts';
+import { agentLogs } from './commands/agent-logs.ts';
+import { agentShow } from './commands/agent-show.ts';
+import { start } from './commands/start.ts';
+import { taskCancel } from './commands/task-cancel.ts';
+import { taskExecute } from './commands/task-execute.ts';
+import { taskList } from './commands/task-list.ts';
+import { taskLogs } from './commands/task-logs.ts';
+import { taskRemove } from './commands/task-remove.ts';
+import { taskStatus } from './commands/task-status.ts';
+import { version } from './commands/version.ts';
+import { CliFailure, EXIT, type ExitCode } from './failure.ts';
+
+const AGENT = [agentDeploy, agentList, agentShow, agentExport, agentLogs, agentDelete];
+const TASK = [taskExecute, taskStatus, taskList, taskLogs, taskCancel, taskRemove];
+
+const EXIT_CODES =
+  '\nExit codes: 0 ok, 1 not found, 2 wrong input, 3 not permitted, 4 conflict, 5 node not reached or not ready,\n' +
+  '10 internal, or a followed execution that ended failed or cancelled; 130 stopped following by Ctrl-C.';
+
+/** The whole command line as commander sees it. */
+export function svcProgram(): Command {
+  const program = new Command('svc')
+    .description('Runtime for fleets of agents: a node, and the client of one.')
+    .option('--url <url>', 'address of the node (SVC_URL; default http://127.0.0.1:8080)')
+    .option('--host <host>', 'host of the node (SVC_HOST), instead of --url')
+    .option('--port <port>', 'port of the node, instead of --url')
+    .option('--token <token>', 'bearer token (SVC_TOKEN)')
+    .option('--tenant <slug>', 'tenant a service account acts in')
+    .option('--output <format>', 'text, table, json or yaml', 'text')
+    .addHelpText('after', EXIT_CODES)
+    .showHelpAfterError(false);
+  start(program);
+  const agent = program.command('agent').description('agents: deploy, list, show, export, logs, delete');
+  for (const add of AGENT) add(agent);
+  const task = program.command('task').description('executions: execute, status, list, logs, cancel, remove');
+  for (const add of TASK) add(task);
+  version(program);
+  quietly(program);
+  return program;
+}
+
+/** Commander neither ends the process nor writes errors: `runSvc` does both, in one way. */
+function quietly(command: Command): void {
+  command.exitOverride().configureOutput({ outputError: () => undefined });
+  for (const child of command.commands) quietly(child);
+}
+
+/** Runs one command line; the exit code says how it went. Never shows a stack. */
+export async function runSvc(args: readonly string[]): Promise<ExitCode> {
+  process.stdout.on('error', endWithReader);
+  try {
+    const asked = args[0] === '--version' || args[0] === '-V' ? ['version', ...args.slice(1)] : args;
+    await svcProgram().parseAsync([...asked], { from: 'user' });
+    return EXIT.ok;
+  } catch (thrown) {
+    if (thrown instanceof CommanderError && (thrown.exitCode === 0 || thrown.code === 'commander.help')) {
+      return thrown.exitCode === 0 ? EXIT.ok : EXIT.validation;
+    }
+    const failure = failureOf(thrown);
+    process.stderr.write(`svc: ${failure.message}\n`);
+    for (const problem of failure.problems) process.stderr.write(`  ${problem}\n`);
+    return failure.exitCode;
+  }
+}
+
+function failureOf(thrown: unknown): CliFailure {
+  if (thrown instanceof CliFailure) return thrown;
+  if (thrown instanceof CommanderError) return new CliFailure(EXIT.validation, thrown.message.replace(/^error: /, ''));
+  const message = thrown instanceof Error ? thrown.message : String(thrown);
+  const [first = '', ...rest] = message.split('\n');
+  const isConfig = thrown instanceof Error && 'code' in thrown && thrown.code === 'invalid_config';
+  return new CliFailure(
+    isConfig ? EXIT.validation : EXIT.internal,
+    first,
+    rest.map((line) => line.trim()),
+  );
+}
+
+/** Whoever reads our output has enough (`| head`): that is no error. */
+function endWithReader(error: NodeJS.ErrnoException): void {
+  if (error.code === 'EPIPE') process.exit(EXIT.ok);
+  throw error;
+}

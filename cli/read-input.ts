@@ -1,0 +1,37 @@
+import { readFile } from 'node:fs/promises';
+import { text as wholeText } from 'node:stream/consumers';
+import { invalid } from './failure.ts';
+import { isObject, type JsonObject, parseJson } from './json.ts';
+
+/** `-` is standard input, `@FILE` the text of a file, everything else itself. */
+export async function readInput(given: string, option: string): Promise<string> {
+  if (given === '-') return wholeText(process.stdin);
+  return given.startsWith('@') ? readText(given.slice(1), option) : given;
+}
+
+/** Text of a file, or of standard input for `-`. */
+export async function readText(path: string, option: string): Promise<string> {
+  if (path === '-') return wholeText(process.stdin);
+  try {
+    return await readFile(path, 'utf8');
+  } catch (thrown) {
+    const code = thrown instanceof Error && 'code' in thrown ? String(thrown.code) : 'unreadable';
+    throw invalid(`${option}: the file ${path} cannot be read (${code})`);
+  }
+}
+
+/** A JSON object in one of the forms of `readInput`. */
+export async function readObject(given: string, option: string): Promise<JsonObject> {
+  const value = parseJson(await readInput(given, option));
+  if (!isObject(value)) throw invalid(`${option}: expected a JSON object such as {"key": "value"}`);
+  return value;
+}
+
+/** A whole number of an option. */
+export function wholeNumber(given: string | undefined, option: string, least: number): string | undefined {
+  if (given === undefined) return undefined;
+  if (!/^\d{1,9}$/.test(given) || Number(given) < least) {
+    throw invalid(`${option}: expected a whole number of at least ${least}, got ${given}`);
+  }
+  return given;
+}
