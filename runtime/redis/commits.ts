@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Commit, CommitOutcome, Commits, Lease, MailboxEntry } from '../actor-store.ts';
 import type { Address, Partition } from '../address.ts';
+import { SvcError } from '../errors.ts';
 import type { Bells } from './bells.ts';
 import { readCommitOutcome, writeCommit } from './commit-section.ts';
 import type { Connection } from './connection.ts';
@@ -10,6 +11,10 @@ import { readEntries } from './mailboxes.ts';
 import type { Outbox } from './outbox.ts';
 import { integerOrNull, list } from './reply.ts';
 import type { SectionCalls } from './sections.ts';
+
+/** A function must not put more than some thousand values on its stack at once. */
+const MOST_READ_AHEAD = 1_000;
+const MOST_HANDLED = 3_000;
 
 export class RedisCommits implements Commits {
   readonly #connection: Connection;
@@ -58,9 +63,13 @@ export class RedisCommits implements Commits {
   }
 
   async commit(commit: Commit, readAhead: number): Promise<CommitOutcome> {
+    if (commit.handled.length > MOST_HANDLED) {
+      throw new SvcError('invalid_argument', `handled must name at most ${MOST_HANDLED} actors`, { field: 'handled' });
+    }
     const id = this.#idOf(commit);
+    const ahead = Math.min(readAhead, MOST_READ_AHEAD);
     const reply = await this.#calls.call('commit', commit.lease.partition, (keys, args) =>
-      writeCommit(commit, id, readAhead, this.#keys, keys, args),
+      writeCommit(commit, id, ahead, this.#keys, keys, args),
     );
     return readCommitOutcome(reply);
   }

@@ -1,5 +1,6 @@
 import type { ActorStore, Commit, Delivery, Lease, Unsubscribe } from '../actor-store.ts';
 import type { Address, Partition } from '../address.ts';
+import { SvcError } from '../errors.ts';
 import { Bells } from './bells.ts';
 import { Bulletins } from './bulletins.ts';
 import { RedisCommits } from './commits.ts';
@@ -87,7 +88,8 @@ export class RedisActorStore implements ActorStore {
   async now(): Promise<number> {
     try {
       const [server] = masters(this.#connection);
-      const [seconds, micros] = (await server?.time()) ?? [];
+      if (server === undefined) throw new SvcError('unavailable', 'Redis Cluster has no known master.');
+      const [seconds, micros] = await server.time();
       return integer(seconds) * 1000 + Math.floor(integer(micros) / 1000);
     } catch (error) {
       throw redisFailure(error);
