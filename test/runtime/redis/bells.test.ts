@@ -1,0 +1,46 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { it } from 'node:test';
+import { addressOf, type Partition } from '../../../runtime/address.ts';
+import { RedisActorStore } from '../../../runtime/redis/redis-actor-store.ts';
+import { eventually } from '../../contract/actor-store-rig.ts';
+import { redisMissing, startRedis } from '../../support/redis.ts';
+
+const to = addressOf('thing', 'tenant-a', 'one');
+const delivery = (body: string) => ({ id: randomUUID(), to, body });
+
+it('a node that hears a bell polls what the server holds, whether or not the bell carried it', {
+  skip: redisMissing() ?? false,
+}, async (test) => {
+  const server = await startRedis();
+  test.after(() => server.stop());
+  const node = new RedisActorStore({ urls: server.url });
+  const client = new RedisActorStore({ urls: server.url });
+  test.after(() => Promise.all([node.close(), client.close()]));
+  await Promise.all([node.open(), client.open()]);
+
+  const bodies = [
+    ['one'],
+    ['é 漢字 🦀 \n\n\t "', '', 'three'],
+    ['x'.repeat(100_000), 'small'],
+    Array.from({ length: 300 }, (_, n) => `entry ${n}`),
+  ];
+  const rung = new Set<Partition>();
+  node.onBell('node-a', (partition) => rung.add(partition));
+  for (const [n, texts] of bodies.entries()) {
+    const partition: Partition = `default:${n}`;
+    const granted = await node.acquire(partition, 'node-a', randomUUID(), 60_000);
+    assert.ok(granted.kind === 'granted');
+    await client.append(partition, texts.map(delivery), 1_000);
+    await eventually(`the bell of ${partition} rings`, () => rung.has(partition));
+    const heard = await node.poll([{ lease: granted.lease, after: 0 }], 1_000);
+    const held = await client.poll([{ lease: granted.lease, after: 0 }], 1_000);
+    assert.deepEqual(heard, held);
+    assert.deepEqual(
+      held[0]?.map((entry) => entry.body),
+      texts,
+    );
+    const limited = await node.poll([{ lease: granted.lease, after: 0 }], 1);
+    assert.deepEqual(limited, [held[0]?.slice(0, 1)]);
+  }
+});
