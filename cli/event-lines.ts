@@ -95,7 +95,7 @@ export function describeEvent({ name, payload }: ExecutionEvent, paint: Paint = 
       return paint.yellow(`${iteration} rejected: ${printable(textOf(error, 'message'))}`);
     }
     case 'refinement_applied':
-      return paint.yellow(`refinement applied: ${iteration} is told what was wrong`);
+      return paint.yellow('refinement applied: the next iteration is told what was wrong');
     case 'execution_completed':
       return paint.green(`completed after ${iterations(payload)}`);
     case 'execution_failed':

@@ -1,0 +1,100 @@
+/**
+ * `npm run demo`: a node, two agents at work on real files, both followed live. One agent is a program, the other
+ * talks to a model. `-- PATH` looks at another directory, `-- --once` ends after the runs.
+ */
+import { relative, resolve } from 'node:path';
+import { isObject, numberOf, textOf } from '../cli/json.ts';
+import { NodeClient } from '../cli/node-client.ts';
+import { type Paint, paintFor } from '../cli/paint.ts';
+import type { Node } from '../main.ts';
+import { startDemoNode } from './demo/demo-node.ts';
+import { chooseModel } from './demo/model-choice.ts';
+import { nextSteps } from './demo/next-steps.ts';
+import { type DemoOptions, demoOptions } from './demo/options.ts';
+import { repositoryText } from './demo/repository-text.ts';
+import { type DemoRun, deploy, runAgent } from './demo/run-agent.ts';
+
+const EXAMPLES = import.meta.dirname;
+const REPOSITORY = resolve(EXAMPLES, '..');
+const say = (line = ''): void => console.log(line);
+
+async function demo(options: DemoOptions, paint: Paint): Promise<boolean> {
+  const startedAt = performance.now();
+  const model = chooseModel(process.env, resolve(EXAMPLES, 'agents/repo-summary.script.yaml'));
+  const node = await startDemoNode(options.dataDir, EXAMPLES, model.provider);
+  const stop = new AbortController();
+  const ended = endWith(node, stop);
+  say(
+    `${paint.bold('svc demo')}  node up in ${Math.round(performance.now() - startedAt)} ms, data in ${relative('.', options.dataDir)}`,
+  );
+  say(`REST   ${node.restUrl}  (to read: ${node.restUrl}/docs)`);
+  say(`gRPC   ${node.grpcAddress}`);
+  say(`model  ${model.says}`);
+  say();
+  const runs = await runBoth(node, options, paint, stop.signal).catch(async (error: unknown) => {
+    stop.abort();
+    await ended;
+    throw error;
+  });
+  if (!stop.signal.aborted) {
+    for (const run of runs) showResult(run, paint);
+    say(paint.bold(options.once ? 'To try while a demo runs:' : 'To try next, in another terminal:'));
+    for (const command of nextSteps(node, runs, options.directory)) say(`  ${command}`);
+    say();
+    if (options.once) stop.abort();
+    else say('The node stays up. Ctrl-C ends it; what it knows stays on disk.');
+  }
+  await ended;
+  return runs.every(({ status }) => textOf(status, 'status') === 'completed');
+}
+
+async function runBoth(node: Node, options: DemoOptions, paint: Paint, signal: AbortSignal): Promise<DemoRun[]> {
+  const client = new NodeClient({ url: node.restUrl });
+  const report = { name: 'repo-report', manifest: `${EXAMPLES}/agents/repo-report.yaml`, colour: paint.cyan };
+  const summary = { name: 'repo-summary', manifest: `${EXAMPLES}/agents/repo-summary.yaml`, colour: paint.magenta };
+  const view = { paint, signal };
+  const [reportId, summaryId] = await Promise.all([deploy(client, report), deploy(client, summary)]);
+  say(`deployed repo-report (a program) and repo-summary (a model); both look at ${options.directory}`);
+  say();
+  return Promise.all([
+    runAgent(client, report, { agentId: reportId, input: options.directory }, view),
+    runAgent(client, summary, { agentId: summaryId, input: await repositoryText(options.directory) }, view),
+  ]);
+}
+
+function showResult({ agent, status, executionId }: DemoRun, paint: Paint): void {
+  const ended = textOf(status, 'status');
+  say();
+  say(agent.colour(`── ${agent.name}: ${ended} ${'─'.repeat(Math.max(0, 60 - agent.name.length - ended.length))}`));
+  say((textOf(status, 'last_output') || textOf(status, 'last_error')).trimEnd());
+  say();
+  say(paint.dim([`execution ${executionId}`, usageOf(status)].filter((part) => part !== '').join(' · ')));
+  say();
+}
+
+function usageOf({ usage }: DemoRun['status']): string {
+  if (!isObject(usage) || numberOf(usage, 'input_tokens') === 0) return '';
+  return `${numberOf(usage, 'input_tokens')} tokens in, ${numberOf(usage, 'output_tokens')} out`;
+}
+
+/** Resolves when the node has stopped: at a signal, or when `stop` says so. */
+function endWith(node: Node, stop: AbortController): Promise<void> {
+  const interrupt = (): void => {
+    // A second signal means now.
+    if (stop.signal.aborted) process.exit(130);
+    stop.abort();
+  };
+  process.on('SIGINT', interrupt);
+  process.on('SIGTERM', interrupt);
+  return new Promise((resolve, reject) => {
+    stop.signal.addEventListener('abort', () => node.stop().then(resolve, reject), { once: true });
+  });
+}
+
+try {
+  const options = await demoOptions(process.argv.slice(2), REPOSITORY);
+  if (options !== 'help') process.exitCode = (await demo(options, paintFor(process.stdout, process.env))) ? 0 : 1;
+} catch (error) {
+  console.error(`demo: ${error instanceof Error ? error.message : String(error)}`);
+  process.exitCode = 1;
+}

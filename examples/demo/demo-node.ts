@@ -1,0 +1,43 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { pino } from 'pino';
+import { stringify } from 'yaml';
+import { type Node, startNode } from '../../main.ts';
+
+const HOST = '127.0.0.1';
+const REST_PORT = 8080;
+const GRPC_PORT = 50051;
+/** Settings of the environment are for real nodes; the demo is one of its own, on embedded stores. */
+const NODE_VARIABLES = /^(SVC_(?!MODEL$)|REDIS_URL$|MONGODB_URI$)/;
+
+/** A node with embedded stores below `dataDir`, on the usual ports or, where they are taken, on free ones. */
+export async function startDemoNode(dataDir: string, examples: string, provider: object): Promise<Node> {
+  await mkdir(dataDir, { recursive: true, mode: 0o700 });
+  const config = join(dataDir, 'svc.yaml');
+  const settings = {
+    apiVersion: 'svc.dev/v1',
+    kind: 'NodeConfig',
+    spec: { llm_providers: [provider], runtime: { bootstrap_dir: examples } },
+  };
+  await writeFile(config, `# Written by the demo at each start.\n${stringify(settings)}`, { mode: 0o600 });
+  const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !NODE_VARIABLES.test(name)));
+  const flags = {
+    config,
+    data: dataDir,
+    bind: HOST,
+    'http-port': String(await portOrFree(REST_PORT)),
+    'grpc-port': String(await portOrFree(GRPC_PORT)),
+  };
+  const logger = pino({ level: 'warn', base: null }, pino.destination(join(dataDir, 'node.log')));
+  return startNode({ flags, env, logger });
+}
+
+/** The port, or 0 (any free one) when somebody listens there. */
+function portOrFree(port: number): Promise<number> {
+  return new Promise((resolve) => {
+    const probe = createServer();
+    probe.once('error', () => resolve(0));
+    probe.listen(port, HOST, () => probe.close(() => resolve(port)));
+  });
+}
