@@ -50,6 +50,7 @@ export interface RecordedCall {
 export class ModelServer {
   readonly calls: RecordedCall[] = [];
   readonly #turns: ModelTurn[] = [];
+  #choose: ((call: RecordedCall) => ModelTurn) | null = null;
   readonly #server = createServer((request, response) => {
     this.#serve(request, response).catch((error: unknown) =>
       response.destroy(error instanceof Error ? error : undefined),
@@ -60,6 +61,11 @@ export class ModelServer {
   script(...turns: readonly ModelTurn[]): void {
     this.#turns.splice(0, this.#turns.length, ...turns);
     this.calls.length = 0;
+  }
+
+  /** Answers each request by what it asks, for tests in which many ask at a time. */
+  answer(choose: (call: RecordedCall) => ModelTurn): void {
+    this.#choose = choose;
   }
 
   async start(): Promise<void> {
@@ -90,7 +96,7 @@ export class ModelServer {
     response.on('close', () => {
       call.aborted = !response.writableFinished;
     });
-    const turn = (this.#turns.length > 1 ? this.#turns.shift() : this.#turns[0]) ?? {};
+    const turn = this.#choose?.(call) ?? (this.#turns.length > 1 ? this.#turns.shift() : this.#turns[0]) ?? {};
     if (turn.silent) return;
     if (turn.status !== undefined || turn.body !== undefined) {
       response.writeHead(turn.status ?? 200, { 'content-type': 'application/json', ...turn.headers });

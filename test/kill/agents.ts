@@ -1,0 +1,118 @@
+import type { ModelTurn, RecordedCall } from '../support/model-server.ts';
+
+/**
+ * The agents that run while nodes are killed. What the model says and what the programs do depends on the execution's
+ * key and the iteration only, so every execution of an agent ends the same way unless something is lost or repeated.
+ */
+export interface KillAgent {
+  readonly name: string;
+  readonly manifest: string;
+  readonly kind: 'model' | 'program';
+  /** A program in doubt fails its iteration instead of being run again. */
+  readonly failsInDoubt: boolean;
+}
+
+const manifest = (name: string, lines: readonly string[], annotations = ''): string =>
+  [
+    'apiVersion: svc.dev/v1',
+    'kind: Agent',
+    `metadata: { name: ${name}, version: "1.0.0"${annotations} }`,
+    'spec:',
+    ...lines.map((line) => `  ${line}`),
+    '',
+  ].join('\n');
+
+const ASK = 'task: { prompt_template: "agent={{agent}} key={{input}} iteration={{iteration_number}};" }';
+
+interface ModelShape {
+  readonly iterations: number;
+  readonly chunks: number;
+  readonly delayMs: number;
+  /** What the last iteration says ends well. */
+  readonly succeeds: boolean;
+}
+
+const SHAPES: Readonly<Record<string, ModelShape>> = {
+  short: { iterations: 1, chunks: 4, delayMs: 10, succeeds: true },
+  refined: { iterations: 3, chunks: 6, delayMs: 12, succeeds: true },
+  long: { iterations: 1, chunks: 40, delayMs: 15, succeeds: true },
+  hopeless: { iterations: 2, chunks: 3, delayMs: 10, succeeds: false },
+};
+
+const piece = (key: string, iteration: number, chunk: number): string => `${key}.${iteration}.${chunk} `;
+
+function textOf(name: string, key: string, iteration: number): readonly string[] {
+  const shape = SHAPES[name];
+  if (shape === undefined) throw new Error(`no such agent: ${name}`);
+  const pieces = Array.from({ length: shape.chunks }, (_, chunk) => piece(key, iteration, chunk));
+  return iteration === shape.iterations && shape.succeeds ? [...pieces, 'ACCEPTED'] : pieces;
+}
+
+function modelAgent(name: string, shape: ModelShape): KillAgent {
+  const lines = [
+    ASK.replace('{{agent}}', name),
+    'execution:',
+    `  max_iterations: ${shape.succeeds ? 10 : shape.iterations}`,
+    '  validation: [{ type: regex, pattern: "ACCEPTED$" }]',
+  ];
+  return { name, manifest: manifest(name, lines), kind: 'model', failsInDoubt: false };
+}
+
+/** `program` appends a line to `runs` each time it starts, before anything else. */
+function programAgent(name: string, files: { program: string; runs: string }, failsInDoubt: boolean): KillAgent {
+  const accepted = failsInDoubt ? 1 : 2;
+  const lines = [
+    'runtime: { isolation: process }',
+    'task: { prompt_template: "{{input}}{{#if previous_error}}{{/if}}" }',
+    'execution: { max_iterations: 20 }',
+    `env: { RUNS: ${JSON.stringify(files.runs)}, ACCEPTED: "${accepted}" }`,
+    `advanced: { bootstrap_path: ${JSON.stringify(files.program)} }`,
+  ];
+  const notes = failsInDoubt ? ', annotations: { svc.dev/on-in-doubt: fail }' : '';
+  return { name, manifest: manifest(name, lines, notes), kind: 'program', failsInDoubt };
+}
+
+/** Fails until iteration ACCEPTED, with a pause in the middle so that kills find it running. */
+export const PROGRAM = `#!/bin/sh
+echo "$SVC_EXECUTION_ID $SVC_ITERATION" >> "$RUNS"
+echo "$1 begins"
+sleep 0.04
+echo "$1 ends"
+[ "$SVC_ITERATION" -ge "$ACCEPTED" ]
+`;
+
+export function killAgents(files: { program: string; runs: string }): readonly KillAgent[] {
+  return [
+    ...Object.entries(SHAPES).map(([name, shape]) => modelAgent(name, shape)),
+    programAgent('program', files, false),
+    programAgent('program-once', files, true),
+  ];
+}
+
+/** Which execution and iteration a model call is for. */
+export function askedFor(call: RecordedCall): { agent: string; key: string; iteration: number } {
+  const found = /agent=(\S+) key=(\S+) iteration=(\d+);/.exec(JSON.stringify(call.body));
+  const [, agent, key, iteration] = found ?? [];
+  if (agent === undefined || key === undefined) throw new Error('a prompt without the key of its execution');
+  return { agent, key, iteration: Number(iteration) };
+}
+
+/** The model's side of the agreement. */
+export function modelTurn(call: RecordedCall): ModelTurn {
+  const { agent, key, iteration } = askedFor(call);
+  const delayMs = SHAPES[agent]?.delayMs ?? 0;
+  return { chunks: textOf(agent, key, iteration), delayMs, usage: { input: 7, output: 11 } };
+}
+
+/** What the node is configured with: the model server behind alias `default`. */
+export const nodeConfig = (modelUrl: string): string => `apiVersion: svc.dev/v1
+kind: NodeConfig
+spec:
+  observability: { logging: { level: warn } }
+  llm_providers:
+    - name: local
+      type: openai-compatible
+      endpoint: ${modelUrl}/v1
+      api_key: literal:none
+      models: [{ alias: default, model: kill-test }]
+`;

@@ -1,0 +1,61 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import type { NodeProcess } from '../support/node-process.ts';
+import type { KillAgent } from './agents.ts';
+
+/** What `GET /v1/executions/{id}` says of an ended execution. */
+export interface FinalStatus {
+  readonly status: string;
+  readonly iteration_count: number;
+  readonly last_output: string | null;
+  readonly usage: { readonly input_tokens: number; readonly output_tokens: number };
+  readonly in_doubt?: number;
+}
+
+const AGAIN_MS = 10;
+
+/** Repeats a call until a node that lives long enough answers it. Other answers than 200 and 503 are thrown. */
+async function untilAnswered(
+  node: NodeProcess,
+  path: string,
+  init: RequestInit,
+  signal: AbortSignal,
+): Promise<unknown> {
+  for (;;) {
+    signal.throwIfAborted();
+    const response = await node.url.then((url) => fetch(`${url}${path}`, { ...init, signal })).catch(() => null);
+    if (response !== null && response.status !== 503) {
+      const text = await response.text().catch(() => null);
+      if (text !== null && response.ok) return JSON.parse(text);
+      if (text !== null) throw new Error(`${init.method ?? 'GET'} ${path} answered ${response.status} ${text}`);
+    }
+    await pause(AGAIN_MS);
+  }
+}
+
+function textField(answer: unknown, field: string): string {
+  const value =
+    typeof answer === 'object' && answer !== null ? Object.entries(answer).find(([name]) => name === field) : undefined;
+  if (typeof value?.[1] !== 'string') throw new Error(`an answer without ${field}: ${JSON.stringify(answer)}`);
+  return value[1];
+}
+
+export async function deploy(node: NodeProcess, agent: KillAgent, signal: AbortSignal): Promise<string> {
+  const init = { method: 'POST', headers: { 'content-type': 'application/yaml' }, body: agent.manifest };
+  return textField(await untilAnswered(node, '/v1/agents', init, signal), 'agent_id');
+}
+
+/** Starts one execution, however often the node dies under the call: the key makes the repeat harmless. */
+export async function start(node: NodeProcess, agentId: string, key: string, signal: AbortSignal): Promise<string> {
+  const init = {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', 'idempotency-key': key },
+    body: JSON.stringify({ agent_id: agentId, input: key }),
+  };
+  return textField(await untilAnswered(node, '/v1/executions', init, signal), 'execution_id');
+}
+
+export async function finalStatus(node: NodeProcess, id: string, signal: AbortSignal): Promise<FinalStatus> {
+  const answer = await untilAnswered(node, `/v1/executions/${id}`, {}, signal);
+  // What the answer holds is compared field by field with an unkilled run's.
+  return answer as FinalStatus;
+}

@@ -1,0 +1,168 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
+import type { KillAgent } from './agents.ts';
+import { deploy, type FinalStatus, finalStatus, start } from './calls.ts';
+import { type Followed, followExecution } from './follower.ts';
+import { SeededRandom } from './random.ts';
+import { type RecordedResult, recordedResults } from './record.ts';
+import { RecoveryTimes } from './recovery.ts';
+import { type KillWorld, type ModelCallSeen, openWorld, type StoreKind } from './world.ts';
+
+export interface ChaosOptions {
+  readonly kind: StoreKind;
+  readonly kills: number;
+  readonly seed: number;
+  /** Executions that run at a time. */
+  readonly atATime: number;
+}
+
+/** One execution from its start to its end as the outside saw it. */
+export interface ExecutionSeen {
+  readonly agent: KillAgent;
+  readonly key: string;
+  readonly id: string;
+  readonly followed: Followed;
+  readonly status: FinalStatus;
+}
+
+/** What happened, for the checks and the figures. */
+export interface ChaosOutcome {
+  /** Unkilled executions, one of each agent. */
+  readonly baseline: ReadonlyMap<string, ExecutionSeen>;
+  readonly executions: readonly ExecutionSeen[];
+  readonly calls: readonly ModelCallSeen[];
+  /** Lines `execution iteration`. */
+  readonly runs: readonly string[];
+  readonly recorded: readonly RecordedResult[];
+  readonly recovery: RecoveryTimes;
+  /** Kills before the node listened. */
+  readonly killsInStartup: number;
+  readonly tookMs: number;
+  readonly log: string;
+}
+
+const STARTUP_SHARE = 0.25;
+const STARTUP_MS = 300;
+const RUNNING_MS = 600;
+/** Beyond this since the last kill, something hangs. */
+const SETTLE_MS = 60_000;
+const KILL_MS = 5_000;
+
+/** Runs executions of all agents while it kills the node again and again; answers what came of it. */
+export async function runChaos(options: ChaosOptions): Promise<ChaosOutcome> {
+  const world = await openWorld(options.kind);
+  try {
+    return await new Chaos(world, options).run();
+  } catch (error) {
+    const log = world.node.log.slice(-4_000);
+    throw new Error(`seed ${options.seed}: ${error instanceof Error ? error.message : String(error)}\n${log}`, {
+      cause: error,
+    });
+  } finally {
+    await world.destroy();
+  }
+}
+
+class Chaos {
+  readonly #world: KillWorld;
+  readonly #options: ChaosOptions;
+  readonly #random: SeededRandom;
+  readonly #recovery = new RecoveryTimes();
+  readonly #running = new Set<string>();
+  readonly #abort = new AbortController();
+  readonly #agentIds = new Map<string, string>();
+  #killing = true;
+  #killsInStartup = 0;
+
+  constructor(world: KillWorld, options: ChaosOptions) {
+    this.#world = world;
+    this.#options = options;
+    this.#random = new SeededRandom(options.seed);
+  }
+
+  async run(): Promise<ChaosOutcome> {
+    const { node, agents, calls } = this.#world;
+    const begun = performance.now();
+    node.spawn();
+    for (const agent of agents) this.#agentIds.set(agent.name, await deploy(node, agent, this.#abort.signal));
+    const unkilled = await Promise.all(agents.map((agent) => this.#execute(agent)));
+    const executions = await this.#killWhileRunning();
+    await node.stop();
+    return {
+      baseline: new Map(unkilled.map((seen) => [seen.agent.name, seen])),
+      executions,
+      calls,
+      runs: await this.#world.runs(),
+      recorded: await this.#world.withDocuments(recordedResults),
+      recovery: this.#recovery,
+      killsInStartup: this.#killsInStartup,
+      tookMs: performance.now() - begun,
+      log: node.log,
+    };
+  }
+
+  async #killWhileRunning(): Promise<ExecutionSeen[]> {
+    const lanes = Array.from({ length: this.#options.atATime }, (_, lane) => this.#lane(lane));
+    const killer = this.#killAgainAndAgain();
+    const all = Promise.all([killer, ...lanes]);
+    // The first failure ends the rest.
+    all.catch((error: unknown) => this.#abort.abort(error));
+    const [, ...seen] = await all;
+    return seen.flat();
+  }
+
+  /** One execution after the other until the kills are over. */
+  async #lane(lane: number): Promise<ExecutionSeen[]> {
+    const { agents } = this.#world;
+    const seen: ExecutionSeen[] = [];
+    for (let turn = lane; this.#killing; turn += 1) {
+      const agent = agents[turn % agents.length];
+      if (agent === undefined) throw new Error('no agents');
+      seen.push(await this.#execute(agent));
+    }
+    return seen;
+  }
+
+  async #execute(agent: KillAgent): Promise<ExecutionSeen> {
+    const { node } = this.#world;
+    const { signal } = this.#abort;
+    const key = randomUUID();
+    const id = await start(node, this.#agentIds.get(agent.name) ?? '', key, signal);
+    this.#running.add(id);
+    const followed = await followExecution(id, {
+      url: () => node.url,
+      onEvent: ({ atMs }) => this.#recovery.saw(id, atMs),
+      signal,
+    });
+    this.#running.delete(id);
+    return { agent, key, id, followed, status: await finalStatus(node, id, signal) };
+  }
+
+  async #killAgainAndAgain(): Promise<void> {
+    const { node } = this.#world;
+    for (let kill = 0; kill < this.#options.kills; kill += 1) {
+      const early = this.#random.chance(STARTUP_SHARE);
+      const afterMs = this.#random.between(0, early ? STARTUP_MS : RUNNING_MS);
+      if (!early) await node.url;
+      await pause(afterMs, undefined, { signal: this.#abort.signal });
+      if (node.crashed) throw new Error('the node ended by itself');
+      if (early) this.#killsInStartup += 1;
+      await within(KILL_MS, 'the kill', node.kill());
+      this.#recovery.killed(Date.now(), this.#running);
+      node.spawn();
+    }
+    this.#killing = false;
+    const settle = setTimeout(() => {
+      this.#abort.abort(new Error(`${this.#running.size} executions did not end: ${[...this.#running].join(', ')}`));
+    }, SETTLE_MS);
+    settle.unref();
+  }
+}
+
+async function within<T>(limitMs: number, what: string, work: Promise<T>): Promise<T> {
+  const late = AbortSignal.timeout(limitMs);
+  const overdue = new Promise<never>((_, reject) => {
+    late.addEventListener('abort', () => reject(new Error(`${what} took longer than ${limitMs} ms`)));
+  });
+  return Promise.race([work, overdue]);
+}

@@ -1,0 +1,101 @@
+import assert from 'node:assert/strict';
+import type { ChaosOutcome, ExecutionSeen } from './chaos.ts';
+import type { RecordedResult } from './record.ts';
+import { grammarFault, transcriptOf } from './transcript.ts';
+
+/** What the checks counted on their way. */
+export interface Counts {
+  /** Model calls made again because the node died before the result was recorded. */
+  readonly repeatedCalls: number;
+  /** Programs started again. */
+  readonly repeatedRuns: number;
+  /** Repeats the status of executions admits. */
+  readonly inDoubt: number;
+  /** Iterations that failed as in doubt instead of being run again. */
+  readonly failedInDoubt: number;
+}
+
+/** Throws for the first promise that was broken; all of them together are the point of the chaos run. */
+export function checkOutcome(outcome: ChaosOutcome): Counts {
+  for (const seen of outcome.executions) {
+    assert.equal(grammarFault(seen.followed.events), null, seen.id);
+    checkEnding(seen, outcome.baseline.get(seen.agent.name));
+  }
+  const repeatedCalls = checkModelCalls(outcome);
+  return { repeatedCalls, ...checkPrograms(outcome) };
+}
+
+const inDoubtFailures = (seen: ExecutionSeen): number =>
+  seen.followed.events.filter((event) => errorType(event.payload) === 'in_doubt').length;
+
+function errorType(payload: Readonly<Record<string, unknown>>): unknown {
+  const { error } = payload;
+  return typeof error === 'object' && error !== null && 'error_type' in error ? error.error_type : undefined;
+}
+
+/** (a): the same status, output and iterations as an unkilled run, event by event. */
+function checkEnding(seen: ExecutionSeen, unkilled: ExecutionSeen | undefined): void {
+  assert.ok(unkilled !== undefined, 'each agent has an unkilled run');
+  const { agent, key, id, status, followed } = seen;
+  const what = `${agent.name} ${id}`;
+  assert.equal(status.status, unkilled.status.status, what);
+  const output = unkilled.status.last_output?.replaceAll(unkilled.key, key) ?? null;
+  assert.equal(status.last_output, output, what);
+  const failed = inDoubtFailures(seen);
+  assert.equal(status.iteration_count, unkilled.status.iteration_count + failed, what);
+  if (failed > 0) return;
+  assert.deepEqual(transcriptOf(followed.events, key), transcriptOf(unkilled.followed.events, unkilled.key), what);
+  assert.deepEqual(status.usage, unkilled.status.usage, what);
+}
+
+/** (c): no call behind its recorded result, at most one call an attempt, one result an iteration. */
+function checkModelCalls({ executions, calls, recorded }: ChaosOutcome): number {
+  const results = resultsBy(recorded, 'ModelAnswered');
+  let repeated = 0;
+  for (const { agent, key, id, status } of executions) {
+    if (agent.kind !== 'model') continue;
+    for (let iteration = 1; iteration <= status.iteration_count; iteration += 1) {
+      const what = `${agent.name} ${id} iteration ${iteration}`;
+      const mine = results.get(`${id} ${iteration}`) ?? [];
+      assert.equal(mine.length, 1, `${what}: ${mine.length} results are recorded`);
+      const [result] = mine;
+      const made = calls.filter((call) => call.key === key && call.iteration === iteration);
+      assert.ok(made.length >= 1, `${what}: no call was made`);
+      assert.ok(result !== undefined && made.length <= result.attempt, `${what}: ${made.length} calls`);
+      const late = made.filter((call) => call.atMs > result.atMs);
+      assert.equal(late.length, 0, `${what}: called again ${(late[0]?.atMs ?? 0) - result.atMs} ms after its result`);
+      repeated += made.length - 1;
+    }
+  }
+  return repeated;
+}
+
+function resultsBy(recorded: readonly RecordedResult[], type: string): Map<string, RecordedResult[]> {
+  const found = new Map<string, RecordedResult[]>();
+  for (const result of recorded) {
+    if (result.type !== type) continue;
+    const name = `${result.executionId} ${result.iteration}`;
+    found.set(name, [...(found.get(name) ?? []), result]);
+  }
+  return found;
+}
+
+/** (d): a program that ran twice says so; with on-in-doubt fail none runs twice. */
+function checkPrograms({ executions, runs }: ChaosOutcome): Omit<Counts, 'repeatedCalls'> {
+  const counts = { repeatedRuns: 0, inDoubt: 0, failedInDoubt: 0 };
+  for (const seen of executions) {
+    if (seen.agent.kind !== 'program') continue;
+    const starts = new Map<string, number>();
+    for (const line of runs) {
+      if (line.startsWith(`${seen.id} `)) starts.set(line, (starts.get(line) ?? 0) + 1);
+    }
+    const extra = [...starts.values()].reduce((sum, count) => sum + count - 1, 0);
+    const admitted = seen.status.in_doubt ?? 0;
+    assert.ok(admitted >= extra, `${seen.id}: ${extra} repeated runs, in_doubt ${admitted}`);
+    if (seen.agent.failsInDoubt) assert.equal(extra, 0, `${seen.id}: ran twice although on-in-doubt is fail`);
+    counts.repeatedRuns += extra;
+    counts.inDoubt += admitted;
+    counts.failedInDoubt += inDoubtFailures(seen);
+  }
+  return counts;
+}

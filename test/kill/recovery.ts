@@ -1,0 +1,52 @@
+/** Times from a kill to the events behind it. */
+export class RecoveryTimes {
+  readonly #first: number[] = [];
+  readonly #each: number[] = [];
+  #killedAt: number | null = null;
+  #waiting = new Set<string>();
+  #firstSeen = true;
+  kills = 0;
+
+  killed(atMs: number, running: Iterable<string>): void {
+    this.kills += 1;
+    this.#killedAt = atMs;
+    this.#waiting = new Set(running);
+    this.#firstSeen = this.#waiting.size === 0;
+  }
+
+  saw(id: string, atMs: number): void {
+    if (this.#killedAt === null) return;
+    const tookMs = atMs - this.#killedAt;
+    if (!this.#firstSeen) this.#first.push(tookMs);
+    this.#firstSeen = true;
+    if (this.#waiting.delete(id)) this.#each.push(tookMs);
+  }
+
+  /** Kill to the first new event of any execution: is the node back? */
+  get first(): readonly number[] {
+    return this.#first;
+  }
+
+  /** Kill to the next event of each execution that ran; holds the time its model or program takes. */
+  get each(): readonly number[] {
+    return this.#each;
+  }
+}
+
+export function percentile(times: readonly number[], fraction: number): number {
+  const sorted = [...times].sort((a, b) => a - b);
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * fraction))] ?? 0;
+}
+
+export function histogram(times: readonly number[]): string[] {
+  const bounds = [100, 200, 300, 400, 500, 750, 1_000, 1_500, 2_000, 3_000, 6_000, Number.POSITIVE_INFINITY];
+  let from = 0;
+  return bounds.flatMap((to) => {
+    const count = times.filter((time) => time >= from && time < to).length;
+    const label = to === Number.POSITIVE_INFINITY ? `from ${from}` : `${from}–${to}`;
+    from = to;
+    return count === 0
+      ? []
+      : [`${label.padStart(12)} ms ${String(count).padStart(5)} ${'#'.repeat(Math.min(60, count))}`];
+  });
+}

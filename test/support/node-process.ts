@@ -1,0 +1,92 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+
+const MAIN = join(import.meta.dirname, '..', '..', 'main.ts');
+const START_TIMEOUT_MS = 20_000;
+const LOG_CHARS = 20_000;
+
+/**
+ * A node as a person starts it: `node main.ts …` in a process of its own, on free loopback ports, killed with -9 and
+ * started again as often as a test likes. Ends with the test process.
+ */
+export class NodeProcess {
+  readonly #args: readonly string[];
+  readonly #env: NodeJS.ProcessEnv;
+  #child: ChildProcess | null = null;
+  #url: Promise<string> = Promise.reject(new Error('the node was not started'));
+  #log = '';
+  readonly #reap = (): void => {
+    this.#child?.kill('SIGKILL');
+  };
+
+  /** `args` beside the ports, such as `--data DIR`. */
+  constructor(args: readonly string[], env: NodeJS.ProcessEnv = {}) {
+    this.#args = args;
+    // Settings of the machine must not reach a test's node.
+    this.#env = { PATH: process.env.PATH, HOME: process.env.HOME, NODE_NO_WARNINGS: '1', ...env };
+    this.#url.catch(() => {});
+    process.once('exit', this.#reap);
+  }
+
+  /** Spawns it; does not wait until it answers. */
+  spawn(): void {
+    const args = [MAIN, '--http-port', '0', '--grpc-port', '0', ...this.#args];
+    const child = spawn(process.execPath, args, { env: this.#env, stdio: ['ignore', 'pipe', 'pipe'] });
+    this.#child = child;
+    child.stderr?.on('data', (chunk: Buffer) => {
+      this.#log = (this.#log + chunk.toString()).slice(-LOG_CHARS);
+    });
+    this.#url = this.#listening(child);
+    this.#url.catch(() => {});
+  }
+
+  /** Base URL of REST once the node of this moment listens. Rejects when it ends before. */
+  get url(): Promise<string> {
+    return this.#url;
+  }
+
+  /** The end of what the nodes so far wrote to standard error. */
+  get log(): string {
+    return this.#log;
+  }
+
+  /** kill -9; resolves when the process is gone. */
+  async kill(signal: NodeJS.Signals = 'SIGKILL'): Promise<void> {
+    const child = this.#child;
+    if (child === null || child.exitCode !== null || child.signalCode !== null) return;
+    const ended = once(child, 'exit');
+    child.kill(signal);
+    await ended;
+  }
+
+  /** Ends it in order. */
+  async stop(): Promise<void> {
+    await this.kill('SIGTERM');
+    process.off('exit', this.#reap);
+  }
+
+  /** Whether it ended by itself: a node under test never does. */
+  get crashed(): boolean {
+    return this.#child !== null && this.#child.exitCode !== null && this.#child.exitCode !== 0;
+  }
+
+  async #listening(child: ChildProcess): Promise<string> {
+    if (child.stdout === null) throw new Error('standard output is not piped');
+    const lines = createInterface({ input: child.stdout });
+    const limit = AbortSignal.timeout(START_TIMEOUT_MS);
+    const giveUp = (): void => lines.close();
+    limit.addEventListener('abort', giveUp);
+    for await (const line of lines) {
+      const url = /^REST\s+(\S+)/.exec(line)?.[1];
+      if (url === undefined) continue;
+      limit.removeEventListener('abort', giveUp);
+      // What follows is of no use, but must be read for the process not to block.
+      child.stdout.resume();
+      return url;
+    }
+    if (limit.aborted) throw new Error(`the node did not listen within ${START_TIMEOUT_MS} ms: ${this.#log}`);
+    throw new Error('the node ended before it listened');
+  }
+}
