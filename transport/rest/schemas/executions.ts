@@ -26,6 +26,11 @@ export const ExecutionStatus = z.object({
   started_at: z.string().nullable(),
   ended_at: z.string().nullable(),
   usage: z.object({ input_tokens: z.number(), output_tokens: z.number(), cost: z.number() }),
+  in_doubt: z
+    .number()
+    .int()
+    .optional()
+    .describe('How often a program ran again because nobody knew whether it had acted; absent when never.'),
 });
 
 export const ExecutionList = z.object({ executions: z.array(ExecutionStatus) });
