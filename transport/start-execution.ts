@@ -35,6 +35,8 @@ export async function startExecution(
   const { agent: agentId, version, ...rest } = call;
   const { identity, idempotencyKey } = caller;
   const agent = await parts.agents.get(identity.tenant, agentId, version);
+  // Whoever asked has gone, so nothing is started for nobody.
+  caller.signal?.throwIfAborted();
   const start: StartExecution = {
     ...rest,
     executionId: executionIdFor(identity.tenant, idempotencyKey),

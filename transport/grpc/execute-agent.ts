@@ -39,24 +39,21 @@ export const executeAgent =
 
 async function run(call: Call, parts: GrpcParts): Promise<void> {
   using stream = parts.streams.open();
+  const { signal } = stream;
   const forgetDeadline = atDeadline(call.getDeadline(), () => stream.stop('client_gone'));
   call.once('cancelled', () => stream.stop('client_gone'));
   if (call.cancelled) stream.stop('client_gone');
+  let executionId: string | undefined;
   try {
-    const { identity } = callerOf(call.metadata);
-    const executionId = await start(call, stream, parts);
-    const first = new Metadata();
-    first.set(EXECUTION_ID_KEY, executionId);
-    call.sendMetadata(first);
-    const options = { signal: stream.signal, heartbeatMs: HEARTBEAT_MS };
-    const last = await writeEvents(parts.executions.follow(identity.tenant, executionId, 0, options), call, {
-      stream,
-      limits: parts.limits,
-    });
-    judgeEnd(last, stream, executionId);
+    executionId = await start(call, stream, parts);
+    const last = await follow(executionId, call, { stream, parts });
+    if (!signal.aborted) judgeEnd(last);
+  } catch (error) {
+    if (!signal.aborted) throw error;
   } finally {
     forgetDeadline();
   }
+  if (signal.aborted) throw stopped(signal.reason, executionId);
 }
 
 async function start(call: Call, { signal }: OpenStream, parts: GrpcParts): Promise<string> {
@@ -79,14 +76,19 @@ function idempotencyKeyOf(metadata: Metadata): string | undefined {
 }
 
 /** Returns the last event that was written. */
-async function writeEvents(
-  events: AsyncIterable<ActorEvent | null>,
+async function follow(
+  executionId: string,
   call: Call,
-  { stream, limits }: { readonly stream: OpenStream; readonly limits: GrpcParts['limits'] },
+  { stream, parts }: { readonly stream: OpenStream; readonly parts: GrpcParts },
 ): Promise<ActorEvent | null> {
-  const writer = new EventWriter(call, stream, limits);
+  const { tenant } = callerOf(call.metadata).identity;
+  const first = new Metadata();
+  first.set(EXECUTION_ID_KEY, executionId);
+  call.sendMetadata(first);
+  const writer = new EventWriter(call, stream, parts.limits);
+  const options = { signal: stream.signal, heartbeatMs: HEARTBEAT_MS };
   let last: ActorEvent | null = null;
-  for await (const event of events) {
+  for await (const event of parts.executions.follow(tenant, executionId, 0, options)) {
     if (stream.signal.aborted) break;
     if (event === null) continue;
     await writer.write(encodeEvent(event));
@@ -95,21 +97,20 @@ async function writeEvents(
   return last;
 }
 
-/** Throws what the stream ends with, unless it is OK (decided.md "Iteration loop"). */
-function judgeEnd(last: ActorEvent | null, { signal }: OpenStream, executionId: string): void {
-  const goOn = `the execution goes on and can be followed at /v1/executions/${executionId}/stream`;
-  switch (signal.reason) {
-    case 'too_slow':
-      throw new SvcError('cancelled', `the client did not read the events; ${goOn}`);
-    case 'server_closing':
-      throw new SvcError('unavailable', `this node is closing; ${goOn}`);
-    case 'client_gone':
-      throw new SvcError('cancelled');
-    default:
-  }
+/** Throws what a stream that was read to its end ends with, unless it is OK (decided.md "Iteration loop"). */
+function judgeEnd(last: ActorEvent | null): void {
   if (last?.name === 'execution_failed' && reasonOf(last) === 'max_iterations_exceeded') {
     throw new SvcError('iteration_limit', 'max_iterations_exceeded: no iteration was accepted');
   }
+}
+
+/** What a stream that was stopped ends with; never a hint to run the agent once more. */
+function stopped(reason: unknown, executionId: string | undefined): SvcError {
+  const goesOn =
+    executionId === undefined ? '' : `; the execution goes on, follow it at /v1/executions/${executionId}/stream`;
+  if (reason === 'too_slow') return new SvcError('cancelled', `the client did not read the events${goesOn}`);
+  if (reason === 'server_closing') return new SvcError('unavailable', `this node is closing${goesOn}`);
+  return new SvcError('cancelled', `the client ended the call${goesOn}`);
 }
 
 function reasonOf({ payload }: ActorEvent): unknown {

@@ -33,7 +33,11 @@ export function createGrpcServer(given: GrpcServerParts): GrpcServer {
   addReflection(server);
   let closing: Promise<void> | undefined;
   return {
-    listen: (host, port) => bind(server, host, port),
+    async listen(host, port) {
+      const address = await bind(server, host, port);
+      parts.logger.debug({ address, version: parts.version }, 'gRPC server listens');
+      return address;
+    },
     close() {
       parts.streams.endAll();
       closing ??= shutDown(server, limits.closeGraceMs);
