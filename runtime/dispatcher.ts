@@ -190,7 +190,7 @@ export class Dispatcher {
     this.#options.projector.attach(server);
     if (nextTimerAt !== null) this.#wheel.note(lease.partition, nextTimerAt);
     this.#guard('flushing the outbox', this.#flush(lease));
-    this.#guard('sweeping effects', this.#sweepOne(lease.partition, true));
+    this.#guard('sweeping effects', this.#sweepOne(lease.partition, lease.grant));
     this.ring(lease.partition);
   }
 
@@ -231,16 +231,16 @@ export class Dispatcher {
   }
 
   async #sweep(): Promise<void> {
-    for (const partition of [...this.#withEffects]) await this.#sweepOne(partition, false);
+    for (const partition of [...this.#withEffects]) await this.#sweepOne(partition, null);
   }
 
-  async #sweepOne(partition: Partition, acquired: boolean): Promise<void> {
+  async #sweepOne(partition: Partition, grant: string | null): Promise<void> {
     const { store, effects } = this.#options;
     const rows = await store.openEffects(partition);
     if (rows.length === 0) this.#withEffects.delete(partition);
     else {
       this.#withEffects.add(partition);
-      await sweepEffects(store, effects, partition, { acquired });
+      await sweepEffects(store, effects, partition, grant === null ? {} : { acquired: true, grant });
     }
   }
 

@@ -15,10 +15,13 @@ export type JobOutcome = { readonly kind: 'done' } | { readonly kind: 'later'; r
 /**
  * Hands effects to nodes (design E1): BullMQ on Redis, in-process when embedded. Delivery is at least once; `claim`
  * decides who runs an effect. Enqueueing a job that is queued already changes nothing.
+ *
+ * A job that a dead worker took stays its own for some time. Whoever knows better, since it just got the partition's
+ * lease, names the lease's `grant`: the job is queued again beside the one that is stuck, once for each grant.
  */
 export interface EffectQueue {
   open(): Promise<void>;
-  enqueue(job: EffectJob, delayMs?: number): Promise<void>;
+  enqueue(job: EffectJob, delayMs?: number, grant?: string): Promise<void>;
   /** Starts taking jobs of the queues; the answer stops taking, waits for running ones and resolves. */
   work(
     queues: readonly string[],

@@ -9,6 +9,8 @@ export interface SweepOptions {
   readonly aheadMs?: number;
   /** Just acquired: effects with a live claim too, since a claim of this node's earlier life counts as expired. */
   readonly acquired?: boolean;
+  /** The lease's grant, with `acquired`: what workers of the last holder took is not waited for (EffectQueue). */
+  readonly grant?: string;
 }
 
 const AHEAD_MS = 2_000;
@@ -33,7 +35,7 @@ export async function sweepEffects(
     await Promise.all(
       due.slice(at, at + AT_ONCE).map(({ id, address, queue: name, status, until }) => {
         const delayMs = status === 'open' ? Math.max(0, until - now) : 0;
-        return queue.enqueue({ id, partition, address, queue: name }, delayMs);
+        return queue.enqueue({ id, partition, address, queue: name }, delayMs, options.grant);
       }),
     );
   }

@@ -19,7 +19,7 @@ export interface BullmqEffectQueueOptions {
 }
 
 type Run = (job: EffectJob) => Promise<JobOutcome>;
-type PointerData = Pick<EffectJob, 'partition' | 'address'>;
+type PointerData = Pick<EffectJob, 'id' | 'partition' | 'address'>;
 type PointerJob = Job<PointerData, null, 'effect'>;
 type EffectWorker = Worker<PointerData, null, 'effect'>;
 
@@ -53,11 +53,12 @@ export class BullmqEffectQueue implements EffectQueue {
     this.#client.on('error', this.#options.onFault);
   }
 
-  async enqueue(job: EffectJob, delayMs = 0): Promise<void> {
+  async enqueue(job: EffectJob, delayMs = 0, grant?: string): Promise<void> {
     const queue = this.#queue(job.queue);
-    const data: PointerData = { partition: job.partition, address: job.address };
+    const data: PointerData = { id: job.id, partition: job.partition, address: job.address };
     const options = {
-      jobId: job.id,
+      // The job of a dead worker keeps its id until its lock has run out and BullMQ has looked twice: up to 10 s.
+      jobId: grant === undefined ? job.id : `${job.id}~${grant}`,
       removeOnComplete: true,
       removeOnFail: true,
       delay: Math.max(0, Math.ceil(delayMs)),
@@ -134,8 +135,7 @@ export class BullmqEffectQueue implements EffectQueue {
   }
 
   async #process(queue: string, job: PointerJob, token: string | undefined, run: Run): Promise<null> {
-    if (job.id === undefined) throw new SvcError('internal', 'a job without an id');
-    const outcome = await run({ id: job.id, partition: job.data.partition, address: job.data.address, queue });
+    const outcome = await run({ ...job.data, queue });
     if (outcome.kind === 'done') return null;
     await job.moveToDelayed(Date.now() + Math.max(0, Math.ceil(outcome.delayMs)), token);
     throw new DelayedError();
