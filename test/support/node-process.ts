@@ -4,6 +4,8 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 
 const MAIN = join(import.meta.dirname, '..', '..', 'main.ts');
+/** Compiled modules, so that a node is up in half the time: tests start hundreds. */
+const COMPILED = join(import.meta.dirname, '..', '..', '.cache', 'compiled');
 const START_TIMEOUT_MS = 20_000;
 const LOG_CHARS = 20_000;
 
@@ -25,7 +27,13 @@ export class NodeProcess {
   constructor(args: readonly string[], env: NodeJS.ProcessEnv = {}) {
     this.#args = args;
     // Settings of the machine must not reach a test's node.
-    this.#env = { PATH: process.env.PATH, HOME: process.env.HOME, NODE_NO_WARNINGS: '1', ...env };
+    this.#env = {
+      PATH: process.env.PATH,
+      HOME: process.env.HOME,
+      NODE_NO_WARNINGS: '1',
+      NODE_COMPILE_CACHE: COMPILED,
+      ...env,
+    };
     this.#url.catch(() => {});
     process.once('exit', this.#reap);
   }
