@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { CliFailure, EXIT } from '../failure.ts';
+import { settleMemory } from '../settle-memory.ts';
 
 /** Flags of a node with what `svc start --help` says of them; a test holds them against the settings. */
 export const NODE_FLAGS: Readonly<Record<string, string>> = {
@@ -28,6 +29,7 @@ export function start(program: Command): void {
     });
     const { runNode } = await import('../../main.ts').catch(explainOldNode);
     await runNode(given);
+    settleMemory();
   });
 }
 

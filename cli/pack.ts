@@ -1,0 +1,55 @@
+/**
+ * Makes `dist/` for `npm pack`: Node strips no types below node_modules, so the package holds plain JavaScript. Types
+ * become blanks (positions stay), relative imports end in `.js`, files read at run time are copied beside them.
+ */
+import { cpSync, globSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { stripTypeScriptTypes } from 'node:module';
+import { dirname, join, resolve } from 'node:path';
+
+const ROOT = resolve(import.meta.dirname, '..');
+const AREAS = [
+  'manifests',
+  'proto/gen',
+  'runtime',
+  'actors',
+  'cluster',
+  'effects',
+  'tools',
+  'catalog',
+  'security',
+  'transport',
+  'cli',
+];
+const NOT_SHIPPED = new Set(['cli/pack.ts']);
+/** Read at run time, next to the code that reads it. */
+const DATA = ['**/*.lua', '**/*.binpb', '**/*.json', '**/*.html', '**/*.css'];
+
+/** `from './a.ts'`, `import './a.ts'` and `import('./a.ts')`. */
+const RELATIVE_IMPORT = /(\bfrom\s*|\bimport\s*\(?\s*)(['"])(\.{1,2}\/[^'"\n]+)\.ts\2/g;
+
+/** Writes the package's code into `target`, which is emptied first. */
+export function pack(target: string): void {
+  rmSync(target, { recursive: true, force: true });
+  const sources = ['main.ts', ...AREAS.flatMap((area) => within(area, ['**/*.ts']))];
+  for (const source of sources.filter((one) => !NOT_SHIPPED.has(one))) {
+    const stripped = stripTypeScriptTypes(readFileSync(join(ROOT, source), 'utf8'), { mode: 'strip' });
+    write(join(target, source.replace(/\.ts$/, '.js')), stripped.replaceAll(RELATIVE_IMPORT, '$1$2$3.js$2'));
+  }
+  for (const file of AREAS.flatMap((area) => within(area, DATA))) {
+    mkdirSync(dirname(join(target, file)), { recursive: true });
+    cpSync(join(ROOT, file), join(target, file));
+  }
+}
+
+const within = (area: string, patterns: readonly string[]): string[] =>
+  globSync(
+    patterns.map((pattern) => `${area}/${pattern}`),
+    { cwd: ROOT },
+  ).filter((file) => statSync(join(ROOT, file)).isFile());
+
+function write(path: string, text: string): void {
+  mkdirSync(dirname(path), { recursive: true });
+  writeFileSync(path, text, { mode: text.startsWith('#!') ? 0o755 : 0o644 });
+}
+
+if (import.meta.main) pack(join(ROOT, 'dist'));
