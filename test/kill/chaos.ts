@@ -6,7 +6,8 @@ import { type Followed, followExecution } from './follower.ts';
 import { SeededRandom } from './random.ts';
 import { type RecordedResult, recordedResults } from './record.ts';
 import { RecoveryTimes } from './recovery.ts';
-import { type KillWorld, type ModelCallSeen, openWorld, type StoreKind } from './world.ts';
+import type { StoreKind } from './stores.ts';
+import { type KillWorld, type ModelCallSeen, openWorld } from './world.ts';
 
 export interface ChaosOptions {
   readonly kind: StoreKind;

@@ -6,7 +6,7 @@ import { runChaos } from './chaos.ts';
 import { checkOutcome } from './checks.ts';
 import { seedOf } from './random.ts';
 import { reportLines } from './report.ts';
-import type { StoreKind } from './world.ts';
+import type { StoreKind } from './stores.ts';
 
 const asked = process.argv.slice(2);
 const kinds: readonly StoreKind[] = ['sqlite', 'redis'];

@@ -3,13 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Documents } from '../../runtime/documents.ts';
 import { openStores } from '../../runtime/open-stores.ts';
-import { startMongo } from '../support/ferretdb.ts';
 import { type ModelServer, startModelServer } from '../support/model-server.ts';
 import { NodeProcess } from '../support/node-process.ts';
-import { startRedis } from '../support/redis.ts';
 import { askedFor, type KillAgent, killAgents, modelTurn, nodeConfig, PROGRAM } from './agents.ts';
-
-export type StoreKind = 'sqlite' | 'redis';
+import { type StoreKind, startStores } from './stores.ts';
 
 /** When a model was asked. */
 export interface ModelCallSeen {
@@ -34,8 +31,7 @@ export interface KillWorld {
 export async function openWorld(kind: StoreKind): Promise<KillWorld> {
   const directory = await mkdtemp(join(tmpdir(), 'svc-kill-'));
   const files = { program: join(directory, 'program.sh'), runs: join(directory, 'runs') };
-  const dataDir = join(directory, 'data');
-  const [servers, model] = await Promise.all([kind === 'redis' ? startServers() : null, startModelServer()]);
+  const [held, model] = await Promise.all([startStores(kind), startModelServer()]);
   const calls: ModelCallSeen[] = [];
   model.answer((call) => {
     const { key, iteration } = askedFor(call);
@@ -46,8 +42,7 @@ export async function openWorld(kind: StoreKind): Promise<KillWorld> {
   await chmod(files.program, 0o755);
   await writeFile(files.runs, '');
   await writeFile(join(directory, 'svc.yaml'), nodeConfig(model.url));
-  const locations = servers === null ? [] : ['--redis', servers.redis.url, '--mongodb', servers.mongo.uri];
-  const node = new NodeProcess(['--data', dataDir, '--config', join(directory, 'svc.yaml'), ...locations]);
+  const node = new NodeProcess([...held.args, '--config', join(directory, 'svc.yaml')]);
   return {
     node,
     model,
@@ -56,8 +51,7 @@ export async function openWorld(kind: StoreKind): Promise<KillWorld> {
     runs: async () => (await readFile(files.runs, 'utf8')).split('\n').filter((line) => line !== ''),
     async withDocuments(read) {
       const warn = (message: string, error: unknown): void => console.error(message, error ?? '');
-      const remote = servers === null ? {} : { redis: [servers.redis.url], mongodb: servers.mongo.uri };
-      const stores = await openStores({ dataDir, warn, ...remote });
+      const stores = await openStores({ ...held.location, warn });
       try {
         return await read(stores.documents);
       } finally {
@@ -66,13 +60,8 @@ export async function openWorld(kind: StoreKind): Promise<KillWorld> {
     },
     async destroy() {
       await node.kill();
-      await Promise.all([model.stop(), servers?.redis.stop(), servers?.mongo.stop()]);
+      await Promise.all([model.stop(), held.destroy()]);
       await rm(directory, { recursive: true, force: true });
     },
   };
-}
-
-async function startServers() {
-  const [redis, mongo] = await Promise.all([startRedis({ appendfsync: 'always' }), startMongo()]);
-  return { redis, mongo };
 }

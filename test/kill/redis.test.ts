@@ -1,0 +1,3 @@
+import { killSample } from './sample.ts';
+
+await killSample('redis');

@@ -1,0 +1,31 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { runChaos } from './chaos.ts';
+import { checkOutcome } from './checks.ts';
+import { seedOf } from './random.ts';
+import { percentile } from './recovery.ts';
+import { reportLines } from './report.ts';
+import { type StoreKind, storesMissing } from './stores.ts';
+
+const KILLS = 20;
+/** Far above the start of a node on a busy machine, below the 6 s of a lease. */
+const RECOVERY_MS = 5_000;
+
+/** The sample of `npm run chaos` that runs with the other tests. */
+export async function killSample(kind: StoreKind): Promise<void> {
+  const skip = await storesMissing(kind);
+  const title = `${KILLS} times kill -9 on ${kind}: every execution ends as an unkilled one, no event is lost or doubled`;
+  test(title, { skip, timeout: 180_000 }, async (context) => {
+    const options = { kind, kills: KILLS, seed: seedOf(process.env), atATime: 12 };
+    const outcome = await runChaos(options);
+    const counts = checkOutcome(outcome);
+    for (const line of reportLines(options, outcome, counts)) context.diagnostic(line);
+    assert.ok(outcome.executions.length >= options.atATime, 'enough executions ran');
+    assert.ok(
+      outcome.executions.some((seen) => seen.followed.connections > 1),
+      'kills hit streams',
+    );
+    const typical = percentile(outcome.recovery.each, 0.5);
+    assert.ok(typical < RECOVERY_MS, `executions went on ${typical} ms after a kill, as if leases were waited for`);
+  });
+}

@@ -1,0 +1,39 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { StoreLocation } from '../../runtime/open-stores.ts';
+import { mongoMissing, startMongo } from '../support/ferretdb.ts';
+import { redisMissing, startRedis } from '../support/redis.ts';
+
+export type StoreKind = 'sqlite' | 'redis';
+
+/** Stores that outlive the nodes of a test: a directory, or servers as well. */
+export interface KillStores {
+  readonly location: Omit<StoreLocation, 'warn'>;
+  /** As arguments of main.ts. */
+  readonly args: readonly string[];
+  destroy(): Promise<void>;
+}
+
+/** False when the stores can be had, else why not. */
+export async function storesMissing(kind: StoreKind): Promise<string | false> {
+  return kind === 'sqlite' ? false : (redisMissing() ?? (await mongoMissing()));
+}
+
+/** `redis` is Redis with `appendfsync always`, BullMQ on it, and a MongoDB-wire server. */
+export async function startStores(kind: StoreKind): Promise<KillStores> {
+  const directory = await mkdtemp(join(tmpdir(), 'svc-kill-data-'));
+  const remove = (): Promise<void> => rm(directory, { recursive: true, force: true });
+  if (kind === 'sqlite') {
+    return { location: { dataDir: directory }, args: ['--data', directory], destroy: remove };
+  }
+  const [redis, mongo] = await Promise.all([startRedis({ appendfsync: 'always' }), startMongo()]);
+  return {
+    location: { dataDir: directory, redis: [redis.url], mongodb: mongo.uri },
+    args: ['--data', directory, '--redis', redis.url, '--mongodb', mongo.uri],
+    async destroy() {
+      await Promise.all([redis.stop(), mongo.stop()]);
+      await remove();
+    },
+  };
+}
