@@ -39,7 +39,11 @@ function textField(answer: unknown, field: string): string {
   return value[1];
 }
 
-export async function deploy(node: NodeProcess, agent: KillAgent, signal: AbortSignal): Promise<string> {
+export async function deploy(
+  node: NodeProcess,
+  agent: Pick<KillAgent, 'manifest'>,
+  signal: AbortSignal,
+): Promise<string> {
   const init = { method: 'POST', headers: { 'content-type': 'application/yaml' }, body: agent.manifest };
   return textField(await untilAnswered(node, '/v1/agents', init, signal), 'agent_id');
 }
