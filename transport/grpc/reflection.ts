@@ -1,15 +1,41 @@
 import { readFileSync } from 'node:fs';
+import { BinaryReader } from '@bufbuild/protobuf/wire';
 import type { Server } from '@grpc/grpc-js';
-import { loadFileDescriptorSetFromBuffer, loadSync } from '@grpc/proto-loader';
+import { loadFileDescriptorSetFromBuffer, loadSync, type PackageDefinition } from '@grpc/proto-loader';
 import { ReflectionService } from '@grpc/reflection';
 import { protoPath as healthProto } from 'grpc-health-check';
 
 /** Made by `npm run generate`; copied beside the compiled code when the package is built. */
 const DESCRIPTORS = new URL('../../proto/gen/descriptors.binpb', import.meta.url);
 
-/** Server reflection, v1 and v1alpha: what grpcurl and graphical clients need to know no .proto file. */
+/** Server reflection, v1 and v1alpha: all that grpcurl and graphical clients need to know. */
 export function addReflection(server: Server): void {
-  const ours = loadFileDescriptorSetFromBuffer(readFileSync(DESCRIPTORS));
   const health = loadSync(healthProto, { keepCase: true });
-  new ReflectionService({ ...ours, ...health }).addToServer(server);
+  new ReflectionService({ ...describedAsBuilt(readFileSync(DESCRIPTORS)), ...health }).addToServer(server);
+}
+
+/**
+ * The loader rebuilds descriptors and loses `optional`, JSON names and comments on the way, so the files are handed on
+ * as buf built them.
+ */
+function describedAsBuilt(set: Buffer): PackageDefinition {
+  const loaded = loadFileDescriptorSetFromBuffer(set);
+  const fileDescriptorProtos = filesOf(set);
+  return Object.fromEntries(
+    Object.entries(loaded).map(([name, entry]) =>
+      Array.isArray(entry.fileDescriptorProtos) ? [name, { ...entry, fileDescriptorProtos }] : [name, entry],
+    ),
+  );
+}
+
+/** Field 1 of google.protobuf.FileDescriptorSet, each as its bytes. */
+function filesOf(set: Buffer): Buffer[] {
+  const reader = new BinaryReader(set);
+  const files: Buffer[] = [];
+  while (reader.pos < reader.len) {
+    const [field, wireType] = reader.tag();
+    if (field === 1) files.push(Buffer.from(reader.bytes()));
+    else reader.skip(wireType);
+  }
+  return files;
 }

@@ -47,7 +47,10 @@ export async function ended(call: ClientReadableStream<ExecutionEvent>): Promise
   call.on('error', () => {
     // The status says it all.
   });
+  // The status may arrive while a paused client still has events to read.
+  const read = new Promise((resolve) => call.once('end', resolve));
   const end = await new Promise<StatusObject>((resolve) => call.once('status', resolve));
+  await read;
   return { events, first, status: end, code: status[end.code] };
 }
 

@@ -1,0 +1,112 @@
+import assert from 'node:assert/strict';
+import { connect } from 'node:http2';
+import { describe, test } from 'node:test';
+import { promisify } from 'node:util';
+import { createAuthenticator } from '../../../security/authenticator.ts';
+import { createGrpcServer } from '../../../transport/grpc/server.ts';
+import { waitUntil } from '../../support/wait-until.ts';
+import { FakeCatalog } from '../rest/fake-catalog.ts';
+import { FakeExecutions } from '../rest/fake-executions.ts';
+import { ended, metadataOf, request, text, unary } from './call.ts';
+import { bytesClient, scene } from './scene.ts';
+
+const MiB = 1024 * 1024;
+
+describe('limits of the gRPC server', () => {
+  test('a message of 20 MB is refused with RESOURCE_EXHAUSTED, and the server goes on', async () => {
+    await using it = await scene();
+    const run = await ended(it.client.executeAgent(request(it.agentId, 'x'.repeat(20 * MiB))));
+    assert.equal(run.code, 'RESOURCE_EXHAUSTED');
+    assert.equal(it.executions.starts.length, 0);
+    await it.run();
+  });
+
+  test('a payload of 16 MiB fits with its envelope', async () => {
+    await using it = await scene();
+    const call = it.client.executeAgent(request(it.agentId, 'x'.repeat(16 * MiB)));
+    await it.run(call);
+    assert.equal(it.executions.starts[0]?.request.input.length, 16 * MiB);
+    call.cancel();
+  });
+
+  test('more metadata than the limit is INVALID_ARGUMENT before a message is read', async () => {
+    await using it = await scene();
+    const run = await ended(
+      it.client.executeAgent(request(it.agentId), metadataOf({ 'x-large': 'y'.repeat(17 * 1024) })),
+    );
+    assert.equal(run.code, 'INVALID_ARGUMENT');
+    assert.equal(text(run.status.metadata, 'svc-error-code'), 'headers_too_large');
+  });
+
+  test('bytes that are no message of the method are INVALID_ARGUMENT', async () => {
+    await using it = await scene();
+    const client = bytesClient(it.address);
+    const broken = Buffer.from([0x0a, 0xff, 0xff, 0xff, 0xff, 0x0f, 0x01]);
+    const answer = await unary((callback) => client.AttestAgent?.(broken, callback));
+    assert.equal(answer.code, 'INVALID_ARGUMENT');
+    assert.equal(answer.details, 'the request is not a valid message of this method');
+    client.close();
+  });
+
+  test('an empty message is a message: its fields are missing, by name', async () => {
+    await using it = await scene();
+    const run = await ended(it.client.executeAgent(request('')));
+    assert.equal(run.code, 'INVALID_ARGUMENT');
+    const details = run.status.metadata?.get('grpc-status-details-bin')[0];
+    assert.ok(Buffer.isBuffer(details));
+    assert.match(details.toString('latin1'), /google\.rpc\.BadRequest.*agent_id/s);
+  });
+
+  test('a method nobody knows is UNIMPLEMENTED', async () => {
+    await using it = await scene();
+    const method = '/svc.runtime.v1.SvcRuntime/Nothing';
+    const bytes = (value: Buffer): Buffer => value;
+    const answer = await unary((callback) =>
+      it.client.makeUnaryRequest(method, bytes, bytes, Buffer.alloc(0), callback),
+    );
+    assert.equal(answer.code, 'UNIMPLEMENTED');
+  });
+
+  test('one connection has no more calls at a time than its limit', async () => {
+    await using it = await scene({ callsPerConnection: 3 });
+    const session = connect(`http://${it.address}`);
+    const settings = await new Promise<{ maxConcurrentStreams?: number | undefined }>((resolve) =>
+      session.once('remoteSettings', resolve),
+    );
+    assert.equal(settings.maxConcurrentStreams, 3);
+    session.destroy();
+  });
+
+  test('a silent connection is asked whether it lives', async () => {
+    await using it = await scene({ keepaliveMs: 100, keepaliveTimeoutMs: 100 });
+    const session = connect(`http://${it.address}`);
+    await new Promise((resolve) => session.once('remoteSettings', resolve));
+    const pings: unknown[] = [];
+    session.on('ping', (payload) => pings.push(payload));
+    await waitUntil('the server asked whether the client lives', () => pings.length > 0);
+    session.destroy();
+  });
+
+  test('an address that is taken is an error that names it', async () => {
+    await using it = await scene();
+    const second = createGrpcServer({
+      agents: new FakeCatalog(),
+      executions: new FakeExecutions(),
+      authenticator: createAuthenticator({ realms: [] }),
+      auth: { enabled: true, exempt_methods: [] },
+      logger: { debug: () => {}, warn: () => {}, error: () => {} },
+      version: '0.0.1-test',
+      health: { ready: async () => ({ ready: true }) },
+    });
+    const port = Number(it.address.split(':')[1]);
+    await assert.rejects(second.listen('127.0.0.1', port), /gRPC cannot listen on 127\.0\.0\.1:\d+/);
+    await second.close();
+  });
+
+  test('closing twice is closing once, and later calls find nobody', async () => {
+    await using it = await scene();
+    await Promise.all([it.server.close(), it.server.close()]);
+    const ready = promisify(it.client.waitForReady.bind(it.client));
+    await assert.rejects(ready(Date.now() + 200));
+  });
+});
