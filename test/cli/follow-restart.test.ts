@@ -1,0 +1,28 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { waitUntil } from '../support/wait-until.ts';
+import { CliScene } from './scene.ts';
+import { SvcRun } from './svc-run.ts';
+
+test('a follower goes on over kill -9 and restart of the node, without a gap or a repeat', async () => {
+  const scene = await CliScene.open();
+  try {
+    const args = ['task', 'execute', 'echo', '--input', 'slow', '--follow', '--output', 'json'];
+    const run = new SvcRun(args, scene.env);
+    await waitUntil('some output was followed', () => run.stdout.split('iteration_output').length > 5);
+    await scene.kill();
+    await waitUntil('the follower noticed', () => run.stderr.includes('coming back'));
+    await scene.startAgain();
+    const { code, stdout, stderr } = await run.end();
+    assert.equal(code, 0, stderr);
+    const events = stdout.trimEnd().split('\n');
+    assert.equal(stderr.split('coming back').length, 2, `said once: ${stderr}`);
+
+    // What was printed is exactly what is recorded.
+    const id = JSON.parse(events[0] ?? '{}').execution_started.execution_id;
+    const whole = await scene.svc(['task', 'logs', id, '--follow', '--output', 'json']);
+    assert.deepEqual(events, whole.stdout.trimEnd().split('\n'));
+  } finally {
+    await scene.close();
+  }
+});

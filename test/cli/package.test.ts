@@ -1,0 +1,80 @@
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { existsSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { waitUntil } from '../support/wait-until.ts';
+import { SvcRun } from './svc-run.ts';
+
+const ROOT = join(import.meta.dirname, '..', '..');
+const PACK_TIMEOUT_MS = 60_000;
+
+/** Packages a user of the package gets: without the development ones. */
+function installedPackages(): string[] {
+  const lock: { packages: Record<string, { dev?: boolean }> } = JSON.parse(
+    readFileSync(join(ROOT, 'package-lock.json'), 'utf8'),
+  );
+  return Object.entries(lock.packages)
+    .filter(([path, { dev }]) => path !== '' && dev !== true && path.lastIndexOf('node_modules/') === 0)
+    .map(([path]) => path)
+    .filter((path) => existsSync(join(ROOT, path)));
+}
+
+describe('the npm package', () => {
+  const project = mkdtempSync(join(tmpdir(), 'svc-package-'));
+  const installed = join(project, 'node_modules', 'svc');
+  const entry = join(installed, 'dist', 'cli', 'svc.js');
+
+  before(() => {
+    const packed = execFileSync('npm', ['pack', '--json', '--silent', '--pack-destination', project], {
+      cwd: ROOT,
+      encoding: 'utf8',
+      timeout: PACK_TIMEOUT_MS,
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
+    const { filename } = JSON.parse(packed.slice(packed.indexOf('[')))[0];
+    mkdirSync(installed, { recursive: true });
+    execFileSync('tar', ['-xzf', join(project, filename), '-C', installed, '--strip-components=1']);
+    for (const path of installedPackages()) {
+      mkdirSync(dirname(join(project, path)), { recursive: true });
+      symlinkSync(join(ROOT, path), join(project, path));
+    }
+  });
+  after(() => rmSync(project, { recursive: true, force: true }));
+
+  test('holds plain JavaScript, what it reads at run time, and no source, test or secret', () => {
+    const files = globSync('**/*', { cwd: installed });
+    assert.deepEqual(
+      files.filter((file) => /\.ts$|^test|^examples|^bench|\.env|svc\.yaml/.test(file)),
+      [],
+    );
+    for (const needed of [
+      'LICENSE',
+      'dist/main.js',
+      'dist/runtime/redis/functions/commit.lua',
+      'dist/proto/gen/descriptors.binpb',
+    ]) {
+      assert.ok(files.includes(needed), needed);
+    }
+  });
+
+  test('svc version runs as an installed program', async () => {
+    const run = new SvcRun(['version'], {}, entry);
+    const { code, stdout, stderr } = await run.end();
+    assert.deepEqual([code, stderr], [0, '']);
+    assert.match(stdout, /^svc \d+\.\d+\.\d+\n$/);
+  });
+
+  test('svc start is a whole node without any development package, and stops in order', async () => {
+    const flags = ['--http-port', '0', '--grpc-port', '0', '--data', join(project, 'data')];
+    const run = new SvcRun(['start', ...flags], {}, entry);
+    const url = await waitUntil('the node listens', () => /^REST +(\S+)/m.exec(run.stdout)?.[1] ?? run.child.exitCode);
+    assert.equal(typeof url, 'string', run.stderr);
+    assert.match(run.stdout, /^SvcRuntime +127\.0\.0\.1:\d+$/m);
+    const list = new SvcRun(['agent', 'list', '--output', 'json', '--url', String(url)], {}, entry);
+    assert.deepEqual(await list.end(), { code: 0, stdout: '[]\n', stderr: '' });
+    run.child.kill('SIGTERM');
+    assert.equal((await run.end()).code, 0);
+  });
+});

@@ -1,0 +1,85 @@
+import assert from 'node:assert/strict';
+import { createServer, type Server } from 'node:http';
+import { test } from 'node:test';
+import { NODE_FLAGS } from '../../cli/commands/start.ts';
+import { CONFIG_FILE, SETTING_SOURCES } from '../../manifests/node/sources.ts';
+import { svc } from './svc-run.ts';
+
+/** A port where nobody listens any more. */
+async function freePort(): Promise<number> {
+  const server = createServer();
+  const port = await listen(server);
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+async function listen(server: Server): Promise<number> {
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const address = server.address();
+  assert.ok(address !== null && typeof address === 'object');
+  return address.port;
+}
+
+test('svc start takes every flag a node has', () => {
+  const flags = [CONFIG_FILE.flag, ...SETTING_SOURCES.map(({ flag }) => flag)];
+  assert.deepEqual(Object.keys(NODE_FLAGS).toSorted(), flags.toSorted());
+});
+
+test('no node: exit code 5, one line that says where and what to do', async () => {
+  const url = `http://127.0.0.1:${await freePort()}`;
+  const { code, stdout, stderr } = await svc(['agent', 'list'], { SVC_URL: url });
+  assert.deepEqual([code, stdout], [5, '']);
+  assert.equal(stderr, `svc: cannot reach ${url}: ECONNREFUSED (is it started? svc start)\n`);
+});
+
+test('wrong use is exit code 2 and one line that names what is wrong', async () => {
+  const cases: [string[], RegExp][] = [
+    [['task', 'execute'], /missing required argument 'agent'/],
+    [['agent', 'frobnicate'], /unknown command 'frobnicate'/],
+    [['task', 'list', '--frob'], /unknown option '--frob'/],
+    [['task', 'list', '--limit', 'many'], /--limit: expected a whole number of at least 1, got many/],
+    [['task', 'list', '--output', 'xml'], /--output: expected text, table, json, yaml, got xml/],
+    [['task', 'list', '--url', 'ftp://x'], /--url: expected an address such as/],
+    [['task', 'list', '--port', 'http'], /--port: expected a port number/],
+    [['start', '--http-port', 'many'], /--http-port/],
+  ];
+  for (const [args, says] of cases) {
+    const { code, stderr } = await svc(args);
+    assert.equal(code, 2, args.join(' '));
+    assert.match(stderr, says);
+    assert.doesNotMatch(stderr, /\n\s+at /, 'no stack');
+  }
+});
+
+test('help and version are exit code 0 and go to standard output', async () => {
+  for (const args of [['--help'], ['task', 'execute', '--help'], ['version'], ['--version']]) {
+    const { code, stdout, stderr } = await svc(args);
+    assert.deepEqual([code, stderr], [0, ''], args.join(' '));
+    assert.notEqual(stdout, '');
+  }
+  assert.match((await svc(['version', '--output', 'json'])).stdout, /"svc": "\d+\.\d+\.\d+"/);
+});
+
+test('every status of the node has its exit code, and token and tenant are sent', async () => {
+  const seen: string[] = [];
+  const server = createServer((request, response) => {
+    seen.push(`${request.headers.authorization} ${request.headers['x-tenant-id']}`);
+    response.writeHead(Number(request.url?.split('/').pop()), { 'content-type': 'application/json' });
+    response.end('{"error":"code","message":"what is wrong"}');
+  });
+  const port = await listen(server);
+  try {
+    const expected = { 400: 2, 401: 3, 403: 3, 404: 1, 409: 4, 413: 2, 422: 2, 429: 5, 500: 10, 503: 5 };
+    const env = { SVC_HOST: '127.0.0.1', SVC_TOKEN: 'secret-token' };
+    const runs = Object.entries(expected).map(async ([status, code]) => {
+      const run = await svc(['task', 'status', status, '--port', String(port), '--tenant', 'acme'], env);
+      assert.equal(run.code, code, status);
+      assert.match(run.stderr, /^svc: what is wrong.*\n$/);
+      assert.doesNotMatch(run.stderr, /secret-token/);
+    });
+    await Promise.all(runs);
+    assert.deepEqual(new Set(seen), new Set(['Bearer secret-token acme']));
+  } finally {
+    server.close();
+  }
+});

@@ -1,0 +1,142 @@
+import assert from 'node:assert/strict';
+import { type ChildProcess, execFile, execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { promisify } from 'node:util';
+import { ModelServer } from '../support/model-server.ts';
+import { waitUntil } from '../support/wait-until.ts';
+
+const ROOT = join(import.meta.dirname, '..', '..');
+const ONCE_BAR_MS = 15_000;
+const run = promisify(execFile);
+
+/** No key, no setting of this machine: the demo then says that a script answers. */
+const ENV = { PATH: process.env.PATH, HOME: process.env.HOME, NODE_NO_WARNINGS: '1' };
+
+interface Demo {
+  readonly child: ChildProcess;
+  output(): string;
+}
+
+function startDemo(args: readonly string[], env: NodeJS.ProcessEnv = {}): Demo {
+  const child = spawn(process.execPath, ['examples/demo.ts', ...args], {
+    cwd: ROOT,
+    env: { ...ENV, ...env },
+    timeout: 60_000,
+  });
+  let text = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream?.on('data', (chunk: Buffer) => {
+      text += chunk.toString();
+    });
+  }
+  return { child, output: () => text };
+}
+
+async function endOf({ child }: Demo): Promise<number | null> {
+  if (child.exitCode === null && child.signalCode === null) await once(child, 'close');
+  return child.exitCode;
+}
+
+describe('npm run demo', () => {
+  let directory = '';
+  before(async () => {
+    directory = await mkdtemp(join(tmpdir(), 'svc-demo-'));
+  });
+  after(() => rm(directory, { recursive: true, force: true }));
+  const data = (name: string): string => join(directory, name);
+
+  test('--once runs both agents, shows a rejection and its repair, and ends well in time', async () => {
+    const startedAt = performance.now();
+    const demo = startDemo(['--once', '--data', data('once')]);
+    assert.equal(await endOf(demo), 0, demo.output());
+    const tookMs = performance.now() - startedAt;
+    assert.ok(tookMs < ONCE_BAR_MS, `${tookMs} ms`);
+    const text = demo.output();
+    assert.match(text, /^model {2}none: answers come from examples\/agents\/repo-summary\.script\.yaml/m);
+    const steps = ['iteration 1 rejected: regex', 'refinement applied', 'iteration 2 started', 'iteration 2 accepted'];
+    const places = steps.map((step) => text.indexOf(`repo-summary │ ${step}`));
+    assert.deepEqual(
+      places,
+      places.toSorted((a, b) => a - b),
+      text,
+    );
+    assert.ok(!places.includes(-1), text);
+    assert.match(text, /── repo-report: completed[\s\S]*Languages by lines\nTypeScript/);
+    assert.match(text, /── repo-summary: completed[\s\S]*# A scripted answer: no model was asked/);
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: escape sequences are what is looked for
+    assert.doesNotMatch(text, /\u001b/, 'no colours outside a terminal');
+  });
+
+  test('every command it prints to try next works while it runs', async () => {
+    await mkdir(data('its files'), { recursive: true });
+    await writeFile(join(data('its files'), 'one.py'), 'def main():\n    return 1\n');
+    const demo = startDemo([data('its files'), '--data', data('stays')]);
+    try {
+      await waitUntil(
+        'the demo says what to try',
+        () => demo.output().includes('Ctrl-C ends it') || demo.child.exitCode !== null,
+        30_000,
+      );
+      const commands =
+        demo
+          .output()
+          .split('To try next')[1]
+          ?.match(/^ {2}\S.*$/gm) ?? [];
+      assert.ok(commands.length >= 4, demo.output());
+      const expected = [
+        /repo|EXECUTION_ID/,
+        /RefinementApplied/,
+        /1 source files, 2 lines/,
+        /^metadata:/m,
+        /execution_completed/,
+      ];
+      for (const [index, command] of commands.entries()) {
+        if (command.trim().startsWith('curl') && !hasCurl()) continue;
+        const { stdout } = await run('sh', ['-c', command.trim()], { cwd: ROOT, env: ENV, timeout: 20_000 });
+        assert.match(stdout, expected[index] ?? /./, command);
+      }
+    } finally {
+      demo.child.kill('SIGINT');
+    }
+    assert.equal(await endOf(demo), 0, demo.output());
+  });
+
+  test('a model found in the environment is asked instead of the script, with the files as input', async () => {
+    const server = new ModelServer();
+    await server.start();
+    try {
+      const chunks = ['# Demo\n- one\n', '- two\n- three\nRead first: ', 'README.md'];
+      server.script({ chunks, usage: { input: 100, output: 20 } });
+      const demo = startDemo(['--once', '--data', data('model')], { OLLAMA_HOST: server.url, SVC_MODEL: 'small' });
+      assert.equal(await endOf(demo), 0, demo.output());
+      assert.match(demo.output(), /^model {2}small of ollama \(OLLAMA_HOST is set\)$/m);
+      assert.match(
+        demo.output(),
+        /── repo-summary: completed[\s\S]*Read first: README\.md[\s\S]*100 tokens in, 20 out/,
+      );
+      assert.equal(server.calls.length, 1);
+      assert.match(JSON.stringify(server.calls[0]?.body), /File package\.json/);
+    } finally {
+      await server.stop();
+    }
+  });
+
+  test('a path that is no directory is one line and exit code 1', async () => {
+    const demo = startDemo([data('nothing here')]);
+    assert.equal(await endOf(demo), 1);
+    assert.match(demo.output(), /^demo: PATH: expected a directory, got \S.*\n$/);
+  });
+});
+
+function hasCurl(): boolean {
+  try {
+    execFileSync('curl', ['--version'], { stdio: 'ignore' });
+    return true;
+  } catch {
+    return false;
+  }
+}
