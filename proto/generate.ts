@@ -8,6 +8,9 @@ const BIN = join(PROTO, '..', 'node_modules', '.bin');
 const GENERATED = 'gen';
 /** All messages with their comments, for server reflection. */
 const DESCRIPTORS = join(GENERATED, 'descriptors.binpb');
+/** The same of the standard health service, from the package that brings its .proto file. */
+const HEALTH_PROTO = join(PROTO, '..', 'node_modules', 'grpc-health-check', 'proto');
+const HEALTH_DESCRIPTORS = join(GENERATED, 'health.binpb');
 
 /** Writes everything that is made of the .proto files into `gen/` below `directory`. Throws with what buf said. */
 export function generate(directory: string): void {
@@ -16,6 +19,7 @@ export function generate(directory: string): void {
   mkdirSync(join(directory, GENERATED), { recursive: true });
   buf('generate', '--output', directory);
   buf('build', '--output', join(directory, DESCRIPTORS));
+  buf('build', HEALTH_PROTO, '--output', join(directory, HEALTH_DESCRIPTORS));
 }
 
 /** Names of generated files below `gen/` that are missing, left over, or not what the .proto files make; sorted. */

@@ -1,22 +1,23 @@
 import { readFileSync } from 'node:fs';
 import { BinaryReader } from '@bufbuild/protobuf/wire';
 import type { Server } from '@grpc/grpc-js';
-import { loadFileDescriptorSetFromBuffer, loadSync, type PackageDefinition } from '@grpc/proto-loader';
+import { loadFileDescriptorSetFromBuffer, type PackageDefinition } from '@grpc/proto-loader';
 import { ReflectionService } from '@grpc/reflection';
-import { protoPath as healthProto } from 'grpc-health-check';
 
 /** Made by `npm run generate`; copied beside the compiled code when the package is built. */
-const DESCRIPTORS = new URL('../../proto/gen/descriptors.binpb', import.meta.url);
+const DESCRIPTORS = ['descriptors.binpb', 'health.binpb'];
 
 /** Server reflection, v1 and v1alpha: all that grpcurl and graphical clients need to know. */
 export function addReflection(server: Server): void {
-  const health = loadSync(healthProto, { keepCase: true });
-  new ReflectionService({ ...describedAsBuilt(readFileSync(DESCRIPTORS)), ...health }).addToServer(server);
+  const sets = DESCRIPTORS.map((name) =>
+    describedAsBuilt(readFileSync(new URL(`../../proto/gen/${name}`, import.meta.url))),
+  );
+  new ReflectionService(Object.assign({}, ...sets)).addToServer(server);
 }
 
 /**
- * The loader rebuilds descriptors and loses `optional`, JSON names and comments on the way, so the files are handed on
- * as buf built them.
+ * The loader rebuilds descriptors, makes maps that other languages refuse, and loses `optional`, JSON names and comments,
+ * so the files are handed on as buf built them.
  */
 function describedAsBuilt(set: Buffer): PackageDefinition {
   const loaded = loadFileDescriptorSetFromBuffer(set);

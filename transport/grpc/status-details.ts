@@ -58,7 +58,7 @@ function retryInfo(afterMs: number): Uint8Array {
     .uint32(field(1, 0))
     .int64(Math.floor(afterMs / 1_000))
     .uint32(field(2, 0))
-    .int32(Math.round(afterMs % 1_000) * 1_000_000)
+    .int32(Math.floor(afterMs % 1_000) * 1_000_000)
     .finish();
   return new BinaryWriter().uint32(field(1, 2)).bytes(duration).finish();
 }

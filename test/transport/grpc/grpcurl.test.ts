@@ -48,6 +48,8 @@ describe('grpcurl, by reflection alone', { skip: missing ?? false }, () => {
     assert.match(method.stdout, /rpc ExecuteAgent \( \.svc\.runtime\.v1\.ExecuteAgentRequest \) returns \( stream/);
     const message = await grpcurl(at.address, 'describe', 'svc.runtime.v1.ExecuteAgentRequest');
     assert.match(message.stdout, /optional string workflow_execution_id = 5;/);
+    const maps = await grpcurl(at.address, 'describe', 'svc.runtime.v1.IngestStimulusRequest');
+    assert.match(maps.stdout, /map<string, string> headers = 4;/);
     assert.match(message.stdout, /UUID or name of a deployed agent\./, 'comments come along');
   });
 
@@ -70,7 +72,7 @@ describe('grpcurl, by reflection alone', { skip: missing ?? false }, () => {
   });
 
   test('checks health', async () => {
-    const { stdout } = await grpcurl(at.address, 'grpc.health.v1.Health/Check');
-    assert.match(stdout, /SERVING/);
+    const { stdout, stderr } = await grpcurl(at.address, 'grpc.health.v1.Health/Check');
+    assert.match(stdout, /"status": "SERVING"/, stderr);
   });
 });

@@ -2943,7 +2943,11 @@ export const IngestStimulusResponse: MessageFns<IngestStimulusResponse> = {
 /** Runs agents, commands, judges and tools; streams what happens. */
 export type SvcRuntimeService = typeof SvcRuntimeService;
 export const SvcRuntimeService = {
-  /** Runs an agent with iterative refinement and streams its events. */
+  /**
+   * Runs an agent with iterative refinement and streams its events. The end of the call, by cancel, deadline or a lost
+   * connection, ends the stream and never the execution: response metadata svc-execution-id names it, to follow it over
+   * REST. Ends RESOURCE_EXHAUSTED when no iteration was accepted, after the event that says so; other runs end OK.
+   */
   executeAgent: {
     path: "/svc.runtime.v1.SvcRuntime/ExecuteAgent" as const,
     requestStream: false as const,
@@ -3032,7 +3036,11 @@ export const SvcRuntimeService = {
 } as const;
 
 export interface SvcRuntimeServer extends UntypedServiceImplementation {
-  /** Runs an agent with iterative refinement and streams its events. */
+  /**
+   * Runs an agent with iterative refinement and streams its events. The end of the call, by cancel, deadline or a lost
+   * connection, ends the stream and never the execution: response metadata svc-execution-id names it, to follow it over
+   * REST. Ends RESOURCE_EXHAUSTED when no iteration was accepted, after the event that says so; other runs end OK.
+   */
   executeAgent: handleServerStreamingCall<ExecuteAgentRequest, ExecutionEvent>;
   /** Runs a shell command on the orchestrator host. */
   executeSystemCommand: handleUnaryCall<ExecuteSystemCommandRequest, ExecuteSystemCommandResponse>;
@@ -3051,7 +3059,11 @@ export interface SvcRuntimeServer extends UntypedServiceImplementation {
 }
 
 export interface SvcRuntimeClient extends Client {
-  /** Runs an agent with iterative refinement and streams its events. */
+  /**
+   * Runs an agent with iterative refinement and streams its events. The end of the call, by cancel, deadline or a lost
+   * connection, ends the stream and never the execution: response metadata svc-execution-id names it, to follow it over
+   * REST. Ends RESOURCE_EXHAUSTED when no iteration was accepted, after the event that says so; other runs end OK.
+   */
   executeAgent(request: ExecuteAgentRequest, options?: Partial<CallOptions>): ClientReadableStream<ExecutionEvent>;
   executeAgent(
     request: ExecuteAgentRequest,
