@@ -1,0 +1,46 @@
+/**
+ * Benchmarks, side by side with peers in one run; prints Markdown.
+ *
+ *   npm run bench                    all suites, median of three
+ *   npm run bench -- asks-redis      suites by name
+ *   npm run bench -- --quick         one short repetition, to see that everything runs
+ *   npm run bench -- --write         also keeps the result in docs/benchmarks.md
+ */
+import { writeFileSync } from 'node:fs';
+import { heading, type Plan, type Section } from './report.ts';
+import { asksOnRedis } from './suites/asks-redis.ts';
+import { asksOnSqlite } from './suites/asks-sqlite.ts';
+import { executionRate } from './suites/executions.ts';
+import { idleActors } from './suites/idle-actors.ts';
+import { idleNode } from './suites/idle-node.ts';
+
+const SUITES: Readonly<Record<string, (plan: Plan) => Promise<Section>>> = {
+  'asks-redis': (plan) => asksOnRedis(plan, 'everysec'),
+  'asks-redis-always': (plan) => asksOnRedis(plan, 'always'),
+  'asks-sqlite': asksOnSqlite,
+  executions: executionRate,
+  'idle-actors': idleActors,
+  'idle-node': idleNode,
+};
+
+const args = process.argv.slice(2);
+const flags = new Set(args.filter((arg) => arg.startsWith('--')));
+const names = args.filter((arg) => !arg.startsWith('--'));
+const unknown = names.filter((name) => SUITES[name] === undefined);
+if (unknown.length > 0) {
+  console.error(`no suite ${unknown.join(', ')}; there are: ${Object.keys(SUITES).join(', ')}`);
+  process.exit(2);
+}
+const plan: Plan = flags.has('--quick')
+  ? { inFlight: [1, 64], repetitions: 1, warmUpMs: 300, runMs: 500 }
+  : { inFlight: [1, 64, 512], repetitions: 3, warmUpMs: 1_500, runMs: 3_000 };
+
+const parts = ['# Benchmarks', heading(`npm run bench${args.length > 0 ? ` -- ${args.join(' ')}` : ''}`)];
+console.log(parts.join('\n\n'));
+for (const [name, suite] of Object.entries(SUITES)) {
+  if (names.length > 0 && !names.includes(name)) continue;
+  const { title, text } = await suite(plan);
+  parts.push(`## ${title}`, text);
+  console.log(`\n## ${title}\n\n${text}`);
+}
+if (flags.has('--write')) writeFileSync('docs/benchmarks.md', `${parts.join('\n\n')}\n`);

@@ -1,0 +1,52 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { type Plan, type Section, table } from '../report.ts';
+
+interface Start {
+  readonly upMs: number;
+  readonly residentMb: number;
+  readonly proportionalMb: number;
+}
+
+/** Launch to the printed address, then resident memory after some idle seconds: `npm start` on an empty directory. */
+export async function idleNode(plan: Plan): Promise<Section> {
+  const starts: Start[] = [];
+  for (let round = 0; round < plan.repetitions + 1; round += 1) starts.push(await start(plan));
+  const rows = starts.map(({ upMs, residentMb, proportionalMb }, index) => [
+    index === 0 ? 'first' : `${index + 1}.`,
+    upMs.toFixed(0),
+    residentMb.toFixed(0),
+    proportionalMb.toFixed(0),
+  ]);
+  return {
+    title: 'An idle node on the embedded store',
+    text: [
+      table(['start', 'launch to address printed, ms', 'resident MB', 'proportional MB'], rows),
+      'The first start may fill the compile cache. Resident counts pages shared with other processes, proportional a share.',
+    ].join('\n\n'),
+  };
+}
+
+async function start(plan: Plan): Promise<Start> {
+  const directory = await mkdtemp(join(tmpdir(), 'svc-bench-'));
+  const startedAt = performance.now();
+  const scripts = JSON.parse(await readFile('package.json', 'utf8')).scripts;
+  const command = `${scripts.start} --data ${directory} --http-port 0 --grpc-port 0`.split(' ').slice(1);
+  const child = spawn(process.execPath, command, { stdio: ['ignore', 'pipe', 'inherit'] });
+  for await (const chunk of child.stdout) if (String(chunk).includes('SvcRuntime')) break;
+  const upMs = performance.now() - startedAt;
+  // Idle means idle: first collections and lazy work are over by then.
+  await pause(plan.repetitions > 1 ? 5_000 : 1_000);
+  const rollup = await readFile(`/proc/${child.pid}/smaps_rollup`, 'utf8');
+  const megabytes = (name: string): number =>
+    Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(rollup)?.[1]) / 1024;
+  const ended = once(child, 'exit');
+  child.kill('SIGTERM');
+  await ended;
+  await rm(directory, { recursive: true, force: true });
+  return { upMs, residentMb: megabytes('Rss'), proportionalMb: megabytes('Pss') };
+}
