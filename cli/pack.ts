@@ -24,7 +24,7 @@ const NOT_SHIPPED = new Set(['cli/pack.ts']);
 /** Read at run time, next to the code that reads it. */
 const DATA = ['**/*.lua', '**/*.binpb', '**/*.json', '**/*.html', '**/*.css'];
 
-/** `from './a.ts'`, `import './a.ts'` and `import('./a.ts')`. */
+/** Static and dynamic imports of our own files. */
 const RELATIVE_IMPORT = /(\bfrom\s*|\bimport\s*\(?\s*)(['"])(\.{1,2}\/[^'"\n]+)\.ts\2/g;
 
 /** Writes the package's code into `target`, which is emptied first. */

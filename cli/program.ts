@@ -73,13 +73,25 @@ function failureOf(thrown: unknown): CliFailure {
   if (thrown instanceof CommanderError) return new CliFailure(EXIT.validation, thrown.message.replace(/^error: /, ''));
   const message = thrown instanceof Error ? thrown.message : String(thrown);
   const [first = '', ...rest] = message.split('\n');
-  const isConfig = thrown instanceof Error && 'code' in thrown && thrown.code === 'invalid_config';
+  const code = thrown instanceof Error && 'code' in thrown ? String(thrown.code) : '';
+  const hint = code === 'EADDRINUSE' ? ' (choose another port; 0 picks a free one)' : '';
   return new CliFailure(
-    isConfig ? EXIT.validation : EXIT.internal,
-    first,
+    START_FAILURES[code] ?? EXIT.internal,
+    `${first}${hint}`,
     rest.map((line) => line.trim()),
   );
 }
+
+/** Why a node did not start, by the code of its error. */
+const START_FAILURES: Readonly<Record<string, ExitCode>> = {
+  EADDRINUSE: EXIT.conflict,
+  EADDRNOTAVAIL: EXIT.validation,
+  EACCES: EXIT.permission,
+  ENOTDIR: EXIT.validation,
+  failed_precondition: EXIT.conflict,
+  invalid_config: EXIT.validation,
+  unavailable: EXIT.connection,
+};
 
 /** Whoever reads our output has enough (`| head`): that is no error. */
 function endWithReader(error: NodeJS.ErrnoException): void {

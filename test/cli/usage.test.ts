@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { NODE_FLAGS } from '../../cli/commands/start.ts';
 import { CONFIG_FILE, SETTING_SOURCES } from '../../manifests/node/sources.ts';
@@ -48,6 +51,25 @@ test('wrong use is exit code 2 and one line that names what is wrong', async () 
     assert.equal(code, 2, args.join(' '));
     assert.match(stderr, says);
     assert.doesNotMatch(stderr, /\n\s+at /, 'no stack');
+  }
+});
+
+test('a node that cannot start says why in its exit code', async () => {
+  const server = createServer();
+  const port = await listen(server);
+  const data = await mkdtemp(join(tmpdir(), 'svc-start-'));
+  try {
+    const taken = await svc(['start', '--data', data, '--grpc-port', '0', '--http-port', String(port)]);
+    assert.equal(taken.code, 4, taken.stderr);
+    assert.match(taken.stderr, /^svc: .*already in use 127\.0\.0\.1:\d+ \(choose another port; 0 picks a free one\)$/m);
+    const open = await svc(['start', '--data', data, '--bind', '0.0.0.0']);
+    assert.equal(open.code, 2);
+    assert.match(open.stderr, /--bind: 0\.0\.0\.0 is not loopback/);
+    const noDirectory = await svc(['start', '--data', '/dev/null/data']);
+    assert.equal(noDirectory.code, 2, noDirectory.stderr);
+  } finally {
+    server.close();
+    await rm(data, { recursive: true, force: true });
   }
 });
 
