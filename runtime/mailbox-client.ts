@@ -93,9 +93,14 @@ export class MailboxClient implements ActorClient {
 
   async events(address: Address, after: number, limit: number): Promise<ActorEvent[]> {
     const { store, registry, payloads, archive } = this.#parts;
-    const live = await store.readEvents(registry.partitionOf(address), address, after, limit);
+    // One event back as well: while that one is in the store nothing was archived, so a follower that waits for news
+    // does not ask the documents at each look.
+    const from = Math.max(0, after - 1);
+    const live = await store.readEvents(registry.partitionOf(address), address, from, limit + after - from);
+    const news = live.filter((event) => event.seq > after);
     // An archived actor's events are written there before they leave the store, so one of the two has them.
-    const found = live.length > 0 ? live : await archive.readEvents(address, after, limit);
+    const archived = live[0]?.seq === from + 1 ? [] : await archive.readEvents(address, after, limit);
+    const found = archived.length > 0 ? archived : news;
     const events: ActorEvent[] = [];
     for (const { seq, data } of found) {
       const event = await decodeEvent(payloads, data);
