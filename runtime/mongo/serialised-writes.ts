@@ -4,6 +4,7 @@ import type { Row } from './row.ts';
 import { conflict, refusedPositions, storedVersion, type VersionedWrites } from './versioned-writes.ts';
 
 const PUT_ATTEMPTS = 3;
+const PUTS_AT_ONCE = 8;
 
 /** Ends of the queues per namespace and key, for the whole process: two connections must wait for each other too. */
 const queues = new Map<string, Promise<unknown>>();
@@ -51,18 +52,13 @@ export class SerialisedWrites implements VersionedWrites {
     });
   }
 
+  /** Most rows are new, so all are inserted and the server says which were there: to ask first would scan. */
   async putMany(rows: readonly Row[]): Promise<void> {
-    const keys = rows.map((row) => row._id);
-    const stored = await this.#rows
-      .find({ _id: { $in: keys } }, { projection: { version: 1 } })
-      .map((row) => row._id)
-      .toArray();
-    const known = new Set(stored);
-    const fresh = rows.filter((row) => !known.has(row._id));
-    const refused =
-      fresh.length === 0 ? [] : await this.#rows.insertMany(fresh, { ordered: false }).then(() => [], refusedPositions);
-    const again = refused.flatMap((position) => fresh[position] ?? []);
-    for (const row of [...rows.filter((one) => known.has(one._id)), ...again]) await this.put(row);
+    const refused = await this.#rows.insertMany([...rows], { ordered: false }).then(() => [], refusedPositions);
+    const again = refused.flatMap((position) => rows[position] ?? []);
+    for (let at = 0; at < again.length; at += PUTS_AT_ONCE) {
+      await Promise.all(again.slice(at, at + PUTS_AT_ONCE).map((row) => this.put(row)));
+    }
   }
 
   replace(row: Row, expected: number): Promise<boolean> {
