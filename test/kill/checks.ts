@@ -49,8 +49,11 @@ function checkEnding(seen: ExecutionSeen, unkilled: ExecutionSeen | undefined): 
   const failed = inDoubtFailures(seen);
   const started = followed.events.filter((event) => event.name === 'iteration_started').length;
   assert.equal(status.iteration_count, started, what);
-  // The iteration after one in doubt may be the one that succeeds.
-  if (failed > 0) return assert.ok(started <= unkilled.status.iteration_count + failed, what);
+  if (failed > 0) {
+    // The iteration after one in doubt may be the one that succeeds.
+    assert.ok(started <= unkilled.status.iteration_count + failed, what);
+    return;
+  }
   assert.equal(started, unkilled.status.iteration_count, what);
   assert.deepEqual(transcriptOf(followed.events, key), transcriptOf(unkilled.followed.events, unkilled.key), what);
   assert.deepEqual(status.usage, unkilled.status.usage, what);
