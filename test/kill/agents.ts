@@ -28,6 +28,8 @@ interface ModelShape {
   readonly iterations: number;
   readonly chunks: number;
   readonly delayMs: number;
+  /** Length of each chunk at least; default as short as it comes. */
+  readonly chunkChars?: number;
   /** What the last iteration says ends well. */
   readonly succeeds: boolean;
 }
@@ -36,15 +38,20 @@ const SHAPES: Readonly<Record<string, ModelShape>> = {
   short: { iterations: 1, chunks: 4, delayMs: 10, succeeds: true },
   refined: { iterations: 3, chunks: 6, delayMs: 12, succeeds: true },
   long: { iterations: 1, chunks: 40, delayMs: 15, succeeds: true },
+  // Beyond what a message holds itself: its answer is stored aside.
+  big: { iterations: 1, chunks: 5, delayMs: 10, succeeds: true, chunkChars: 20_000 },
   hopeless: { iterations: 2, chunks: 3, delayMs: 10, succeeds: false },
 };
 
-const piece = (key: string, iteration: number, chunk: number): string => `${key}.${iteration}.${chunk} `;
+const piece = (key: string, iteration: number, chunk: number, chars: number): string =>
+  `${key}.${iteration}.${chunk} `.padEnd(chars, 'lorem ipsum ');
 
 function textOf(name: string, key: string, iteration: number): readonly string[] {
   const shape = SHAPES[name];
   if (shape === undefined) throw new Error(`no such agent: ${name}`);
-  const pieces = Array.from({ length: shape.chunks }, (_, chunk) => piece(key, iteration, chunk));
+  const pieces = Array.from({ length: shape.chunks }, (_, chunk) =>
+    piece(key, iteration, chunk, shape.chunkChars ?? 0),
+  );
   return iteration === shape.iterations && shape.succeeds ? [...pieces, 'ACCEPTED'] : pieces;
 }
 

@@ -151,6 +151,8 @@ class Chaos {
       await within(KILL_MS, 'the kill', node.kill());
       this.#recovery.killed(Date.now(), this.#running);
       node.spawn();
+      // Rejects when the next kill comes first.
+      node.url.then(() => this.#recovery.up(Date.now())).catch(() => {});
     }
     this.#killing = false;
     const settle = setTimeout(() => {

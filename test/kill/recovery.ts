@@ -2,7 +2,9 @@
 export class RecoveryTimes {
   readonly #first: number[] = [];
   readonly #each: number[] = [];
+  readonly #sinceUp: number[] = [];
   #killedAt: number | null = null;
+  #upAt: number | null = null;
   #waiting = new Set<string>();
   #firstSeen = true;
   kills = 0;
@@ -10,8 +12,14 @@ export class RecoveryTimes {
   killed(atMs: number, running: Iterable<string>): void {
     this.kills += 1;
     this.#killedAt = atMs;
+    this.#upAt = null;
     this.#waiting = new Set(running);
     this.#firstSeen = this.#waiting.size === 0;
+  }
+
+  /** The node started after the last kill listens. */
+  up(atMs: number): void {
+    this.#upAt = atMs;
   }
 
   saw(id: string, atMs: number): void {
@@ -19,7 +27,9 @@ export class RecoveryTimes {
     const tookMs = atMs - this.#killedAt;
     if (!this.#firstSeen) this.#first.push(tookMs);
     this.#firstSeen = true;
-    if (this.#waiting.delete(id)) this.#each.push(tookMs);
+    if (!this.#waiting.delete(id)) return;
+    this.#each.push(tookMs);
+    if (this.#upAt !== null) this.#sinceUp.push(atMs - this.#upAt);
   }
 
   /** Kill to the first new event of any execution: is the node back? */
@@ -30,6 +40,11 @@ export class RecoveryTimes {
   /** Kill to the next event of each execution that ran; holds the time its model or program takes. */
   get each(): readonly number[] {
     return this.#each;
+  }
+
+  /** The same without the start of the process. */
+  get sinceUp(): readonly number[] {
+    return this.#sinceUp;
   }
 }
 

@@ -18,5 +18,6 @@ export function reportLines(options: ChaosOptions, outcome: ChaosOutcome, counts
     ...histogram(recovery.first).map((line) => `    ${line}`),
     `  kill to next event of each execution that ran: ${quantiles(recovery.each)}`,
     ...histogram(recovery.each).map((line) => `    ${line}`),
+    `  node listens to next event of each: ${quantiles(recovery.sinceUp)}`,
   ];
 }

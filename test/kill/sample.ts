@@ -8,8 +8,8 @@ import { reportLines } from './report.ts';
 import { type StoreKind, storesMissing } from './stores.ts';
 
 const KILLS = 20;
-/** Far above the start of a node on a busy machine, below the 6 s of a lease. */
-const RECOVERY_MS = 5_000;
+/** Far above what it takes on a busy machine, below the 6 s of leases, claims and jobs of a dead node. */
+const RECOVERY_MS = 2_000;
 
 /** The sample of `npm run chaos` that runs with the other tests. */
 export async function killSample(kind: StoreKind): Promise<void> {
@@ -25,7 +25,7 @@ export async function killSample(kind: StoreKind): Promise<void> {
       outcome.executions.some((seen) => seen.followed.connections > 1),
       'kills hit streams',
     );
-    const typical = percentile(outcome.recovery.each, 0.5);
-    assert.ok(typical < RECOVERY_MS, `executions went on ${typical} ms after a kill, as if leases were waited for`);
+    const typical = percentile(outcome.recovery.sinceUp, 0.5);
+    assert.ok(typical < RECOVERY_MS, `executions went on ${typical} ms after the restart, as if for a time-out`);
   });
 }
