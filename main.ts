@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { type Logger, pino } from 'pino';
@@ -159,7 +159,10 @@ async function nodeId(dataDir: string): Promise<string> {
   } catch (thrown) {
     if (!(thrown instanceof Error && 'code' in thrown && thrown.code === 'ENOENT')) throw thrown;
     const id = randomUUID();
-    await writeFile(file, `${id}\n`, { mode: 0o600 });
+    // In one step: a node that dies here must not find an empty id at its next start.
+    const draft = `${file}.${id}`;
+    await writeFile(draft, `${id}\n`, { mode: 0o600, flush: true });
+    await rename(draft, file);
     return id;
   }
 }
