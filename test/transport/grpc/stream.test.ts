@@ -19,9 +19,11 @@ function lazyStream(session: ClientHttp2Session, agentId: string, more: Record<s
     ...more,
   });
   stream.pause();
-  stream.on('error', () => {
-    // The end of the connection is expected.
-  });
+  for (const part of [session, stream]) {
+    part.on('error', () => {
+      // The end of the connection is expected.
+    });
+  }
   const message = ExecuteAgentRequest.encode(request(agentId)).finish();
   const frame = Buffer.alloc(5 + message.length);
   frame.writeUInt32BE(message.length, 1);
@@ -217,10 +219,13 @@ describe('clients that do not read', () => {
     await using it = await scene({ closeGraceMs: 100 });
     const session = connect(`http://${it.address}`);
     const gone = new Promise((resolve) => session.once('close', resolve));
-    lazyStream(session, it.agentId);
+    const stream = lazyStream(session, it.agentId);
     const start = await waitUntil('the execution was started', () => it.executions.starts[0]);
     await flood(it, start.request.executionId, 100);
+    await waitUntil('events wait for the client', () => stream.readableLength > 0);
+    const closedAt = performance.now();
     await it.server.close();
+    assert.ok(performance.now() - closedAt < 5_000);
     await gone;
     await waitUntil('the follow ended', () => it.executions.following === 0);
   });
