@@ -9,6 +9,7 @@ import { execution } from './actors/execution/definition.ts';
 import { EXECUTIONS, type ExecutionDocument } from './actors/execution/view.ts';
 import { createAgentCatalog } from './catalog/agent-catalog.ts';
 import { createModelEffect } from './effects/models/model-effect.ts';
+import { endLeftovers } from './effects/programs/leftovers.ts';
 import { createProgramEffect } from './effects/programs/program-effect.ts';
 import { startWorkspaceSweep } from './effects/programs/workspace-sweep.ts';
 import { type NodeSettings, resolveSettings } from './manifests/node/settings.ts';
@@ -16,9 +17,9 @@ import { CONFIG_FILE, SETTING_SOURCES } from './manifests/node/sources.ts';
 import { systemClock } from './runtime/clock.ts';
 import { SvcError } from './runtime/errors.ts';
 import { SYSTEM_TENANT } from './runtime/identity.ts';
-import { openStores } from './runtime/open-stores.ts';
+import { type OpenStores, openStores } from './runtime/open-stores.ts';
 import { systemRandom } from './runtime/random.ts';
-import { startRuntime } from './runtime/runtime.ts';
+import { runtimeDefaults, startRuntime } from './runtime/runtime.ts';
 import { createAuthenticator } from './security/authenticator.ts';
 import { createFileSecrets } from './security/file-secrets.ts';
 import { createGrpcServer } from './transport/grpc/server.ts';
@@ -59,64 +60,80 @@ export async function startNode(input: NodeInput): Promise<Node> {
   const ports = await openStores({
     dataDir,
     warn,
+    waitReplicas: kernel.wait_replicas,
     ...(stores.redis === undefined ? {} : { redis: await Promise.all(stores.redis.map(resolveUrl)) }),
     ...(stores.mongodb === undefined ? {} : { mongodb: await resolveUrl(stores.mongodb) }),
   });
+  return closingOnFailure(ports, async () => {
+    // Programs of an earlier life of this node, whose results nobody waits for any more.
+    await endLeftovers(workspaces);
+    const runtime = await startRuntime({
+      ...ports,
+      definitions: [execution],
+      handlers: [
+        createModelEffect({ providers: settings.llm_providers, selection: settings.llm_selection, secrets }),
+        createProgramEffect({
+          workspaces,
+          allow: (tenant) => iam.realms.length === 0 || settings.runtime.host_commands.allow.includes(tenant),
+          secrets,
+          ...(settings.runtime.bootstrap_dir === undefined ? {} : { baseDirectory: settings.runtime.bootstrap_dir }),
+        }),
+      ],
+      node,
+      settings: {
+        partitions: kernel.partitions,
+        leaseTtlMs: kernel.lease_ttl_ms,
+        leaseRenewMs: kernel.lease_renew_ms,
+        mailboxBound: kernel.mailbox_bound,
+        passivateAfterMs: kernel.passivate_after_ms,
+        retry: { ...runtimeDefaults.retry, maxAttempts: kernel.max_turn_attempts },
+      },
+      warn,
+    });
 
-  const runtime = await startRuntime({
-    ...ports,
-    definitions: [execution],
-    handlers: [
-      createModelEffect({ providers: settings.llm_providers, selection: settings.llm_selection, secrets }),
-      createProgramEffect({
-        workspaces,
-        allow: (tenant) => iam.realms.length === 0 || settings.runtime.host_commands.allow.includes(tenant),
-        secrets,
-        ...(settings.runtime.bootstrap_dir === undefined ? {} : { baseDirectory: settings.runtime.bootstrap_dir }),
-      }),
-    ],
-    node,
-    settings: {
-      partitions: kernel.partitions,
-      leaseTtlMs: kernel.lease_ttl_ms,
-      leaseRenewMs: kernel.lease_renew_ms,
-      mailboxBound: kernel.mailbox_bound,
-      passivateAfterMs: kernel.passivate_after_ms,
-    },
-    warn,
+    const agents = await createAgentCatalog({ documents: ports.documents, clock: systemClock, random: systemRandom });
+    const executions = createExecutionApi({
+      client: runtime.client,
+      executions: await ports.documents.collection<ExecutionDocument>(EXECUTIONS),
+      archive: runtime.archive,
+      node: { tags: settings.node.tags, isolation: settings.runtime.default_isolation },
+    });
+    const stopSweep = startWorkspaceSweep({ workspaces, ended: endedIn(executions), clock: systemClock, warn });
+    const authenticator = createAuthenticator(authenticatorSettings(settings));
+    const health = {
+      ready: async () => (runtime.ready() ? { ready: true } : { ready: false, why: 'the node holds no partition' }),
+    };
+    const transports = { agents, executions, authenticator, logger, version: VERSION, health };
+    const rest = createRestServer(transports);
+    const grpc = createGrpcServer({ ...transports, auth: settings.grpc_auth });
+
+    const stop = async (): Promise<void> => {
+      stopSweep();
+      await Promise.all([rest.close(), grpc.close()]);
+      await runtime.stop();
+      await authenticator.close();
+      await ports.close();
+    };
+    try {
+      const restUrl = await rest.listen({ host: network.bind, port: network.port });
+      const grpcAddress = await grpc.listen(network.bind, network.grpc_port);
+      const access = authenticator.required
+        ? 'callers need a bearer token'
+        : 'no identity provider: every call acts as the local operator in tenant svc-system';
+      return { id: node, restUrl, grpcAddress, notes: [...ports.notes, access], stop };
+    } catch (thrown) {
+      await stop();
+      throw thrown;
+    }
   });
+}
 
-  const agents = await createAgentCatalog({ documents: ports.documents, clock: systemClock, random: systemRandom });
-  const executions = createExecutionApi({
-    client: runtime.client,
-    executions: await ports.documents.collection<ExecutionDocument>(EXECUTIONS),
-    archive: runtime.archive,
-  });
-  const stopSweep = startWorkspaceSweep({ workspaces, ended: endedIn(executions), clock: systemClock, warn });
-  const authenticator = createAuthenticator(authenticatorSettings(settings));
-  const health = {
-    ready: async () => (runtime.ready() ? { ready: true } : { ready: false, why: 'the node holds no partition' }),
-  };
-  const transports = { agents, executions, authenticator, logger, version: VERSION, health };
-  const rest = createRestServer(transports);
-  const grpc = createGrpcServer({ ...transports, auth: settings.grpc_auth });
-
-  const stop = async (): Promise<void> => {
-    stopSweep();
-    await Promise.all([rest.close(), grpc.close()]);
-    await runtime.stop();
-    await authenticator.close();
-    await ports.close();
-  };
+/** Gives the stores back when what is built on them cannot start. */
+async function closingOnFailure(ports: OpenStores, build: () => Promise<Node>): Promise<Node> {
   try {
-    const restUrl = await rest.listen({ host: network.bind, port: network.port });
-    const grpcAddress = await grpc.listen(network.bind, network.grpc_port);
-    const access = authenticator.required
-      ? 'callers need a bearer token'
-      : 'no identity provider: every call acts as the local operator in tenant svc-system';
-    return { id: node, restUrl, grpcAddress, notes: [...ports.notes, access], stop };
+    return await build();
   } catch (thrown) {
-    await stop();
+    await ports.close();
     throw thrown;
   }
 }

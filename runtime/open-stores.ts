@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import type { ActorStore } from './actor-store.ts';
 import type { Blobs } from './blobs.ts';
 import { systemClock } from './clock.ts';
@@ -22,6 +21,8 @@ export interface StoreLocation {
   /** Both or neither. Secrets are resolved already. */
   readonly redis?: readonly string[];
   readonly mongodb?: string;
+  /** Redis replicas that must have a write before it is acknowledged. */
+  readonly waitReplicas?: number;
   readonly warn: (message: string, error: unknown) => void;
 }
 
@@ -46,7 +47,7 @@ async function openEmbedded({ dataDir, warn }: StoreLocation): Promise<OpenStore
     clock: systemClock,
     onFault: (error, job) => warn(`effect ${job.id} could not be run`, error),
   });
-  const notes = [`data in ${join(dataDir)}, every answer is on disk before it is given (fsync per commit group)`];
+  const notes = [`data in ${dataDir}, every answer is on disk before it is given (fsync per commit group)`];
   return openAll([store, documents, blobs, effects], { store, documents, blobs, effects, notes });
 }
 
@@ -57,15 +58,31 @@ async function openRemote(
   const { BullmqEffectQueue } = await import('./redis/bullmq-effect-queue.ts');
   const { MongoDocuments } = await import('./mongo/documents.ts');
   const { MongoBlobs } = await import('./mongo/blobs.ts');
-  const { redis: urls, mongodb: uri, warn } = location;
-  const store = new RedisActorStore({ urls, warn: (text) => warn(text, undefined) });
+  const { lockDirectory } = await import('./sqlite/database.ts');
+  const { redis: urls, mongodb: uri, dataDir, waitReplicas = 0, warn } = location;
+  const store = new RedisActorStore({ urls, waitReplicas, warn: (text) => warn(text, undefined) });
   const documents = new MongoDocuments({ uri });
   const blobs = new MongoBlobs({ uri });
   const effects = new BullmqEffectQueue({ urls, ledger: store, onFault: (error) => warn('effect queue', error) });
-  const opened = await openAll([store, documents, blobs, effects], { store, documents, blobs, effects, notes: [] });
+  // The node's id lives in the directory: two processes with one id would take each other's leases at once.
+  const lock = lockOn(dataDir, lockDirectory);
+  const parts = [lock, store, documents, blobs, effects];
+  const opened = await openAll(parts, { store, documents, blobs, effects, notes: [] });
   const warnings = await store.durability();
   const notes = warnings.length === 0 ? ['Redis writes every commit to disk (appendfsync always)'] : warnings;
   return { ...opened, notes };
+}
+
+function lockOn(directory: string, take: (directory: string) => () => void): Openable {
+  let release = (): void => {};
+  return {
+    async open() {
+      release = take(directory);
+    },
+    async close() {
+      release();
+    },
+  };
 }
 
 interface Openable {

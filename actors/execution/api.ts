@@ -3,6 +3,7 @@ import type { ActorClient, ActorEvent, ActorSnapshot, CallOptions } from '../../
 import type { Collection, Condition } from '../../runtime/documents.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import { type ExecutionLogEvent, executionLogEvents } from './log.ts';
+import { fitToNode, type NodeOffer } from './node-fit.ts';
 import { type StartExecution, startPayload } from './start-request.ts';
 import { type EndedExecution, ExecutionState, type RunningExecution } from './state.ts';
 import { type ExecutionStatus, listed, statusOf, tombstone } from './status.ts';
@@ -59,8 +60,10 @@ export function createExecutionApi(parts: {
   readonly executions: Collection<ExecutionDocument>;
   /** Deletes what the kernel archived of a removed execution; without it the archive keeps it, unseen. */
   readonly archive?: { remove(address: Address): Promise<boolean> };
+  /** Default: no tags, and `inherit` means `process`. */
+  readonly node?: NodeOffer;
 }): ExecutionApi {
-  const { client, executions, archive } = parts;
+  const { client, executions, archive, node = { tags: [], isolation: 'inherit' } } = parts;
 
   async function visible(tenant: string, executionId: string): Promise<Visible> {
     const address = addressOf('execution', tenant, executionId);
@@ -75,7 +78,11 @@ export function createExecutionApi(parts: {
   return {
     async start(request, options) {
       const address = addressOf('execution', request.identity.tenant, request.executionId);
-      await client.ask(address, 'Start', startPayload(request), { ...options, identity: request.identity });
+      const manifest = fitToNode(request.manifest, node);
+      await client.ask(address, 'Start', startPayload({ ...request, manifest }), {
+        ...options,
+        identity: request.identity,
+      });
       return { execution_id: request.executionId };
     },
 

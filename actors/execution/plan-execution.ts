@@ -27,6 +27,7 @@ export function planExecution(manifest: AgentManifest, policy: SecurityPolicy): 
   const template = spec.task.prompt_template ?? null;
   if (template !== null) checkTemplate(template, 'spec.task.prompt_template');
   const path = spec.advanced.bootstrap_path;
+  if (path !== undefined) refuseUnenforceable(policy);
   return {
     instruction: spec.task.instruction ?? '',
     prompt_template: template,
@@ -50,6 +51,17 @@ export function planExecution(manifest: AgentManifest, policy: SecurityPolicy): 
             on_in_doubt: onInDoubt(metadata.annotations),
           },
   };
+}
+
+/** A program of isolation `process` is no sandbox: rules nobody would enforce are refused, never ignored. */
+function refuseUnenforceable(policy: SecurityPolicy): void {
+  for (const field of ['network_policy', 'filesystem_policy'] as const) {
+    const rules = policy[field];
+    if (rules === null || rules === undefined || Object.values(rules).every((list) => list.length === 0)) continue;
+    throw new SvcError('unsupported_isolation', `security_policy.${field}: isolation process cannot enforce it`, {
+      field: `security_policy.${field}`,
+    });
+  }
 }
 
 function refuseForeignIsolation(isolation: AgentManifest['spec']['runtime']['isolation']): void {

@@ -9,11 +9,17 @@ const amount = z.union([
     .transform(Number),
 ]);
 
+/** Lists of names; protobuf's empty list is "not given". */
+const rules = (...fields: readonly string[]) =>
+  z.strictObject(Object.fromEntries(fields.map((field) => [field, z.array(z.string()).default([])]))).nullish();
+
 /**
  * gRPC SecurityPolicy as JSON (spec 1, original-facts 1.1). Only its resource limits act on the loop itself; network
- * and filesystem rules speak to tools, and nothing here grants any.
+ * and filesystem rules speak to tools. Nothing here grants any, and a program they could not bind is refused.
  */
 export const SecurityPolicy = z.looseObject({
+  network_policy: rules('allowed_domains', 'blocked_domains'),
+  filesystem_policy: rules('read_paths', 'write_paths'),
   resource_limits: z
     .looseObject({
       cpu_millicores: amount.nullish(),

@@ -1,3 +1,4 @@
+import { Cluster } from 'ioredis';
 import type { ActorStore, Commit, Delivery, Lease, Unsubscribe } from '../actor-store.ts';
 import type { Address, Partition } from '../address.ts';
 import { SvcError } from '../errors.ts';
@@ -25,6 +26,8 @@ export interface RedisActorStoreOptions {
   readonly prefix?: string;
   /** Gets connection trouble that no caller sees; never holds credentials. */
   readonly warn?: (warning: string) => void;
+  /** Replicas that must have a write before it is acknowledged; single Redis and Sentinel only. */
+  readonly waitReplicas?: number;
 }
 
 /**
@@ -52,7 +55,12 @@ export class RedisActorStore implements ActorStore {
       connection.on('error', (error: Error) => warn(`Redis connection: ${error.message}`));
     }
     const bulletins = new Bulletins(this.#subscriptions, warn);
-    const calls = new SectionCalls(this.#connection, this.#library, this.#keys.channels, bulletins.settled);
+    const { waitReplicas = 0 } = options;
+    if (waitReplicas > 0 && this.#connection instanceof Cluster) {
+      throw new SvcError('invalid_config', 'wait_replicas is not for Redis Cluster: set min-replicas-to-write there');
+    }
+    const { settled } = bulletins;
+    const calls = new SectionCalls(this.#connection, this.#library, this.#keys.channels, settled, waitReplicas);
     const bells = new Bells(bulletins, this.#keys);
     this.#connection.on('close', () => bells.forget());
     this.#subscriptions.on('close', () => bells.forget());

@@ -1,5 +1,6 @@
 import { Cluster, Command } from 'ioredis';
 import type { Partition } from '../address.ts';
+import { SvcError } from '../errors.ts';
 import { type Connection, masters } from './connection.ts';
 import { isFunctionMissing, redisFailure } from './failure.ts';
 import { type FunctionLibrary, loadLibrary } from './library.ts';
@@ -9,6 +10,7 @@ import { list } from './reply.ts';
 const MAX_SECTIONS = 256;
 const MAX_ARGUMENTS = 20_000;
 const MAX_CHARACTERS = 1024 * 1024;
+const REPLICAS_WITHIN_MS = 2_000;
 
 interface Waiter {
   resolve(reply: unknown): void;
@@ -45,11 +47,20 @@ export class SectionCalls {
   readonly #channels: string;
   /** Resolves when subscriptions asked for before a call are in place; null when none is pending. */
   readonly #settled: () => Promise<void> | null;
+  readonly #waitReplicas: number;
   #bundles = new Map<string, Bundle>();
   #scheduled = false;
   #reload: Promise<void> | null = null;
 
-  constructor(connection: Connection, library: FunctionLibrary, channels: string, settled: () => Promise<void> | null) {
+  /** `waitReplicas`: how many must have a write before it is acknowledged (design K10); not for Cluster. */
+  constructor(
+    connection: Connection,
+    library: FunctionLibrary,
+    channels: string,
+    settled: () => Promise<void> | null,
+    waitReplicas = 0,
+  ) {
+    this.#waitReplicas = waitReplicas;
     this.#connection = connection;
     this.#library = library;
     this.#channels = channels;
@@ -89,7 +100,12 @@ export class SectionCalls {
     try {
       const settled = this.#settled();
       if (settled !== null) await settled;
-      const results = list(await this.#invoke(`${this.#library.name}_${name}`, bundle));
+      // WAIT speaks of what this connection wrote before it, so it goes out right behind the call.
+      const [reply] = await Promise.all([
+        this.#invoke(`${this.#library.name}_${name}`, bundle),
+        name === 'poll' ? null : this.#replicated(),
+      ]);
+      const results = list(reply);
       for (let n = 0; n < waiters.length; n += 1) waiters[n]?.resolve(results[n]);
     } catch (error) {
       const failure = redisFailure(error);
@@ -114,6 +130,14 @@ export class SectionCalls {
     const command = new Command('fcall', [...words], { replyEncoding: 'utf8' });
     this.#connection.sendCommand(command);
     return command.promise;
+  }
+
+  /** Resolves when enough replicas have what was written; rejects `unavailable` when they do not within the time. */
+  async #replicated(): Promise<void> {
+    if (this.#waitReplicas === 0 || this.#connection instanceof Cluster) return;
+    const reached = await this.#connection.wait(this.#waitReplicas, REPLICAS_WITHIN_MS);
+    if (reached >= this.#waitReplicas) return;
+    throw new SvcError('unavailable', `${reached} of ${this.#waitReplicas} replicas have the write`);
   }
 
   /** Functions are gone (FUNCTION FLUSH, an empty replica became master, a new Cluster node). */

@@ -1,4 +1,6 @@
-import { randomUUID } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe } from 'node:test';
 import { openStores } from '../../runtime/open-stores.ts';
 import { mongoMissing, startMongo } from '../support/ferretdb.ts';
@@ -10,17 +12,18 @@ const missing = redisMissing() ?? (await mongoMissing());
 
 /** Redis of the given shape, BullMQ on it, and a MongoDB-wire server: what a fleet runs on. */
 async function world(startServers: () => Promise<{ url: string; stop(): Promise<void> }>): Promise<KernelWorld> {
+  const dataDir = await mkdtemp(join(tmpdir(), 'svc-kernel-'));
   const [redis, mongo] = await Promise.all([startServers(), startMongo()]);
   return {
     open: () =>
       openStores({
-        dataDir: randomUUID(),
+        dataDir,
         redis: [redis.url],
         mongodb: mongo.uri,
         warn: (message, error) => console.error(message, error ?? ''),
       }),
     async destroy() {
-      await Promise.all([redis.stop(), mongo.stop()]);
+      await Promise.all([redis.stop(), mongo.stop(), rm(dataDir, { recursive: true, force: true })]);
     },
   };
 }

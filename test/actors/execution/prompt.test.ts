@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { JsonObject } from '../../../runtime/json.ts';
-import { DrivenExecution, manifestOf } from './rig.ts';
+import { DrivenExecution, manifestOf, templateOf } from './rig.ts';
 
 const DIGITS: JsonObject = { validation: [{ type: 'exit_code' }, { type: 'regex', pattern: '^[0-9]+$' }] };
 
@@ -68,8 +68,7 @@ test('loops over loops are stopped, not run', () => {
 
 test('a template that multiplies the input is stopped at the length bound', () => {
   const driven = new DrivenExecution();
-  const prompt_template = '{{input}}'.repeat(20_000);
-  const { reply } = driven.start(manifestOf({ task: { prompt_template } }), { input: 'x'.repeat(500_000) });
+  const { reply } = driven.start(templateOf('{{input}}'.repeat(20_000)), { input: 'x'.repeat(500_000) });
   assert.equal(reply?.ok === false && reply.code, 'payload_too_large');
 });
 

@@ -17,6 +17,12 @@ export function manifestOf(spec: JsonObject = {}, annotations: Record<string, st
   });
 }
 
+/** A manifest that an older version accepted: its template goes past today's schema. */
+export function templateOf(prompt_template: string): AgentManifest {
+  const manifest = manifestOf();
+  return { ...manifest, spec: { ...manifest.spec, task: { ...manifest.spec.task, prompt_template } } };
+}
+
 /** The same agent as a program on the host. */
 export function programOf(execution: JsonObject = {}, annotations: Record<string, string> = {}): AgentManifest {
   return manifestOf(

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { AgentManifest } from '../../../manifests/agent/schema.ts';
 import type { JsonObject } from '../../../runtime/json.ts';
-import { AGENT_ID, DrivenExecution, EXECUTION_ID, manifestOf, programOf } from './rig.ts';
+import { AGENT_ID, DrivenExecution, EXECUTION_ID, manifestOf, programOf, templateOf } from './rig.ts';
 
 test('a second Start of the same id is answered the same and starts nothing', () => {
   const driven = new DrivenExecution();
@@ -83,13 +83,13 @@ const REFUSED: readonly Refused[] = [
   },
   {
     title: 'a template that does not parse',
-    manifest: manifestOf({ task: { prompt_template: '{{#if input}}' } }),
+    manifest: templateOf('{{#if input}}'),
     code: 'invalid_manifest',
     names: /spec\.task\.prompt_template/,
   },
   {
     title: 'a template with partials',
-    manifest: manifestOf({ task: { prompt_template: '{{> other}}' } }),
+    manifest: templateOf('{{> other}}'),
     code: 'invalid_manifest',
     names: /partials/,
   },
@@ -119,6 +119,13 @@ const REFUSED: readonly Refused[] = [
     extra: { input: '' },
     code: 'invalid_argument',
     names: /nothing to ask/,
+  },
+  {
+    title: 'network rules for a program, which isolation process cannot enforce',
+    manifest: programOf(),
+    extra: { security_policy: { network_policy: { allowed_domains: ['example.org'], blocked_domains: [] } } },
+    code: 'unsupported_isolation',
+    names: /security_policy\.network_policy/,
   },
   {
     title: 'a security policy of another shape',
