@@ -3,6 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { KillAgent } from './agents.ts';
 import { deploy, type FinalStatus, finalStatus, start } from './calls.ts';
 import { type Followed, followExecution } from './follower.ts';
+import { type Left, leftIn } from './left.ts';
 import { SeededRandom } from './random.ts';
 import { type RecordedResult, recordedResults } from './record.ts';
 import { RecoveryTimes } from './recovery.ts';
@@ -35,6 +36,8 @@ export interface ChaosOutcome {
   /** Lines `execution iteration`. */
   readonly runs: readonly string[];
   readonly recorded: readonly RecordedResult[];
+  /** What the actor store still holds of them when all have ended. */
+  readonly left: Left;
   readonly recovery: RecoveryTimes;
   /** Kills before the node listened. */
   readonly killsInStartup: number;
@@ -94,7 +97,8 @@ class Chaos {
       executions,
       calls,
       runs: await this.#world.runs(),
-      recorded: await this.#world.withDocuments(recordedResults),
+      recorded: await this.#world.withStores(recordedResults),
+      left: await this.#world.withStores((stores) => leftIn(stores, executions)),
       recovery: this.#recovery,
       killsInStartup: this.#killsInStartup,
       tookMs: performance.now() - begun,

@@ -21,6 +21,7 @@ export function checkOutcome(outcome: ChaosOutcome): Counts {
     assert.equal(grammarFault(seen.followed.events), null, seen.id);
     checkEnding(seen, outcome.baseline.get(seen.agent.name));
   }
+  assert.deepEqual(outcome.left, { effects: 0, records: 0, lines: 0 }, 'ended executions leave the actor store');
   const repeatedCalls = checkModelCalls(outcome);
   return { repeatedCalls, ...checkPrograms(outcome) };
 }

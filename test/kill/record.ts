@@ -1,4 +1,8 @@
-import type { Documents, StoredDocument } from '../../runtime/documents.ts';
+import { z } from 'zod';
+import { decodeMessage } from '../../runtime/codec.ts';
+import type { StoredDocument } from '../../runtime/documents.ts';
+import type { OpenStores } from '../../runtime/open-stores.ts';
+import { createPayloads, type Payloads } from '../../runtime/payload.ts';
 
 /** A result of an effect as the node's own ledger of deliveries has it (design R3). */
 export interface RecordedResult {
@@ -17,8 +21,9 @@ type Line = readonly [seq: number, at: number, epoch: number, row: { readonly ou
 const PAGE = 500;
 
 /** Every result of a model or program that the node delivered to an execution, each delivery once. */
-export async function recordedResults(documents: Documents): Promise<RecordedResult[]> {
+export async function recordedResults({ documents, blobs }: OpenStores): Promise<RecordedResult[]> {
   const ledger = await documents.collection<LedgerDocument>({ name: 'ledger', unique: [], indexes: [] });
+  const payloads = createPayloads(blobs);
   const results: RecordedResult[] = [];
   const seen = new Set<string>();
   for (let skip = 0; ; skip += PAGE) {
@@ -30,7 +35,7 @@ export async function recordedResults(documents: Documents): Promise<RecordedRes
         const name = `${partition}#${seq}`;
         if (seen.has(name) || row?.outcome !== 'done') continue;
         seen.add(name);
-        const result = resultIn(body, at);
+        const result = await resultIn(payloads, body, at);
         if (result !== null) results.push(result);
       }
     }
@@ -38,21 +43,16 @@ export async function recordedResults(documents: Documents): Promise<RecordedRes
   }
 }
 
-interface ResultMessage {
-  readonly to: string;
-  readonly type: string;
-  readonly payload: {
-    readonly attempt: number;
-    readonly context: { readonly iteration: number };
-    readonly outcome: { readonly kind: string };
-  };
-}
+const Result = z.object({
+  attempt: z.number(),
+  context: z.object({ iteration: z.number() }),
+  outcome: z.object({ kind: z.string() }),
+});
 
-function resultIn(body: string, atMs: number): RecordedResult | null {
-  if (body.startsWith('@')) return null;
-  const message: ResultMessage = JSON.parse(body);
-  if (message.type !== 'ModelAnswered' && message.type !== 'ProgramEnded') return null;
-  const { attempt, context, outcome } = message.payload;
-  const executionId = message.to.slice(message.to.lastIndexOf('/') + 1);
-  return { executionId, iteration: context.iteration, type: message.type, attempt, ended: outcome.kind, atMs };
+async function resultIn(payloads: Payloads, body: string, atMs: number): Promise<RecordedResult | null> {
+  const { to, type, payload } = await decodeMessage(payloads, body);
+  if (type !== 'ModelAnswered' && type !== 'ProgramEnded') return null;
+  const { attempt, context, outcome } = Result.parse(payload);
+  const executionId = to.slice(to.lastIndexOf('/') + 1);
+  return { executionId, iteration: context.iteration, type, attempt, ended: outcome.kind, atMs };
 }

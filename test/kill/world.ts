@@ -1,8 +1,7 @@
 import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Documents } from '../../runtime/documents.ts';
-import { openStores } from '../../runtime/open-stores.ts';
+import { type OpenStores, openStores } from '../../runtime/open-stores.ts';
 import { type ModelServer, startModelServer } from '../support/model-server.ts';
 import { NodeProcess } from '../support/node-process.ts';
 import { askedFor, type KillAgent, killAgents, modelTurn, nodeConfig, PROGRAM } from './agents.ts';
@@ -23,8 +22,8 @@ export interface KillWorld {
   readonly calls: readonly ModelCallSeen[];
   /** Lines `execution iteration`, one for each start of the program. */
   runs(): Promise<string[]>;
-  /** The node's documents; only while it is stopped. */
-  withDocuments<T>(read: (documents: Documents) => Promise<T>): Promise<T>;
+  /** The node's stores; only while it is stopped. */
+  withStores<T>(read: (stores: OpenStores) => Promise<T>): Promise<T>;
   destroy(): Promise<void>;
 }
 
@@ -49,11 +48,11 @@ export async function openWorld(kind: StoreKind): Promise<KillWorld> {
     agents: killAgents(files),
     calls,
     runs: async () => (await readFile(files.runs, 'utf8')).split('\n').filter((line) => line !== ''),
-    async withDocuments(read) {
+    async withStores(read) {
       const warn = (message: string, error: unknown): void => console.error(message, error ?? '');
       const stores = await openStores({ ...held.location, warn });
       try {
-        return await read(stores.documents);
+        return await read(stores);
       } finally {
         await stores.close();
       }

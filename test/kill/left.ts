@@ -1,0 +1,26 @@
+import { addressOf, partitionOf, partitionsOf } from '../../runtime/address.ts';
+import type { OpenStores } from '../../runtime/open-stores.ts';
+
+/** What ended executions left in the actor store; they live in the documents from then on (design K8). */
+export interface Left {
+  readonly effects: number;
+  readonly records: number;
+  /** Journal lines that the projector did not carry over. */
+  readonly lines: number;
+}
+
+export async function leftIn({ store }: OpenStores, executions: readonly { readonly id: string }[]): Promise<Left> {
+  // The number given is of no matter: the pool exists.
+  const layout = { pool: 'default', partitions: await store.definePool('default', 1) };
+  const left = { effects: 0, records: 0, lines: 0 };
+  for (const partition of partitionsOf(layout)) {
+    left.effects += (await store.openEffects(partition)).length;
+    left.lines += (await store.readJournal(partition, 0, 100)).length;
+  }
+  for (const { id } of executions) {
+    const address = addressOf('execution', 'svc-system', id);
+    const [record] = await store.load(partitionOf(address, layout), [address]);
+    if (record !== null) left.records += 1;
+  }
+  return left;
+}
