@@ -20,7 +20,7 @@ const say = (line = ''): void => console.log(line);
 
 async function demo(options: DemoOptions, paint: Paint): Promise<boolean> {
   const startedAt = performance.now();
-  const model = chooseModel(process.env, resolve(EXAMPLES, 'agents/repo-summary.script.yaml'));
+  const model = await chooseModel(process.env, resolve(EXAMPLES, 'agents/repo-summary.script.yaml'));
   const node = await startDemoNode(options.dataDir, EXAMPLES, model.provider);
   const stop = new AbortController();
   const ended = endWith(node, stop);
@@ -29,7 +29,7 @@ async function demo(options: DemoOptions, paint: Paint): Promise<boolean> {
   );
   say(`REST   ${node.restUrl}  (to read: ${node.restUrl}/docs)`);
   say(`gRPC   ${node.grpcAddress}`);
-  say(`model  ${model.says}`);
+  say(`model  ${paint.yellow(model.says)}`);
   say();
   const runs = await runBoth(node, options, paint, stop.signal).catch(async (error: unknown) => {
     stop.abort();

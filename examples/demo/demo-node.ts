@@ -18,7 +18,12 @@ export async function startDemoNode(dataDir: string, examples: string, provider:
   const settings = {
     apiVersion: 'svc.dev/v1',
     kind: 'NodeConfig',
-    spec: { llm_providers: [provider], runtime: { bootstrap_dir: examples } },
+    spec: {
+      llm_providers: [provider],
+      // Somebody watches: a model that does not answer is said soon.
+      llm_selection: { max_retries: 1, retry_delay_ms: 500 },
+      runtime: { bootstrap_dir: examples },
+    },
   };
   await writeFile(config, `# Written by the demo at each start.\n${stringify(settings)}`, { mode: 0o600 });
   const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !NODE_VARIABLES.test(name)));

@@ -1,3 +1,4 @@
+import { connect } from 'node:net';
 import { relative } from 'node:path';
 import { detectProvider } from '../../effects/models/detect.ts';
 
@@ -8,15 +9,39 @@ export interface ModelChoice {
   readonly says: string;
 }
 
-/** The model of a key or Ollama found in the environment, else the scripted provider, said plainly. */
-export function chooseModel(env: NodeJS.ProcessEnv, script: string): ModelChoice {
+const VARIABLES = 'ANTHROPIC_API_KEY, OPENAI_API_KEY, GOOGLE_GENERATIVE_AI_API_KEY and OLLAMA_HOST';
+const PROBE_TIMEOUT_MS = 1_000;
+
+/** The model of a key or a running Ollama found in the environment, else the scripted provider, said plainly. */
+export async function chooseModel(env: NodeJS.ProcessEnv, script: string): Promise<ModelChoice> {
   const found = detectProvider(env);
-  if (found !== null) {
+  const why = found === null ? `${VARIABLES} are not set` : await unreachable(found.endpoint);
+  if (found !== null && why === null) {
     const source = found.api_key === undefined ? 'OLLAMA_HOST' : found.api_key.replace(/^env:/, '');
     return { provider: found, says: `${found.models[0]?.model} of ${found.name} (${source} is set)` };
   }
   return {
     provider: { name: 'script', type: 'scripted', script, models: [{ alias: 'default', model: 'script' }] },
-    says: `none: answers come from ${relative('.', script)}, since ANTHROPIC_API_KEY, OPENAI_API_KEY, GOOGLE_GENERATIVE_AI_API_KEY and OLLAMA_HOST are not set`,
+    says: `none: answers come from ${relative('.', script)}, since ${why}`,
   };
+}
+
+/** Why nobody is there; null when somebody listens, or when there is no endpoint to try (a vendor's own). */
+function unreachable(endpoint: string | undefined): Promise<string | null> {
+  if (endpoint === undefined) return Promise.resolve(null);
+  const { hostname, port, protocol } = new URL(endpoint);
+  return new Promise((resolve) => {
+    const nobody = (): void => resolve(`nobody answers at ${endpoint} (OLLAMA_HOST)`);
+    const socket = connect({
+      host: hostname.replace(/^\[|\]$/g, ''),
+      port: Number(port || (protocol === 'https:' ? 443 : 80)),
+    });
+    socket.setTimeout(PROBE_TIMEOUT_MS, () => socket.destroy());
+    socket.once('connect', () => {
+      resolve(null);
+      socket.destroy();
+    });
+    socket.on('error', nobody);
+    socket.once('close', nobody);
+  });
 }

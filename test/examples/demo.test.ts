@@ -118,11 +118,22 @@ describe('npm run demo', () => {
         demo.output(),
         /── repo-summary: completed[\s\S]*Read first: README\.md[\s\S]*100 tokens in, 20 out/,
       );
-      assert.equal(server.calls.length, 1);
-      assert.match(JSON.stringify(server.calls[0]?.body), /File package\.json/);
+      const asked = server.calls.filter(({ path }) => path.endsWith('/chat/completions'));
+      assert.equal(asked.length, 1);
+      assert.match(JSON.stringify(asked[0]?.body), /File package\.json/);
     } finally {
       await server.stop();
     }
+  });
+
+  test('an Ollama that is not there is said, and the script answers', async () => {
+    const server = new ModelServer();
+    await server.start();
+    const url = server.url;
+    await server.stop();
+    const demo = startDemo(['--once', '--data', data('no-model')], { OLLAMA_HOST: url });
+    assert.equal(await endOf(demo), 0, demo.output());
+    assert.match(demo.output(), new RegExp(`^model  none: answers come from .*, since nobody answers at ${url}`, 'm'));
   });
 
   test('a path that is no directory is one line and exit code 1', async () => {

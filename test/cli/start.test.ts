@@ -1,0 +1,48 @@
+import assert from 'node:assert/strict';
+import { existsSync, readFileSync } from 'node:fs';
+import { mkdtemp, rm, stat } from 'node:fs/promises';
+import { tmpdir, userInfo } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { waitUntil } from '../support/wait-until.ts';
+import { SvcRun } from './svc-run.ts';
+
+const IDLE_BAR_KB = 150 * 1024;
+
+const residentKb = (pid: number | undefined): number =>
+  Number(/^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]);
+
+describe('svc start', () => {
+  let directory = '';
+  before(async () => {
+    directory = await mkdtemp(join(tmpdir(), 'svc-start-'));
+  });
+  after(() => rm(directory, { recursive: true, force: true }));
+
+  async function started(env: NodeJS.ProcessEnv): Promise<SvcRun> {
+    const flags = ['--http-port', '0', '--grpc-port', '0', '--data', join(directory, 'data')];
+    const run = new SvcRun(['start', ...flags], env);
+    await waitUntil('the node listens', () => /^SvcRuntime /m.test(run.stdout) || run.child.exitCode !== null);
+    assert.equal(run.child.exitCode, null, run.stderr);
+    return run;
+  }
+
+  const memoryIsReadable = existsSync('/proc/self/status') ? false : 'resident memory is read from /proc';
+  test('an idle node settles under 150 MB resident', { skip: memoryIsReadable }, async () => {
+    const run = await started({});
+    try {
+      await waitUntil('resident memory is under the bar', () => residentKb(run.child.pid) < IDLE_BAR_KB, 15_000);
+    } finally {
+      run.child.kill('SIGTERM');
+    }
+    assert.equal((await run.end()).code, 0);
+  });
+
+  test('compiled code is kept where only its user may write', async () => {
+    const run = await started({ TMPDIR: directory });
+    run.child.kill('SIGINT');
+    assert.equal((await run.end()).code, 0);
+    const found = await stat(join(directory, `svc-compile-cache-${userInfo().uid}`));
+    assert.equal(found.mode & 0o777, 0o700);
+  });
+});
