@@ -27,6 +27,8 @@ export interface FollowOptions {
 const PATIENCE_MS = 60_000;
 /** Three missed heartbeats. */
 const SILENCE_MS = 45_000;
+/** A stream that lasted so long was a good one, even if nothing happened on it. */
+const HEALTHY_MS = 5_000;
 const FIRST_DELAY_MS = 100;
 const MAX_DELAY_MS = 2_000;
 const LAST_EVENTS: ReadonlySet<string> = new Set(['execution_completed', 'execution_failed']);
@@ -44,17 +46,19 @@ export async function* followExecution(
 ): AsyncGenerator<ExecutionEvent, void, undefined> {
   const path = `/v1/executions/${encodeURIComponent(executionId)}/stream`;
   let last = after;
-  let seenAt = performance.now();
+  let awaySince: number | null = null;
   let connected = false;
   let delayMs = 0;
   while (!signal.aborted) {
     let cut = 'the stream ended early';
+    let openedAt = Number.POSITIVE_INFINITY;
     try {
       const body = await client.stream(path, last, signal);
       if (body === null) return;
       connected = true;
+      openedAt = performance.now();
       for await (const record of eventRecords(body, SILENCE_MS)) {
-        seenAt = performance.now();
+        awaySince = null;
         delayMs = 0;
         const event = eventOf(record.id, record.data);
         if (event === null || event.id <= last) continue;
@@ -68,7 +72,10 @@ export async function* followExecution(
       cut = thrown instanceof Error ? thrown.message : cut;
     }
     if (signal.aborted) return;
-    if (performance.now() - seenAt > patienceMs) {
+    const now = performance.now();
+    if (now - openedAt > HEALTHY_MS) awaySince = null;
+    awaySince ??= now;
+    if (now - awaySince > patienceMs) {
       throw new CliFailure(EXIT.connection, `gave up following after ${patienceMs / 1_000} s: ${cut}`);
     }
     if (delayMs === 0) onCut?.(cut);
