@@ -11,7 +11,7 @@ let sent = 0;
 let stopped = false;
 
 async function listen(): Promise<void> {
-  let from = '$';
+  let from = '0-0';
   while (!stopped) {
     const found = await reader.xread('COUNT', 512, 'BLOCK', 1_000, 'STREAMS', 'raw:replies', from);
     for (const [id, fields] of found?.[0]?.[1] ?? []) {

@@ -12,7 +12,7 @@ const values = new Map<string, number>();
 let stopped = false;
 
 async function loop(): Promise<void> {
-  let from = '$';
+  let from = '0-0';
   while (!stopped) {
     const found = await reader.xread('COUNT', 512, 'BLOCK', 1_000, 'STREAMS', 'raw:requests', from);
     const entries = found?.[0]?.[1] ?? [];
