@@ -32,7 +32,11 @@ export class Dispatcher {
   readonly #servers = new Map<Partition, PartitionServer>();
   readonly #ringing = new Set<Partition>();
   readonly #wheel: TimerWheel;
-  readonly #withEffects = new Set<Partition>();
+  /** Partitions to sweep, with the grant of the lease until its first sweep is done. */
+  readonly #withEffects = new Map<Partition, string | null>();
+  /** Partitions that owe messages to others, and those whose outbox is being flushed. */
+  readonly #owing = new Set<Partition>();
+  readonly #flushing = new Set<Partition>();
   readonly #busy = new Set<Partition>();
   #pumping = false;
   #stopped = false;
@@ -50,10 +54,12 @@ export class Dispatcher {
     const { store, node, leaseRenewMs, pollMs } = this.#options;
     this.#unsubscribe = store.onBell(node, (partition) => this.ring(partition));
     this.#renewedAt = this.#options.clock.monotonic();
+    await this.#readClock();
     await this.#acquireFree();
     this.#every(leaseRenewMs, 'renewing leases', () => this.#renew());
     this.#every(pollMs, 'polling', async () => {
       for (const partition of this.#servers.keys()) this.ring(partition);
+      for (const partition of this.#owing) this.#guard('flushing the outbox', this.#flush(partition));
       this.#options.cache.passivate();
     });
     this.#every(SWEEP_MS, 'sweeping effects', () => this.#sweep());
@@ -139,17 +145,43 @@ export class Dispatcher {
     const { projector, effects } = this.#options;
     projector.add(server, done.projected);
     for (const timer of done.commit.timersSet) this.#wheel.note(partition, done.at + timer.afterMs);
-    if (done.owes) this.#guard('flushing the outbox', this.#flush(server.lease));
+    if (done.owes) this.#owe(partition);
     for (const job of done.jobs) {
-      this.#withEffects.add(partition);
+      if (!this.#withEffects.has(partition)) this.#withEffects.set(partition, null);
       // A job that could not be queued is found by the sweep: the record is the truth (design E1).
       this.#guard('queueing an effect', effects.enqueue(job));
     }
   }
 
-  async #flush(lease: Lease): Promise<void> {
-    while (!this.#stopped && (await this.#options.store.flushOutbox(lease))) {
-      // Each pass acknowledges what it delivered; the rest needs another.
+  #owe(partition: Partition): void {
+    this.#owing.add(partition);
+    this.#guard('flushing the outbox', this.#flush(partition));
+  }
+
+  /** One flush of a partition at a time. What fails stays owed and is tried again with the next poll. */
+  async #flush(partition: Partition): Promise<void> {
+    if (this.#flushing.has(partition)) return;
+    this.#flushing.add(partition);
+    try {
+      while (!this.#stopped && this.#owing.has(partition)) {
+        const lease = this.#servers.get(partition)?.lease;
+        // Removed before the flush: what a commit owes meanwhile is flushed by another pass.
+        this.#owing.delete(partition);
+        if (lease === undefined) return;
+        // Each pass acknowledges what it delivered; the rest needs another.
+        if (await this.#flushOnce(lease)) this.#owing.add(partition);
+      }
+    } finally {
+      this.#flushing.delete(partition);
+    }
+  }
+
+  async #flushOnce(lease: Lease): Promise<boolean> {
+    try {
+      return await this.#options.store.flushOutbox(lease);
+    } catch (thrown) {
+      this.#owing.add(lease.partition);
+      throw thrown;
     }
   }
 
@@ -159,11 +191,12 @@ export class Dispatcher {
     try {
       const next = await this.#options.store.fireTimers(leases);
       leases.forEach((lease, index) => {
-        this.#wheel.set(lease.partition, next[index] ?? null);
+        const at = next[index] ?? null;
+        if (at !== null) this.#wheel.note(lease.partition, at);
         this.ring(lease.partition);
       });
     } catch (thrown) {
-      const again = this.#options.clock.now() + 100;
+      const again = this.#wheel.now() + 100;
       for (const { partition } of leases) this.#wheel.note(partition, again);
       throw thrown;
     }
@@ -183,22 +216,30 @@ export class Dispatcher {
   }
 
   #take(lease: Lease, cursor: number, nextTimerAt: number | null): void {
+    if (this.#stopped) {
+      this.#guard('giving a lease back', this.#release(lease));
+      return;
+    }
     const server: PartitionServer = new PartitionServer(lease, cursor, this.#options, (done) =>
       this.#committed(server, done),
     );
     this.#servers.set(lease.partition, server);
     this.#options.projector.attach(server);
     if (nextTimerAt !== null) this.#wheel.note(lease.partition, nextTimerAt);
-    this.#guard('flushing the outbox', this.#flush(lease));
-    this.#guard('sweeping effects', this.#sweepOne(lease.partition, lease.grant));
+    this.#owe(lease.partition);
+    this.#withEffects.set(lease.partition, lease.grant);
+    this.#guard('sweeping effects', this.#sweepOne(lease.partition));
     this.ring(lease.partition);
   }
 
   #lost(server: PartitionServer): void {
     const { partition } = server.lease;
     server.lose();
-    if (this.#servers.get(partition) === server) this.#servers.delete(partition);
     this.#options.projector.detach(server);
+    // The node may hold the partition again under a later lease: what is noted for that one stays.
+    if (this.#servers.get(partition) !== server) return;
+    this.#servers.delete(partition);
+    this.#owing.delete(partition);
     this.#wheel.drop(partition);
     this.#withEffects.delete(partition);
   }
@@ -207,6 +248,7 @@ export class Dispatcher {
     const { store, leaseTtlMs, clock } = this.#options;
     const servers = [...this.#servers.values()];
     const asked = clock.monotonic();
+    this.#guard("reading the store's clock", this.#readClock());
     try {
       const lost = await store.renew(
         servers.map((server) => server.lease),
@@ -231,17 +273,32 @@ export class Dispatcher {
   }
 
   async #sweep(): Promise<void> {
-    for (const partition of [...this.#withEffects]) await this.#sweepOne(partition, null);
+    for (const partition of [...this.#withEffects.keys()]) await this.#sweepOne(partition);
   }
 
-  async #sweepOne(partition: Partition, grant: string | null): Promise<void> {
+  async #sweepOne(partition: Partition): Promise<void> {
     const { store, effects } = this.#options;
-    const rows = await store.openEffects(partition);
-    if (rows.length === 0) this.#withEffects.delete(partition);
-    else {
-      this.#withEffects.add(partition);
+    const grant = this.#withEffects.get(partition);
+    if (grant === undefined) return;
+    // Taken off before the look: an effect opened meanwhile puts it back.
+    this.#withEffects.delete(partition);
+    try {
+      const rows = await store.openEffects(partition);
+      if (rows.length === 0) return;
       await sweepEffects(store, effects, partition, grant === null ? {} : { acquired: true, grant });
+    } catch (thrown) {
+      if (this.#servers.has(partition)) this.#withEffects.set(partition, grant);
+      throw thrown;
     }
+    if (this.#servers.has(partition)) this.#withEffects.set(partition, this.#withEffects.get(partition) ?? null);
+  }
+
+  /** Timers are due by the store's clock (design K10); ours may differ. */
+  async #readClock(): Promise<void> {
+    const { store, clock } = this.#options;
+    const asked = clock.now();
+    const at = await store.now();
+    this.#wheel.adjust(at - (asked + clock.now()) / 2);
   }
 
   async #release(lease: Lease): Promise<void> {

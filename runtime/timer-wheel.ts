@@ -3,7 +3,8 @@ import type { Clock } from './clock.ts';
 
 /**
  * When the next timer of each partition is due, and one clock timer for the earliest. The store holds the timers;
- * this only knows when to ask it to fire them.
+ * this only knows when to ask it to fire them. What is fired is forgotten here first, so what was noted meanwhile
+ * stands; the store's answer is noted like any other.
  */
 export class TimerWheel {
   readonly #clock: Clock;
@@ -11,6 +12,7 @@ export class TimerWheel {
   readonly #next = new Map<Partition, number>();
   #armedFor = Number.POSITIVE_INFINITY;
   #cancel: () => void = () => {};
+  #aheadMs = 0;
 
   constructor(clock: Clock, fire: (due: readonly Partition[]) => void) {
     this.#clock = clock;
@@ -25,10 +27,9 @@ export class TimerWheel {
     if (at < this.#armedFor) this.#arm();
   }
 
-  /** What the store says is next, after it fired the due ones. */
-  set(partition: Partition, at: number | null): void {
-    if (at === null) this.#next.delete(partition);
-    else this.#next.set(partition, at);
+  /** How far the store's clock, which judges timers, is ahead of ours (negative: behind). */
+  adjust(aheadMs: number): void {
+    this.#aheadMs = aheadMs;
     this.#arm();
   }
 
@@ -47,14 +48,19 @@ export class TimerWheel {
     for (const at of this.#next.values()) if (at < this.#armedFor) this.#armedFor = at;
     if (this.#armedFor === Number.POSITIVE_INFINITY) return;
     // The store's clock decides; a millisecond more avoids asking just before it agrees.
-    const delay = Math.max(0, this.#armedFor - this.#clock.now()) + 1;
+    const delay = Math.max(0, this.#armedFor - this.now()) + 1;
     this.#cancel = this.#clock.after(delay, () => {
       this.#armedFor = Number.POSITIVE_INFINITY;
-      const now = this.#clock.now();
+      const now = this.now();
       const due = [...this.#next].filter(([, at]) => at <= now).map(([partition]) => partition);
       for (const partition of due) this.#next.delete(partition);
       if (due.length > 0) this.#fire(due);
       this.#arm();
     });
+  }
+
+  /** The store's time as far as we know it, Unix ms. */
+  now(): number {
+    return this.#clock.now() + this.#aheadMs;
   }
 }

@@ -1,101 +1,105 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { test } from 'node:test';
-import type { ActorStore } from '../../runtime/actor-store.ts';
+import type { Lease } from '../../runtime/actor-store.ts';
 import { addressOf } from '../../runtime/address.ts';
 import { SvcError } from '../../runtime/errors.ts';
-import { openStores } from '../../runtime/open-stores.ts';
-import { type Runtime, startRuntime } from '../../runtime/runtime.ts';
 import { counter, job, workEffect } from '../support/actors.ts';
+import { startKernelNode } from '../support/kernel-node.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
-/** A node whose store fails every call of one name while `down` is set. */
-interface Scene {
-  readonly runtime: Runtime;
-  readonly failed: () => number;
-  readonly begun: readonly string[];
-  down: 'flushOutbox' | 'openEffects' | null;
-}
+const fresh = (kind: string) => addressOf(kind, 'acme', randomUUID());
 
-async function node(dataDir: string, down: Scene['down'], act: (scene: Scene) => Promise<void>): Promise<void> {
-  const ports = await openStores({ dataDir, warn: () => {} });
-  let failed = 0;
-  const scene: { down: Scene['down'] } = { down };
-  const refuse = (name: Scene['down']): void => {
-    if (scene.down !== name) return;
-    failed += 1;
-    throw new SvcError('unavailable', 'the store is out of reach');
-  };
-  const { store } = ports;
-  const faulty: ActorStore = new Proxy(store, {
-    get(target, name) {
-      if (name === 'flushOutbox') {
-        return async (lease: Parameters<ActorStore['flushOutbox']>[0]) => {
-          refuse(name);
-          return target.flushOutbox(lease);
-        };
-      }
-      if (name === 'openEffects') {
-        return async (partition: Parameters<ActorStore['openEffects']>[0]) => {
-          refuse(name);
-          return target.openEffects(partition);
-        };
-      }
-      const member: unknown = Reflect.get(target, name, target);
-      return typeof member === 'function' ? member.bind(target) : member;
-    },
-  });
-  const begun: string[] = [];
-  const runtime = await startRuntime({
-    ...ports,
-    store: faulty,
-    definitions: [counter, job],
-    handlers: [workEffect({ begun, aborted: [] })],
-    node: 'node-a',
-    settings: { partitions: 2, systemPartitions: 1, pollMs: 50 },
-    warn: () => {},
-  });
-  try {
-    await act(Object.assign(scene, { runtime, begun, failed: () => failed }));
-  } finally {
-    await runtime.stop();
-    await ports.close();
-  }
-}
-
-async function inDirectory(act: (dataDir: string) => Promise<void>): Promise<void> {
-  const dataDir = await mkdtemp(join(tmpdir(), 'svc-dispatcher-'));
-  try {
-    await act(dataDir);
-  } finally {
-    await rm(dataDir, { recursive: true, force: true });
-  }
-}
-
-test('an outbox that could not be flushed is flushed again without new messages', () =>
-  inDirectory((dataDir) =>
-    node(dataDir, 'flushOutbox', async (scene) => {
-      await waitUntil('repeated attempts', () => scene.failed() > 6);
-      scene.down = null;
-      const before = scene.failed();
-      await scene.runtime.client.ask(addressOf('counter', 'acme', randomUUID()), 'Add', { by: 1 });
-      assert.equal(scene.failed(), before);
+test('messages owed to other partitions are sent again when a flush failed', async () => {
+  let flushes = 0;
+  const node = await startKernelNode({
+    definitions: [counter],
+    store: (inner) => ({
+      async commit(commit, readAhead) {
+        const outcome = await inner.commit(commit, readAhead);
+        return outcome.kind === 'committed' ? { ...outcome, owes: flushes < 2 } : outcome;
+      },
+      async flushOutbox(lease) {
+        if (lease.partition !== 'default:0') return false;
+        flushes += 1;
+        // The first is the one after taking the partition, the second that of the commit.
+        if (flushes === 2) throw new SvcError('unavailable', 'not now');
+        return false;
+      },
     }),
-  ));
+  });
+  try {
+    await waitUntil('the flush after the lease', () => flushes === 1);
+    await node.runtime.client.ask(fresh('counter'), 'Add', { by: 1 });
+    await waitUntil('a flush after the failed one', () => flushes >= 3, 2_000);
+  } finally {
+    await node.stop();
+  }
+});
 
-test('effects of an earlier life run although the first look at them failed', () =>
-  inDirectory(async (dataDir) => {
-    const address = addressOf('job', 'acme', randomUUID());
-    await node(dataDir, null, async ({ runtime, begun }) => {
-      await runtime.client.ask(address, 'Run', { input: { waitForAbort: true } });
-      await waitUntil('the effect to begin', () => begun.length === 1);
+test('timers of a partition taken again survive the end of the lost lease', async () => {
+  const lost: Lease[] = [];
+  let hold: Promise<void> | null = null;
+  let held = false;
+  let served: Lease | null = null;
+  let grants = 0;
+  const node = await startKernelNode({
+    definitions: [counter],
+    store: (inner) => ({
+      async commit(commit, readAhead) {
+        if (hold !== null) {
+          held = true;
+          served = commit.lease;
+          await hold;
+        }
+        return inner.commit(commit, readAhead);
+      },
+      async acquire(partition, by, grant, ttlMs) {
+        if (partition === 'default:0') grants += 1;
+        return inner.acquire(partition, by, grant, ttlMs);
+      },
+      async renew(leases, ttlMs) {
+        return [...(await inner.renew(leases, ttlMs)), ...lost.splice(0)];
+      },
+    }),
+  });
+  try {
+    const late = fresh('counter');
+    await node.runtime.client.ask(late, 'AddLater', { by: 1, afterMs: 1_000 });
+    let release = (): void => {};
+    hold = new Promise((resolve) => {
+      release = resolve;
     });
-    await node(dataDir, 'openEffects', async (scene) => {
-      await waitUntil('the first looks', () => scene.failed() >= 3);
-      scene.down = null;
-      await waitUntil('the effect to begin again', () => scene.begun.length === 1);
-    });
-  }));
+    const answer = node.runtime.client.ask(fresh('counter'), 'Add', { by: 1 });
+    await waitUntil('a commit to be under way', () => held);
+    if (served !== null) lost.push(served);
+    await waitUntil('the partition to be taken again', () => grants === 2);
+    hold = null;
+    release();
+    assert.equal(await answer, 1, 'the message is handled under the new lease');
+    await waitUntil('the timer', async () => (await node.runtime.client.events(late, 0, 1)).length === 1, 3_000);
+  } finally {
+    await node.stop();
+  }
+});
+
+test('effects left by the last holder run although the first look for them failed', async () => {
+  let looks = 0;
+  const probe = { begun: [], aborted: [] };
+  const node = await startKernelNode({
+    definitions: [job],
+    handlers: [workEffect(probe)],
+    store: (inner) => ({
+      async openEffects(partition) {
+        looks += partition === 'default:0' ? 1 : 0;
+        if (looks === 1) throw new SvcError('unavailable', 'not now');
+        return inner.openEffects(partition);
+      },
+    }),
+  });
+  try {
+    await waitUntil('another look for effects', () => looks >= 2, 5_000);
+  } finally {
+    await node.stop();
+  }
+});

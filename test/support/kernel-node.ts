@@ -1,0 +1,83 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { ActorStore } from '../../runtime/actor-store.ts';
+import { systemClock } from '../../runtime/clock.ts';
+import type { ActorDefinition } from '../../runtime/define-actor.ts';
+import type { EffectHandler } from '../../runtime/effect.ts';
+import { EmbeddedEffectQueue } from '../../runtime/embedded-effect-queue.ts';
+import { type Runtime, type RuntimeParts, startRuntime } from '../../runtime/runtime.ts';
+import { SqliteActorStore } from '../../runtime/sqlite/actor-store.ts';
+import { FileBlobs } from '../../runtime/sqlite/blobs.ts';
+import { SqliteDocuments } from '../../runtime/sqlite/documents.ts';
+import { FaultyStore } from './faulty-store.ts';
+
+export interface KernelNodeOptions {
+  readonly definitions: readonly ActorDefinition[];
+  readonly handlers?: readonly EffectHandler[];
+  readonly settings?: RuntimeParts['settings'];
+  /** Replaces calls of the store that the kernel sees. */
+  readonly store?: (inner: ActorStore) => Partial<ActorStore>;
+  readonly documents?: (inner: RuntimeParts['documents']) => RuntimeParts['documents'];
+}
+
+/** A kernel on a private SQLite directory whose store a test may bend. */
+export interface KernelNode {
+  readonly runtime: Runtime;
+  readonly store: ActorStore;
+  readonly documents: RuntimeParts['documents'];
+  readonly warnings: readonly string[];
+  stop(): Promise<void>;
+}
+
+export async function startKernelNode(options: KernelNodeOptions): Promise<KernelNode> {
+  const directory = await mkdtemp(join(tmpdir(), 'svc-kernel-node-'));
+  const inner = new SqliteActorStore({ directory });
+  const documents = new SqliteDocuments({ directory });
+  const blobs = new FileBlobs({ directory });
+  await Promise.all([inner.open(), documents.open(), blobs.open()]);
+  const store = Object.assign(new FaultyStore(inner, { seed: 1 }), options.store?.(inner) ?? {});
+  const warnings: string[] = [];
+  const warn = (message: string, error: unknown): void => {
+    warnings.push(`${message}: ${String(error)}`);
+  };
+  const effects = new EmbeddedEffectQueue({
+    ledger: store,
+    clock: systemClock,
+    onFault: (error) => warn('job', error),
+  });
+  await effects.open();
+  const runtime = await startRuntime({
+    store,
+    documents: options.documents?.(documents) ?? documents,
+    blobs,
+    effects,
+    definitions: options.definitions,
+    handlers: options.handlers ?? [],
+    node: 'node-a',
+    settings: {
+      partitions: 1,
+      systemPartitions: 1,
+      pollMs: 50,
+      leaseRenewMs: 50,
+      leaseTtlMs: 5_000,
+      retry: { maxAttempts: 3, initialDelayMs: 5, maxDelayMs: 20 },
+      ...options.settings,
+    },
+    warn,
+  });
+  return {
+    runtime,
+    store: inner,
+    documents,
+    warnings,
+    async stop() {
+      await runtime.stop();
+      await effects.close();
+      await inner.close();
+      await documents.close();
+      await blobs.close();
+      await rm(directory, { recursive: true, force: true });
+    },
+  };
+}
