@@ -10,6 +10,8 @@ export interface KillAgent {
   readonly kind: 'model' | 'program';
   /** A program in doubt fails its iteration instead of being run again. */
   readonly failsInDoubt: boolean;
+  /** The client cancels it in the middle. */
+  readonly cancelled: boolean;
 }
 
 const manifest = (name: string, lines: readonly string[], annotations = ''): string =>
@@ -40,6 +42,7 @@ const SHAPES: Readonly<Record<string, ModelShape>> = {
   long: { iterations: 1, chunks: 40, delayMs: 15, succeeds: true },
   // Beyond what a message holds itself: its answer is stored aside.
   big: { iterations: 1, chunks: 5, delayMs: 10, succeeds: true, chunkChars: 20_000 },
+  cancelled: { iterations: 1, chunks: 40, delayMs: 15, succeeds: true },
   hopeless: { iterations: 2, chunks: 3, delayMs: 10, succeeds: false },
 };
 
@@ -62,7 +65,7 @@ function modelAgent(name: string, shape: ModelShape): KillAgent {
     `  max_iterations: ${shape.succeeds ? 10 : shape.iterations}`,
     '  validation: [{ type: regex, pattern: "ACCEPTED$" }]',
   ];
-  return { name, manifest: manifest(name, lines), kind: 'model', failsInDoubt: false };
+  return { name, manifest: manifest(name, lines), kind: 'model', failsInDoubt: false, cancelled: name === 'cancelled' };
 }
 
 /** `program` appends a line to `runs` each time it starts, before anything else. */
@@ -76,7 +79,7 @@ function programAgent(name: string, files: { program: string; runs: string }, fa
     `advanced: { bootstrap_path: ${JSON.stringify(files.program)} }`,
   ];
   const notes = failsInDoubt ? ', annotations: { svc.dev/on-in-doubt: fail }' : '';
-  return { name, manifest: manifest(name, lines, notes), kind: 'program', failsInDoubt };
+  return { name, manifest: manifest(name, lines, notes), kind: 'program', failsInDoubt, cancelled: false };
 }
 
 /** Fails until iteration ACCEPTED, with a pause in the middle so that kills find it running. */

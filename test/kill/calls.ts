@@ -13,19 +13,25 @@ export interface FinalStatus {
 
 const AGAIN_MS = 10;
 
-/** Repeats a call until a node that lives long enough answers it. Other answers than 200 and 503 are thrown. */
+/** Cancels it, however often the node dies under the call: 409 says that an earlier try did, or that it had ended. */
+export async function cancel(node: NodeProcess, id: string, signal: AbortSignal): Promise<void> {
+  await untilAnswered(node, `/v1/executions/${id}/cancel`, { method: 'POST' }, signal, 409);
+}
+
+/** Repeats a call until a node that lives long enough answers it. Other answers than 200, 503 and `also` are thrown. */
 async function untilAnswered(
   node: NodeProcess,
   path: string,
   init: RequestInit,
   signal: AbortSignal,
+  also?: number,
 ): Promise<unknown> {
   for (;;) {
     signal.throwIfAborted();
     const response = await node.url.then((url) => fetch(`${url}${path}`, { ...init, signal })).catch(() => null);
     if (response !== null && response.status !== 503) {
       const text = await response.text().catch(() => null);
-      if (text !== null && response.ok) return JSON.parse(text);
+      if (text !== null && (response.ok || response.status === also)) return JSON.parse(text);
       if (text !== null) throw new Error(`${init.method ?? 'GET'} ${path} answered ${response.status} ${text}`);
     }
     await pause(AGAIN_MS);

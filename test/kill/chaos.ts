@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { KillAgent } from './agents.ts';
-import { deploy, type FinalStatus, finalStatus, start } from './calls.ts';
+import { cancel, deploy, type FinalStatus, finalStatus, start } from './calls.ts';
 import { type Followed, followExecution } from './follower.ts';
 import { type Left, leftIn } from './left.ts';
 import { SeededRandom } from './random.ts';
@@ -25,6 +25,8 @@ export interface ExecutionSeen {
   readonly id: string;
   readonly followed: Followed;
   readonly status: FinalStatus;
+  /** When the client was told that its cancel counts. */
+  readonly cancelledAtMs: number | null;
 }
 
 /** What happened, for the checks and the figures. */
@@ -134,13 +136,18 @@ class Chaos {
     const key = randomUUID();
     const id = await start(node, this.#agentIds.get(agent.name) ?? '', key, signal);
     this.#running.add(id);
+    let cancelled: Promise<number> | null = null;
     const followed = await followExecution(id, {
       url: () => node.url,
-      onEvent: ({ atMs }) => this.#recovery.saw(id, atMs),
+      onEvent: ({ atMs, name }) => {
+        this.#recovery.saw(id, atMs);
+        if (!agent.cancelled || name !== 'iteration_output') return;
+        cancelled ??= cancel(node, id, signal).then(() => Date.now());
+      },
       signal,
     });
     this.#running.delete(id);
-    return { agent, key, id, followed, status: await finalStatus(node, id, signal) };
+    return { agent, key, id, followed, status: await finalStatus(node, id, signal), cancelledAtMs: await cancelled };
   }
 
   async #killAgainAndAgain(): Promise<void> {

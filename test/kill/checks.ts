@@ -3,6 +3,9 @@ import type { ChaosOutcome, ExecutionSeen } from './chaos.ts';
 import type { RecordedResult } from './record.ts';
 import { grammarFault, transcriptOf } from './transcript.ts';
 
+/** A call that was about to be made when the cancel was committed. */
+const CANCEL_REACHES_MS = 500;
+
 /** What the checks counted on their way. */
 export interface Counts {
   /** Model calls made again because the node died before the result was recorded. */
@@ -19,7 +22,8 @@ export interface Counts {
 export function checkOutcome(outcome: ChaosOutcome): Counts {
   for (const seen of outcome.executions) {
     assert.equal(grammarFault(seen.followed.events), null, seen.id);
-    checkEnding(seen, outcome.baseline.get(seen.agent.name));
+    if (seen.agent.cancelled) checkCancelled(seen, outcome);
+    else checkEnding(seen, outcome.baseline.get(seen.agent.name));
   }
   assert.deepEqual(outcome.left, { effects: 0, records: 0, lines: 0 }, 'ended executions leave the actor store');
   const repeatedCalls = checkModelCalls(outcome);
@@ -60,12 +64,21 @@ function checkEnding(seen: ExecutionSeen, unkilled: ExecutionSeen | undefined): 
   assert.deepEqual(status.usage, unkilled.status.usage, what);
 }
 
+/** A cancel that was answered holds over kills: it is the end, and the model is not asked again. */
+function checkCancelled({ key, id, status, followed, cancelledAtMs }: ExecutionSeen, { calls }: ChaosOutcome): void {
+  assert.equal(status.status, 'cancelled', id);
+  assert.equal(followed.events.at(-1)?.payload.reason, 'cancelled', id);
+  assert.ok(cancelledAtMs !== null, id);
+  const late = calls.filter((call) => call.key === key && call.atMs > cancelledAtMs + CANCEL_REACHES_MS);
+  assert.equal(late.length, 0, `${id}: the model was asked after the cancel`);
+}
+
 /** (c): no call behind its recorded result, at most one call an attempt, one result an iteration. */
 function checkModelCalls({ executions, calls, recorded }: ChaosOutcome): number {
   const results = resultsBy(recorded, 'ModelAnswered');
   let repeated = 0;
   for (const { agent, key, id, status } of executions) {
-    if (agent.kind !== 'model') continue;
+    if (agent.kind !== 'model' || agent.cancelled) continue;
     for (let iteration = 1; iteration <= status.iteration_count; iteration += 1) {
       const what = `${agent.name} ${id} iteration ${iteration}`;
       const mine = results.get(`${id} ${iteration}`) ?? [];
