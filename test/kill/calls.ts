@@ -7,6 +7,7 @@ export interface FinalStatus {
   readonly status: string;
   readonly iteration_count: number;
   readonly last_output: string | null;
+  readonly last_error: string | null;
   readonly usage: { readonly input_tokens: number; readonly output_tokens: number };
   readonly in_doubt?: number;
 }

@@ -50,6 +50,9 @@ export interface ChaosOutcome {
 const STARTUP_SHARE = 0.25;
 const STARTUP_MS = 300;
 const RUNNING_MS = 600;
+/** Some lives are longer, so that the longest work ends in one of them. */
+const LONG_SHARE = 0.25;
+const LONG_MS = 1_500;
 /** Beyond this since the last kill, something hangs. */
 const SETTLE_MS = 60_000;
 const KILL_MS = 5_000;
@@ -154,7 +157,8 @@ class Chaos {
     const { node } = this.#world;
     for (let kill = 0; kill < this.#options.kills; kill += 1) {
       const early = this.#random.chance(STARTUP_SHARE);
-      const afterMs = this.#random.between(0, early ? STARTUP_MS : RUNNING_MS);
+      const longest = this.#random.chance(LONG_SHARE) ? LONG_MS : RUNNING_MS;
+      const afterMs = this.#random.between(0, early ? STARTUP_MS : longest);
       if (!early) await node.url;
       await pause(afterMs, undefined, { signal: this.#abort.signal });
       if (node.crashed) throw new Error('the node ended by itself');

@@ -48,7 +48,7 @@ function checkEnding(seen: ExecutionSeen, unkilled: ExecutionSeen | undefined): 
   assert.ok(unkilled !== undefined, 'each agent has an unkilled run');
   const { agent, key, id, status, followed } = seen;
   const what = `${agent.name} ${id}`;
-  assert.equal(status.status, unkilled.status.status, what);
+  assert.equal(status.status, unkilled.status.status, `${what}: ${status.last_error}`);
   const output = unkilled.status.last_output?.replaceAll(unkilled.key, key) ?? null;
   assert.equal(status.last_output, output, what);
   const failed = inDoubtFailures(seen);
