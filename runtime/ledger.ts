@@ -1,10 +1,13 @@
+import type { MailboxEntry } from './actor-store.ts';
 import type { Address, Partition } from './address.ts';
 import type { StoredDocument } from './documents.ts';
 import type { ProjectedCommit } from './projector.ts';
+import type { TurnRow } from './turn-row.ts';
 
 /**
  * A stretch of one partition's deliveries of one tenant (design R3). `lines` is JSON text, one array
- * `[seq, appendedAt, epoch, turn row, message body]` a delivery: text, so that a store keeps it as it is.
+ * `[seq, appendedAt, epoch, turn row, message]` a delivery; a message stored aside is its reference as a string. It is
+ * text, so that a store keeps it as it is.
  * Overlapping segments can exist after a crash; readers keep the first of each `seq`.
  */
 export interface LedgerSegment extends StoredDocument {
@@ -56,7 +59,7 @@ export function ledgerSegments(partition: Partition, commits: readonly Projected
   for (const commit of commits) {
     for (const [index, entry] of commit.entries.entries()) {
       const tenant = tenantOf(commit.targets[index] ?? 'unknown/svc-system/unknown');
-      const line = JSON.stringify([entry.seq, entry.at, commit.epoch, commit.rows[index] ?? null, entry.body]);
+      const line = ledgerLine(entry, commit.epoch, commit.rows[index]);
       let segment = open.get(tenant);
       if (segment !== undefined && segment.chars + line.length > MAX_SEGMENT_CHARS) {
         close(tenant);
@@ -74,6 +77,12 @@ export function ledgerSegments(partition: Partition, commits: readonly Projected
   }
   for (const tenant of [...open.keys()]) close(tenant);
   return done;
+}
+
+/** Bodies are JSON already and go in as they are: escaping them again would cost more than all the rest. */
+function ledgerLine({ seq, at, body }: MailboxEntry, epoch: number, row: TurnRow | undefined): string {
+  const message = body.startsWith('{') ? body : JSON.stringify(body);
+  return `[${seq},${at},${epoch},${row === undefined ? 'null' : JSON.stringify(row)},${message}]`;
 }
 
 export function deadLettersOf(commits: readonly ProjectedCommit[]): DeadLetter[] {

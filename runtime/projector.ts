@@ -35,16 +35,23 @@ export interface ProjectorParts {
 
 interface Source {
   readonly server: PartitionServer;
-  /** Commits since the last run, kept in memory so that the journal need not be read back. */
+  /** Commits not yet in the ledger, oldest first, kept in memory so that the journal need not be read back. */
   pending: ProjectedCommit[];
+  /** Of these, how many have their actors' views written. */
+  viewed: number;
+  /** Size of the bodies in `pending`, in characters. */
+  chars: number;
   /** The journal holds rows that `pending` does not: after taking a partition over, or when memory ran full. */
   behind: boolean;
+  /** The journal is in documents up to here. */
   projected: number;
 }
 
 /** Lists lag at most 250 ms (design R2): half of it is spent waiting, the rest is for the writes. */
-const INTERVAL_MS = 120;
-const MAX_PENDING_ENTRIES = 20_000;
+const VIEWS_EVERY_MS = 120;
+/** The ledger has no promise of lag; writing it seldom makes few large documents and few fsyncs. */
+const LEDGER_EVERY_MS = 1_000;
+const MAX_PENDING_CHARS = 16_000_000;
 const JOURNAL_PAGE = 200;
 
 /**
@@ -60,6 +67,7 @@ export class Projector {
   #running: Promise<void> = Promise.resolve();
   #cancelTimer: () => void = () => {};
   #stopped = false;
+  #ledgerAt = 0;
 
   static async open(parts: ProjectorParts): Promise<Projector> {
     const { documents } = parts;
@@ -102,12 +110,13 @@ export class Projector {
     this.#stopped = true;
     this.#cancelTimer();
     await this.#running;
-    await this.#runOnce();
+    await this.#runOnce(true);
   }
 
   /** Begins with a partition just taken over: its journal may hold rows of the last holder. */
   attach(server: PartitionServer): void {
-    this.#sources.set(server.lease.partition, { server, pending: [], behind: true, projected: 0 });
+    const empty = { pending: [], viewed: 0, chars: 0, projected: 0 };
+    this.#sources.set(server.lease.partition, { server, ...empty, behind: true });
   }
 
   detach(server: PartitionServer): void {
@@ -118,47 +127,29 @@ export class Projector {
     const source = this.#sources.get(server.lease.partition);
     if (source === undefined || source.behind) return;
     source.pending.push(commit);
-    if (source.pending.length > MAX_PENDING_ENTRIES) {
-      source.pending = [];
-      source.behind = true;
-    }
+    for (const entry of commit.entries) source.chars += entry.body.length;
+    // Documents are down for long: what does not fit into memory waits in the journal.
+    if (source.chars > MAX_PENDING_CHARS) Object.assign(source, { pending: [], viewed: 0, chars: 0, behind: true });
   }
 
   #arm(): void {
     if (this.#stopped) return;
-    this.#cancelTimer = this.#parts.clock.after(INTERVAL_MS, () => {
-      this.#running = this.#runOnce().finally(() => this.#arm());
+    this.#cancelTimer = this.#parts.clock.after(VIEWS_EVERY_MS, () => {
+      const due = this.#parts.clock.monotonic() - this.#ledgerAt >= LEDGER_EVERY_MS;
+      this.#running = this.#runOnce(due).finally(() => this.#arm());
     });
   }
 
-  async #runOnce(): Promise<void> {
-    const segments: LedgerSegment[] = [];
-    const letters: DeadLetter[] = [];
-    const trims: { source: Source; upTo: number }[] = [];
-    const touched: { source: Source; addresses: Set<Address> }[] = [];
+  async #runOnce(ledger: boolean): Promise<void> {
     try {
-      for (const source of this.#sources.values()) {
-        if (source.server.lost) continue;
-        const commits = source.behind ? await this.#readBack(source) : source.pending;
-        const last = commits[commits.length - 1];
-        if (last === undefined) continue;
-        const { partition } = source.server.lease;
-        if (this.#parts.ledger) segments.push(...ledgerSegments(partition, commits));
-        letters.push(...deadLettersOf(commits));
-        touched.push({ source, addresses: new Set(commits.flatMap((commit) => commit.targets)) });
-        trims.push({ source, upTo: last.upTo });
+      const sources = [...this.#sources.values()].filter((source) => !source.server.lost);
+      for (const source of sources) {
+        if (source.behind && source.pending.length === 0) await this.#readBack(source);
+        await this.#projectViews(source);
       }
-      if (trims.length === 0) return;
-      if (segments.length > 0) await this.#ledger.putMany(segments);
-      if (letters.length > 0) await this.#deadLetters.putMany(letters);
-      for (const { source, addresses } of touched) await this.#projectActors(source, addresses);
-      await Promise.all(
-        trims.map(async ({ source, upTo }) => {
-          await this.#parts.store.trimJournal(source.server.lease, upTo);
-          source.projected = upTo;
-          source.pending = source.pending.filter((commit) => commit.upTo > upTo);
-        }),
-      );
+      if (!ledger) return;
+      this.#ledgerAt = this.#parts.clock.monotonic();
+      await this.#writeLedger(sources.filter((source) => source.viewed > 0));
     } catch (thrown) {
       // Documents or the store are down: everything stays in the journal and is tried again with the next run.
       this.#parts.warn('projection waits', toSvcError(thrown));
@@ -166,7 +157,7 @@ export class Projector {
   }
 
   /** Rows of the journal behind the projected position; when the end is reached, memory is trusted from there on. */
-  async #readBack(source: Source): Promise<ProjectedCommit[]> {
+  async #readBack(source: Source): Promise<void> {
     const { store, payloads } = this.#parts;
     const { partition } = source.server.lease;
     const cursor = source.server.cursor;
@@ -178,12 +169,41 @@ export class Projector {
       for (const entry of entries) targets.push((await decodeMessage(payloads, entry.body)).to);
       commits.push({ upTo, epoch, entries, targets, rows: turns });
     }
+    const last = commits[commits.length - 1]?.upTo ?? cursor;
+    source.pending = commits;
+    if (rows.length < JOURNAL_PAGE && last >= cursor && source.server.cursor === cursor) source.behind = false;
+  }
+
+  async #projectViews(source: Source): Promise<void> {
+    const { pending } = source;
+    const upTo = pending.length;
+    if (source.viewed === upTo) return;
+    const touched = new Set<Address>();
+    for (const commit of pending.slice(source.viewed)) for (const target of commit.targets) touched.add(target);
+    await this.#projectActors(source, touched);
+    if (source.pending === pending) source.viewed = upTo;
+  }
+
+  async #writeLedger(sources: readonly Source[]): Promise<void> {
+    const done = sources.map((source) => ({ source, commits: source.pending.slice(0, source.viewed) }));
+    const segments = this.#parts.ledger
+      ? done.flatMap(({ source, commits }) => ledgerSegments(source.server.lease.partition, commits))
+      : [];
+    const letters = done.flatMap(({ commits }) => deadLettersOf(commits));
+    if (segments.length > 0) await this.#ledger.putMany(segments);
+    if (letters.length > 0) await this.#deadLetters.putMany(letters);
+    await Promise.all(done.map(({ source, commits }) => this.#trim(source, commits)));
+  }
+
+  async #trim(source: Source, commits: readonly ProjectedCommit[]): Promise<void> {
     const last = commits[commits.length - 1];
-    if (rows.length < JOURNAL_PAGE && (last?.upTo ?? cursor) >= cursor && source.server.cursor === cursor) {
-      source.behind = false;
-      source.pending = [...commits];
-    }
-    return commits;
+    if (last === undefined) return;
+    await this.#parts.store.trimJournal(source.server.lease, last.upTo);
+    source.projected = last.upTo;
+    source.pending = source.pending.filter((commit) => commit.upTo > last.upTo);
+    source.viewed = Math.max(0, source.viewed - commits.length);
+    source.chars = 0;
+    for (const { entries } of source.pending) for (const entry of entries) source.chars += entry.body.length;
   }
 
   async #projectActors(source: Source, addresses: ReadonlySet<Address>): Promise<void> {

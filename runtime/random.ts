@@ -9,8 +9,25 @@ export interface Random {
   fraction(): number;
 }
 
+/** Random bytes are drawn a page at a time: one call of the system for hundreds of ids. */
+const PAGE_BYTES = 4_096;
+let page = Buffer.alloc(0);
+let used = 0;
+
+function hex(bytes: number): string {
+  if (bytes > PAGE_BYTES) return randomBytes(bytes).toString('hex');
+  if (used + bytes > page.length) {
+    page = randomBytes(PAGE_BYTES);
+    used = 0;
+  }
+  used += bytes;
+  const drawn = page.toString('hex', used - bytes, used);
+  page.fill(0, used - bytes, used);
+  return drawn;
+}
+
 export const systemRandom: Random = {
   uuid: () => randomUUID(),
-  hex: (bytes) => randomBytes(bytes).toString('hex'),
+  hex,
   fraction: () => Math.random(),
 };
