@@ -1,0 +1,75 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { NodeProcess } from '../support/node-process.ts';
+import { fencesOf, pages } from './pages.ts';
+
+/** Commands that are shown and not run here, each with the reason. */
+const NOT_RUN: Readonly<Record<string, string>> = {
+  'npm ci && npm run demo': 'installs; the demo is run by test/examples/demo.test.ts',
+  'npm ci && npm test': 'this is that',
+  '.ci/run': 'runs all checks, these tests among them',
+  'npm run bench': 'takes minutes; its quick form is for people',
+  'npm run chaos': '400 kills take long; a sample is run by test/kill',
+};
+
+const commands = pages.flatMap(fencesOf).filter(({ language }) => ['sh', 'bash', 'shell'].includes(language));
+
+test('every command that is shown is run, or listed with a reason not to', () => {
+  const unknown = commands
+    .filter(({ info }) => info !== 'runnable')
+    .flatMap(({ text, at }) => linesOf(text).map((line) => ({ line, at })))
+    .filter(({ line }) => NOT_RUN[line] === undefined);
+  assert.deepEqual(unknown, []);
+});
+
+describe('commands marked runnable', () => {
+  let directory = '';
+  let node: NodeProcess;
+  let url = '';
+  before(async () => {
+    directory = await mkdtemp(join(tmpdir(), 'svc-docs-'));
+    // As the demo's node: relative bootstrap paths start at examples/.
+    const config = {
+      apiVersion: 'svc.dev/v1',
+      kind: 'NodeConfig',
+      spec: { runtime: { bootstrap_dir: resolve('examples') } },
+    };
+    await writeFile(join(directory, 'svc.yaml'), JSON.stringify(config));
+    node = new NodeProcess(['--data', join(directory, 'data'), '--config', join(directory, 'svc.yaml')]);
+    node.spawn();
+    url = await node.url;
+  });
+  after(async () => {
+    await node.stop();
+    await rm(directory, { recursive: true, force: true });
+  });
+
+  for (const { text, at } of commands.filter(({ info }) => info === 'runnable')) {
+    for (const line of linesOf(text)) {
+      test(`${at.split(':')[0]}: ${line}`, () => runs(line.replaceAll('http://127.0.0.1:8080', url), url));
+    }
+  }
+});
+
+function linesOf(text: string): string[] {
+  return text
+    .split('\n')
+    .map((line) => line.replace(/\s+#.*$/, ''))
+    .filter((line) => line.trim() !== '');
+}
+
+/** Resolves when the shell ends with 0 and something was printed. */
+function runs(command: string, url: string): Promise<void> {
+  const env = { ...process.env, SVC_URL: url, PATH: `${resolve('node_modules/.bin')}:${process.env.PATH}` };
+  return new Promise((done, fail) => {
+    execFile('sh', ['-c', command], { env, timeout: 30_000 }, (error, stdout, stderr) => {
+      if (error !== null) fail(new Error(`${command} ended with ${error.code}: ${stderr}`));
+      else if (stdout.trim() === '') fail(new Error(`${command} printed nothing`));
+      else done();
+    });
+  });
+}

@@ -1,0 +1,108 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { test } from 'node:test';
+import { linesOf, projectFiles } from '../support/tree.ts';
+import { anchorsOf, exists, linksOf, type Page, page, pages, pathSpansOf, proseOf } from './pages.ts';
+
+/** Files that are made or written by users, not kept. */
+const NOT_KEPT = new Set([
+  'svc.yaml',
+  'docs/benchmarks.md',
+  'benchmarks.md',
+  'data/demo',
+  'dist/',
+  'answers.yaml',
+  'mcp/',
+]);
+/** Paths inside a workspace or document, and packages, that look like paths of the project. */
+const NOT_OURS = /^(tenant\/|fs|text|application|agent\/manifest|google|kind\/|redis\/|execution\/|node-peer\/|svc\.)/;
+
+test('every link leads to a file of the project, and to a heading when it names one', () => {
+  const broken: string[] = [];
+  for (const source of pages) {
+    for (const { target, path, anchor } of linksOf(source)) {
+      const there = exists(path) && (anchor === undefined || anchorsOf(path).includes(anchor));
+      if (!there) broken.push(`${source.file}: ${target}`);
+    }
+  }
+  assert.deepEqual(broken, []);
+});
+
+test('every file a page names exists', () => {
+  const broken: string[] = [];
+  for (const source of pages) {
+    for (const span of pathSpansOf(source)) {
+      if (NOT_KEPT.has(span) || NOT_OURS.test(span) || isThere(source, span)) continue;
+      broken.push(`${source.file}: ${span}`);
+    }
+  }
+  assert.deepEqual(broken, []);
+});
+
+const names = new Set(projectFiles().map((file) => basename(file)));
+
+/** From the root, the page's folder or a folder below it that the page describes; a bare name may be anywhere. */
+function isThere({ file, text }: Page, span: string): boolean {
+  if (!span.includes('/') && names.has(span)) return true;
+  const folder = dirname(file);
+  const described = [...text.matchAll(/`([\w-]+)\/`|\]\(([\w-]+)\/README\.md\)/g)].map((one) => one[1] ?? one[2] ?? '');
+  const places = ['.', folder, ...described.map((one) => join(folder, one))];
+  return places.some((place) => exists(join(place, span)));
+}
+
+test('no page names a path of one machine', () => {
+  const found = pages.flatMap(({ file, text }) =>
+    text
+      .split('\n')
+      .flatMap((line, index) =>
+        /(^|[\s"'`(=])\/(home|root|Users|tmp|work)\//.test(line) ? [`${file}:${index + 1} ${line.trim()}`] : [],
+      ),
+  );
+  assert.deepEqual(found, []);
+});
+
+test('the README is short and begins with what it is and how to run it', () => {
+  const lines = linesOf('README.md');
+  assert.ok(lines.length <= 151, `${lines.length} lines`);
+  assert.match(lines.find((line) => line !== '' && !line.startsWith('#')) ?? '', /^svc is /);
+  const first = lines.findIndex((line) => line.startsWith('```'));
+  assert.ok(first !== -1 && first < 30);
+  assert.equal(lines[first + 1], 'npm ci && npm run demo');
+});
+
+test('each promise of the README names a test that exists and tests something', () => {
+  const section = page('README.md').text.split('## What is promised')[1]?.split('\n## ')[0] ?? '';
+  const rows = section.split('\n').filter((line) => /^\| (?!Promise|---)/.test(line));
+  assert.ok(rows.length >= 10, `${rows.length} rows`);
+  for (const row of rows) {
+    const proofs = [...row.matchAll(/\]\((test\/[^)]+)\)/g)].map((match) => match[1] ?? '');
+    assert.ok(proofs.length > 0, row);
+    for (const proof of proofs) assert.match(readFileSync(proof, 'utf8'), /\b(test|it|promise|killSample)\(/, proof);
+  }
+});
+
+test('each promise of semantics.md names a test by its title', () => {
+  const source = page('docs/semantics.md');
+  const named = [...proseOf(source).matchAll(/\[“([^”]+)”\]\(([^)]+)\)/g)];
+  assert.ok(named.length >= 20, `${named.length} promises`);
+  const wrong = named
+    .map(([, title = '', target = '']) => ({ title, file: join('docs', target) }))
+    .filter(({ title, file }) => !exists(file) || !titlesOf(file).includes(title));
+  assert.deepEqual(wrong, []);
+});
+
+const titlesOf = (file: string): string[] =>
+  [...readFileSync(file, 'utf8').matchAll(/\b(?:test|it|promise)\(\s*(?:'([^'\n]+)'|"([^"\n]+)"|`([^`]+)`)/g)].map(
+    (match) => match[1] ?? match[2] ?? match[3] ?? '',
+  );
+
+test('the reader path has ten stops, each a link into the code', () => {
+  const section = page('docs/architecture.md').text.split('## Ten stops')[1]?.split('\n## ')[0] ?? '';
+  const stops = section.split(/^\d+\. /m).slice(1);
+  assert.equal(stops.length, 10);
+  for (const stop of stops) {
+    const files = [...stop.matchAll(/\]\(\.\.\/([^)]+)\)/g)].map((match) => match[1] ?? '');
+    assert.ok(files.length > 0 && files.every(exists), stop);
+  }
+});
