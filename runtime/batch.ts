@@ -4,11 +4,24 @@ import type { EffectRequest } from './define-actor.ts';
 import { SvcError } from './errors.ts';
 import { answerMessage, failure, RETRY_TIMER, type RetrySettings, retryMessage, timerId } from './kernel-messages.ts';
 import type { Message, Reply } from './message.ts';
-import type { ActorRecord } from './record.ts';
+import type { ActorRecord, Stuck } from './record.ts';
 import type { Resident } from './resident.ts';
-import { runTurn } from './run-turn.ts';
+import { runTurn, type TurnOutcome } from './run-turn.ts';
 import type { Decision } from './turn.ts';
 import type { TurnRow } from './turn-row.ts';
+
+/** What a batch does with messages that fail. */
+export interface FailureRules extends RetrySettings {
+  /** Most messages set aside that one retry drains; the rest waits for the next. */
+  readonly drainLimit: number;
+  /** Message id -> error of its handler. */
+  readonly failing: ReadonlyMap<string, string>;
+  /** Set: every message counts as failing with this error. */
+  readonly failAll: string | undefined;
+}
+
+/** With so many messages behind it a failing one is not waited for any longer. */
+export const MOST_BEHIND = 500;
 
 interface Work {
   readonly resident: Resident;
@@ -39,16 +52,14 @@ export class Batch {
   readonly effectsCancelled: string[] = [];
   readonly replies: { message: Message; reply: Reply }[] = [];
   readonly handled = new Map<Address, number>();
-  readonly #failing: ReadonlyMap<string, string>;
-  readonly #retry: RetrySettings;
+  readonly #rules: FailureRules;
   readonly #now: number;
   readonly #micros: () => number;
 
-  constructor(now: number, micros: () => number, retry: RetrySettings, failing: ReadonlyMap<string, string>) {
+  constructor(now: number, micros: () => number, rules: FailureRules) {
     this.#now = now;
     this.#micros = micros;
-    this.#retry = retry;
-    this.#failing = failing;
+    this.#rules = rules;
   }
 
   /** Delivers one mailbox entry. `bodies` holds decoded forms of the messages a `$retry` will drain. */
@@ -88,27 +99,48 @@ export class Batch {
     const work = this.#workOf(resident);
     if (message.origin === 'timer' && !this.#takeTimer(work, message)) return { outcome: 'stale' };
     if (message.timer === RETRY_TIMER) return this.#drain(work, bodies);
-    if (work.record.stuck !== null) {
-      const stuck = { ...work.record.stuck, behind: [...work.record.stuck.behind, entry.body] };
-      this.#change(work, { ...work.record, stuck });
-      return { outcome: 'deferred' };
-    }
-    const error = this.#failing.get(message.id);
+    if (work.record.stuck !== null) return this.#defer(work, work.record.stuck, entry.body, bodies);
+    const error = this.#errorOf(message);
     if (error === undefined) return this.#run(work, message);
     return this.#stumble(work, { body: entry.body, message, error, attempts: 1, behind: [] });
   }
 
+  #errorOf(message: Message): string | undefined {
+    return this.#rules.failAll ?? this.#rules.failing.get(message.id);
+  }
+
+  /** A message that waits behind a failing one. When too many do, the failing one gets its last attempt at once. */
+  #defer(
+    work: Work,
+    stuck: Stuck,
+    body: string,
+    bodies: ReadonlyMap<string, Message>,
+  ): Pick<TurnRow, 'outcome' | 'drained'> {
+    const behind = [...stuck.behind, body];
+    this.#change(work, { ...work.record, stuck: { ...stuck, behind } });
+    if (behind.length < MOST_BEHIND) return { outcome: 'deferred' };
+    const timers = { ...work.record.timers };
+    this.#clearTimer(work, timers, RETRY_TIMER);
+    this.#change(work, { ...work.record, timers });
+    return { ...this.#drain(work, bodies), outcome: 'deferred' };
+  }
+
+  #retryIn(work: Work, afterMs: number, message: Message): void {
+    this.timersSet.push({ id: timerId(work.resident.address, RETRY_TIMER), afterMs, message });
+    this.#change(work, { ...work.record, timers: { ...work.record.timers, [RETRY_TIMER]: message.id } });
+  }
+
   #run(work: Work, message: Message): { outcome: 'done' | 'refused'; error?: string } {
     const { resident } = work;
-    const result = runTurn(resident.definition, work.record, message, resident.tenant, this.#now);
-    if (result.kind === 'failed') throw new TurnFailed(message.id, result.error);
+    const turn = runTurn(resident.definition, work.record, message, resident.tenant, this.#now);
+    if (turn.kind === 'failed') throw new TurnFailed(message.id, turn.error);
+    const result = refusedAfterTheEnd(work, turn);
     this.#countHandled(message);
+    this.#forgetEffect(work, message);
     if (result.kind === 'refused') {
-      this.#forgetEffect(work, message);
       this.#answer(message, failure(result.error));
       return { outcome: 'refused', error: `${result.error.code}: ${result.error.message}` };
     }
-    this.#forgetEffect(work, message);
     this.#apply(work, message, result.state, result.decision);
     this.#answer(message, result.decision.reply);
     return { outcome: 'done' };
@@ -152,7 +184,7 @@ export class Batch {
     work: Work,
     head: { body: string; message: Message; error: string; attempts: number; behind: readonly string[] },
   ): { outcome: 'retried' | 'dead-lettered'; error: string } {
-    if (head.attempts >= this.#retry.maxAttempts) {
+    if (head.attempts >= this.#rules.maxAttempts || head.behind.length >= MOST_BEHIND) {
       this.#countHandled(head.message);
       this.#answer(head.message, failure(new SvcError('dead_lettered')));
       return { outcome: 'dead-lettered', error: head.error };
@@ -164,10 +196,9 @@ export class Batch {
       error: head.error.slice(0, 1_000),
       behind: [...head.behind],
     };
-    const delay = Math.min(this.#retry.initialDelayMs * 2 ** (head.attempts - 1), this.#retry.maxDelayMs);
-    const timer = retryMessage(head.message, head.attempts);
-    this.timersSet.push({ id: timerId(work.resident.address, RETRY_TIMER), afterMs: delay, message: timer });
-    this.#change(work, { ...work.record, stuck, timers: { ...work.record.timers, [RETRY_TIMER]: timer.id } });
+    this.#change(work, { ...work.record, stuck });
+    const delayMs = Math.min(this.#rules.initialDelayMs * 2 ** (head.attempts - 1), this.#rules.maxDelayMs);
+    this.#retryIn(work, delayMs, retryMessage(head.message, head.attempts));
     return { outcome: 'retried', error: head.error };
   }
 
@@ -182,9 +213,16 @@ export class Batch {
       const body = queue[index] ?? '';
       const message = bodies.get(body);
       if (message === undefined) throw new Error('a message set aside was not decoded');
+      if (index === this.#rules.drainLimit) {
+        const waiting = { body, type: message.type, attempts: 0, error: stuck.error, behind: queue.slice(index + 1) };
+        this.#change(work, { ...work.record, stuck: waiting });
+        this.#retryIn(work, 0, retryMessage(message, 0));
+        break;
+      }
       const attempts = index === 0 ? stuck.attempts + 1 : 1;
-      const error = this.#failing.get(message.id);
-      const timerGone = message.origin === 'timer' && index > 0 && !this.#takeTimer(work, message);
+      const error = this.#errorOf(message);
+      const isFirstTry = index > 0 || stuck.attempts === 0;
+      const timerGone = message.origin === 'timer' && isFirstTry && !this.#takeTimer(work, message);
       const line = timerGone
         ? { outcome: 'stale' }
         : error === undefined
@@ -253,4 +291,16 @@ export class Batch {
     work.record = record;
     work.dirty = true;
   }
+}
+
+type Ended = Exclude<TurnOutcome, { readonly kind: 'failed' }>;
+
+/** Nothing follows a final event and an archived actor's stream is closed: a turn that would go on is refused. */
+function refusedAfterTheEnd({ resident, record }: Work, turn: Ended): Ended {
+  if (turn.kind === 'refused' || record.revision === 0) return turn;
+  const { events, effects, timersSet } = turn.decision;
+  if (events.length + effects.length + timersSet.length === 0) return turn;
+  const { done, kind } = resident.definition;
+  if (done?.(record.state) !== true) return turn;
+  return { kind: 'refused', error: new SvcError('failed_precondition', `${kind} has ended`) };
 }

@@ -5,7 +5,7 @@ import { encodeEffect } from './effect-envelope.ts';
 import { timerId } from './kernel-messages.ts';
 import type { Message } from './message.ts';
 import type { Payloads } from './payload.ts';
-import { encodeRecord } from './record.ts';
+import { type ActorRecord, encodeRecord, type Stuck } from './record.ts';
 import type { Registry } from './registry.ts';
 
 /** A batch as the store takes it, with the new text of each changed actor for the cache. */
@@ -13,6 +13,8 @@ export interface PackedBatch {
   readonly commit: Commit;
   readonly texts: ReadonlyMap<string, string>;
 }
+
+const MOST_WAITING_CHARS = 16_384;
 
 /** Encodes a batch; large parts go to Blobs first, so the commit itself stays small (design K3, K7). */
 export async function packCommit(
@@ -32,6 +34,7 @@ export async function packCommit(
   for (const work of batch.works.values()) {
     const { address, tenant, definition } = work.resident;
     if (work.dirty) {
+      if (work.record.stuck !== null) work.record = await slim(work.record, work.record.stuck, tenant, payloads);
       const packed = payloads.pack(tenant, encodeRecord(definition.version, work.record));
       const record = typeof packed === 'string' ? packed : await packed;
       texts.set(address, record);
@@ -86,6 +89,14 @@ export async function packCommit(
       handled: [...batch.handled].map(([address, count]) => ({ address, count })),
     },
   };
+}
+
+/** Messages that wait behind a failing one are many: only the short ones are kept in its actor's record. */
+async function slim(record: ActorRecord, stuck: Stuck, tenant: string, payloads: Payloads): Promise<ActorRecord> {
+  const behind = await Promise.all(
+    stuck.behind.map((body) => (body.length > MOST_WAITING_CHARS ? payloads.setAside(tenant, body) : body)),
+  );
+  return { ...record, stuck: { ...stuck, behind } };
 }
 
 /** Timers pending after the batch: timer id -> id of the message that will come. */

@@ -2,7 +2,7 @@ import type { ActorCache } from './actor-cache.ts';
 import type { ActorStore, Commit, CommitOutcome, Lease, MailboxEntry } from './actor-store.ts';
 import type { Address } from './address.ts';
 import type { Archive } from './archive.ts';
-import { Batch, TurnFailed } from './batch.ts';
+import { Batch, MOST_BEHIND, TurnFailed } from './batch.ts';
 import type { Clock } from './clock.ts';
 import { decodeMessage, decodeMessageText } from './codec.ts';
 import type { ActorDefinition } from './define-actor.ts';
@@ -32,7 +32,22 @@ export interface KernelParts {
   readonly batchLimit: number;
   /** Whether each turn is recorded in the journal (design R3). */
   readonly ledger: boolean;
+  readonly warn: (message: string, error: unknown) => void;
 }
+
+/** How the entries of a batch are handled. */
+interface Handling {
+  /** Most messages set aside that one retry drains. */
+  readonly drainLimit: number;
+  /** Every message counts as failed with this error: what its turn decided cannot be written. */
+  readonly failAll?: string;
+  /** Nothing is run, every entry is dead-lettered. */
+  readonly bury?: SvcError;
+}
+
+const USUAL: Handling = { drainLimit: 100 };
+/** How long the commit of a stopping node is repeated while the store is not reachable. */
+const DRAIN_MS = 5_000;
 
 /** What a committed batch sets going. */
 export interface Committed {
@@ -54,7 +69,7 @@ export class PartitionServer {
   readonly #onCommitted: (committed: Committed) => void;
   #cursor: number;
   #lost = false;
-  #draining = false;
+  #drainUntil = Number.POSITIVE_INFINITY;
   #tail: Promise<void> = Promise.resolve();
 
   constructor(lease: Lease, cursor: number, parts: KernelParts, onCommitted: (committed: Committed) => void) {
@@ -84,22 +99,27 @@ export class PartitionServer {
     return this.#exclusive(async () => {
       // Entries behind a cursor that moved while this call waited were handled by the batch that moved it.
       let entries: readonly MailboxEntry[] = first.filter((entry) => entry.seq > this.#cursor);
-      while (entries.length > 0 && !this.#lost && !this.#draining) entries = await this.#serveBatch(entries);
+      while (entries.length > 0 && !this.#lost && !this.#draining()) entries = await this.#serveBatch(entries);
     });
   }
 
-  /** Resolves when what runs now has committed; nothing is served after that. */
+  /** Resolves when what runs now has committed, or the store was not reachable for long; nothing is served after. */
   drain(): Promise<void> {
-    this.#draining = true;
+    this.#drainUntil = this.#parts.clock.monotonic() + DRAIN_MS;
     return this.#exclusive(async () => {});
   }
 
-  /** Removes an archived actor from the store, unless a later turn changed it since it was archived. */
-  forget(address: Address, revision: number): Promise<void> {
+  #draining(): boolean {
+    return this.#drainUntil < Number.POSITIVE_INFINITY;
+  }
+
+  /** Removes an archived actor from the store, unless its record is another one than the archived. */
+  forget(address: Address, archived: string): Promise<void> {
     return this.#exclusive(async () => {
       const { store, cache } = this.#parts;
-      const resident = cache.get(address);
-      if (this.#lost || (resident !== undefined && resident.record.revision !== revision)) return;
+      if (this.#lost) return;
+      const record = cache.get(address)?.text ?? (await store.load(this.lease.partition, [address]))[0];
+      if (record !== archived) return;
       cache.drop(address);
       if (!(await store.forget(this.lease, [address]))) this.lose();
     });
@@ -112,11 +132,59 @@ export class PartitionServer {
     return run;
   }
 
+  /**
+   * A batch that cannot be written is halved until the entry that makes it so stands alone. That one is a failing
+   * message like any other (design K6); it never stops those behind it.
+   */
   async #serveBatch(entries: readonly MailboxEntry[]): Promise<readonly MailboxEntry[]> {
-    const { payloads, registry, ledger } = this.#parts;
+    try {
+      return await this.#handle(entries, USUAL);
+    } catch (thrown) {
+      if (toSvcError(thrown).code === 'unavailable' || this.#lost) throw thrown;
+      if (entries.length > 1) return this.#serveBatch(entries.slice(0, Math.ceil(entries.length / 2)));
+      return this.#serveAlone(entries, thrown);
+    }
+  }
+
+  async #serveAlone(entry: readonly MailboxEntry[], thrown: unknown): Promise<readonly MailboxEntry[]> {
+    const error = toSvcError(thrown);
+    this.#parts.warn(`entry ${entry[0]?.seq} of ${this.lease.partition} cannot be committed`, error);
+    const failAll = thrown instanceof Error ? thrown.message : error.message;
+    const careful: readonly Handling[] = [
+      // A retry that drains many messages: find the one.
+      { drainLimit: 1 },
+      { drainLimit: 1, failAll },
+      { drainLimit: 1, bury: error },
+    ];
+    for (const [step, handling] of careful.entries()) {
+      try {
+        return await this.#handle(entry, handling);
+      } catch (again) {
+        if (toSvcError(again).code === 'unavailable' || step === careful.length - 1) throw again;
+      }
+    }
+    return [];
+  }
+
+  async #handle(entries: readonly MailboxEntry[], handling: Handling): Promise<readonly MailboxEntry[]> {
     const messages: (Message | SvcError)[] = [];
     for (const entry of entries) messages.push(await this.#decode(entry.body));
-    const batch = await this.#runTurns(entries, messages);
+    try {
+      return await this.#commitTurns(entries, messages, handling);
+    } catch (thrown) {
+      // Handlers may have touched what they were given, and nothing of it was written.
+      for (const { to } of messages.filter(isReadable)) this.#parts.cache.drop(to);
+      throw thrown;
+    }
+  }
+
+  async #commitTurns(
+    entries: readonly MailboxEntry[],
+    messages: readonly (Message | SvcError)[],
+    handling: Handling,
+  ): Promise<readonly MailboxEntry[]> {
+    const { payloads, registry, ledger, cache } = this.#parts;
+    const batch = await this.#runTurns(entries, messages, handling);
     const last = entries[entries.length - 1];
     if (last === undefined) return [];
     const cursor = { after: this.#cursor, upTo: last.seq };
@@ -130,7 +198,8 @@ export class PartitionServer {
     for (const work of batch.works.values()) {
       work.resident.record = work.record;
       work.resident.text = packed.texts.get(work.resident.address) ?? work.resident.text;
-      if (work.resident.text !== null) this.#parts.cache.put(work.resident);
+      // A later holder may have changed it when the lease was lost meanwhile.
+      if (work.resident.text !== null && !this.#lost) cache.put(work.resident);
     }
     const { partition } = this.lease;
     const jobs = packed.commit.effectsOpened.map(({ id, queue, address }) => ({ id, queue, address, partition }));
@@ -150,20 +219,26 @@ export class PartitionServer {
   }
 
   /** Runs the batch; each message whose handler throws is marked and the batch run again on fresh copies. */
-  async #runTurns(entries: readonly MailboxEntry[], messages: readonly (Message | SvcError)[]): Promise<Batch> {
+  async #runTurns(
+    entries: readonly MailboxEntry[],
+    messages: readonly (Message | SvcError)[],
+    handling: Handling,
+  ): Promise<Batch> {
     const { clock, retry } = this.#parts;
     const failing = new Map<string, string>();
     const now = clock.now();
     for (;;) {
       const readable = messages.filter(isReadable);
       const residents = await this.#loadResidents(readable, failing.size > 0);
-      const bodies = await this.#setAside(entries, messages, residents);
-      const batch = new Batch(now, () => clock.monotonic() * 1_000, retry, failing);
+      const bodies = await this.#setAside(entries, messages, residents, handling.drainLimit);
+      const rules = { ...retry, drainLimit: handling.drainLimit, failing, failAll: handling.failAll };
+      const batch = new Batch(now, () => clock.monotonic() * 1_000, rules);
       try {
         entries.forEach((entry, index) => {
           const message = messages[index];
           if (message === undefined) return;
           if (message instanceof SvcError) batch.bury(entry, null, message);
+          else if (handling.bury !== undefined) batch.bury(entry, message, handling.bury);
           else {
             const resident = residents.get(message.to) ?? null;
             if (resident instanceof SvcError) batch.bury(entry, message, resident);
@@ -223,22 +298,29 @@ export class PartitionServer {
     entries: readonly MailboxEntry[],
     messages: readonly (Message | SvcError)[],
     residents: ReadonlyMap<Address, Resident | SvcError>,
+    drainLimit: number,
   ): Promise<ReadonlyMap<string, Message>> {
     const bodies = new Map<string, Message>();
     const readable = messages.filter(isReadable);
-    if (!readable.some((message) => message.timer === RETRY_TIMER)) return bodies;
     const waiting: string[] = [];
+    let drains = messages.length >= MOST_BEHIND;
     for (const message of readable) {
       const resident = residents.get(message.to);
-      if (message.timer !== RETRY_TIMER || resident === undefined || resident instanceof SvcError) continue;
-      if (resident.record.stuck !== null) waiting.push(resident.record.stuck.body, ...resident.record.stuck.behind);
+      if (resident === undefined || resident instanceof SvcError || resident.record.stuck === null) continue;
+      const { body, behind } = resident.record.stuck;
+      if (message.timer !== RETRY_TIMER && behind.length + messages.length < MOST_BEHIND) continue;
+      drains = true;
+      // One more than is drained: the next retry begins with it.
+      if (!waiting.includes(body)) waiting.push(body, ...behind.slice(0, drainLimit * messages.length));
     }
+    if (!drains) return bodies;
     // Entries of this very batch may be deferred before the retry drains them.
     for (const [index, message] of messages.entries()) {
       const body = entries[index]?.body;
       if (body !== undefined && !(message instanceof SvcError)) bodies.set(body, message);
     }
-    for (const body of waiting) bodies.set(body, await decodeMessage(this.#parts.payloads, body));
+    for (const body of waiting)
+      if (!bodies.has(body)) bodies.set(body, await decodeMessage(this.#parts.payloads, body));
     return bodies;
   }
 
@@ -251,7 +333,8 @@ export class PartitionServer {
       } catch (thrown) {
         const error = toSvcError(thrown);
         if (error.code !== 'unavailable') throw thrown;
-        if (this.#lost) return { kind: 'fenced' };
+        // Whoever holds the partition next finds what the store has.
+        if (this.#lost || clock.monotonic() > this.#drainUntil) return { kind: 'fenced' };
         await new Promise<void>((resume) => void clock.after(Math.min(20 * 2 ** attempt, 1_000), resume));
       }
     }

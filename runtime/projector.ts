@@ -236,7 +236,7 @@ export class Projector {
     for (const [collection, list] of documents) await this.#views.get(collection)?.putMany(list);
     for (const actor of ended) {
       await this.#parts.archive.store(store, partition, actor);
-      await source.server.forget(actor.address, actor.revision);
+      await source.server.forget(actor.address, actor.record);
     }
   }
 }

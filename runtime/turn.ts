@@ -102,6 +102,7 @@ export class SeededTurn implements Turn<Schemas, Schemas> {
   }
 
   after(name: string, delayMs: number, type: string, payload: unknown): void {
+    if (!Number.isFinite(delayMs)) throw new Error(`the delay of timer ${name} is ${delayMs}`);
     const message = this.#compose(this.self, 'timer', type, toJson(payload), {});
     this.decision.timersSet.push({ name, afterMs: Math.max(0, delayMs), message: { ...message, timer: name } });
   }
