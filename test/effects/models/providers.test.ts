@@ -137,10 +137,14 @@ describe('parts of a model call', () => {
       import { registerHooks } from 'node:module';
       const loaded = [];
       registerHooks({ resolve: (name, context, next) => { loaded.push(name); return next(name, context); } });
-      await import('./effects/models/model-effect.ts');
+      await import(new URL(process.argv[1], 'file://' + process.cwd() + '/').href);
       console.log(JSON.stringify(loaded.filter((name) => name === 'ai' || name.startsWith('@ai-sdk/'))));`;
     const cwd = new URL('../../..', import.meta.url);
-    const child = spawnSync(process.execPath, ['--input-type=module', '-e', script], { cwd, encoding: 'utf8' });
+    const child = spawnSync(
+      process.execPath,
+      ['--input-type=module', '-e', script, './effects/models/model-effect.ts'],
+      { cwd, encoding: 'utf8' },
+    );
     assert.equal(child.stdout.trim(), '[]', child.stderr);
   });
 });
