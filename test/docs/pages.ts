@@ -60,7 +60,7 @@ export function linksOf(source: Page): { target: string; path: string; anchor: s
 export function pathSpansOf(source: Page): string[] {
   return [...proseOf(source).matchAll(/`([^`\n]+)`/g)]
     .map((match) => match[1] ?? '')
-    .filter((span) => /^[\w.-]+(\/[\w.-]+)*\/?$/.test(span))
+    .filter((span) => /^[\w.-]*\w[\w.-]*(\/[\w.-]+)*\/?$/.test(span) && !/^\.\w+$/.test(span))
     .filter((span) => /\.(ts|md|lua|proto|json|binpb|txt)$/.test(span) || /^[a-z][\w-]*\//.test(span));
 }
 
