@@ -16,7 +16,13 @@ export interface RecordedResult {
 }
 
 type LedgerDocument = StoredDocument & { readonly partition: string; readonly lines: string };
-type Line = readonly [seq: number, at: number, epoch: number, row: { readonly outcome: string } | null, body: string];
+type Line = readonly [
+  seq: number,
+  at: number,
+  epoch: number,
+  row: { readonly outcome: string } | null,
+  message: unknown,
+];
 
 const PAGE = 500;
 
@@ -30,11 +36,13 @@ export async function recordedResults({ documents, blobs }: OpenStores): Promise
     const page = await ledger.find({ tenant: 'svc-system', sort: [['id', 'asc']], limit: PAGE, skip });
     for (const { partition, lines } of page) {
       const parsed: Line[] = JSON.parse(lines);
-      for (const [seq, at, , row, body] of parsed) {
+      for (const [seq, at, , row, message] of parsed) {
         // Segments may overlap after a crash; a delivery is named by its partition and sequence.
         const name = `${partition}#${seq}`;
         if (seen.has(name) || row?.outcome !== 'done') continue;
         seen.add(name);
+        // One that was stored aside is its reference as text.
+        const body = typeof message === 'string' ? message : JSON.stringify(message);
         const result = await resultIn(payloads, body, at);
         if (result !== null) results.push(result);
       }
