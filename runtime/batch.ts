@@ -2,26 +2,14 @@ import type { MailboxEntry } from './actor-store.ts';
 import type { Address } from './address.ts';
 import type { EffectRequest } from './define-actor.ts';
 import { SvcError } from './errors.ts';
-import { answerMessage, failure, RETRY_TIMER, type RetrySettings, retryMessage, timerId } from './kernel-messages.ts';
+import { answerMessage, failure, RETRY_TIMER, retryMessage, timerId } from './kernel-messages.ts';
 import type { Message, Reply } from './message.ts';
 import type { ActorRecord, Stuck } from './record.ts';
 import type { Resident } from './resident.ts';
-import { runTurn, type TurnOutcome } from './run-turn.ts';
+import { refusedAfterTheEnd, runTurn } from './run-turn.ts';
 import type { Decision } from './turn.ts';
+import { type FailureRules, MOST_BEHIND, TurnFailed } from './turn-failure.ts';
 import type { TurnRow } from './turn-row.ts';
-
-/** What a batch does with messages that fail. */
-export interface FailureRules extends RetrySettings {
-  /** Most messages set aside that one retry drains; the rest waits for the next. */
-  readonly drainLimit: number;
-  /** Message id -> error of its handler. */
-  readonly failing: ReadonlyMap<string, string>;
-  /** Set: every message counts as failing with this error. */
-  readonly failAll: string | undefined;
-}
-
-/** With so many messages behind it a failing one is not waited for any longer. */
-export const MOST_BEHIND = 500;
 
 interface Work {
   readonly resident: Resident;
@@ -29,16 +17,6 @@ interface Work {
   dirty: boolean;
   readonly firstEvent: number;
   readonly events: { name: string; at: number; payload: unknown }[];
-}
-
-/** Ends a batch early: the message's handler threw. The batch is run again with the message marked as failing. */
-export class TurnFailed extends Error {
-  override readonly name = 'TurnFailed';
-  readonly messageId: string;
-  constructor(messageId: string, cause: Error) {
-    super(cause.message, { cause });
-    this.messageId = messageId;
-  }
 }
 
 /** Turns of one batch, in mailbox order; collects what the one commit will write. */
@@ -134,7 +112,7 @@ export class Batch {
     const { resident } = work;
     const turn = runTurn(resident.definition, work.record, message, resident.tenant, this.#now);
     if (turn.kind === 'failed') throw new TurnFailed(message.id, turn.error);
-    const result = refusedAfterTheEnd(work, turn);
+    const result = refusedAfterTheEnd(resident.definition, work.record, turn);
     this.#countHandled(message);
     this.#forgetEffect(work, message);
     if (result.kind === 'refused') {
@@ -291,16 +269,4 @@ export class Batch {
     work.record = record;
     work.dirty = true;
   }
-}
-
-type Ended = Exclude<TurnOutcome, { readonly kind: 'failed' }>;
-
-/** Nothing follows a final event and an archived actor's stream is closed: a turn that would go on is refused. */
-function refusedAfterTheEnd({ resident, record }: Work, turn: Ended): Ended {
-  if (turn.kind === 'refused' || record.revision === 0) return turn;
-  const { events, effects, timersSet } = turn.decision;
-  if (events.length + effects.length + timersSet.length === 0) return turn;
-  const { done, kind } = resident.definition;
-  if (done?.(record.state) !== true) return turn;
-  return { kind: 'refused', error: new SvcError('failed_precondition', `${kind} has ended`) };
 }

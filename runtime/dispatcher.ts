@@ -1,9 +1,10 @@
 import type { Lease, MailboxEntry, Unsubscribe } from './actor-store.ts';
 import { type Partition, partitionsOf } from './address.ts';
 import type { EffectQueue } from './effect-queue.ts';
-import { sweepEffects } from './effect-sweep.ts';
 import { toSvcError } from './errors.ts';
+import { OutboxRelay } from './outbox-relay.ts';
 import { type Committed, type KernelParts, PartitionServer } from './partition-server.ts';
+import { PartitionSweeps } from './partition-sweeps.ts';
 import type { Projector } from './projector.ts';
 import type { Random } from './random.ts';
 import { TimerWheel } from './timer-wheel.ts';
@@ -32,11 +33,8 @@ export class Dispatcher {
   readonly #servers = new Map<Partition, PartitionServer>();
   readonly #ringing = new Set<Partition>();
   readonly #wheel: TimerWheel;
-  /** Partitions to sweep, with the grant of the lease until its first sweep is done. */
-  readonly #withEffects = new Map<Partition, string | null>();
-  /** Partitions that owe messages to others, and those whose outbox is being flushed. */
-  readonly #owing = new Set<Partition>();
-  readonly #flushing = new Set<Partition>();
+  readonly #outbox: OutboxRelay;
+  readonly #sweeps: PartitionSweeps;
   readonly #busy = new Set<Partition>();
   #pumping = false;
   #stopped = false;
@@ -46,6 +44,9 @@ export class Dispatcher {
 
   constructor(options: DispatcherOptions) {
     this.#options = options;
+    const leaseOf = (partition: Partition) => this.#servers.get(partition)?.lease;
+    this.#outbox = new OutboxRelay(options.store, leaseOf);
+    this.#sweeps = new PartitionSweeps(options.store, options.effects, leaseOf);
     this.#wheel = new TimerWheel(options.clock, (due) => this.#guard('firing timers', this.#fireTimers(due)));
   }
 
@@ -59,10 +60,10 @@ export class Dispatcher {
     this.#every(leaseRenewMs, 'renewing leases', () => this.#renew());
     this.#every(pollMs, 'polling', async () => {
       for (const partition of this.#servers.keys()) this.ring(partition);
-      for (const partition of this.#owing) this.#guard('flushing the outbox', this.#flush(partition));
+      for (const partition of this.#outbox.owing) this.#guard('flushing the outbox', this.#outbox.flush(partition));
       this.#options.cache.passivate();
     });
-    this.#every(SWEEP_MS, 'sweeping effects', () => this.#sweep());
+    this.#every(SWEEP_MS, 'sweeping effects', () => this.#sweeps.sweep());
   }
 
   /** Lets running batches commit, then gives every lease back, so that nobody waits for a TTL (design P2). */
@@ -145,43 +146,11 @@ export class Dispatcher {
     const { projector, effects } = this.#options;
     projector.add(server, done.projected);
     for (const timer of done.commit.timersSet) this.#wheel.note(partition, done.at + timer.afterMs);
-    if (done.owes) this.#owe(partition);
+    if (done.owes) this.#guard('flushing the outbox', this.#outbox.owe(partition));
     for (const job of done.jobs) {
-      if (!this.#withEffects.has(partition)) this.#withEffects.set(partition, null);
+      this.#sweeps.note(partition);
       // A job that could not be queued is found by the sweep: the record is the truth (design E1).
       this.#guard('queueing an effect', effects.enqueue(job));
-    }
-  }
-
-  #owe(partition: Partition): void {
-    this.#owing.add(partition);
-    this.#guard('flushing the outbox', this.#flush(partition));
-  }
-
-  /** One flush of a partition at a time. What fails stays owed and is tried again with the next poll. */
-  async #flush(partition: Partition): Promise<void> {
-    if (this.#flushing.has(partition)) return;
-    this.#flushing.add(partition);
-    try {
-      while (!this.#stopped && this.#owing.has(partition)) {
-        const lease = this.#servers.get(partition)?.lease;
-        // Removed before the flush: what a commit owes meanwhile is flushed by another pass.
-        this.#owing.delete(partition);
-        if (lease === undefined) return;
-        // Each pass acknowledges what it delivered; the rest needs another.
-        if (await this.#flushOnce(lease)) this.#owing.add(partition);
-      }
-    } finally {
-      this.#flushing.delete(partition);
-    }
-  }
-
-  async #flushOnce(lease: Lease): Promise<boolean> {
-    try {
-      return await this.#options.store.flushOutbox(lease);
-    } catch (thrown) {
-      this.#owing.add(lease.partition);
-      throw thrown;
     }
   }
 
@@ -226,9 +195,8 @@ export class Dispatcher {
     this.#servers.set(lease.partition, server);
     this.#options.projector.attach(server);
     if (nextTimerAt !== null) this.#wheel.note(lease.partition, nextTimerAt);
-    this.#owe(lease.partition);
-    this.#withEffects.set(lease.partition, lease.grant);
-    this.#guard('sweeping effects', this.#sweepOne(lease.partition));
+    this.#guard('flushing the outbox', this.#outbox.owe(lease.partition));
+    this.#guard('sweeping effects', this.#sweeps.acquired(lease));
     this.ring(lease.partition);
   }
 
@@ -239,9 +207,9 @@ export class Dispatcher {
     // The node may hold the partition again under a later lease: what is noted for that one stays.
     if (this.#servers.get(partition) !== server) return;
     this.#servers.delete(partition);
-    this.#owing.delete(partition);
+    this.#outbox.drop(partition);
     this.#wheel.drop(partition);
-    this.#withEffects.delete(partition);
+    this.#sweeps.drop(partition);
   }
 
   async #renew(): Promise<void> {
@@ -270,27 +238,6 @@ export class Dispatcher {
   #wantsMore(): boolean {
     const all = this.#options.registry.layouts.reduce((sum, layout) => sum + layout.partitions, 0);
     return this.#servers.size < all;
-  }
-
-  async #sweep(): Promise<void> {
-    for (const partition of [...this.#withEffects.keys()]) await this.#sweepOne(partition);
-  }
-
-  async #sweepOne(partition: Partition): Promise<void> {
-    const { store, effects } = this.#options;
-    const grant = this.#withEffects.get(partition);
-    if (grant === undefined) return;
-    // Taken off before the look: an effect opened meanwhile puts it back.
-    this.#withEffects.delete(partition);
-    try {
-      const rows = await store.openEffects(partition);
-      if (rows.length === 0) return;
-      await sweepEffects(store, effects, partition, grant === null ? {} : { acquired: true, grant });
-    } catch (thrown) {
-      if (this.#servers.has(partition)) this.#withEffects.set(partition, grant);
-      throw thrown;
-    }
-    if (this.#servers.has(partition)) this.#withEffects.set(partition, this.#withEffects.get(partition) ?? null);
   }
 
   /** Timers are due by the store's clock (design K10); ours may differ. */

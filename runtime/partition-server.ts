@@ -2,20 +2,18 @@ import type { ActorCache } from './actor-cache.ts';
 import type { ActorStore, Commit, CommitOutcome, Lease, MailboxEntry } from './actor-store.ts';
 import type { Address } from './address.ts';
 import type { Archive } from './archive.ts';
-import { Batch, MOST_BEHIND, TurnFailed } from './batch.ts';
+import { Batch } from './batch.ts';
 import type { Clock } from './clock.ts';
-import { decodeMessage, decodeMessageText } from './codec.ts';
-import type { ActorDefinition } from './define-actor.ts';
 import type { EffectJob } from './effect-queue.ts';
 import { SvcError, toSvcError } from './errors.ts';
-import { RETRY_TIMER, type RetrySettings } from './kernel-messages.ts';
+import type { RetrySettings } from './kernel-messages.ts';
+import { decodeEntry, isReadable, loadResidents, setAside } from './loading.ts';
 import type { Message } from './message.ts';
 import { packCommit } from './pack-commit.ts';
 import type { Payloads } from './payload.ts';
 import type { ProjectedCommit } from './projector.ts';
-import { type ActorRecord, decodeRecord } from './record.ts';
 import type { Registry } from './registry.ts';
-import type { Resident } from './resident.ts';
+import { TurnFailed } from './turn-failure.ts';
 
 /** Stands for the recipient of an entry that could not be decoded. */
 const UNREADABLE: Address = 'unreadable/svc-system/unknown';
@@ -168,7 +166,7 @@ export class PartitionServer {
 
   async #handle(entries: readonly MailboxEntry[], handling: Handling): Promise<readonly MailboxEntry[]> {
     const messages: (Message | SvcError)[] = [];
-    for (const entry of entries) messages.push(await this.#decode(entry.body));
+    for (const entry of entries) messages.push(await decodeEntry(this.#parts.payloads, entry.body));
     try {
       return await this.#commitTurns(entries, messages, handling);
     } catch (thrown) {
@@ -209,15 +207,6 @@ export class PartitionServer {
     return outcome.next;
   }
 
-  /** An entry nobody can read must not stop those behind it: its error stands in for it and it is dead-lettered. */
-  async #decode(body: string): Promise<Message | SvcError> {
-    try {
-      return body.startsWith('@') ? await decodeMessage(this.#parts.payloads, body) : decodeMessageText(body);
-    } catch (thrown) {
-      return buriable(thrown);
-    }
-  }
-
   /** Runs the batch; each message whose handler throws is marked and the batch run again on fresh copies. */
   async #runTurns(
     entries: readonly MailboxEntry[],
@@ -229,8 +218,8 @@ export class PartitionServer {
     const now = clock.now();
     for (;;) {
       const readable = messages.filter(isReadable);
-      const residents = await this.#loadResidents(readable, failing.size > 0);
-      const bodies = await this.#setAside(entries, messages, residents, handling.drainLimit);
+      const residents = await loadResidents(this.#parts, this.lease.partition, readable, failing.size > 0);
+      const bodies = await setAside(this.#parts, entries, messages, residents, handling.drainLimit);
       const rules = { ...retry, drainLimit: handling.drainLimit, failing, failAll: handling.failAll };
       const batch = new Batch(now, () => clock.monotonic() * 1_000, rules);
       try {
@@ -253,77 +242,6 @@ export class PartitionServer {
     }
   }
 
-  async #loadResidents(messages: readonly Message[], fresh: boolean): Promise<Map<Address, Resident | SvcError>> {
-    const { store, registry, cache } = this.#parts;
-    const residents = new Map<Address, Resident | SvcError>();
-    const missing: { address: Address; definition: ActorDefinition }[] = [];
-    for (const { to } of messages) {
-      if (residents.has(to) || missing.some((other) => other.address === to)) continue;
-      const definition = registry.definitionOf(to);
-      if (definition === undefined) continue;
-      // A handler that threw may have touched the state it was given: start again from the committed text.
-      if (fresh) cache.drop(to);
-      const cached = cache.get(to);
-      if (cached !== undefined) residents.set(to, cached);
-      else missing.push({ address: to, definition });
-    }
-    if (missing.length === 0) return residents;
-    const texts = await store.load(
-      this.lease.partition,
-      missing.map(({ address }) => address),
-    );
-    for (const [index, { address, definition }] of missing.entries()) {
-      residents.set(
-        address,
-        await this.#activate(address, definition, texts[index] ?? null).catch((thrown: unknown) => buriable(thrown)),
-      );
-    }
-    return residents;
-  }
-
-  async #activate(address: Address, definition: ActorDefinition, stored: string | null): Promise<Resident> {
-    const { payloads, archive } = this.#parts;
-    const [, tenant = '', id = ''] = address.split('/');
-    // An actor that has ended lives on in the archive: a late message finds its end, never an empty beginning.
-    const text = stored ?? (definition.done === undefined ? null : await archive.loadRecord(address));
-    const record: ActorRecord =
-      text === null
-        ? initialRecord(definition, { address, tenant, id })
-        : decodeRecord(definition, await payloads.unpack(text));
-    return { address, tenant, definition, record, text };
-  }
-
-  /** Decodes the messages that a retry in this batch will drain. */
-  async #setAside(
-    entries: readonly MailboxEntry[],
-    messages: readonly (Message | SvcError)[],
-    residents: ReadonlyMap<Address, Resident | SvcError>,
-    drainLimit: number,
-  ): Promise<ReadonlyMap<string, Message>> {
-    const bodies = new Map<string, Message>();
-    const readable = messages.filter(isReadable);
-    const waiting: string[] = [];
-    let drains = messages.length >= MOST_BEHIND;
-    for (const message of readable) {
-      const resident = residents.get(message.to);
-      if (resident === undefined || resident instanceof SvcError || resident.record.stuck === null) continue;
-      const { body, behind } = resident.record.stuck;
-      if (message.timer !== RETRY_TIMER && behind.length + messages.length < MOST_BEHIND) continue;
-      drains = true;
-      // One more than is drained: the next retry begins with it.
-      if (!waiting.includes(body)) waiting.push(body, ...behind.slice(0, drainLimit * messages.length));
-    }
-    if (!drains) return bodies;
-    // Entries of this very batch may be deferred before the retry drains them.
-    for (const [index, message] of messages.entries()) {
-      const body = entries[index]?.body;
-      if (body !== undefined && !(message instanceof SvcError)) bodies.set(body, message);
-    }
-    for (const body of waiting)
-      if (!bodies.has(body)) bodies.set(body, await decodeMessage(this.#parts.payloads, body));
-    return bodies;
-  }
-
   /** Repeats a commit whose outcome is unknown: the store recognises one that happened (actor-store.ts). */
   async #commit(commit: Commit): Promise<CommitOutcome> {
     const { store, clock, batchLimit } = this.#parts;
@@ -339,22 +257,4 @@ export class PartitionServer {
       }
     }
   }
-}
-
-const isReadable = (message: Message | SvcError): message is Message => !(message instanceof SvcError);
-
-/** What only makes one message or actor unreadable; a store or archive that is down stops the batch instead. */
-function buriable(thrown: unknown): SvcError {
-  const error = toSvcError(thrown);
-  if (error.code === 'unavailable') throw error;
-  return error;
-}
-
-function initialRecord(
-  definition: ActorDefinition,
-  self: { readonly address: Address; readonly tenant: string; readonly id: string },
-): ActorRecord {
-  const state = definition.state.safeParse(definition.initial(self));
-  if (!state.success) throw new SvcError('internal', `${definition.kind}: its initial state breaks its own schema`);
-  return { revision: 0, lastEvent: 0, timers: {}, effects: [], stuck: null, state: state.data };
 }

@@ -50,3 +50,15 @@ function invalidPayload(type: string, error: z.ZodError): SvcError {
     details,
   });
 }
+
+type Ended = Exclude<TurnOutcome, { readonly kind: 'failed' }>;
+
+/** Nothing follows a final event and an archived actor's stream is closed: a turn that would go on is refused. */
+export function refusedAfterTheEnd(definition: ActorDefinition, record: ActorRecord, turn: Ended): Ended {
+  if (turn.kind === 'refused' || record.revision === 0) return turn;
+  const { events, effects, timersSet } = turn.decision;
+  if (events.length + effects.length + timersSet.length === 0) return turn;
+  const { done, kind } = definition;
+  if (done?.(record.state) !== true) return turn;
+  return { kind: 'refused', error: new SvcError('failed_precondition', `${kind} has ended`) };
+}
