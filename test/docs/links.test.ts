@@ -110,3 +110,23 @@ test('the reader path has ten stops, each a link into the code', () => {
     assert.ok(files.length > 0 && files.every(exists), stop);
   }
 });
+
+test('every page of docs is in its index', () => {
+  const index = linksOf(page('docs/README.md')).map(({ path }) => path);
+  const missing = pages.filter(({ file }) => file.startsWith('docs/') && !index.includes(file)).map(({ file }) => file);
+  assert.deepEqual(
+    missing.filter((file) => !['docs/README.md', 'docs/benchmarks.md'].includes(file)),
+    [],
+  );
+});
+
+test('a decision tells context, options, decision and consequences in at most 60 lines', () => {
+  const decisions = pages.filter(({ file }) => file.startsWith('docs/decisions/'));
+  assert.ok(decisions.length > 0);
+  for (const { file, text } of decisions) {
+    assert.match(file, /\/\d{4}-[a-z0-9-]+\.md$/);
+    assert.ok(text.split('\n').length <= 61, file);
+    for (const part of ['Context', 'Options', 'Decision', 'Consequences'])
+      assert.match(text, new RegExp(`\\*\\*${part}`), file);
+  }
+});
