@@ -1,6 +1,7 @@
 import type { MailboxEntry } from './actor-store.ts';
 import type { Address, Partition } from './address.ts';
 import type { StoredDocument } from './documents.ts';
+import { UNREADABLE } from './loading.ts';
 import type { ProjectedCommit } from './projector.ts';
 import type { TurnRow } from './turn-row.ts';
 
@@ -59,7 +60,8 @@ export function ledgerSegments(partition: Partition, commits: readonly Projected
   for (const commit of commits) {
     for (const [index, entry] of commit.entries.entries()) {
       const tenant = tenantOf(commit.targets[index] ?? 'unknown/svc-system/unknown');
-      const line = ledgerLine(entry, commit.epoch, commit.rows[index]);
+      const isReadable = commit.targets[index] !== UNREADABLE;
+      const line = ledgerLine(entry, commit.epoch, commit.rows[index], isReadable);
       let segment = open.get(tenant);
       if (segment !== undefined && segment.chars + line.length > MAX_SEGMENT_CHARS) {
         close(tenant);
@@ -80,8 +82,13 @@ export function ledgerSegments(partition: Partition, commits: readonly Projected
 }
 
 /** Bodies are JSON already and go in as they are: escaping them again would cost more than all the rest. */
-function ledgerLine({ seq, at, body }: MailboxEntry, epoch: number, row: TurnRow | undefined): string {
-  const message = body.startsWith('{') ? body : JSON.stringify(body);
+function ledgerLine(
+  { seq, at, body }: MailboxEntry,
+  epoch: number,
+  row: TurnRow | undefined,
+  isReadable: boolean,
+): string {
+  const message = isReadable && body.startsWith('{') ? body : JSON.stringify(body);
   return `[${seq},${at},${epoch},${row === undefined ? 'null' : JSON.stringify(row)},${message}]`;
 }
 

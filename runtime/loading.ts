@@ -13,6 +13,9 @@ import type { Registry } from './registry.ts';
 import type { Resident } from './resident.ts';
 import { MOST_BEHIND } from './turn-failure.ts';
 
+/** Stands for the recipient of an entry that could not be decoded. */
+export const UNREADABLE: Address = 'unreadable/svc-system/unknown';
+
 /** What a batch needs before its turns run: messages decoded, actors in memory. */
 export interface LoadingParts {
   readonly store: Pick<ActorStore, 'load'>;

@@ -7,6 +7,7 @@ import type { Message } from './message.ts';
 import type { Payloads } from './payload.ts';
 import { type ActorRecord, encodeRecord, type Stuck } from './record.ts';
 import type { Registry } from './registry.ts';
+import type { TurnRow } from './turn-row.ts';
 
 /** A batch as the store takes it, with the new text of each changed actor for the cache. */
 export interface PackedBatch {
@@ -77,8 +78,11 @@ export async function packCommit(
       lease,
       ...cursor,
       records,
-      journal:
-        kernel.ledger && batch.rows.length > 0 ? JSON.stringify({ epoch: lease.epoch, turns: batch.rows }) : null,
+      // Without the ledger a row only says that there is something to project, unless messages were put aside.
+      journal: JSON.stringify({
+        epoch: lease.epoch,
+        turns: kernel.ledger || batch.rows.some(isRare) ? batch.rows : [],
+      }),
       events,
       sends,
       timersSet,
@@ -130,3 +134,5 @@ async function openEffects(batch: Batch, payloads: Payloads): Promise<EffectOpen
   }
   return opened;
 }
+
+const isRare = (row: TurnRow): boolean => row.outcome === 'dead-lettered' || row.drained !== undefined;

@@ -7,16 +7,13 @@ import type { Clock } from './clock.ts';
 import type { EffectJob } from './effect-queue.ts';
 import { SvcError, toSvcError } from './errors.ts';
 import type { RetrySettings } from './kernel-messages.ts';
-import { decodeEntry, isReadable, loadResidents, setAside } from './loading.ts';
+import { decodeEntry, isReadable, loadResidents, setAside, UNREADABLE } from './loading.ts';
 import type { Message } from './message.ts';
 import { packCommit } from './pack-commit.ts';
 import type { Payloads } from './payload.ts';
 import type { ProjectedCommit } from './projector.ts';
 import type { Registry } from './registry.ts';
 import { TurnFailed } from './turn-failure.ts';
-
-/** Stands for the recipient of an entry that could not be decoded. */
-const UNREADABLE: Address = 'unreadable/svc-system/unknown';
 
 export interface KernelParts {
   readonly store: ActorStore;

@@ -1,16 +1,13 @@
-import type { ActorStore, MailboxEntry } from './actor-store.ts';
+import { ActorProjection, type ActorProjectionParts } from './actor-projection.ts';
+import type { JournalRow, MailboxEntry } from './actor-store.ts';
 import type { Address } from './address.ts';
-import type { Archive } from './archive.ts';
 import type { Clock } from './clock.ts';
-import { decodeMessage } from './codec.ts';
-import type { Collection, Documents, StoredDocument } from './documents.ts';
-import { toSvcError } from './errors.ts';
+import type { Collection } from './documents.ts';
+import { SvcError, toSvcError } from './errors.ts';
 import { parseJournalRow } from './journal-row.ts';
 import { type DeadLetter, deadLettersOf, type LedgerSegment, ledgerSegments } from './ledger.ts';
+import { decodeEntry, UNREADABLE } from './loading.ts';
 import type { PartitionServer } from './partition-server.ts';
-import type { Payloads } from './payload.ts';
-import { decodeRecord } from './record.ts';
-import type { Registry } from './registry.ts';
 import type { TurnRow } from './turn-row.ts';
 
 /** One commit as the projector sees it: what came in, what became of it. */
@@ -22,15 +19,9 @@ export interface ProjectedCommit {
   readonly rows: readonly TurnRow[];
 }
 
-export interface ProjectorParts {
-  readonly store: ActorStore;
-  readonly documents: Documents;
-  readonly archive: Archive;
-  readonly registry: Registry;
-  readonly payloads: Payloads;
+export interface ProjectorParts extends ActorProjectionParts {
   readonly clock: Clock;
   readonly ledger: boolean;
-  readonly warn: (message: string, error: unknown) => void;
 }
 
 interface Source {
@@ -41,8 +32,11 @@ interface Source {
   viewed: number;
   /** Size of the bodies in `pending`, in characters. */
   chars: number;
-  /** The journal holds rows that `pending` does not: after taking a partition over, or when memory ran full. */
-  behind: boolean;
+  /**
+   * Up to here rows are read back from the journal, behind it memory has them: the cursor when the partition was
+   * taken over, or when memory ran full.
+   */
+  readBackTo: number;
   /** The journal is in documents up to here. */
   projected: number;
 }
@@ -51,7 +45,10 @@ interface Source {
 const VIEWS_EVERY_MS = 120;
 /** The ledger has no promise of lag; writing it seldom makes few large documents and few fsyncs. */
 const LEDGER_EVERY_MS = 1_000;
+/** What is kept in memory while documents are away: of one partition, of all. */
 const MAX_PENDING_CHARS = 16_000_000;
+const MAX_ALL_CHARS = 64_000_000;
+const MOST_WAIT_MS = 5_000;
 const JOURNAL_PAGE = 200;
 
 /**
@@ -61,25 +58,22 @@ const JOURNAL_PAGE = 200;
 export class Projector {
   readonly #parts: ProjectorParts;
   readonly #sources = new Map<string, Source>();
-  readonly #views = new Map<string, Collection<StoredDocument>>();
+  readonly #actors: ActorProjection;
   readonly #ledger: Collection<LedgerSegment>;
   readonly #deadLetters: Collection<DeadLetter>;
   #running: Promise<void> = Promise.resolve();
   #cancelTimer: () => void = () => {};
   #stopped = false;
   #ledgerAt = 0;
+  /** Size of all that is held in memory, in characters. */
+  #chars = 0;
+  #failures = 0;
 
   static async open(parts: ProjectorParts): Promise<Projector> {
     const { documents } = parts;
-    const views = new Map<string, Collection<StoredDocument>>();
-    for (const { view } of parts.registry.definitions) {
-      if (view === undefined) continue;
-      const spec = { name: view.collection, unique: [], indexes: view.indexes ?? [] };
-      views.set(view.collection, await documents.collection<StoredDocument>(spec));
-    }
     return new Projector(
       parts,
-      views,
+      await ActorProjection.open(parts),
       await documents.collection<LedgerSegment>({
         name: 'ledger',
         unique: [],
@@ -91,12 +85,12 @@ export class Projector {
 
   constructor(
     parts: ProjectorParts,
-    views: Map<string, Collection<StoredDocument>>,
+    actors: ActorProjection,
     ledger: Collection<LedgerSegment>,
     deadLetters: Collection<DeadLetter>,
   ) {
     this.#parts = parts;
-    this.#views = views;
+    this.#actors = actors;
     this.#ledger = ledger;
     this.#deadLetters = deadLetters;
   }
@@ -116,25 +110,34 @@ export class Projector {
   /** Begins with a partition just taken over: its journal may hold rows of the last holder. */
   attach(server: PartitionServer): void {
     const empty = { pending: [], viewed: 0, chars: 0, projected: 0 };
-    this.#sources.set(server.lease.partition, { server, ...empty, behind: true });
+    this.#sources.set(server.lease.partition, { server, ...empty, readBackTo: server.cursor });
   }
 
   detach(server: PartitionServer): void {
-    if (this.#sources.get(server.lease.partition)?.server === server) this.#sources.delete(server.lease.partition);
+    const source = this.#sources.get(server.lease.partition);
+    if (source?.server !== server) return;
+    this.#chars -= source.chars;
+    this.#sources.delete(server.lease.partition);
   }
 
   add(server: PartitionServer, commit: ProjectedCommit): void {
     const source = this.#sources.get(server.lease.partition);
-    if (source === undefined || source.behind) return;
+    if (source?.server !== server) return;
     source.pending.push(commit);
-    for (const entry of commit.entries) source.chars += entry.body.length;
+    const chars = sizeOf(commit);
+    source.chars += chars;
+    this.#chars += chars;
     // Documents are down for long: what does not fit into memory waits in the journal.
-    if (source.chars > MAX_PENDING_CHARS) Object.assign(source, { pending: [], viewed: 0, chars: 0, behind: true });
+    if (source.chars > MAX_PENDING_CHARS || this.#chars > MAX_ALL_CHARS) {
+      this.#chars -= source.chars;
+      Object.assign(source, { pending: [], viewed: 0, chars: 0, readBackTo: commit.upTo });
+    }
   }
 
   #arm(): void {
     if (this.#stopped) return;
-    this.#cancelTimer = this.#parts.clock.after(VIEWS_EVERY_MS, () => {
+    const delayMs = Math.min(VIEWS_EVERY_MS * 2 ** Math.min(this.#failures, 10), MOST_WAIT_MS);
+    this.#cancelTimer = this.#parts.clock.after(delayMs, () => {
       const due = this.#parts.clock.monotonic() - this.#ledgerAt >= LEDGER_EVERY_MS;
       this.#running = this.#runOnce(due).finally(() => this.#arm());
     });
@@ -143,35 +146,55 @@ export class Projector {
   async #runOnce(ledger: boolean): Promise<void> {
     try {
       const sources = [...this.#sources.values()].filter((source) => !source.server.lost);
-      for (const source of sources) {
-        if (source.behind && source.pending.length === 0) await this.#readBack(source);
-        await this.#projectViews(source);
+      for (const source of sources) await this.#project(source);
+      if (ledger) {
+        this.#ledgerAt = this.#parts.clock.monotonic();
+        await this.#writeLedger(sources.filter((source) => source.viewed > 0 && source.projected >= source.readBackTo));
       }
-      if (!ledger) return;
-      this.#ledgerAt = this.#parts.clock.monotonic();
-      await this.#writeLedger(sources.filter((source) => source.viewed > 0));
+      this.#failures = 0;
     } catch (thrown) {
       // Documents or the store are down: everything stays in the journal and is tried again with the next run.
+      this.#failures += 1;
       this.#parts.warn('projection waits', toSvcError(thrown));
     }
   }
 
-  /** Rows of the journal behind the projected position; when the end is reached, memory is trusted from there on. */
-  async #readBack(source: Source): Promise<void> {
-    const { store, payloads } = this.#parts;
+  /** What is wrong with one partition alone must not keep the others from their lists. */
+  async #project(source: Source): Promise<void> {
+    try {
+      if (source.projected < source.readBackTo) await this.#catchUp(source);
+      await this.#projectViews(source);
+    } catch (thrown) {
+      const error = toSvcError(thrown);
+      if (error.code === 'unavailable') throw error;
+      this.#parts.warn(`projection of ${source.server.lease.partition} waits`, error);
+    }
+  }
+
+  /** Projects a page of the journal that memory does not have; nothing behind it is trimmed before that is done. */
+  async #catchUp(source: Source): Promise<void> {
+    const { store } = this.#parts;
     const { partition } = source.server.lease;
-    const cursor = source.server.cursor;
+    const { readBackTo } = source;
     const rows = await store.readJournal(partition, source.projected, JOURNAL_PAGE);
     const commits: ProjectedCommit[] = [];
-    for (const { upTo, row, entries } of rows) {
-      const { epoch, turns } = parseJournalRow(row);
-      const targets: Address[] = [];
-      for (const entry of entries) targets.push((await decodeMessage(payloads, entry.body)).to);
-      commits.push({ upTo, epoch, entries, targets, rows: turns });
+    for (const row of rows) if (row.upTo <= readBackTo) commits.push(await this.#projected(row));
+    await this.#actors.project(source.server, new Set(commits.flatMap(({ targets }) => targets)));
+    await this.#writeSegments([{ source, commits }]);
+    const last = commits[commits.length - 1];
+    if (last !== undefined) await this.#parts.store.trimJournal(source.server.lease, last.upTo);
+    // A short page: the journal ends here, or goes on with what memory has.
+    source.projected = rows.length < JOURNAL_PAGE || last === undefined ? readBackTo : last.upTo;
+  }
+
+  async #projected({ upTo, row, entries }: JournalRow): Promise<ProjectedCommit> {
+    const { epoch, turns } = parseJournalRow(row);
+    const targets: Address[] = [];
+    for (const entry of entries) {
+      const message = await decodeEntry(this.#parts.payloads, entry.body);
+      targets.push(message instanceof SvcError ? UNREADABLE : message.to);
     }
-    const last = commits[commits.length - 1]?.upTo ?? cursor;
-    source.pending = commits;
-    if (rows.length < JOURNAL_PAGE && last >= cursor && source.server.cursor === cursor) source.behind = false;
+    return { upTo, epoch, entries, targets, rows: turns };
   }
 
   async #projectViews(source: Source): Promise<void> {
@@ -180,63 +203,40 @@ export class Projector {
     if (source.viewed === upTo) return;
     const touched = new Set<Address>();
     for (const commit of pending.slice(source.viewed)) for (const target of commit.targets) touched.add(target);
-    await this.#projectActors(source, touched);
+    await this.#actors.project(source.server, touched);
     if (source.pending === pending) source.viewed = upTo;
   }
 
   async #writeLedger(sources: readonly Source[]): Promise<void> {
     const done = sources.map((source) => ({ source, commits: source.pending.slice(0, source.viewed) }));
+    await this.#writeSegments(done);
+    await Promise.all(done.map(({ source, commits }) => this.#trim(source, commits)));
+  }
+
+  async #writeSegments(
+    done: readonly { readonly source: Source; readonly commits: readonly ProjectedCommit[] }[],
+  ): Promise<void> {
     const segments = this.#parts.ledger
       ? done.flatMap(({ source, commits }) => ledgerSegments(source.server.lease.partition, commits))
       : [];
     const letters = done.flatMap(({ commits }) => deadLettersOf(commits));
     if (segments.length > 0) await this.#ledger.putMany(segments);
     if (letters.length > 0) await this.#deadLetters.putMany(letters);
-    await Promise.all(done.map(({ source, commits }) => this.#trim(source, commits)));
   }
 
   async #trim(source: Source, commits: readonly ProjectedCommit[]): Promise<void> {
     const last = commits[commits.length - 1];
     if (last === undefined) return;
     await this.#parts.store.trimJournal(source.server.lease, last.upTo);
-    source.projected = last.upTo;
-    source.pending = source.pending.filter((commit) => commit.upTo > last.upTo);
-    source.viewed = Math.max(0, source.viewed - commits.length);
-    source.chars = 0;
-    for (const { entries } of source.pending) for (const entry of entries) source.chars += entry.body.length;
-  }
-
-  async #projectActors(source: Source, addresses: ReadonlySet<Address>): Promise<void> {
-    const { store, registry, payloads } = this.#parts;
-    const { partition } = source.server.lease;
-    const wanted = [...addresses].filter((address) => {
-      const definition = registry.definitionOf(address);
-      return definition?.view !== undefined || definition?.done !== undefined;
-    });
-    if (wanted.length === 0) return;
-    const texts = await store.load(partition, wanted);
-    const documents = new Map<string, StoredDocument[]>();
-    const ended: { address: Address; record: string; revision: number; lastEvent: number }[] = [];
-    for (const [index, address] of wanted.entries()) {
-      const definition = registry.definitionOf(address);
-      const text = texts[index];
-      if (definition === undefined || text === null || text === undefined) continue;
-      const record = decodeRecord(definition, await payloads.unpack(text));
-      const [, tenant = '', id = ''] = address.split('/');
-      const document = definition.view?.project(record.state, { tenant, id }) ?? null;
-      if (document !== null && definition.view !== undefined) {
-        const list = documents.get(definition.view.collection) ?? [];
-        list.push({ ...document, version: record.revision });
-        documents.set(definition.view.collection, list);
-      }
-      if (definition.done?.(record.state) === true && record.stuck === null) {
-        ended.push({ address, record: text, revision: record.revision, lastEvent: record.lastEvent });
-      }
-    }
-    for (const [collection, list] of documents) await this.#views.get(collection)?.putMany(list);
-    for (const actor of ended) {
-      await this.#parts.archive.store(store, partition, actor);
-      await source.server.forget(actor.address, actor.record);
-    }
+    source.projected = Math.max(source.projected, last.upTo);
+    const left = source.pending.filter((commit) => commit.upTo > last.upTo);
+    // None of them is there any more when memory ran full meanwhile.
+    source.viewed = Math.max(0, source.viewed - (source.pending.length - left.length));
+    source.pending = left;
+    const chars = left.reduce((sum, commit) => sum + sizeOf(commit), 0);
+    if (this.#sources.get(source.server.lease.partition) === source) this.#chars += chars - source.chars;
+    source.chars = chars;
   }
 }
+
+const sizeOf = (commit: ProjectedCommit): number => commit.entries.reduce((sum, { body }) => sum + body.length, 100);

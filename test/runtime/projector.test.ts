@@ -1,0 +1,175 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { test } from 'node:test';
+import { z } from 'zod';
+import { addressOf } from '../../runtime/address.ts';
+import { defineActor } from '../../runtime/define-actor.ts';
+import type { Collection, Documents, StoredDocument } from '../../runtime/documents.ts';
+import { SvcError } from '../../runtime/errors.ts';
+import { counter, job, workEffect } from '../support/actors.ts';
+import { startKernelNode } from '../support/kernel-node.ts';
+import { waitUntil } from '../support/wait-until.ts';
+
+/** Its list view is broken for some states. */
+const listed = defineActor({
+  kind: 'listed',
+  version: 1,
+  state: z.object({ text: z.string() }),
+  initial: () => ({ text: '' }),
+  messages: { Write: z.object({ text: z.string() }) },
+  events: {},
+  on: { Write: (_state, { text }) => ({ text }) },
+  view: {
+    collection: 'listed',
+    project({ text }, { tenant, id }) {
+      if (text === 'broken') throw new Error('this view is broken');
+      return { tenant, id, text };
+    },
+  },
+});
+
+const fresh = (kind: string) => addressOf(kind, 'acme', randomUUID());
+const viewOf = (documents: Documents, name: string) => documents.collection({ name, unique: [], indexes: [] });
+const idOf = (address: string): string => address.split('/')[2] ?? '';
+
+test('a broken view keeps no other actor from its list', async () => {
+  const node = await startKernelNode({ definitions: [listed] });
+  try {
+    const good = fresh('listed');
+    await node.runtime.client.ask(fresh('listed'), 'Write', { text: 'broken' });
+    await node.runtime.client.ask(good, 'Write', { text: 'fine' });
+    const view = await viewOf(node.documents, 'listed');
+    await waitUntil('the good one in its list', () => view.get('acme', idOf(good)), 2_000);
+    assert.ok(node.warnings.some((warning) => warning.includes('cannot be projected')));
+  } finally {
+    await node.stop();
+  }
+});
+
+test('an entry nobody can read is dead-lettered and keeps nothing else from its list after a restart', async () => {
+  let isDown = true;
+  const node = await startKernelNode({
+    definitions: [listed],
+    documents: (inner) => failingPuts(inner, () => isDown),
+  });
+  try {
+    const poisoned = fresh('listed');
+    await node.store.append('default:0', [{ id: randomUUID(), to: poisoned, body: '{"this is": "no message"' }], 10);
+    const good = fresh('listed');
+    await node.runtime.client.ask(good, 'Write', { text: 'fine' });
+    // Another life of the node takes the partition: its projector reads the journal back.
+    const taken = await node.store.acquire('default:0', 'node-a', randomUUID(), 5_000);
+    assert.equal(taken.kind, 'granted');
+    await node.runtime.client.ask(good, 'Write', { text: 'again' });
+    isDown = false;
+    const view = await viewOf(node.documents, 'listed');
+    await waitUntil('the good one in its list', () => view.get('acme', idOf(good)), 9_000);
+    const letters = await viewOf(node.documents, 'dead_letters');
+    await waitUntil('the dead letter', async () => (await letters.count({ tenant: null })) === 1, 9_000);
+    const ledger = await node.documents.collection<StoredDocument & { lines: string }>({
+      name: 'ledger',
+      unique: [],
+      indexes: [],
+    });
+    for (const { lines } of await ledger.find({ tenant: null, limit: 100 })) JSON.parse(lines);
+  } finally {
+    await node.stop();
+  }
+});
+
+test('what happened while documents were away is in the lists and the ledger when they are back', async () => {
+  let isDown = true;
+  const node = await startKernelNode({
+    definitions: [job, counter],
+    handlers: [workEffect({ begun: [], aborted: [] })],
+    documents: (inner) => failingPuts(inner, () => isDown),
+  });
+  try {
+    const done = fresh('job');
+    await node.runtime.client.ask(done, 'Run', { input: { value: 1 } });
+    const busy = fresh('counter');
+    const text = 'x'.repeat(60_000);
+    // More than memory keeps of one partition: the journal has the rest.
+    for (let round = 0; round < 30; round += 1) {
+      const calls = Array.from({ length: 12 }, () => node.runtime.client.ask(busy, 'Add', { by: 1, text }));
+      await Promise.all(calls);
+    }
+    isDown = false;
+    const view = await viewOf(node.documents, 'jobs');
+    await waitUntil('the job in its list', () => view.get('acme', idOf(done)), 9_000);
+    await waitUntil('the archive', async () => (await node.runtime.client.read(done))?.archived === true);
+    const seen = new Set<number>();
+    await waitUntil(
+      'all deliveries in the ledger',
+      async () => {
+        const ledger = await node.documents.collection<StoredDocument & { lines: string }>({
+          name: 'ledger',
+          unique: [],
+          indexes: [],
+        });
+        for (const { lines } of await ledger.find({ tenant: 'acme', limit: 1_000 })) {
+          for (const [seq] of z.array(z.tuple([z.number()]).rest(z.unknown())).parse(JSON.parse(lines))) seen.add(seq);
+        }
+        return seen.size >= 362;
+      },
+      9_000,
+    );
+    assert.deepEqual(
+      [...seen].sort((a, b) => a - b),
+      Array.from({ length: seen.size }, (_, index) => index + 1),
+    );
+  } finally {
+    await node.stop();
+  }
+});
+
+test('lists of a node without the ledger are written after a restart too', async () => {
+  let isDown = true;
+  const node = await startKernelNode({
+    definitions: [listed],
+    settings: { ledger: false },
+    documents: (inner) => failingPuts(inner, () => isDown),
+  });
+  try {
+    const to = fresh('listed');
+    await node.runtime.client.ask(to, 'Write', { text: 'fine' });
+    await node.store.acquire('default:0', 'node-a', randomUUID(), 5_000);
+    // Another actor: what was written under the lost lease comes from the journal alone.
+    await node.runtime.client.ask(fresh('listed'), 'Write', { text: 'other' });
+    isDown = false;
+    const view = await viewOf(node.documents, 'listed');
+    await waitUntil('the first one in its list', () => view.get('acme', idOf(to)), 9_000);
+  } finally {
+    await node.stop();
+  }
+});
+
+function failingPuts(inner: Documents, isDown: () => boolean): Documents {
+  return {
+    open: () => inner.open(),
+    close: () => inner.close(),
+    async collection<T extends StoredDocument>(spec: Parameters<Documents['collection']>[0]): Promise<Collection<T>> {
+      const real = await inner.collection<T>(spec);
+      const check = (): void => {
+        if (isDown()) throw new SvcError('unavailable', 'documents are away');
+      };
+      return {
+        insert: (doc) => real.insert(doc),
+        async put(doc) {
+          check();
+          return real.put(doc);
+        },
+        async putMany(docs) {
+          check();
+          return real.putMany(docs);
+        },
+        replace: (doc, expected) => real.replace(doc, expected),
+        get: (tenant, id) => real.get(tenant, id),
+        find: (find) => real.find(find),
+        count: (query) => real.count(query),
+        delete: (tenant, id) => real.delete(tenant, id),
+        deleteMany: (query) => real.deleteMany(query),
+      };
+    },
+  };
+}
