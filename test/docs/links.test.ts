@@ -101,13 +101,14 @@ const titlesOf = (file: string): string[] =>
     (match) => match[1] ?? match[2] ?? match[3] ?? '',
   );
 
-test('the reader path has ten stops, each a link into the code', () => {
+test('the reader path has ten stops, each a link to files of at most 300 lines', () => {
   const section = page('docs/architecture.md').text.split('## Ten stops')[1]?.split('\n## ')[0] ?? '';
   const stops = section.split(/^\d+\. /m).slice(1);
   assert.equal(stops.length, 10);
   for (const stop of stops) {
     const files = [...stop.matchAll(/\]\(\.\.\/([^)]+)\)/g)].map((match) => match[1] ?? '');
     assert.ok(files.length > 0 && files.every(exists), stop);
+    for (const file of files) assert.ok(linesOf(file).length <= 301, `${file}: ${linesOf(file).length} lines`);
   }
 });
 
