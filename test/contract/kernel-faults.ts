@@ -1,0 +1,249 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { z } from 'zod';
+import type { ActorStore } from '../../runtime/actor-store.ts';
+import { type Address, addressOf } from '../../runtime/address.ts';
+import { systemClock } from '../../runtime/clock.ts';
+import { EmbeddedEffectQueue } from '../../runtime/embedded-effect-queue.ts';
+import { SvcError } from '../../runtime/errors.ts';
+import type { Json } from '../../runtime/json.ts';
+import { type Runtime, type RuntimeParts, startRuntime } from '../../runtime/runtime.ts';
+import { counter, job, workEffect } from '../support/actors.ts';
+import { FaultyStore, seeded } from '../support/faulty-store.ts';
+import { waitUntil } from '../support/wait-until.ts';
+
+export interface FaultWorld {
+  readonly store: ActorStore;
+  readonly documents: RuntimeParts['documents'];
+  readonly blobs: RuntimeParts['blobs'];
+  close(): Promise<void>;
+}
+
+export interface FaultRun {
+  readonly clients: number;
+  /** Calls of each client, one after another. */
+  readonly calls: number;
+}
+
+const PARTITIONS = 3;
+const COUNTERS = 8;
+
+/** What the actors must come to, kept beside the calls that were made. */
+class Expectation {
+  readonly values = new Map<Address, number>();
+  readonly forwards = new Map<Address, number>();
+  readonly jobs = new Map<Address, { status: string; value: Json }>();
+  readonly replies = new Map<Address, number[]>();
+  broken = 0;
+
+  add(to: Address, by: number): void {
+    this.values.set(to, (this.values.get(to) ?? 0) + by);
+  }
+}
+
+/** Random ids that follow from a seed. */
+function idsOf(random: () => number): () => string {
+  const hex = (digits: number): string =>
+    Array.from({ length: digits }, () => Math.floor(random() * 16).toString(16)).join('');
+  return () => `${hex(8)}-${hex(4)}-4${hex(3)}-8${hex(3)}-${hex(12)}`;
+}
+
+/**
+ * The kernel under faults of its store (design K9): whatever fails between the kernel and the store, every call that
+ * was answered is counted once, nothing is lost, streams have no gaps. `SVC_SEED` repeats a run.
+ */
+export function kernelFaults(name: string, make: () => Promise<FaultWorld>, run: FaultRun): void {
+  const seed = Number(process.env.SVC_SEED ?? Math.floor(Math.random() * 2 ** 31));
+  test(`${name}: calls repeated through faults are counted once and nothing is lost (SVC_SEED=${seed})`, async () => {
+    const world = await make();
+    const rates = { executedThenTimedOut: 0, notExecuted: 0, disconnected: 0, leaseLost: 0 };
+    const store = new FaultyStore(world.store, { seed, otherwise: rates, disconnectedCalls: 8 });
+    const effects = new EmbeddedEffectQueue({ ledger: store, clock: systemClock, onFault: () => {} });
+    await effects.open();
+    const warnings: string[] = [];
+    const runtime = await startRuntime({
+      ...world,
+      store,
+      effects,
+      definitions: [counter, job],
+      handlers: [workEffect({ begun: [], aborted: [] })],
+      node: 'node-a',
+      settings: {
+        partitions: PARTITIONS,
+        systemPartitions: 1,
+        pollMs: 50,
+        leaseRenewMs: 40,
+        retry: { maxAttempts: 3, initialDelayMs: 5, maxDelayMs: 20 },
+      },
+      warn: (message, error) => warnings.push(`${message}: ${String(error)}`),
+    });
+    try {
+      const expected = new Expectation();
+      const random = seeded(seed);
+      Object.assign(rates, {
+        executedThenTimedOut: 0.01 + random() * 0.03,
+        notExecuted: 0.01 + random() * 0.03,
+        disconnected: 0.01,
+        leaseLost: 0.02,
+      });
+      const programs = Array.from({ length: run.clients }, () =>
+        program(runtime, seeded(random() * 2 ** 31), expected, run),
+      );
+      await Promise.all(programs.map((play) => play()));
+      store.heal();
+      const struck = Object.values(store.struck).reduce((sum, count) => sum + count, 0);
+      assert.ok(struck > 0, 'faults struck');
+      await settled(runtime, expected);
+      await streamsHaveNoGaps(runtime, expected);
+      await ledgerIsWhole(world, expected);
+    } catch (thrown) {
+      console.error(warnings.slice(-10).join('\n'));
+      throw thrown;
+    } finally {
+      store.heal();
+      await runtime.stop();
+      await effects.close();
+      await world.close();
+    }
+  });
+}
+
+/** One client: random calls, each repeated with its id until it is answered. */
+function program(runtime: Runtime, random: () => number, expected: Expectation, { calls }: FaultRun) {
+  const pick = (below: number): number => Math.floor(random() * below);
+  const newId = idsOf(random);
+  const shared = (): Address => addressOf('counter', 'acme', `shared-${pick(COUNTERS)}`);
+  const call = async (to: Address, type: string, payload: Json): Promise<Json> => {
+    const messageId = newId();
+    for (;;) {
+      try {
+        return await runtime.client.ask(to, type, payload, { messageId, timeoutMs: 500 });
+      } catch (thrown) {
+        if (!(thrown instanceof SvcError) || thrown.row.kind !== 'retry') throw thrown;
+      }
+    }
+  };
+  const add = async (): Promise<void> => {
+    const to = shared();
+    const by = 1 + pick(9);
+    expected.add(to, by);
+    const value = await call(to, 'Add', { by });
+    expected.replies.set(to, [...(expected.replies.get(to) ?? []), z.number().parse(value)]);
+  };
+  const forward = async (): Promise<void> => {
+    const from = shared();
+    const to = shared();
+    const by = 1 + pick(9);
+    expected.add(to, by);
+    expected.forwards.set(from, (expected.forwards.get(from) ?? 0) + 1);
+    await call(from, 'Forward', { to: to.split('/')[2] ?? '', by });
+  };
+  const later = async (): Promise<void> => {
+    const to = addressOf('counter', 'acme', newId());
+    expected.add(to, 5);
+    await call(to, 'AddLater', { by: 5, afterMs: pick(200) });
+  };
+  const work = async (): Promise<void> => {
+    const to = addressOf('job', 'acme', newId());
+    const isFatal = random() < 0.2;
+    const value = isFatal ? null : pick(1_000);
+    expected.jobs.set(to, { status: isFatal ? 'failed' : 'done', value });
+    await call(to, 'Run', { input: { value, fatal: isFatal, failTimes: isFatal ? 0 : pick(2) } });
+  };
+  const breaks = async (): Promise<void> => {
+    const to = shared();
+    expected.broken += 1;
+    await assert.rejects(call(to, 'Break', { times: 1 }), { code: 'dead_lettered' });
+  };
+  return async (): Promise<void> => {
+    for (let index = 0; index < calls; index += 1) {
+      const dice = random();
+      if (dice < 0.5) await add();
+      else if (dice < 0.7) await forward();
+      else if (dice < 0.82) await later();
+      else if (dice < 0.95) await work();
+      else await breaks();
+    }
+  };
+}
+
+async function settled(runtime: Runtime, expected: Expectation): Promise<void> {
+  for (const [address, value] of expected.values) {
+    const asks = (expected.forwards.get(address) ?? 0) * 101;
+    let seen: unknown;
+    await waitUntil(
+      `${address} to come to ${value}`,
+      async () => {
+        const state = counter.state.safeParse((await runtime.client.read(address))?.state);
+        seen = state.data;
+        return state.data?.value === value && (asks === 0 || state.data.asks === asks);
+      },
+      10_000,
+    ).catch((thrown: unknown) => {
+      throw new Error(`${String(thrown)}, asks ${asks}; it came to ${JSON.stringify(seen)}`);
+    });
+  }
+  for (const [address, { status, value }] of expected.jobs) {
+    let seen: unknown;
+    await waitUntil(
+      `${address} to be ${status}`,
+      async () => {
+        seen = (await runtime.client.read(address))?.state;
+        const state = job.state.safeParse(seen);
+        return state.data?.status === status && JSON.stringify(state.data.result) === JSON.stringify(value);
+      },
+      20_000,
+    ).catch((thrown: unknown) => {
+      throw new Error(`${String(thrown)}; it came to ${JSON.stringify(seen)}`);
+    });
+  }
+}
+
+async function streamsHaveNoGaps(runtime: Runtime, expected: Expectation): Promise<void> {
+  for (const [address, value] of expected.values) {
+    const events = await runtime.client.events(address, 0, 10_000);
+    assert.deepEqual(
+      events.map(({ seq }) => seq),
+      events.map((_, index) => index + 1),
+      `the stream of ${address} has no gap`,
+    );
+    const amounts = z.array(z.object({ by: z.number() })).parse(events.map(({ payload }) => payload));
+    assert.equal(
+      amounts.reduce((sum, { by }) => sum + by, 0),
+      value,
+      `the events of ${address} add up`,
+    );
+    const replies = expected.replies.get(address) ?? [];
+    assert.equal(new Set(replies).size, replies.length, `every answer of ${address} is an addition of its own`);
+  }
+  for (const address of expected.jobs.keys()) {
+    const names = (await runtime.client.events(address, 0, 100)).map(({ seq, name }) => `${seq} ${name}`);
+    assert.deepEqual(names, ['1 started', '2 ended'], address);
+  }
+}
+
+const Lines = z.array(z.tuple([z.number(), z.number()]).rest(z.unknown()));
+
+/** Every delivery is recorded (design R3), and only broken handlers have dead letters (design K6). */
+async function ledgerIsWhole({ store, documents }: FaultWorld, expected: Expectation): Promise<void> {
+  const letters = await documents.collection({ name: 'dead_letters', unique: [], indexes: [] });
+  await waitUntil('the dead letters', async () => (await letters.count({ tenant: null })) >= expected.broken);
+  assert.equal(await letters.count({ tenant: null }), expected.broken);
+  const ledger = await documents.collection<{
+    readonly tenant: string;
+    readonly id: string;
+    readonly version: number;
+    readonly lines: string;
+  }>({ name: 'ledger', unique: [], indexes: [] });
+  for (let index = 0; index < PARTITIONS; index += 1) {
+    const partition = `default:${index}` as const;
+    const seen = new Set<number>();
+    await waitUntil(`the ledger of ${partition}`, async () => {
+      const { cursor } = await store.backlog(partition);
+      for (const { lines } of await ledger.find({ tenant: null, where: { partition }, limit: 1_000 })) {
+        for (const [seq] of Lines.parse(JSON.parse(lines))) seen.add(seq);
+      }
+      return seen.size === cursor && Math.max(0, ...seen) === cursor;
+    });
+  }
+}
