@@ -1,6 +1,5 @@
-import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { type Logger, pino } from 'pino';
@@ -15,6 +14,7 @@ import { startWorkspaceSweep } from './effects/programs/workspace-sweep.ts';
 import { type NodeSettings, resolveSettings } from './manifests/node/settings.ts';
 import { CONFIG_FILE, SETTING_SOURCES } from './manifests/node/sources.ts';
 import { systemClock } from './runtime/clock.ts';
+import { openDataDirectory } from './runtime/data-directory.ts';
 import { SvcError } from './runtime/errors.ts';
 import { SYSTEM_TENANT } from './runtime/identity.ts';
 import { type OpenStores, openStores } from './runtime/open-stores.ts';
@@ -50,10 +50,10 @@ export async function startNode(input: NodeInput): Promise<Node> {
   const settings = await readSettings(input);
   const { network, stores, kernel, iam } = settings;
   const dataDir = resolve(stores.data_dir);
-  await mkdir(dataDir, { recursive: true, mode: 0o700 });
+  const { nodeId } = await openDataDirectory(dataDir);
   const logger = input.logger ?? pino({ level: settings.observability.logging.level, base: null }, pino.destination(2));
   const warn = (message: string, error: unknown): void => logger.warn({ err: error }, message);
-  const node = settings.node.id ?? (await nodeId(dataDir));
+  const node = settings.node.id ?? nodeId;
   const workspaces = join(dataDir, 'workspaces');
   const secrets = createFileSecrets({ directory: join(dataDir, 'secrets'), environment: input.env });
   const resolveUrl = (reference: string): Promise<string> => secrets.resolve(SYSTEM_TENANT, reference);
@@ -141,19 +141,24 @@ async function closingOnFailure(ports: OpenStores, build: () => Promise<Node>): 
 async function readSettings({ flags, env }: NodeInput): Promise<NodeSettings> {
   const path = flags[CONFIG_FILE.flag] ?? env[CONFIG_FILE.env];
   const file = path ?? (existsSync(CONFIG_FILE.path) ? CONFIG_FILE.path : null);
-  const text = file === null ? null : await readFile(file, 'utf8').catch(unreadable(file));
+  const text = file === null ? null : await readFile(file).then(utf8Of).catch(unreadable(file));
   const resolved = resolveSettings({ flags, env, file: text });
   if (resolved.ok) return resolved.settings;
   const lines = resolved.problems.map(
-    ({ path: at, line, message }) => `  ${at}${line > 0 ? ` (line ${line})` : ''}: ${message}`,
+    ({ path: at, line, message }) =>
+      `  ${at === '' ? 'the document' : at}${line > 0 ? ` (line ${line})` : ''}: ${message}`,
   );
   throw new SvcError('invalid_config', `the node cannot start:\n${lines.join('\n')}`, { details: resolved.problems });
 }
 
+const utf8Of = (bytes: Buffer): string => new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+
 const unreadable =
   (file: string) =>
   (cause: unknown): never => {
-    throw new SvcError('invalid_config', `the configuration file ${file} cannot be read`, { cause });
+    const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown';
+    const why = code === 'ERR_ENCODING_INVALID_ENCODED_DATA' ? 'is not valid UTF-8' : `cannot be read (${code})`;
+    throw new SvcError('invalid_config', `the configuration file ${file} ${why}`, { cause });
   };
 
 /** An execution that is unknown has ended too: it was removed. */
@@ -167,22 +172,6 @@ const endedIn =
       throw thrown;
     }
   };
-
-/** A node keeps its id in its data directory, so that it takes its own partitions back after a restart (design P2). */
-async function nodeId(dataDir: string): Promise<string> {
-  const file = join(dataDir, 'node-id');
-  try {
-    return (await readFile(file, 'utf8')).trim();
-  } catch (thrown) {
-    if (!(thrown instanceof Error && 'code' in thrown && thrown.code === 'ENOENT')) throw thrown;
-    const id = randomUUID();
-    // In one step: a node that dies here must not find an empty id at its next start.
-    const draft = `${file}.${id}`;
-    await writeFile(draft, `${id}\n`, { mode: 0o600, flush: true });
-    await rename(draft, file);
-    return id;
-  }
-}
 
 function authenticatorSettings({ iam }: NodeSettings): Parameters<typeof createAuthenticator>[0] {
   return {
@@ -198,14 +187,23 @@ function authenticatorSettings({ iam }: NodeSettings): Parameters<typeof createA
   };
 }
 
+function readFlags(args: readonly string[]): Record<string, string> {
+  const names = [...SETTING_SOURCES.map((source) => source.flag), CONFIG_FILE.flag];
+  const options = Object.fromEntries(names.map((name) => [name, { type: 'string' as const }]));
+  try {
+    const { values } = parseArgs({ args: [...args], options });
+    return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, String(value)]));
+  } catch (cause) {
+    if (!(cause instanceof TypeError)) throw cause;
+    const known = names.map((name) => `--${name}`).join(', ');
+    throw new SvcError('invalid_config', `${cause.message.split('. ')[0]}; there are ${known}`, { cause });
+  }
+}
+
 /** Runs until a signal says stop; prints what a person needs to go on. */
 export async function runNode(args: readonly string[]): Promise<void> {
   const startedAt = performance.now();
-  const names = [...SETTING_SOURCES.map((source) => source.flag), CONFIG_FILE.flag];
-  const options = Object.fromEntries(names.map((name) => [name, { type: 'string' as const }]));
-  const { values } = parseArgs({ args: [...args], options });
-  const flags = Object.fromEntries(Object.entries(values).map(([name, value]) => [name, String(value)]));
-  const node = await startNode({ flags, env: process.env });
+  const node = await startNode({ flags: readFlags(args), env: process.env });
   console.log(`svc ${VERSION}  node ${node.id}  up in ${Math.round(performance.now() - startedAt)} ms`);
   console.log(`REST        ${node.restUrl}  (to read: ${node.restUrl}/docs)`);
   console.log(`SvcRuntime  ${node.grpcAddress}`);
@@ -227,9 +225,16 @@ export async function runNode(args: readonly string[]): Promise<void> {
   process.on('SIGINT', stop);
 }
 
+/** Why the node did not start. Only what nobody foresaw comes with its stack. */
+function failureText(error: unknown): unknown {
+  if (error instanceof SvcError) return error.message;
+  const inUse = error instanceof Error && 'code' in error && error.code === 'EADDRINUSE';
+  return inUse ? `${error.message} (choose another port; 0 picks a free one)` : error;
+}
+
 if (import.meta.main) {
   runNode(process.argv.slice(2)).catch((error: unknown) => {
-    console.error(error instanceof SvcError ? error.message : error);
+    console.error(failureText(error));
     process.exitCode = 1;
   });
 }

@@ -34,7 +34,7 @@ export function openDatabase(path: string): DatabaseSync {
  */
 export function lockDirectory(directory: string): () => void {
   mkdirSync(directory, { recursive: true, mode: 0o700 });
-  const lock = new DatabaseSync(join(directory, 'lock.db'), { timeout: 0 });
+  const lock = openLock(join(directory, 'lock.db'));
   try {
     lock.exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE;');
   } catch (error) {
@@ -43,6 +43,14 @@ export function lockDirectory(directory: string): () => void {
     throw new SvcError('unavailable', `the data directory ${directory} is in use by another process`, { cause: error });
   }
   return () => lock.close();
+}
+
+function openLock(path: string): DatabaseSync {
+  try {
+    return new DatabaseSync(path, { timeout: 0 });
+  } catch (error) {
+    throw storeError(error);
+  }
 }
 
 /** SQLite's primary result code of an error of `node:sqlite`, else undefined. */

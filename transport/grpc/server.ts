@@ -51,8 +51,9 @@ async function bind(server: Server, host: string, port: number): Promise<string>
   const shown = isIPv6(host) ? `[${host}]` : host;
   return new Promise((resolve, reject) => {
     server.bindAsync(`${shown}:${port}`, ServerCredentials.createInsecure(), (error, bound) => {
-      if (error === null) resolve(`${shown}:${bound}`);
-      else reject(new SvcError('unavailable', `gRPC cannot listen on ${shown}:${port}`, { cause: error }));
+      if (error === null) return resolve(`${shown}:${bound}`);
+      const text = `gRPC cannot listen on ${shown}:${port} (choose another port; 0 picks a free one)`;
+      reject(new SvcError('unavailable', text, { cause: error }));
     });
   });
 }
