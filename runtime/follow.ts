@@ -81,5 +81,10 @@ export async function* followEvents(
 async function ended({ client, final }: FollowParts, address: Address, seen: number): Promise<boolean> {
   if (final.size === 0 || seen === 0) return false;
   const [last] = await client.events(address, seen - 1, 1);
-  return last !== undefined && final.has(last.name);
+  if (last !== undefined) return final.has(last.name);
+  // Behind events that are not there (yet): only the actor knows its last one.
+  const lastEvent = (await client.read(address))?.lastEvent ?? 0;
+  if (lastEvent === 0 || lastEvent >= seen) return false;
+  const [end] = await client.events(address, lastEvent - 1, 1);
+  return end !== undefined && final.has(end.name);
 }

@@ -1,5 +1,5 @@
 import type { ActorStore, AppendOutcome, Unsubscribe } from './actor-store.ts';
-import type { Address } from './address.ts';
+import type { Address, Partition } from './address.ts';
 import type { Archive } from './archive.ts';
 import type { ActorClient, ActorEvent, ActorSnapshot, CallOptions } from './client.ts';
 import type { Clock } from './clock.ts';
@@ -27,9 +27,17 @@ export interface MailboxClientParts {
 const ASK_TIMEOUT_MS = 30_000;
 /** A published reply may be lost; asking the store again this often bounds what that costs. */
 const RECALL_MS = 1_000;
+/** One timer looks after all waiting asks: a timer each would cost more than the ask. */
+const LOOK_EVERY_MS = 100;
 
 interface PendingAsk {
   readonly resolve: (body: string) => void;
+  readonly reject: (error: SvcError) => void;
+  readonly partition: Partition;
+  readonly type: string;
+  /** Monotonic ms. */
+  readonly deadline: number;
+  recallAt: number;
 }
 
 /** `ActorClient` over an `ActorStore`: the way into the system for transports, areas and tests. */
@@ -38,6 +46,7 @@ export class MailboxClient implements ActorClient {
   readonly #session: string;
   readonly #pending = new Map<string, PendingAsk>();
   readonly #unsubscribe: Unsubscribe;
+  #cancelLook: (() => void) | null = null;
 
   constructor(parts: MailboxClientParts) {
     this.#parts = parts;
@@ -49,24 +58,26 @@ export class MailboxClient implements ActorClient {
 
   close(): void {
     this.#unsubscribe();
+    this.#cancelLook?.();
   }
 
   async tell(to: Address, type: string, payload: Json, options: CallOptions = {}): Promise<void> {
     const message = this.#compose(to, type, payload, options, undefined);
-    await this.#append(message, this.#deadline(options), options.signal);
+    await this.#append(message, this.#deadline(options), options);
   }
 
   async ask(to: Address, type: string, payload: Json, options: CallOptions = {}): Promise<Json> {
     const message = this.#compose(to, type, payload, options, this.#session);
     const deadline = this.#deadline(options);
-    const answer = new Promise<string>((resolve) => this.#pending.set(message.id, { resolve }));
+    const answer = this.#awaitAnswer(message, deadline, options.signal);
     try {
-      const outcome = await this.#append(message, deadline, options.signal);
+      const outcome = await this.#append(message, deadline, options);
       const early = outcome.kind === 'duplicate' ? outcome.reply : null;
-      const body = early ?? (await this.#await(message, answer, deadline, options.signal));
-      return unwrap(await decodeReply(this.#parts.payloads, body));
+      return unwrap(await decodeReply(this.#parts.payloads, early ?? (await answer)));
     } finally {
       this.#pending.delete(message.id);
+      // When the append failed, nobody waits for what the deadline will say.
+      answer.catch(() => undefined);
     }
   }
 
@@ -146,14 +157,18 @@ export class MailboxClient implements ActorClient {
   }
 
   /** Appends; an unknown outcome is repeated with the same id, which the store takes once (design K3). */
-  async #append(message: Message, deadline: number, signal: AbortSignal | undefined): Promise<AppendOutcome> {
+  async #append(message: Message, deadline: number, { messageId, signal }: CallOptions): Promise<AppendOutcome> {
     const { store, registry, payloads, clock, random, mailboxBound } = this.#parts;
     const packed = encodeMessage(payloads, message);
     const body = typeof packed === 'string' ? packed : await packed;
     const partition = registry.partitionOf(message.to);
     for (let attempt = 0; ; attempt += 1) {
       try {
-        const [outcome] = await store.append(partition, [{ id: message.id, to: message.to, body }], mailboxBound);
+        const [outcome] = await store.append(
+          partition,
+          [{ id: message.id, to: message.to, body, fresh: messageId === undefined && attempt === 0 }],
+          mailboxBound,
+        );
         if (outcome === undefined) throw new SvcError('internal', 'the store answered nothing');
         if (outcome.kind === 'full') {
           throw new SvcError('mailbox_full', `the actor has ${outcome.depth} waiting messages`, {
@@ -170,28 +185,42 @@ export class MailboxClient implements ActorClient {
     }
   }
 
-  async #await(
-    message: Message,
-    answer: Promise<string>,
-    deadline: number,
-    signal: AbortSignal | undefined,
-  ): Promise<string> {
-    const { store, registry, clock } = this.#parts;
-    const partition = registry.partitionOf(message.to);
-    for (;;) {
-      const left = deadline - clock.monotonic();
-      if (left <= 0) {
-        throw new SvcError('deadline_exceeded', undefined, { field: message.type });
+  #awaitAnswer(message: Message, deadline: number, signal: AbortSignal | undefined): Promise<string> {
+    const partition = this.#parts.registry.partitionOf(message.to);
+    return new Promise((resolve, reject) => {
+      const recallAt = this.#parts.clock.monotonic() + RECALL_MS;
+      this.#pending.set(message.id, { resolve, reject, partition, type: message.type, deadline, recallAt });
+      signal?.addEventListener('abort', () => reject(new SvcError('cancelled', 'the caller gave up')), { once: true });
+      if (signal?.aborted === true) reject(new SvcError('cancelled', 'the caller gave up'));
+      if (this.#cancelLook === null) this.#look();
+    });
+  }
+
+  /** Ends asks whose time is over, and asks the store for answers whose publication may be lost. */
+  #look(): void {
+    const { clock } = this.#parts;
+    const now = clock.monotonic();
+    for (const [id, ask] of this.#pending) {
+      if (now >= ask.deadline) ask.reject(new SvcError('deadline_exceeded', undefined, { field: ask.type }));
+      else if (now >= ask.recallAt) {
+        ask.recallAt = now + RECALL_MS;
+        this.#recall(id, ask);
       }
-      const nap = this.#nap(Math.min(RECALL_MS, left), signal);
-      const body = await Promise.race([answer, nap.over]).finally(nap.cancel);
-      if (body !== null) return body;
-      const recalled = await store.recallReply(partition, message.id).catch((thrown: unknown) => {
-        if (toSvcError(thrown).code === 'unavailable') return null;
-        throw thrown;
-      });
-      if (recalled !== null) return recalled;
     }
+    this.#cancelLook = this.#pending.size === 0 ? null : clock.after(LOOK_EVERY_MS, () => this.#look());
+  }
+
+  #recall(id: string, ask: PendingAsk): void {
+    this.#parts.store.recallReply(ask.partition, id).then(
+      (reply) => {
+        if (reply !== null) ask.resolve(reply);
+      },
+      (thrown: unknown) => {
+        const error = toSvcError(thrown);
+        // A store that is down is asked again until the deadline.
+        if (error.code !== 'unavailable') ask.reject(error);
+      },
+    );
   }
 
   async #sleep(delayMs: number, signal: AbortSignal | undefined): Promise<void> {

@@ -1,0 +1,97 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { after, before, test } from 'node:test';
+import { addressOf } from '../../runtime/address.ts';
+import type { ActorEvent } from '../../runtime/client.ts';
+import { SvcError } from '../../runtime/errors.ts';
+import { counter, job, workEffect } from '../support/actors.ts';
+import { type KernelNode, startKernelNode } from '../support/kernel-node.ts';
+import { waitUntil } from '../support/wait-until.ts';
+
+let node: KernelNode;
+let isDown = false;
+let recalls = 0;
+let followers = 0;
+before(async () => {
+  node = await startKernelNode({
+    definitions: [counter, job],
+    handlers: [workEffect({ begun: [], aborted: [] })],
+    store: (inner) => ({
+      async commit(commit, readAhead) {
+        if (isDown) throw new SvcError('unavailable', 'the store is away');
+        return inner.commit(commit, readAhead);
+      },
+      async recallReply(partition, messageId) {
+        recalls += 1;
+        return inner.recallReply(partition, messageId);
+      },
+      onEvents(address, wake) {
+        followers += 1;
+        const stop = inner.onEvents(address, wake);
+        return () => {
+          followers -= 1;
+          stop();
+        };
+      },
+    }),
+  });
+});
+after(() => node.stop());
+
+const fresh = (kind: string) => addressOf(kind, 'acme', randomUUID());
+
+test('the same id asked several times at once is answered each time, without waiting for a recall', async () => {
+  const to = fresh('counter');
+  const messageId = randomUUID();
+  const before = recalls;
+  const calls = Array.from({ length: 5 }, () => node.runtime.client.ask(to, 'Add', { by: 3 }, { messageId }));
+  assert.deepEqual(await Promise.all(calls), [3, 3, 3, 3, 3]);
+  assert.equal(recalls, before);
+});
+
+test('an ask ends when its caller gives up, and at its deadline', async () => {
+  const to = fresh('counter');
+  isDown = true;
+  try {
+    const caller = new AbortController();
+    const given = node.runtime.client.ask(to, 'Add', { by: 1 }, { signal: caller.signal });
+    caller.abort();
+    await assert.rejects(given, { code: 'cancelled' });
+    await assert.rejects(node.runtime.client.ask(to, 'Add', { by: 1 }, { timeoutMs: 30 }), {
+      code: 'deadline_exceeded',
+    });
+  } finally {
+    isDown = false;
+  }
+  await waitUntil('both to be counted', async () => (await node.runtime.client.events(to, 0, 10)).length === 2);
+});
+
+test('following an ended actor from its end, or from behind it, ends at once', async () => {
+  const to = fresh('job');
+  await node.runtime.client.ask(to, 'Run', { input: { value: 1 } });
+  const collect = async (from: number): Promise<number[]> => {
+    const seen: ActorEvent[] = [];
+    const options = { signal: AbortSignal.timeout(5_000), heartbeatMs: 60_000 };
+    for await (const event of node.runtime.client.follow(to, from, options)) if (event !== null) seen.push(event);
+    assert.equal(options.signal.aborted, false, `following from ${from} ended by itself`);
+    return seen.map(({ seq }) => seq);
+  };
+  assert.deepEqual(await collect(0), [1, 2]);
+  assert.deepEqual(await collect(2), []);
+  assert.deepEqual(await collect(99), []);
+  await waitUntil('the archive', async () => (await node.runtime.client.read(to))?.archived === true);
+  assert.deepEqual(await collect(1), [2]);
+  assert.deepEqual(await collect(99), []);
+  assert.equal(followers, 0);
+});
+
+test('a follower that leaves gives its subscription back; silence is told by nulls', async () => {
+  const to = fresh('counter');
+  const stream = node.runtime.client.follow(to, 0, { signal: AbortSignal.timeout(20_000), heartbeatMs: 20 });
+  for await (const event of stream) {
+    assert.equal(event, null);
+    assert.equal(followers, 1);
+    break;
+  }
+  assert.equal(followers, 0);
+});
