@@ -29,6 +29,8 @@ export interface Delivery {
   readonly to: Address;
   /** Encoded message. */
   readonly body: string;
+  /** The id was made just now and never sent: a store need not look whether it saw it. Never set on a repeat. */
+  readonly fresh?: boolean;
 }
 
 export interface MailboxEntry {

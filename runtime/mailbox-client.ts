@@ -4,14 +4,15 @@ import type { Archive } from './archive.ts';
 import type { ActorClient, ActorEvent, ActorSnapshot, CallOptions } from './client.ts';
 import type { Clock } from './clock.ts';
 import { decodeEvent, decodeReply, encodeMessage } from './codec.ts';
-import { isErrorCode, SvcError, toSvcError } from './errors.ts';
+import { SvcError, toSvcError } from './errors.ts';
 import { followEvents } from './follow.ts';
 import type { Json } from './json.ts';
-import type { Message, Reply } from './message.ts';
+import type { Message } from './message.ts';
 import type { Payloads } from './payload.ts';
 import type { Random } from './random.ts';
 import { decodeRecord } from './record.ts';
 import type { Registry } from './registry.ts';
+import { unwrapReply } from './unwrap-reply.ts';
 
 export interface MailboxClientParts {
   readonly store: ActorStore;
@@ -31,6 +32,9 @@ const RECALL_MS = 1_000;
 const LOOK_EVERY_MS = 100;
 
 interface PendingAsk {
+  readonly messageId: string;
+  /** Asks of the same id that came while this one waited. */
+  readonly again: PendingAsk[];
   readonly resolve: (body: string) => void;
   readonly reject: (error: SvcError) => void;
   readonly partition: Partition;
@@ -52,7 +56,9 @@ export class MailboxClient implements ActorClient {
     this.#parts = parts;
     this.#session = parts.random.uuid();
     this.#unsubscribe = parts.store.onReply(this.#session, (messageId, body) => {
-      this.#pending.get(messageId)?.resolve(body);
+      const ask = this.#pending.get(messageId);
+      ask?.resolve(body);
+      for (const other of ask?.again ?? []) other.resolve(body);
     });
   }
 
@@ -69,15 +75,13 @@ export class MailboxClient implements ActorClient {
   async ask(to: Address, type: string, payload: Json, options: CallOptions = {}): Promise<Json> {
     const message = this.#compose(to, type, payload, options, this.#session);
     const deadline = this.#deadline(options);
-    const answer = this.#awaitAnswer(message, deadline, options.signal);
+    const { answer, end } = this.#awaitAnswer(message, deadline, options.signal);
     try {
       const outcome = await this.#append(message, deadline, options);
       const early = outcome.kind === 'duplicate' ? outcome.reply : null;
-      return unwrap(await decodeReply(this.#parts.payloads, early ?? (await answer)));
+      return unwrapReply(await decodeReply(this.#parts.payloads, early ?? (await answer)));
     } finally {
-      this.#pending.delete(message.id);
-      // When the append failed, nobody waits for what the deadline will say.
-      answer.catch(() => undefined);
+      end();
     }
   }
 
@@ -185,33 +189,51 @@ export class MailboxClient implements ActorClient {
     }
   }
 
-  #awaitAnswer(message: Message, deadline: number, signal: AbortSignal | undefined): Promise<string> {
-    const partition = this.#parts.registry.partitionOf(message.to);
-    return new Promise((resolve, reject) => {
-      const recallAt = this.#parts.clock.monotonic() + RECALL_MS;
-      this.#pending.set(message.id, { resolve, reject, partition, type: message.type, deadline, recallAt });
-      signal?.addEventListener('abort', () => reject(new SvcError('cancelled', 'the caller gave up')), { once: true });
-      if (signal?.aborted === true) reject(new SvcError('cancelled', 'the caller gave up'));
+  #awaitAnswer(
+    message: Message,
+    deadline: number,
+    signal: AbortSignal | undefined,
+  ): { readonly answer: Promise<string>; readonly end: () => void } {
+    const { registry, clock } = this.#parts;
+    const first = this.#pending.get(message.id);
+    const key = first === undefined ? message.id : `${message.id} ${this.#parts.random.hex(8)}`;
+    let giveUp = (): void => {};
+    const answer = new Promise<string>((resolve, reject) => {
+      giveUp = () => reject(new SvcError('cancelled', 'the caller gave up'));
+      const recallAt = clock.monotonic() + RECALL_MS;
+      const wanted = { messageId: message.id, partition: registry.partitionOf(message.to), type: message.type };
+      const ask = { ...wanted, again: [], resolve, reject, deadline, recallAt };
+      this.#pending.set(key, ask);
+      first?.again.push(ask);
+      signal?.addEventListener('abort', giveUp, { once: true });
+      if (signal?.aborted === true) giveUp();
       if (this.#cancelLook === null) this.#look();
     });
+    // It may end while the append is under way, and when that failed nobody waits for what the deadline will say.
+    answer.catch(() => undefined);
+    const end = (): void => {
+      this.#pending.delete(key);
+      signal?.removeEventListener('abort', giveUp);
+    };
+    return { answer, end };
   }
 
   /** Ends asks whose time is over, and asks the store for answers whose publication may be lost. */
   #look(): void {
     const { clock } = this.#parts;
     const now = clock.monotonic();
-    for (const [id, ask] of this.#pending) {
+    for (const ask of this.#pending.values()) {
       if (now >= ask.deadline) ask.reject(new SvcError('deadline_exceeded', undefined, { field: ask.type }));
       else if (now >= ask.recallAt) {
         ask.recallAt = now + RECALL_MS;
-        this.#recall(id, ask);
+        this.#recall(ask);
       }
     }
     this.#cancelLook = this.#pending.size === 0 ? null : clock.after(LOOK_EVERY_MS, () => this.#look());
   }
 
-  #recall(id: string, ask: PendingAsk): void {
-    this.#parts.store.recallReply(ask.partition, id).then(
+  #recall(ask: PendingAsk): void {
+    this.#parts.store.recallReply(ask.partition, ask.messageId).then(
       (reply) => {
         if (reply !== null) ask.resolve(reply);
       },
@@ -246,17 +268,4 @@ export class MailboxClient implements ActorClient {
     });
     return { over, cancel: () => cancel() };
   }
-}
-
-function unwrap(reply: Reply): Json {
-  if (reply.ok) return reply.value;
-  const code = isErrorCode(reply.code) ? reply.code : 'internal';
-  const details = Array.isArray(reply.details) ? reply.details.flatMap(toDetail) : undefined;
-  throw new SvcError(code, reply.message, details === undefined ? {} : { details });
-}
-
-function toDetail(value: Json): { path?: string; message: string }[] {
-  if (value === null || typeof value !== 'object' || Array.isArray(value) || typeof value.message !== 'string')
-    return [];
-  return [{ message: value.message, ...(typeof value.path === 'string' ? { path: value.path } : {}) }];
 }
