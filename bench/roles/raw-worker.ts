@@ -3,7 +3,7 @@ import { roleOptions, serveRole } from '../role.ts';
 
 /**
  * The limit: request and reply over two Redis Streams, nothing owned, fenced, deduplicated or recorded. One read takes
- * up to 512 requests; states and replies go out as one pipeline.
+ * up to 512 requests; states and replies go out as one pipeline each.
  */
 const { url } = roleOptions<{ url: string }>();
 const reader = new Redis(url);
@@ -17,17 +17,20 @@ async function loop(): Promise<void> {
     const found = await reader.xread('COUNT', 512, 'BLOCK', 1_000, 'STREAMS', 'raw:requests', from);
     const entries = found?.[0]?.[1] ?? [];
     if (entries.length === 0) continue;
-    const pipeline = writer.pipeline();
+    const states = writer.pipeline();
+    const replies = writer.pipeline();
     for (const [id, fields] of entries) {
       from = id;
       const key = fields[1] ?? '';
       const value = (values.get(key) ?? 0) + 1;
       values.set(key, value);
-      pipeline.set(`raw:state:${key}`, value);
-      pipeline.xadd('raw:replies', 'MAXLEN', '~', 10_000, '*', 'n', fields[3] ?? '', 'v', value);
+      states.set(`raw:state:${key}`, value);
+      replies.xadd('raw:replies', 'MAXLEN', '~', 10_000, '*', 'n', fields[3] ?? '', 'v', value);
     }
-    pipeline.xtrim('raw:requests', 'MINID', '~', from);
-    await pipeline.exec();
+    replies.xtrim('raw:requests', 'MINID', '~', from);
+    // An answer is given when its state is written, as every peer here does: three round trips for one ask alone.
+    await states.exec();
+    await replies.exec();
   }
 }
 const running = loop();

@@ -1,6 +1,9 @@
 -- Grants, extends and gives back the lease of a partition (design K4). Also under memory pressure: flag allow-oom.
 -- KEYS  a section: meta, timers (acquire) | meta (renew, release)
 
+-- A value too long for a listpack: Redis keeps meta as a hash table, where a field is found without a scan.
+local WIDE = '.................................................................'
+
 -- ARGV  a section: partition, node, grant, ttlMs
 -- returns a section: {1, epoch, cursor, next timer's due time or ''} (granted) | {0, holder, remaining ms} (held)
 local function acquire_section(meta, timers, name, node, grant, ttl, now)
@@ -10,7 +13,7 @@ local function acquire_section(meta, timers, name, node, grant, ttl, now)
   local epoch = tonumber(m[4] or 0)
   if m[3] ~= grant then epoch = epoch + 1 end -- the same grant again: its answer was lost
   redis.call('HSET', meta, 'node', node, 'grant', grant, 'epoch', epoch, 'until', int(now + ttl),
-    'fence', epoch .. ' ' .. grant, 'bell', node .. '\n' .. name)
+    'fence', epoch .. ' ' .. grant, 'bell', node .. '\n' .. name, 'wide', WIDE)
   local first = redis.call('ZRANGE', timers, 0, 0, 'WITHSCORES')
   return { 1, epoch, tonumber(m[5] or 0), first[2] or '' }
 end
