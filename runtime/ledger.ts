@@ -30,6 +30,9 @@ export interface DeadLetter extends StoredDocument {
   readonly body: string;
 }
 
+/** The collection of segments. */
+export const LEDGER = { name: 'ledger', unique: [], indexes: [['partition', 'first'], ['to_at']] } as const;
+
 /** A segment's text stays under this, so that a document store's own limit is never met. */
 const MAX_SEGMENT_CHARS = 1_000_000;
 

@@ -125,7 +125,8 @@ function buriable(thrown: unknown): SvcError {
   return error;
 }
 
-function initialRecord(
+/** What an actor is before its first message. */
+export function initialRecord(
   definition: ActorDefinition,
   self: { readonly address: Address; readonly tenant: string; readonly id: string },
 ): ActorRecord {

@@ -5,7 +5,7 @@ import type { Clock } from './clock.ts';
 import type { Collection } from './documents.ts';
 import { SvcError, toSvcError } from './errors.ts';
 import { parseJournalRow } from './journal-row.ts';
-import { type DeadLetter, deadLettersOf, type LedgerSegment, ledgerSegments } from './ledger.ts';
+import { type DeadLetter, deadLettersOf, LEDGER, type LedgerSegment, ledgerSegments } from './ledger.ts';
 import { decodeEntry, UNREADABLE } from './loading.ts';
 import type { PartitionServer } from './partition-server.ts';
 import type { TurnRow } from './turn-row.ts';
@@ -74,11 +74,7 @@ export class Projector {
     return new Projector(
       parts,
       await ActorProjection.open(parts),
-      await documents.collection<LedgerSegment>({
-        name: 'ledger',
-        unique: [],
-        indexes: [['partition', 'first'], ['to_at']],
-      }),
+      await documents.collection<LedgerSegment>(LEDGER),
       await documents.collection<DeadLetter>({ name: 'dead_letters', unique: [], indexes: [['address'], ['at']] }),
     );
   }
