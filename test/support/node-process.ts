@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { waitUntil } from './wait-until.ts';
 
 const MAIN = join(import.meta.dirname, '..', '..', 'main.ts');
 /** Compiled modules, so that a node is up in half the time: tests start hundreds. */
@@ -19,6 +20,7 @@ export class NodeProcess {
   #child: ChildProcess | null = null;
   #url: Promise<string> = Promise.reject(new Error('the node was not started'));
   #log = '';
+  #output = '';
   readonly #reap = (): void => {
     this.#child?.kill('SIGKILL');
   };
@@ -43,6 +45,10 @@ export class NodeProcess {
     const args = [MAIN, '--http-port', '0', '--grpc-port', '0', ...this.#args];
     const child = spawn(process.execPath, args, { env: this.#env, stdio: ['ignore', 'pipe', 'pipe'] });
     this.#child = child;
+    this.#output = '';
+    child.stdout?.on('data', (chunk: Buffer) => {
+      this.#output = (this.#output + chunk.toString()).slice(-LOG_CHARS);
+    });
     child.stderr?.on('data', (chunk: Buffer) => {
       this.#log = (this.#log + chunk.toString()).slice(-LOG_CHARS);
     });
@@ -53,6 +59,18 @@ export class NodeProcess {
   /** Base URL of REST once the node of this moment listens. Rejects when it ends before. */
   get url(): Promise<string> {
     return this.#url;
+  }
+
+  /** `host:port` of SvcRuntime once the node of this moment says it. */
+  get grpcAddress(): Promise<string> {
+    const said = () => /^SvcRuntime\s+(\S+)$/m.exec(this.#output)?.[1];
+    return this.#url.then(() => waitUntil('the node says where gRPC is', said));
+  }
+
+  get pid(): number {
+    const pid = this.#child?.pid;
+    if (pid === undefined) throw new Error('the node was not started');
+    return pid;
   }
 
   /** The end of what the nodes so far wrote to standard error. */

@@ -6,6 +6,7 @@ import { problemSchemas } from '../schemas/problems.ts';
 const schema = {
   tags: ['health'],
   summary: 'The node can serve calls',
+  security: [],
   response: {
     200: z.object({ status: z.literal('ready') }),
     ...problemSchemas({ style: 'coded', isPublic: true, also: [503] }),

@@ -6,6 +6,7 @@ const Alive = z.object({ status: z.literal('ok') });
 const schema = {
   tags: ['health'],
   summary: 'The process runs',
+  security: [],
   response: { 200: Alive, ...problemSchemas({ style: 'coded', isPublic: true }) },
 };
 

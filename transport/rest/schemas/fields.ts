@@ -14,12 +14,15 @@ export const ExecutionIdParams = z.object({ id: ExecutionId });
 const DIGITS = /^\d{1,9}$/;
 /** Query values are text; only plain digits are numbers here (no `0x10`, no blanks). */
 const digits = (value: unknown): unknown => (typeof value === 'string' && DIGITS.test(value) ? Number(value) : value);
-const wholeNumber = (least: number) => z.preprocess(digits, z.number().int().min(least).max(999_999_999));
+const wholeNumber = (least: number, most: number) => z.preprocess(digits, z.number().int().min(least).max(most));
+
+/** What a list may leave out at most: the stores go no further, and say so with another text. */
+const MOST_SKIPPED = 1_000_000;
 
 /** `?limit`: answers never hold more than `most`, whatever is asked (spec 3: "capped at"). */
 export const limitField = (usual: number, most: number) =>
-  wholeNumber(1).default(usual).describe(`At most so many; default ${usual}, capped at ${most}.`);
-export const skipField = wholeNumber(0).default(0).describe('Leaves out so many from the start.');
+  wholeNumber(1, 999_999_999).default(usual).describe(`At most so many; default ${usual}, capped at ${most}.`);
+export const skipField = wholeNumber(0, MOST_SKIPPED).default(0).describe('Leaves out so many from the start.');
 
 /** Headers every route with an identity takes. Loose: all other headers stay what they are. */
 export const CallerHeaders = z.looseObject({

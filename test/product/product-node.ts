@@ -1,0 +1,133 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { stringify } from 'yaml';
+import { NodeProcess } from '../support/node-process.ts';
+
+/** What the scripted model says: by the input, so that every test chooses how long an execution lives. */
+const SCRIPT = {
+  rules: [
+    { match: { contains: 'slow' }, reply: { text: words(100), chunks: 100, delay_ms: 50 } },
+    { match: { contains: 'sleepy' }, reply: { text: words(2), chunks: 2, delay_ms: 30_000 } },
+    { match: { contains: 'steady' }, reply: { text: words(20), chunks: 20, delay_ms: 30 } },
+    { reply: 'done' },
+  ],
+};
+
+function words(count: number): string {
+  return Array.from({ length: count }, (_word, at) => `word${at}`).join(' ');
+}
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+  /** Parsed when it is JSON. */
+  readonly body: Readonly<Record<string, unknown>>;
+}
+
+export interface Ask {
+  readonly body?: string | Uint8Array;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+export interface ProductOptions {
+  /** Blocks of `spec` besides the model and the log level. */
+  readonly spec?: Readonly<Record<string, unknown>>;
+  readonly env?: NodeJS.ProcessEnv;
+  /** Default: a private directory that is removed in the end. */
+  readonly dataDir?: string;
+}
+
+/** A manifest of an agent that talks to the scripted model, or runs a program. */
+export const agentYaml = (name: string, spec: Readonly<Record<string, unknown>> = {}, version = '1.0.0'): string =>
+  stringify({
+    apiVersion: 'svc.dev/v1',
+    kind: 'Agent',
+    metadata: { name, version, description: 'for a test' },
+    spec: { task: { prompt_template: '{{input}}' }, ...spec },
+  });
+
+/** The product as a user starts it, `node main.ts --config svc.yaml`, with a scripted model; spoken to over sockets. */
+export class ProductNode implements AsyncDisposable {
+  readonly directory: string;
+  readonly process: NodeProcess;
+  #url = '';
+
+  private constructor(directory: string, { dataDir = join(directory, 'data'), env }: ProductOptions) {
+    this.directory = directory;
+    this.process = new NodeProcess(['--data', dataDir, '--config', join(directory, 'svc.yaml')], env);
+  }
+
+  static async start(options: ProductOptions = {}): Promise<ProductNode> {
+    const directory = await mkdtemp(join(tmpdir(), 'svc-product-'));
+    const script = join(directory, 'script.yaml');
+    const provider = { name: 'script', type: 'scripted', script, models: [{ alias: 'default', model: 'script' }] };
+    const spec = { observability: { logging: { level: 'warn' } }, llm_providers: [provider], ...options.spec };
+    await writeFile(script, stringify(SCRIPT));
+    await writeFile(join(directory, 'svc.yaml'), stringify({ apiVersion: 'svc.dev/v1', kind: 'NodeConfig', spec }));
+    const node = new ProductNode(directory, options);
+    await node.spawn();
+    return node;
+  }
+
+  /** Starts it, also once more on the same data; resolves when it listens. */
+  async spawn(): Promise<void> {
+    this.process.spawn();
+    this.#url = await this.process.url;
+  }
+
+  get url(): string {
+    return this.#url;
+  }
+
+  get port(): number {
+    return Number(new URL(this.#url).port);
+  }
+
+  async call(method: string, path: string, { body, headers = {} }: Ask = {}): Promise<Answer> {
+    const response = await fetch(`${this.#url}${path}`, { method, headers, ...(body === undefined ? {} : { body }) });
+    const text = await response.text();
+    return { status: response.status, headers: response.headers, text, body: objectOf(text) };
+  }
+
+  json(method: string, path: string, body: unknown, headers: Ask['headers'] = {}): Promise<Answer> {
+    return this.call(method, path, {
+      body: JSON.stringify(body),
+      headers: { 'content-type': 'application/json', ...headers },
+    });
+  }
+
+  /** Deploys and returns the agent's id. */
+  async deploy(yaml: string, headers: Ask['headers'] = {}): Promise<string> {
+    const type = { 'content-type': 'application/yaml' };
+    const answer = await this.call('POST', '/v1/agents?force=true', { body: yaml, headers: { ...type, ...headers } });
+    if (answer.status !== 200) throw new Error(`deploy: ${answer.status} ${answer.text}`);
+    return String(answer.body.agent_id);
+  }
+
+  /** Starts an execution and returns its id. */
+  async run(agentId: string, input: string, headers: Ask['headers'] = {}): Promise<string> {
+    const answer = await this.json('POST', '/v1/executions', { agent_id: agentId, input }, headers);
+    if (answer.status !== 200) throw new Error(`start: ${answer.status} ${answer.text}`);
+    return String(answer.body.execution_id);
+  }
+
+  async statusOf(executionId: string, headers: Ask['headers'] = {}): Promise<Answer['body']> {
+    return (await this.call('GET', `/v1/executions/${executionId}`, { headers })).body;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.process.kill('SIGKILL');
+    await rm(this.directory, { recursive: true, force: true });
+  }
+}
+
+export function objectOf(text: string): Readonly<Record<string, unknown>> {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null ? { ...value } : {};
+  } catch {
+    return {};
+  }
+}

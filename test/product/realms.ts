@@ -1,0 +1,100 @@
+import type { JWTPayload } from 'jose';
+import { IdentityProvider, type SigningKey, sign, signingKey } from '../security/identity-provider.ts';
+
+const AUDIENCE = 'svc-api';
+const issuer = (slug: string): string => `https://idp.example/realms/${slug}`;
+
+type RealmSlug = 'svc-system' | 'alpha' | 'beta' | 'people';
+
+const KINDS: Readonly<Record<RealmSlug, 'system' | 'tenant' | 'consumer'>> = {
+  'svc-system': 'system',
+  alpha: 'tenant',
+  beta: 'tenant',
+  people: 'consumer',
+};
+
+interface Caller {
+  readonly realm: RealmSlug;
+  readonly tenant: string;
+  readonly claims: JWTPayload;
+  readonly tenantHeader?: string;
+}
+
+/** Callers of every kind; `tenant` is where each of them acts. */
+export const CALLERS = {
+  operator: { realm: 'svc-system', tenant: 'svc-system', claims: { sub: 'olga', svc_role: 'svc:operator' } },
+  // For an operator the header means nothing.
+  operatorNamingAlpha: {
+    realm: 'svc-system',
+    tenant: 'svc-system',
+    claims: { sub: 'olga', svc_role: 'svc:operator' },
+    tenantHeader: 'alpha',
+  },
+  readonly: { realm: 'svc-system', tenant: 'svc-system', claims: { sub: 'rita', svc_role: 'svc:readonly' } },
+  service: { realm: 'svc-system', tenant: 'svc-system', claims: { sub: 'robot', azp: 'robot' } },
+  serviceForAlpha: {
+    realm: 'svc-system',
+    tenant: 'alpha',
+    claims: { sub: 'robot', azp: 'robot' },
+    tenantHeader: 'alpha',
+  },
+  serviceForBeta: {
+    realm: 'svc-system',
+    tenant: 'beta',
+    claims: { sub: 'robot', azp: 'robot' },
+    tenantHeader: 'beta',
+  },
+  alphaAdmin: { realm: 'alpha', tenant: 'alpha', claims: { sub: 'anna', svc_role: 'svc:admin' } },
+  alphaUser: { realm: 'alpha', tenant: 'alpha', claims: { sub: 'andy' } },
+  betaAdmin: { realm: 'beta', tenant: 'beta', claims: { sub: 'bert', svc_role: 'svc:admin' } },
+  betaUserNamingAlpha: { realm: 'beta', tenant: 'beta', claims: { sub: 'bea' }, tenantHeader: 'alpha' },
+  consumer: { realm: 'people', tenant: 'u-carl', claims: { sub: 'carl', svc_tier: 'free' } },
+} as const satisfies Record<string, Caller>;
+
+export type CallerName = keyof typeof CALLERS;
+export const CALLER_NAMES = Object.keys(CALLERS) as readonly CallerName[];
+
+/** Identity providers of four realms on loopback: the system's, two tenants', and one of consumers. */
+export class Realms implements AsyncDisposable {
+  readonly #provider = new IdentityProvider();
+  readonly #keys = new Map<RealmSlug, SigningKey>();
+
+  private constructor() {}
+
+  static async open(): Promise<Realms> {
+    const realms = new Realms();
+    await realms.#provider.listen();
+    for (const slug of Object.keys(KINDS) as RealmSlug[]) realms.#keys.set(slug, await signingKey(`key-${slug}`));
+    realms.#provider.keys = [...realms.#keys.values()];
+    return realms;
+  }
+
+  /** The `iam` block of a node's configuration. */
+  get spec(): Readonly<Record<string, unknown>> {
+    const realms = Object.entries(KINDS).map(([slug, kind]) => ({
+      slug,
+      kind,
+      issuer_url: issuer(slug),
+      jwks_uri: this.#provider.jwksUri,
+      audience: AUDIENCE,
+    }));
+    return { iam: { realms } };
+  }
+
+  /** Headers of REST and metadata of gRPC. */
+  async headers(name: CallerName): Promise<Record<string, string>> {
+    const caller: Caller = CALLERS[name];
+    const key = this.#keys.get(caller.realm);
+    if (key === undefined) throw new Error(`no key for ${caller.realm}`);
+    const exp = Math.floor(Date.now() / 1_000) + 3_600;
+    const token = await sign(key, { iss: issuer(caller.realm), aud: AUDIENCE, exp, ...caller.claims });
+    const authorization = `Bearer ${token}`;
+    return caller.tenantHeader === undefined
+      ? { authorization }
+      : { authorization, 'x-tenant-id': caller.tenantHeader };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#provider.stop();
+  }
+}

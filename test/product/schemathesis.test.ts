@@ -1,0 +1,88 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, test } from 'node:test';
+import { promisify } from 'node:util';
+import { agentYaml, ProductNode } from './product-node.ts';
+import { Realms } from './realms.ts';
+
+const run = promisify(execFile);
+const VERSION = '4.32.5';
+const HOME = join(import.meta.dirname, '..', '..', '.cache', `schemathesis-${VERSION}`);
+const PROGRAM = join(HOME, 'bin', 'schemathesis');
+const BUDGET_SECONDS = 18;
+
+/** False when the program is there; else why not. In CI that is an error. */
+async function missing(): Promise<string | false> {
+  if (existsSync(PROGRAM)) return false;
+  try {
+    await rm(HOME, { recursive: true, force: true });
+    await mkdir(join(HOME, '..'), { recursive: true });
+    await run('python3', ['-m', 'venv', HOME]);
+    await run(join(HOME, 'bin', 'pip'), ['install', '--quiet', `schemathesis==${VERSION}`], { timeout: 300_000 });
+    return false;
+  } catch (error) {
+    // Half an installation must not count as one.
+    await rm(HOME, { recursive: true, force: true });
+    const reason = 'schemathesis cannot be had: it needs python3 with venv, and its package';
+    if (process.env.CI === 'true') throw new Error(reason, { cause: error });
+    process.stderr.write(`SKIPPED: ${reason}\n`);
+    return reason;
+  }
+}
+
+/**
+ * The one exception: a text may fit the schema of a body and be no manifest, which is 422, or the name and version of
+ * another one, which is 409.
+ */
+const EXCEPTION = `[[operations]]
+include-name = "POST /v1/agents"
+[operations.checks.positive_data_acceptance]
+expected-statuses = ["2xx", 401, 403, 404, 409, 422, "5xx"]
+`;
+
+/** Real ids for what only reads, so that more than "not found" is checked. */
+const known = (prefix: string, parameter: string, value: string): string =>
+  `[[operations]]\ninclude-path-regex = "^${prefix}/\\\\{${parameter}\\\\}"\ninclude-method = "GET"\nparameters = { ${parameter} = "${value}" }\n`;
+
+async function fuzz(node: ProductNode, seed: number, headers: Readonly<Record<string, string>> = {}): Promise<void> {
+  const agent = await node.deploy(agentYaml('known-agent', { task: { instruction: 'Answer.' } }), headers);
+  const execution = await node.run(agent, 'hello', headers);
+  const config = join(node.directory, 'schemathesis.toml');
+  const examples = [
+    known('/v1/agents', 'id', agent),
+    known('/v1/agents/lookup', 'name', 'known-agent'),
+    known('/v1/executions', 'id', execution),
+  ];
+  const token = headers.authorization?.replace('Bearer ', '');
+  const auth = token === undefined ? [] : [`[auth.openapi.bearer]\nbearer = "${token}"\n`];
+  await writeFile(config, [...auth, EXCEPTION, ...examples].join('\n'));
+  const flags = ['--checks', 'all', '--seed', String(seed), '--max-examples', '25', '--workers', '1', '--no-color'];
+  const args = ['--config-file', config, 'run', `${node.url}/v1/openapi.json`, ...flags];
+  const options = { cwd: node.directory, timeout: 60_000, maxBuffer: 64 * 1024 * 1024 };
+  const outcome = await run(PROGRAM, [...args, '--max-time', String(BUDGET_SECONDS)], options).catch(
+    (error: { stdout?: string; message: string }) => ({ stdout: error.stdout ?? error.message, failed: true }),
+  );
+  const summary = outcome.stdout.slice(-12_000);
+  assert.ok(!('failed' in outcome), summary);
+  assert.match(summary, /Selected: (\d+)\/\1\s+Tested: \1\b/, `every operation is tested:\n${summary}`);
+  assert.ok(!node.process.crashed, node.process.log);
+  assert.equal((await node.call('GET', '/health')).status, 200);
+}
+
+describe('schemathesis, all checks over the served description', async () => {
+  const skip = await missing();
+
+  test('a node without authentication does what its description says', { skip }, async () => {
+    await using node = await ProductNode.start();
+    await fuzz(node, 1);
+  });
+
+  test('a node with authentication does what its description says, with a token and without', { skip }, async () => {
+    await using realms = await Realms.open();
+    await using node = await ProductNode.start({ spec: realms.spec });
+    await fuzz(node, 2, await realms.headers('alphaAdmin'));
+  });
+});
