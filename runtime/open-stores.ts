@@ -38,7 +38,7 @@ async function openEmbedded({ dataDir, warn }: StoreLocation): Promise<OpenStore
   const { SqliteActorStore } = await import('./sqlite/actor-store.ts');
   const { SqliteDocuments } = await import('./sqlite/documents.ts');
   const { FileBlobs } = await import('./sqlite/blobs.ts');
-  const { EmbeddedEffectQueue } = await import('./embedded-effect-queue.ts');
+  const { EmbeddedEffectQueue } = await import('./effects/embedded-effect-queue.ts');
   const store = new SqliteActorStore({ directory: dataDir });
   const documents = new SqliteDocuments({ directory: dataDir });
   const blobs = new FileBlobs({ directory: dataDir });

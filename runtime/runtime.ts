@@ -1,21 +1,21 @@
-import { ActorCache } from './actor-cache.ts';
 import type { ActorStore } from './actor-store.ts';
-import { Archive } from './archive.ts';
 import type { Blobs } from './blobs.ts';
+import { MailboxClient } from './calls/mailbox-client.ts';
 import { type Clock, systemClock } from './clock.ts';
-import { encodeMessage } from './codec.ts';
 import type { ActorDefinition } from './define-actor.ts';
-import { Dispatcher } from './dispatcher.ts';
+import { Dispatcher } from './dispatch/dispatcher.ts';
 import type { Documents } from './documents.ts';
 import type { EffectHandler } from './effect.ts';
 import type { EffectQueue } from './effect-queue.ts';
-import { EffectRunner } from './effect-runner.ts';
-import type { RetrySettings } from './kernel-messages.ts';
-import { MailboxClient } from './mailbox-client.ts';
-import { createPayloads } from './payload.ts';
-import { Projector } from './projector.ts';
+import { EffectRunner } from './effects/effect-runner.ts';
+import { Archive } from './projection/archive.ts';
+import { Projector } from './projection/projector.ts';
 import { type Random, systemRandom } from './random.ts';
 import { Registry } from './registry.ts';
+import { ActorCache } from './turns/actor-cache.ts';
+import { encodeMessage } from './turns/codec.ts';
+import type { RetrySettings } from './turns/kernel-messages.ts';
+import { createPayloads } from './turns/payload.ts';
 
 export interface RuntimeSettings {
   /** Partitions of pool `default`; fixed at the store's first start (design K2). */

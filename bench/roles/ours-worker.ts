@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { systemClock } from '../../runtime/clock.ts';
-import { EmbeddedEffectQueue } from '../../runtime/embedded-effect-queue.ts';
+import { EmbeddedEffectQueue } from '../../runtime/effects/embedded-effect-queue.ts';
 import { RedisActorStore } from '../../runtime/redis/redis-actor-store.ts';
 import { startRuntime } from '../../runtime/runtime.ts';
 import { FileBlobs } from '../../runtime/sqlite/blobs.ts';

@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis';
 import { addressOf, partitionOf } from '../../runtime/address.ts';
 import { systemClock } from '../../runtime/clock.ts';
-import { EmbeddedEffectQueue } from '../../runtime/embedded-effect-queue.ts';
+import { EmbeddedEffectQueue } from '../../runtime/effects/embedded-effect-queue.ts';
 import { RedisActorStore } from '../../runtime/redis/redis-actor-store.ts';
 import { startRuntime } from '../../runtime/runtime.ts';
 import { startRedis } from '../../test/support/redis.ts';

@@ -1,6 +1,6 @@
 import { type GridFSBucket, type GridFSFile, GridFSBucket as GridFs, MongoRuntimeError, type ObjectId } from 'mongodb';
-import { checkBytes, checkReference, referenceOf, unknownBlob } from '../blob-reference.ts';
 import type { Blobs } from '../blobs.ts';
+import { checkBytes, checkReference, referenceOf, unknownBlob } from '../documents/blob-reference.ts';
 import { MongoConnection, type MongoOptions } from './connection.ts';
 import { keyOf } from './row.ts';
 

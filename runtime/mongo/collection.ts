@@ -1,5 +1,5 @@
 import type { Collection as MongoDriverCollection } from 'mongodb';
-import { checkKey } from '../document-shape.ts';
+import { checkKey } from '../documents/document-shape.ts';
 import type { Collection, CollectionSpec, Find, Query, StoredDocument } from '../documents.ts';
 import { isDuplicate, type MongoSession, QUERY_TIMEOUT_MS } from './connection.ts';
 import { filterOf, sortOf } from './filter.ts';

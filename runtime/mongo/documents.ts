@@ -1,5 +1,5 @@
 import { type Collection as DriverCollection, type IndexDescription, MongoServerError } from 'mongodb';
-import { checkSpec } from '../document-query.ts';
+import { checkSpec } from '../documents/document-query.ts';
 import type { Collection, CollectionSpec, Documents, StoredDocument } from '../documents.ts';
 import { MongoCollection } from './collection.ts';
 import { MongoConnection, type MongoOptions } from './connection.ts';

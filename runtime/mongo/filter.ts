@@ -1,5 +1,5 @@
 import type { Filter, Sort } from 'mongodb';
-import { type Comparison, checkFind, comparisons } from '../document-query.ts';
+import { type Comparison, checkFind, comparisons } from '../documents/document-query.ts';
 import type { Find, Query } from '../documents.ts';
 import type { Row } from './row.ts';
 

@@ -1,5 +1,5 @@
-import { isQueryField } from '../document-query.ts';
-import { documentOf, shapeOf } from '../document-shape.ts';
+import { isQueryField } from '../documents/document-query.ts';
+import { documentOf, shapeOf } from '../documents/document-shape.ts';
 import type { CollectionSpec, Scalar, StoredDocument } from '../documents.ts';
 
 /**

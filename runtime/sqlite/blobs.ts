@@ -1,8 +1,8 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { checkBytes, checkReference, referenceOf, unknownBlob } from '../blob-reference.ts';
 import type { Blobs } from '../blobs.ts';
+import { checkBytes, checkReference, referenceOf, unknownBlob } from '../documents/blob-reference.ts';
 import { SvcError } from '../errors.ts';
 
 const isMissing = (error: unknown): boolean =>

@@ -1,5 +1,5 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
-import { checkKey, documentOf, type StoredShape, shapeOf } from '../document-shape.ts';
+import { checkKey, documentOf, type StoredShape, shapeOf } from '../documents/document-shape.ts';
 import type { Collection, Find, Query, StoredDocument } from '../documents.ts';
 import { SvcError } from '../errors.ts';
 import type { GroupCommit } from './documents-group.ts';

@@ -1,5 +1,5 @@
 import type { SQLInputValue } from 'node:sqlite';
-import { type Comparison, checkFind, comparisons } from '../document-query.ts';
+import { type Comparison, checkFind, comparisons } from '../documents/document-query.ts';
 import type { CollectionSpec, Find, Query, Scalar } from '../documents.ts';
 
 /** A statement's text and what is bound to it. Values are always bound; names were checked by document-query.ts. */

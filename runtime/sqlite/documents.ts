@@ -1,7 +1,7 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { checkSpec } from '../document-query.ts';
+import { checkSpec } from '../documents/document-query.ts';
 import type { Collection, CollectionSpec, Documents, StoredDocument } from '../documents.ts';
 import { SvcError } from '../errors.ts';
 import { SqliteCollection } from './documents-collection.ts';

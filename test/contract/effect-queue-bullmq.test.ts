@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { test } from 'node:test';
-import { EffectRunner } from '../../runtime/effect-runner.ts';
+import { EffectRunner } from '../../runtime/effects/effect-runner.ts';
 import { BullmqEffectQueue } from '../../runtime/redis/bullmq-effect-queue.ts';
 import { RedisActorStore } from '../../runtime/redis/redis-actor-store.ts';
 import { aborted, effect, openEffect, PARTITION, resultOf, runnerOptions, until } from '../support/effect-world.ts';

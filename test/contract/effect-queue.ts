@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { EffectHandler } from '../../runtime/effect.ts';
 import type { EffectQueue } from '../../runtime/effect-queue.ts';
-import { EffectRunner } from '../../runtime/effect-runner.ts';
-import type { EffectRunnerOptions } from '../../runtime/effect-runner-options.ts';
-import { sweepEffects } from '../../runtime/effect-sweep.ts';
+import { EffectRunner } from '../../runtime/effects/effect-runner.ts';
+import type { EffectRunnerOptions } from '../../runtime/effects/effect-runner-options.ts';
+import { sweepEffects } from '../../runtime/effects/effect-sweep.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import {
   aborted,

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import type { ActorStore } from '../../runtime/actor-store.ts';
 import { type Address, addressOf } from '../../runtime/address.ts';
 import { systemClock } from '../../runtime/clock.ts';
-import { EmbeddedEffectQueue } from '../../runtime/embedded-effect-queue.ts';
+import { EmbeddedEffectQueue } from '../../runtime/effects/embedded-effect-queue.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import type { Json } from '../../runtime/json.ts';
 import { type Runtime, type RuntimeParts, startRuntime } from '../../runtime/runtime.ts';

@@ -2,9 +2,9 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { systemClock } from '../../runtime/clock.ts';
-import { EmbeddedEffectQueue } from '../../runtime/embedded-effect-queue.ts';
+import { EmbeddedEffectQueue } from '../../runtime/effects/embedded-effect-queue.ts';
 import { SqliteActorStore } from '../../runtime/sqlite/actor-store.ts';
-import { SqliteBlobs } from '../../runtime/sqlite/blobs.ts';
+import { FileBlobs } from '../../runtime/sqlite/blobs.ts';
 import { SqliteDocuments } from '../../runtime/sqlite/documents.ts';
 import { kernelContract } from './kernel.ts';
 
@@ -14,7 +14,7 @@ kernelContract('SQLite', async () => {
     async open() {
       const store = new SqliteActorStore({ directory });
       const documents = new SqliteDocuments({ directory });
-      const blobs = new SqliteBlobs({ directory });
+      const blobs = new FileBlobs({ directory });
       await store.open();
       await documents.open();
       await blobs.open();

@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { decodeMessage } from '../../runtime/codec.ts';
 import type { StoredDocument } from '../../runtime/documents.ts';
 import type { OpenStores } from '../../runtime/open-stores.ts';
-import { createPayloads, type Payloads } from '../../runtime/payload.ts';
+import { decodeMessage } from '../../runtime/turns/codec.ts';
+import { createPayloads, type Payloads } from '../../runtime/turns/payload.ts';
 
 /** A result of an effect as the node's own ledger of deliveries has it (design R3). */
 export interface RecordedResult {

@@ -3,9 +3,9 @@ import { describe, test } from 'node:test';
 import { z } from 'zod';
 import { systemClock } from '../../runtime/clock.ts';
 import { defineEffect, type EffectHandler } from '../../runtime/effect.ts';
-import { EffectRunner } from '../../runtime/effect-runner.ts';
-import type { EffectRunnerOptions, RunnerStore } from '../../runtime/effect-runner-options.ts';
-import { EmbeddedEffectQueue } from '../../runtime/embedded-effect-queue.ts';
+import { EffectRunner } from '../../runtime/effects/effect-runner.ts';
+import type { EffectRunnerOptions, RunnerStore } from '../../runtime/effects/effect-runner-options.ts';
+import { EmbeddedEffectQueue } from '../../runtime/effects/embedded-effect-queue.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import {
   aborted,

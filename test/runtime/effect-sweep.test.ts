@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { EffectRow } from '../../runtime/actor-store.ts';
 import type { EffectJob } from '../../runtime/effect-queue.ts';
-import { sweepEffects } from '../../runtime/effect-sweep.ts';
+import { sweepEffects } from '../../runtime/effects/effect-sweep.ts';
 
 const NOW = 1_000_000;
 const row = (id: string, status: EffectRow['status'], until: number): EffectRow => ({

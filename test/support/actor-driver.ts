@@ -3,7 +3,7 @@ import { addressOf } from '../../runtime/address.ts';
 import type { ActorDefinition, EffectRequest } from '../../runtime/define-actor.ts';
 import type { Json } from '../../runtime/json.ts';
 import type { Message, MessageOrigin, Reply } from '../../runtime/message.ts';
-import { runTurn } from '../../runtime/run-turn.ts';
+import { runTurn } from '../../runtime/turns/run-turn.ts';
 
 /** What one message made of an actor. */
 export interface DrivenTurn {

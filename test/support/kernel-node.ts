@@ -5,7 +5,7 @@ import type { ActorStore } from '../../runtime/actor-store.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import type { ActorDefinition } from '../../runtime/define-actor.ts';
 import type { EffectHandler } from '../../runtime/effect.ts';
-import { EmbeddedEffectQueue } from '../../runtime/embedded-effect-queue.ts';
+import { EmbeddedEffectQueue } from '../../runtime/effects/embedded-effect-queue.ts';
 import { type Runtime, type RuntimeParts, startRuntime } from '../../runtime/runtime.ts';
 import { SqliteActorStore } from '../../runtime/sqlite/actor-store.ts';
 import { FileBlobs } from '../../runtime/sqlite/blobs.ts';

@@ -1,0 +1,52 @@
+import { z } from 'zod';
+import type { Address } from '../address.ts';
+import type { EffectRequest } from '../define-actor.ts';
+import { SvcError } from '../errors.ts';
+
+/** What `EffectOpen.body` holds: the request, and what is needed to send its results as messages. */
+export interface EffectEnvelope {
+  readonly request: EffectRequest;
+  /** Actor that asked; results go there. */
+  readonly to: Address;
+  /** Id of the message whose turn asked. */
+  readonly cause: string;
+  /** W3C trace id of that turn. */
+  readonly trace: string;
+  readonly tenant: string;
+}
+
+const Retry = z.object({
+  maxAttempts: z.number().int().min(1),
+  initialDelayMs: z.number().min(0),
+  maxDelayMs: z.number().min(0),
+});
+
+const Envelope = z.object({
+  request: z.object({
+    kind: z.string(),
+    mode: z.enum(['repeatable', 'once']),
+    input: z.record(z.string(), z.json()),
+    replyAs: z.string(),
+    progressAs: z.string().optional(),
+    context: z.json().optional(),
+    retry: Retry.optional(),
+    timeoutMs: z.number().positive().optional(),
+  }),
+  to: z.templateLiteral([z.string(), '/', z.string(), '/', z.string()]),
+  cause: z.string(),
+  trace: z.string(),
+  tenant: z.string(),
+});
+
+export function encodeEffect(envelope: EffectEnvelope): string {
+  return JSON.stringify(envelope);
+}
+
+/** Throws `internal` for what `encodeEffect` did not write. */
+export function decodeEffect(body: string): EffectEnvelope {
+  try {
+    return Envelope.parse(JSON.parse(body));
+  } catch (cause) {
+    throw new SvcError('internal', undefined, { cause });
+  }
+}

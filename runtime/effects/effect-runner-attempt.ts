@@ -1,0 +1,217 @@
+import type { EffectContext, EffectHandler } from '../effect.ts';
+import type { EffectJob, JobOutcome } from '../effect-queue.ts';
+import { SvcError, toSvcError } from '../errors.ts';
+import type { Json } from '../json.ts';
+import type { EffectEnvelope } from './effect-envelope.ts';
+import type { RunnerCounts, RunnerSettings } from './effect-runner-options.ts';
+import { persist } from './effect-runner-persist.ts';
+import { EffectReport, failure } from './effect-runner-report.ts';
+import { MOST_ATTEMPTS, retryDelayMs } from './effect-runner-retry.ts';
+
+/**
+ * Why running work is stopped. `unwanted`: cancelled, settled or taken over, the store said so. `silent`: the claim
+ * could not be renewed in time, so another runner may have it (design K4).
+ */
+export type AbortCause = 'unwanted' | 'silent' | 'timeout' | 'shutdown';
+
+const DONE: JobOutcome = { kind: 'done' };
+
+type Ending = { readonly ok: true; readonly value: Json } | { readonly ok: false; readonly error: SvcError };
+
+/** One attempt of one effect: the handler's run between claim and result. */
+export class EffectAttempt {
+  readonly #settings: RunnerSettings;
+  readonly #counts: RunnerCounts;
+  readonly #job: EffectJob;
+  readonly #attempt: number;
+  readonly #envelope: EffectEnvelope;
+  readonly #report: EffectReport;
+  readonly #giveUp: AbortSignal;
+  readonly #abort = new AbortController();
+  #cause: AbortCause | null = null;
+
+  constructor(
+    settings: RunnerSettings,
+    counts: RunnerCounts,
+    job: EffectJob,
+    attempt: number,
+    envelope: EffectEnvelope,
+    giveUp: AbortSignal,
+  ) {
+    this.#settings = settings;
+    this.#counts = counts;
+    this.#job = job;
+    this.#attempt = attempt;
+    this.#envelope = envelope;
+    this.#giveUp = giveUp;
+    this.#report = new EffectReport(settings, job, attempt, envelope, giveUp);
+  }
+
+  get repeatable(): boolean {
+    return this.#envelope.request.mode === 'repeatable';
+  }
+
+  /** The first cause counts. */
+  abort(cause: AbortCause): void {
+    if (this.#cause !== null) return;
+    this.#cause = cause;
+    this.#abort.abort(new SvcError(cause === 'timeout' ? 'deadline_exceeded' : 'cancelled'));
+  }
+
+  async run(handler: EffectHandler | undefined): Promise<JobOutcome> {
+    const { clock } = this.#settings;
+    const { timeoutMs } = this.#envelope.request;
+    const stopRenewing = this.#renew();
+    const cancelTimeout = timeoutMs === undefined ? () => {} : clock.after(timeoutMs, () => this.abort('timeout'));
+    try {
+      const ending = await this.#handle(handler);
+      cancelTimeout();
+      return await this.#close(ending);
+    } finally {
+      cancelTimeout();
+      stopRenewing();
+    }
+  }
+
+  async #handle(handler: EffectHandler | undefined): Promise<Ending> {
+    const { kind, input } = this.#envelope.request;
+    if (this.#attempt > MOST_ATTEMPTS) {
+      return {
+        ok: false,
+        error: new SvcError('dead_lettered', `${MOST_ATTEMPTS} attempts of ${kind} ended with their node`),
+      };
+    }
+    if (handler === undefined) {
+      return { ok: false, error: new SvcError('unimplemented', `this node has no effect named ${kind}`) };
+    }
+    const parsed = handler.input.safeParse(input);
+    if (!parsed.success) return { ok: false, error: invalidInput(kind, parsed.error.issues) };
+    const context: EffectContext = {
+      effectId: this.#job.id,
+      attempt: this.#attempt,
+      tenant: this.#envelope.tenant,
+      address: this.#envelope.to,
+      signal: this.#abort.signal,
+      progress: async (value) => !this.#abort.signal.aborted && (await this.#report.progress(value)),
+    };
+    const work = this.#guard(() => handler.run(parsed.data, context));
+    return Promise.race([work, this.#overdue()]);
+  }
+
+  async #guard(work: () => Promise<Json>): Promise<Ending> {
+    try {
+      // A handler without a result answers null.
+      return { ok: true, value: (await work()) ?? null };
+    } catch (thrown) {
+      const error = toSvcError(thrown);
+      if (error.row.kind === 'bug') this.#settings.onFault(thrown, { effectId: this.#job.id, doing: 'running' });
+      return { ok: false, error };
+    }
+  }
+
+  /** Ends the wait for a handler that does not heed its signal. */
+  #overdue(): Promise<Ending> {
+    const { clock, abortGraceMs, onFault } = this.#settings;
+    return new Promise((resolve) => {
+      const { signal } = this.#abort;
+      const arm = () =>
+        clock.after(abortGraceMs, () => {
+          if (this.#ended) return;
+          const error = new SvcError('cancelled', 'the work did not end after it was stopped');
+          onFault(error, { effectId: this.#job.id, doing: 'stopping' });
+          resolve({ ok: false, error });
+        });
+      signal.addEventListener('abort', arm, { once: true });
+    });
+  }
+
+  #ended = false;
+
+  async #close(ending: Ending): Promise<JobOutcome> {
+    this.#ended = true;
+    if (this.#cause === 'unwanted') return this.#drop(DONE);
+    // The claim says who may go on; whoever takes the job next asks it.
+    if (this.#cause === 'silent') return this.#drop({ kind: 'later', delayMs: this.#settings.claimTtlMs });
+    if (ending.ok) {
+      return this.#settle({ kind: 'done', value: ending.value }, 'done');
+    }
+    if (this.#cause === 'shutdown') return this.#interrupted();
+    const error = this.#cause === 'timeout' ? new SvcError('deadline_exceeded') : ending.error;
+    return this.#failed(error);
+  }
+
+  #interrupted(): Promise<JobOutcome> {
+    return this.repeatable ? this.#reopen(0) : this.#settle({ kind: 'in_doubt' }, 'inDoubt');
+  }
+
+  #failed(error: SvcError): Promise<JobOutcome> {
+    const { mode, retry } = this.#envelope.request;
+    const delayMs = retryDelayMs(error, this.#attempt, mode, retry, this.#settings.random);
+    return delayMs === null ? this.#settle(failure(error), 'failed') : this.#reopen(delayMs);
+  }
+
+  async #settle(
+    outcome: Parameters<EffectReport['settle']>[0],
+    count: 'done' | 'failed' | 'inDoubt',
+  ): Promise<JobOutcome> {
+    const kept = await this.#report.settle(outcome);
+    this.#counts[kept ? count : 'dropped'] += 1;
+    return DONE;
+  }
+
+  async #reopen(delayMs: number): Promise<JobOutcome> {
+    const { store } = this.#settings;
+    const give = () => store.reopenEffect(this.#job.partition, this.#job.id, this.#attempt, delayMs);
+    await persist(give, this.#settings, this.#giveUp);
+    // A repeated call answers false although the first one gave it back: the job comes again and the claim decides.
+    this.#counts.retried += 1;
+    return { kind: 'later', delayMs };
+  }
+
+  #drop(outcome: JobOutcome): JobOutcome {
+    this.#counts.dropped += 1;
+    return outcome;
+  }
+
+  /** Keeps the claim alive; stops the work when it is no longer ours or may not be. */
+  #renew(): () => void {
+    const { clock, store, claimTtlMs, renewEveryMs } = this.#settings;
+    let keptAt = clock.monotonic();
+    let stopped = false;
+    let cancel = () => {};
+    const beat = async () => {
+      const askedAt = clock.monotonic();
+      try {
+        if (!(await store.keepEffect(this.#job.partition, this.#job.id, this.#attempt, claimTtlMs))) {
+          this.abort('unwanted');
+          return;
+        }
+        keptAt = askedAt;
+      } catch (error) {
+        if (toSvcError(error).code !== 'unavailable') {
+          this.#settings.onFault(error, { effectId: this.#job.id, doing: 'renewing its claim' });
+        }
+      }
+      if (!stopped) next();
+    };
+    const next = () => {
+      const leftMs = keptAt + claimTtlMs - clock.monotonic();
+      if (leftMs <= 0) return this.abort('silent');
+      cancel = clock.after(Math.min(renewEveryMs, leftMs), () => void beat());
+    };
+    next();
+    return () => {
+      stopped = true;
+      cancel();
+    };
+  }
+}
+
+function invalidInput(
+  kind: string,
+  issues: readonly { readonly path: readonly PropertyKey[]; readonly message: string }[],
+): SvcError {
+  const details = issues.slice(0, 20).map(({ path, message }) => ({ path: path.map(String).join('.'), message }));
+  const text = details.map(({ path, message }) => `${path}: ${message}`).join('; ');
+  return new SvcError('invalid_argument', `input of ${kind} does not fit: ${text}`, { details });
+}

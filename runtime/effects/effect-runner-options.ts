@@ -1,0 +1,64 @@
+import type { EffectLedger } from '../actor-store.ts';
+import type { Clock } from '../clock.ts';
+import type { EffectHandler } from '../effect.ts';
+import type { EffectQueue } from '../effect-queue.ts';
+import type { Message } from '../message.ts';
+import type { Random } from '../random.ts';
+
+/** What the runner needs of the store; claims go through the queue. */
+export type RunnerStore = Pick<
+  EffectLedger,
+  'keepEffect' | 'progressEffect' | 'settleEffect' | 'reopenEffect' | 'onEffectCancelled'
+>;
+
+export interface EffectRunnerOptions {
+  readonly store: RunnerStore;
+  readonly queue: Pick<EffectQueue, 'work' | 'claim'>;
+  readonly handlers: readonly EffectHandler[];
+  /** Queues to take jobs from: those of the pools this node may serve. */
+  readonly queues: readonly string[];
+  readonly node: string;
+  /** This life of the node; claims of earlier ones count as expired. */
+  readonly incarnation: string;
+  readonly clock: Clock;
+  readonly random: Random;
+  /** Effects of one queue that run at a time. */
+  readonly concurrency: number;
+  /** How long a claim lives without being renewed. */
+  readonly claimTtlMs?: number;
+  readonly renewEveryMs?: number;
+  /** How long `stop` lets `once` effects finish before they are recorded as in doubt. */
+  readonly stopGraceMs?: number;
+  /** How long an aborted handler may take to end before the runner goes on without it. */
+  readonly abortGraceMs?: number;
+  /** Encodes a message, large payloads stored aside. Throws `payload_too_large` beyond the limit. */
+  readonly encode: (message: Message) => string | Promise<string>;
+  /** Told about faults that no result can carry; for the log. */
+  readonly onFault: (error: unknown, about: { readonly effectId: string; readonly doing: string }) => void;
+}
+
+export type RunnerSettings = Required<EffectRunnerOptions>;
+
+/** Fills in the defaults of design K4 for leases, which claims follow. */
+export function runnerSettings(options: EffectRunnerOptions): RunnerSettings {
+  return {
+    claimTtlMs: 6_000,
+    renewEveryMs: 2_000,
+    stopGraceMs: 10_000,
+    abortGraceMs: 10_000,
+    ...options,
+  };
+}
+
+/** Counts of a runner since its start, for metrics. */
+export interface RunnerCounts {
+  /** Running now. */
+  running: number;
+  started: number;
+  done: number;
+  failed: number;
+  retried: number;
+  inDoubt: number;
+  /** Cancelled, taken over, or claim not renewed in time: no result was sent. */
+  dropped: number;
+}

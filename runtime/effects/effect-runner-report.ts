@@ -1,0 +1,101 @@
+import type { Delivery } from '../actor-store.ts';
+import type { EffectProgress, EffectResult } from '../effect.ts';
+import type { EffectJob } from '../effect-queue.ts';
+import { ERRORS, type SvcError, toSvcError } from '../errors.ts';
+import type { Json } from '../json.ts';
+import type { EffectEnvelope } from './effect-envelope.ts';
+import type { RunnerSettings } from './effect-runner-options.ts';
+import { persist } from './effect-runner-persist.ts';
+
+export type Outcome = EffectResult['outcome'];
+
+/** What an actor may read about a failure; the cause of our own bugs stays in the log. */
+export function failure(error: SvcError): Outcome {
+  const message = error.row.kind === 'bug' ? ERRORS[error.code].message : error.message;
+  return { kind: 'failed', code: error.code, message };
+}
+
+/** Sends what one attempt of an effect brings, as messages to the actor that asked. */
+export class EffectReport {
+  readonly #settings: RunnerSettings;
+  readonly #job: EffectJob;
+  readonly #attempt: number;
+  readonly #envelope: EffectEnvelope;
+  readonly #giveUp: AbortSignal;
+  #last: Promise<boolean> = Promise.resolve(true);
+
+  constructor(
+    settings: RunnerSettings,
+    job: EffectJob,
+    attempt: number,
+    envelope: EffectEnvelope,
+    giveUp: AbortSignal,
+  ) {
+    this.#settings = settings;
+    this.#job = job;
+    this.#attempt = attempt;
+    this.#envelope = envelope;
+    this.#giveUp = giveUp;
+  }
+
+  /** Intermediate results arrive in the order of the calls. False: the attempt is no longer wanted. */
+  progress(value: Json): Promise<boolean> {
+    const { progressAs } = this.#envelope.request;
+    if (progressAs === undefined) return Promise.resolve(true);
+    const next = this.#last.then((wanted) => (wanted ? this.#sendProgress(progressAs, value) : false));
+    this.#last = next.catch(() => true);
+    return next;
+  }
+
+  /** Closes the effect, behind all progress. False: it was cancelled or taken over, and the result is dropped. */
+  async settle(outcome: Outcome): Promise<boolean> {
+    await this.#last;
+    try {
+      return await this.#sendResult(outcome);
+    } catch (error) {
+      const cause = toSvcError(error);
+      if (this.#giveUp.aborted || cause.code === 'unavailable') throw error;
+      // The result itself cannot be sent (too large, not JSON): the actor hears that instead of waiting for ever.
+      this.#settings.onFault(error, { effectId: this.#job.id, doing: 'sending a result' });
+      return this.#sendResult(failure(cause));
+    }
+  }
+
+  async #sendProgress(type: string, value: Json): Promise<boolean> {
+    const { context } = this.#envelope.request;
+    const payload = {
+      effectId: this.#job.id,
+      attempt: this.#attempt,
+      ...(context === undefined ? {} : { context }),
+      value,
+    } satisfies EffectProgress;
+    const delivery = await this.#delivery(type, payload);
+    const { store } = this.#settings;
+    const send = () => store.progressEffect(this.#job.partition, this.#job.id, this.#attempt, delivery);
+    return persist(send, this.#settings, this.#giveUp);
+  }
+
+  async #sendResult(outcome: Outcome): Promise<boolean> {
+    const { kind, replyAs, context } = this.#envelope.request;
+    const payload = {
+      effectId: this.#job.id,
+      kind,
+      attempt: this.#attempt,
+      ...(context === undefined ? {} : { context }),
+      outcome,
+    } satisfies EffectResult;
+    const delivery = await this.#delivery(replyAs, payload);
+    const { store } = this.#settings;
+    const send = () => store.settleEffect(this.#job.partition, this.#job.id, this.#attempt, delivery);
+    return persist(send, this.#settings, this.#giveUp);
+  }
+
+  /** Encoded once, so that a repeated call carries the same message id. */
+  async #delivery(type: string, payload: Json): Promise<Delivery> {
+    const { random, encode } = this.#settings;
+    const { to, cause, trace } = this.#envelope;
+    const id = random.uuid();
+    const message = { id, to, from: null, cause, trace, origin: 'effect', type, payload } as const;
+    return { id, to, body: await persist(async () => encode(message), this.#settings, this.#giveUp) };
+  }
+}

@@ -1,0 +1,142 @@
+import type { ClaimOutcome } from '../actor-store.ts';
+import type { EffectHandler } from '../effect.ts';
+import type { EffectJob, JobOutcome } from '../effect-queue.ts';
+import { SvcError, toSvcError } from '../errors.ts';
+import { decodeEffect } from './effect-envelope.ts';
+import { EffectAttempt } from './effect-runner-attempt.ts';
+import {
+  type EffectRunnerOptions,
+  type RunnerCounts,
+  type RunnerSettings,
+  runnerSettings,
+} from './effect-runner-options.ts';
+import { pause, persist } from './effect-runner-persist.ts';
+import { EffectReport } from './effect-runner-report.ts';
+
+const DONE: JobOutcome = { kind: 'done' };
+const BUSY_FLOOR_MS = 50;
+
+/**
+ * Runs effects on this node (design E1-E3): takes jobs, claims the effect behind each, runs its handler, and sends
+ * progress and result as messages to the actor that asked. Delivery of jobs is at least once; the claim makes one
+ * runner at a time, and what an outdated attempt still reports is dropped by the store.
+ */
+export class EffectRunner {
+  readonly #settings: RunnerSettings;
+  readonly #handlers = new Map<string, EffectHandler>();
+  readonly #attempts = new Map<string, EffectAttempt>();
+  readonly #counts: RunnerCounts = { running: 0, started: 0, done: 0, failed: 0, retried: 0, inDoubt: 0, dropped: 0 };
+  readonly #giveUp = new AbortController();
+  #stopTaking: (() => Promise<void>) | null = null;
+  #unsubscribe: () => void = () => {};
+  #stopping: Promise<void> | null = null;
+
+  /** Throws when two handlers have the same kind. */
+  constructor(options: EffectRunnerOptions) {
+    this.#settings = runnerSettings(options);
+    for (const handler of options.handlers) {
+      if (this.#handlers.has(handler.kind)) {
+        throw new SvcError('invalid_config', `two effects are named ${handler.kind}`);
+      }
+      this.#handlers.set(handler.kind, handler);
+    }
+  }
+
+  get counts(): Readonly<RunnerCounts> {
+    return { ...this.#counts };
+  }
+
+  async start(): Promise<void> {
+    const { store, queue, queues, concurrency } = this.#settings;
+    this.#unsubscribe = store.onEffectCancelled((id) => this.#attempts.get(id)?.abort('unwanted'));
+    this.#stopTaking = await queue.work(queues, concurrency, (job) => this.#take(job));
+  }
+
+  /**
+   * Takes no more jobs and resolves when none runs. Repeatable effects are stopped and given back, so that another
+   * node has them at once; `once` effects get `stopGraceMs` to finish and are recorded as in doubt after it.
+   */
+  stop(): Promise<void> {
+    this.#stopping ??= this.#stop();
+    return this.#stopping;
+  }
+
+  async #stop(): Promise<void> {
+    const { clock, stopGraceMs, abortGraceMs } = this.#settings;
+    const drained = this.#stopTaking?.() ?? Promise.resolve();
+    for (const attempt of this.#attempts.values()) if (attempt.repeatable) attempt.abort('shutdown');
+    const cancelGrace = clock.after(stopGraceMs, () => {
+      for (const attempt of this.#attempts.values()) attempt.abort('shutdown');
+    });
+    // With the store gone, waiting longer helps nobody: the claims run out and other runners find the truth.
+    const cancelWait = clock.after(stopGraceMs + 2 * abortGraceMs, () => this.#giveUp.abort());
+    await drained;
+    cancelGrace();
+    cancelWait();
+    this.#giveUp.abort();
+    this.#unsubscribe();
+  }
+
+  async #take(job: EffectJob): Promise<JobOutcome> {
+    if (this.#stopping !== null) return { kind: 'later', delayMs: 0 };
+    const claim = await this.#claim(job);
+    switch (claim.kind) {
+      case 'gone':
+        return DONE;
+      case 'busy':
+        return { kind: 'later', delayMs: Math.max(BUSY_FLOOR_MS, claim.retryAfterMs) };
+      default:
+        return this.#claimed(job, claim);
+    }
+  }
+
+  /** A claim that may have happened is found busy, by us, until it runs out: nothing runs twice. */
+  async #claim(job: EffectJob): Promise<ClaimOutcome> {
+    const { queue, node, incarnation, claimTtlMs, clock, random } = this.#settings;
+    try {
+      return await queue.claim(job, `${node}/${incarnation}`, claimTtlMs);
+    } catch (error) {
+      if (toSvcError(error).code !== 'unavailable') {
+        this.#settings.onFault(error, { effectId: job.id, doing: 'claiming' });
+      }
+      await pause(clock, 100 * random.fraction(), this.#giveUp.signal);
+      return { kind: 'busy', retryAfterMs: 1_000 };
+    }
+  }
+
+  async #claimed(job: EffectJob, claim: Extract<ClaimOutcome, { body: string }>): Promise<JobOutcome> {
+    try {
+      const envelope = decodeEffect(claim.body);
+      if (claim.kind === 'in_doubt') {
+        const report = new EffectReport(this.#settings, job, claim.attempt, envelope, this.#giveUp.signal);
+        if (await report.settle({ kind: 'in_doubt' })) this.#counts.inDoubt += 1;
+        return DONE;
+      }
+      // Asked to stop while the claim was under way: nothing has run, so it goes back whatever its mode.
+      if (this.#stopping !== null) return await this.#giveBack(job, claim.attempt);
+      const args = [this.#settings, this.#counts, job, claim.attempt, envelope, this.#giveUp.signal] as const;
+      return await this.#run(job, new EffectAttempt(...args), this.#handlers.get(envelope.request.kind));
+    } catch (error) {
+      this.#settings.onFault(error, { effectId: job.id, doing: 'reporting' });
+      return { kind: 'later', delayMs: this.#settings.claimTtlMs };
+    }
+  }
+
+  async #run(job: EffectJob, attempt: EffectAttempt, handler: EffectHandler | undefined): Promise<JobOutcome> {
+    this.#attempts.set(job.id, attempt);
+    this.#counts.started += 1;
+    this.#counts.running += 1;
+    try {
+      return await attempt.run(handler);
+    } finally {
+      this.#counts.running -= 1;
+      if (this.#attempts.get(job.id) === attempt) this.#attempts.delete(job.id);
+    }
+  }
+
+  async #giveBack(job: EffectJob, attempt: number): Promise<JobOutcome> {
+    const { store } = this.#settings;
+    await persist(() => store.reopenEffect(job.partition, job.id, attempt, 0), this.#settings, this.#giveUp.signal);
+    return { kind: 'later', delayMs: 0 };
+  }
+}

@@ -1,0 +1,116 @@
+import type { MailboxEntry } from '../actor-store.ts';
+import type { Address, Partition } from '../address.ts';
+import type { StoredDocument } from '../documents.ts';
+import { UNREADABLE } from '../turns/loading.ts';
+import type { TurnRow } from '../turns/turn-row.ts';
+import type { ProjectedCommit } from './projector.ts';
+
+/**
+ * A stretch of one partition's deliveries of one tenant (design R3). `lines` is JSON text, one array
+ * `[seq, appendedAt, epoch, turn row, message]` a delivery; a message stored aside is its reference as a string. It is
+ * text, so that a store keeps it as it is.
+ * Overlapping segments can exist after a crash; readers keep the first of each `seq`.
+ */
+export interface LedgerSegment extends StoredDocument {
+  readonly partition: Partition;
+  readonly first: number;
+  readonly last: number;
+  /** Unix ms of the first and last entry's append. */
+  readonly from_at: number;
+  readonly to_at: number;
+  readonly lines: string;
+}
+
+export interface DeadLetter extends StoredDocument {
+  readonly address: Address;
+  readonly error: string;
+  /** Unix ms of the turn. */
+  readonly at: number;
+  /** Encoded message, for inspection and replay. */
+  readonly body: string;
+}
+
+/** The collection of segments. */
+export const LEDGER = { name: 'ledger', unique: [], indexes: [['partition', 'first'], ['to_at']] } as const;
+
+/** A segment's text stays under this, so that a document store's own limit is never met. */
+const MAX_SEGMENT_CHARS = 1_000_000;
+
+const tenantOf = (address: string): string => address.slice(address.indexOf('/') + 1, address.lastIndexOf('/'));
+
+export function ledgerSegments(partition: Partition, commits: readonly ProjectedCommit[]): LedgerSegment[] {
+  const done: LedgerSegment[] = [];
+  const open = new Map<
+    string,
+    { first: number; last: number; from: number; to: number; lines: string[]; chars: number }
+  >();
+  const close = (tenant: string): void => {
+    const segment = open.get(tenant);
+    if (segment === undefined) return;
+    open.delete(tenant);
+    done.push({
+      tenant,
+      id: `${partition}.${segment.first}`,
+      version: segment.last,
+      partition,
+      first: segment.first,
+      last: segment.last,
+      from_at: segment.from,
+      to_at: segment.to,
+      lines: `[${segment.lines.join(',')}]`,
+    });
+  };
+  for (const commit of commits) {
+    for (const [index, entry] of commit.entries.entries()) {
+      const tenant = tenantOf(commit.targets[index] ?? 'unknown/svc-system/unknown');
+      const isReadable = commit.targets[index] !== UNREADABLE;
+      const line = ledgerLine(entry, commit.epoch, commit.rows[index], isReadable);
+      let segment = open.get(tenant);
+      if (segment !== undefined && segment.chars + line.length > MAX_SEGMENT_CHARS) {
+        close(tenant);
+        segment = undefined;
+      }
+      if (segment === undefined) {
+        segment = { first: entry.seq, last: entry.seq, from: entry.at, to: entry.at, lines: [], chars: 0 };
+        open.set(tenant, segment);
+      }
+      segment.last = entry.seq;
+      segment.to = entry.at;
+      segment.lines.push(line);
+      segment.chars += line.length;
+    }
+  }
+  for (const tenant of [...open.keys()]) close(tenant);
+  return done;
+}
+
+/** Bodies are JSON already and go in as they are: escaping them again would cost more than all the rest. */
+function ledgerLine(
+  { seq, at, body }: MailboxEntry,
+  epoch: number,
+  row: TurnRow | undefined,
+  isReadable: boolean,
+): string {
+  const message = isReadable && body.startsWith('{') ? body : JSON.stringify(body);
+  return `[${seq},${at},${epoch},${row === undefined ? 'null' : JSON.stringify(row)},${message}]`;
+}
+
+export function deadLettersOf(commits: readonly ProjectedCommit[]): DeadLetter[] {
+  const letters: DeadLetter[] = [];
+  for (const commit of commits) {
+    for (const [index, entry] of commit.entries.entries()) {
+      const row = commit.rows[index];
+      const address = commit.targets[index];
+      if (row === undefined || address === undefined) continue;
+      const tenant = tenantOf(address);
+      const letter = (id: string, body: string, error: string): void => {
+        letters.push({ tenant, id, version: 1, address, at: row.now, error, body });
+      };
+      if (row.outcome === 'dead-lettered') letter(`${entry.seq}`, entry.body, row.error ?? '');
+      for (const [part, line] of (row.drained ?? []).entries()) {
+        if (line.outcome === 'dead-lettered') letter(`${entry.seq}.${part}`, line.body, line.error ?? '');
+      }
+    }
+  }
+  return letters.map((one) => ({ ...one, id: `${one.address.replaceAll('/', '.')}.${one.id}` }));
+}

@@ -1,0 +1,87 @@
+import { z } from 'zod';
+import { SvcError } from '../errors.ts';
+import { Identity } from '../identity.ts';
+import type { Message, Reply } from '../message.ts';
+import type { Payloads } from './payload.ts';
+
+/**
+ * Messages, replies and events as the store keeps them: JSON text, large ones packed (payload.ts). What comes back
+ * from a store is checked by shape once, here.
+ */
+const wireMessage = z.object({
+  id: z.string(),
+  to: z.templateLiteral([z.string(), '/', z.string(), '/', z.string()]),
+  from: z.templateLiteral([z.string(), '/', z.string(), '/', z.string()]).nullable(),
+  cause: z.string().nullable(),
+  trace: z.string(),
+  origin: z.enum(['client', 'actor', 'timer', 'effect']),
+  type: z.string(),
+  payload: z.json(),
+  identity: Identity.optional(),
+  session: z.string().optional(),
+  replyAs: z.string().optional(),
+  timer: z.string().optional(),
+});
+
+const tenantOf = (address: string): string => address.slice(address.indexOf('/') + 1, address.lastIndexOf('/'));
+
+export function encodeMessage(payloads: Payloads, message: Message): string | Promise<string> {
+  return payloads.pack(tenantOf(message.to), JSON.stringify(message));
+}
+
+export async function decodeMessage(payloads: Payloads, body: string): Promise<Message> {
+  return decodeMessageText(await payloads.unpack(body));
+}
+
+/** Decodes a body known to be inline. The kernel wrote it, so only its outer shape is looked at. */
+export function decodeMessageText(text: string): Message {
+  const parsed: unknown = JSON.parse(text);
+  if (isMessage(parsed)) return parsed;
+  throw new SvcError('internal', 'a mailbox entry is not a message', { cause: wireMessage.safeParse(parsed).error });
+}
+
+/** Cheap shape check on the hot path; the full schema only explains a failure. */
+function isMessage(value: unknown): value is Message {
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    'id' in value &&
+    typeof value.id === 'string' &&
+    'to' in value &&
+    typeof value.to === 'string' &&
+    'type' in value &&
+    typeof value.type === 'string' &&
+    'origin' in value &&
+    typeof value.origin === 'string' &&
+    'trace' in value &&
+    'payload' in value
+  );
+}
+
+const wireReply = z.discriminatedUnion('ok', [
+  z.object({ ok: z.literal(true), value: z.json() }),
+  z.object({ ok: z.literal(false), code: z.string(), message: z.string(), details: z.json().optional() }),
+]);
+
+export function encodeReply(payloads: Payloads, tenant: string, reply: Reply): string | Promise<string> {
+  return payloads.pack(tenant, JSON.stringify(reply));
+}
+
+export async function decodeReply(payloads: Payloads, body: string): Promise<Reply> {
+  return wireReply.parse(JSON.parse(await payloads.unpack(body)));
+}
+
+const wireEvent = z.object({ n: z.string(), at: z.number(), p: z.json() });
+export type WireEvent = z.infer<typeof wireEvent>;
+
+export function encodeEvent(
+  payloads: Payloads,
+  tenant: string,
+  event: { readonly n: string; readonly at: number; readonly p: unknown },
+): string | Promise<string> {
+  return payloads.pack(tenant, JSON.stringify(event));
+}
+
+export async function decodeEvent(payloads: Payloads, data: string): Promise<WireEvent> {
+  return wireEvent.parse(JSON.parse(await payloads.unpack(data)));
+}

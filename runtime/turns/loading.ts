@@ -1,0 +1,136 @@
+import type { ActorStore, MailboxEntry } from '../actor-store.ts';
+import type { Address, Partition } from '../address.ts';
+import type { ActorDefinition } from '../define-actor.ts';
+import { SvcError, toSvcError } from '../errors.ts';
+import type { Message } from '../message.ts';
+import type { Archive } from '../projection/archive.ts';
+import type { Registry } from '../registry.ts';
+import type { ActorCache } from './actor-cache.ts';
+import { decodeMessage, decodeMessageText } from './codec.ts';
+import { RETRY_TIMER } from './kernel-messages.ts';
+import type { Payloads } from './payload.ts';
+import { type ActorRecord, decodeRecord } from './record.ts';
+import type { Resident } from './resident.ts';
+import { MOST_BEHIND } from './turn-failure.ts';
+
+/** Stands for the recipient of an entry that could not be decoded. */
+export const UNREADABLE: Address = 'unreadable/svc-system/unknown';
+
+/** What a batch needs before its turns run: messages decoded, actors in memory. */
+export interface LoadingParts {
+  readonly store: Pick<ActorStore, 'load'>;
+  readonly registry: Registry;
+  readonly payloads: Payloads;
+  readonly archive: Archive;
+  readonly cache: ActorCache;
+}
+
+/** An entry nobody can read must not stop those behind it: its error stands in for it and it is dead-lettered. */
+export async function decodeEntry(payloads: Payloads, body: string): Promise<Message | SvcError> {
+  try {
+    return body.startsWith('@') ? await decodeMessage(payloads, body) : decodeMessageText(body);
+  } catch (thrown) {
+    return buriable(thrown);
+  }
+}
+
+/** The actors of a batch; `fresh` ones come from their committed text again. An error stands for one that cannot be read. */
+export async function loadResidents(
+  parts: LoadingParts,
+  partition: Partition,
+  messages: readonly Message[],
+  fresh: boolean,
+): Promise<Map<Address, Resident | SvcError>> {
+  const { store, registry, cache } = parts;
+  const residents = new Map<Address, Resident | SvcError>();
+  const missing: { address: Address; definition: ActorDefinition }[] = [];
+  for (const { to } of messages) {
+    if (residents.has(to) || missing.some((other) => other.address === to)) continue;
+    const definition = registry.definitionOf(to);
+    if (definition === undefined) continue;
+    // A handler that threw may have touched the state it was given: start again from the committed text.
+    if (fresh) cache.drop(to);
+    const cached = cache.get(to);
+    if (cached !== undefined) residents.set(to, cached);
+    else missing.push({ address: to, definition });
+  }
+  if (missing.length === 0) return residents;
+  const texts = await store.load(
+    partition,
+    missing.map(({ address }) => address),
+  );
+  for (const [index, { address, definition }] of missing.entries()) {
+    residents.set(
+      address,
+      await activate(parts, address, definition, texts[index] ?? null).catch((thrown: unknown) => buriable(thrown)),
+    );
+  }
+  return residents;
+}
+
+async function activate(
+  parts: LoadingParts,
+  address: Address,
+  definition: ActorDefinition,
+  stored: string | null,
+): Promise<Resident> {
+  const { payloads, archive } = parts;
+  const [, tenant = '', id = ''] = address.split('/');
+  // An actor that has ended lives on in the archive: a late message finds its end, never an empty beginning.
+  const text = stored ?? (definition.done === undefined ? null : await archive.loadRecord(address));
+  const record: ActorRecord =
+    text === null
+      ? initialRecord(definition, { address, tenant, id })
+      : decodeRecord(definition, await payloads.unpack(text));
+  return { address, tenant, definition, record, text };
+}
+
+/** Decodes the messages that a retry in this batch will drain. */
+export async function setAside(
+  parts: LoadingParts,
+  entries: readonly MailboxEntry[],
+  messages: readonly (Message | SvcError)[],
+  residents: ReadonlyMap<Address, Resident | SvcError>,
+  drainLimit: number,
+): Promise<ReadonlyMap<string, Message>> {
+  const bodies = new Map<string, Message>();
+  const readable = messages.filter(isReadable);
+  const waiting: string[] = [];
+  let drains = messages.length >= MOST_BEHIND;
+  for (const message of readable) {
+    const resident = residents.get(message.to);
+    if (resident === undefined || resident instanceof SvcError || resident.record.stuck === null) continue;
+    const { body, behind } = resident.record.stuck;
+    if (message.timer !== RETRY_TIMER && behind.length + messages.length < MOST_BEHIND) continue;
+    drains = true;
+    // One more than is drained: the next retry begins with it.
+    if (!waiting.includes(body)) waiting.push(body, ...behind.slice(0, drainLimit * messages.length));
+  }
+  if (!drains) return bodies;
+  // Entries of this very batch may be deferred before the retry drains them.
+  for (const [index, message] of messages.entries()) {
+    const body = entries[index]?.body;
+    if (body !== undefined && !(message instanceof SvcError)) bodies.set(body, message);
+  }
+  for (const body of waiting) if (!bodies.has(body)) bodies.set(body, await decodeMessage(parts.payloads, body));
+  return bodies;
+}
+
+export const isReadable = (message: Message | SvcError): message is Message => !(message instanceof SvcError);
+
+/** What only makes one message or actor unreadable; a store or archive that is down stops the batch instead. */
+function buriable(thrown: unknown): SvcError {
+  const error = toSvcError(thrown);
+  if (error.code === 'unavailable') throw error;
+  return error;
+}
+
+/** What an actor is before its first message. */
+export function initialRecord(
+  definition: ActorDefinition,
+  self: { readonly address: Address; readonly tenant: string; readonly id: string },
+): ActorRecord {
+  const state = definition.state.safeParse(definition.initial(self));
+  if (!state.success) throw new SvcError('internal', `${definition.kind}: its initial state breaks its own schema`);
+  return { revision: 0, lastEvent: 0, timers: {}, effects: [], stuck: null, state: state.data };
+}

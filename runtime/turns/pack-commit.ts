@@ -1,0 +1,138 @@
+import type { Commit, Delivery, EffectOpen, EventAppend, Lease } from '../actor-store.ts';
+import { encodeEffect } from '../effects/effect-envelope.ts';
+import type { Message } from '../message.ts';
+import type { Registry } from '../registry.ts';
+import type { Batch } from './batch.ts';
+import { encodeEvent, encodeMessage, encodeReply } from './codec.ts';
+import { timerId } from './kernel-messages.ts';
+import type { Payloads } from './payload.ts';
+import { type ActorRecord, encodeRecord, type Stuck } from './record.ts';
+import type { TurnRow } from './turn-row.ts';
+
+/** A batch as the store takes it, with the new text of each changed actor for the cache. */
+export interface PackedBatch {
+  readonly commit: Commit;
+  readonly texts: ReadonlyMap<string, string>;
+}
+
+const MOST_WAITING_CHARS = 16_384;
+
+/** Encodes a batch; large parts go to Blobs first, so the commit itself stays small (design K3, K7). */
+export async function packCommit(
+  batch: Batch,
+  lease: Lease,
+  cursor: { readonly after: number; readonly upTo: number },
+  kernel: { readonly payloads: Payloads; readonly registry: Registry; readonly ledger: boolean },
+): Promise<PackedBatch> {
+  const { payloads, registry } = kernel;
+  const deliver = async (message: Message): Promise<Delivery> => {
+    const body = encodeMessage(payloads, message);
+    return { id: message.id, to: message.to, body: typeof body === 'string' ? body : await body };
+  };
+  const texts = new Map<string, string>();
+  const records: { address: Commit['records'][number]['address']; record: string }[] = [];
+  const events: EventAppend[] = [];
+  for (const work of batch.works.values()) {
+    const { address, tenant, definition } = work.resident;
+    if (work.dirty) {
+      if (work.record.stuck !== null) work.record = await slim(work.record, work.record.stuck, tenant, payloads);
+      const packed = payloads.pack(tenant, encodeRecord(definition.version, work.record));
+      const record = typeof packed === 'string' ? packed : await packed;
+      texts.set(address, record);
+      records.push({ address, record });
+    }
+    if (work.events.length > 0) {
+      const data: string[] = [];
+      for (const event of work.events) {
+        const text = encodeEvent(payloads, tenant, { n: event.name, at: event.at, p: event.payload });
+        data.push(typeof text === 'string' ? text : await text);
+      }
+      events.push({ address, first: work.firstEvent, data });
+    }
+  }
+  const sends: { partition: ReturnType<Registry['partitionOf']>; delivery: Delivery }[] = [];
+  for (const message of batch.sends) {
+    sends.push({ partition: registry.partitionOf(message.to), delivery: await deliver(message) });
+  }
+  const replies: { session: string; messageId: string; body: string }[] = [];
+  for (const { message, reply } of batch.replies) {
+    if (message.session === undefined) continue;
+    const tenant = message.to.split('/')[1] ?? '';
+    const body = encodeReply(payloads, tenant, reply);
+    replies.push({
+      session: message.session,
+      messageId: message.id,
+      body: typeof body === 'string' ? body : await body,
+    });
+  }
+  const timersSet: Commit['timersSet'][number][] = [];
+  const pending = pendingTimers(batch);
+  for (const timer of batch.timersSet) {
+    // Set and then cleared or replaced inside one batch: only the last word counts.
+    if (pending.get(timer.id) !== timer.message.id) continue;
+    timersSet.push({ id: timer.id, afterMs: timer.afterMs, delivery: await deliver(timer.message) });
+  }
+  return {
+    texts,
+    commit: {
+      lease,
+      ...cursor,
+      records,
+      // Without the ledger a row only says that there is something to project, unless messages were put aside.
+      journal: JSON.stringify({
+        epoch: lease.epoch,
+        turns: kernel.ledger || batch.rows.some(isRare) ? batch.rows : [],
+      }),
+      events,
+      sends,
+      timersSet,
+      timersCleared: batch.timersCleared.filter((id) => !pending.has(id)),
+      effectsOpened: await openEffects(batch, payloads),
+      effectsCancelled: batch.effectsCancelled,
+      replies,
+      handled: [...batch.handled].map(([address, count]) => ({ address, count })),
+    },
+  };
+}
+
+/** Messages that wait behind a failing one are many: only the short ones are kept in its actor's record. */
+async function slim(record: ActorRecord, stuck: Stuck, tenant: string, payloads: Payloads): Promise<ActorRecord> {
+  const behind = await Promise.all(
+    stuck.behind.map((body) => (body.length > MOST_WAITING_CHARS ? payloads.setAside(tenant, body) : body)),
+  );
+  return { ...record, stuck: { ...stuck, behind } };
+}
+
+/** Timers pending after the batch: timer id -> id of the message that will come. */
+function pendingTimers(batch: Batch): Map<string, string> {
+  const pending = new Map<string, string>();
+  for (const { resident, record } of batch.works.values()) {
+    for (const [name, messageId] of Object.entries(record.timers))
+      pending.set(timerId(resident.address, name), messageId);
+  }
+  return pending;
+}
+
+async function openEffects(batch: Batch, payloads: Payloads): Promise<EffectOpen[]> {
+  const opened: EffectOpen[] = [];
+  // Opened and cancelled inside one batch: nobody saw it, so it never existed.
+  const cancelled = new Set(batch.effectsCancelled);
+  for (const { id, request, cause } of batch.effects) {
+    if (cancelled.has(id)) continue;
+    const [, tenant = ''] = cause.to.split('/');
+    const body = payloads.pack(
+      tenant,
+      encodeEffect({ request, to: cause.to, cause: cause.id, trace: cause.trace, tenant }),
+    );
+    opened.push({
+      id,
+      queue: 'default',
+      address: cause.to,
+      mode: request.mode,
+      body: typeof body === 'string' ? body : await body,
+    });
+  }
+  return opened;
+}
+
+const isRare = (row: TurnRow): boolean => row.outcome === 'dead-lettered' || row.drained !== undefined;

@@ -1,0 +1,75 @@
+import { z } from 'zod';
+import type { ActorDefinition } from '../define-actor.ts';
+import { SvcError } from '../errors.ts';
+
+/** A message that keeps failing, with those that wait behind it (design K6). Bodies are encoded messages. */
+const Stuck = z.object({
+  body: z.string(),
+  type: z.string(),
+  attempts: z.number().int(),
+  error: z.string(),
+  /** Store time of the mailbox entry, for the wait shown in the journal. */
+  behind: z.array(z.string()),
+});
+export type Stuck = z.infer<typeof Stuck>;
+
+const wireRecord = z.object({
+  /** Version of the definition that wrote the state. */
+  v: z.number().int(),
+  /** Turns that changed the actor. */
+  r: z.number().int(),
+  /** Sequence number of its last event. */
+  e: z.number().int(),
+  /** Pending timers: name -> id of the message that will come. */
+  t: z.record(z.string(), z.string()).optional(),
+  /** Unsettled effects. */
+  f: z.array(z.string()).optional(),
+  x: Stuck.optional(),
+  s: z.unknown(),
+});
+
+/** What the store keeps of one actor. */
+export interface ActorRecord {
+  readonly revision: number;
+  readonly lastEvent: number;
+  readonly timers: Readonly<Record<string, string>>;
+  readonly effects: readonly string[];
+  readonly stuck: Stuck | null;
+  /** Checked by the definition's schema. */
+  readonly state: unknown;
+}
+
+export function encodeRecord(version: number, record: ActorRecord): string {
+  return JSON.stringify({
+    v: version,
+    r: record.revision,
+    e: record.lastEvent,
+    t: Object.keys(record.timers).length > 0 ? record.timers : undefined,
+    f: record.effects.length > 0 ? record.effects : undefined,
+    x: record.stuck ?? undefined,
+    s: record.state,
+  });
+}
+
+/** Decodes a record, migrating a state of an older version. A newer one than ours is refused: never downgrade. */
+export function decodeRecord(definition: ActorDefinition, text: string): ActorRecord {
+  const wire = wireRecord.parse(JSON.parse(text));
+  let state = wire.s;
+  if (wire.v > definition.version) {
+    throw new SvcError('unavailable', `a newer version (${wire.v}) of ${definition.kind} wrote this actor`);
+  }
+  if (wire.v < definition.version) {
+    if (definition.migrate === undefined) {
+      throw new SvcError('internal', `${definition.kind} version ${definition.version} has no migrate for ${wire.v}`);
+    }
+    state = definition.migrate(z.json().parse(state), wire.v);
+  }
+  return {
+    revision: wire.r,
+    lastEvent: wire.e,
+    timers: wire.t ?? {},
+    effects: wire.f ?? [],
+    stuck: wire.x ?? null,
+    state: definition.state.parse(state),
+  };
+}

@@ -1,0 +1,13 @@
+import type { Address } from '../address.ts';
+import type { ActorDefinition } from '../define-actor.ts';
+import type { ActorRecord } from './record.ts';
+
+/** An actor in memory: its committed record, its committed text, and what this batch made of it. */
+export interface Resident {
+  readonly address: Address;
+  readonly tenant: string;
+  readonly definition: ActorDefinition;
+  record: ActorRecord;
+  /** Committed encoding; null while the actor does not exist in the store. */
+  text: string | null;
+}

@@ -1,0 +1,151 @@
+import { createHash } from 'node:crypto';
+import type { Address } from '../address.ts';
+import type { EffectRequest, Turn } from '../define-actor.ts';
+import { type ErrorCode, type ErrorDetail, SvcError } from '../errors.ts';
+import type { Identity } from '../identity.ts';
+import type { Json } from '../json.ts';
+import type { Message, Reply } from '../message.ts';
+
+/** What one turn decided; nothing of it exists until the batch commits. */
+export interface Decision {
+  readonly events: { name: string; payload: unknown }[];
+  readonly sends: Message[];
+  readonly timersSet: { name: string; afterMs: number; message: Message }[];
+  readonly timersCleared: string[];
+  readonly effects: { id: string; request: EffectRequest }[];
+  readonly effectsCancelled: string[];
+  reply: Reply | null;
+}
+
+/** Thrown by `turn.refuse`: rolls the turn back without being a failure. */
+export class Refusal extends Error {
+  override readonly name = 'Refusal';
+  readonly error: SvcError;
+  constructor(error: SvcError) {
+    super(error.message);
+    this.error = error;
+  }
+}
+
+type Schemas = Readonly<Record<string, import('zod').ZodType>>;
+
+/**
+ * The turn handed to a handler (design K5). Ids and random numbers come from a sequence seeded by the message, and
+ * `now` is recorded in the journal, so the same message on the same state decides the same again.
+ */
+export class SeededTurn implements Turn<Schemas, Schemas> {
+  readonly self: Address;
+  readonly tenant: string;
+  readonly sender: Address | null;
+  readonly identity: Identity | null;
+  readonly messageId: string;
+  readonly trace: string;
+  readonly now: number;
+  readonly decision: Decision = {
+    events: [],
+    sends: [],
+    timersSet: [],
+    timersCleared: [],
+    effects: [],
+    effectsCancelled: [],
+    reply: null,
+  };
+  readonly #message: Message;
+  readonly #events: Schemas;
+  #drawn = 0;
+
+  constructor(message: Message, tenant: string, now: number, events: Schemas) {
+    this.#message = message;
+    this.#events = events;
+    this.self = message.to;
+    this.tenant = tenant;
+    this.sender = message.from;
+    this.identity = message.identity ?? null;
+    this.messageId = message.id;
+    this.trace = message.trace;
+    this.now = now;
+  }
+
+  newId(): string {
+    const bytes = this.#draw();
+    bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x40;
+    bytes[8] = ((bytes[8] ?? 0) & 0x3f) | 0x80;
+    const hex = bytes.toString('hex');
+    return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20, 32)}`;
+  }
+
+  random(): number {
+    return this.#draw().readUIntBE(0, 6) / 2 ** 48;
+  }
+
+  #draw(): Buffer {
+    this.#drawn += 1;
+    return createHash('sha256').update(`${this.messageId}\n${this.self}\n${this.#drawn}`).digest();
+  }
+
+  emit(name: string, payload: unknown): void {
+    const schema = this.#events[name];
+    if (schema === undefined) throw new Error(`${this.self} has no event ${name}`);
+    this.decision.events.push({ name, payload: schema.parse(payload) });
+  }
+
+  tell(to: Address, type: string, payload: Json, options: { readonly replyAs?: string } = {}): void {
+    this.decision.sends.push(this.#compose(to, 'actor', type, payload, options));
+  }
+
+  reply(value: Json): void {
+    this.decision.reply = { ok: true, value };
+  }
+
+  refuse(code: ErrorCode, message?: string, details?: readonly ErrorDetail[]): never {
+    throw new Refusal(new SvcError(code, message, details === undefined ? {} : { details }));
+  }
+
+  after(name: string, delayMs: number, type: string, payload: unknown): void {
+    if (!Number.isFinite(delayMs)) throw new Error(`the delay of timer ${name} is ${delayMs}`);
+    const message = this.#compose(this.self, 'timer', type, toJson(payload), {});
+    this.decision.timersSet.push({ name, afterMs: Math.max(0, delayMs), message: { ...message, timer: name } });
+  }
+
+  clear(timer: string): void {
+    this.decision.timersCleared.push(timer);
+  }
+
+  effect(request: EffectRequest): string {
+    const id = this.newId();
+    this.decision.effects.push({ id, request });
+    return id;
+  }
+
+  cancelEffect(id: string): void {
+    this.decision.effectsCancelled.push(id);
+  }
+
+  #compose(
+    to: Address,
+    origin: 'actor' | 'timer',
+    type: string,
+    payload: Json,
+    extra: { readonly replyAs?: string },
+  ): Message {
+    return {
+      id: this.newId(),
+      to,
+      from: this.self,
+      cause: this.messageId,
+      trace: this.trace,
+      origin,
+      type,
+      payload,
+      ...(this.#message.identity === undefined ? {} : { identity: this.#message.identity }),
+      ...extra,
+    };
+  }
+}
+
+/** Timer payloads are the input of a zod schema: plain data by construction, checked when the timer fires. */
+function toJson(payload: unknown): Json {
+  const text = JSON.stringify(payload ?? {});
+  const parsed: Json = JSON.parse(text);
+  return parsed;
+}
