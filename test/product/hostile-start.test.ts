@@ -1,0 +1,163 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { after, before, describe, test } from 'node:test';
+import { ProductNode } from './product-node.ts';
+
+const MAIN = join(import.meta.dirname, '..', '..', 'main.ts');
+const COMPILED = join(import.meta.dirname, '..', '..', '.cache', 'compiled');
+/** A node that cannot start says so at once. What hangs is cut off and fails. */
+const MOST_MS = 15_000;
+const FREE_PORTS = ['--http-port', '0', '--grpc-port', '0'];
+
+const head = 'apiVersion: svc.dev/v1\nkind: NodeConfig\n';
+
+/** Wrong files, and what the start says: the key, the line and what was expected. */
+const FILES: readonly (readonly [title: string, file: string | Uint8Array, expected: RegExp])[] = [
+  ['an unknown key', `${head}spec: { netwrok: {} }\n`, /spec\S*\W+\(line 3\): .*netwrok/],
+  ['a deep unknown key', `${head}spec:\n  network:\n    prot: 1\n`, /spec\.network\S*\W+\(line 5\): .*prot/],
+  ['a port that is text', `${head}spec: { network: { port: http } }\n`, /spec\.network\.port \(line 3\): expected/],
+  ['a port too large', `${head}spec: { network: { port: 70000 } }\n`, /spec\.network\.port .*at most 65535, got 70000/],
+  [
+    'two listeners on a port',
+    `${head}spec: { network: { internal: { port: 7777, grpc_port: 7777 } } }\n`,
+    /internal\.grpc_port .*port 7777 is already spec/,
+  ],
+  ['a bind that is open to all', `${head}spec: { network: { bind: 0.0.0.0 } }\n`, /0\.0\.0\.0 is not loopback/],
+  [
+    'redis alone',
+    `${head}spec: { stores: { redis: "redis://127.0.0.1:1" } }\n`,
+    /spec\.stores\.mongodb .*is needed too/,
+  ],
+  [
+    'mongodb alone',
+    `${head}spec: { stores: { mongodb: "mongodb://127.0.0.1:1" } }\n`,
+    /spec\.stores\.redis .*is needed/,
+  ],
+  ['another scheme', `${head}spec: { stores: { redis: "http://a", mongodb: "mongodb://a" } }\n`, /spec\.stores\.redis/],
+  ['another kind', 'apiVersion: svc.dev/v1\nkind: Agent\n', /kind \(line 2\): .*NodeConfig/],
+  ['another version', 'apiVersion: svc.dev/v9\nkind: NodeConfig\n', /apiVersion \(line 1\): .*svc\.dev\/v1/],
+  ['a duplicate key', `${head}spec: {}\nspec: {}\n`, /line 4\): duplicate key "spec"/],
+  ['an alias bomb', `${head}metadata:\n${bomb()}`, /alias/],
+  ['broken YAML', `${head}spec: { network: [`, /line \d/],
+  ['a list', '- a\n', /the document \(line 1\): expected a map/],
+  ['no UTF-8', new Uint8Array([0xff, 0xfe, 0x41]), /is not valid UTF-8/],
+  ['no kind at all', '', /kind \(line 1\): required/],
+  [
+    'two realms of one issuer',
+    `${head}spec: { iam: { realms: [${realm('a')}, ${realm('b')}] } }\n`,
+    /spec\.iam\.realms\[1\]\.issuer_url .*already that of realms\[0\]/,
+  ],
+  [
+    'a provider of no type',
+    `${head}spec: { llm_providers: [{ name: x, type: nonsense }] }\n`,
+    /llm_providers\[0\]\.type/,
+  ],
+];
+
+function realm(slug: string): string {
+  return `{ slug: ${slug}, kind: tenant, audience: x, issuer_url: "https://i.example", jwks_uri: "https://i.example/k" }`;
+}
+
+function bomb(): string {
+  const lines = ['  labels:', '    a0: &a0 [x, x, x, x, x, x, x, x, x, x]'];
+  for (let at = 1; at < 9; at += 1)
+    lines.push(
+      `    a${at}: &a${at} [${Array(10)
+        .fill(`*a${at - 1}`)
+        .join(', ')}]`,
+    );
+  return `${lines.join('\n')}\n`;
+}
+
+const FLAGS: readonly (readonly [args: readonly string[], expected: RegExp])[] = [
+  [['--nope'], /^Unknown option '--nope'; there are --data, --http-port/],
+  [['--data'], /^Option '--data <value>' argument missing/],
+  [['start'], /^Unexpected argument 'start'/],
+  [['--http-port', 'x'], /--http-port: expected/],
+  [['--http-port', '-1'], /--http-port/],
+  [['--bind', '0.0.0.0'], /--bind: 0\.0\.0\.0 is not loopback/],
+  [['--role', 'king'], /--role: expected/],
+  [['--config', 'missing.yaml'], /configuration file missing\.yaml cannot be read \(ENOENT\)/],
+  [['--config', '.'], /configuration file \. cannot be read \(EISDIR\)/],
+];
+
+describe('a start that cannot be', () => {
+  let directory = '';
+  before(async () => {
+    directory = await mkdtemp(join(tmpdir(), 'svc-start-'));
+  });
+  after(() => rm(directory, { recursive: true, force: true }));
+
+  async function refused(args: readonly string[], title = args.join(' ')): Promise<{ stderr: string; ms: number }> {
+    const startedAt = performance.now();
+    const env = { PATH: process.env.PATH, NODE_COMPILE_CACHE: COMPILED, NODE_NO_WARNINGS: '1' };
+    const child = spawn(process.execPath, [MAIN, ...args], {
+      cwd: directory,
+      env,
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
+    const cut = setTimeout(() => child.kill('SIGKILL'), MOST_MS);
+    const [stderr, [code, signal]] = await Promise.all([text(child.stderr), once(child, 'exit')]);
+    clearTimeout(cut);
+    assert.equal(signal, null, `${title}: it ran for ${MOST_MS} ms: ${stderr}`);
+    assert.equal(code, 1, stderr);
+    assert.doesNotMatch(stderr, /^\s+at /m, 'no stack');
+    return { stderr, ms: performance.now() - startedAt };
+  }
+
+  test('names the key of a wrong file, its line and what was expected', async () => {
+    for (const [title, content, expected] of FILES) {
+      const file = join(directory, 'wrong.yaml');
+      await writeFile(file, content);
+      const { stderr } = await refused(['--config', file, '--data', join(directory, 'data'), ...FREE_PORTS], title);
+      assert.match(stderr, expected, title);
+    }
+  });
+
+  test('names the flag', async () => {
+    for (const [args, expected] of FLAGS) assert.match((await refused(args)).stderr, expected, args.join(' '));
+  });
+
+  test('says why a data directory cannot be used, also where none can be made', async () => {
+    await writeFile(join(directory, 'file'), '');
+    for (const [path, expected] of [
+      ['/proc/nope', /data directory \/proc\/nope: it cannot be made there \(ENOENT\); choose another with --data/],
+      ['/proc/nope/deeper', /data directory \/proc\/nope\/deeper: it cannot be made there/],
+      ['/sys/nope', /this user may not write there \(E(PERM|ACCES)\)/],
+      [join(directory, 'file'), /there is a file of that name/],
+      [join(directory, 'file', 'below'), /a part of the path is a file/],
+    ] as const) {
+      const { stderr, ms } = await refused(['--data', path, ...FREE_PORTS]);
+      assert.match(stderr, expected);
+      assert.equal(stderr.trim().split('\n').length, 1);
+      console.log(`refused ${path} after ${Math.round(ms)} ms`);
+    }
+  });
+
+  test('says which port is in use, and leaves the data directory free', async () => {
+    const holder = createServer().listen(0, '127.0.0.1');
+    await once(holder, 'listening');
+    const address = holder.address();
+    const port = typeof address === 'object' && address !== null ? String(address.port) : '';
+    const data = ['--data', join(directory, 'ports')];
+    const rest = await refused([...data, '--http-port', port, '--grpc-port', '0']);
+    assert.match(rest.stderr, new RegExp(`already in use 127\\.0\\.0\\.1:${port} \\(choose another port`));
+    const grpc = await refused([...data, '--http-port', '0', '--grpc-port', port]);
+    assert.match(grpc.stderr, new RegExp(`gRPC cannot listen on 127\\.0\\.0\\.1:${port} \\(choose another port`));
+    await new Promise((resolve) => holder.close(resolve));
+  });
+
+  test('refuses a data directory that another node has; the first goes on', async () => {
+    await using first = await ProductNode.start();
+    const data = join(first.directory, 'data');
+    const { stderr } = await refused(['--data', data, ...FREE_PORTS]);
+    assert.match(stderr, /the data directory \S+ is in use by another process/);
+    assert.equal((await first.call('GET', '/health/ready')).status, 200);
+  });
+});
