@@ -14,9 +14,13 @@ export interface FinalStatus {
 
 const AGAIN_MS = 10;
 
-/** Cancels it, however often the node dies under the call: 409 says that an earlier try did, or that it had ended. */
-export async function cancel(node: NodeProcess, id: string, signal: AbortSignal): Promise<void> {
-  await untilAnswered(node, `/v1/executions/${id}/cancel`, { method: 'POST' }, signal, 409);
+/**
+ * Cancels it, however often the node dies under the call: 409 says that an earlier try did, or that it had ended. False:
+ * no try came in time, the execution had completed.
+ */
+export async function cancel(node: NodeProcess, id: string, signal: AbortSignal): Promise<boolean> {
+  const answer = await untilAnswered(node, `/v1/executions/${id}/cancel`, { method: 'POST' }, signal, 409);
+  return !JSON.stringify(answer).includes('completed already');
 }
 
 /** Repeats a call until a node that lives long enough answers it. Other answers than 200, 503 and `also` are thrown. */

@@ -25,7 +25,7 @@ export interface ExecutionSeen {
   readonly id: string;
   readonly followed: Followed;
   readonly status: FinalStatus;
-  /** When the client was told that its cancel counts. */
+  /** When the client was told that its cancel counts; null when it asked for none or came too late. */
   readonly cancelledAtMs: number | null;
 }
 
@@ -139,13 +139,13 @@ class Chaos {
     const key = randomUUID();
     const id = await start(node, this.#agentIds.get(agent.name) ?? '', key, signal);
     this.#running.add(id);
-    let cancelled: Promise<number> | null = null;
+    let cancelled: Promise<number | null> | null = null;
     const followed = await followExecution(id, {
       url: () => node.url,
       onEvent: ({ atMs, name }) => {
         this.#recovery.saw(id, atMs);
         if (!agent.cancelled || name !== 'iteration_output') return;
-        cancelled ??= cancel(node, id, signal).then(() => Date.now());
+        cancelled ??= cancel(node, id, signal).then((counts) => (counts ? Date.now() : null));
       },
       signal,
     });

@@ -22,7 +22,8 @@ export interface Counts {
 export function checkOutcome(outcome: ChaosOutcome): Counts {
   for (const seen of outcome.executions) {
     assert.equal(grammarFault(seen.followed.events), null, seen.id);
-    if (seen.agent.cancelled) checkCancelled(seen, outcome);
+    if (seen.agent.cancelled && seen.cancelledAtMs === null) assert.equal(seen.status.status, 'completed', seen.id);
+    else if (seen.agent.cancelled) checkCancelled(seen, outcome);
     else checkEnding(seen, outcome.baseline.get(seen.agent.name));
   }
   assert.deepEqual(outcome.left, { effects: 0, records: 0, lines: 0 }, 'ended executions leave the actor store');
