@@ -54,7 +54,8 @@ export class FileBlobs implements Blobs {
     });
     if (stored?.size === bytes.byteLength) return ref;
     await this.#write(tenant, path, bytes).catch((cause: unknown) => {
-      throw new SvcError('unavailable', 'a payload could not be stored', { cause });
+      const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown';
+      throw new SvcError('unavailable', `a payload could not be stored (${code})`, { cause });
     });
     return ref;
   }

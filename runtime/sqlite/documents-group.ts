@@ -68,7 +68,8 @@ export class GroupCommit {
       this.#database.exec('COMMIT');
     } catch (cause) {
       if (this.#database.isTransaction) this.#database.exec('ROLLBACK');
-      const error = new SvcError('unavailable', 'the document store could not commit', { cause });
+      const said = cause instanceof Error ? cause.message : 'unknown';
+      const error = new SvcError('unavailable', `the document store could not commit: ${said}`, { cause });
       for (const { fail } of group) fail(error);
       return;
     }

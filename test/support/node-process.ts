@@ -98,6 +98,11 @@ export class NodeProcess {
     return this.#child !== null && this.#child.exitCode !== null && this.#child.exitCode !== 0;
   }
 
+  /** Null while it runs, and when a signal ended it. */
+  get exitCode(): number | null {
+    return this.#child?.exitCode ?? null;
+  }
+
   async #listening(child: ChildProcess): Promise<string> {
     if (child.stdout === null) throw new Error('standard output is not piped');
     const lines = createInterface({ input: child.stdout });

@@ -1,0 +1,87 @@
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { limitedFiles, type SmallDisk, smallFileSystem } from '../support/small-disk.ts';
+import { waitUntil } from '../support/wait-until.ts';
+import { type Answer, agentYaml, ProductNode } from './product-node.ts';
+
+const YAML = { 'content-type': 'application/yaml' };
+/** Too long for a message: kept aside as a file. */
+const LONG_INPUT = 'x'.repeat(200_000);
+
+/** What a client is told while nothing can be written. */
+function assertClear(answer: Answer): void {
+  assert.equal(answer.status, 503, answer.text);
+  assert.equal(answer.body.error, 'unavailable', answer.text);
+  assert.match(
+    String(answer.body.message),
+    /could not commit: (database or disk is full|disk I\/O error)|could not be stored \(E[A-Z]+\)/,
+    answer.text,
+  );
+  assert.doesNotMatch(answer.text, /\n\s+at /);
+}
+
+async function fullAndFree(disk: SmallDisk): Promise<void> {
+  await using node = await ProductNode.start({ dataDir: join(disk.directory, 'data') });
+  const { pid } = node.process;
+  const agent = await node.deploy(agentYaml('writer'));
+  const before = await node.run(agent, 'steady');
+  await disk.fill(pid);
+  const start = (input: string) => node.json('POST', '/v1/executions', { agent_id: agent, input });
+  // What has room in files that are there already may still be kept.
+  const refused = await waitUntil('a start is refused', async () => {
+    const answer = await start(LONG_INPUT);
+    return answer.status !== 200 && answer;
+  });
+  assertClear(refused);
+  // What fits a message is not refused at once, but tried again for half a minute.
+  const waiting = start('steady');
+  const deploy = () => node.call('POST', '/v1/agents?force=true', { body: agentYaml('late'), headers: YAML });
+  const notDeployed = await waitUntil('a deploy is refused', async () => {
+    const answer = await deploy();
+    return answer.status !== 200 && answer;
+  });
+  assertClear(notDeployed);
+  assert.equal((await node.call('GET', '/health')).status, 200);
+  assert.equal((await node.call('GET', `/v1/agents/${agent}`)).status, 200, 'what was kept is read');
+  assert.equal((await node.call('GET', `/v1/executions/${before}`)).status, 200);
+
+  const startedAt = performance.now();
+  await disk.free(pid);
+  await waitUntil('a deploy is taken again', async () => (await deploy()).status === 200, 20_000);
+  const again = await waitUntil(
+    'a start is taken again',
+    async () => {
+      const answer = await start('quick');
+      return answer.status === 200 && String(answer.body.execution_id);
+    },
+    20_000,
+  );
+  console.log(`writes were taken ${Math.round(performance.now() - startedAt)} ms after there was room`);
+  const waited = await waiting;
+  assert.equal(waited.status, 200, 'the start that waited is taken');
+  for (const execution of [before, again, String(waited.body.execution_id)]) {
+    await waitUntil(
+      `execution ${execution} completes`,
+      async () => (await node.statusOf(execution)).status === 'completed',
+      30_000,
+    );
+  }
+  assert.ok(!node.process.crashed, node.process.log);
+  assert.equal(node.process.pid, pid);
+  await node.process.kill('SIGTERM');
+  assert.equal(node.process.exitCode, 0, node.process.log);
+}
+
+for (const [what, open] of [
+  ['a full file system', smallFileSystem],
+  ['a limit on the size of files', limitedFiles],
+] as const) {
+  test(`${what} gives clear errors, the node stays up and goes on when there is room`, async (context) => {
+    const disk = await open();
+    // Either way of the two is enough; a machine without both has nothing to make a disk full with.
+    if (disk === null) return context.diagnostic(`${what} cannot be made by this user`);
+    await using _held = disk;
+    await fullAndFree(disk);
+  });
+}
