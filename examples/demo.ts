@@ -21,7 +21,7 @@ const say = (line = ''): void => console.log(line);
 async function demo(options: DemoOptions, paint: Paint): Promise<boolean> {
   const startedAt = performance.now();
   const model = await chooseModel(process.env, resolve(EXAMPLES, 'agents/repo-summary.script.yaml'));
-  const node = await startDemoNode(options.dataDir, EXAMPLES, model.provider);
+  const node = await startDemoNode(options.dataDir, REPOSITORY, model.provider);
   const stop = new AbortController();
   const ended = endWith(node, stop);
   say(

@@ -12,7 +12,7 @@ const GRPC_PORT = 50051;
 const NODE_VARIABLES = /^(SVC_(?!MODEL$)|REDIS_URL$|MONGODB_URI$)/;
 
 /** A node with embedded stores below `dataDir`, on the usual ports or, where they are taken, on free ones. */
-export async function startDemoNode(dataDir: string, examples: string, provider: object): Promise<Node> {
+export async function startDemoNode(dataDir: string, checkout: string, provider: object): Promise<Node> {
   await mkdir(dataDir, { recursive: true, mode: 0o700 });
   const config = join(dataDir, 'svc.yaml');
   const settings = {
@@ -22,7 +22,8 @@ export async function startDemoNode(dataDir: string, examples: string, provider:
       llm_providers: [provider],
       // Somebody watches: a model that does not answer is said soon.
       llm_selection: { max_retries: 1, retry_delay_ms: 500 },
-      runtime: { bootstrap_dir: examples },
+      // Example manifests name their programs from the root of the checkout.
+      runtime: { bootstrap_dir: checkout },
     },
   };
   await writeFile(config, `# Written by the demo at each start.\n${stringify(settings)}`, { mode: 0o600 });
