@@ -7,6 +7,7 @@ import type { Payloads } from '../turns/payload.ts';
 import type { TurnRow } from '../turns/turn-row.ts';
 import { turnRow } from './journal-row.ts';
 import { LEDGER, type LedgerSegment } from './ledger.ts';
+import { unpackLines } from './ledger-text.ts';
 
 /** One delivery as the ledger has it (design R3). */
 export interface LedgerLine {
@@ -41,7 +42,7 @@ export async function* readLedger(
     const segments = await ledger.find({ tenant, where, sort: [['first', 'asc']], limit: SEGMENTS });
     for (const segment of segments) {
       after = segment.first;
-      for (const [seq, at, epoch, row, message] of Lines.parse(JSON.parse(segment.lines))) {
+      for (const [seq, at, epoch, row, message] of Lines.parse(JSON.parse(await unpackLines(segment.lines)))) {
         // Segments written again after a crash overlap: the first of each position counts.
         if (seq <= read) continue;
         read = seq;

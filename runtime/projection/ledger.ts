@@ -7,8 +7,8 @@ import type { ProjectedCommit } from './projector.ts';
 
 /**
  * A stretch of one partition's deliveries of one tenant (design R3). `lines` is JSON text, one array
- * `[seq, appendedAt, epoch, turn row, message]` a delivery; a message stored aside is its reference as a string. It is
- * text, so that a store keeps it as it is.
+ * `[seq, appendedAt, epoch, turn row, message]` a delivery; a message stored aside is its reference as a string.
+ * Documents keep the text packed (ledger-text.ts).
  * Overlapping segments can exist after a crash; readers keep the first of each `seq`.
  */
 export interface LedgerSegment extends StoredDocument {

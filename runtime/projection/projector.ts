@@ -9,6 +9,7 @@ import type { TurnRow } from '../turns/turn-row.ts';
 import { ActorProjection, type ActorProjectionParts } from './actor-projection.ts';
 import { parseJournalRow } from './journal-row.ts';
 import { type DeadLetter, deadLettersOf, LEDGER, type LedgerSegment, ledgerSegments } from './ledger.ts';
+import { packLines } from './ledger-text.ts';
 
 /** One commit as the projector sees it: what came in, what became of it. */
 export interface ProjectedCommit {
@@ -50,6 +51,11 @@ const MAX_PENDING_CHARS = 16_000_000;
 const MAX_ALL_CHARS = 64_000_000;
 const MOST_WAIT_MS = 5_000;
 const JOURNAL_PAGE = 200;
+
+const packed = async (segment: LedgerSegment): Promise<LedgerSegment> => ({
+  ...segment,
+  lines: await packLines(segment.lines),
+});
 
 /**
  * Carries what happened from the journal into documents (design R2, R3): list views, the ledger of deliveries, dead
@@ -216,7 +222,7 @@ export class Projector {
       ? done.flatMap(({ source, commits }) => ledgerSegments(source.server.lease.partition, commits))
       : [];
     const letters = done.flatMap(({ commits }) => deadLettersOf(commits));
-    if (segments.length > 0) await this.#ledger.putMany(segments);
+    if (segments.length > 0) await this.#ledger.putMany(await Promise.all(segments.map(packed)));
     if (letters.length > 0) await this.#deadLetters.putMany(letters);
   }
 

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { StoredDocument } from '../../runtime/documents.ts';
 import type { OpenStores } from '../../runtime/open-stores.ts';
+import { unpackLines } from '../../runtime/projection/ledger-text.ts';
 import { decodeMessage } from '../../runtime/turns/codec.ts';
 import { createPayloads, type Payloads } from '../../runtime/turns/payload.ts';
 
@@ -35,7 +36,7 @@ export async function recordedResults({ documents, blobs }: OpenStores): Promise
   for (let skip = 0; ; skip += PAGE) {
     const page = await ledger.find({ tenant: 'svc-system', sort: [['id', 'asc']], limit: PAGE, skip });
     for (const { partition, lines } of page) {
-      const parsed: Line[] = JSON.parse(lines);
+      const parsed: Line[] = JSON.parse(await unpackLines(lines));
       for (const [seq, at, , row, message] of parsed) {
         // Segments may overlap after a crash; a delivery is named by its partition and sequence.
         const name = `${partition}#${seq}`;

@@ -6,6 +6,7 @@ import { addressOf } from '../../runtime/address.ts';
 import { defineActor } from '../../runtime/define-actor.ts';
 import type { Collection, Documents, StoredDocument } from '../../runtime/documents.ts';
 import { SvcError } from '../../runtime/errors.ts';
+import { unpackLines } from '../../runtime/projection/ledger-text.ts';
 import { counter, job, workEffect } from '../support/actors.ts';
 import { startKernelNode } from '../support/kernel-node.ts';
 import { waitUntil } from '../support/wait-until.ts';
@@ -71,7 +72,7 @@ test('an entry nobody can read is dead-lettered and keeps nothing else from its 
       unique: [],
       indexes: [],
     });
-    for (const { lines } of await ledger.find({ tenant: null, limit: 100 })) JSON.parse(lines);
+    for (const { lines } of await ledger.find({ tenant: null, limit: 100 })) JSON.parse(await unpackLines(lines));
   } finally {
     await node.stop();
   }
@@ -108,7 +109,10 @@ test('what happened while documents were away is in the lists and the ledger whe
           indexes: [],
         });
         for (const { lines } of await ledger.find({ tenant: 'acme', limit: 1_000 })) {
-          for (const [seq] of z.array(z.tuple([z.number()]).rest(z.unknown())).parse(JSON.parse(lines))) seen.add(seq);
+          for (const [seq] of z
+            .array(z.tuple([z.number()]).rest(z.unknown()))
+            .parse(JSON.parse(await unpackLines(lines))))
+            seen.add(seq);
         }
         return seen.size >= 362;
       },
