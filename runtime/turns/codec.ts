@@ -68,7 +68,14 @@ export function encodeReply(payloads: Payloads, tenant: string, reply: Reply): s
 }
 
 export async function decodeReply(payloads: Payloads, body: string): Promise<Reply> {
-  return wireReply.parse(JSON.parse(await payloads.unpack(body)));
+  const packed = payloads.unpack(body);
+  const parsed: unknown = JSON.parse(typeof packed === 'string' ? packed : await packed);
+  return isReply(parsed) ? parsed : wireReply.parse(parsed);
+}
+
+/** What JSON.parse gave is JSON: only the outer shape of what the kernel itself wrote is looked at. */
+function isReply(value: unknown): value is Reply {
+  return typeof value === 'object' && value !== null && 'ok' in value && value.ok === true && 'value' in value;
 }
 
 const wireEvent = z.object({ n: z.string(), at: z.number(), p: z.json() });
@@ -83,5 +90,19 @@ export function encodeEvent(
 }
 
 export async function decodeEvent(payloads: Payloads, data: string): Promise<WireEvent> {
-  return wireEvent.parse(JSON.parse(await payloads.unpack(data)));
+  const packed = payloads.unpack(data);
+  const parsed: unknown = JSON.parse(typeof packed === 'string' ? packed : await packed);
+  return isEvent(parsed) ? parsed : wireEvent.parse(parsed);
+}
+
+function isEvent(value: unknown): value is WireEvent {
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    'n' in value &&
+    typeof value.n === 'string' &&
+    'at' in value &&
+    typeof value.at === 'number' &&
+    'p' in value
+  );
 }

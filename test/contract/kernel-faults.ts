@@ -7,6 +7,7 @@ import { systemClock } from '../../runtime/clock.ts';
 import { EmbeddedEffectQueue } from '../../runtime/effects/embedded-effect-queue.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import type { Json } from '../../runtime/json.ts';
+import { unpackLines } from '../../runtime/projection/ledger-text.ts';
 import { type Runtime, type RuntimeParts, startRuntime } from '../../runtime/runtime.ts';
 import { counter, job, workEffect } from '../support/actors.ts';
 import { FaultyStore, seeded } from '../support/faulty-store.ts';
@@ -241,7 +242,7 @@ async function ledgerIsWhole({ store, documents }: FaultWorld, expected: Expecta
     await waitUntil(`the ledger of ${partition}`, async () => {
       const { cursor } = await store.backlog(partition);
       for (const { lines } of await ledger.find({ tenant: null, where: { partition }, limit: 1_000 })) {
-        for (const [seq] of Lines.parse(JSON.parse(lines))) seen.add(seq);
+        for (const [seq] of Lines.parse(JSON.parse(await unpackLines(lines)))) seen.add(seq);
       }
       return seen.size === cursor && Math.max(0, ...seen) === cursor;
     });

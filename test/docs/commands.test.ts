@@ -32,11 +32,11 @@ describe('commands marked runnable', () => {
   let url = '';
   before(async () => {
     directory = await mkdtemp(join(tmpdir(), 'svc-docs-'));
-    // As the demo's node: relative bootstrap paths start at examples/.
+    // As the demo's node: relative bootstrap paths start at the checkout.
     const config = {
       apiVersion: 'svc.dev/v1',
       kind: 'NodeConfig',
-      spec: { runtime: { bootstrap_dir: resolve('examples') } },
+      spec: { runtime: { bootstrap_dir: resolve('.') } },
     };
     await writeFile(join(directory, 'svc.yaml'), JSON.stringify(config));
     node = new NodeProcess(['--data', join(directory, 'data'), '--config', join(directory, 'svc.yaml')]);

@@ -4,6 +4,7 @@ import { test } from 'node:test';
 import { type Address, addressOf } from '../../runtime/address.ts';
 import type { StoredDocument } from '../../runtime/documents.ts';
 import { openStores } from '../../runtime/open-stores.ts';
+import { unpackLines } from '../../runtime/projection/ledger-text.ts';
 import { KillNodeHandle } from '../support/kill-node-handle.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { type KillStores, type StoreKind, startStores, storesMissing } from './stores.ts';
@@ -70,7 +71,7 @@ async function recordOf(stores: KillStores, address: Address): Promise<{ letters
     const segments = (await ledger?.find({ tenant: 'acme', sort: [['id', 'asc']], limit: 1_000 })) ?? [];
     const rows = new Map<number, Row>();
     for (const segment of segments) {
-      const lines: Line[] = JSON.parse(segment.lines ?? '[]');
+      const lines: Line[] = JSON.parse(await unpackLines(segment.lines ?? '[]'));
       for (const [seq, , , row] of lines) rows.set(seq, row);
     }
     const outcomes = [...rows.values()].flatMap((row) => [
