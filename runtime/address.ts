@@ -46,6 +46,9 @@ export function parseAddress(address: string): AddressParts {
   return { kind, tenant, id };
 }
 
+/** The tenant of an address that was made by `addressOf`. */
+export const tenantOf = (address: string): string => address.slice(address.indexOf('/') + 1, address.lastIndexOf('/'));
+
 /** Home partition of an address: hash mod the pool's partition count. Stable across processes and versions. */
 export function partitionOf(address: Address, layout: PoolLayout): Partition {
   return `${layout.pool}:${hashOf(address) % layout.partitions}`;

@@ -1,5 +1,5 @@
 import type { MailboxEntry } from '../actor-store.ts';
-import type { Address, Partition } from '../address.ts';
+import { type Address, type Partition, tenantOf } from '../address.ts';
 import type { StoredDocument } from '../documents.ts';
 import { UNREADABLE } from '../turns/loading.ts';
 import type { TurnRow } from '../turns/turn-row.ts';
@@ -35,8 +35,6 @@ export const LEDGER = { name: 'ledger', unique: [], indexes: [['partition', 'fir
 
 /** A segment's text stays under this, so that a document store's own limit is never met. */
 const MAX_SEGMENT_CHARS = 1_000_000;
-
-const tenantOf = (address: string): string => address.slice(address.indexOf('/') + 1, address.lastIndexOf('/'));
 
 export function ledgerSegments(partition: Partition, commits: readonly ProjectedCommit[]): LedgerSegment[] {
   const done: LedgerSegment[] = [];

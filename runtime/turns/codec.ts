@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { tenantOf } from '../address.ts';
 import { SvcError } from '../errors.ts';
 import { Identity } from '../identity.ts';
 import type { Message, Reply } from '../message.ts';
@@ -22,8 +23,6 @@ const wireMessage = z.object({
   replyAs: z.string().optional(),
   timer: z.string().optional(),
 });
-
-const tenantOf = (address: string): string => address.slice(address.indexOf('/') + 1, address.lastIndexOf('/'));
 
 export function encodeMessage(payloads: Payloads, message: Message): string | Promise<string> {
   return payloads.pack(tenantOf(message.to), JSON.stringify(message));

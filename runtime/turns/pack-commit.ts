@@ -1,4 +1,5 @@
 import type { Commit, Delivery, EffectOpen, EventAppend, Lease } from '../actor-store.ts';
+import { tenantOf } from '../address.ts';
 import { encodeEffect } from '../effects/effect-envelope.ts';
 import type { Message } from '../message.ts';
 import type { Registry } from '../registry.ts';
@@ -57,7 +58,7 @@ export async function packCommit(
   const replies: { session: string; messageId: string; body: string }[] = [];
   for (const { message, reply } of batch.replies) {
     if (message.session === undefined) continue;
-    const tenant = message.to.split('/')[1] ?? '';
+    const tenant = tenantOf(message.to);
     const body = encodeReply(payloads, tenant, reply);
     replies.push({
       session: message.session,
@@ -119,7 +120,7 @@ async function openEffects(batch: Batch, payloads: Payloads): Promise<EffectOpen
   const cancelled = new Set(batch.effectsCancelled);
   for (const { id, request, cause } of batch.effects) {
     if (cancelled.has(id)) continue;
-    const [, tenant = ''] = cause.to.split('/');
+    const tenant = tenantOf(cause.to);
     const body = payloads.pack(
       tenant,
       encodeEffect({ request, to: cause.to, cause: cause.id, trace: cause.trace, tenant }),
