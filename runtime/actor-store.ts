@@ -1,4 +1,5 @@
 import type { Address, Partition } from './address.ts';
+import type { Members } from './members.ts';
 
 /**
  * The store under the kernel (design K9): mailboxes, leases, the one commit, timers, effect records, event streams,
@@ -11,7 +12,7 @@ import type { Address, Partition } from './address.ts';
  * - every time (lease, timer, claim) is judged on the store's clock.
  * A call that rejects with `unavailable` may have happened: callers repeat it, and repeating is harmless.
  */
-export interface ActorStore extends Mailboxes, Leases, Commits, EffectLedger, EventLog, Journal, Directory {
+export interface ActorStore extends Mailboxes, Leases, Members, Commits, EffectLedger, EventLog, Journal, Directory {
   /** Creates what is missing (schema, functions) and connects. */
   open(): Promise<void>;
   close(): Promise<void>;
@@ -76,14 +77,15 @@ export interface Lease {
 
 export type AcquireOutcome =
   | { readonly kind: 'granted'; readonly lease: Lease; readonly cursor: number; readonly nextTimerAt: number | null }
-  | { readonly kind: 'held'; readonly by: string; readonly remainingMs: number };
+  | { readonly kind: 'held'; readonly by: string; readonly grant: string; readonly remainingMs: number };
 
 export interface Leases {
   /**
    * Grants the lease when it is free, expired, or held by an earlier life of the same node (its data directory is
-   * locked, so that life has ended). `grant` is a fresh random id.
+   * locked, so that life has ended). `grant` is a fresh random id. `over` is the grant of a holder that is known to be
+   * dead: while it is the one in force it does not count.
    */
-  acquire(partition: Partition, node: string, grant: string, ttlMs: number): Promise<AcquireOutcome>;
+  acquire(partition: Partition, node: string, grant: string, ttlMs: number, over?: string): Promise<AcquireOutcome>;
   /** Extends leases; answers those that were lost. */
   renew(leases: readonly Lease[], ttlMs: number): Promise<Lease[]>;
   release(lease: Lease): Promise<void>;
@@ -183,14 +185,16 @@ export interface EffectRow {
   readonly mode: EffectMode;
   readonly status: 'open' | 'started';
   readonly attempt: number;
+  /** Who started it (`node/incarnation`); empty while open. */
+  readonly runner: string;
   /** Open: not to be claimed before; started: when the claim runs out. Unix ms on the store's clock. */
   readonly until: number;
 }
 
 export type ClaimOutcome =
   | { readonly kind: 'claimed'; readonly attempt: number; readonly body: string }
-  /** Another live runner has it, or its retry delay has not passed. */
-  | { readonly kind: 'busy'; readonly retryAfterMs: number }
+  /** Another runner has it (`by`), or its retry delay has not passed (`by` is empty). */
+  | { readonly kind: 'busy'; readonly by: string; readonly retryAfterMs: number }
   /** A `once` effect had started and its runner is gone: settle it as in doubt, at this attempt. */
   | { readonly kind: 'in_doubt'; readonly attempt: number; readonly body: string }
   /** Settled or cancelled. */
@@ -199,8 +203,11 @@ export type ClaimOutcome =
 export interface EffectLedger {
   /** Unsettled effects of a partition, for the relay and the sweep. */
   openEffects(partition: Partition): Promise<EffectRow[]>;
-  /** Starts an attempt for `runner` (`node/incarnation`). A claim of the same node's earlier incarnation is expired. */
-  claimEffect(partition: Partition, id: string, runner: string, ttlMs: number): Promise<ClaimOutcome>;
+  /**
+   * Starts an attempt for `runner` (`node/incarnation`). A claim of the same node's earlier incarnation is expired, and
+   * so is one of `over`, a runner that is known to be dead.
+   */
+  claimEffect(partition: Partition, id: string, runner: string, ttlMs: number, over?: string): Promise<ClaimOutcome>;
   /** Extends a claim; false when the effect was cancelled, settled or taken over: stop the work. */
   keepEffect(partition: Partition, id: string, attempt: number, ttlMs: number): Promise<boolean>;
   /** Appends an intermediate result; false (dropped) unless the effect runs at this attempt. */
@@ -245,4 +252,15 @@ export interface Directory {
   place(home: Partition, address: Address, partition: Partition): Promise<Partition>;
   locate(home: Partition, address: Address): Promise<Partition | null>;
   unplace(home: Partition, address: Address): Promise<void>;
+  /**
+   * Entries of one home, a page at a time in no order: `next` asks for the page behind, null ends. An entry that stays
+   * is met at least once.
+   */
+  placed(
+    home: Partition,
+    page: string | null,
+  ): Promise<{
+    readonly entries: readonly { readonly address: Address; readonly partition: Partition }[];
+    readonly next: string | null;
+  }>;
 }

@@ -17,18 +17,19 @@ export type JobOutcome = { readonly kind: 'done' } | { readonly kind: 'later'; r
  * decides who runs an effect. Enqueueing a job that is queued already changes nothing.
  *
  * A job that a dead worker took stays its own for some time. Whoever knows better, since it just got the partition's
- * lease, names the lease's `grant`: the job is queued again beside the one that is stuck, once for each grant.
+ * lease or saw the worker's node lease end, says so with a `token` (the lease's grant, the dead life's id): the job is
+ * queued again beside the one that is stuck, once for each token.
  */
 export interface EffectQueue {
   open(): Promise<void>;
-  enqueue(job: EffectJob, delayMs?: number, grant?: string): Promise<void>;
+  enqueue(job: EffectJob, delayMs?: number, token?: string): Promise<void>;
   /** Starts taking jobs of the queues; the answer stops taking, waits for running ones and resolves. */
   work(
     queues: readonly string[],
     concurrency: number,
     run: (job: EffectJob) => Promise<JobOutcome>,
   ): Promise<() => Promise<void>>;
-  /** Starts an attempt of the effect behind a job. */
-  claim(job: EffectJob, runner: string, ttlMs: number): Promise<ClaimOutcome>;
+  /** Starts an attempt of the effect behind a job; `over` as in `EffectLedger.claimEffect`. */
+  claim(job: EffectJob, runner: string, ttlMs: number, over?: string): Promise<ClaimOutcome>;
   close(): Promise<void>;
 }

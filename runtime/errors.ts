@@ -56,6 +56,7 @@ export const ERRORS = {
   mailbox_full: row('retry', 429, 'RESOURCE_EXHAUSTED', 'The actor has too many waiting messages.'),
   rate_limited: row('retry', 429, 'RESOURCE_EXHAUSTED', 'Too many calls; see Retry-After.'),
   iteration_limit: row('terminal', 409, 'RESOURCE_EXHAUSTED', 'The iteration limit was reached.'),
+  no_capable_worker: row('retry', 503, 'RESOURCE_EXHAUSTED', 'No worker has the tags or capabilities that are needed.'),
   cancelled: row('cancelled', 409, 'CANCELLED', 'The work was cancelled.'),
   deadline_exceeded: row(
     'retry',

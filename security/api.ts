@@ -1,3 +1,5 @@
+import type { KeyObject } from 'node:crypto';
+import type { JWK } from 'jose';
 import type { Identity } from '../runtime/identity.ts';
 
 export { type Action, requireRole } from './policy.ts';
@@ -25,4 +27,46 @@ export interface Authenticator {
 export interface Secrets {
   /** Throws `failed_precondition` naming the reference, never the value. */
   resolve(tenant: string, reference: string): Promise<string>;
+}
+
+/** Private keys behind a port (design S3): files, or a key-management service. One RS256 key signs, several verify. */
+export interface SigningKeys {
+  open(): Promise<void>;
+  /** RSASSA-PKCS1-v1_5 with SHA-256 by the key in force. */
+  sign(data: Uint8Array): Promise<{ readonly kid: string; readonly signature: Uint8Array }>;
+  /** Public keys of this port that still count, as JWKs with `kid`, `alg`, `use`: the newest first. */
+  publicKeys(): Promise<readonly JWK[]>;
+  /** Makes a new key the one that signs; the older ones go on verifying. */
+  rotate(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Who a node token is for (decided.md "Identity"). */
+export interface NodeIdentity {
+  readonly nodeId: string;
+  readonly role: 'CONTROLLER' | 'WORKER' | 'HYBRID';
+  /** `cnf.jwk`: the node's Ed25519 key. */
+  readonly publicKey: KeyObject;
+  /** Unix ms. */
+  readonly expiresAt: number;
+}
+
+/** NodeSecurityToken (spec 1): RS256 JWT of one hour, claims sub, role, iat, exp, `cnf.jwk`. */
+export interface NodeTokens {
+  issue(node: {
+    readonly nodeId: string;
+    readonly role: NodeIdentity['role'];
+    readonly publicKeyPem: string;
+  }): Promise<{ readonly token: string; readonly expiresAt: number }>;
+  /** Throws `unauthenticated` for a bad or expired token, `unavailable` when the keys cannot be had. */
+  verify(token: string): Promise<NodeIdentity>;
+  /** JWKS of all controllers (`/.well-known/jwks.json`). */
+  keySet(): Promise<{ readonly keys: readonly JWK[] }>;
+}
+
+/** SealNodeEnvelope (spec 1) as received. */
+export interface NodeEnvelope {
+  readonly node_security_token: string;
+  readonly signature: Uint8Array;
+  readonly payload: Uint8Array;
 }

@@ -5,6 +5,10 @@ import { port } from './network.ts';
 const seconds = z.number().int().min(1).max(86_400);
 const path = z.string().min(1).max(4_096);
 export const tag = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._:/=-]{0,62}$/, 'expected a tag such as gpu or zone:eu');
+const endpoint = z
+  .string()
+  .max(300)
+  .regex(/^(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+):\d{1,5}$/, 'expected host:port');
 const amount = z.number().min(0).max(1_000_000_000);
 
 /** `spec.node`: who this node is and what it has. Without `id` a UUID is kept in the data directory. */
@@ -15,6 +19,8 @@ export const NodeSelf = z.strictObject({
     .optional(),
   region: z.string().min(1).max(100).optional(),
   tags: z.array(tag).max(32).default([]),
+  /** Share of the partitions this node takes beside others of its pools (design P2). */
+  weight: z.number().min(0.1).max(100).default(1),
   resources: z
     .strictObject({
       cpu_cores: amount.optional(),
@@ -27,11 +33,29 @@ export const NodeSelf = z.strictObject({
     .prefault({}),
 });
 
+/** `spec.chaos`: faults on purpose, off unless enabled, and only for what belongs to the tenants named. */
+export const NodeChaos = z.strictObject({
+  enabled: z.boolean().default(false),
+  tenants: z.array(z.string().min(1).max(128)).max(1_000).default([]),
+});
+
 /** `spec.cluster` (spec 1, NodeClusterService; original-facts 3). */
 export const NodeCluster = z.strictObject({
   enabled: z.boolean().default(false),
   role: z.enum(['controller', 'worker', 'hybrid']).default('hybrid'),
-  controller: z.strictObject({ endpoint: z.string().min(1).max(500), token: secretText.optional() }).optional(),
+  /** Whom a worker registers with: `host:port`, one or several controllers; `token` is their `join_token`. */
+  controller: z
+    .strictObject({
+      endpoint: z.union([endpoint.transform((one) => [one]), z.array(endpoint).min(1).max(32)]),
+      token: secretText.optional(),
+    })
+    .optional(),
+  /** What a node must show a controller to be attested; needed where the cluster port is not on loopback without TLS. */
+  join_token: secretText.optional(),
+  /** Address of the cluster port; default `network.bind`. */
+  bind: z.string().min(1).max(255).optional(),
+  /** Host that other nodes reach this one by; default the bound address, or the first that is not internal. */
+  advertise_host: z.string().min(1).max(255).optional(),
   cluster_grpc_port: port.default(50_056),
   peers: z.array(z.string().min(1).max(500)).max(1_000).default([]),
   node_keypair_path: path.optional(),
@@ -52,4 +76,10 @@ export const NodeCluster = z.strictObject({
           context.addIssue({ code: 'custom', path: [field], message: 'required when tls is enabled: expected a path' });
     })
     .prefault({}),
+});
+
+/** `spec.chaos`: faults on purpose, off unless enabled, and only for what belongs to the tenants named. */
+export const NodeChaos = z.strictObject({
+  enabled: z.boolean().default(false),
+  tenants: z.array(z.string().min(1).max(128)).max(1_000).default([]),
 });

@@ -1,10 +1,11 @@
 import { z } from 'zod';
 import { API_VERSION } from '../api-version.ts';
-import { NodeCluster, NodeSelf } from './cluster.ts';
+import { NodeChaos, NodeCluster, NodeSelf } from './cluster.ts';
 import { NodeGrpcAuth, NodeIam, NodeSeal } from './identity.ts';
 import { NodeKernel } from './kernel.ts';
 import { ModelSelection, ProviderConfigs } from './models.ts';
 import { NodeNetwork } from './network.ts';
+import { NodeSigning } from './signing.ts';
 import { NodeStores } from './stores.ts';
 import { BuiltinDispatchers, McpServers, SecurityContexts } from './tools.ts';
 
@@ -73,6 +74,8 @@ const Spec = z.strictObject({
   mcp_servers: McpServers,
   builtin_dispatchers: BuiltinDispatchers,
   cluster: NodeCluster.prefault({}),
+  signing: NodeSigning.prefault({}),
+  chaos: NodeChaos.prefault({}),
   stimulus: Stimulus.prefault({}),
   observability: Observability.prefault({}),
 });

@@ -14,6 +14,7 @@ export function startRules(spec: Spec, yaml: YamlText): Problem[] {
   storesRule(spec, report);
   bindRule(spec, ['network', 'bind'], spec.network.bind, report);
   bindRule(spec, ['network', 'internal', 'bind'], spec.network.internal.bind, report);
+  clusterBindRule(spec, report);
   portsRule(spec, report);
   return problems;
 }
@@ -40,6 +41,15 @@ function bindRule(spec: Spec, path: readonly string[], address: string, report: 
     report(['spec', ...path], `${address} is not loopback: configure spec.iam.realms, or bind 127.0.0.1`);
   else if (!spec.grpc_auth.enabled)
     report(['spec', ...path], `${address} is not loopback: spec.grpc_auth.enabled must be true, or bind 127.0.0.1`);
+}
+
+/** Whoever reaches the cluster port may ask to be attested: beyond loopback something must hold strangers off. */
+function clusterBindRule({ cluster, network }: Spec, report: Report): void {
+  const address = cluster.bind ?? network.bind;
+  if (!cluster.enabled || cluster.role === 'worker' || isLoopback(address)) return;
+  if (cluster.tls.enabled || cluster.join_token !== undefined) return;
+  const text = `${address} is not loopback: set spec.cluster.join_token or spec.cluster.tls, or bind 127.0.0.1`;
+  report(['spec', 'cluster', 'bind'], text);
 }
 
 function portsRule({ network, cluster }: Spec, report: Report): void {

@@ -1,0 +1,34 @@
+import type { Unsubscribe } from './actor-store.ts';
+import type { PoolLayout } from './address.ts';
+
+/** One life of a node: the process that holds the node lease (design P2). */
+export interface Member {
+  readonly node: string;
+  /** UUID of this life; a restart has another. */
+  readonly incarnation: string;
+  /** What others need to know of it; opaque to the store, at most 16 KiB. */
+  readonly card: string;
+}
+
+/**
+ * Who is there. A node lease is taken at start, renewed with the partition leases, and runs out on the store's clock;
+ * it may be ended early, by the node itself or by a peer that saw the process die. Ending one that lives costs a
+ * hand-over and nothing else: what a process commits is decided by its partition leases alone (design K4).
+ */
+export interface Members {
+  /**
+   * Takes (`first`) or extends the node lease. Taking wins over an earlier life of the same node at once. False: the
+   * lease is not this life's any more, so it was retired or another life of the node took it.
+   */
+  announce(member: Member, ttlMs: number, first: boolean): Promise<boolean>;
+  /** Members whose lease has not run out, ordered by node id. */
+  members(): Promise<Member[]>;
+  /** Ends a node lease early; false when that life does not hold it. */
+  retire(node: string, incarnation: string): Promise<boolean>;
+  /** Every pool defined so far (`definePool`), ordered by name. */
+  pools(): Promise<PoolLayout[]>;
+  /** A word to one node, or to all (null). May be lost: it only shortens a wait. At most 16 KiB. */
+  signal(node: string | null, word: string): Promise<void>;
+  /** Calls back with each word to `node` or to all, its own included. */
+  onSignal(node: string, receive: (word: string) => void): Unsubscribe;
+}

@@ -1,0 +1,46 @@
+import type { Unsubscribe } from './actor-store.ts';
+import type { Partition } from './address.ts';
+
+/** What one node should serve. */
+export interface Assignment {
+  readonly wanted: ReadonlySet<Partition>;
+  /** Pools whose effects this node takes (design E1). */
+  readonly queues: readonly string[];
+}
+
+/**
+ * Who serves what (design P1, P2), as the kernel sees it: asked at each renewal and whenever `onChange` rings. Each
+ * node computes the same answer from the same members; where two disagree for a moment, the lease decides.
+ */
+export interface Placement {
+  /** UUID of this life of the node. */
+  readonly incarnation: string;
+  /** Takes the node lease. */
+  join(): Promise<void>;
+  /** Extends the node lease and looks at who is there. Throws `unavailable`; `lease_lost` when the node lease is gone. */
+  assign(): Promise<Assignment>;
+  /**
+   * Whether a node (`node`), or one life of it (`node/incarnation`), held its node lease at the last look. What a dead
+   * one held may be taken at once.
+   */
+  isLive(holder: string): boolean;
+  /** Whether some member would serve the pool; reads the members anew when it saw none. */
+  isServed(pool: string): Promise<boolean>;
+  /** Rings when `assign` may answer something else: members came, left or changed, or a partition was given back. */
+  onChange(wake: () => void): Unsubscribe;
+  /** Tells the others that partitions were given back, so that they need not wait for their next look. */
+  freed(): Promise<void>;
+  /** From now on this node wants nothing, and the others know (design P2, drain). */
+  drain(): Promise<void>;
+  /** Ends the node lease. */
+  leave(): Promise<void>;
+}
+
+/** Effects and actors that need tags live in a pool named after the sorted tags (design P1); none: `default`. */
+export function poolOfTags(tags: readonly string[]): string {
+  const sorted = [...new Set(tags)].sort();
+  return sorted.length === 0 ? 'default' : sorted.map((tag) => `+${tag}`).join('');
+}
+
+/** The tags a pool is for; empty for `default` and `system`. */
+export const tagsOfPool = (pool: string): string[] => (pool.startsWith('+') ? pool.slice(1).split('+') : []);
