@@ -33,12 +33,6 @@ export const NodeSelf = z.strictObject({
     .prefault({}),
 });
 
-/** `spec.chaos`: faults on purpose, off unless enabled, and only for what belongs to the tenants named. */
-export const NodeChaos = z.strictObject({
-  enabled: z.boolean().default(false),
-  tenants: z.array(z.string().min(1).max(128)).max(1_000).default([]),
-});
-
 /** `spec.cluster` (spec 1, NodeClusterService; original-facts 3). */
 export const NodeCluster = z.strictObject({
   enabled: z.boolean().default(false),
