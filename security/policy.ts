@@ -3,9 +3,11 @@ import type { Identity } from '../runtime/identity.ts';
 
 /**
  * What a call does: `read` looks, `run` starts or cancels executions, `write` changes what is deployed or removes
- * records.
+ * records. The last three are about the fleet, which belongs to no tenant: `inspect` looks at it, `operate` drains,
+ * removes and configures nodes, `break` makes faults on purpose.
  */
-export type Action = 'read' | 'run' | 'write';
+export type Action = 'read' | 'run' | 'write' | FleetAction;
+export type FleetAction = 'inspect' | 'operate' | 'break';
 
 export const ADMIN_ROLE = 'svc:admin';
 export const OPERATOR_ROLE = 'svc:operator';
@@ -15,6 +17,9 @@ const EVERYTHING: readonly Action[] = ['read', 'run', 'write'];
 const USE: readonly Action[] = ['read', 'run'];
 const LOOK: readonly Action[] = ['read'];
 const NOTHING: readonly Action[] = [];
+
+const FLEET: readonly string[] = ['inspect', 'operate', 'break'] satisfies FleetAction[];
+const isFleetAction = (action: Action): action is FleetAction => FLEET.includes(action);
 
 const USERS = new Set<Identity['kind']>(['consumer', 'tenant_user']);
 
@@ -29,11 +34,22 @@ function allowedActions(identity: Identity): readonly Action[] {
   return USERS.has(identity.kind) ? USE : NOTHING;
 }
 
+/** The fleet is for operators alone: no tenant's role reaches it. */
+function mayInFleet(identity: Identity, action: FleetAction): boolean {
+  if (identity.kind === 'local') return true;
+  if (identity.kind !== 'operator') return false;
+  const { roles } = identity;
+  if (roles.includes(ADMIN_ROLE)) return true;
+  if (roles.includes(OPERATOR_ROLE)) return action !== 'break';
+  return roles.includes(READONLY_ROLE) && action === 'inspect';
+}
+
 /**
  * Throws `forbidden` unless the identity may do this in its own tenant (decided.md "Identity"). The tenant itself is no
  * question here: every call acts in `identity.tenant` and there is no other path.
  */
 export function requireRole(identity: Identity, action: Action): void {
-  if (allowedActions(identity).includes(action)) return;
+  const may = isFleetAction(action) ? mayInFleet(identity, action) : allowedActions(identity).includes(action);
+  if (may) return;
   throw new SvcError('forbidden', `The caller's role does not allow to ${action} here.`);
 }

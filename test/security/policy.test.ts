@@ -3,12 +3,12 @@ import { it } from 'node:test';
 import type { Identity } from '../../runtime/identity.ts';
 import { type Action, requireRole } from '../../security/api.ts';
 
-const ACTIONS: Action[] = ['read', 'run', 'write'];
+const ACTIONS: Action[] = ['read', 'run', 'write', 'inspect', 'operate', 'break'];
 const table: [Identity['kind'], string[], Action[]][] = [
-  ['local', ['svc:admin'], ['read', 'run', 'write']],
-  ['operator', ['svc:admin'], ['read', 'run', 'write']],
-  ['operator', ['svc:operator'], ['read', 'run', 'write']],
-  ['operator', ['svc:readonly'], ['read']],
+  ['local', ['svc:admin'], ACTIONS],
+  ['operator', ['svc:admin'], ACTIONS],
+  ['operator', ['svc:operator'], ['read', 'run', 'write', 'inspect', 'operate']],
+  ['operator', ['svc:readonly'], ['read', 'inspect']],
   ['operator', [], []],
   ['service_account', [], ['read', 'run', 'write']],
   ['service_account', ['svc:readonly'], ['read']],
