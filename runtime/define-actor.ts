@@ -123,9 +123,18 @@ export interface ActorDefinition<
   };
   /** True once nothing more will happen: the actor is archived and leaves the store (design K8). */
   done?(state: State): boolean;
+  /**
+   * False: a done actor leaves the store and nothing of it stays, and a later message finds an unknown actor. For kinds
+   * that strangers can make many of.
+   */
+  readonly keepsArchive?: false;
   /** Only these message types may create an actor; any other to an unknown one is refused `not_found`. Default: all. */
   readonly creates?: readonly (keyof Messages & string)[];
 }
+
+/** Whether an actor of the kind that is not in the store may be in the archive. */
+export const isArchived = ({ done, keepsArchive }: Pick<ActorDefinition, 'done' | 'keepsArchive'>): boolean =>
+  done !== undefined && keepsArchive !== false;
 
 /** Types a definition; the kernel's registry takes what this returns. */
 export function defineActor<const State, Messages extends Schemas, Events extends Schemas>(

@@ -64,10 +64,18 @@ export interface NodePeerApi {
     readonly challengeId: string;
     readonly signature: Uint8Array;
   }): Promise<{ readonly nodeId: string; readonly role: NodeRole; readonly publicKeyPem: string }>;
-  /** Upsert. Read at once by `route` and `list`. */
+  /**
+   * Upsert. Read at once by `route` and `list`. `publicKeyPem` is the key of the node's token: it is pinned until the
+   * node is deregistered or removed. Throws `forbidden` for a known node id with another key, `invalid_argument`.
+   */
   register(
     nodeId: string,
-    node: { readonly role: NodeRole; readonly capabilities: Capabilities; readonly grpcAddress: string },
+    node: {
+      readonly role: NodeRole;
+      readonly capabilities: Capabilities;
+      readonly grpcAddress: string;
+      readonly publicKeyPem: string;
+    },
   ): Promise<{ readonly peerId: string }>;
   /** Throws `failed_precondition` before registration, `forbidden` for the peer id of another node. */
   heartbeat(
@@ -80,8 +88,8 @@ export interface NodePeerApi {
       readonly status: NodePeerStatus;
     },
   ): Promise<{ readonly commands: readonly NodeCommand[] }>;
-  /** False for a node that is not registered. */
-  deregister(nodeId: string, reason: string): Promise<{ readonly accepted: boolean }>;
+  /** False for a node that is not registered, or not with the key when one is given. */
+  deregister(nodeId: string, reason: string, publicKeyPem?: string): Promise<{ readonly accepted: boolean }>;
   /**
    * Round-robin over healthy matching workers (spec 1, rule 1). `route` throws `unavailable` when no worker is healthy,
    * `no_capable_worker` naming what is missing when none fits.
@@ -90,8 +98,11 @@ export interface NodePeerApi {
   list(filterStatus?: NodePeerStatus): Promise<readonly NodePeer[]>;
   /** Throws `not_found`. */
   get(nodeId: string): Promise<NodePeer>;
-  /** Whether the node is registered: a token alone is not enough for RouteExecution, ListPeers, SyncConfig. */
-  isRegistered(nodeId: string): Promise<boolean>;
+  /**
+   * Whether the node is registered, and with this key when one is given: a token alone is not enough for
+   * RouteExecution, ListPeers, SyncConfig, and a token of an earlier owner of the node id is none.
+   */
+  isRegistered(nodeId: string, publicKeyPem?: string): Promise<boolean>;
   /** An operator's word: DRAINING, and the command is queued. Throws `not_found`. */
   drain(nodeId: string, by: Identity): Promise<void>;
   shutdown(nodeId: string, reason: string, by: Identity): Promise<void>;

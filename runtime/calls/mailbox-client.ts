@@ -2,6 +2,7 @@ import type { ActorStore, AppendOutcome, Unsubscribe } from '../actor-store.ts';
 import type { Address, Partition } from '../address.ts';
 import type { ActorClient, ActorEvent, ActorSnapshot, CallOptions } from '../client.ts';
 import type { Clock } from '../clock.ts';
+import { isArchived } from '../define-actor.ts';
 import { SvcError, toSvcError } from '../errors.ts';
 import type { Json } from '../json.ts';
 import type { Message } from '../message.ts';
@@ -90,7 +91,7 @@ export class MailboxClient implements ActorClient {
     const definition = registry.definitionOf(address);
     if (definition === undefined) return null;
     const [live = null] = await store.load(registry.partitionOf(address), [address]);
-    const text = live ?? (definition.done === undefined ? null : await archive.loadRecord(address));
+    const text = live ?? (isArchived(definition) ? await archive.loadRecord(address) : null);
     if (text === null) return null;
     const record = decodeRecord(definition, await payloads.unpack(text));
     return {

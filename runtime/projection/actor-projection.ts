@@ -1,6 +1,6 @@
 import type { ActorStore } from '../actor-store.ts';
 import type { Address } from '../address.ts';
-import type { ActorDefinition } from '../define-actor.ts';
+import { type ActorDefinition, isArchived } from '../define-actor.ts';
 import type { PartitionServer } from '../dispatch/partition-server.ts';
 import type { Collection, Documents, StoredDocument } from '../documents.ts';
 import { toSvcError } from '../errors.ts';
@@ -23,6 +23,15 @@ const ARCHIVE_AT_ONCE = 16;
 interface Look {
   readonly document: StoredDocument | null;
   readonly ended: boolean;
+  readonly revision: number;
+  readonly lastEvent: number;
+}
+
+interface Ended {
+  readonly address: Address;
+  readonly record: string;
+  /** Whether the archive keeps it. */
+  readonly kept: boolean;
   readonly revision: number;
   readonly lastEvent: number;
 }
@@ -58,7 +67,7 @@ export class ActorProjection {
     if (wanted.length === 0) return;
     const texts = await store.load(partition, wanted);
     const documents = new Map<string, StoredDocument[]>();
-    const ended: { address: Address; record: string; revision: number; lastEvent: number }[] = [];
+    const ended: Ended[] = [];
     for (const [index, address] of wanted.entries()) {
       const definition = registry.definitionOf(address);
       const text = texts[index];
@@ -71,13 +80,13 @@ export class ActorProjection {
         list.push(seen.document);
         documents.set(definition.view.collection, list);
       }
-      if (seen.ended) ended.push({ address, record: text, ...seen });
+      if (seen.ended) ended.push({ address, record: text, kept: isArchived(definition), ...seen });
     }
     for (const [collection, list] of documents) await this.#views.get(collection)?.putMany(list);
     for (let start = 0; start < ended.length; start += ARCHIVE_AT_ONCE) {
       await Promise.all(
         ended.slice(start, start + ARCHIVE_AT_ONCE).map(async (actor) => {
-          await this.#parts.archive.store(store, partition, actor);
+          if (actor.kept) await this.#parts.archive.store(store, partition, actor);
           await server.forget(actor.address, actor.record);
         }),
       );

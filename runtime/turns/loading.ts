@@ -1,6 +1,6 @@
 import type { ActorStore, MailboxEntry } from '../actor-store.ts';
 import type { Address, Partition } from '../address.ts';
-import type { ActorDefinition } from '../define-actor.ts';
+import { type ActorDefinition, isArchived } from '../define-actor.ts';
 import { SvcError, toSvcError } from '../errors.ts';
 import type { Message } from '../message.ts';
 import type { Archive } from '../projection/archive.ts';
@@ -77,7 +77,7 @@ async function activate(
   const { payloads, archive } = parts;
   const [, tenant = '', id = ''] = address.split('/');
   // An actor that has ended lives on in the archive: a late message finds its end, never an empty beginning.
-  const text = stored ?? (definition.done === undefined ? null : await archive.loadRecord(address));
+  const text = stored ?? (isArchived(definition) ? await archive.loadRecord(address) : null);
   const record: ActorRecord =
     text === null
       ? initialRecord(definition, { address, tenant, id })
