@@ -74,8 +74,8 @@ export class EmbeddedEffectQueue implements EffectQueue {
     };
   }
 
-  claim(job: EffectJob, runner: string, ttlMs: number): Promise<ClaimOutcome> {
-    return this.#options.ledger.claimEffect(job.partition, job.id, runner, ttlMs);
+  claim(job: EffectJob, runner: string, ttlMs: number, over?: string): Promise<ClaimOutcome> {
+    return this.#options.ledger.claimEffect(job.partition, job.id, runner, ttlMs, over);
   }
 
   async close(): Promise<void> {

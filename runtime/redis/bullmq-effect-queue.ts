@@ -53,12 +53,13 @@ export class BullmqEffectQueue implements EffectQueue {
     this.#client.on('error', this.#options.onFault);
   }
 
-  async enqueue(job: EffectJob, delayMs = 0, grant?: string): Promise<void> {
+  async enqueue(job: EffectJob, delayMs = 0, token?: string): Promise<void> {
     const queue = this.#queue(job.queue);
     const data: PointerData = { id: job.id, partition: job.partition, address: job.address };
     const options = {
       // The job of a dead worker keeps its id until its lock has run out and BullMQ has looked twice: up to 10 s.
-      jobId: grant === undefined ? job.id : `${job.id}~${grant}`,
+      // No job id may hold a colon.
+      jobId: token === undefined ? job.id : `${job.id}~${encodeURIComponent(token)}`,
       removeOnComplete: true,
       removeOnFail: true,
       delay: Math.max(0, Math.ceil(delayMs)),
@@ -75,8 +76,8 @@ export class BullmqEffectQueue implements EffectQueue {
     };
   }
 
-  claim(job: EffectJob, runner: string, ttlMs: number): Promise<ClaimOutcome> {
-    return this.#options.ledger.claimEffect(job.partition, job.id, runner, ttlMs);
+  claim(job: EffectJob, runner: string, ttlMs: number, over?: string): Promise<ClaimOutcome> {
+    return this.#options.ledger.claimEffect(job.partition, job.id, runner, ttlMs, over);
   }
 
   /** Waits for running jobs; stop the runner first. */

@@ -1,10 +1,14 @@
 import type { Directory } from '../actor-store.ts';
-import type { Address, Partition } from '../address.ts';
+import { type Address, addressOf, type Partition, parseAddress } from '../address.ts';
 import { SvcError } from '../errors.ts';
 import { isPartition } from './bells.ts';
 import type { Connection } from './connection.ts';
 import { redisFailure } from './failure.ts';
 import type { Keys } from './keys.ts';
+
+/** About how many entries a page of `placed` has. */
+const PAGE = 250;
+const CURSOR = /^\d{1,20}$/;
 
 /** Set if absent, then read: no function is needed. */
 export class RedisDirectory implements Directory {
@@ -29,12 +33,10 @@ export class RedisDirectory implements Directory {
   async locate(home: Partition, address: Address): Promise<Partition | null> {
     try {
       const found = await this.#connection.hget(this.#keys.of(home).directory, address);
-      if (found === null) return null;
-      if (isPartition(found)) return found;
+      return found === null ? null : partitionIn(found, address);
     } catch (error) {
       throw redisFailure(error);
     }
-    throw new SvcError('internal', undefined, { cause: new TypeError(`directory entry of ${address} is unreadable`) });
   }
 
   async unplace(home: Partition, address: Address): Promise<void> {
@@ -44,4 +46,27 @@ export class RedisDirectory implements Directory {
       throw redisFailure(error);
     }
   }
+
+  async placed(home: Partition, page: string | null): ReturnType<Directory['placed']> {
+    if (page !== null && !CURSOR.test(page)) {
+      throw new SvcError('invalid_argument', 'page must be what an earlier page answered as next', { field: 'page' });
+    }
+    try {
+      const [next, words] = await this.#connection.hscan(this.#keys.of(home).directory, page ?? '0', 'COUNT', PAGE);
+      const entries = [];
+      for (let n = 0; n + 1 < words.length; n += 2) {
+        const [name = '', partition = ''] = words.slice(n, n + 2);
+        const { kind, tenant, id } = parseAddress(name);
+        entries.push({ address: addressOf(kind, tenant, id), partition: partitionIn(partition, name) });
+      }
+      return { entries, next: next === '0' ? null : next };
+    } catch (error) {
+      throw redisFailure(error);
+    }
+  }
+}
+
+function partitionIn(found: string, address: string): Partition {
+  if (isPartition(found)) return found;
+  throw new SvcError('internal', undefined, { cause: new TypeError(`directory entry of ${address} is unreadable`) });
 }

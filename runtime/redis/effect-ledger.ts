@@ -32,14 +32,14 @@ export class RedisEffectLedger implements EffectLedger {
     }
   }
 
-  async claimEffect(partition: Partition, id: string, runner: string, ttlMs: number): Promise<ClaimOutcome> {
-    const [kind, second, body] = list(await this.#call('claim_effect', partition, [id, runner, ttlMs]));
+  async claimEffect(partition: Partition, id: string, runner: string, ttlMs: number, over = ''): Promise<ClaimOutcome> {
+    const [kind, second, third] = list(await this.#call('claim_effect', partition, [id, runner, ttlMs, over]));
     switch (kind) {
       case 'claimed':
       case 'in_doubt':
-        return { kind, attempt: integer(second), body: text(body) };
+        return { kind, attempt: integer(second), body: text(third) };
       case 'busy':
-        return { kind, retryAfterMs: integer(second) };
+        return { kind, by: text(third), retryAfterMs: integer(second) };
       case 'gone':
         return { kind };
       default:
@@ -84,7 +84,7 @@ export class RedisEffectLedger implements EffectLedger {
 
 /** `status\nattempt\nuntil\nrunner\nmode\nqueue\naddress` (functions/effects.lua). */
 function readRow(id: string, row: string): EffectRow {
-  const [status, attempt, until, , mode, queue, address] = row.split('\n');
+  const [status, attempt, until, runner = '', mode, queue, address] = row.split('\n');
   const known = (status === 'open' || status === 'started') && (mode === 'once' || mode === 'repeatable');
   if (!known || queue === undefined || address === undefined) {
     throw new SvcError('internal', undefined, { cause: new TypeError(`effect ${id} has an unreadable row`) });
@@ -97,6 +97,7 @@ function readRow(id: string, row: string): EffectRow {
     mode,
     status,
     attempt: integer(attempt),
+    runner,
     until: integer(until),
   };
 }

@@ -33,6 +33,10 @@ export class Keys {
   readonly channels: string;
   /** Hash: pool → number of partitions. */
   readonly pools: string;
+  /** Hash: node → its lease and card (functions/members.lua). */
+  readonly members: string;
+  /** Channel of words to all nodes. */
+  readonly signals: string;
   /** Channel of effect ids that a commit cancelled. */
   readonly cancels: string;
   readonly #prefix: string;
@@ -42,6 +46,8 @@ export class Keys {
     this.#prefix = prefix;
     this.channels = `${prefix}:`;
     this.pools = `${prefix}:pools`;
+    this.members = `${prefix}:members`;
+    this.signals = `${prefix}:signals`;
     this.cancels = `${prefix}:cancel`;
   }
 
@@ -75,6 +81,11 @@ export class Keys {
   /** Channel that rings when a partition held by `node` got an entry. */
   bell(node: string): string {
     return `${this.#prefix}:bell:${node}`;
+  }
+
+  /** Channel of words to one node. */
+  signal(node: string): string {
+    return `${this.#prefix}:signal:${node}`;
   }
 
   replies(session: string): string {

@@ -16,14 +16,14 @@ export class RedisLeases implements Leases {
     this.#keys = keys;
   }
 
-  async acquire(partition: Partition, node: string, grant: string, ttlMs: number): Promise<AcquireOutcome> {
+  async acquire(partition: Partition, node: string, grant: string, ttlMs: number, over = ''): Promise<AcquireOutcome> {
     const { meta, timers } = this.#keys.of(partition);
     const reply = await this.#calls.call('acquire', partition, (keys, args) => {
       keys.push(meta, timers);
-      args.push(partition, node, grant, ttlMs);
+      args.push(partition, node, grant, ttlMs, over);
     });
     const [granted, second, third, fourth] = list(reply);
-    if (granted !== 1) return { kind: 'held', by: text(second), remainingMs: integer(third) };
+    if (granted !== 1) return { kind: 'held', by: text(second), grant: text(fourth), remainingMs: integer(third) };
     return {
       kind: 'granted',
       lease: { partition, node, epoch: integer(second), grant },

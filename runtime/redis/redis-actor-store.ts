@@ -2,6 +2,7 @@ import { Cluster } from 'ioredis';
 import type { ActorStore, Commit, Delivery, Lease, Unsubscribe } from '../actor-store.ts';
 import type { Address, Partition } from '../address.ts';
 import { SvcError } from '../errors.ts';
+import type { Member } from '../members.ts';
 import { Bells } from './bells.ts';
 import { Bulletins } from './bulletins.ts';
 import { RedisCommits } from './commits.ts';
@@ -15,6 +16,7 @@ import { Keys } from './keys.ts';
 import { RedisLeases } from './leases.ts';
 import { loadLibrary, readLibrary } from './library.ts';
 import { RedisMailboxes } from './mailboxes.ts';
+import { RedisMembers } from './members.ts';
 import { Outbox } from './outbox.ts';
 import { integer } from './reply.ts';
 import { SectionCalls } from './sections.ts';
@@ -40,6 +42,7 @@ export class RedisActorStore implements ActorStore {
   readonly #keys: Keys;
   readonly #mailboxes: RedisMailboxes;
   readonly #leases: RedisLeases;
+  readonly #members: RedisMembers;
   readonly #commits: RedisCommits;
   readonly #effects: RedisEffectLedger;
   readonly #history: RedisHistory;
@@ -67,6 +70,7 @@ export class RedisActorStore implements ActorStore {
     const outbox = new Outbox(this.#connection, calls, this.#keys);
     this.#mailboxes = new RedisMailboxes(this.#connection, calls, bulletins, this.#keys);
     this.#leases = new RedisLeases(calls, bells, this.#keys);
+    this.#members = new RedisMembers(this.#connection, calls, bulletins, this.#keys);
     this.#commits = new RedisCommits(this.#connection, calls, bells, this.#keys, outbox);
     this.#effects = new RedisEffectLedger(this.#connection, calls, bulletins, this.#keys);
     this.#history = new RedisHistory(this.#connection, calls, bulletins, this.#keys);
@@ -121,11 +125,18 @@ export class RedisActorStore implements ActorStore {
   onReply = (session: string, receive: (messageId: string, body: string) => void): Unsubscribe =>
     this.#mailboxes.onReply(session, receive);
 
-  acquire = (partition: Partition, node: string, grant: string, ttlMs: number) =>
-    this.#leases.acquire(partition, node, grant, ttlMs);
+  acquire = (partition: Partition, node: string, grant: string, ttlMs: number, over?: string) =>
+    this.#leases.acquire(partition, node, grant, ttlMs, over);
   renew = (leases: readonly Lease[], ttlMs: number) => this.#leases.renew(leases, ttlMs);
   release = (lease: Lease) => this.#leases.release(lease);
   onBell = (node: string, ring: (partition: Partition) => void): Unsubscribe => this.#leases.onBell(node, ring);
+
+  announce = (member: Member, ttlMs: number, first: boolean) => this.#members.announce(member, ttlMs, first);
+  members = () => this.#members.members();
+  retire = (node: string, incarnation: string) => this.#members.retire(node, incarnation);
+  pools = () => this.#members.pools();
+  signal = (node: string | null, word: string) => this.#members.signal(node, word);
+  onSignal = (node: string, receive: (word: string) => void): Unsubscribe => this.#members.onSignal(node, receive);
 
   poll = (asks: readonly { readonly lease: Lease; readonly after: number }[], limit: number) =>
     this.#commits.poll(asks, limit);
@@ -136,8 +147,8 @@ export class RedisActorStore implements ActorStore {
   forget = (lease: Lease, addresses: readonly Address[]) => this.#commits.forget(lease, addresses);
 
   openEffects = (partition: Partition) => this.#effects.openEffects(partition);
-  claimEffect = (partition: Partition, id: string, runner: string, ttlMs: number) =>
-    this.#effects.claimEffect(partition, id, runner, ttlMs);
+  claimEffect = (partition: Partition, id: string, runner: string, ttlMs: number, over?: string) =>
+    this.#effects.claimEffect(partition, id, runner, ttlMs, over);
   keepEffect = (partition: Partition, id: string, attempt: number, ttlMs: number) =>
     this.#effects.keepEffect(partition, id, attempt, ttlMs);
   progressEffect = (partition: Partition, id: string, attempt: number, delivery: Delivery) =>
@@ -158,4 +169,5 @@ export class RedisActorStore implements ActorStore {
   place = (home: Partition, address: Address, partition: Partition) => this.#directory.place(home, address, partition);
   locate = (home: Partition, address: Address) => this.#directory.locate(home, address);
   unplace = (home: Partition, address: Address) => this.#directory.unplace(home, address);
+  placed = (home: Partition, page: string | null) => this.#directory.placed(home, page);
 }

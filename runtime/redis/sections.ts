@@ -1,5 +1,4 @@
 import { Cluster, Command } from 'ioredis';
-import type { Partition } from '../address.ts';
 import { SvcError } from '../errors.ts';
 import { type Connection, masters } from './connection.ts';
 import { isFunctionMissing, redisFailure } from './failure.ts';
@@ -11,6 +10,8 @@ const MAX_SECTIONS = 256;
 const MAX_ARGUMENTS = 20_000;
 const MAX_CHARACTERS = 1024 * 1024;
 const REPLICAS_WITHIN_MS = 2_000;
+/** Functions that leave nothing behind which a replica must have. */
+const READS: ReadonlySet<string> = new Set(['poll', 'members']);
 
 interface Waiter {
   resolve(reply: unknown): void;
@@ -67,9 +68,12 @@ export class SectionCalls {
     this.#settled = settled;
   }
 
-  /** Adds a section to the next call of a function; answers the section's reply. */
-  call(name: string, partition: Partition, write: Write): Promise<unknown> {
-    const slot = this.#connection instanceof Cluster ? `${name} ${partition}` : name;
+  /**
+   * Adds a section to the next call of a function; answers the section's reply. `home` stands for the slot of its keys:
+   * a partition, or a key that is alone in its slot.
+   */
+  call(name: string, home: string, write: Write): Promise<unknown> {
+    const slot = this.#connection instanceof Cluster ? `${name} ${home}` : name;
     let bundle = this.#bundles.get(slot);
     if (bundle === undefined) {
       bundle = new Bundle();
@@ -103,7 +107,7 @@ export class SectionCalls {
       // WAIT speaks of what this connection wrote before it, so it goes out right behind the call.
       const [reply] = await Promise.all([
         this.#invoke(`${this.#library.name}_${name}`, bundle),
-        name === 'poll' ? null : this.#replicated(),
+        READS.has(name) ? null : this.#replicated(),
       ]);
       const results = list(reply);
       for (let n = 0; n < waiters.length; n += 1) waiters[n]?.resolve(results[n]);

@@ -29,7 +29,7 @@ export class EffectTable {
     );
     this.#delete = database.prepare('DELETE FROM effects WHERE partition = ? AND id = ?');
     this.#all = database.prepare(
-      'SELECT id, queue, address, mode, status, attempt, until FROM effects WHERE partition = ?',
+      'SELECT id, queue, address, mode, status, attempt, runner, until FROM effects WHERE partition = ?',
     );
     this.#one = database.prepare('SELECT * FROM effects WHERE partition = ? AND id = ?');
     this.#start = database.prepare(
@@ -57,17 +57,26 @@ export class EffectTable {
       mode: modeIn(row),
       status: text(row, 'status') === 'started' ? 'started' : 'open',
       attempt: integer(row, 'attempt'),
+      runner: textOrNull(row, 'runner') ?? '',
       until: integer(row, 'until'),
     }));
   }
 
-  claim(state: PartitionState, id: string, runner: string, ttlMs: number, now: number): ClaimOutcome {
+  claim(
+    state: PartitionState,
+    id: string,
+    runner: string,
+    ttlMs: number,
+    over: string | undefined,
+    now: number,
+  ): ClaimOutcome {
     const row = this.#one.get(state.id, id);
     if (row === undefined) return { kind: 'gone' };
     const started = text(row, 'status') === 'started';
     const until = integer(row, 'until');
-    const superseded = started && isLaterLife(textOrNull(row, 'runner'), runner);
-    if (until > now && !superseded) return { kind: 'busy', retryAfterMs: until - now };
+    const by = textOrNull(row, 'runner') ?? '';
+    const dead = started && (by === over || isLaterLife(by, runner));
+    if (until > now && !dead) return { kind: 'busy', by, retryAfterMs: until - now };
     // Also an effect in doubt gets a new attempt: what its vanished runner still sends is dropped.
     const attempt = integer(row, 'attempt') + 1;
     this.#start.run(attempt, now + ttlMs, runner, state.id, id);
@@ -97,8 +106,8 @@ export class EffectTable {
 }
 
 /** Whether `runner` (`node/incarnation`) is another incarnation of the node that `claimedBy` names. */
-function isLaterLife(claimedBy: string | null, runner: string): boolean {
-  if (claimedBy === null || claimedBy === runner) return false;
+function isLaterLife(claimedBy: string, runner: string): boolean {
+  if (claimedBy === runner) return false;
   const nodeOf = (name: string) => name.slice(0, name.lastIndexOf('/') + 1);
   return nodeOf(runner) !== '' && nodeOf(claimedBy) === nodeOf(runner);
 }

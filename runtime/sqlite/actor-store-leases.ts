@@ -1,19 +1,21 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { AcquireOutcome, Lease } from '../actor-store.ts';
-import type { Partition } from '../address.ts';
+import type { Partition, PoolLayout } from '../address.ts';
 import type { PartitionBook } from './actor-store-partitions.ts';
-import { integer } from './columns.ts';
+import { integer, text } from './columns.ts';
 
 /** Pools and leases (design K2, K4). */
 export class LeaseTable {
   readonly #book: PartitionBook;
   readonly #define;
   readonly #count;
+  readonly #pools;
 
   constructor(database: DatabaseSync, book: PartitionBook) {
     this.#book = book;
     this.#define = database.prepare('INSERT INTO pools (name, partitions) VALUES (?, ?) ON CONFLICT DO NOTHING');
     this.#count = database.prepare('SELECT partitions FROM pools WHERE name = ?');
+    this.#pools = database.prepare('SELECT name, partitions FROM pools ORDER BY name');
   }
 
   definePool(pool: string, partitions: number): number {
@@ -22,11 +24,22 @@ export class LeaseTable {
     return row === undefined ? partitions : integer(row, 'partitions');
   }
 
-  acquire(partition: Partition, node: string, grant: string, ttlMs: number, now: number): AcquireOutcome {
+  pools(): PoolLayout[] {
+    return this.#pools.all().map((row) => ({ pool: text(row, 'name'), partitions: integer(row, 'partitions') }));
+  }
+
+  acquire(
+    partition: Partition,
+    node: string,
+    grant: string,
+    ttlMs: number,
+    over: string | undefined,
+    now: number,
+  ): AcquireOutcome {
     const state = this.#book.get(partition);
-    const { node: holder, until } = state;
-    if (holder !== null && holder !== node && until > now) {
-      return { kind: 'held', by: holder, remainingMs: until - now };
+    const { node: holder, grant: held, until } = state;
+    if (holder !== null && held !== null && holder !== node && held !== over && until > now) {
+      return { kind: 'held', by: holder, grant: held, remainingMs: until - now };
     }
     this.#book.changeRow(state);
     state.epoch += 1;

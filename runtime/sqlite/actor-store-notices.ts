@@ -4,7 +4,7 @@ import type { PartitionState } from './actor-store-partition.ts';
 import type { GroupMember } from './group-commit.ts';
 
 /** Listeners by topic. */
-class Topic<Call extends (...details: never[]) => void> {
+export class Topic<Call extends (...details: never[]) => void> {
   readonly #listeners = new Map<string, Set<Call>>();
 
   subscribe(key: string, call: Call): Unsubscribe {
@@ -19,6 +19,10 @@ class Topic<Call extends (...details: never[]) => void> {
 
   of(key: string): Iterable<Call> {
     return this.#listeners.get(key) ?? [];
+  }
+
+  keys(): string[] {
+    return [...this.#listeners.keys()];
   }
 }
 

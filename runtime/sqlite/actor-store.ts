@@ -11,6 +11,7 @@ import { EffectTable } from './actor-store-effects.ts';
 import { JournalTable } from './actor-store-journal.ts';
 import { LeaseTable } from './actor-store-leases.ts';
 import { MailboxTable } from './actor-store-mailbox.ts';
+import { MemberBook } from './actor-store-members.ts';
 import { Notices } from './actor-store-notices.ts';
 import type { PartitionState } from './actor-store-partition.ts';
 import { PartitionBook } from './actor-store-partitions.ts';
@@ -42,6 +43,7 @@ export class SqliteActorStore implements ActorStore {
   readonly #directory: string;
   readonly #clock: Clock;
   readonly #notices = new Notices();
+  readonly #members = new MemberBook();
   #opened: Opened | undefined;
   #stopSweep: () => void = () => {};
 
@@ -66,6 +68,7 @@ export class SqliteActorStore implements ActorStore {
     const opened = this.#opened;
     if (opened === undefined) return;
     this.#opened = undefined;
+    this.#members.forget();
     this.#stopSweep();
     opened.group.flush();
     opened.database.close();
@@ -88,14 +91,27 @@ export class SqliteActorStore implements ActorStore {
 
   onReply: ActorStore['onReply'] = (session, receive) => this.#notices.replies.subscribe(session, receive);
 
-  acquire = (partition: Partition, node: string, grant: string, ttlMs: number) =>
-    this.#write(({ leases }, now) => leases.acquire(partition, node, grant, ttlMs, now));
+  acquire: ActorStore['acquire'] = (partition, node, grant, ttlMs, over) =>
+    this.#write(({ leases }, now) => leases.acquire(partition, node, grant, ttlMs, over, now));
 
   renew = (held: readonly Lease[], ttlMs: number) => this.#write(({ leases }, now) => leases.renew(held, ttlMs, now));
 
   release = (lease: Lease) => this.#write(({ leases }) => leases.release(lease));
 
   onBell: ActorStore['onBell'] = (node, ring) => this.#notices.bells.subscribe(node, ring);
+
+  announce: ActorStore['announce'] = (member, ttlMs, first) =>
+    this.#read(() => this.#members.announce(member, ttlMs, first, this.#clock.now()));
+
+  members = () => this.#read(() => this.#members.members(this.#clock.now()));
+
+  retire: ActorStore['retire'] = (node, incarnation) => this.#read(() => this.#members.retire(node, incarnation));
+
+  pools = () => this.#read(({ leases }) => leases.pools());
+
+  signal: ActorStore['signal'] = (node, word) => this.#read(() => this.#members.signal(node, word));
+
+  onSignal: ActorStore['onSignal'] = (node, receive) => this.#members.onSignal(node, receive);
 
   poll: ActorStore['poll'] = (asks, limit) =>
     this.#read(({ mailbox }) => asks.map(({ lease, after }) => mailbox.poll(lease.partition, after, limit)));
@@ -143,8 +159,8 @@ export class SqliteActorStore implements ActorStore {
   openEffects: ActorStore['openEffects'] = (partition) =>
     this.#readPartition(partition, [], ({ effects }, state) => effects.list(state));
 
-  claimEffect: ActorStore['claimEffect'] = (partition, id, runner, ttlMs) =>
-    this.#write(({ book, effects }, now) => effects.claim(book.get(partition), id, runner, ttlMs, now));
+  claimEffect: ActorStore['claimEffect'] = (partition, id, runner, ttlMs, over) =>
+    this.#write(({ book, effects }, now) => effects.claim(book.get(partition), id, runner, ttlMs, over, now));
 
   keepEffect: ActorStore['keepEffect'] = (partition, id, attempt, ttlMs) =>
     this.#write(({ book, effects }, now) => effects.keep(book.get(partition), id, attempt, now + ttlMs));
@@ -180,6 +196,8 @@ export class SqliteActorStore implements ActorStore {
   locate: ActorStore['locate'] = (home, address) => this.#read(({ directory }) => directory.locate(home, address));
 
   unplace: ActorStore['unplace'] = (home, address) => this.#write(({ directory }) => directory.unplace(home, address));
+
+  placed: ActorStore['placed'] = (home, page) => this.#read(({ directory }) => directory.placed(home, page));
 
   #tables(): Opened {
     if (this.#opened === undefined) throw new SvcError('unavailable', 'the actor store is not open');

@@ -68,6 +68,7 @@ export class FaultyStore implements ActorStore {
   open = () => this.#inner.open();
   close = () => this.#inner.close();
   onReply: ActorStore['onReply'] = (session, receive) => this.#inner.onReply(session, receive);
+  onSignal: ActorStore['onSignal'] = (node, receive) => this.#inner.onSignal(node, receive);
   onBell: ActorStore['onBell'] = (node, ring) => this.#inner.onBell(node, ring);
   onEffectCancelled: ActorStore['onEffectCancelled'] = (stop) => this.#inner.onEffectCancelled(stop);
   onEvents: ActorStore['onEvents'] = (address, wake) => this.#inner.onEvents(address, wake);
@@ -81,6 +82,12 @@ export class FaultyStore implements ActorStore {
   acquire: ActorStore['acquire'] = (...a) => this.#through('acquire', () => this.#inner.acquire(...a));
   renew: ActorStore['renew'] = (...a) => this.#through('renew', () => this.#inner.renew(...a));
   release: ActorStore['release'] = (...a) => this.#through('release', () => this.#inner.release(...a));
+  announce: ActorStore['announce'] = (...a) => this.#through('announce', () => this.#inner.announce(...a));
+  members: ActorStore['members'] = () => this.#through('members', () => this.#inner.members());
+  retire: ActorStore['retire'] = (...a) => this.#through('retire', () => this.#inner.retire(...a));
+  pools: ActorStore['pools'] = () => this.#through('pools', () => this.#inner.pools());
+  signal: ActorStore['signal'] = (...a) => this.#through('signal', () => this.#inner.signal(...a));
+  placed: ActorStore['placed'] = (...a) => this.#through('placed', () => this.#inner.placed(...a));
   poll: ActorStore['poll'] = (...a) => this.#through('poll', () => this.#inner.poll(...a));
   load: ActorStore['load'] = (...a) => this.#through('load', () => this.#inner.load(...a));
   fireTimers: ActorStore['fireTimers'] = (...a) => this.#through('fireTimers', () => this.#inner.fireTimers(...a));

@@ -14,7 +14,7 @@ interface Entry {
   status: 'open' | 'started';
   attempt: number;
   until: number;
-  runner: string | null;
+  runner: string;
 }
 
 /** What an effect sent: the decoded message. */
@@ -53,7 +53,7 @@ export class MemoryEffectLedger implements TestLedger {
   }
 
   async open(partition: Partition, open: EffectOpen): Promise<void> {
-    this.#entries.set(open.id, { open, partition, status: 'open', attempt: 0, until: 0, runner: null });
+    this.#entries.set(open.id, { open, partition, status: 'open', attempt: 0, until: 0, runner: '' });
   }
 
   async cancel(id: string, silently = false): Promise<void> {
@@ -72,12 +72,19 @@ export class MemoryEffectLedger implements TestLedger {
     return [...this.#entries.values()].filter((entry) => entry.partition === partition).map(rowOf);
   }
 
-  async claimEffect(_partition: Partition, id: string, runner: string, ttlMs: number): Promise<ClaimOutcome> {
+  async claimEffect(
+    _partition: Partition,
+    id: string,
+    runner: string,
+    ttlMs: number,
+    over?: string,
+  ): Promise<ClaimOutcome> {
     const entry = this.#entries.get(id);
     if (entry === undefined) return { kind: 'gone' };
     const remainingMs = entry.until - Date.now();
-    if (remainingMs > 0 && !(entry.status === 'started' && isEarlierLife(entry.runner, runner))) {
-      return { kind: 'busy', retryAfterMs: remainingMs };
+    const dead = entry.status === 'started' && (entry.runner === over || isEarlierLife(entry.runner, runner));
+    if (remainingMs > 0 && !dead) {
+      return { kind: 'busy', by: entry.runner, retryAfterMs: remainingMs };
     }
     if (entry.status === 'started' && entry.open.mode === 'once') {
       return { kind: 'in_doubt', attempt: entry.attempt, body: entry.open.body };
@@ -104,7 +111,7 @@ export class MemoryEffectLedger implements TestLedger {
   async reopenEffect(_partition: Partition, id: string, attempt: number, delayMs: number): Promise<boolean> {
     const entry = this.#current(id, attempt);
     if (entry === undefined) return false;
-    Object.assign(entry, { status: 'open', until: Date.now() + delayMs, runner: null });
+    Object.assign(entry, { status: 'open', until: Date.now() + delayMs, runner: '' });
     return true;
   }
 
@@ -131,11 +138,11 @@ export class MemoryEffectLedger implements TestLedger {
   }
 }
 
-const rowOf = ({ open: { id, queue, address, mode }, status, attempt, until }: Entry): EffectRow => ({
+const rowOf = ({ open: { id, queue, address, mode }, status, attempt, runner, until }: Entry): EffectRow => ({
   ...{ id, queue, address, mode },
-  ...{ status, attempt, until },
+  ...{ status, attempt, runner, until },
 });
 
-function isEarlierLife(holder: string | null, runner: string): boolean {
-  return holder !== null && holder !== runner && holder.split('/')[0] === runner.split('/')[0];
+function isEarlierLife(holder: string, runner: string): boolean {
+  return holder !== runner && holder.split('/')[0] === runner.split('/')[0];
 }

@@ -26,15 +26,16 @@ local function each_section(args, width, section)
   return results
 end
 
--- ARGV  a section: id, runner, ttlMs
--- returns a section: {'claimed' | 'in_doubt', attempt, body} | {'busy', ms} | {'gone'}
+-- ARGV  a section: id, runner, ttlMs, over (a runner that is dead, or '')
+-- returns a section: {'claimed' | 'in_doubt', attempt, body} | {'busy', ms, runner or ''} | {'gone'}
 register('claim_effect', function(keys, args)
   local now = now_ms()
-  return each_section(args, 3, function(k, a)
+  return each_section(args, 4, function(k, a)
     local id, claimer, row = args[a], args[a + 1], read_row(keys[k], args[a])
     if not row then return { 'gone' } end
     local started = row.status == 'started'
-    if row.due > now and not (started and later_life(row.runner, claimer)) then return { 'busy', row.due - now } end
+    local dead = started and (row.runner == args[a + 3] or later_life(row.runner, claimer))
+    if row.due > now and not dead then return { 'busy', row.due - now, row.runner } end
     local body = redis.call('HGET', keys[k + 1], id)
     if started and string.match(row.rest, '^once\n') then return { 'in_doubt', row.attempt, body } end
     write_row(keys[k], id, 'started', row.attempt + 1, now + tonumber(args[a + 2]), claimer, row.rest)

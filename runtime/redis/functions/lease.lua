@@ -4,12 +4,14 @@
 -- A value too long for a listpack: Redis keeps meta as a hash table, where a field is found without a scan.
 local WIDE = '.................................................................'
 
--- ARGV  a section: partition, node, grant, ttlMs
--- returns a section: {1, epoch, cursor, next timer's due time or ''} (granted) | {0, holder, remaining ms} (held)
-local function acquire_section(meta, timers, name, node, grant, ttl, now)
+-- ARGV  a section: partition, node, grant, ttlMs, over (the grant of a dead holder, or '')
+-- returns a section: {1, epoch, cursor, next timer's due time or ''} (granted) |
+--         {0, holder, remaining ms, its grant} (held)
+local function acquire_section(meta, timers, name, node, grant, ttl, over, now)
   local m = redis.call('HMGET', meta, 'node', 'until', 'grant', 'epoch', 'cursor')
   local holder, remaining = m[1], tonumber(m[2] or 0) - now
-  if holder and holder ~= '' and holder ~= node and remaining > 0 then return { 0, holder, remaining } end
+  local counts = holder and holder ~= '' and holder ~= node and m[3] ~= over
+  if counts and remaining > 0 then return { 0, holder, remaining, m[3] } end
   local epoch = tonumber(m[4] or 0)
   if m[3] ~= grant then epoch = epoch + 1 end -- the same grant again: its answer was lost
   redis.call('HSET', meta, 'node', node, 'grant', grant, 'epoch', epoch, 'until', int(now + ttl),
@@ -21,8 +23,9 @@ end
 register('acquire', function(keys, args)
   local now, results = now_ms(), {}
   for s = 1, tonumber(args[1]) do
-    local a = s * 4 - 1
-    results[s] = acquire_section(keys[s * 2 - 1], keys[s * 2], args[a], args[a + 1], args[a + 2], tonumber(args[a + 3]), now)
+    local a = s * 5 - 2
+    local ttl, over = tonumber(args[a + 3]), args[a + 4]
+    results[s] = acquire_section(keys[s * 2 - 1], keys[s * 2], args[a], args[a + 1], args[a + 2], ttl, over, now)
   end
   return results
 end, { 'allow-oom' })

@@ -1,0 +1,68 @@
+-- Node leases: who is there (design P2). Also under memory pressure: flag allow-oom.
+-- KEYS  a section of all functions: members, a hash of node → `until\nincarnation\ncard`
+
+local MEMBER = '^(%d+)\n([^\n]*)\n(.*)$'
+-- A row that ran out may be extended by its own life, so it stays for a while.
+local FORGET_AFTER_MS = 3600000
+
+local function read_member(row)
+  local due, incarnation, card = string.match(row or '', MEMBER)
+  return tonumber(due), incarnation, card
+end
+
+local function forget_old(key, now)
+  local rows = redis.call('HGETALL', key)
+  for i = 1, #rows, 2 do
+    local due = read_member(rows[i + 1])
+    if not due or due + FORGET_AFTER_MS < now then redis.call('HDEL', key, rows[i]) end
+  end
+end
+
+-- ARGV  a section: node, incarnation, card, ttlMs, first (1 | 0)
+-- returns a section: 1 | 0 (the lease is not this life's any more)
+register('announce', function(keys, args)
+  local now, results = now_ms(), {}
+  for s = 1, tonumber(args[1]) do
+    local key, a = keys[s], s * 5 - 2
+    local node, incarnation, first = args[a], args[a + 1], args[a + 4] == '1'
+    local _, holder = read_member(redis.call('HGET', key, node) or nil)
+    local own = first or holder == incarnation
+    if first then forget_old(key, now) end
+    if own then
+      local due = int(now + tonumber(args[a + 3]))
+      redis.call('HSET', key, node, table.concat({ due, incarnation, args[a + 2] }, '\n'))
+    end
+    results[s] = own and 1 or 0
+  end
+  return results
+end, { 'allow-oom' })
+
+-- ARGV  a section: node, incarnation
+-- returns a section: 1 (ended) | 0 (that life does not hold it)
+register('retire', function(keys, args)
+  local results = {}
+  for s = 1, tonumber(args[1]) do
+    local key, node, incarnation = keys[s], args[s * 2 + 1], args[s * 2 + 2]
+    local _, holder = read_member(redis.call('HGET', key, node) or nil)
+    local own = holder == incarnation
+    if own then redis.call('HDEL', key, node) end
+    results[s] = own and 1 or 0
+  end
+  return results
+end, { 'allow-oom' })
+
+-- returns a section: node, incarnation, card of each whose lease has not run out
+register('members', function(keys, args)
+  local now, results = now_ms(), {}
+  for s = 1, tonumber(args[1]) do
+    local rows, found = redis.call('HGETALL', keys[s]), {}
+    for i = 1, #rows, 2 do
+      local due, incarnation, card = read_member(rows[i + 1])
+      if due and due > now then
+        found[#found + 1], found[#found + 2], found[#found + 3] = rows[i], incarnation, card
+      end
+    end
+    results[s] = found
+  end
+  return results
+end, { 'no-writes' })

@@ -1,0 +1,82 @@
+import type { Unsubscribe } from '../actor-store.ts';
+import type { PoolLayout } from '../address.ts';
+import { checkMember, checkSignal } from '../member-limits.ts';
+import type { Member, Members } from '../members.ts';
+import type { Bulletins } from './bulletins.ts';
+import type { Connection } from './connection.ts';
+import { redisFailure } from './failure.ts';
+import type { Keys } from './keys.ts';
+import { integer, list, text } from './reply.ts';
+import type { SectionCalls } from './sections.ts';
+
+/** Node leases in one hash, judged on the server's clock; signals are pub/sub, which a Cluster carries to all its nodes. */
+export class RedisMembers implements Members {
+  readonly #connection: Connection;
+  readonly #calls: SectionCalls;
+  readonly #bulletins: Bulletins;
+  readonly #keys: Keys;
+
+  constructor(connection: Connection, calls: SectionCalls, bulletins: Bulletins, keys: Keys) {
+    this.#connection = connection;
+    this.#calls = calls;
+    this.#bulletins = bulletins;
+    this.#keys = keys;
+  }
+
+  async announce(member: Member, ttlMs: number, first: boolean): Promise<boolean> {
+    checkMember(member);
+    const { node, incarnation, card } = member;
+    return (await this.#call('announce', [node, incarnation, card, Math.ceil(ttlMs), first ? 1 : 0])) === 1;
+  }
+
+  async members(): Promise<Member[]> {
+    const words = list(await this.#call('members', [])).map(text);
+    const found: Member[] = [];
+    for (let n = 0; n + 2 < words.length; n += 3) {
+      const [node = '', incarnation = '', card = ''] = words.slice(n, n + 3);
+      found.push({ node, incarnation, card });
+    }
+    return found.sort((a, b) => (a.node < b.node ? -1 : 1));
+  }
+
+  async retire(node: string, incarnation: string): Promise<boolean> {
+    return (await this.#call('retire', [node, incarnation])) === 1;
+  }
+
+  async pools(): Promise<PoolLayout[]> {
+    try {
+      const counts = Object.entries(await this.#connection.hgetall(this.#keys.pools));
+      counts.sort(([a], [b]) => (a < b ? -1 : 1));
+      return counts.map(([pool, count]) => ({ pool, partitions: integer(count) }));
+    } catch (error) {
+      throw redisFailure(error);
+    }
+  }
+
+  async signal(node: string | null, word: string): Promise<void> {
+    checkSignal(node, word);
+    const settled = this.#bulletins.settled();
+    if (settled !== null) await settled;
+    try {
+      await this.#connection.publish(node === null ? this.#keys.signals : this.#keys.signal(node), word);
+    } catch (error) {
+      throw redisFailure(error);
+    }
+  }
+
+  onSignal(node: string, receive: (word: string) => void): Unsubscribe {
+    const hear = (message: Buffer) => receive(message.toString('utf8'));
+    const stops = [this.#keys.signal(node), this.#keys.signals].map((channel) => this.#bulletins.listen(channel, hear));
+    return () => {
+      for (const stop of stops) stop();
+    };
+  }
+
+  #call(name: string, words: readonly (string | number)[]): Promise<unknown> {
+    const { members } = this.#keys;
+    return this.#calls.call(name, members, (keys, args) => {
+      keys.push(members);
+      args.push(...words);
+    });
+  }
+}
