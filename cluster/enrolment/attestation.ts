@@ -1,0 +1,93 @@
+import { type KeyObject, sign } from 'node:crypto';
+import { decodeJwt } from 'jose';
+import {
+  type AttestNodeResponse,
+  type ChallengeNodeResponse,
+  NodeRole,
+} from '../../proto/gen/svc/cluster/v1/cluster.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import { SvcError, toSvcError } from '../../runtime/errors.ts';
+import type { Controllers } from './controllers.ts';
+
+/** The node's Ed25519 key pair. */
+export interface NodeKey {
+  /** PEM (SPKI). */
+  readonly publicKeyPem: string;
+  readonly privateKey: KeyObject;
+}
+
+/** Who asks to be attested, and with what. */
+export interface Attestant {
+  readonly nodeId: string;
+  readonly role: 'WORKER' | 'HYBRID';
+  readonly key: NodeKey;
+  /** What controllers ask new nodes for; undefined when they ask for nothing. */
+  readonly joinToken: string | undefined;
+}
+
+/** A token a controller gave, with its end on this machine's monotonic clock. */
+export interface NodeToken {
+  readonly text: string;
+  readonly lifetimeMs: number;
+  /** `clock.monotonic()` at which it must no longer be used. */
+  readonly expiresAt: number;
+}
+
+const JOIN_TOKEN_KEY = 'svc-join-token';
+const MAX_LIFETIME_MS = 24 * 3_600_000;
+
+/**
+ * Proves to a controller that this node holds its key (spec 1, attestation sequence, steps 1 to 3): the UTF-8 bytes of
+ * the nonce are signed. Throws what the controller refused with; a challenge that was lost on the way (another
+ * controller, 300 s gone) is `unavailable`, since beginning again helps.
+ */
+export async function attest(
+  attestant: Attestant,
+  controllers: Controllers,
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<NodeToken> {
+  const { nodeId, key, joinToken } = attestant;
+  const request = { node_id: nodeId, public_key_pem: key.publicKeyPem, role: NodeRole[attestant.role] };
+  const challenge = await controllers.ask<AttestNodeResponse>(
+    'AttestNode',
+    (client, ...rest) => client.attestNode(request, ...rest),
+    {
+      signal,
+      metadata: joinToken === undefined ? {} : { [JOIN_TOKEN_KEY]: joinToken },
+    },
+  );
+  const signature = sign(null, Buffer.from(challenge.challenge_nonce, 'utf8'), key.privateKey);
+  const proof = { challenge_id: challenge.challenge_id, signature };
+  // Counted from before the question, so that the token never seems to live longer than it does.
+  const askedAt = clock.monotonic();
+  const answer = await controllers
+    .ask<ChallengeNodeResponse>('ChallengeNode', (client, ...rest) => client.challengeNode(proof, ...rest), { signal })
+    .catch((thrown: unknown) => {
+      const error = toSvcError(thrown);
+      throw error.code === 'unauthenticated' ? new SvcError('unavailable', error.message) : error;
+    });
+  const lifetimeMs = lifetimeMsOf(answer, clock);
+  return { text: answer.node_security_token, lifetimeMs, expiresAt: askedAt + lifetimeMs };
+}
+
+/**
+ * From the token's own `iat` and `exp`, both by the controller's clock: a node whose clock is minutes off must not take
+ * a good token for an expired one. `expires_at` counts only for a token that cannot be read.
+ */
+function lifetimeMsOf(answer: ChallengeNodeResponse, clock: Clock): number {
+  const { iat, exp } = claimsOf(answer.node_security_token);
+  const lifetimeMs =
+    iat !== undefined && exp !== undefined ? (exp - iat) * 1_000 : Date.parse(answer.expires_at) - clock.now();
+  if (!(lifetimeMs > 0)) throw new SvcError('unavailable', 'ChallengeNode: the controller answered no usable token');
+  return Math.min(lifetimeMs, MAX_LIFETIME_MS);
+}
+
+function claimsOf(token: string): { readonly iat?: number | undefined; readonly exp?: number | undefined } {
+  try {
+    return decodeJwt(token);
+  } catch {
+    // Not readable is no fault here: a controller may give tokens of another make.
+    return {};
+  }
+}

@@ -1,0 +1,80 @@
+import type { NodeCommand } from '../../proto/gen/svc/cluster/v1/cluster.ts';
+import type { EnrolmentLog } from './enrolment-options.ts';
+
+/** What an operator's words lead to on this node. */
+export interface CommandActions {
+  /** Hands over what the node has and takes nothing new. */
+  readonly onDrain: () => void | Promise<void>;
+  /** Ends the process in good order. */
+  readonly onShutdown: (reason: string) => void | Promise<void>;
+  readonly log: EnrolmentLog;
+}
+
+/** Acts upon the commands that heartbeats bring; a command that is sent again is not acted upon again. */
+export interface CommandDesk {
+  take(commands: readonly NodeCommand[]): void;
+  /** Whether a drain was commanded. */
+  readonly draining: boolean;
+  /** Whether configuration is to be fetched; stays true until `configSettled`. */
+  readonly configWanted: boolean;
+  wantConfig(): void;
+  configSettled(): void;
+}
+
+const MAX_REASON_CHARS = 200;
+
+export function createCommandDesk({ onDrain, onShutdown, log }: CommandActions): CommandDesk {
+  let draining = false;
+  let ending = false;
+  let configWanted = false;
+
+  /** Heartbeats go on while the node does what it was told. */
+  const act = (command: string, what: () => void | Promise<void>): void => {
+    log.info({ command }, 'a controller sent a command');
+    Promise.resolve()
+      .then(what)
+      .catch((error: unknown) => log.error({ command, err: error }, 'a command of a controller failed'));
+  };
+
+  const takeOne = ({ command }: NodeCommand): void => {
+    switch (command?.$case) {
+      case 'drain':
+        if (!command.value.drain) {
+          log.warn({ command: 'drain' }, 'a controller sent a drain command that asks for nothing');
+          return;
+        }
+        if (!draining) act('drain', onDrain);
+        draining = true;
+        return;
+      case 'shutdown': {
+        const reason = command.value.reason.slice(0, MAX_REASON_CHARS);
+        if (!ending) act('shutdown', () => onShutdown(reason));
+        ending = true;
+        return;
+      }
+      case 'sync_config':
+        configWanted = true;
+        return;
+      default:
+        log.warn({}, 'a controller sent a command that this version does not know');
+    }
+  };
+
+  return {
+    take(commands) {
+      for (const command of commands) takeOne(command);
+    },
+    get draining() {
+      return draining;
+    },
+    get configWanted() {
+      return configWanted;
+    },
+    wantConfig() {
+      configWanted = true;
+    },
+    configSettled() {
+      configWanted = false;
+    },
+  };
+}

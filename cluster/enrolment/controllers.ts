@@ -1,0 +1,139 @@
+import {
+  type CallOptions,
+  type ChannelCredentials,
+  type ClientUnaryCall,
+  Metadata,
+  type ServiceError,
+} from '@grpc/grpc-js';
+import type { NodeClusterServiceClient } from '../../proto/gen/svc/cluster/v1/cluster.ts';
+import { SvcError, toSvcError } from '../../runtime/errors.ts';
+import { callFailure, isWorthAskingElsewhere } from './call-failure.ts';
+import { clusterClient } from './channel.ts';
+
+/** One unary RPC of a client, with what every call carries. */
+export type UnaryCall<Answer> = (
+  client: NodeClusterServiceClient,
+  metadata: Metadata,
+  options: Partial<CallOptions>,
+  done: (error: ServiceError | null, answer: Answer) => void,
+) => ClientUnaryCall;
+
+export interface Asking {
+  /** Entries of the call's metadata. */
+  readonly metadata?: Readonly<Record<string, string>>;
+  /** How long one controller has for its answer. */
+  readonly timeoutMs?: number;
+  /** How long the whole round may take. */
+  readonly roundTimeoutMs?: number;
+  readonly signal?: AbortSignal;
+}
+
+/** The controllers a node was told of: it talks to one of them, and to the next when that one is gone. */
+export interface Controllers {
+  /**
+   * Asks the controller that answered last, then the others in the order of the list, each once. A refusal is an
+   * answer and is thrown as the SvcError of its status; `unavailable` when none answered; `cancelled` by the signal.
+   */
+  ask<Answer>(method: string, call: UnaryCall<Answer>, asking?: Asking): Promise<Answer>;
+  /** Who is asked first, `host:port`. */
+  first(): string;
+  /** Ends the connections; calls that run fail. */
+  close(): void;
+}
+
+const CALL_TIMEOUT_MS = 5_000;
+const MAX_CONTROLLERS = 32;
+
+/** One client for each address, made here and kept: a call never opens a connection of its own. */
+export function createControllers(given: {
+  readonly addresses: readonly string[];
+  readonly credentials: ChannelCredentials;
+  /** Default 5 s. */
+  readonly callTimeoutMs?: number;
+}): Controllers {
+  const { addresses, callTimeoutMs = CALL_TIMEOUT_MS } = given;
+  if (addresses.length < 1 || addresses.length > MAX_CONTROLLERS) {
+    throw new SvcError(
+      'invalid_config',
+      `spec.cluster.controller.endpoint: expected 1 to ${MAX_CONTROLLERS} addresses`,
+    );
+  }
+  const known = addresses.map((address) => ({ address, client: clusterClient(address, given.credentials) }));
+  let preferred = 0;
+
+  return {
+    async ask(method, call, asking = {}) {
+      const endsAt = asking.roundTimeoutMs === undefined ? null : performance.now() + asking.roundTimeoutMs;
+      const failures: SvcError[] = [];
+      const start = preferred;
+      for (const [step] of known.entries()) {
+        const at = (start + step) % known.length;
+        const one = known[at];
+        const leftMs = endsAt === null ? Number.POSITIVE_INFINITY : endsAt - performance.now();
+        if (one === undefined || leftMs <= 0) break;
+        const timeoutMs = Math.min(asking.timeoutMs ?? callTimeoutMs, leftMs);
+        try {
+          const answer = await askOne(one.client, call, { ...asking, timeoutMs }, (error) =>
+            callFailure(error, method, one.address),
+          );
+          preferred = at;
+          return answer;
+        } catch (thrown) {
+          const error = toSvcError(thrown);
+          if (asking.signal?.aborted === true) throw new SvcError('cancelled', `${method} was given up`);
+          if (!isWorthAskingElsewhere(error)) {
+            preferred = at;
+            throw error;
+          }
+          failures.push(error);
+        }
+      }
+      throw noneAnswered(method, failures);
+    },
+    first: () => known[preferred]?.address ?? '',
+    close() {
+      for (const { client } of known) client.close();
+    },
+  };
+}
+
+function noneAnswered(method: string, failures: readonly SvcError[]): SvcError {
+  const [only, ...others] = failures;
+  if (only !== undefined && others.length === 0) return only;
+  const what = failures.map((failure) => failure.message).join('; ');
+  return new SvcError('unavailable', `${method}: no controller answered: ${what}`);
+}
+
+/** One call of one client as a promise; the signal cancels it. */
+export function askOne<Answer>(
+  client: NodeClusterServiceClient,
+  call: UnaryCall<Answer>,
+  asking: Asking & { readonly timeoutMs: number },
+  failure: (error: ServiceError) => SvcError,
+): Promise<Answer> {
+  const { signal } = asking;
+  return new Promise((resolve, reject) => {
+    if (signal?.aborted === true) return reject(new SvcError('cancelled', 'the call was given up before it began'));
+    // The library reads the system's clock for its deadlines, so this one is used as well.
+    const options = { deadline: Date.now() + asking.timeoutMs };
+    const running = call(client, metadataOf(asking.metadata ?? {}), options, (error, answer) => {
+      signal?.removeEventListener('abort', cancel);
+      if (error === null) resolve(answer);
+      else reject(failure(error));
+    });
+    const cancel = (): void => running.cancel();
+    signal?.addEventListener('abort', cancel, { once: true });
+  });
+}
+
+export function metadataOf(entries: Readonly<Record<string, string>>): Metadata {
+  const metadata = new Metadata();
+  for (const [name, value] of Object.entries(entries)) {
+    // The library's own error would show the value, which may be a secret.
+    if (!/^[\x20-\x7e]{0,8192}$/.test(value)) {
+      throw new SvcError('invalid_argument', `metadata ${name}: expected at most 8192 printable ASCII characters`);
+    }
+    metadata.set(name, value);
+  }
+  return metadata;
+}

@@ -1,0 +1,187 @@
+import { type KeyObject, sign } from 'node:crypto';
+import {
+  DeregisterNodeRequest,
+  type DeregisterNodeResponse,
+  HeartbeatRequest,
+  type HeartbeatResponse,
+  type NodeCapabilityAdvertisement,
+  type NodeCommand,
+  NodePeerStatus,
+  RegisterNodeRequest,
+  type RegisterNodeResponse,
+  type SealNodeEnvelope,
+  SyncConfigRequest,
+  type SyncConfigResponse,
+} from '../../proto/gen/svc/cluster/v1/cluster.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import { SvcError, toSvcError } from '../../runtime/errors.ts';
+import { type Attestant, attest, type NodeToken } from './attestation.ts';
+import type { Asking, Controllers, UnaryCall } from './controllers.ts';
+
+/** What a heartbeat says. */
+export interface Beat {
+  readonly activeExecutions: number;
+  readonly cpuPercent: number;
+  readonly memoryPercent: number;
+  readonly draining: boolean;
+}
+
+export interface PeerSessionOptions {
+  readonly attestant: Attestant;
+  readonly controllers: Controllers;
+  /** `host:port` of this node's own NodeClusterService. */
+  readonly grpcAddress: string;
+  /** What the node offers at this moment; another answer than at the registration leads to a new one. */
+  readonly capabilities: () => NodeCapabilityAdvertisement;
+  readonly tokenRefreshMarginMs: number;
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+  readonly renewalFailed: (error: SvcError) => void;
+}
+
+const GRPC_ADDRESS_KEY = 'svc-node-grpc-address';
+const MIN_RENEWAL_MS = 1_000;
+const DEREGISTER_MS = 2_000;
+
+/** A node's standing with its controllers: its token and its registration, each had again when it is lost. */
+export class PeerSession {
+  readonly #options: PeerSessionOptions;
+  #token: NodeToken | null = null;
+  /** `clock.monotonic()` from which another token is asked for. */
+  #renewAt = 0;
+  #peerId: string | null = null;
+  #registered = '';
+  #mayBeRegistered = false;
+
+  constructor(options: PeerSessionOptions) {
+    this.#options = options;
+  }
+
+  get peerId(): string | null {
+    return this.#peerId;
+  }
+
+  get hasToken(): boolean {
+    return this.#token !== null;
+  }
+
+  /** Milliseconds until the token should be renewed. */
+  renewInMs(): number {
+    return Math.max(0, this.#renewAt - this.#options.clock.monotonic());
+  }
+
+  forgetToken(): void {
+    this.#token = null;
+  }
+
+  forgetRegistration(): void {
+    this.#peerId = null;
+  }
+
+  /**
+   * A token that is good for a while yet. While the old one still works a failed renewal is told and tried again later;
+   * the registration is kept over renewals.
+   */
+  async attested(): Promise<void> {
+    const { clock, renewalFailed } = this.#options;
+    const token = this.#token;
+    if (token !== null && clock.monotonic() < this.#renewAt) return;
+    try {
+      await this.#attest();
+    } catch (thrown) {
+      if (token === null || clock.monotonic() >= token.expiresAt || this.#options.signal.aborted) throw thrown;
+      this.#renewAt = clock.monotonic() + Math.max(MIN_RENEWAL_MS, (token.expiresAt - clock.monotonic()) / 4);
+      renewalFailed(toSvcError(thrown));
+    }
+  }
+
+  async #attest(): Promise<void> {
+    const { attestant, controllers, clock, signal, tokenRefreshMarginMs } = this.#options;
+    const token = await attest(attestant, controllers, clock, signal);
+    // A token that lives no longer than the margin would be renewed without pause.
+    const useMs = Math.max(token.lifetimeMs - tokenRefreshMarginMs, token.lifetimeMs / 2, MIN_RENEWAL_MS);
+    this.#token = token;
+    this.#renewAt = token.expiresAt - token.lifetimeMs + useMs;
+  }
+
+  /** Registers unless the controllers know this node with what it offers now. True when it was done anew. */
+  async registered(): Promise<boolean> {
+    const capabilities = this.#options.capabilities();
+    const text = JSON.stringify(capabilities);
+    if (this.#peerId !== null && this.#registered === text) return false;
+    const payload = RegisterNodeRequest.encode({ capabilities }).finish();
+    this.#mayBeRegistered = true;
+    const { peer_id } = await this.#ask<RegisterNodeResponse>('RegisterNode', payload, (envelope) => ({
+      call: (client, ...rest) => client.registerNode(envelope, ...rest),
+      metadata: { [GRPC_ADDRESS_KEY]: this.#options.grpcAddress },
+    }));
+    this.#peerId = peer_id;
+    this.#registered = text;
+    return true;
+  }
+
+  async beat(beat: Beat): Promise<readonly NodeCommand[]> {
+    const payload = HeartbeatRequest.encode({
+      peer_id: this.#peerId ?? '',
+      active_execution_count: Math.max(0, Math.trunc(beat.activeExecutions)),
+      cpu_utilization_percent: beat.cpuPercent,
+      memory_utilization_percent: beat.memoryPercent,
+      status: beat.draining ? NodePeerStatus.DRAINING : NodePeerStatus.ACTIVE,
+    }).finish();
+    const { commands } = await this.#ask<HeartbeatResponse>('Heartbeat', payload, (envelope) => ({
+      call: (client, ...rest) => client.heartbeat(envelope, ...rest),
+    }));
+    return commands;
+  }
+
+  async config(): Promise<SyncConfigResponse> {
+    return await this.#ask<SyncConfigResponse>('SyncConfig', SyncConfigRequest.encode({}).finish(), (envelope) => ({
+      call: (client, ...rest) => client.syncConfig(envelope, ...rest),
+    }));
+  }
+
+  /** Says good-bye where it may be known, within 2 s, whatever the signal says. */
+  async deregister(reason: string): Promise<void> {
+    if (!this.#mayBeRegistered || this.#token === null) return;
+    const request = { node_id: this.#options.attestant.nodeId, reason };
+    await this.#ask<DeregisterNodeResponse>(
+      'DeregisterNode',
+      DeregisterNodeRequest.encode(request).finish(),
+      (envelope) => ({
+        call: (client, ...rest) => client.deregisterNode(envelope, ...rest),
+        timeoutMs: DEREGISTER_MS / 2,
+        roundTimeoutMs: DEREGISTER_MS,
+        signal: null,
+      }),
+    );
+    this.#mayBeRegistered = false;
+  }
+
+  /** Asks with the payload sealed and the token in the metadata (spec 1, Authentication of NodeClusterService). */
+  async #ask<Answer>(
+    method: string,
+    payload: Uint8Array,
+    prepare: (envelope: SealNodeEnvelope) => SealedCall<Answer>,
+  ): Promise<Answer> {
+    const token = this.#token;
+    if (token === null) throw new SvcError('unauthenticated', `${method}: the node holds no token`);
+    const { call, metadata, signal, ...limits } = prepare(
+      seal(token.text, this.#options.attestant.key.privateKey, payload),
+    );
+    return await this.#options.controllers.ask(method, call, {
+      ...limits,
+      metadata: { ...metadata, authorization: `Bearer ${token.text}` },
+      ...(signal === null ? {} : { signal: this.#options.signal }),
+    });
+  }
+}
+
+type SealedCall<Answer> = Omit<Asking, 'signal'> & {
+  readonly call: UnaryCall<Answer>;
+  /** Null: also when the session was told to end. */
+  readonly signal?: null;
+};
+
+function seal(token: string, privateKey: KeyObject, payload: Uint8Array): SealNodeEnvelope {
+  return { node_security_token: token, signature: sign(null, payload, privateKey), payload: Buffer.from(payload) };
+}
