@@ -2,7 +2,10 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import type { ExecutionApi } from '../../actors/execution/api.ts';
+import type { NodePeerApi } from '../../actors/node-peer/api.ts';
 import type { AgentCatalog } from '../../catalog/api.ts';
+import type { ClusterApi } from '../../cluster/api.ts';
+import type { ChaosApi } from '../../cluster/chaos/api.ts';
 import type { Authenticator } from '../../security/api.ts';
 import type { Health } from '../health.ts';
 import type { OpenStreams } from '../open-streams.ts';
@@ -17,6 +20,12 @@ export interface RestServerParts {
   /** Version of the product, shown in the API description. */
   readonly version: string;
   readonly health: Health;
+  /** Without it there is no /v1/cluster. */
+  readonly cluster?: ClusterApi;
+  /** Registered peers, and the configuration controllers manage; without it /v1/cluster shows members alone. */
+  readonly peers?: NodePeerApi;
+  /** Without it there is no /v1/chaos. */
+  readonly chaos?: ChaosApi;
   readonly limits?: Partial<RestLimits>;
 }
 

@@ -7,6 +7,7 @@ import type { Authenticator } from '../../../security/api.ts';
 import { createAuthenticator } from '../../../security/authenticator.ts';
 import type { Readiness } from '../../../transport/health.ts';
 import type { RestLimits } from '../../../transport/rest/limits.ts';
+import type { RestServerParts } from '../../../transport/rest/parts.ts';
 import { createRestServer } from '../../../transport/rest/server.ts';
 import { FakeCatalog } from './fake-catalog.ts';
 import { FakeExecutions } from './fake-executions.ts';
@@ -31,13 +32,13 @@ export const namedUsers: Authenticator = {
   },
 };
 
-export interface SceneOptions {
+export interface SceneOptions extends Pick<RestServerParts, 'cluster' | 'peers' | 'chaos'> {
   readonly limits?: Partial<RestLimits>;
   readonly authenticator?: Authenticator;
 }
 
 /** A server on a real socket in front of fakes. */
-export async function scene({ limits, authenticator }: SceneOptions = {}) {
+export async function scene({ limits, authenticator, ...parts }: SceneOptions = {}) {
   const agents = new FakeCatalog();
   const executions = new FakeExecutions();
   const readiness: { now: Readiness } = { now: { ready: true } };
@@ -45,6 +46,7 @@ export async function scene({ limits, authenticator }: SceneOptions = {}) {
   const app = createRestServer({
     agents,
     executions,
+    ...parts,
     authenticator: authenticator ?? createAuthenticator({ realms: [] }),
     logger: pino({ level: 'debug' }, { write: (line: string) => void logged.push(line) }),
     version: '0.0.1-test',

@@ -1,5 +1,7 @@
 import type { RestApp, RestParts } from '../parts.ts';
 import { cancelExecutionRoute } from './cancel-execution.ts';
+import { chaosRoutes } from './chaos/index.ts';
+import { clusterRoutes } from './cluster/index.ts';
 import { deleteAgentRoute } from './delete-agent.ts';
 import { deleteExecutionRoute } from './delete-execution.ts';
 import { deployAgentRoute } from './deploy-agent.ts';
@@ -37,6 +39,8 @@ const ROUTES: readonly ((app: RestApp, parts: RestParts) => void)[] = [
   listExecutionEventsRoute,
   cancelExecutionRoute,
   deleteExecutionRoute,
+  clusterRoutes,
+  chaosRoutes,
   openapiRoute,
 ];
 

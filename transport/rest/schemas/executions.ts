@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { WaitingFor } from './cluster.ts';
 import { AgentId } from './fields.ts';
 
 export const EXECUTION_STATUSES = ['pending', 'running', 'completed', 'failed', 'cancelled'] as const;
@@ -31,6 +32,7 @@ export const ExecutionStatus = z.object({
     .int()
     .optional()
     .describe('How often a program ran again because nobody knew whether it had acted; absent when never.'),
+  waiting_for: WaitingFor.optional().describe('What no live node has; absent while it does not wait for one.'),
 });
 
 export const ExecutionList = z.object({ executions: z.array(ExecutionStatus) });

@@ -1,0 +1,47 @@
+import { z } from 'zod';
+import { FAULT_KINDS, MAX_FREEZE_MS } from '../../../cluster/chaos/api.ts';
+import { addressOf, parseAddress } from '../../../runtime/address.ts';
+import { SvcError } from '../../../runtime/errors.ts';
+import { NodeId } from './cluster.ts';
+
+const ActorAddress = z
+  .string()
+  .max(400)
+  .transform((text, context) => {
+    try {
+      const { kind, tenant, id } = parseAddress(text);
+      return addressOf(kind, tenant, id);
+    } catch (thrown) {
+      if (!(thrown instanceof SvcError)) throw thrown;
+      context.addIssue({ code: 'custom', message: thrown.message });
+      return z.NEVER;
+    }
+  })
+  .describe('kind/tenant/id of an actor.');
+
+/** Body of POST /v1/chaos/faults. */
+export const FaultBody = z.discriminatedUnion('kind', [
+  z.strictObject({ kind: z.literal('kill-actor'), address: ActorAddress }),
+  z.strictObject({ kind: z.literal('kill-owner'), address: ActorAddress }),
+  z.strictObject({ kind: z.literal('kill-node'), node: NodeId }),
+  z.strictObject({ kind: z.literal('freeze-node'), node: NodeId, ms: z.number().int().min(1).max(MAX_FREEZE_MS) }),
+]);
+
+export const FaultAnswer = z.object({
+  id: z.string(),
+  kind: z.enum(FAULT_KINDS),
+  target: z.string().describe('Address or node id.'),
+  tenant: z.string().describe('Of the actor; svc-system for a node.'),
+  by: z.string().describe('Subject of who asked.'),
+  at: z.string(),
+  state: z.enum(['requested', 'done', 'refused']),
+  node: z.string().describe('The node that has to act.'),
+  reason: z.string().nullable().describe('Why it was refused.'),
+  ms: z.number().int().nullable().describe('Of a freeze.'),
+});
+
+const count = z.number().int();
+export const FaultList = z.object({
+  counts: z.object({ 'kill-actor': count, 'kill-owner': count, 'kill-node': count, 'freeze-node': count }),
+  faults: z.array(FaultAnswer).readonly(),
+});

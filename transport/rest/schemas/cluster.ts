@@ -1,0 +1,91 @@
+import { z } from 'zod';
+
+export const NODE_STATUSES = ['ACTIVE', 'DRAINING', 'UNHEALTHY'] as const;
+/** Answers are never changed once they are made. */
+const list = <T extends z.ZodType>(item: T) => z.array(item).readonly();
+
+const Role = z.enum(['CONTROLLER', 'WORKER', 'HYBRID']);
+
+/** As the node settings have it (`spec.node.id`). */
+export const NodeId = z
+  .string()
+  .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/, 'expected letters, digits, ".", "_" and "-"')
+  .describe('Node id.');
+export const NodeIdParams = z.object({ id: NodeId });
+
+const Partitions = z.record(z.string(), z.number().int()).describe('How many partitions, by pool.');
+
+export const WaitingFor = z.object({
+  tags: list(z.string()),
+  reason: z.string().describe('Such as "waiting for a node with tags gpu".'),
+});
+
+const LocalNode = z.object({
+  node_id: z.string(),
+  incarnation: z.string().describe('UUID of this life of the node.'),
+  role: z.enum(['controller', 'worker', 'hybrid']),
+  tags: list(z.string()),
+  ready: z.boolean(),
+  draining: z.boolean(),
+  partitions: Partitions,
+  residents: z.number().int().describe('Actors in memory.'),
+  fenced_commits: z.number().int().describe('Refused since the start because the lease was lost.'),
+  running_effects: z.number().int(),
+  lease_age_ms: z.number().describe('Since the node lease was last extended.'),
+});
+
+const PoolStatus = z.object({
+  pool: z.string(),
+  tags: list(z.string()),
+  partitions: z.number().int(),
+  served: z.number().int().describe('Partitions that a live node should serve.'),
+  waiting_for: WaitingFor.nullable(),
+});
+
+export const ClusterStatusAnswer = z.object({
+  node: LocalNode.describe('The node that answers.'),
+  nodes: z.object({ ACTIVE: z.number().int(), DRAINING: z.number().int(), UNHEALTHY: z.number().int() }),
+  pools: list(PoolStatus),
+  chaos: z.boolean().describe('Whether the node that answers takes faults on purpose.'),
+});
+
+const Capabilities = z.object({
+  gpu_count: z.number(),
+  vram_gb: z.number(),
+  cpu_cores: z.number(),
+  available_memory_gb: z.number(),
+  supported_runtimes: list(z.string()),
+  tags: list(z.string()),
+});
+
+export const FleetNodeAnswer = z.object({
+  node_id: z.string(),
+  role: Role.nullable(),
+  status: z.enum(NODE_STATUSES),
+  tags: list(z.string()),
+  capabilities: Capabilities.nullable().describe('What a registered peer advertises.'),
+  version: z.string().nullable(),
+  started_at: z.string().nullable(),
+  grpc_address: z.string().nullable(),
+  rest_url: z.string().nullable(),
+  partitions: Partitions,
+  last_heartbeat_at: z.string().nullable(),
+  member: z.boolean().describe('Holds a node lease: it lives.'),
+  registered: z.boolean().describe('Known to NodeClusterService.'),
+});
+
+export const FleetNodeList = z.object({ nodes: list(FleetNodeAnswer) });
+
+export const ShutdownBody = z.object({
+  reason: z.string().min(1).max(500).default('asked for by an operator').describe('Goes to the log of the node.'),
+});
+
+export const ManagedConfigAnswer = z.object({
+  config_yaml: z.string(),
+  config_hash: z.string().describe('SHA-256 of the text, lower-case hex.'),
+});
+export const ManagedConfigBody = z.object({ config_yaml: z.string().max(1_048_576) });
+
+export const PushAnswers = z.object({
+  nodes: list(z.object({ node_id: z.string(), accepted: z.boolean(), reason: z.string().nullable() })),
+});
