@@ -65,6 +65,9 @@ function hashOf(text: string): number {
   return (hash ^ (hash >>> 16)) >>> 0;
 }
 
+/** The pool of a partition's name. */
+export const poolOf = (partition: Partition): string => partition.slice(0, partition.lastIndexOf(':'));
+
 /** All partitions of a pool in order. */
 export function partitionsOf(layout: PoolLayout): Partition[] {
   return Array.from({ length: layout.partitions }, (_, n): Partition => `${layout.pool}:${n}`);

@@ -1,5 +1,5 @@
 import type { Backlog } from './actor-store.ts';
-import type { Address } from './address.ts';
+import type { Address, Partition } from './address.ts';
 import type { Identity } from './identity.ts';
 import type { Json } from './json.ts';
 
@@ -37,6 +37,21 @@ export interface ActorSnapshot {
   readonly stuck: { readonly messageType: string; readonly error: string; readonly attempts: number } | null;
 }
 
+/** Where an actor should live (design P1, P4). */
+export interface PlaceWish {
+  /** Tags that a node must have to serve it; none: any worker. */
+  readonly tags: readonly string[];
+  /** In a partition that this very node serves. */
+  readonly here?: boolean;
+}
+
+export interface PlaceOutcome {
+  readonly pool: string;
+  readonly partition: Partition;
+  /** False: no member may serve the pool now; messages wait until one comes. */
+  readonly served: boolean;
+}
+
 /**
  * How transports, areas and tests reach actors. The only way in: every write is a message (design, the way of a call).
  */
@@ -58,6 +73,13 @@ export interface ActorClient {
     after: number,
     options: { readonly signal: AbortSignal; readonly heartbeatMs: number },
   ): AsyncIterable<ActorEvent | null>;
+  /**
+   * Gives an actor of a `placed` kind a home before its first message is sent; the first placement of an address
+   * counts. Without it an actor lives at its address' home in its kind's pool.
+   */
+  place(address: Address, wish: PlaceWish): Promise<PlaceOutcome>;
+  /** Whether some member may serve a pool now. */
+  isServed(pool: string): Promise<boolean>;
   /** Mailbox of one actor's partition, and how many client messages wait for the actor itself. */
   mailbox(address: Address): Promise<Backlog & { readonly depth: number }>;
 }

@@ -106,6 +106,8 @@ export interface ActorDefinition<
   migrate?(state: Json, fromVersion: number): Json;
   /** Pool its actors live in (design P1). Default: `default`. */
   readonly pool?: 'default' | 'system';
+  /** Its actors may be given a place outside their home: `ActorClient.place` (design K1, P1, P4). */
+  readonly placed?: boolean;
   /** Events after which no other follows: a stream of this actor ends there. */
   readonly finalEvents?: readonly (keyof Events & string)[];
   /**

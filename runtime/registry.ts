@@ -5,7 +5,7 @@ import type { ActorDefinition } from './define-actor.ts';
 /** The actor kinds a node serves, and where their actors live. */
 export class Registry {
   readonly #kinds = new Map<string, ActorDefinition>();
-  readonly #layouts: ReadonlyMap<string, PoolLayout>;
+  readonly #layouts: Map<string, PoolLayout>;
 
   constructor(definitions: readonly ActorDefinition[], layouts: readonly PoolLayout[]) {
     this.#layouts = new Map(layouts.map((layout) => [layout.pool, layout]));
@@ -23,15 +23,24 @@ export class Registry {
     return [...this.#kinds.values()];
   }
 
-  /** The partition an address lives in: its kind's pool, hashed (design K1). */
-  partitionOf(address: Address): Partition {
-    const pool = this.definitionOf(address)?.pool ?? 'default';
+  /** Home of an address: its kind's pool, hashed (design K1). Actors of a `placed` kind may live elsewhere: Locator. */
+  homeOf(address: Address): Partition {
+    return this.partitionIn(this.definitionOf(address)?.pool ?? 'default', address);
+  }
+
+  /** The partition an address would have in a pool. */
+  partitionIn(pool: string, address: Address): Partition {
     const layout = this.#layouts.get(pool);
     if (layout === undefined) throw new Error(`pool ${pool} is not defined`);
     return partitionOf(address, layout);
   }
 
-  get layouts(): readonly PoolLayout[] {
-    return [...this.#layouts.values()];
+  knows(pool: string): boolean {
+    return this.#layouts.has(pool);
+  }
+
+  /** A pool for tags was defined. */
+  learn(layout: PoolLayout): void {
+    this.#layouts.set(layout.pool, layout);
   }
 }

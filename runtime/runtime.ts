@@ -1,13 +1,20 @@
 import type { ActorStore } from './actor-store.ts';
+import type { Address, Partition } from './address.ts';
 import type { Blobs } from './blobs.ts';
 import { MailboxClient } from './calls/mailbox-client.ts';
+import type { ServedHere } from './calls/place-actor.ts';
 import { type Clock, systemClock } from './clock.ts';
 import type { ActorDefinition } from './define-actor.ts';
 import { Dispatcher } from './dispatch/dispatcher.ts';
+import { solePlacement } from './dispatch/sole-placement.ts';
 import type { Documents } from './documents.ts';
 import type { EffectHandler } from './effect.ts';
 import type { EffectQueue } from './effect-queue.ts';
 import { EffectRunner } from './effects/effect-runner.ts';
+import type { RunnerCounts } from './effects/effect-runner-options.ts';
+import { toSvcError } from './errors.ts';
+import { Locator } from './locator.ts';
+import type { Placement } from './placement.ts';
 import { Archive } from './projection/archive.ts';
 import { Projector } from './projection/projector.ts';
 import { type Random, systemRandom } from './random.ts';
@@ -15,13 +22,15 @@ import { Registry } from './registry.ts';
 import { ActorCache } from './turns/actor-cache.ts';
 import { encodeMessage } from './turns/codec.ts';
 import type { RetrySettings } from './turns/kernel-messages.ts';
-import { createPayloads } from './turns/payload.ts';
+import { createPayloads, type Payloads } from './turns/payload.ts';
 
 export interface RuntimeSettings {
   /** Partitions of pool `default`; fixed at the store's first start (design K2). */
   readonly partitions: number;
   /** Partitions of pool `system`. */
   readonly systemPartitions: number;
+  /** Partitions of each pool for tags, fixed when it is made (design P1). */
+  readonly tagPoolPartitions: number;
   readonly leaseTtlMs: number;
   readonly leaseRenewMs: number;
   readonly pollMs: number;
@@ -37,6 +46,7 @@ export interface RuntimeSettings {
 export const runtimeDefaults: RuntimeSettings = {
   partitions: 64,
   systemPartitions: 8,
+  tagPoolPartitions: 32,
   leaseTtlMs: 6_000,
   leaseRenewMs: 2_000,
   pollMs: 1_000,
@@ -59,6 +69,8 @@ export interface RuntimeParts {
   readonly handlers: readonly EffectHandler[];
   /** Node id: survives restarts, one live process each. */
   readonly node: string;
+  /** Who serves what. Default: this process alone. */
+  readonly placement?: Placement;
   readonly settings?: Partial<RuntimeSettings>;
   readonly clock?: Clock;
   readonly random?: Random;
@@ -68,70 +80,121 @@ export interface RuntimeParts {
 export interface Runtime {
   readonly client: MailboxClient;
   readonly archive: Archive;
-  /** True while the node holds leases it renewed within their TTL. */
+  /** True while the node holds a node lease and partition leases that it renewed within their TTL. */
   ready(): boolean;
   /** Partitions served now. */
-  held(): number;
+  held(): readonly Partition[];
   /** Actors in memory now. */
   residents(): number;
+  counts(): RuntimeCounts;
+  /** Ends serving one partition without a word to the others, as if its lease had been lost. False: not held. */
+  dropPartition(partition: Partition): boolean;
+  /** Drops an actor from memory and cuts its running effects, as if its node had died. False: it lives elsewhere. */
+  dropActor(address: Address): Promise<boolean>;
   /** Ends effects, lets batches commit, gives leases back. */
   stop(): Promise<void>;
 }
 
+/** Since the start. */
+export interface RuntimeCounts {
+  /** Commits that the store refused since the lease was another's. */
+  readonly fenced: number;
+  /** Milliseconds since every lease was known to be ours. */
+  readonly leaseAgeMs: number;
+  readonly effects: RunnerCounts;
+}
+
+type ClientParts = Omit<RuntimeParts, 'effects' | 'handlers' | 'node'>;
+
 /** A client without a server: for processes that only call actors. */
-export async function connectClient(
-  parts: Omit<RuntimeParts, 'effects' | 'handlers' | 'node'>,
-): Promise<MailboxClient> {
-  const { client } = await assemble(parts);
-  return client;
+export async function connectClient(parts: ClientParts): Promise<MailboxClient> {
+  const kernel = await assemble(parts);
+  return clientOf(parts, kernel, parts.placement ?? solePlacement(parts.store, '', ''), null);
 }
 
 /** Puts the kernel together on its ports and begins to serve (design, Kernel). */
 export async function startRuntime(parts: RuntimeParts): Promise<Runtime> {
   const { store, documents, effects, node, warn } = parts;
-  const { settings, clock, random, registry, payloads, archive, client } = await assemble(parts);
+  const kernel = await assemble(parts);
+  const { settings, clock, random, payloads, archive } = kernel;
+  const placement = parts.placement ?? solePlacement(store, node, random.uuid());
   const cache = new ActorCache(clock, settings.cacheLimit, settings.passivateAfterMs);
-  const shared = { store, registry, payloads, archive, clock, warn };
-  const projector = await Projector.open({ ...shared, documents, ledger: settings.ledger });
-  const dispatcher = new Dispatcher({ ...settings, ...shared, cache, node, random, projector, effects });
+  const counts = { fenced: 0 };
+  const projector = await Projector.open({ ...kernel, store, documents, warn, ledger: settings.ledger });
   const runner = new EffectRunner({
     store,
-    queue: {
-      work: (queues, concurrency, run) => effects.work(queues, concurrency, run),
-      async claim(job, runner, ttlMs) {
-        const outcome = await effects.claim(job, runner, ttlMs);
-        return 'body' in outcome ? { ...outcome, body: await payloads.unpack(outcome.body) } : outcome;
-      },
-    },
+    queue: unpackingClaims(effects, payloads),
     handlers: parts.handlers,
-    queues: ['default'],
     node,
-    incarnation: random.uuid(),
+    incarnation: placement.incarnation,
+    isLive: (holder) => placement.isLive(holder),
     clock,
     random,
     concurrency: settings.effectConcurrency,
     encode: (message) => encodeMessage(payloads, message),
     onFault: (error, about) => warn(`effect ${about.effectId}: ${about.doing} failed`, error),
   });
+  const dispatcher = new Dispatcher({
+    ...settings,
+    ...kernel,
+    store,
+    cache,
+    counts,
+    node,
+    placement,
+    projector,
+    effects,
+    warn,
+    onQueues(names) {
+      runner.serve(names).catch((thrown: unknown) => warn('taking effects failed', toSvcError(thrown)));
+    },
+  });
+  const { holdings } = dispatcher;
+  const client = clientOf(parts, kernel, placement, holdings);
   await runner.start();
   await dispatcher.start();
   projector.start();
   return {
     client,
     archive,
-    ready: () => dispatcher.held > 0 && dispatcher.leaseAgeMs <= settings.leaseTtlMs,
-    held: () => dispatcher.held,
+    ready: () => holdings.leaseAgeMs <= settings.leaseTtlMs,
+    held: () => [...holdings.partitions],
     residents: () => cache.size,
+    counts: () => ({ ...counts, leaseAgeMs: holdings.leaseAgeMs, effects: runner.counts }),
+    dropPartition(partition) {
+      const server = holdings.get(partition);
+      if (server !== undefined) holdings.lose(server);
+      return server !== undefined;
+    },
+    async dropActor(address) {
+      cache.drop(address);
+      runner.cut(address);
+      return holdings.get(await kernel.locator.locate(address)) !== undefined;
+    },
     async stop() {
-      // Effects first: their last results still find a dispatcher that commits them.
-      await runner.stop();
-      await dispatcher.stop();
+      // What others take over goes at once; what stays still commits the last results.
+      const effectsEnded = runner.stop();
+      await dispatcher.stop(effectsEnded);
+      await effectsEnded;
       client.close();
     },
   };
 }
 
-async function assemble(parts: Omit<RuntimeParts, 'effects' | 'handlers' | 'node'>) {
+/** Large requests are stored aside (design K7). */
+function unpackingClaims(effects: EffectQueue, payloads: Payloads): Pick<EffectQueue, 'work' | 'claim'> {
+  return {
+    work: (queues, concurrency, run) => effects.work(queues, concurrency, run),
+    async claim(job, runner, ttlMs, over) {
+      const outcome = await effects.claim(job, runner, ttlMs, over);
+      return 'body' in outcome ? { ...outcome, body: await payloads.unpack(outcome.body) } : outcome;
+    },
+  };
+}
+
+type Kernel = Awaited<ReturnType<typeof assemble>>;
+
+async function assemble(parts: ClientParts) {
   const settings: RuntimeSettings = { ...runtimeDefaults, ...parts.settings };
   const clock = parts.clock ?? systemClock;
   const random = parts.random ?? systemRandom;
@@ -140,9 +203,16 @@ async function assemble(parts: Omit<RuntimeParts, 'effects' | 'handlers' | 'node
     { pool: 'default', partitions: await store.definePool('default', settings.partitions) },
     { pool: 'system', partitions: await store.definePool('system', settings.systemPartitions) },
   ]);
+  const locator = new Locator(registry, store);
   const payloads = createPayloads(parts.blobs);
   const archive = await Archive.open(parts.documents);
-  const { mailboxBound } = settings;
-  const client = new MailboxClient({ store, registry, payloads, archive, clock, random, mailboxBound });
-  return { settings, clock, random, registry, payloads, archive, client };
+  return { settings, clock, random, registry, locator, payloads, archive };
+}
+
+function clientOf(parts: ClientParts, kernel: Kernel, placement: Placement, here: ServedHere | null): MailboxClient {
+  const { store } = parts;
+  const { settings, registry, locator } = kernel;
+  const { tagPoolPartitions, mailboxBound } = settings;
+  const placing = { store, registry, locator, tagPoolPartitions, placement, here };
+  return new MailboxClient({ ...kernel, store, placing, mailboxBound });
 }

@@ -1,10 +1,11 @@
-import type { ActorStore, AppendOutcome, Unsubscribe } from '../actor-store.ts';
+import type { ActorStore, AppendOutcome } from '../actor-store.ts';
 import type { Address, Partition } from '../address.ts';
-import type { ActorClient, ActorEvent, ActorSnapshot, CallOptions } from '../client.ts';
+import type { ActorClient, ActorEvent, ActorSnapshot, CallOptions, PlaceOutcome, PlaceWish } from '../client.ts';
 import type { Clock } from '../clock.ts';
 import { isArchived } from '../define-actor.ts';
 import { SvcError, toSvcError } from '../errors.ts';
 import type { Json } from '../json.ts';
+import type { Locator } from '../locator.ts';
 import type { Message } from '../message.ts';
 import type { Archive } from '../projection/archive.ts';
 import type { Random } from '../random.ts';
@@ -13,11 +14,16 @@ import { decodeEvent, decodeReply, encodeMessage } from '../turns/codec.ts';
 import type { Payloads } from '../turns/payload.ts';
 import { decodeRecord } from '../turns/record.ts';
 import { followEvents } from './follow.ts';
+import { nap } from './nap.ts';
+import { PendingAsks } from './pending-asks.ts';
+import { type PlacingParts, placeActor } from './place-actor.ts';
 import { unwrapReply } from './unwrap-reply.ts';
 
 export interface MailboxClientParts {
   readonly store: ActorStore;
   readonly registry: Registry;
+  readonly locator: Locator;
+  readonly placing: PlacingParts;
   readonly payloads: Payloads;
   readonly archive: Archive;
   readonly clock: Clock;
@@ -27,58 +33,35 @@ export interface MailboxClientParts {
 }
 
 const ASK_TIMEOUT_MS = 30_000;
-/** A published reply may be lost; asking the store again this often bounds what that costs. */
-const RECALL_MS = 1_000;
-/** One timer looks after all waiting asks: a timer each would cost more than the ask. */
-const LOOK_EVERY_MS = 100;
-
-interface PendingAsk {
-  readonly messageId: string;
-  /** Asks of the same id that came while this one waited. */
-  readonly again: PendingAsk[];
-  readonly resolve: (body: string) => void;
-  readonly reject: (error: SvcError) => void;
-  readonly partition: Partition;
-  readonly type: string;
-  /** Monotonic ms. */
-  readonly deadline: number;
-  recallAt: number;
-}
-
 /** `ActorClient` over an `ActorStore`: the way into the system for transports, areas and tests. */
 export class MailboxClient implements ActorClient {
   readonly #parts: MailboxClientParts;
   readonly #session: string;
-  readonly #pending = new Map<string, PendingAsk>();
-  readonly #unsubscribe: Unsubscribe;
-  #cancelLook: (() => void) | null = null;
+  readonly #pending: PendingAsks;
 
   constructor(parts: MailboxClientParts) {
     this.#parts = parts;
     this.#session = parts.random.uuid();
-    this.#unsubscribe = parts.store.onReply(this.#session, (messageId, body) => {
-      const ask = this.#pending.get(messageId);
-      ask?.resolve(body);
-      for (const other of ask?.again ?? []) other.resolve(body);
-    });
+    this.#pending = new PendingAsks(parts.store, parts.clock, parts.random, this.#session);
   }
 
   close(): void {
-    this.#unsubscribe();
-    this.#cancelLook?.();
+    this.#pending.close();
   }
 
   async tell(to: Address, type: string, payload: Json, options: CallOptions = {}): Promise<void> {
     const message = this.#compose(to, type, payload, options, undefined);
-    await this.#append(message, this.#deadline(options), options);
+    const deadline = this.#deadline(options);
+    await this.#append(message, await this.#locate(to, deadline, options.signal), deadline, options);
   }
 
   async ask(to: Address, type: string, payload: Json, options: CallOptions = {}): Promise<Json> {
     const message = this.#compose(to, type, payload, options, this.#session);
     const deadline = this.#deadline(options);
-    const { answer, end } = this.#awaitAnswer(message, deadline, options.signal);
+    const partition = this.#parts.locator.known(to) ?? (await this.#locate(to, deadline, options.signal));
+    const { answer, end } = this.#pending.add(message, partition, deadline, options.signal);
     try {
-      const outcome = await this.#append(message, deadline, options);
+      const outcome = await this.#append(message, partition, deadline, options);
       const early = outcome.kind === 'duplicate' ? outcome.reply : null;
       return unwrapReply(await decodeReply(this.#parts.payloads, early ?? (await answer)));
     } finally {
@@ -87,10 +70,13 @@ export class MailboxClient implements ActorClient {
   }
 
   async read(address: Address): Promise<ActorSnapshot | null> {
-    const { store, registry, payloads, archive } = this.#parts;
+    const { store, registry, locator, payloads, archive } = this.#parts;
     const definition = registry.definitionOf(address);
     if (definition === undefined) return null;
-    const [live = null] = await store.load(registry.partitionOf(address), [address]);
+    const partition = await locator.locate(address);
+    const [live = null] = await store.load(partition, [address]);
+    if (live === null) locator.forget(address);
+    else locator.note(address, partition);
     const text = live ?? (isArchived(definition) ? await archive.loadRecord(address) : null);
     if (text === null) return null;
     const record = decodeRecord(definition, await payloads.unpack(text));
@@ -108,11 +94,12 @@ export class MailboxClient implements ActorClient {
   }
 
   async events(address: Address, after: number, limit: number): Promise<ActorEvent[]> {
-    const { store, registry, payloads, archive } = this.#parts;
+    const { store, locator, payloads, archive } = this.#parts;
+    const partition = locator.known(address) ?? (await locator.locate(address));
     // One event back as well: while that one is in the store nothing was archived, so a follower that waits for news
     // does not ask the documents at each look.
     const from = Math.max(0, after - 1);
-    const live = await store.readEvents(registry.partitionOf(address), address, from, limit + after - from);
+    const live = await store.readEvents(partition, address, from, limit + after - from);
     const news = live.filter((event) => event.seq > after);
     // An archived actor's events are written there before they leave the store, so one of the two has them.
     const archived = live[0]?.seq === from + 1 ? [] : await archive.readEvents(address, after, limit);
@@ -136,9 +123,17 @@ export class MailboxClient implements ActorClient {
   }
 
   async mailbox(address: Address) {
-    const { store, registry } = this.#parts;
-    const partition = registry.partitionOf(address);
+    const { store, locator } = this.#parts;
+    const partition = await locator.locate(address);
     return { ...(await store.backlog(partition)), depth: await store.depth(partition, address) };
+  }
+
+  place(address: Address, wish: PlaceWish): Promise<PlaceOutcome> {
+    return placeActor(this.#parts.placing, address, wish);
+  }
+
+  isServed(pool: string): Promise<boolean> {
+    return this.#parts.placing.placement.isServed(pool);
   }
 
   #deadline(options: CallOptions): number {
@@ -162,111 +157,51 @@ export class MailboxClient implements ActorClient {
   }
 
   /** Appends; an unknown outcome is repeated with the same id, which the store takes once (design K3). */
-  async #append(message: Message, deadline: number, { messageId, signal }: CallOptions): Promise<AppendOutcome> {
-    const { store, registry, payloads, clock, random, mailboxBound } = this.#parts;
+  async #append(
+    message: Message,
+    partition: Partition,
+    deadline: number,
+    { messageId, signal }: CallOptions,
+  ): Promise<AppendOutcome> {
+    const { store, payloads, mailboxBound } = this.#parts;
     const packed = encodeMessage(payloads, message);
     const body = typeof packed === 'string' ? packed : await packed;
-    const partition = registry.partitionOf(message.to);
+    return this.#patiently(deadline, signal, async (attempt) => {
+      const [outcome] = await store.append(
+        partition,
+        [{ id: message.id, to: message.to, body, fresh: messageId === undefined && attempt === 0 }],
+        mailboxBound,
+      );
+      if (outcome === undefined) throw new SvcError('internal', 'the store answered nothing');
+      if (outcome.kind === 'full') {
+        throw new SvcError('mailbox_full', `the actor has ${outcome.depth} waiting messages`, {
+          retryAfterMs: 1_000,
+        });
+      }
+      return outcome;
+    });
+  }
+
+  #locate(to: Address, deadline: number, signal: AbortSignal | undefined): Promise<Partition> {
+    return this.#patiently(deadline, signal, () => this.#parts.locator.locate(to));
+  }
+
+  /** Repeats a call of the store while it is not reachable, up to the deadline. */
+  async #patiently<T>(
+    deadline: number,
+    signal: AbortSignal | undefined,
+    call: (attempt: number) => Promise<T>,
+  ): Promise<T> {
+    const { clock, random } = this.#parts;
     for (let attempt = 0; ; attempt += 1) {
       try {
-        const [outcome] = await store.append(
-          partition,
-          [{ id: message.id, to: message.to, body, fresh: messageId === undefined && attempt === 0 }],
-          mailboxBound,
-        );
-        if (outcome === undefined) throw new SvcError('internal', 'the store answered nothing');
-        if (outcome.kind === 'full') {
-          throw new SvcError('mailbox_full', `the actor has ${outcome.depth} waiting messages`, {
-            retryAfterMs: 1_000,
-          });
-        }
-        return outcome;
+        return await call(attempt);
       } catch (thrown) {
         const error = toSvcError(thrown);
         const delayMs = Math.min(20 * 2 ** attempt, 1_000) * (0.5 + random.fraction() / 2);
         if (error.code !== 'unavailable' || clock.monotonic() + delayMs > deadline) throw thrown;
-        await this.#sleep(delayMs, signal);
+        await nap(clock, delayMs, signal);
       }
     }
-  }
-
-  #awaitAnswer(
-    message: Message,
-    deadline: number,
-    signal: AbortSignal | undefined,
-  ): { readonly answer: Promise<string>; readonly end: () => void } {
-    const { registry, clock } = this.#parts;
-    const first = this.#pending.get(message.id);
-    const key = first === undefined ? message.id : `${message.id} ${this.#parts.random.hex(8)}`;
-    let giveUp = (): void => {};
-    const answer = new Promise<string>((resolve, reject) => {
-      giveUp = () => reject(new SvcError('cancelled', 'the caller gave up'));
-      const recallAt = clock.monotonic() + RECALL_MS;
-      const wanted = { messageId: message.id, partition: registry.partitionOf(message.to), type: message.type };
-      const ask = { ...wanted, again: [], resolve, reject, deadline, recallAt };
-      this.#pending.set(key, ask);
-      first?.again.push(ask);
-      signal?.addEventListener('abort', giveUp, { once: true });
-      if (signal?.aborted === true) giveUp();
-      if (this.#cancelLook === null) this.#look();
-    });
-    // It may end while the append is under way, and when that failed nobody waits for what the deadline will say.
-    answer.catch(() => undefined);
-    const end = (): void => {
-      this.#pending.delete(key);
-      signal?.removeEventListener('abort', giveUp);
-    };
-    return { answer, end };
-  }
-
-  /** Ends asks whose time is over, and asks the store for answers whose publication may be lost. */
-  #look(): void {
-    const { clock } = this.#parts;
-    const now = clock.monotonic();
-    for (const ask of this.#pending.values()) {
-      if (now >= ask.deadline) ask.reject(new SvcError('deadline_exceeded', undefined, { field: ask.type }));
-      else if (now >= ask.recallAt) {
-        ask.recallAt = now + RECALL_MS;
-        this.#recall(ask);
-      }
-    }
-    this.#cancelLook = this.#pending.size === 0 ? null : clock.after(LOOK_EVERY_MS, () => this.#look());
-  }
-
-  #recall(ask: PendingAsk): void {
-    this.#parts.store.recallReply(ask.partition, ask.messageId).then(
-      (reply) => {
-        if (reply !== null) ask.resolve(reply);
-      },
-      (thrown: unknown) => {
-        const error = toSvcError(thrown);
-        // A store that is down is asked again until the deadline.
-        if (error.code !== 'unavailable') ask.reject(error);
-      },
-    );
-  }
-
-  async #sleep(delayMs: number, signal: AbortSignal | undefined): Promise<void> {
-    const nap = this.#nap(delayMs, signal);
-    await nap.over.finally(nap.cancel);
-  }
-
-  /** Resolves null after the delay; rejects when the caller gives up. */
-  #nap(
-    delayMs: number,
-    signal: AbortSignal | undefined,
-  ): { readonly over: Promise<null>; readonly cancel: () => void } {
-    let cancel = (): void => {};
-    const over = new Promise<null>((resolve, reject) => {
-      const giveUp = (): void => reject(new SvcError('cancelled', 'the caller gave up'));
-      const disarm = this.#parts.clock.after(delayMs, () => resolve(null));
-      signal?.addEventListener('abort', giveUp, { once: true });
-      if (signal?.aborted === true) giveUp();
-      cancel = () => {
-        disarm();
-        signal?.removeEventListener('abort', giveUp);
-      };
-    });
-    return { over, cancel: () => cancel() };
   }
 }

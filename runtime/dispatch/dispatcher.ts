@@ -1,36 +1,32 @@
-import type { Lease, MailboxEntry, Unsubscribe } from '../actor-store.ts';
-import { type Partition, partitionsOf } from '../address.ts';
+import type { MailboxEntry, Unsubscribe } from '../actor-store.ts';
+import type { Partition } from '../address.ts';
 import type { EffectQueue } from '../effect-queue.ts';
 import { toSvcError } from '../errors.ts';
 import type { Projector } from '../projection/projector.ts';
-import type { Random } from '../random.ts';
+import { Holdings, type HoldingsOptions } from './holdings.ts';
 import { OutboxRelay } from './outbox-relay.ts';
-import { type Committed, type KernelParts, PartitionServer } from './partition-server.ts';
+import type { Committed, PartitionServer } from './partition-server.ts';
 import { PartitionSweeps } from './partition-sweeps.ts';
 import { TimerWheel } from './timer-wheel.ts';
 
-export interface DispatcherOptions extends KernelParts {
-  readonly node: string;
-  readonly random: Random;
+export interface DispatcherOptions extends HoldingsOptions {
   readonly projector: Projector;
   readonly effects: EffectQueue;
-  readonly leaseTtlMs: number;
-  readonly leaseRenewMs: number;
   /** Longest a lost wake-up can delay a message. */
   readonly pollMs: number;
-  readonly warn: (message: string, error: unknown) => void;
+  /** Called with the pools whose effects this node should take, whenever that may have changed. */
+  readonly onQueues: (names: readonly string[]) => void;
 }
 
-const ACQUIRE_AT_ONCE = 64;
 const SWEEP_MS = 2_000;
 
 /**
- * Serves the partitions whose leases this node holds: rings in, batches out (design, the way of a call). Owns the
- * loops: leases, wake-ups, timers, outbox, effects left over.
+ * Serves the partitions that this node holds: rings in, batches out (design, the way of a call). Owns the loops:
+ * leases, wake-ups, timers, outbox, effects left over.
  */
 export class Dispatcher {
   readonly #options: DispatcherOptions;
-  readonly #servers = new Map<Partition, PartitionServer>();
+  readonly #holdings: Holdings;
   readonly #ringing = new Set<Partition>();
   readonly #wheel: TimerWheel;
   readonly #outbox: OutboxRelay;
@@ -39,58 +35,76 @@ export class Dispatcher {
   #pumping = false;
   #stopped = false;
   #unsubscribe: Unsubscribe = () => {};
+  #unplace: Unsubscribe = () => {};
   readonly #loops: (() => void)[] = [];
-  #renewedAt = 0;
 
   constructor(options: DispatcherOptions) {
     this.#options = options;
-    const leaseOf = (partition: Partition) => this.#servers.get(partition)?.lease;
+    this.#holdings = new Holdings(options, {
+      committed: (server, done) => this.#committed(server, done),
+      taken: (server, nextTimerAt) => this.#taken(server, nextTimerAt),
+      lost: (server) => this.#lost(server),
+      queues: options.onQueues,
+    });
+    const leaseOf = (partition: Partition) => this.#holdings.get(partition)?.lease;
+    const isLive = (runner: string) => options.placement.isLive(runner);
     this.#outbox = new OutboxRelay(options.store, leaseOf);
-    this.#sweeps = new PartitionSweeps(options.store, options.effects, leaseOf);
+    this.#sweeps = new PartitionSweeps(options.store, options.effects, leaseOf, isLive);
     this.#wheel = new TimerWheel(options.clock, (due) => this.#guard('firing timers', this.#fireTimers(due)));
   }
 
-  /** Takes every free partition and begins to serve. */
+  /** Joins the fleet, takes what is this node's and begins to serve. */
   async start(): Promise<void> {
-    const { store, node, leaseRenewMs, pollMs } = this.#options;
+    const { store, node, placement, leaseRenewMs, pollMs } = this.#options;
     this.#unsubscribe = store.onBell(node, (partition) => this.ring(partition));
-    this.#renewedAt = this.#options.clock.monotonic();
     await this.#readClock();
-    await this.#acquireFree();
-    this.#every(leaseRenewMs, 'renewing leases', () => this.#renew());
+    await this.#holdings.start();
+    this.#unplace = placement.onChange(() => {
+      this.#guard('taking and handing over', this.#holdings.adjust());
+      // A node that died may have run effects of partitions that stay here.
+      this.#guard('sweeping effects', this.#sweeps.sweep());
+    });
+    this.#every(leaseRenewMs, 'renewing leases', async () => {
+      this.#guard("reading the store's clock", this.#readClock());
+      await this.#holdings.renew();
+    });
     this.#every(pollMs, 'polling', async () => {
-      for (const partition of this.#servers.keys()) this.ring(partition);
+      for (const partition of this.#holdings.partitions) this.ring(partition);
       for (const partition of this.#outbox.owing) this.#guard('flushing the outbox', this.#outbox.flush(partition));
       this.#options.cache.passivate();
     });
     this.#every(SWEEP_MS, 'sweeping effects', () => this.#sweeps.sweep());
   }
 
-  /** Lets running batches commit, then gives every lease back, so that nobody waits for a TTL (design P2). */
-  async stop(): Promise<void> {
+  /**
+   * Lets running batches commit, then gives every lease back, so that nobody waits for a TTL (design P2). What no other
+   * member takes is served until `effectsEnded`, so that their last results are committed.
+   */
+  async stop(effectsEnded: Promise<void>): Promise<void> {
+    this.#unplace();
+    await this.#holdings.stop({
+      keepServing: () => effectsEnded,
+      beforeRelease: async () => {
+        this.#halt();
+        await this.#options.projector.stop();
+      },
+    });
+  }
+
+  /** Nothing is begun any more; what runs ends. */
+  #halt(): void {
     this.#stopped = true;
     this.#unsubscribe();
     this.#wheel.stop();
     for (const cancel of this.#loops) cancel();
-    const servers = [...this.#servers.values()];
-    this.#servers.clear();
-    await Promise.all(servers.map((server) => server.drain()));
-    await this.#options.projector.stop();
-    await Promise.all(servers.map((server) => this.#release(server.lease)));
   }
 
-  /** Number of partitions served. */
-  get held(): number {
-    return this.#servers.size;
-  }
-
-  /** Milliseconds since the leases were last known to be ours; readiness turns false beyond the TTL. */
-  get leaseAgeMs(): number {
-    return this.#options.clock.monotonic() - this.#renewedAt;
+  get holdings(): Holdings {
+    return this.#holdings;
   }
 
   ring(partition: Partition): void {
-    if (this.#stopped || !this.#servers.has(partition)) return;
+    if (this.#stopped || this.#holdings.get(partition) === undefined) return;
     this.#ringing.add(partition);
     if (this.#pumping) return;
     this.#pumping = true;
@@ -100,12 +114,13 @@ export class Dispatcher {
 
   async #pump(): Promise<void> {
     this.#pumping = false;
+    if (this.#holdings.loseIfLate()) return;
     const servers: PartitionServer[] = [];
     for (const partition of this.#ringing) {
       // A busy one reads ahead with its commit and is looked at again when it is done.
       if (this.#busy.has(partition)) continue;
       this.#ringing.delete(partition);
-      const server = this.#servers.get(partition);
+      const server = this.#holdings.get(partition);
       if (server === undefined) continue;
       this.#busy.add(partition);
       servers.push(server);
@@ -131,7 +146,7 @@ export class Dispatcher {
       `serving ${partition}`,
       server.serve(entries).finally(() => {
         this.#idle(partition);
-        if (server.lost) this.#lost(server);
+        if (server.lost) this.#holdings.lose(server);
       }),
     );
   }
@@ -155,7 +170,7 @@ export class Dispatcher {
   }
 
   async #fireTimers(due: readonly Partition[]): Promise<void> {
-    const leases = due.flatMap((partition) => this.#servers.get(partition)?.lease ?? []);
+    const leases = due.flatMap((partition) => this.#holdings.get(partition)?.lease ?? []);
     if (leases.length === 0) return;
     try {
       const next = await this.#options.store.fireTimers(leases);
@@ -171,28 +186,8 @@ export class Dispatcher {
     }
   }
 
-  async #acquireFree(): Promise<void> {
-    const { registry, store, node, random, leaseTtlMs } = this.#options;
-    const wanted = registry.layouts.flatMap((layout) => partitionsOf(layout)).filter((one) => !this.#servers.has(one));
-    for (let start = 0; start < wanted.length && !this.#stopped; start += ACQUIRE_AT_ONCE) {
-      await Promise.all(
-        wanted.slice(start, start + ACQUIRE_AT_ONCE).map(async (partition) => {
-          const outcome = await store.acquire(partition, node, random.uuid(), leaseTtlMs);
-          if (outcome.kind === 'granted') this.#take(outcome.lease, outcome.cursor, outcome.nextTimerAt);
-        }),
-      );
-    }
-  }
-
-  #take(lease: Lease, cursor: number, nextTimerAt: number | null): void {
-    if (this.#stopped) {
-      this.#guard('giving a lease back', this.#release(lease));
-      return;
-    }
-    const server: PartitionServer = new PartitionServer(lease, cursor, this.#options, (done) =>
-      this.#committed(server, done),
-    );
-    this.#servers.set(lease.partition, server);
+  #taken(server: PartitionServer, nextTimerAt: number | null): void {
+    const { lease } = server;
     this.#options.projector.attach(server);
     if (nextTimerAt !== null) this.#wheel.note(lease.partition, nextTimerAt);
     this.#guard('flushing the outbox', this.#outbox.owe(lease.partition));
@@ -202,42 +197,12 @@ export class Dispatcher {
 
   #lost(server: PartitionServer): void {
     const { partition } = server.lease;
-    server.lose();
     this.#options.projector.detach(server);
-    // The node may hold the partition again under a later lease: what is noted for that one stays.
-    if (this.#servers.get(partition) !== server) return;
-    this.#servers.delete(partition);
+    // Held again under a later lease: what is noted for that one stays.
+    if (this.#holdings.get(partition) !== undefined) return;
     this.#outbox.drop(partition);
     this.#wheel.drop(partition);
     this.#sweeps.drop(partition);
-  }
-
-  async #renew(): Promise<void> {
-    const { store, leaseTtlMs, clock } = this.#options;
-    const servers = [...this.#servers.values()];
-    const asked = clock.monotonic();
-    this.#guard("reading the store's clock", this.#readClock());
-    try {
-      const lost = await store.renew(
-        servers.map((server) => server.lease),
-        leaseTtlMs,
-      );
-      this.#renewedAt = asked;
-      for (const lease of lost) {
-        const server = this.#servers.get(lease.partition);
-        if (server?.lease.grant === lease.grant) this.#lost(server);
-      }
-    } catch (thrown) {
-      // Not reachable for a whole TTL: others may hold our partitions by now.
-      if (this.leaseAgeMs > leaseTtlMs) for (const server of servers) this.#lost(server);
-      throw thrown;
-    }
-    if (this.#servers.size < servers.length || this.#wantsMore()) await this.#acquireFree();
-  }
-
-  #wantsMore(): boolean {
-    const all = this.#options.registry.layouts.reduce((sum, layout) => sum + layout.partitions, 0);
-    return this.#servers.size < all;
   }
 
   /** Timers are due by the store's clock (design K10); ours may differ. */
@@ -246,14 +211,6 @@ export class Dispatcher {
     const asked = clock.now();
     const at = await store.now();
     this.#wheel.adjust(at - (asked + clock.now()) / 2);
-  }
-
-  async #release(lease: Lease): Promise<void> {
-    try {
-      await this.#options.store.release(lease);
-    } catch (thrown) {
-      this.#options.warn('a lease was not released and will run out', toSvcError(thrown));
-    }
   }
 
   #every(intervalMs: number, what: string, work: () => Promise<void>): void {

@@ -3,6 +3,7 @@ import type { Address } from '../address.ts';
 import type { Clock } from '../clock.ts';
 import type { EffectJob } from '../effect-queue.ts';
 import { SvcError, toSvcError } from '../errors.ts';
+import type { Locator } from '../locator.ts';
 import type { Message } from '../message.ts';
 import type { Archive } from '../projection/archive.ts';
 import type { ProjectedCommit } from '../projection/projector.ts';
@@ -18,6 +19,7 @@ import { TurnFailed } from '../turns/turn-failure.ts';
 export interface KernelParts {
   readonly store: ActorStore;
   readonly registry: Registry;
+  readonly locator: Locator;
   readonly payloads: Payloads;
   readonly archive: Archive;
   readonly cache: ActorCache;
@@ -27,6 +29,8 @@ export interface KernelParts {
   readonly batchLimit: number;
   /** Whether each turn is recorded in the journal (design R3). */
   readonly ledger: boolean;
+  /** Commits that the store refused; counted up here. */
+  readonly counts: { fenced: number };
   readonly warn: (message: string, error: unknown) => void;
 }
 
@@ -85,8 +89,7 @@ export class PartitionServer {
   /** Stops serving: what is cached may be stale from now on, and a commit under way will be fenced or is done. */
   lose(): void {
     this.#lost = true;
-    const { cache, registry } = this.#parts;
-    cache.dropPartition((address) => registry.partitionOf(address) === this.lease.partition);
+    this.#parts.cache.dropPartition(this.lease.partition);
   }
 
   /** Handles entries and all that wait behind them. Resolves when none is left or the lease is lost. */
@@ -178,12 +181,12 @@ export class PartitionServer {
     messages: readonly (Message | SvcError)[],
     handling: Handling,
   ): Promise<readonly MailboxEntry[]> {
-    const { payloads, registry, ledger, cache } = this.#parts;
+    const { payloads, locator, ledger, cache } = this.#parts;
     const batch = await this.#runTurns(entries, messages, handling);
     const last = entries[entries.length - 1];
     if (last === undefined) return [];
     const cursor = { after: this.#cursor, upTo: last.seq };
-    const packed = await packCommit(batch, this.lease, cursor, { payloads, registry, ledger });
+    const packed = await packCommit(batch, this.lease, cursor, { payloads, locator, ledger });
     const outcome = await this.#commit(packed.commit);
     if (outcome.kind === 'fenced') {
       this.lose();
@@ -244,7 +247,9 @@ export class PartitionServer {
     const { store, clock, batchLimit } = this.#parts;
     for (let attempt = 0; ; attempt += 1) {
       try {
-        return await store.commit(commit, batchLimit);
+        const outcome = await store.commit(commit, batchLimit);
+        if (outcome.kind === 'fenced') this.#parts.counts.fenced += 1;
+        return outcome;
       } catch (thrown) {
         const error = toSvcError(thrown);
         if (error.code !== 'unavailable') throw thrown;

@@ -8,28 +8,30 @@ export class PartitionSweeps {
   readonly #store: Pick<ActorStore, 'openEffects' | 'now'>;
   readonly #queue: Pick<EffectQueue, 'enqueue'>;
   readonly #leaseOf: (partition: Partition) => Lease | undefined;
-  /** The grant of a lease until its first sweep is done, then null. */
-  readonly #pending = new Map<Partition, string | null>();
+  readonly #isLive: (runner: string) => boolean;
+  readonly #pending = new Set<Partition>();
 
   constructor(
     store: Pick<ActorStore, 'openEffects' | 'now'>,
     queue: Pick<EffectQueue, 'enqueue'>,
     leaseOf: (partition: Partition) => Lease | undefined,
+    isLive: (runner: string) => boolean,
   ) {
     this.#store = store;
     this.#queue = queue;
     this.#leaseOf = leaseOf;
+    this.#isLive = isLive;
   }
 
   /** The last holder may have left some. */
   acquired(lease: Lease): Promise<void> {
-    this.#pending.set(lease.partition, lease.grant);
+    this.#pending.add(lease.partition);
     return this.#sweepOne(lease.partition);
   }
 
   /** An effect was opened. */
   note(partition: Partition): void {
-    if (!this.#pending.has(partition)) this.#pending.set(partition, null);
+    this.#pending.add(partition);
   }
 
   drop(partition: Partition): void {
@@ -37,28 +39,25 @@ export class PartitionSweeps {
   }
 
   async sweep(): Promise<void> {
-    for (const partition of [...this.#pending.keys()]) await this.#sweepOne(partition);
+    for (const partition of [...this.#pending]) await this.#sweepOne(partition);
   }
 
   async #sweepOne(partition: Partition): Promise<void> {
-    const grant = this.#pending.get(partition);
-    if (grant === undefined) return;
     // Taken off before the look: an effect opened meanwhile puts it back.
-    this.#pending.delete(partition);
+    if (!this.#pending.delete(partition)) return;
     try {
       const rows = await this.#store.openEffects(partition);
       if (rows.length === 0) return;
-      await sweepEffects(this.#store, this.#queue, partition, grant === null ? {} : { acquired: true, grant });
-      this.#keep(partition, null);
+      const store = { openEffects: async () => rows, now: () => this.#store.now() };
+      await sweepEffects(store, this.#queue, partition, { isLive: this.#isLive });
+      this.#keep(partition);
     } catch (thrown) {
-      this.#keep(partition, grant);
+      this.#keep(partition);
       throw thrown;
     }
   }
 
-  #keep(partition: Partition, grant: string | null): void {
-    if (this.#leaseOf(partition) === undefined) return;
-    // A lease granted meanwhile has a first sweep of its own to come.
-    this.#pending.set(partition, this.#pending.get(partition) ?? grant);
+  #keep(partition: Partition): void {
+    if (this.#leaseOf(partition) !== undefined) this.#pending.add(partition);
   }
 }

@@ -1,3 +1,4 @@
+import type { Address } from '../address.ts';
 import type { EffectContext, EffectHandler } from '../effect.ts';
 import type { EffectJob, JobOutcome } from '../effect-queue.ts';
 import { SvcError, toSvcError } from '../errors.ts';
@@ -45,6 +46,10 @@ export class EffectAttempt {
     this.#envelope = envelope;
     this.#giveUp = giveUp;
     this.#report = new EffectReport(settings, job, attempt, envelope, giveUp);
+  }
+
+  get address(): Address {
+    return this.#job.address;
   }
 
   get repeatable(): boolean {

@@ -15,8 +15,10 @@ export interface EffectRunnerOptions {
   readonly store: RunnerStore;
   readonly queue: Pick<EffectQueue, 'work' | 'claim'>;
   readonly handlers: readonly EffectHandler[];
-  /** Queues to take jobs from: those of the pools this node may serve. */
-  readonly queues: readonly string[];
+  /** Queues to take jobs from at start: those of the pools this node may serve. `serve` changes them. */
+  readonly queues?: readonly string[];
+  /** Whether a runner is known to live; what a dead one claimed is taken over. Default: all do. */
+  readonly isLive?: (runner: string) => boolean;
   readonly node: string;
   /** This life of the node; claims of earlier ones count as expired. */
   readonly incarnation: string;
@@ -46,6 +48,8 @@ export function runnerSettings(options: EffectRunnerOptions): RunnerSettings {
     renewEveryMs: 2_000,
     stopGraceMs: 10_000,
     abortGraceMs: 10_000,
+    queues: [],
+    isLive: () => true,
     ...options,
   };
 }

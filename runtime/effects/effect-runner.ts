@@ -1,4 +1,5 @@
 import type { ClaimOutcome } from '../actor-store.ts';
+import type { Address } from '../address.ts';
 import type { EffectHandler } from '../effect.ts';
 import type { EffectJob, JobOutcome } from '../effect-queue.ts';
 import { SvcError, toSvcError } from '../errors.ts';
@@ -27,7 +28,8 @@ export class EffectRunner {
   readonly #attempts = new Map<string, EffectAttempt>();
   readonly #counts: RunnerCounts = { running: 0, started: 0, done: 0, failed: 0, retried: 0, inDoubt: 0, dropped: 0 };
   readonly #giveUp = new AbortController();
-  #stopTaking: (() => Promise<void>) | null = null;
+  /** Each queue it takes from, with what ends that. */
+  readonly #taking = new Map<string, Promise<() => Promise<void>>>();
   #unsubscribe: () => void = () => {};
   #stopping: Promise<void> | null = null;
 
@@ -47,9 +49,33 @@ export class EffectRunner {
   }
 
   async start(): Promise<void> {
-    const { store, queue, queues, concurrency } = this.#settings;
+    const { store, queues } = this.#settings;
     this.#unsubscribe = store.onEffectCancelled((id) => this.#attempts.get(id)?.abort('unwanted'));
-    this.#stopTaking = await queue.work(queues, concurrency, (job) => this.#take(job));
+    await this.serve(queues);
+  }
+
+  /** From now on jobs come from these queues; what runs of others goes on to its end. */
+  async serve(queues: readonly string[]): Promise<void> {
+    const changes: Promise<unknown>[] = [];
+    for (const [name, taking] of this.#taking) {
+      if (queues.includes(name)) continue;
+      this.#taking.delete(name);
+      changes.push(taking.then((stop) => stop()));
+    }
+    for (const name of queues)
+      if (!this.#taking.has(name) && this.#stopping === null) changes.push(this.#takeFrom(name));
+    await Promise.all(changes);
+  }
+
+  #takeFrom(name: string): Promise<unknown> {
+    const { queue, concurrency } = this.#settings;
+    const taking = queue.work([name], concurrency, (job) => this.#take(job));
+    this.#taking.set(name, taking);
+    // What could not be begun is begun anew by whoever asks next.
+    return taking.catch((thrown: unknown) => {
+      if (this.#taking.get(name) === taking) this.#taking.delete(name);
+      throw thrown;
+    });
   }
 
   /**
@@ -63,7 +89,7 @@ export class EffectRunner {
 
   async #stop(): Promise<void> {
     const { clock, stopGraceMs, abortGraceMs } = this.#settings;
-    const drained = this.#stopTaking?.() ?? Promise.resolve();
+    const drained = this.serve([]);
     for (const attempt of this.#attempts.values()) if (attempt.repeatable) attempt.abort('shutdown');
     const cancelGrace = clock.after(stopGraceMs, () => {
       for (const attempt of this.#attempts.values()) attempt.abort('shutdown');
@@ -75,6 +101,11 @@ export class EffectRunner {
     cancelWait();
     this.#giveUp.abort();
     this.#unsubscribe();
+  }
+
+  /** Drops what runs for an actor as if this process had died: nothing is reported, the claims run out or are taken over. */
+  cut(address: Address): void {
+    for (const attempt of this.#attempts.values()) if (attempt.address === address) attempt.abort('silent');
   }
 
   async #take(job: EffectJob): Promise<JobOutcome> {
@@ -92,15 +123,18 @@ export class EffectRunner {
 
   /** A claim that may have happened is found busy, by us, until it runs out: nothing runs twice. */
   async #claim(job: EffectJob): Promise<ClaimOutcome> {
-    const { queue, node, incarnation, claimTtlMs, clock, random } = this.#settings;
+    const { queue, node, incarnation, claimTtlMs, clock, random, isLive } = this.#settings;
+    const runner = `${node}/${incarnation}`;
     try {
-      return await queue.claim(job, `${node}/${incarnation}`, claimTtlMs);
+      const claim = await queue.claim(job, runner, claimTtlMs);
+      if (claim.kind !== 'busy' || claim.by === '' || isLive(claim.by)) return claim;
+      return await queue.claim(job, runner, claimTtlMs, claim.by);
     } catch (error) {
       if (toSvcError(error).code !== 'unavailable') {
         this.#settings.onFault(error, { effectId: job.id, doing: 'claiming' });
       }
       await pause(clock, 100 * random.fraction(), this.#giveUp.signal);
-      return { kind: 'busy', retryAfterMs: 1_000 };
+      return { kind: 'busy', by: '', retryAfterMs: 1_000 };
     }
   }
 

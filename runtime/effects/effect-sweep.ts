@@ -7,10 +7,8 @@ export type SweptStore = Pick<ActorStore, 'openEffects' | 'now'>;
 export interface SweepOptions {
   /** Also enqueue what will be due within this time: one sweep interval, so that nothing waits for the next one. */
   readonly aheadMs?: number;
-  /** Just acquired: effects with a live claim too, since a claim of this node's earlier life counts as expired. */
-  readonly acquired?: boolean;
-  /** The lease's grant, with `acquired`: what workers of the last holder took is not waited for (EffectQueue). */
-  readonly grant?: string;
+  /** Whether a runner (`node/incarnation`) is known to live; what a dead one started is due at once. Default: all do. */
+  readonly isLive?: (runner: string) => boolean;
 }
 
 const AHEAD_MS = 2_000;
@@ -18,8 +16,9 @@ const AT_ONCE = 64;
 
 /**
  * Puts the effects of a partition that should be running back into the queue (design E1: a lost job is never the
- * truth, the record is). Called by the partition's holder after it got the lease, and every two seconds. Enqueueing
- * what is queued changes nothing, so a sweep too many is harmless. Answers how many were handed to the queue.
+ * truth, the record is). Called by the partition's holder after it got the lease, when a node died, and every two
+ * seconds. Enqueueing what is queued changes nothing, so a sweep too many is harmless. Answers how many were handed to
+ * the queue.
  */
 export async function sweepEffects(
   store: SweptStore,
@@ -29,20 +28,27 @@ export async function sweepEffects(
 ): Promise<number> {
   const rows = await store.openEffects(partition);
   if (rows.length === 0) return 0;
+  const { aheadMs = AHEAD_MS, isLive = () => true } = options;
   const now = await store.now();
-  const due = rows.filter((row) => isDue(row, now, options));
-  for (let at = 0; at < due.length; at += AT_ONCE) {
+  let handed = 0;
+  for (let at = 0; at < rows.length; at += AT_ONCE) {
     await Promise.all(
-      due.slice(at, at + AT_ONCE).map(({ id, address, queue: name, status, until }) => {
+      rows.slice(at, at + AT_ONCE).map(async (row) => {
+        const { id, address, queue: name, status, until } = row;
+        const token = tokenOfDead(row, now, isLive);
+        if (token === undefined && (status === 'started' || until > now + aheadMs)) return;
+        handed += 1;
         const delayMs = status === 'open' ? Math.max(0, until - now) : 0;
-        return queue.enqueue({ id, partition, address, queue: name }, delayMs, options.grant);
+        await queue.enqueue({ id, partition, address, queue: name }, delayMs, token);
       }),
     );
   }
-  return due.length;
+  return handed;
 }
 
-function isDue(row: EffectRow, now: number, { aheadMs = AHEAD_MS, acquired = false }: SweepOptions): boolean {
-  if (row.status === 'open') return row.until <= now + aheadMs;
-  return acquired || row.until <= now;
+/** The life that started the effect and is gone, or let its claim run out: the job it took is stuck (EffectQueue). */
+function tokenOfDead(row: EffectRow, now: number, isLive: (runner: string) => boolean): string | undefined {
+  const { status, runner, until } = row;
+  if (status !== 'started' || (until > now && isLive(runner))) return undefined;
+  return runner.slice(runner.lastIndexOf('/') + 1);
 }

@@ -1,4 +1,4 @@
-import type { Address } from '../address.ts';
+import type { Address, Partition } from '../address.ts';
 import type { Clock } from '../clock.ts';
 import type { Resident } from './resident.ts';
 
@@ -44,8 +44,9 @@ export class ActorCache {
     this.#residents.delete(address);
   }
 
-  dropPartition(owns: (address: Address) => boolean): void {
-    for (const address of this.#residents.keys()) if (owns(address)) this.#residents.delete(address);
+  dropPartition(partition: Partition): void {
+    for (const [address, { resident }] of this.#residents)
+      if (resident.partition === partition) this.#residents.delete(address);
   }
 
   /** Lets go of what was not used for `idleMs`. */

@@ -62,7 +62,9 @@ export async function loadResidents(
   for (const [index, { address, definition }] of missing.entries()) {
     residents.set(
       address,
-      await activate(parts, address, definition, texts[index] ?? null).catch((thrown: unknown) => buriable(thrown)),
+      await activate(parts, { address, partition, definition }, texts[index] ?? null).catch((thrown: unknown) =>
+        buriable(thrown),
+      ),
     );
   }
   return residents;
@@ -70,11 +72,11 @@ export async function loadResidents(
 
 async function activate(
   parts: LoadingParts,
-  address: Address,
-  definition: ActorDefinition,
+  self: Pick<Resident, 'address' | 'partition' | 'definition'>,
   stored: string | null,
 ): Promise<Resident> {
   const { payloads, archive } = parts;
+  const { address, definition } = self;
   const [, tenant = '', id = ''] = address.split('/');
   // An actor that has ended lives on in the archive: a late message finds its end, never an empty beginning.
   const text = stored ?? (isArchived(definition) ? await archive.loadRecord(address) : null);
@@ -82,7 +84,7 @@ async function activate(
     text === null
       ? initialRecord(definition, { address, tenant, id })
       : decodeRecord(definition, await payloads.unpack(text));
-  return { address, tenant, definition, record, text };
+  return { ...self, tenant, record, text };
 }
 
 /** Decodes the messages that a retry in this batch will drain. */

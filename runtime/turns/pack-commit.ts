@@ -1,8 +1,8 @@
 import type { Commit, Delivery, EffectOpen, EventAppend, Lease } from '../actor-store.ts';
-import { tenantOf } from '../address.ts';
+import { type Partition, poolOf, tenantOf } from '../address.ts';
 import { encodeEffect } from '../effects/effect-envelope.ts';
+import type { Locator } from '../locator.ts';
 import type { Message } from '../message.ts';
-import type { Registry } from '../registry.ts';
 import type { Batch } from './batch.ts';
 import { encodeEvent, encodeMessage, encodeReply } from './codec.ts';
 import { timerId } from './kernel-messages.ts';
@@ -23,9 +23,9 @@ export async function packCommit(
   batch: Batch,
   lease: Lease,
   cursor: { readonly after: number; readonly upTo: number },
-  kernel: { readonly payloads: Payloads; readonly registry: Registry; readonly ledger: boolean },
+  kernel: { readonly payloads: Payloads; readonly locator: Locator; readonly ledger: boolean },
 ): Promise<PackedBatch> {
-  const { payloads, registry } = kernel;
+  const { payloads, locator } = kernel;
   const deliver = async (message: Message): Promise<Delivery> => {
     const body = encodeMessage(payloads, message);
     return { id: message.id, to: message.to, body: typeof body === 'string' ? body : await body };
@@ -51,9 +51,10 @@ export async function packCommit(
       events.push({ address, first: work.firstEvent, data });
     }
   }
-  const sends: { partition: ReturnType<Registry['partitionOf']>; delivery: Delivery }[] = [];
+  const sends: { partition: Partition; delivery: Delivery }[] = [];
   for (const message of batch.sends) {
-    sends.push({ partition: registry.partitionOf(message.to), delivery: await deliver(message) });
+    const partition = locator.known(message.to) ?? (await locator.locate(message.to));
+    sends.push({ partition, delivery: await deliver(message) });
   }
   const replies: { session: string; messageId: string; body: string }[] = [];
   for (const { message, reply } of batch.replies) {
@@ -88,7 +89,7 @@ export async function packCommit(
       sends,
       timersSet,
       timersCleared: batch.timersCleared.filter((id) => !pending.has(id)),
-      effectsOpened: await openEffects(batch, payloads),
+      effectsOpened: await openEffects(batch, poolOf(lease.partition), payloads),
       effectsCancelled: batch.effectsCancelled,
       replies,
       handled: [...batch.handled].map(([address, count]) => ({ address, count })),
@@ -114,7 +115,8 @@ function pendingTimers(batch: Batch): Map<string, string> {
   return pending;
 }
 
-async function openEffects(batch: Batch, payloads: Payloads): Promise<EffectOpen[]> {
+/** An effect runs where its actor's tags are: its queue is named as its pool (design E1). */
+async function openEffects(batch: Batch, queue: string, payloads: Payloads): Promise<EffectOpen[]> {
   const opened: EffectOpen[] = [];
   // Opened and cancelled inside one batch: nobody saw it, so it never existed.
   const cancelled = new Set(batch.effectsCancelled);
@@ -127,7 +129,7 @@ async function openEffects(batch: Batch, payloads: Payloads): Promise<EffectOpen
     );
     opened.push({
       id,
-      queue: 'default',
+      queue,
       address: cause.to,
       mode: request.mode,
       body: typeof body === 'string' ? body : await body,

@@ -1,4 +1,4 @@
-import { type Address, parseAddress } from '../address.ts';
+import { type Address, type Partition, parseAddress } from '../address.ts';
 import type { ActorEvent } from '../client.ts';
 import type { ActorDefinition } from '../define-actor.ts';
 import { SvcError } from '../errors.ts';
@@ -9,6 +9,9 @@ import { RETRY_TIMER, type RetrySettings } from './kernel-messages.ts';
 import { initialRecord } from './loading.ts';
 import type { ActorRecord } from './record.ts';
 import type { TurnRow } from './turn-row.ts';
+
+/** What is replayed lives in no store. */
+const NOWHERE: Partition = 'replay:0';
 
 export interface Replayed {
   readonly record: ActorRecord;
@@ -38,7 +41,8 @@ export async function replayActor(
     // Never run, or out of attempts at once: it changed nothing.
     if (row.outcome === 'dead-lettered') continue;
     const batch = batchOf(row, message, bodies, options.retry);
-    batch.deliver({ seq, at, body }, message, { address, tenant, definition, record, text: null }, bodies);
+    const self = { address, partition: NOWHERE, tenant, definition };
+    batch.deliver({ seq, at, body }, message, { ...self, record, text: null }, bodies);
     for (const work of batch.works.values()) {
       for (const [index, event] of work.events.entries()) events.push({ ...event, seq: work.firstEvent + index });
       record = work.record;

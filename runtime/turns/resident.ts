@@ -1,10 +1,12 @@
-import type { Address } from '../address.ts';
+import type { Address, Partition } from '../address.ts';
 import type { ActorDefinition } from '../define-actor.ts';
 import type { ActorRecord } from './record.ts';
 
 /** An actor in memory: its committed record, its committed text, and what this batch made of it. */
 export interface Resident {
   readonly address: Address;
+  /** Where it lives. */
+  readonly partition: Partition;
   readonly tenant: string;
   readonly definition: ActorDefinition;
   record: ActorRecord;

@@ -246,7 +246,7 @@ export function effectQueueContract(adapter: QueueAdapter): void {
         runnerOptions({ store: ledger, queue: second, handlers: [hang], node: 'node-b' }),
       );
       await staying.start();
-      await sweepEffects(ledger, second, PARTITION, { acquired: true });
+      await sweepEffects(ledger, second, PARTITION, { isLive: () => false });
       const result = await until(() => resultOf(ledger, job.id), 'the second attempt');
       assert.deepEqual(result.outcome, { kind: 'done', value: 2 });
       assert.ok(Date.now() - asked < 1_500, 'nobody waited for a time-out');
@@ -287,7 +287,7 @@ export function effectQueueContract(adapter: QueueAdapter): void {
       const heir = await adapter.connect(ledger);
       const runner = new EffectRunner(runnerOptions({ store: ledger, queue: heir, handlers: [again], node: 'node-b' }));
       await runner.start();
-      await sweepEffects(ledger, heir, PARTITION, { acquired: true });
+      await sweepEffects(ledger, heir, PARTITION, { isLive: () => false });
       const result = await until(() => resultOf(ledger, job.id), 'the second attempt', 20_000);
       assert.deepEqual(result.outcome, { kind: 'done', value: 2 });
       await victim.lateResult(job.id);
@@ -312,7 +312,7 @@ export function effectQueueContract(adapter: QueueAdapter): void {
       const heir = await adapter.connect(ledger);
       const runner = new EffectRunner(runnerOptions({ store: ledger, queue: heir, handlers: [again], node: 'node-b' }));
       await runner.start();
-      await sweepEffects(ledger, heir, PARTITION, { acquired: true });
+      await sweepEffects(ledger, heir, PARTITION, { isLive: () => false });
       const result = await until(() => resultOf(ledger, job.id), 'the doubt', 20_000);
       assert.deepEqual(result.outcome, { kind: 'in_doubt' });
       assert.equal(runs, 0);

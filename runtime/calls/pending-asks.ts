@@ -1,0 +1,113 @@
+import type { ActorStore, Unsubscribe } from '../actor-store.ts';
+import type { Partition } from '../address.ts';
+import type { Clock } from '../clock.ts';
+import { SvcError, toSvcError } from '../errors.ts';
+import type { Message } from '../message.ts';
+import type { Random } from '../random.ts';
+
+/** A published reply may be lost; asking the store again this often bounds what that costs. */
+const RECALL_MS = 1_000;
+/** One timer looks after all waiting asks: a timer each would cost more than the ask. */
+const LOOK_EVERY_MS = 100;
+
+interface PendingAsk {
+  readonly messageId: string;
+  /** Asks of the same id that came while this one waited. */
+  readonly again: PendingAsk[];
+  readonly resolve: (body: string) => void;
+  readonly reject: (error: SvcError) => void;
+  readonly partition: Partition;
+  readonly type: string;
+  /** Monotonic ms. */
+  readonly deadline: number;
+  recallAt: number;
+}
+
+export interface PendingAnswer {
+  /** Encoded reply; rejects `deadline_exceeded`, `cancelled`. */
+  readonly answer: Promise<string>;
+  /** Nobody waits any more. */
+  readonly end: () => void;
+}
+
+/** The asks of one client that wait for their committed answers. */
+export class PendingAsks {
+  readonly #store: Pick<ActorStore, 'recallReply' | 'onReply'>;
+  readonly #clock: Clock;
+  readonly #random: Random;
+  readonly #asks = new Map<string, PendingAsk>();
+  readonly #unsubscribe: Unsubscribe;
+  #cancelLook: (() => void) | null = null;
+
+  constructor(
+    store: Pick<ActorStore, 'recallReply' | 'onReply'>,
+    clock: Clock,
+    random: Random,
+    /** Reply session of this client. */
+    session: string,
+  ) {
+    this.#store = store;
+    this.#clock = clock;
+    this.#random = random;
+    this.#unsubscribe = store.onReply(session, (messageId, body) => {
+      const ask = this.#asks.get(messageId);
+      ask?.resolve(body);
+      for (const other of ask?.again ?? []) other.resolve(body);
+    });
+  }
+
+  close(): void {
+    this.#unsubscribe();
+    this.#cancelLook?.();
+  }
+
+  add(message: Message, partition: Partition, deadline: number, signal: AbortSignal | undefined): PendingAnswer {
+    const first = this.#asks.get(message.id);
+    const key = first === undefined ? message.id : `${message.id} ${this.#random.hex(8)}`;
+    let giveUp = (): void => {};
+    const answer = new Promise<string>((resolve, reject) => {
+      giveUp = () => reject(new SvcError('cancelled', 'the caller gave up'));
+      const recallAt = this.#clock.monotonic() + RECALL_MS;
+      const wanted = { messageId: message.id, partition, type: message.type };
+      const ask = { ...wanted, again: [], resolve, reject, deadline, recallAt };
+      this.#asks.set(key, ask);
+      first?.again.push(ask);
+      signal?.addEventListener('abort', giveUp, { once: true });
+      if (signal?.aborted === true) giveUp();
+      if (this.#cancelLook === null) this.#look();
+    });
+    // It may end while the append is under way, and when that failed nobody waits for what the deadline will say.
+    answer.catch(() => undefined);
+    const end = (): void => {
+      this.#asks.delete(key);
+      signal?.removeEventListener('abort', giveUp);
+    };
+    return { answer, end };
+  }
+
+  /** Ends asks whose time is over, and asks the store for answers whose publication may be lost. */
+  #look(): void {
+    const now = this.#clock.monotonic();
+    for (const ask of this.#asks.values()) {
+      if (now >= ask.deadline) ask.reject(new SvcError('deadline_exceeded', undefined, { field: ask.type }));
+      else if (now >= ask.recallAt) {
+        ask.recallAt = now + RECALL_MS;
+        this.#recall(ask);
+      }
+    }
+    this.#cancelLook = this.#asks.size === 0 ? null : this.#clock.after(LOOK_EVERY_MS, () => this.#look());
+  }
+
+  #recall(ask: PendingAsk): void {
+    this.#store.recallReply(ask.partition, ask.messageId).then(
+      (reply) => {
+        if (reply !== null) ask.resolve(reply);
+      },
+      (thrown: unknown) => {
+        const error = toSvcError(thrown);
+        // A store that is down is asked again until the deadline.
+        if (error.code !== 'unavailable') ask.reject(error);
+      },
+    );
+  }
+}

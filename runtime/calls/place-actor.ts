@@ -1,0 +1,43 @@
+import type { ActorStore } from '../actor-store.ts';
+import type { Address, Partition } from '../address.ts';
+import type { PlaceOutcome, PlaceWish } from '../client.ts';
+import type { Locator } from '../locator.ts';
+import type { Members } from '../members.ts';
+import { type Placement, poolOfTags } from '../placement.ts';
+import type { Registry } from '../registry.ts';
+
+/** What the process itself serves. */
+export interface ServedHere {
+  /** A partition of the pool that this node holds, taking a free one when it has none; null when it gets none. */
+  holdOne(pool: string): Promise<Partition | null>;
+}
+
+export interface PlacingParts {
+  readonly store: Pick<ActorStore, 'definePool'> & Pick<Members, 'pools'>;
+  readonly registry: Registry;
+  readonly locator: Locator;
+  /** Partitions of a pool for tags, fixed when it is made. */
+  readonly tagPoolPartitions: number;
+  readonly placement: Pick<Placement, 'isServed'>;
+  /** Null in a process that serves nothing. */
+  readonly here: ServedHere | null;
+}
+
+/** Gives an actor a home before its first message (design K1, P1, P4). */
+export async function placeActor(parts: PlacingParts, address: Address, wish: PlaceWish): Promise<PlaceOutcome> {
+  const { registry, locator, placement, here } = parts;
+  const pool = poolOfTags(wish.tags);
+  await knowPool(parts, pool);
+  const held = wish.here === true ? await here?.holdOne(pool) : null;
+  const wanted = held ?? registry.partitionIn(pool, address);
+  const isHome = wanted === registry.homeOf(address);
+  // An address at home needs no entry; one that another caller placed elsewhere before has one.
+  const partition = isHome ? await locator.locate(address) : await locator.place(address, wanted);
+  return { pool, partition, served: await placement.isServed(pool) };
+}
+
+/** Defines a pool at the first actor with its tags; after that its size is the store's. */
+async function knowPool({ store, registry, tagPoolPartitions }: PlacingParts, pool: string): Promise<void> {
+  if (registry.knows(pool)) return;
+  registry.learn({ pool, partitions: await store.definePool(pool, tagPoolPartitions) });
+}

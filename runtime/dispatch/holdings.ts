@@ -1,0 +1,270 @@
+import { type Partition, partitionsOf, poolOf } from '../address.ts';
+import { toSvcError } from '../errors.ts';
+import type { Assignment } from '../placement.ts';
+import { type LeaseTaking, servedByOthers, takeLease } from './lease-taking.ts';
+import { type Committed, type KernelParts, PartitionServer } from './partition-server.ts';
+
+export interface HoldingsOptions extends KernelParts, LeaseTaking {
+  readonly leaseRenewMs: number;
+}
+
+/** What becomes of partitions, for the dispatcher that serves them. */
+export interface HoldingsEvents {
+  committed(server: PartitionServer, done: Committed): void;
+  taken(server: PartitionServer, nextTimerAt: number | null): void;
+  lost(server: PartitionServer): void;
+  queues(names: readonly string[]): void;
+}
+
+const ACQUIRE_AT_ONCE = 64;
+const NOTHING: Assignment = { wanted: new Set(), queues: [] };
+
+/**
+ * The partitions this node holds: takes what its placement wants, hands over what it does not want any more after the
+ * batch that runs, drops what it lost (design K4, P2).
+ */
+export class Holdings {
+  readonly #options: HoldingsOptions;
+  readonly #events: HoldingsEvents;
+  readonly #servers = new Map<Partition, PartitionServer>();
+  readonly #leaving = new Set<PartitionServer>();
+  /** Held beside the assignment, since an actor was to start here (design P4). */
+  readonly #kept = new Set<Partition>();
+  #assignment: Assignment = NOTHING;
+  #renewedAt = Number.NEGATIVE_INFINITY;
+  #settling: Promise<void> = Promise.resolve();
+  #again = false;
+  #cancelWake: () => void = () => {};
+  #stopped = false;
+
+  constructor(options: HoldingsOptions, events: HoldingsEvents) {
+    this.#options = options;
+    this.#events = events;
+  }
+
+  get(partition: Partition): PartitionServer | undefined {
+    return this.#servers.get(partition);
+  }
+
+  get partitions(): Iterable<Partition> {
+    return this.#servers.keys();
+  }
+
+  get size(): number {
+    return this.#servers.size;
+  }
+
+  /** Milliseconds since all leases were last known to be ours; beyond the TTL others may hold them. */
+  get leaseAgeMs(): number {
+    return this.#options.clock.monotonic() - this.#renewedAt;
+  }
+
+  async start(): Promise<void> {
+    const asked = this.#options.clock.monotonic();
+    await this.#options.placement.join();
+    this.#renewedAt = asked;
+    await this.adjust();
+  }
+
+  /** Extends every lease, the node's first, and brings holdings in line with who is there. */
+  async renew(): Promise<void> {
+    const { store, leaseTtlMs, clock } = this.#options;
+    const asked = clock.monotonic();
+    try {
+      await this.#assign();
+      const servers = [...this.#servers.values()];
+      const lost = await store.renew(
+        servers.map((server) => server.lease),
+        leaseTtlMs,
+      );
+      this.#renewedAt = asked;
+      for (const lease of lost) {
+        const server = this.#servers.get(lease.partition);
+        if (server?.lease.grant === lease.grant) this.lose(server);
+      }
+    } catch (thrown) {
+      this.loseIfLate();
+      throw thrown;
+    }
+    await this.#settle();
+  }
+
+  /** Somebody came, left or gave something back. Calls that come meanwhile are answered by one more look. */
+  async adjust(): Promise<void> {
+    if (this.#stopped) return;
+    await this.#assign();
+    await this.#settle();
+  }
+
+  /** Not renewed for a whole TTL, by a store that is away or a process that was frozen: others may hold our partitions. */
+  loseIfLate(): boolean {
+    if (this.leaseAgeMs <= this.#options.leaseTtlMs) return false;
+    this.#loseAll();
+    return true;
+  }
+
+  /** A partition of the pool that this node holds; a free one is taken when it holds none. */
+  async holdOne(pool: string): Promise<Partition | null> {
+    const held = (): Partition | undefined =>
+      [...this.#servers.values()].find((one) => poolOf(one.lease.partition) === pool && !this.#leaving.has(one))?.lease
+        .partition;
+    const already = held();
+    if (already !== undefined) return already;
+    await this.adjust();
+    const assigned = held();
+    if (assigned !== undefined || !this.#assignment.queues.includes(pool)) return assigned ?? null;
+    const layout = (await this.#options.store.pools()).find((one) => one.pool === pool);
+    for (const partition of layout === undefined ? [] : partitionsOf(layout)) {
+      await this.#acquire(partition);
+      if (!this.#servers.has(partition)) continue;
+      this.#kept.add(partition);
+      return partition;
+    }
+    return null;
+  }
+
+  /**
+   * Gives everything back and ends the node lease. What another member may serve goes to it at once; for the rest
+   * `keepServing` is waited for, and `beforeRelease` runs while the leases still hold.
+   */
+  async stop(last: { keepServing(): Promise<void>; beforeRelease(): Promise<void> }): Promise<void> {
+    const { placement } = this.#options;
+    this.#stopped = true;
+    this.#cancelWake();
+    await this.#settling;
+    await this.#patiently('telling the others', placement.drain());
+    await this.#handOver(await servedByOthers(this.#options, [...this.#servers.values()]));
+    await last.keepServing();
+    const left = [...this.#servers.values()];
+    await Promise.all(left.map((server) => server.drain()));
+    await last.beforeRelease();
+    await this.#handOver(left);
+    await this.#patiently('leaving', placement.leave());
+  }
+
+  async #assign(): Promise<void> {
+    const { placement, warn } = this.#options;
+    try {
+      this.#assignment = await placement.assign();
+    } catch (thrown) {
+      const error = toSvcError(thrown);
+      if (error.code === 'conflict') this.#supersede();
+      if (error.code !== 'lease_lost') throw thrown;
+      warn('the node lease was lost; every partition is given up and the node joins again', error);
+      this.#loseAll();
+      await placement.join();
+      this.#assignment = await placement.assign();
+    }
+  }
+
+  /** Another process runs under this node's id: this one serves nothing any more. */
+  #supersede(): void {
+    this.#stopped = true;
+    this.#renewedAt = Number.NEGATIVE_INFINITY;
+    this.#assignment = NOTHING;
+    this.#events.queues([]);
+    this.#loseAll();
+  }
+
+  /** One at a time; who comes while one runs is served by one more run. */
+  #settle(): Promise<void> {
+    if (this.#again) return this.#settling;
+    this.#again = true;
+    const run = this.#settling.then(() => {
+      this.#again = false;
+      return this.#settleOnce();
+    });
+    this.#settling = run.catch(() => undefined);
+    return run;
+  }
+
+  async #settleOnce(): Promise<void> {
+    if (this.#stopped) return;
+    const { wanted, queues } = this.#assignment;
+    this.#events.queues(queues);
+    const unwanted = [...this.#servers.values()].filter(
+      ({ lease }) => !wanted.has(lease.partition) && !(this.#kept.has(lease.partition) && queues.length > 0),
+    );
+    const missing = [...wanted].filter((partition) => !this.#servers.has(partition));
+    await Promise.all([this.#handOver(unwanted), this.#acquireAll(missing)]);
+  }
+
+  async #acquireAll(missing: readonly Partition[]): Promise<void> {
+    let soonestMs = Number.POSITIVE_INFINITY;
+    for (let start = 0; start < missing.length && !this.#stopped; start += ACQUIRE_AT_ONCE) {
+      const chunk = missing.slice(start, start + ACQUIRE_AT_ONCE);
+      const waits = await Promise.all(chunk.map((partition) => this.#acquire(partition)));
+      soonestMs = Math.min(soonestMs, ...waits);
+    }
+    // A lease that runs out before the next look: nobody has to wait for that.
+    if (soonestMs < this.#options.leaseRenewMs) this.#wakeIn(soonestMs + 5);
+  }
+
+  /** Answers how long its holder may keep it, milliseconds; infinity when it is ours. */
+  async #acquire(partition: Partition): Promise<number> {
+    const outcome = await takeLease(this.#options, partition);
+    if (outcome.kind === 'held') return outcome.remainingMs;
+    const { lease, cursor, nextTimerAt } = outcome;
+    if (this.#stopped) {
+      await this.#patiently('giving a lease back', this.#options.store.release(lease));
+      return Number.POSITIVE_INFINITY;
+    }
+    const server: PartitionServer = new PartitionServer(lease, cursor, this.#options, (done) =>
+      this.#events.committed(server, done),
+    );
+    this.#servers.set(partition, server);
+    this.#events.taken(server, nextTimerAt);
+    return Number.POSITIVE_INFINITY;
+  }
+
+  /** After the batch that runs, to whoever wants it (design P2). */
+  async #handOver(servers: readonly PartitionServer[]): Promise<void> {
+    const { store, placement } = this.#options;
+    const going = servers.filter((server) => !this.#leaving.has(server) && !server.lost);
+    if (going.length === 0) return;
+    await Promise.all(
+      going.map(async (server) => {
+        this.#leaving.add(server);
+        try {
+          await server.drain();
+          this.lose(server);
+          await store.release(server.lease);
+        } catch (thrown) {
+          this.#options.warn('a lease was not released and will run out', toSvcError(thrown));
+        } finally {
+          this.#leaving.delete(server);
+        }
+      }),
+    );
+    await this.#patiently('telling the others', placement.freed());
+  }
+
+  /** Ends serving without a word to the store: the lease is gone, or its end is left to the TTL. */
+  lose(server: PartitionServer): void {
+    const { partition } = server.lease;
+    server.lose();
+    // The node may hold the partition again under a later lease: what is noted for that one stays.
+    if (this.#servers.get(partition) === server) {
+      this.#servers.delete(partition);
+      this.#kept.delete(partition);
+    }
+    this.#events.lost(server);
+  }
+
+  #loseAll(): void {
+    for (const server of [...this.#servers.values()]) this.lose(server);
+  }
+
+  #wakeIn(delayMs: number): void {
+    this.#cancelWake();
+    const { clock, warn } = this.#options;
+    this.#cancelWake = clock.after(delayMs, () => {
+      this.adjust().catch((thrown: unknown) => warn('taking what a dead node held failed', toSvcError(thrown)));
+    });
+  }
+
+  /** Leaving goes on without a store that does not answer: leases run out. */
+  async #patiently(what: string, work: Promise<void>): Promise<void> {
+    await work.catch((thrown: unknown) => this.#options.warn(`${what} failed`, toSvcError(thrown)));
+  }
+}

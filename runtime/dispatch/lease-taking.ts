@@ -1,0 +1,41 @@
+import type { AcquireOutcome, ActorStore } from '../actor-store.ts';
+import { type Partition, poolOf } from '../address.ts';
+import { toSvcError } from '../errors.ts';
+import type { Placement } from '../placement.ts';
+import type { Random } from '../random.ts';
+import type { PartitionServer } from './partition-server.ts';
+
+export interface LeaseTaking {
+  readonly store: ActorStore;
+  readonly node: string;
+  readonly random: Random;
+  readonly placement: Placement;
+  readonly leaseTtlMs: number;
+  readonly warn: (message: string, error: unknown) => void;
+}
+
+/** Takes a lease that is free, or held by a node that was seen to be gone: its own lease is not waited for (design P2). */
+export async function takeLease(parts: LeaseTaking, partition: Partition): Promise<AcquireOutcome> {
+  const { store, node, random, leaseTtlMs, placement } = parts;
+  const grant = random.uuid();
+  const outcome = await store.acquire(partition, node, grant, leaseTtlMs);
+  if (outcome.kind === 'granted' || placement.isLive(outcome.by)) return outcome;
+  return store.acquire(partition, node, grant, leaseTtlMs, outcome.grant);
+}
+
+/** Those that another member would take over now; none when nobody can tell. */
+export async function servedByOthers(
+  { placement, warn }: LeaseTaking,
+  servers: readonly PartitionServer[],
+): Promise<PartitionServer[]> {
+  const served = new Map<string, boolean>();
+  try {
+    for (const { lease } of servers) {
+      const pool = poolOf(lease.partition);
+      if (!served.has(pool)) served.set(pool, await placement.isServed(pool));
+    }
+  } catch (thrown) {
+    warn('who else serves is not known', toSvcError(thrown));
+  }
+  return servers.filter(({ lease }) => served.get(poolOf(lease.partition)) === true);
+}
