@@ -32,7 +32,7 @@ export function effectContract(make: MakeStore): void {
     promise('an opened effect is claimed by one runner; a second one is told to wait', async (rig) => {
       const set = await opened(rig);
       const [row] = await rig.store.openEffects(set.partition);
-      assert.deepEqual([row?.status, row?.attempt], ['open', 0]);
+      assert.deepEqual([row?.status, row?.attempt, row?.runner], ['open', 0, '']);
       const other = await rig.another();
       const outcomes = await Promise.all([
         rig.store.claimEffect(set.partition, set.id, 'node-a/1', 60_000),
@@ -43,6 +43,8 @@ export function effectContract(make: MakeStore): void {
       assert.ok(busy && busy.retryAfterMs > 0 && busy.retryAfterMs <= 60_000);
       const [started] = await rig.store.openEffects(set.partition);
       assert.deepEqual([started?.status, started?.attempt], ['started', 1]);
+      assert.equal(started?.runner, outcomes[0]?.kind === 'claimed' ? 'node-a/1' : 'node-b/1');
+      assert.equal(busy.by, started.runner);
       assert.ok(started && started.until > (await rig.store.now()), 'a started effect says when its claim runs out');
     });
 
@@ -129,6 +131,43 @@ export function effectContract(make: MakeStore): void {
         assert.equal(outcome.kind, mode === 'once' ? 'in_doubt' : 'claimed');
       });
     }
+
+    for (const mode of ['repeatable', 'once'] as const) {
+      promise(
+        `a ${mode} claim of a dead runner is expired for whoever knows it, one of another is not`,
+        async (rig) => {
+          const set = await opened(rig, mode);
+          const stale = await claimed(rig, set, 'node-a/1', 600_000);
+          const claim = (runner: string, over?: string) =>
+            rig.store.claimEffect(set.partition, set.id, runner, 60_000, over);
+          for (const over of ['node-a/2', 'node-a', '', undefined]) {
+            const refused = await claim('node-b/1', over);
+            assert.ok(refused.kind === 'busy', `over ${over} it was ${refused.kind}`);
+            assert.equal(refused.by, 'node-a/1');
+          }
+          const outcomes = await Promise.all([claim('node-b/1', 'node-a/1'), claim('node-c/1', 'node-a/1')]);
+          const runs = outcomes.filter((outcome) => outcome.kind === 'claimed');
+          assert.equal(runs.length, mode === 'once' ? 0 : 1);
+          if (mode === 'once') assert.ok(outcomes.some((outcome) => outcome.kind === 'in_doubt'));
+          for (const run of runs) assert.equal(run.attempt, stale + 1);
+          if (mode === 'once') return;
+          const late = rig.delivery(set.to, 'late');
+          assert.equal(await rig.store.settleEffect(set.partition, set.id, stale, late), false);
+          assert.equal(await rig.store.keepEffect(set.partition, set.id, stale, 1_000), false);
+        },
+      );
+    }
+
+    promise('a retry delay belongs to nobody: it is waited for whoever is said to be dead', async (rig) => {
+      const set = await opened(rig);
+      const first = await claimed(rig, set);
+      await rig.store.reopenEffect(set.partition, set.id, first, 600_000);
+      for (const over of ['node-a/1', '']) {
+        const outcome = await rig.store.claimEffect(set.partition, set.id, 'node-b/1', 1_000, over);
+        assert.ok(outcome.kind === 'busy');
+        assert.equal(outcome.by, '');
+      }
+    });
 
     promise('a reopened effect is claimed again after its delay, as the next attempt', async (rig) => {
       const set = await opened(rig, 'once');

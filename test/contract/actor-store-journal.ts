@@ -125,6 +125,32 @@ export function journalContract(make: MakeStore): void {
       assert.equal(await rig.store.place(home, address, home), home);
     });
 
+    promise('the pages of a directory list every entry of its home, also while others come and go', async (rig) => {
+      const [home, one, elsewhere] = await rig.partitions(3);
+      assert.ok(home && one && elsewhere);
+      assert.deepEqual(await rig.store.placed(home, null), { entries: [], next: null });
+      const addresses = Array.from({ length: 1_000 }, () => rig.address());
+      await Promise.all(addresses.map((address) => rig.store.place(home, address, one)));
+      await rig.store.place(elsewhere, rig.address(), one);
+      await rig.reopen();
+      const met = new Map<string, string>();
+      const passing = rig.address();
+      let page: string | null = null;
+      let pages = 0;
+      do {
+        const { entries, next } = await rig.store.placed(home, page);
+        assert.ok(entries.length <= 1_000);
+        for (const { address, partition } of entries) met.set(address, partition);
+        await (pages % 2 === 0 ? rig.store.place(home, passing, one) : rig.store.unplace(home, passing));
+        page = next;
+        pages += 1;
+      } while (page !== null);
+      assert.ok(pages > 1 && pages < 100, `${pages} pages`);
+      met.delete(passing);
+      assert.deepEqual([...met.keys()].toSorted(), addresses.toSorted());
+      assert.deepEqual([...new Set(met.values())], [one]);
+    });
+
     promise("the store's clock goes forward", async (rig) => {
       const before = await rig.store.now();
       await rig.elapse(3);

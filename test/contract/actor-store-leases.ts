@@ -25,6 +25,9 @@ export function leaseContract(make: MakeStore): void {
       const held = one.kind === 'held' ? one : two;
       assert.ok(held.kind === 'held');
       assert.equal(held.by, one.kind === 'held' ? 'node-b' : 'node-a');
+      const granted = one.kind === 'granted' ? one : two;
+      assert.ok(granted.kind === 'granted');
+      assert.equal(held.grant, granted.lease.grant);
       assert.ok(held.remainingMs > 0 && held.remainingMs <= 30_000, `${held.remainingMs} ms of 30,000 remain`);
     });
 
@@ -101,6 +104,55 @@ export function leaseContract(make: MakeStore): void {
       assert.deepEqual(await rig.store.renew([before], 30_000), [before]);
       assert.equal((await rig.commit(before, 0, 0)).kind, 'fenced');
       assert.equal((await rig.commit(after, 0, 0)).kind, 'committed');
+    });
+
+    promise('a lease is taken over the grant of its dead holder, which commits nothing more', async (rig) => {
+      const partition = await rig.partition();
+      const dead = await rig.lease(partition, 'node-a');
+      const other = await rig.another();
+      const asked = await other.acquire(partition, 'node-b', randomUUID(), 30_000);
+      assert.ok(asked.kind === 'held');
+      const taken = await other.acquire(partition, 'node-b', randomUUID(), 30_000, asked.grant);
+      assert.ok(taken.kind === 'granted');
+      assert.ok(taken.lease.epoch > dead.epoch);
+      assert.deepEqual(await rig.store.renew([dead], 30_000), [dead]);
+      assert.equal((await rig.commit(dead, 0, 0)).kind, 'fenced');
+      assert.equal((await rig.commit(taken.lease, 0, 0)).kind, 'committed');
+      assert.deepEqual(await other.renew([taken.lease], 30_000), []);
+    });
+
+    promise('a live lease is not taken over another grant than its own', async (rig) => {
+      const partition = await rig.partition();
+      const earlier = await rig.lease(partition, 'node-a');
+      const later = await rig.lease(partition, 'node-a');
+      for (const over of [earlier.grant, randomUUID(), '']) {
+        const asked = await rig.store.acquire(partition, 'node-b', randomUUID(), 30_000, over);
+        assert.ok(asked.kind === 'held', `over ${over} it was ${asked.kind}`);
+        assert.equal(asked.grant, later.grant);
+      }
+      assert.deepEqual(await rig.store.renew([later], 30_000), []);
+    });
+
+    promise('of nodes that race to take over one dead holder, one is granted the lease', async (rig) => {
+      const partition = await rig.partition();
+      const dead = await rig.lease(partition, 'node-a');
+      const stores = [rig.store, await rig.another(), rig.store, await rig.another()];
+      const asked = await Promise.all(
+        stores.map((store, n) => store.acquire(partition, `heir-${n}`, randomUUID(), 30_000, dead.grant)),
+      );
+      const granted = asked.filter((outcome) => outcome.kind === 'granted');
+      assert.equal(granted.length, 1);
+      for (const outcome of asked) if (outcome.kind === 'held') assert.equal(outcome.by, granted[0]?.lease.node);
+    });
+
+    promise('a take-over that is repeated, since its answer was lost, is granted again', async (rig) => {
+      const partition = await rig.partition();
+      const dead = await rig.lease(partition, 'node-a');
+      const grant = randomUUID();
+      await rig.store.acquire(partition, 'node-b', grant, 30_000, dead.grant);
+      const again = await rig.store.acquire(partition, 'node-b', grant, 30_000, dead.grant);
+      assert.ok(again.kind === 'granted' && again.lease.epoch > dead.epoch);
+      assert.equal((await rig.commit(again.lease, 0, 0)).kind, 'committed');
     });
 
     promise('a released partition is free at once, and its old lease commits nothing', async (rig) => {

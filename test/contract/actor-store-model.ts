@@ -12,6 +12,7 @@ type Step =
   | { readonly do: 'commit'; readonly on: number; readonly take: number; readonly emit: number; readonly send: number }
   | { readonly do: 'stale'; readonly on: number; readonly wrong: 'epoch' | 'grant' | 'cursor' }
   | { readonly do: 'lease'; readonly on: number }
+  | { readonly do: 'takeOver'; readonly on: number; readonly known: boolean }
   | { readonly do: 'trim'; readonly on: number; readonly near: number }
   | { readonly do: 'forget'; readonly on: number; readonly actor: number }
   | { readonly do: 'reopen' };
@@ -40,6 +41,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
     }),
   },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('lease' as const), on }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('takeOver' as const), on, known: fc.boolean() }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('trim' as const), on, near: fc.nat(30) }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('forget' as const), on, actor }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('reopen' as const) }) },
@@ -98,8 +100,13 @@ class Model {
       case 'stale':
         return this.#stale(step.on, step.wrong);
       case 'lease':
-        this.#leases[step.on] = await this.#rig.lease(at(this.partitions, step.on).name);
+        this.#leases[step.on] = await this.#rig.lease(
+          at(this.partitions, step.on).name,
+          at(this.#leases, step.on).node,
+        );
         return;
+      case 'takeOver':
+        return this.#takeOver(step.on, step.known);
       case 'trim':
         return this.#trim(step.on, step.near);
       case 'forget':
@@ -194,6 +201,21 @@ class Model {
       sends: [{ partition: partition.name, delivery: this.#rig.delivery(address, 'stale') }],
     });
     assert.deepEqual(outcome, { kind: 'fenced' });
+  }
+
+  /** Another node asks: granted over the grant in force, refused over any other. */
+  async #takeOver(n: number, known: boolean): Promise<void> {
+    const held = at(this.#leases, n);
+    const over = known ? held.grant : randomUUID();
+    const node = held.node === 'node-a' ? 'node-b' : 'node-a';
+    const outcome = await this.#rig.store.acquire(held.partition, node, randomUUID(), 60_000, over);
+    if (outcome.kind === 'held') {
+      assert.deepEqual([known, outcome.by, outcome.grant], [false, held.node, held.grant]);
+      return;
+    }
+    assert.ok(known && outcome.lease.epoch > held.epoch, 'only the grant in force is taken over, by a higher epoch');
+    assert.equal(outcome.cursor, at(this.partitions, n).cursor);
+    this.#leases[n] = outcome.lease;
   }
 
   async #trim(n: number, near: number): Promise<void> {

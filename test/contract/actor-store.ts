@@ -6,6 +6,7 @@ import { fenceContract } from './actor-store-fence.ts';
 import { journalContract } from './actor-store-journal.ts';
 import { leaseContract } from './actor-store-leases.ts';
 import { mailboxContract } from './actor-store-mailbox.ts';
+import { memberContract } from './actor-store-members.ts';
 import { modelContract } from './actor-store-model.ts';
 import type { MakeStore } from './actor-store-rig.ts';
 import { sendContract } from './actor-store-sends.ts';
@@ -21,6 +22,7 @@ export function actorStoreContract(name: string, make: MakeStore): void {
   describe(`${name} keeps the promises of an actor store`, () => {
     mailboxContract(make);
     leaseContract(make);
+    memberContract(make);
     commitContract(make);
     fenceContract(make);
     sendContract(make);

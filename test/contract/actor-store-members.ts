@@ -1,0 +1,206 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import type { ActorStore } from '../../runtime/actor-store.ts';
+import { MEMBER_TEXT_BYTES } from '../../runtime/member-limits.ts';
+import type { Member } from '../../runtime/members.ts';
+import { FaultyStore } from '../support/faulty-store.ts';
+import { eventually, type MakeStore, type Promises, type Rig, section } from './actor-store-rig.ts';
+
+const TTL_MS = 60;
+const LONG_MS = 600_000;
+
+const life = (node = `node-${randomUUID()}`, card = '{}'): Member => ({ node, incarnation: randomUUID(), card });
+
+/** The members among the given nodes: other tests share the store. */
+async function present(store: ActorStore, ...lives: readonly Member[]): Promise<Member[]> {
+  const nodes = new Set(lives.map((each) => each.node));
+  return (await store.members()).filter((each) => nodes.has(each.node));
+}
+
+/** Words that each node heard; a signal may be lost, so it is sent until somebody heard it. */
+async function heard(rig: Rig, nodes: readonly string[], send: (store: ActorStore, word: string) => Promise<void>) {
+  const words = nodes.map(() => new Set<string>());
+  const own = `word ${randomUUID()}`;
+  const stops = nodes.map((node, n) =>
+    rig.store.onSignal(node, (word) => {
+      if (word === own) words[n]?.add(word);
+    }),
+  );
+  const other = await rig.another();
+  return {
+    until: (holds: (hears: boolean[]) => boolean) =>
+      eventually('the word is heard', async () => {
+        await send(other, own);
+        return holds(words.map((each) => each.size > 0));
+      }),
+    hears: () => words.map((each) => each.size > 0),
+    stop: () => {
+      for (const stop of stops) stop();
+    },
+  };
+}
+
+function leaseTests(promise: Promises): void {
+  promise('a node is a member from its announcement on, with its card, ordered by node id', async (rig) => {
+    const mark = randomUUID();
+    const lives = ['b', 'a', 'c'].map((name) => life(`${mark}-${name}`, `card of ${name}\nin two lines`));
+    const other = await rig.another();
+    for (const each of lives) assert.equal(await rig.store.announce(each, LONG_MS, true), true);
+    const sorted = lives.toSorted((one, two) => (one.node < two.node ? -1 : 1));
+    assert.deepEqual(await present(other, ...lives), sorted);
+  });
+
+  promise('an extension brings a new card', async (rig) => {
+    const first = life();
+    await rig.store.announce(first, LONG_MS, true);
+    const changed = { ...first, card: 'draining' };
+    assert.equal(await rig.store.announce(changed, LONG_MS, false), true);
+    assert.deepEqual(await present(rig.store, first), [changed]);
+  });
+
+  promise('a later life of a node wins at once, and its earlier life cannot extend or retire', async (rig) => {
+    const earlier = life();
+    const later = life(earlier.node);
+    const other = await rig.another();
+    await rig.store.announce(earlier, LONG_MS, true);
+    assert.equal(await other.announce(later, LONG_MS, true), true);
+    assert.equal(await rig.store.announce(earlier, LONG_MS, false), false);
+    assert.equal(await rig.store.retire(earlier.node, earlier.incarnation), false);
+    assert.deepEqual(await present(rig.store, earlier), [later]);
+    assert.equal(await other.announce(later, LONG_MS, false), true);
+  });
+
+  promise('a peer retires a life, which cannot extend any more but may begin anew', async (rig) => {
+    const dead = life();
+    const other = await rig.another();
+    await rig.store.announce(dead, LONG_MS, true);
+    assert.equal(await other.retire(dead.node, randomUUID()), false, 'another life is not meant');
+    assert.equal(await other.retire(dead.node, dead.incarnation), true);
+    assert.equal(await other.retire(dead.node, dead.incarnation), false, 'nothing is left to end');
+    assert.deepEqual(await present(rig.store, dead), []);
+    assert.equal(await rig.store.announce(dead, LONG_MS, false), false);
+    assert.deepEqual(await present(rig.store, dead), []);
+    assert.equal(await rig.store.announce(dead, LONG_MS, true), true);
+  });
+
+  promise("a node lease runs out on the store's clock; its own life may extend it, if no other came", async (rig) => {
+    const [slow, replaced] = [life(), life()];
+    await rig.store.announce(slow, TTL_MS, true);
+    await rig.store.announce(replaced, TTL_MS, true);
+    await rig.elapse(TTL_MS + 5);
+    assert.deepEqual(await present(rig.store, slow, replaced), []);
+    await rig.store.announce(life(replaced.node), LONG_MS, true);
+    assert.equal(await rig.store.announce(replaced, LONG_MS, false), false);
+    assert.equal(await rig.store.announce(slow, LONG_MS, false), true);
+    assert.deepEqual(await present(rig.store, slow), [slow]);
+  });
+
+  promise('a life that was never announced cannot extend', async (rig) => {
+    const unknown = life();
+    assert.equal(await rig.store.announce(unknown, LONG_MS, false), false);
+    assert.deepEqual(await present(rig.store, unknown), []);
+  });
+
+  promise('of two lives that begin at the same time one is there, and knows it', async (rig) => {
+    const [one, two] = [life(), life()].map((each) => ({ ...each, node: 'node-twice' }));
+    assert.ok(one && two);
+    const other = await rig.another();
+    await Promise.all([rig.store.announce(one, LONG_MS, true), other.announce(two, LONG_MS, true)]);
+    const kept = [await rig.store.announce(one, LONG_MS, false), await other.announce(two, LONG_MS, false)];
+    assert.deepEqual(kept.toSorted(), [false, true]);
+    assert.deepEqual(await present(rig.store, one), [kept[0] ? one : two]);
+  });
+
+  promise('a card and a word of 16 KiB are taken, larger ones are refused by name', async (rig) => {
+    const text = 'é'.repeat(MEMBER_TEXT_BYTES / 2);
+    const big = life(undefined, text);
+    assert.equal(await rig.store.announce(big, LONG_MS, true), true);
+    assert.deepEqual(await present(rig.store, big), [big]);
+    await rig.store.signal(big.node, text);
+    const tooBig = { ...big, card: `${text}x` };
+    const refusal = { code: 'payload_too_large' };
+    await assert.rejects(rig.store.announce(tooBig, LONG_MS, false), { ...refusal, field: 'card' });
+    await assert.rejects(rig.store.signal(null, `${text}x`), { ...refusal, field: 'word' });
+    const nameless = { ...big, node: 'two\nlines' };
+    await assert.rejects(rig.store.announce(nameless, LONG_MS, true), { code: 'invalid_argument' });
+  });
+
+  promise('pools are listed by name with the count they keep, also after a restart', async (rig) => {
+    const mark = randomUUID();
+    for (const [name, count] of [
+      ['b', 4],
+      ['a', 8],
+      ['b', 16],
+    ] as const) {
+      await rig.store.definePool(`${mark}-${name}`, count);
+    }
+    await rig.reopen();
+    assert.deepEqual(
+      (await rig.store.pools()).filter(({ pool }) => pool.startsWith(mark)),
+      [
+        { pool: `${mark}-a`, partitions: 8 },
+        { pool: `${mark}-b`, partitions: 4 },
+      ],
+    );
+  });
+
+  promise('announcements that are repeated through faults end in one lease, a retirement in none', async (rig) => {
+    const each = { executedThenTimedOut: 0.2, notExecuted: 0.2, disconnected: 0.05 };
+    const store = new FaultyStore(rig.store, { seed: 3, otherwise: each });
+    const lives = Array.from({ length: 20 }, () => life());
+    const insist = async (call: () => Promise<boolean>): Promise<boolean> => {
+      for (;;) {
+        const answer = await call().catch(() => null);
+        if (answer !== null) return answer;
+      }
+    };
+    for (const one of lives) {
+      assert.equal(await insist(() => store.announce(one, LONG_MS, true)), true);
+      assert.equal(await insist(() => store.announce(one, LONG_MS, false)), true);
+    }
+    assert.equal((await present(rig.store, ...lives)).length, lives.length);
+    for (const one of lives) await insist(() => store.retire(one.node, one.incarnation));
+    assert.deepEqual(await present(rig.store, ...lives), []);
+    for (const one of lives) assert.equal(await insist(() => store.announce(one, LONG_MS, false)), false);
+    assert.ok(store.struck.executedThenTimedOut > 0 && store.struck.notExecuted > 0);
+  });
+}
+
+function signalTests(promise: Promises): void {
+  promise('a signal to one node is heard by that node alone', async (rig) => {
+    const nodes = [randomUUID(), randomUUID()];
+    const ears = await heard(rig, nodes, (store, word) => store.signal(nodes[1] ?? '', word));
+    await ears.until(([, second]) => second === true);
+    assert.deepEqual(ears.hears(), [false, true]);
+    ears.stop();
+  });
+
+  promise('a signal to all is heard by every node, by its sender too', async (rig) => {
+    const ears = await heard(rig, [randomUUID(), randomUUID()], async (_, word) => rig.store.signal(null, word));
+    await ears.until((hears) => hears.every(Boolean));
+    ears.stop();
+  });
+
+  promise('nothing is heard after unsubscribing', async (rig) => {
+    const [gone, stays] = [randomUUID(), randomUUID()];
+    const ears = await heard(rig, [gone], (store, word) => store.signal(null, word));
+    ears.stop();
+    let last = '';
+    const stop = rig.store.onSignal(stays, (word) => {
+      last = word;
+    });
+    await eventually('the one who stays hears', async () => {
+      await rig.store.signal(null, 'anybody there');
+      return last !== '';
+    });
+    assert.deepEqual(ears.hears(), [false]);
+    stop();
+  });
+}
+
+export function memberContract(make: MakeStore): void {
+  section('members', make, (promise) => {
+    leaseTests(promise);
+    signalTests(promise);
+  });
+}
