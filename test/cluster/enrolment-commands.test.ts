@@ -1,0 +1,155 @@
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { after, describe, test } from 'node:test';
+import { type NodeCommand, NodePeerStatus } from '../../proto/gen/svc/cluster/v1/cluster.ts';
+import { SvcError } from '../../runtime/errors.ts';
+import { waitUntil } from '../support/wait-until.ts';
+import { type ControllerStandIn, FleetState, startController } from './controller-stand-in.ts';
+import { EnrolledScene } from './enrolment-scene.ts';
+
+const open: ControllerStandIn[] = [];
+async function controllerOf(fleet: FleetState): Promise<ControllerStandIn> {
+  const controller = await startController(fleet);
+  open.push(controller);
+  return controller;
+}
+after(async () => {
+  await Promise.all(open.map((controller) => controller.stop()));
+});
+
+const DRAIN: NodeCommand = { command: { $case: 'drain', value: { drain: true } } };
+const SHUTDOWN: NodeCommand = { command: { $case: 'shutdown', value: { reason: 'maintenance' } } };
+const syncTo = (yaml: string): NodeCommand => ({
+  command: {
+    $case: 'sync_config',
+    value: { config_version: createHash('sha256').update(yaml).digest('hex'), config_payload: Buffer.alloc(0) },
+  },
+});
+const beatsMore = async (fleet: FleetState, count: number): Promise<void> => {
+  const seen = fleet.beats.length;
+  await waitUntil(`${count} more heartbeats`, () => fleet.beats.length >= seen + count);
+};
+
+describe('commands of heartbeats', () => {
+  test('drain is acted upon once, however often it is sent, and the node says DRAINING at once', async () => {
+    const fleet = new FleetState();
+    const { address } = await controllerOf(fleet);
+    await using scene = new EnrolledScene([address], { heartbeatIntervalMs: 600_000 });
+    await waitUntil('enrolled', () => fleet.beats.length === 1);
+    fleet.queued.push(DRAIN, DRAIN);
+    scene.enrolment.beatNow();
+    await waitUntil('DRAINING', () => fleet.beats.at(-1)?.beat.status === NodePeerStatus.DRAINING);
+    fleet.queued.push(DRAIN);
+    scene.enrolment.beatNow();
+    await beatsMore(fleet, 1);
+    await waitUntil('the queue to be empty', () => fleet.queued.length === 0);
+    assert.deepEqual([scene.drains.length, scene.enrolment.state().draining], [1, true]);
+  });
+
+  test('heartbeats go on while a drain takes its time, and one that fails is told', async () => {
+    const fleet = new FleetState();
+    const { address } = await controllerOf(fleet);
+    let give: () => void = () => {};
+    const drained = new Promise<void>((resolve) => {
+      give = resolve;
+    });
+    await using scene = new EnrolledScene([address], {
+      onDrain: async () => {
+        await drained;
+        throw new SvcError('unavailable', 'nobody takes the partitions');
+      },
+    });
+    fleet.queued.push(DRAIN);
+    await waitUntil('DRAINING', () => fleet.beats.at(-1)?.beat.status === NodePeerStatus.DRAINING);
+    await beatsMore(fleet, 3);
+    give();
+    await waitUntil('the failure', () => scene.said('error', /command of a controller failed.*nobody takes/));
+  });
+
+  test('shutdown brings its reason, once, and may stop the enrolment itself', async () => {
+    const fleet = new FleetState();
+    const { address } = await controllerOf(fleet);
+    const reasons: string[] = [];
+    const scene = new EnrolledScene([address], {
+      onShutdown: async (reason) => {
+        reasons.push(reason);
+        await scene.enrolment.stop();
+      },
+    });
+    fleet.queued.push(SHUTDOWN, SHUTDOWN);
+    await waitUntil('stopped', () => scene.enrolment.state().phase === 'stopped');
+    assert.deepEqual(reasons, ['maintenance']);
+    assert.equal(fleet.deregistered.length, 1);
+  });
+
+  test('a command of a later version, and a drain that says no, harm nothing', async () => {
+    const fleet = new FleetState();
+    const { address } = await controllerOf(fleet);
+    await using scene = new EnrolledScene([address]);
+    fleet.queued.push({ command: undefined }, { command: { $case: 'drain', value: { drain: false } } });
+    await waitUntil(
+      'both to be told',
+      () => scene.said('warn', /does not know/) && scene.said('warn', /asks for nothing/),
+    );
+    await beatsMore(fleet, 2);
+    assert.deepEqual([scene.drains, scene.enrolment.state().draining], [[], false]);
+  });
+});
+
+describe('configuration of the controllers', () => {
+  test('is fetched with the registration and with sync_config, and applied once each', async () => {
+    const fleet = new FleetState();
+    fleet.setConfig('one: 1\n');
+    const { address } = await controllerOf(fleet);
+    await using scene = new EnrolledScene([address]);
+    await waitUntil('the first', () => scene.configs.length === 1);
+    fleet.setConfig('two: 2\n');
+    fleet.queued.push(syncTo('two: 2\n'));
+    await waitUntil('the second', () => scene.configs.length === 2);
+    await beatsMore(fleet, 3);
+    assert.deepEqual(scene.configs, ['one: 1\n', 'two: 2\n']);
+    assert.equal(fleet.count('SyncConfig'), 2);
+  });
+
+  test('with a wrong hash is not applied, and fetched again with the next heartbeat', async () => {
+    const fleet = new FleetState();
+    fleet.setConfig('one: 1\n', createHash('sha256').update('another').digest('hex'));
+    const { address } = await controllerOf(fleet);
+    await using scene = new EnrolledScene([address]);
+    await waitUntil('two attempts', () => fleet.count('SyncConfig') >= 2);
+    assert.deepEqual(scene.configs, []);
+    assert.ok(scene.said('warn', /could not be fetched.*config_hash: expected the SHA-256/));
+    fleet.setConfig('one: 1\n');
+    await waitUntil('the good one', () => scene.configs.length === 1);
+  });
+
+  test('that cannot be had or kept is tried again, and heartbeats go on', async () => {
+    const fleet = new FleetState();
+    fleet.setConfig('one: 1\n');
+    const controller = await controllerOf(fleet);
+    controller.fault = (method) => (method === 'SyncConfig' ? 'UNAVAILABLE' : undefined);
+    await using scene = new EnrolledScene([controller.address]);
+    await beatsMore(fleet, 3);
+    let full = true;
+    scene.verdict = async () => {
+      if (!full) return { accepted: true };
+      full = false;
+      throw new SvcError('unavailable', 'the disk is full');
+    };
+    controller.fault = () => undefined;
+    await waitUntil('applied', () => scene.said('info', /is in force/));
+    assert.deepEqual(scene.configs, ['one: 1\n', 'one: 1\n']);
+  });
+
+  test('that is rejected is told with its reason and not applied again and again', async () => {
+    const fleet = new FleetState();
+    fleet.setConfig('one: 1\n');
+    const { address } = await controllerOf(fleet);
+    await using scene = new EnrolledScene([address], {
+      applyConfig: async () => ({ accepted: false, reason: 'spec.nodes: unknown key "gpus"' }),
+    });
+    await waitUntil('the reason', () => scene.said('error', /rejected.*unknown key "gpus"/));
+    await beatsMore(fleet, 3);
+    assert.equal(fleet.count('SyncConfig'), 1);
+  });
+});

@@ -1,0 +1,72 @@
+import { generateKeyPairSync } from 'node:crypto';
+import { credentials } from '@grpc/grpc-js';
+import type { NodeKey } from '../../cluster/enrolment/attestation.ts';
+import type { ConfigVerdict } from '../../cluster/enrolment/config-sync.ts';
+import { type Enrolment, type EnrolmentOptions, startEnrolment } from '../../cluster/enrolment/enrolment.ts';
+
+export function newNodeKey(): NodeKey {
+  const { publicKey, privateKey } = generateKeyPairSync('ed25519');
+  return { publicKeyPem: publicKey.export({ type: 'spki', format: 'pem' }).toString(), privateKey };
+}
+
+/** What a node under test did and said. */
+export class EnrolledScene implements AsyncDisposable {
+  readonly drains: number[] = [];
+  readonly shutdowns: string[] = [];
+  readonly configs: string[] = [];
+  readonly lines: { readonly level: string; readonly text: string }[] = [];
+  verdict: () => Promise<ConfigVerdict> = async () => ({ accepted: true });
+  tags: string[] = ['gpu'];
+  draining = false;
+  readonly enrolment: Enrolment;
+
+  constructor(controllers: readonly string[], given: Partial<EnrolmentOptions> = {}) {
+    const say =
+      (level: string) =>
+      (fields: Readonly<Record<string, unknown>>, message: string): void => {
+        const shown = Object.entries(fields).map(([name, value]) => `${name}=${String(value)}`);
+        this.lines.push({ level, text: [message, ...shown].join(' ') });
+      };
+    this.enrolment = startEnrolment({
+      nodeId: 'worker-1',
+      role: 'WORKER',
+      controllers,
+      credentials: credentials.createInsecure(),
+      key: newNodeKey(),
+      grpcAddress: '10.0.0.7:50056',
+      capabilities: () => ({
+        gpu_count: 1,
+        vram_gb: 24,
+        cpu_cores: 8,
+        available_memory_gb: 32,
+        supported_runtimes: ['process'],
+        tags: this.tags,
+      }),
+      activeExecutions: () => 3,
+      draining: () => this.draining,
+      heartbeatIntervalMs: 20,
+      tokenRefreshMarginMs: 120_000,
+      onDrain: () => {
+        this.drains.push(1);
+      },
+      onShutdown: (reason) => {
+        this.shutdowns.push(reason);
+      },
+      applyConfig: async (yaml) => {
+        this.configs.push(yaml);
+        return await this.verdict();
+      },
+      log: { info: say('info'), warn: say('warn'), error: say('error') },
+      callTimeoutMs: 500,
+      ...given,
+    });
+  }
+
+  said(level: string, pattern: RegExp): boolean {
+    return this.lines.some((line) => line.level === level && pattern.test(line.text));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.enrolment.stop();
+  }
+}
