@@ -1,0 +1,128 @@
+import type { PoolLayout } from '../../runtime/address.ts';
+import { fractionOf, shuffled } from './shuffle.ts';
+
+/** A member that may serve a pool. */
+export interface Candidate {
+  readonly node: string;
+  /** Share beside the others, above 0. */
+  readonly weight: number;
+}
+
+/**
+ * Who holds which partition of a pool: the node's id at the partition's number; empty when there is no candidate. The
+ * same candidates (distinct node ids) in any order give the same answer, so nodes need not agree on anything else
+ * (design P2, decision 0011).
+ *
+ * Weighted rendezvous hashing, drawn instead of scored: every node goes through its own shuffle of the partitions at
+ * the speed of its weight, and a partition goes to the node that comes to it first and has room. Where no node is full,
+ * a node that leaves moves its own partitions only, and one that joins takes from the others only towards itself.
+ */
+export function assign(layout: PoolLayout, candidates: readonly Candidate[]): readonly string[] {
+  const { pool, partitions } = layout;
+  if (candidates.length === 0) return [];
+  const members = [...candidates].sort((a, b) => (a.node < b.node ? -1 : 1));
+  const room = capsOf(partitions, members);
+  const draws = members.map(({ node }) => shuffled(`${pool}/${node}`, partitions));
+  const queue = new DueQueue(pool, partitions, members);
+  const holders: string[] = Array(partitions).fill('');
+  for (let open = partitions; open > 0; ) {
+    const at = queue.first();
+    const draw = draws[at];
+    const left = room[at] ?? 0;
+    if (draw === undefined) throw new Error('the caps of all members together are below the number of partitions');
+    const partition = left > 0 ? draw() : -1;
+    if (partition < 0) {
+      queue.drop();
+      continue;
+    }
+    if (holders[partition] === '') {
+      holders[partition] = members[at]?.node ?? '';
+      room[at] = left - 1;
+      open -= 1;
+    }
+    queue.advance();
+  }
+  return holders;
+}
+
+/**
+ * The most a member may hold: 1.1 times its share, rounded down so that no load is more than 10 % above it, but never
+ * less than its share rounded up, so that together they hold everything.
+ */
+export function capsOf(partitions: number, members: readonly Candidate[]): number[] {
+  const total = members.reduce((sum, { weight }) => sum + weight, 0);
+  return members.map(({ weight }) => {
+    const share = (partitions * weight) / total;
+    return Math.max(Math.ceil(share), Math.floor(1.1 * share));
+  });
+}
+
+/** Members by when they come to their next partition: a binary heap, since all but the first stay where they are. */
+class DueQueue {
+  readonly #weights: readonly number[];
+  readonly #partitions: number;
+  readonly #equal: boolean;
+  /** Places of members, the one that is due first in front. */
+  readonly #heap: number[];
+  readonly #due: Float64Array;
+  /** Draws so far, and a fraction of the node's own in front, so that no two members are due at once. */
+  readonly #drawn: Float64Array;
+
+  constructor(pool: string, partitions: number, members: readonly Candidate[]) {
+    this.#weights = members.map(({ weight }) => weight);
+    this.#partitions = partitions;
+    this.#equal = this.#weights.every((weight) => weight === this.#weights[0]);
+    this.#due = new Float64Array(members.length);
+    this.#drawn = Float64Array.from(members, ({ node }) => fractionOf(`${pool}/${node}`));
+    this.#heap = members.map((_, at) => at);
+    for (const at of this.#heap) this.#due[at] = this.#dueAt(at);
+    for (let place = this.#heap.length >> 1; place >= 0; place -= 1) this.#sink(place);
+  }
+
+  /** -1 when nobody is left. */
+  first(): number {
+    return this.#heap[0] ?? -1;
+  }
+
+  advance(): void {
+    const at = this.first();
+    this.#drawn[at] = (this.#drawn[at] ?? 0) + 1;
+    this.#due[at] = this.#dueAt(at);
+    this.#sink(0);
+  }
+
+  drop(): void {
+    const last = this.#heap.pop();
+    if (last === undefined || this.#heap.length === 0) return;
+    this.#heap[0] = last;
+    this.#sink(0);
+  }
+
+  /** When, if draws came at the rate of the member's weight. With one weight for all their count is in the same order. */
+  #dueAt(at: number): number {
+    const drawn = this.#drawn[at] ?? 0;
+    return this.#equal ? drawn : -Math.log1p(-drawn / this.#partitions) / (this.#weights[at] ?? 1);
+  }
+
+  #sink(from: number): void {
+    const heap = this.#heap;
+    const moving = heap[from];
+    if (moving === undefined) return;
+    for (let place = from; ; ) {
+      let child = 2 * place + 1;
+      if (child + 1 < heap.length && this.#before(heap[child + 1], heap[child])) child += 1;
+      const below = heap[child];
+      if (below === undefined || !this.#before(below, moving)) {
+        heap[place] = moving;
+        return;
+      }
+      heap[place] = below;
+      place = child;
+    }
+  }
+
+  #before(a = -1, b = -1): boolean {
+    const [dueA = 0, dueB = 0] = [this.#due[a], this.#due[b]];
+    return dueA < dueB || (dueA === dueB && a < b);
+  }
+}
