@@ -5,6 +5,16 @@ import { agentExport } from './commands/agent-export.ts';
 import { agentList } from './commands/agent-list.ts';
 import { agentLogs } from './commands/agent-logs.ts';
 import { agentShow } from './commands/agent-show.ts';
+import { chaosFaults, chaosList } from './commands/chaos-faults.ts';
+import { nodeConfig } from './commands/node-config.ts';
+import { nodeDrain } from './commands/node-drain.ts';
+import { nodeInit } from './commands/node-init.ts';
+import { nodeJoin } from './commands/node-join.ts';
+import { nodeLeave } from './commands/node-leave.ts';
+import { nodeList } from './commands/node-list.ts';
+import { nodeRemove } from './commands/node-remove.ts';
+import { nodeShow } from './commands/node-show.ts';
+import { nodeStatus } from './commands/node-status.ts';
 import { start } from './commands/start.ts';
 import { taskCancel } from './commands/task-cancel.ts';
 import { taskExecute } from './commands/task-execute.ts';
@@ -17,6 +27,8 @@ import { CliFailure, EXIT, type ExitCode } from './failure.ts';
 
 const AGENT = [agentDeploy, agentList, agentShow, agentExport, agentLogs, agentDelete];
 const TASK = [taskExecute, taskStatus, taskList, taskLogs, taskCancel, taskRemove];
+const NODE = [nodeInit, nodeJoin, nodeStatus, nodeList, nodeShow, nodeDrain, nodeLeave, nodeRemove, nodeConfig];
+const CHAOS = [chaosFaults, chaosList];
 
 const EXIT_CODES =
   '\nExit codes: 0 ok, 1 not found, 2 wrong input, 3 not permitted, 4 conflict, 5 node not reached or not ready,\n' +
@@ -39,6 +51,10 @@ export function svcProgram(): Command {
   for (const add of AGENT) add(agent);
   const task = program.command('task').description('executions: execute, status, list, logs, cancel, remove');
   for (const add of TASK) add(task);
+  const node = program.command('node').description('nodes of a fleet: set up, look at, drain, remove, configure');
+  for (const add of NODE) add(node);
+  const chaos = program.command('chaos').description('faults on purpose, where nodes are set to take them');
+  for (const add of CHAOS) add(chaos);
   version(program);
   quietly(program);
   return program;

@@ -27,10 +27,15 @@ export function start(program: Command): void {
       const value: unknown = command.getOptionValue(camelCase(flag));
       return typeof value === 'string' ? [`--${flag}=${value}`] : [];
     });
-    const { runNode } = await import('../../main.ts').catch(explainOldNode);
-    await runNode(given);
-    settleMemory();
+    await startInProcess(given);
   });
+}
+
+/** Runs the node here until a signal ends it. */
+export async function startInProcess(flags: readonly string[]): Promise<void> {
+  const { runNode } = await import('../../main.ts').catch(explainOldNode);
+  await runNode(flags);
+  settleMemory();
 }
 
 const NODE_FLAGS_IN_ORDER = Object.keys(NODE_FLAGS);

@@ -1,9 +1,10 @@
 import type { Command } from 'commander';
 import { contextOf } from '../context.ts';
 import { agentId } from '../find-agent.ts';
-import { listOf } from '../json.ts';
+import { isObject, listOf } from '../json.ts';
 import { print } from '../output.ts';
 import { wholeNumber } from '../read-input.ts';
+import { waitingInWords } from '../waiting.ts';
 
 /** `svc task list`: executions, newest first. */
 export function taskList(task: Command): void {
@@ -21,7 +22,8 @@ export function taskList(task: Command): void {
         limit: wholeNumber(options.limit, '--limit', 1),
       };
       const items = listOf(await client.json('GET', '/v1/executions', { query, repeatable: true }), 'executions');
-      const columns = ['execution_id', 'status', 'iteration_count', 'started_at', 'agent_id'];
-      await print(output, { value: items, rows: { items, columns } });
+      const usual = ['execution_id', 'status', 'iteration_count', 'started_at', 'agent_id'];
+      const columns = items.some(({ waiting_for }) => isObject(waiting_for)) ? [...usual, 'waiting_for'] : usual;
+      await print(output, { value: items, rows: { items: items.map(waitingInWords), columns } });
     });
 }
