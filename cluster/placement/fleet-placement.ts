@@ -1,0 +1,216 @@
+import type { Unsubscribe } from '../../runtime/actor-store.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import { SvcError } from '../../runtime/errors.ts';
+import type { Members } from '../../runtime/members.ts';
+import type { Assignment, Placement } from '../../runtime/placement.ts';
+import type { Random } from '../../runtime/random.ts';
+import type { ClusterStatus } from '../api.ts';
+import type { MemberCard } from './card.ts';
+import { Fleet, type FleetMember, keyOf } from './fleet.ts';
+import { statusOf } from './fleet-status.ts';
+import { type FleetWord, parseFleetWord } from './words.ts';
+
+/** What a node says of itself; whether it drains is said by `drain`. */
+export type OwnCard = Omit<MemberCard, 'draining'>;
+
+export interface FleetPlacementOptions {
+  readonly members: Members;
+  /** Node id, the same over restarts. */
+  readonly node: string;
+  readonly card: OwnCard;
+  readonly leaseTtlMs: number;
+  readonly clock: Clock;
+  readonly random: Random;
+  /** Hears of words that could not be told; the others then learn at their next look. */
+  readonly warn: (message: string, error: unknown) => void;
+}
+
+/**
+ * The kernel's placement on a fleet (design P1, P2): the node lease, who else has one, and what follows from that. No
+ * node leads: each computes the same from the same members, the store's clock says who is there.
+ */
+export class FleetPlacement implements Placement {
+  readonly incarnation: string;
+  readonly #options: FleetPlacementOptions;
+  #card: MemberCard;
+  #joined = false;
+  #fleet: Fleet | null = null;
+  /** Looks are numbered, so that a slow one does not hide what a later one saw. */
+  #looks = 0;
+  #seen = 0;
+  /** A look that has not begun yet, for all who ask before it does; and the end of the one before. */
+  #nextLook: Promise<Fleet> | null = null;
+  #lookEnded: Promise<void> = Promise.resolve();
+  readonly #wakes = new Set<() => void>();
+  readonly #watchers = new Set<(members: readonly FleetMember[]) => void>();
+  #deafen: Unsubscribe | null = null;
+  #ringing = false;
+
+  constructor(options: FleetPlacementOptions) {
+    this.#options = options;
+    this.#card = { ...options.card, draining: false };
+    this.incarnation = options.random.uuid();
+  }
+
+  async join(): Promise<void> {
+    await this.#announce(true);
+    this.#joined = true;
+    await this.#tell('joined');
+  }
+
+  /**
+   * Throws `conflict` when another process runs as this node: this one must stop serving for good; `lease_lost` when
+   * the node lease was ended or ran out: drop everything and join again; `unavailable` when the store does not answer.
+   */
+  async assign(): Promise<Assignment> {
+    if (!(await this.#announce(false))) throw await this.#lost();
+    const fleet = await this.#look();
+    return fleet.assignmentOf(this.#options.node);
+  }
+
+  isLive(holder: string): boolean {
+    // Before the first look nobody is known to be dead.
+    return this.#fleet?.isLive(holder) ?? true;
+  }
+
+  async isServed(pool: string): Promise<boolean> {
+    if (this.#fleet?.isServed(pool) === true) return true;
+    // Many may ask at once while a pool has nobody: one look at a time, and never one that began before the question.
+    this.#nextLook ??= this.#lookEnded.then(() => this.#beginLook());
+    return (await this.#nextLook).isServed(pool);
+  }
+
+  onChange(wake: () => void): Unsubscribe {
+    this.#wakes.add(wake);
+    this.#deafen ??= this.#options.members.onSignal(this.#options.node, (text) => this.#hear(text));
+    return () => {
+      this.#wakes.delete(wake);
+      if (this.#wakes.size > 0) return;
+      this.#deafen?.();
+      this.#deafen = null;
+    };
+  }
+
+  freed(): Promise<void> {
+    return this.#tell('freed');
+  }
+
+  /** New tags, from now on: its pools change hands without a restart. Throws `unavailable`; the next renewal says it then. */
+  setTags(tags: readonly string[]): Promise<void> {
+    return this.changeCard({ tags: [...tags] });
+  }
+
+  /** For what is known only after the start, such as a port that the system chose. Throws `unavailable` as above. */
+  async changeCard(change: Partial<OwnCard>): Promise<void> {
+    await this.#become({ ...this.#card, ...change });
+  }
+
+  async drain(): Promise<void> {
+    await this.#become({ ...this.#card, draining: true });
+  }
+
+  async leave(): Promise<void> {
+    this.#joined = false;
+    if (await this.#options.members.retire(this.#options.node, this.incarnation)) await this.#tell('left');
+  }
+
+  /** Ends the node lease of a life that was seen to die, and lets everyone know. */
+  async declareDead(node: string, incarnation: string): Promise<void> {
+    if (incarnation === this.incarnation) return;
+    if (!(await this.#options.members.retire(node, incarnation))) return;
+    this.#ring();
+    await this.#tell('retired');
+  }
+
+  /** Calls back with the live members, at once when they are known and whenever a look saw a change. */
+  onMembers(watch: (members: readonly FleetMember[]) => void): Unsubscribe {
+    this.#watchers.add(watch);
+    if (this.#fleet !== null) watch(this.#fleet.members);
+    return () => this.#watchers.delete(watch);
+  }
+
+  /** The operators' view; looks anew. Throws `unavailable`. */
+  async view(): Promise<ClusterStatus> {
+    return statusOf(await this.#lookAndRing());
+  }
+
+  async #become(card: MemberCard): Promise<void> {
+    this.#card = card;
+    if (!this.#joined) return;
+    // A lease that was lost meanwhile shows at the next `assign`; what this node is then goes with its next `join`.
+    if (await this.#announce(false)) await this.#tell('changed');
+    this.#ring();
+  }
+
+  #announce(first: boolean): Promise<boolean> {
+    const { members, node, leaseTtlMs } = this.#options;
+    return members.announce(
+      { node, incarnation: this.incarnation, card: JSON.stringify(this.#card) },
+      leaseTtlMs,
+      first,
+    );
+  }
+
+  async #lost(): Promise<SvcError> {
+    const { members, node } = this.#options;
+    const other = (await members.members()).find((member) => member.node === node);
+    if (other === undefined || other.incarnation === this.incarnation)
+      return new SvcError('lease_lost', `the node lease of ${node} was ended or ran out`);
+    return new SvcError('conflict', `another process runs as node ${node}: give each node an id and data of its own`);
+  }
+
+  async #look(): Promise<Fleet> {
+    this.#looks += 1;
+    const look = this.#looks;
+    const [members, pools] = await Promise.all([this.#options.members.members(), this.#options.members.pools()]);
+    const before = this.#fleet;
+    if (before !== null && look < this.#seen) return before;
+    this.#seen = look;
+    if (before?.key === keyOf(members, pools)) return before;
+    this.#fleet = new Fleet(members, pools, before);
+    for (const watch of this.#watchers) watch(this.#fleet.members);
+    return this.#fleet;
+  }
+
+  #beginLook(): Promise<Fleet> {
+    this.#nextLook = null;
+    const look = this.#lookAndRing();
+    this.#lookEnded = look.then(
+      () => {},
+      () => {},
+    );
+    return look;
+  }
+
+  /** A look that the kernel did not ask for: it should ask when something is different. */
+  async #lookAndRing(): Promise<Fleet> {
+    const before = this.#fleet;
+    const fleet = await this.#look();
+    if (fleet !== before) this.#ring();
+    return fleet;
+  }
+
+  async #tell(fleet: FleetWord['fleet']): Promise<void> {
+    const word: FleetWord = { fleet, by: this.incarnation };
+    try {
+      await this.#options.members.signal(null, JSON.stringify(word));
+    } catch (error) {
+      this.#options.warn(`the other nodes were not told at once: ${fleet}`, error);
+    }
+  }
+
+  #hear(text: string): void {
+    const word = parseFleetWord(text);
+    if (word !== null && word.by !== this.incarnation) this.#ring();
+  }
+
+  /** At most one ring a turn of the event loop: many words come together when a node goes. */
+  #ring(): void {
+    if (this.#ringing) return;
+    this.#ringing = true;
+    this.#options.clock.after(0, () => {
+      this.#ringing = false;
+      for (const wake of [...this.#wakes]) wake();
+    });
+  }
+}

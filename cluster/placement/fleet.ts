@@ -1,0 +1,88 @@
+import type { Partition, PoolLayout } from '../../runtime/address.ts';
+import type { Member } from '../../runtime/members.ts';
+import type { Assignment } from '../../runtime/placement.ts';
+import { assign } from './assign.ts';
+import { MemberCard } from './card.ts';
+import { isEligible } from './eligible.ts';
+
+/** A live member and what it says of itself; null when this version cannot read it, and then it serves nothing. */
+export interface FleetMember {
+  readonly node: string;
+  readonly incarnation: string;
+  readonly card: MemberCard | null;
+}
+
+/** Which pools a member may serve. */
+export const isServing = (member: FleetMember, pool: string): boolean =>
+  member.card !== null && isEligible(pool, member.card);
+
+/** Who holds what of one pool, and of which candidates that was computed. */
+interface Shared {
+  readonly key: string;
+  readonly holders: readonly string[];
+}
+
+/** The fleet as one look saw it, and what follows from it for everyone. Pools whose candidates stayed keep their answer. */
+export class Fleet {
+  readonly members: readonly FleetMember[];
+  readonly pools: readonly PoolLayout[];
+  /** Equal for two looks that saw the same. */
+  readonly key: string;
+  readonly #lives: ReadonlySet<string>;
+  readonly #shared = new Map<string, Shared>();
+  #answer: { readonly node: string; readonly assignment: Assignment } | null = null;
+
+  constructor(members: readonly Member[], pools: readonly PoolLayout[], before: Fleet | null) {
+    this.members = members.map(({ node, incarnation, card }) => ({ node, incarnation, card: readCard(card) }));
+    this.pools = pools;
+    this.key = keyOf(members, pools);
+    this.#lives = new Set(members.flatMap(({ node, incarnation }) => [node, `${node}/${incarnation}`]));
+    for (const [pool, shared] of before === null ? [] : before.#shared) this.#shared.set(pool, shared);
+  }
+
+  /** `node`, or one life of it: `node/incarnation`. */
+  isLive(holder: string): boolean {
+    return this.#lives.has(holder);
+  }
+
+  isServed(pool: string): boolean {
+    return this.members.some((member) => isServing(member, pool));
+  }
+
+  assignmentOf(node: string): Assignment {
+    if (this.#answer?.node === node) return this.#answer.assignment;
+    const member = this.members.find((one) => one.node === node);
+    const pools = member === undefined ? [] : this.pools.filter(({ pool }) => isServing(member, pool));
+    const wanted = pools.flatMap((layout) =>
+      this.holdersOf(layout).flatMap((holder, n): Partition[] => (holder === node ? [`${layout.pool}:${n}`] : [])),
+    );
+    const assignment = { wanted: new Set(wanted), queues: pools.map(({ pool }) => pool) };
+    this.#answer = { node, assignment };
+    return assignment;
+  }
+
+  /** The node of each partition of a pool, by its number; empty when nobody may serve it. */
+  holdersOf(layout: PoolLayout): readonly string[] {
+    const candidates = this.members.flatMap((member) =>
+      member.card !== null && isServing(member, layout.pool) ? [{ node: member.node, weight: member.card.weight }] : [],
+    );
+    const key = JSON.stringify([layout.partitions, candidates]);
+    const known = this.#shared.get(layout.pool);
+    if (known?.key === key) return known.holders;
+    const holders = assign(layout, candidates);
+    this.#shared.set(layout.pool, { key, holders });
+    return holders;
+  }
+}
+
+export const keyOf = (members: readonly Member[], pools: readonly PoolLayout[]): string =>
+  JSON.stringify([members, pools]);
+
+function readCard(text: string): MemberCard | null {
+  try {
+    return MemberCard.safeParse(JSON.parse(text)).data ?? null;
+  } catch {
+    // Not JSON: a version that this one does not know.
+    return null;
+  }
+}
