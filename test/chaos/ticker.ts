@@ -1,0 +1,19 @@
+import { z } from 'zod';
+import { defineActor } from '../../runtime/define-actor.ts';
+
+/** Counts its asks: what a lost or repeated message would show at once, and cheap enough to time a take-over with. */
+export const ticker = defineActor({
+  kind: 'ticker',
+  version: 1,
+  state: z.object({ value: z.number() }),
+  initial: () => ({ value: 0 }),
+  messages: { Tick: z.object({}) },
+  events: {},
+  on: {
+    Tick(state, _, turn) {
+      const value = state.value + 1;
+      turn.reply({ value });
+      return { value };
+    },
+  },
+});

@@ -1,0 +1,62 @@
+/**
+ * Stands for a transport in a process of its own: it has a client of the fleet and nothing else, and is killed too.
+ * Argument: `AdapterOptions` as JSON. Calls come over its control endpoint.
+ */
+import { z } from 'zod';
+import { addressOf, parseAddress } from '../../../runtime/address.ts';
+import { openStores } from '../../../runtime/open-stores.ts';
+import { connectClient } from '../../../runtime/runtime.ts';
+import { startControlServer } from './control-server.ts';
+import { type AdapterOptions, readOptions } from './fleet-options.ts';
+import { observeStore } from './observed-store.ts';
+import { loadWorkload } from './workload.ts';
+
+const Call = z.object({
+  address: z.string(),
+  type: z.string(),
+  payload: z.json(),
+  messageId: z.uuid(),
+  timeoutMs: z.number().int().positive(),
+});
+const Look = z.object({ address: z.string(), after: z.number().int().default(0) });
+
+const addressIn = (text: string) => {
+  const { kind, tenant, id } = parseAddress(text);
+  return addressOf(kind, tenant, id);
+};
+
+const options = readOptions<AdapterOptions>();
+observeStore(options.ambiguity, options.seed);
+const { actors } = await loadWorkload(options.workload);
+const warn = (message: string, error: unknown): void => console.error(message, error ?? '');
+const { dataDir, redis, mongodb, partitions } = options;
+const ports = await openStores({ dataDir, redis: [redis], mongodb, warn });
+const client = await connectClient({ ...ports, definitions: actors, settings: { partitions }, warn });
+
+const control = await startControlServer({
+  'POST /ask': async (body) => {
+    const { address, type, payload, messageId, timeoutMs } = Call.parse(body);
+    return client.ask(addressIn(address), type, payload, { messageId, timeoutMs });
+  },
+  'POST /tell': async (body) => {
+    const { address, type, payload, messageId, timeoutMs } = Call.parse(body);
+    await client.tell(addressIn(address), type, payload, { messageId, timeoutMs });
+  },
+  'POST /read': async (body) => client.read(addressIn(Look.parse(body).address)),
+  'POST /events': async (body) => {
+    const { address, after } = Look.parse(body);
+    return client.events(addressIn(address), after, 1_000);
+  },
+});
+console.log(JSON.stringify({ control, rest: null }));
+
+process.on('SIGTERM', () => {
+  client.close();
+  ports.close().then(
+    () => process.exit(0),
+    (error: unknown) => {
+      console.error(error);
+      process.exit(1);
+    },
+  );
+});

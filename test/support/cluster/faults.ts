@@ -1,0 +1,87 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Cluster } from './cluster.ts';
+import type { Direction } from './link.ts';
+import type { Fault } from './nemesis.ts';
+
+/** Faults of one cluster for a `Nemesis`. A node is struck by one fault at a time. */
+export class Faults {
+  readonly #cluster: Cluster;
+  readonly #struck = new Set<number>();
+
+  constructor(cluster: Cluster) {
+    this.#cluster = cluster;
+  }
+
+  /** kill -9, and a start `downMs` later. */
+  killNode(everyMs: number, downMs: number): Fault {
+    return this.#onNode('kill', everyMs, async (index) => {
+      await this.#cluster.kill(index);
+      await pause(downMs);
+      await this.#cluster.start(index);
+      return `down ${downMs} ms`;
+    });
+  }
+
+  freezeNode(everyMs: number, forMs: number): Fault {
+    return this.#onNode('freeze', everyMs, async (index) => {
+      this.#cluster.freeze(index);
+      await pause(forMs);
+      this.#cluster.thaw(index);
+      return `${forMs} ms`;
+    });
+  }
+
+  cutNode(everyMs: number, forMs: number): Fault {
+    return this.#onNode('cut', everyMs, async (index, random) => {
+      const ways: readonly Direction[] = ['to-store', 'from-store', 'both'];
+      const way = ways[Math.floor(random() * ways.length)] ?? 'both';
+      this.#cluster.cut(index, way);
+      await pause(forMs);
+      this.#cluster.heal(index);
+      return `${way} ${forMs} ms`;
+    });
+  }
+
+  killAdapter(everyMs: number): Fault {
+    return {
+      name: 'kill adapter',
+      everyMs,
+      strike: async () => {
+        await this.#cluster.adapter(0).kill();
+        await this.#cluster.startAdapter(0);
+        return this.#cluster.adapter(0).name;
+      },
+    };
+  }
+
+  restartStore(everyMs: number): Fault {
+    return {
+      name: 'restart Redis',
+      everyMs,
+      strike: async () => {
+        await this.#cluster.restartStore();
+        return 'kill -9 and start';
+      },
+    };
+  }
+
+  /** Another node than those struck now, by chance; none: nothing happens this time. */
+  #onNode(name: string, everyMs: number, strike: (index: number, random: () => number) => Promise<string>): Fault {
+    return {
+      name,
+      everyMs,
+      strike: async (random) => {
+        const { names } = this.#cluster;
+        const free = names.map((_, index) => index).filter((one) => !this.#struck.has(one));
+        const index = free.filter((one) => this.#cluster.node(one).isRunning)[Math.floor(random() * free.length)];
+        if (index === undefined) return 'nobody';
+        this.#struck.add(index);
+        try {
+          return `${names[index]} ${await strike(index, random)}`;
+        } finally {
+          this.#struck.delete(index);
+        }
+      },
+    };
+  }
+}

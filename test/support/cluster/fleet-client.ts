@@ -1,0 +1,114 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
+import { z } from 'zod';
+import type { Address } from '../../../runtime/address.ts';
+import type { Json } from '../../../runtime/json.ts';
+import type { FleetProcess } from './fleet-process.ts';
+
+const Answer = z.union([
+  z.object({ value: z.json() }),
+  z.object({ error: z.object({ code: z.string(), kind: z.string(), message: z.string() }) }),
+]);
+
+/** Answered with an error that a repeat does not change: the actor's refusal, or a bug. */
+export class Refused extends Error {
+  override readonly name = 'Refused';
+  readonly code: string;
+
+  constructor(code: string, message: string) {
+    super(`${code}: ${message}`);
+    this.code = code;
+  }
+}
+
+/** Nobody answered in the time given: the call may have been done, or may still be. */
+export class Unanswered extends Error {
+  override readonly name = 'Unanswered';
+}
+
+export interface FleetCall {
+  readonly messageId?: string;
+  /** How long to go on trying, ms. */
+  readonly withinMs?: number;
+  /** How long one try waits for its answer, ms. */
+  readonly tryMs?: number;
+}
+
+const WITHIN_MS = 60_000;
+const TRY_MS = 5_000;
+const AGAIN_MS = 20;
+
+/**
+ * What a careful client of the fleet does: it repeats a call with the same message id until it is answered, over
+ * whichever adapter lives.
+ */
+export class FleetClient {
+  readonly #adapters: readonly FleetProcess[];
+  #turn = 0;
+  /** Tries beyond the first of their call. */
+  repeats = 0;
+
+  constructor(adapters: readonly FleetProcess[]) {
+    this.#adapters = adapters;
+  }
+
+  ask(address: Address, type: string, payload: Json, call: FleetCall = {}): Promise<Json> {
+    return this.#untilAnswered('/ask', address, { type, payload }, call);
+  }
+
+  async tell(address: Address, type: string, payload: Json, call: FleetCall = {}): Promise<void> {
+    await this.#untilAnswered('/tell', address, { type, payload }, call);
+  }
+
+  /** Committed state; null when the actor never existed. */
+  async state<T>(address: Address, shape: z.ZodType<T>, call: FleetCall = {}): Promise<T | null> {
+    const snapshot = await this.#untilAnswered('/read', address, {}, call);
+    return snapshot === null ? null : z.object({ state: shape }).parse(snapshot).state;
+  }
+
+  /** The snapshot as the adapter reads it, for messages that explain what hangs. */
+  read(address: Address, call: FleetCall = {}): Promise<Json> {
+    return this.#untilAnswered('/read', address, {}, call);
+  }
+
+  async #untilAnswered(path: string, address: Address, body: object, call: FleetCall): Promise<Json> {
+    const { messageId = randomUUID(), withinMs = WITHIN_MS, tryMs = TRY_MS } = call;
+    const deadline = performance.now() + withinMs;
+    for (let tries = 0; ; tries += 1) {
+      const leftMs = Math.ceil(deadline - performance.now());
+      if (leftMs <= 0) throw new Unanswered(`${path} ${address}: no answer within ${withinMs} ms`);
+      if (tries > 0) this.repeats += 1;
+      const timeoutMs = Math.min(leftMs, tryMs);
+      const answer = await this.#try(path, { address, messageId, timeoutMs, ...body }, timeoutMs);
+      if (answer !== null && 'value' in answer) return answer.value;
+      if (answer !== null && answer.error.kind !== 'retry') throw new Refused(answer.error.code, answer.error.message);
+      // A client's own pause before it comes back.
+      await pause(AGAIN_MS);
+    }
+  }
+
+  /** Null: the adapter is gone, frozen, or was killed in the middle. */
+  async #try(path: string, body: object, timeoutMs: number): Promise<z.infer<typeof Answer> | null> {
+    this.#turn += 1;
+    const running = this.#adapters.filter((one) => one.isRunning && !one.isFrozen);
+    const adapter = running[this.#turn % Math.max(1, running.length)];
+    if (adapter === undefined) return null;
+    let text: string;
+    try {
+      const signal = AbortSignal.timeout(timeoutMs + 500);
+      const { control } = await untilAborted(adapter.ready, signal);
+      const init = { method: 'POST', body: JSON.stringify(body), signal };
+      text = await fetch(`${control}${path}`, init).then((response) => response.text());
+    } catch {
+      return null;
+    }
+    return Answer.parse(JSON.parse(text));
+  }
+}
+
+function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  const aborted = new Promise<never>((_, reject) => {
+    signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+  });
+  return Promise.race([work, aborted]);
+}

@@ -1,0 +1,49 @@
+import { z } from 'zod';
+
+/** What a node's process is started with. */
+export interface FleetNodeOptions {
+  readonly node: string;
+  /** Its `NodeConfig` document. */
+  readonly config: object;
+  /** URL of the module of the workload. */
+  readonly workload: string;
+  /** Share of store calls whose answer is lost on purpose, 0 to 1. */
+  readonly ambiguity: number;
+  readonly seed: number;
+}
+
+/** What an adapter's process is started with. */
+export interface AdapterOptions {
+  readonly dataDir: string;
+  readonly redis: string;
+  readonly mongodb: string;
+  readonly partitions: number;
+  readonly workload: string;
+  readonly ambiguity: number;
+  readonly seed: number;
+}
+
+/** `GET /local` of a node: what it holds and did since it started. */
+export const LocalFigures = z.object({
+  node: z.string(),
+  /** Its clock, Unix ms. */
+  now: z.number(),
+  ready: z.boolean(),
+  /** Partitions served. */
+  held: z.array(z.string()),
+  /** Actors in memory. */
+  residents: z.number(),
+  committed: z.number(),
+  fenced: z.number(),
+  ambiguous: z.number(),
+  lastCommitAt: z.number().nullable(),
+  /** The highest lease epoch it committed under, by partition. */
+  epochs: z.record(z.string(), z.number()),
+});
+export type LocalFigures = z.infer<typeof LocalFigures>;
+
+/** The process' argument. */
+export function readOptions<T>(): T {
+  const options: T = JSON.parse(process.argv[2] ?? 'null');
+  return options;
+}

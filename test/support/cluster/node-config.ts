@@ -1,0 +1,24 @@
+interface NodeConfigParts {
+  readonly node: string;
+  readonly dataDir: string;
+  readonly redis: string;
+  readonly mongodb: string;
+  readonly partitions: number;
+  readonly tags: readonly string[];
+  /** Laid over the sections of `spec`, one level deep. */
+  readonly over: Readonly<Record<string, object>>;
+}
+
+/** A node's `NodeConfig` document on free loopback ports. */
+export function nodeConfig(parts: NodeConfigParts): object {
+  const { node, dataDir, redis, mongodb, partitions, tags, over } = parts;
+  const spec: Record<string, object> = {
+    node: { id: node, tags },
+    network: { bind: '127.0.0.1', port: 0, grpc_port: 0 },
+    stores: { data_dir: dataDir, redis, mongodb },
+    kernel: { partitions },
+    observability: { logging: { level: 'warn' } },
+  };
+  for (const [section, values] of Object.entries(over)) spec[section] = { ...spec[section], ...values };
+  return { apiVersion: 'svc.dev/v1', kind: 'NodeConfig', spec };
+}

@@ -1,0 +1,66 @@
+import type { Commit, CommitOutcome } from '../../../runtime/actor-store.ts';
+import type { Address, Partition } from '../../../runtime/address.ts';
+import { SvcError } from '../../../runtime/errors.ts';
+import { RedisCommits } from '../../../runtime/redis/commits.ts';
+import { RedisMailboxes } from '../../../runtime/redis/mailboxes.ts';
+import { seeded } from '../faulty-store.ts';
+
+/** What this process did to the store since it started. */
+export interface StoreSeen {
+  /** Commits the store took. */
+  readonly committed: number;
+  /** Commits the store refused: lease, grant or cursor was not the expected one. */
+  readonly fenced: number;
+  /** Answers thrown away after the store had done its work. */
+  readonly ambiguous: number;
+  /** When the last commit was taken, Unix ms on this process' clock; null when none was. */
+  readonly lastCommitAt: number | null;
+  /** The highest lease epoch committed under, by partition. */
+  readonly epochs: Readonly<Record<Partition, number>>;
+  /** How often an actor was brought into memory, by address. */
+  readonly loads: Readonly<Record<Address, number>>;
+}
+
+/**
+ * Watches the Redis adapter of this process from outside of the product: counts, and with `ambiguity` (0 to 1) makes
+ * that share of commits and appends fail with `unavailable` after they happened, as a lost answer does.
+ */
+export function observeStore(ambiguity: number, seed: number): () => StoreSeen {
+  const random = seeded(seed);
+  const count = { committed: 0, fenced: 0, ambiguous: 0 };
+  let lastCommitAt: number | null = null;
+  const epochs = new Map<Partition, number>();
+  const loads = new Map<Address, number>();
+  const loseSome = (): void => {
+    if (ambiguity === 0 || random() >= ambiguity) return;
+    count.ambiguous += 1;
+    throw new SvcError('unavailable', 'the answer was lost on purpose');
+  };
+
+  const commits = RedisCommits.prototype;
+  const { commit, load } = commits;
+  commits.commit = async function (this: RedisCommits, batch: Commit, readAhead: number): Promise<CommitOutcome> {
+    const outcome = await commit.call(this, batch, readAhead);
+    if (outcome.kind === 'fenced') {
+      count.fenced += 1;
+      return outcome;
+    }
+    count.committed += 1;
+    lastCommitAt = Date.now();
+    epochs.set(batch.lease.partition, batch.lease.epoch);
+    loseSome();
+    return outcome;
+  };
+  commits.load = async function (this: RedisCommits, partition: Partition, addresses: readonly Address[]) {
+    for (const address of addresses) loads.set(address, (loads.get(address) ?? 0) + 1);
+    return load.call(this, partition, addresses);
+  };
+  const mailboxes = RedisMailboxes.prototype;
+  const { append } = mailboxes;
+  mailboxes.append = async function (this: RedisMailboxes, ...args: Parameters<RedisMailboxes['append']>) {
+    const outcomes = await append.apply(this, args);
+    loseSome();
+    return outcomes;
+  };
+  return () => ({ ...count, lastCommitAt, epochs: Object.fromEntries(epochs), loads: Object.fromEntries(loads) });
+}
