@@ -1,5 +1,6 @@
 import { type Address, addressOf } from '../../runtime/address.ts';
 import type { ActorClient, ActorEvent, ActorSnapshot, CallOptions } from '../../runtime/client.ts';
+import { type Clock, systemClock } from '../../runtime/clock.ts';
 import type { Collection, Condition } from '../../runtime/documents.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import { type ExecutionLogEvent, executionLogEvents } from './log.ts';
@@ -8,14 +9,21 @@ import { type StartExecution, startPayload } from './start-request.ts';
 import { type EndedExecution, ExecutionState, type RunningExecution } from './state.ts';
 import { type ExecutionStatus, listed, statusOf, tombstone } from './status.ts';
 import { EXECUTIONS, type ExecutionDocument } from './view.ts';
+import { type WaitingFor, waitingDocument, waitingFor } from './waiting.ts';
 
-export type { ExecutionStatus, StartExecution };
+export type { ExecutionStatus, StartExecution, WaitingFor };
 export { EXECUTIONS, type ExecutionDocument, type ExecutionLogEvent, executionLogEvents };
 
 /** The area's public surface: what transports, CLI views and tools call. Implemented over ActorClient. */
 export interface ExecutionApi {
-  /** Resolves when the execution is durably started. */
-  start(request: StartExecution, options?: CallOptions): Promise<{ execution_id: string }>;
+  /**
+   * Resolves when the execution is durably started, or, where no node may serve it yet, when its start is durable:
+   * `waiting_for` says for what.
+   */
+  start(
+    request: StartExecution,
+    options?: CallOptions,
+  ): Promise<{ readonly execution_id: string; readonly waiting_for?: WaitingFor }>;
   /** Throws `not_found`, for another tenant's id too. */
   status(tenant: string, executionId: string): Promise<ExecutionStatus>;
   /** Events behind `after` as recorded; payloads are the wire objects of events.ts. */
@@ -43,7 +51,7 @@ export interface ExecutionApi {
   remove(tenant: string, executionId: string): Promise<void>;
 }
 
-export type ExecutionClient = Pick<ActorClient, 'ask' | 'read' | 'events' | 'follow'>;
+export type ExecutionClient = Pick<ActorClient, 'ask' | 'tell' | 'read' | 'events' | 'follow' | 'place' | 'isServed'>;
 
 const MAX_LOG_EVENTS = 200;
 
@@ -54,22 +62,33 @@ interface Visible {
   readonly state: RunningExecution | EndedExecution;
 }
 
+/** Accepted, and not handled by its actor yet. */
+interface Waiting {
+  readonly address: Address;
+  readonly document: ExecutionDocument;
+}
+
 /** The area's api over messages, committed states and the collection `EXECUTIONS`. */
 export function createExecutionApi(parts: {
   readonly client: ExecutionClient;
   readonly executions: Collection<ExecutionDocument>;
   /** Deletes what the kernel archived of a removed execution; without it the archive keeps it, unseen. */
   readonly archive?: { remove(address: Address): Promise<boolean> };
-  /** Default: no tags, and `inherit` means `process`. */
-  readonly node?: NodeOffer;
+  /** Default: `inherit` means `process`. */
+  readonly node?: () => NodeOffer;
+  readonly clock?: Clock;
 }): ExecutionApi {
-  const { client, executions, archive, node = { tags: [], isolation: 'inherit' } } = parts;
+  const { client, executions, archive, node = () => ({ isolation: 'inherit' }), clock = systemClock } = parts;
 
-  async function visible(tenant: string, executionId: string): Promise<Visible> {
+  async function find(tenant: string, executionId: string): Promise<Visible | Waiting> {
     const address = addressOf('execution', tenant, executionId);
     const snapshot = await client.read(address);
     const state = snapshot === null ? null : ExecutionState.parse(snapshot.state);
-    if (snapshot === null || state === null || state.status === 'pending') throw notFound();
+    if (snapshot === null || state === null || state.status === 'pending') {
+      const document = await executions.get(tenant, executionId);
+      if (document?.status !== 'pending') throw notFound();
+      return { address, document };
+    }
     const removed = state.status !== 'running' && (await executions.get(tenant, executionId))?.removed === true;
     if (removed) throw notFound();
     return { address, snapshot, state };
@@ -78,46 +97,63 @@ export function createExecutionApi(parts: {
   return {
     async start(request, options) {
       const address = addressOf('execution', request.identity.tenant, request.executionId);
-      const manifest = fitToNode(request.manifest, node);
-      await client.ask(address, 'Start', startPayload({ ...request, manifest }), {
-        ...options,
-        identity: request.identity,
-      });
-      return { execution_id: request.executionId };
+      const manifest = fitToNode(request.manifest, node());
+      const tags = manifest.spec.execution.target_tags;
+      const payload = startPayload({ ...request, manifest });
+      const call = { ...options, identity: request.identity };
+      const started = { execution_id: request.executionId };
+      const { served } = await client.place(address, { tags, ...(request.here === true ? { here: true } : {}) });
+      if (served) {
+        await client.ask(address, 'Start', payload, call);
+        return started;
+      }
+      // Nobody would answer: it is enough that it cannot be lost, and that it can be seen.
+      const document = waitingDocument(request, tags, new Date(clock.now()).toISOString());
+      await client.tell(address, 'Start', payload, { ...call, messageId: request.executionId });
+      await executions.put(document);
+      const waiting = await waitingFor(client, document);
+      return { ...started, ...(waiting === undefined ? {} : { waiting_for: waiting }) };
     },
 
     async status(tenant, executionId) {
-      const { state, snapshot } = await visible(tenant, executionId);
-      return statusOf(state, snapshot);
+      const found = await find(tenant, executionId);
+      if ('document' in found) return listed(found.document, await waitingFor(client, found.document));
+      return statusOf(found.state, found.snapshot);
     },
 
     async events(tenant, executionId, after, limit) {
-      const { address } = await visible(tenant, executionId);
+      const { address } = await find(tenant, executionId);
       return client.events(address, after, limit);
     },
 
     async *follow(tenant, executionId, after, options) {
-      const { address } = await visible(tenant, executionId);
+      const { address } = await find(tenant, executionId);
       yield* client.follow(address, after, options);
     },
 
     async logs(tenant, executionId, page) {
-      const { address, snapshot, state } = await visible(tenant, executionId);
+      const found = await find(tenant, executionId);
+      if ('document' in found) return { status: 'pending', events: [], total: 0 };
+      const { address, snapshot, state } = found;
       const limit = Math.min(Math.max(1, page.limit), MAX_LOG_EVENTS);
       const events = await client.events(address, Math.max(0, page.offset), limit);
       return { status: state.status, events: executionLogEvents(events), total: snapshot.lastEvent };
     },
 
     async cancel(tenant, executionId, options) {
-      const { address, state } = await visible(tenant, executionId);
+      const found = await find(tenant, executionId);
+      const { address } = found;
+      // It is cancelled as soon as some node serves it, before it does anything.
+      if ('document' in found) return client.tell(address, 'Cancel', {}, options);
+      const { state } = found;
       if (state.status !== 'running') throw ended(state.status);
       try {
         await client.ask(address, 'Cancel', {}, options);
       } catch (thrown) {
         // It ended and was archived between the two calls.
         if (thrown instanceof SvcError && thrown.code === 'not_found') {
-          const now = await visible(tenant, executionId);
-          throw ended(now.state.status);
+          const { status } = await this.status(tenant, executionId);
+          throw ended(status);
         }
         throw thrown;
       }
@@ -137,14 +173,15 @@ export function createExecutionApi(parts: {
         limit: filter.limit,
         ...(filter.skip === undefined ? {} : { skip: filter.skip }),
       });
-      return found.map(listed);
+      return Promise.all(found.map(async (one) => listed(one, await waitingFor(client, one))));
     },
 
     async remove(tenant, executionId) {
-      const { address, state, snapshot } = await visible(tenant, executionId);
-      if (state.status === 'running') {
-        throw new SvcError('failed_precondition', 'the execution is still running: cancel it first');
+      const found = await find(tenant, executionId);
+      if ('document' in found || found.state.status === 'running') {
+        throw new SvcError('failed_precondition', 'the execution has not ended: cancel it first');
       }
+      const { address, state, snapshot } = found;
       await executions.put(tombstone(tenant, executionId, statusOf(state, snapshot)));
       await archive?.remove(address);
     },

@@ -33,6 +33,7 @@ export const execution = defineActor({
     ProgramEnded,
     ProgramChunk,
   },
+  placed: true,
   creates: ['Start'],
   finalEvents: ['execution_completed', 'execution_failed'],
   view: { collection: EXECUTIONS.name, indexes: EXECUTIONS.indexes, project: projectExecution },

@@ -14,6 +14,8 @@ export interface StartExecution {
   readonly securityPolicy?: JsonObject;
   readonly workflowExecutionId?: string;
   readonly identity: Identity;
+  /** Start it on the very node that is asked (spec 1, ForwardExecution; design P4). */
+  readonly here?: boolean;
 }
 
 /** Payload of the message Start. */

@@ -14,7 +14,8 @@ export interface ExecutionDocument extends StoredDocument {
   readonly agent_id: string;
   readonly agent_name: string;
   readonly agent_version: string;
-  readonly status: 'running' | 'completed' | 'failed' | 'cancelled';
+  /** `pending` only until its actor handled the start: it waits for a node. */
+  readonly status: 'pending' | 'running' | 'completed' | 'failed' | 'cancelled';
   readonly iteration_count: number;
   readonly started_at: string;
   readonly ended_at: string | null;
@@ -28,6 +29,8 @@ export interface ExecutionDocument extends StoredDocument {
   readonly in_doubt: number;
   readonly workflow_execution_id: string | null;
   readonly removed: boolean;
+  /** While pending: tags that its node must have. */
+  readonly waiting_tags?: readonly string[];
 }
 
 const LISTED_CHARS = 2_000;

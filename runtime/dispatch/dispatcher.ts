@@ -3,6 +3,7 @@ import type { Partition } from '../address.ts';
 import type { EffectQueue } from '../effect-queue.ts';
 import { toSvcError } from '../errors.ts';
 import type { Projector } from '../projection/projector.ts';
+import { DirectorySweep } from './directory-sweep.ts';
 import { Holdings, type HoldingsOptions } from './holdings.ts';
 import { OutboxRelay } from './outbox-relay.ts';
 import type { Committed, PartitionServer } from './partition-server.ts';
@@ -19,6 +20,7 @@ export interface DispatcherOptions extends HoldingsOptions {
 }
 
 const SWEEP_MS = 2_000;
+const DIRECTORY_SWEEP_MS = 600_000;
 
 /**
  * Serves the partitions that this node holds: rings in, batches out (design, the way of a call). Owns the loops:
@@ -74,6 +76,10 @@ export class Dispatcher {
       this.#options.cache.passivate();
     });
     this.#every(SWEEP_MS, 'sweeping effects', () => this.#sweeps.sweep());
+    const directory = new DirectorySweep(store, this.#options.locator);
+    this.#every(DIRECTORY_SWEEP_MS, 'sweeping the directory', async () => {
+      await directory.sweep(this.#holdings.partitions);
+    });
   }
 
   /**

@@ -111,22 +111,27 @@ export class PartitionServer {
     return this.#drainUntil < Number.POSITIVE_INFINITY;
   }
 
-  /** Removes an archived actor from the store, unless its record is another one than the archived. */
-  forget(address: Address, archived: string): Promise<void> {
+  /** Removes an archived actor from the store; false when its record is another one than the archived. */
+  forget(address: Address, archived: string): Promise<boolean> {
     return this.#exclusive(async () => {
       const { store, cache } = this.#parts;
-      if (this.#lost) return;
+      if (this.#lost) return false;
       const record = cache.get(address)?.text ?? (await store.load(this.lease.partition, [address]))[0];
-      if (record !== archived) return;
+      if (record !== archived) return false;
       cache.drop(address);
-      if (!(await store.forget(this.lease, [address]))) this.lose();
+      const forgotten = await store.forget(this.lease, [address]);
+      if (!forgotten) this.lose();
+      return forgotten;
     });
   }
 
   /** One thing at a time: batches and removals never overlap. */
-  #exclusive(work: () => Promise<void>): Promise<void> {
+  #exclusive<T>(work: () => Promise<T>): Promise<T> {
     const run = this.#tail.then(work);
-    this.#tail = run.catch(() => undefined);
+    this.#tail = run.then(
+      () => undefined,
+      () => undefined,
+    );
     return run;
   }
 

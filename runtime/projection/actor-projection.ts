@@ -4,6 +4,7 @@ import { type ActorDefinition, isArchived } from '../define-actor.ts';
 import type { PartitionServer } from '../dispatch/partition-server.ts';
 import type { Collection, Documents, StoredDocument } from '../documents.ts';
 import { toSvcError } from '../errors.ts';
+import type { Locator } from '../locator.ts';
 import type { Registry } from '../registry.ts';
 import type { Payloads } from '../turns/payload.ts';
 import { decodeRecord } from '../turns/record.ts';
@@ -14,6 +15,7 @@ export interface ActorProjectionParts {
   readonly documents: Documents;
   readonly archive: Archive;
   readonly registry: Registry;
+  readonly locator: Locator;
   readonly payloads: Payloads;
   readonly warn: (message: string, error: unknown) => void;
 }
@@ -58,7 +60,7 @@ export class ActorProjection {
 
   /** Writes what became of the actors; the ended ones leave the store. */
   async project(server: PartitionServer, addresses: ReadonlySet<Address>): Promise<void> {
-    const { store, registry, payloads } = this.#parts;
+    const { store, registry, locator, payloads } = this.#parts;
     const { partition } = server.lease;
     const wanted = [...addresses].filter((address) => {
       const definition = registry.definitionOf(address);
@@ -87,7 +89,8 @@ export class ActorProjection {
       await Promise.all(
         ended.slice(start, start + ARCHIVE_AT_ONCE).map(async (actor) => {
           if (actor.kept) await this.#parts.archive.store(store, partition, actor);
-          await server.forget(actor.address, actor.record);
+          // An entry that outlives this process is found by the directory's sweep.
+          if (await server.forget(actor.address, actor.record)) await locator.unplace(actor.address, partition);
         }),
       );
     }

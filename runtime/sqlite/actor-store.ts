@@ -1,38 +1,18 @@
 import { join } from 'node:path';
-import type { DatabaseSync } from 'node:sqlite';
 import type { ActorStore, Commit, Delivery, Lease } from '../actor-store.ts';
 import type { Address, Partition } from '../address.ts';
 import { type Clock, systemClock } from '../clock.ts';
 import { SvcError } from '../errors.ts';
-import { ActorTable } from './actor-store-actors.ts';
-import { applyCommit, type Tables } from './actor-store-commit.ts';
-import { DirectoryTable } from './actor-store-directory.ts';
-import { EffectTable } from './actor-store-effects.ts';
-import { JournalTable } from './actor-store-journal.ts';
-import { LeaseTable } from './actor-store-leases.ts';
-import { MailboxTable } from './actor-store-mailbox.ts';
+import { applyCommit } from './actor-store-commit.ts';
 import { MemberBook } from './actor-store-members.ts';
 import { Notices } from './actor-store-notices.ts';
+import { type Opened, openTables } from './actor-store-opening.ts';
 import type { PartitionState } from './actor-store-partition.ts';
-import { PartitionBook } from './actor-store-partitions.ts';
-import { createSchema } from './actor-store-schema.ts';
-import { Sweep } from './actor-store-sweep.ts';
-import { TimerTable } from './actor-store-timers.ts';
-import { lockDirectory, openDatabase, storeError } from './database.ts';
-import { GroupCommit } from './group-commit.ts';
+import { lockDirectory, storeError } from './database.ts';
 
 /** How often rows nobody needs are deleted, and how soon again when a sweep left some. */
 const SWEEP_EVERY_MS = 1_000;
 const SWEEP_MORE_MS = 10;
-
-interface Opened extends Tables {
-  readonly database: DatabaseSync;
-  readonly group: GroupCommit;
-  readonly leases: LeaseTable;
-  readonly directory: DirectoryTable;
-  readonly sweep: Sweep;
-  readonly unlock: () => void;
-}
 
 /**
  * The actor store of one process on one machine: `actors.db` in a data directory that the process locks. Writes are
@@ -239,35 +219,4 @@ export class SqliteActorStore implements ActorStore {
       );
     });
   }
-}
-
-function openTables(path: string, notices: Notices, unlock: () => void): Opened {
-  const database = openDatabase(path);
-  try {
-    createSchema(database);
-    return { ...tablesOf(database, notices), unlock };
-  } catch (error) {
-    database.close();
-    throw error;
-  }
-}
-
-function tablesOf(database: DatabaseSync, notices: Notices): Omit<Opened, 'unlock'> {
-  const book = new PartitionBook(database);
-  const sweep = new Sweep(database, book);
-  const mailbox = new MailboxTable(database, book, notices, sweep);
-  return {
-    database,
-    book,
-    notices,
-    mailbox,
-    sweep,
-    actors: new ActorTable(database),
-    timers: new TimerTable(database, book, mailbox),
-    effects: new EffectTable(database, mailbox, notices),
-    journal: new JournalTable(database, book, mailbox, sweep),
-    leases: new LeaseTable(database, book),
-    directory: new DirectoryTable(database),
-    group: new GroupCommit(database, [book, notices]),
-  };
 }
