@@ -6,10 +6,11 @@ import { getNodeRoute } from './get-node.ts';
 import { listNodesRoute } from './list-nodes.ts';
 import { pushConfigRoute } from './push-config.ts';
 import { removeNodeRoute } from './remove-node.ts';
+import { setConfigRoute } from './set-config.ts';
 import { shutDownNodeRoute } from './shut-down-node.ts';
 
 const FLEET = [getClusterStatusRoute, listNodesRoute, getNodeRoute, drainNodeRoute, shutDownNodeRoute, removeNodeRoute];
-const CONFIG = [getConfigRoute, pushConfigRoute];
+const CONFIG = [getConfigRoute, setConfigRoute, pushConfigRoute];
 
 /** /v1/cluster, as far as the node has the parts for it. */
 export function clusterRoutes(app: RestApp, parts: RestParts): void {

@@ -1,0 +1,90 @@
+import { addressOf, type Partition, parseAddress } from '../../runtime/address.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import type { Collection } from '../../runtime/documents.ts';
+import { SvcError, toSvcError } from '../../runtime/errors.ts';
+import { SYSTEM_TENANT } from '../../runtime/identity.ts';
+import { type FaultPort, MAX_FREEZE_MS } from './api.ts';
+import { ENDED, type FaultRecord, idOfWord, REQUESTED, TAKEN } from './fault-record.ts';
+import { type ChaosSettings, checkFence } from './fence.ts';
+
+/** What ends or blocks the process comes so much later than its record, so that an answer on its way gets out. */
+const LAST_WORDS_MS = 200;
+
+export interface FaultActorParts {
+  readonly node: string;
+  readonly records: Collection<FaultRecord>;
+  readonly faults: FaultPort;
+  readonly settings: ChaosSettings;
+  readonly clock: Clock;
+  readonly warn: (message: string, error: unknown) => void;
+}
+
+/** The side of the node that acts: takes a recorded fault once, checks its own fence, records, acts. */
+export class FaultActor {
+  readonly #parts: FaultActorParts;
+
+  constructor(parts: FaultActorParts) {
+    this.#parts = parts;
+  }
+
+  /** Hears a word of another node or of this one. */
+  hear(word: string): void {
+    const id = idOfWord(word);
+    if (id === null) return;
+    this.#take(id).catch((error: unknown) => this.#parts.warn(`fault ${id} was not carried out`, error));
+  }
+
+  async #take(id: string): Promise<void> {
+    const { records, node } = this.#parts;
+    const asked = await records.get(SYSTEM_TENANT, id);
+    if (asked === null || asked.node !== node || asked.version !== REQUESTED) return;
+    const taken = { ...asked, version: TAKEN };
+    // A word that comes twice, and one that comes after the caller gave up, finds the record moved on.
+    if (!(await records.replace(taken, REQUESTED))) return;
+    try {
+      checkFence(this.#parts.settings, node, taken.target_tenant);
+      await this.#act(taken);
+    } catch (thrown) {
+      const { code, message } = toSvcError(thrown);
+      if (code === 'internal') this.#parts.warn(`fault ${id} failed`, thrown);
+      await this.#end({ ...taken, state: 'refused', code, reason: message });
+    }
+  }
+
+  async #act(record: FaultRecord): Promise<void> {
+    const { faults, clock } = this.#parts;
+    switch (record.kind) {
+      case 'kill-actor': {
+        const { kind, tenant, id } = parseAddress(record.target);
+        if (!(await faults.killActor(addressOf(kind, tenant, id)))) throw gone('The actor is not in memory.');
+        return this.#end({ ...record, state: 'done' });
+      }
+      case 'kill-owner': {
+        const held = record.partition !== null && (await faults.dropPartition(partitionIn(record.partition)));
+        if (!held) throw gone('The node does not hold the partition any more.');
+        return this.#end({ ...record, state: 'done' });
+      }
+      case 'kill-node': {
+        await this.#end({ ...record, state: 'done' });
+        clock.after(LAST_WORDS_MS, () => faults.exit());
+        return;
+      }
+      case 'freeze-node': {
+        const ms = Math.min(record.ms ?? 0, MAX_FREEZE_MS);
+        await this.#end({ ...record, state: 'done' });
+        clock.after(LAST_WORDS_MS, () => faults.stallMs(ms));
+      }
+    }
+  }
+
+  async #end(record: FaultRecord): Promise<void> {
+    await this.#parts.records.replace({ ...record, version: ENDED }, TAKEN);
+  }
+}
+
+const gone = (message: string): SvcError => new SvcError('failed_precondition', message);
+
+function partitionIn(text: string): Partition {
+  const colon = text.lastIndexOf(':');
+  return `${text.slice(0, colon)}:${Number(text.slice(colon + 1))}`;
+}
