@@ -1,5 +1,7 @@
 import type { Identity } from '../../runtime/identity.ts';
 
+export { createNodePeerApi } from './node-peers.ts';
+
 /** Names of the wire (spec 1, Enum NodeRole, NodePeerStatus). */
 export type NodeRole = 'CONTROLLER' | 'WORKER' | 'HYBRID';
 export type NodePeerStatus = 'ACTIVE' | 'DRAINING' | 'UNHEALTHY';

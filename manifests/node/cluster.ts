@@ -5,7 +5,7 @@ import { port } from './network.ts';
 const seconds = z.number().int().min(1).max(86_400);
 const path = z.string().min(1).max(4_096);
 export const tag = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._:/=-]{0,62}$/, 'expected a tag such as gpu or zone:eu');
-const endpoint = z
+export const endpoint = z
   .string()
   .max(300)
   .regex(/^(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+):\d{1,5}$/, 'expected host:port');

@@ -1,0 +1,57 @@
+import { verify } from 'node:crypto';
+import { z } from 'zod';
+import { type Address, addressOf } from '../../runtime/address.ts';
+import { defineActor } from '../../runtime/define-actor.ts';
+import { SYSTEM_TENANT } from '../../runtime/identity.ts';
+import { Claim, NodeChallengeState } from './state.ts';
+
+/** How long a challenge can be answered (original-facts 1.5). */
+export const CHALLENGE_TTL_MS = 300_000;
+const OVER = { status: 'over' } as const;
+
+export const challengeAddress = (challengeId: string): Address =>
+  addressOf('node-challenge', SYSTEM_TENANT, challengeId);
+
+/**
+ * One attestation under way: a nonce that is answered once, within its time (spec 1, attestation; decided.md "Nodes").
+ * Anybody may begin one, so nothing of it stays: an answered or expired challenge is an unknown one.
+ */
+export const nodeChallengeActor = ({ ttlMs = CHALLENGE_TTL_MS }: { readonly ttlMs?: number } = {}) =>
+  defineActor({
+    kind: 'node-challenge',
+    version: 1,
+    pool: 'system',
+    state: NodeChallengeState,
+    initial: () => ({ status: 'new' as const }),
+    messages: {
+      /** The nonce comes from the asker's cryptographic source: ids of a turn can be computed. */
+      Issue: Claim,
+      Answer: z.object({ signature_base64: z.string().max(100) }),
+      ChallengeExpired: z.object({}),
+    },
+    events: {},
+    creates: ['Issue'],
+    on: {
+      Issue(state, claim, turn) {
+        if (state.status !== 'new') return turn.refuse('conflict', 'the challenge exists');
+        turn.after('expiry', ttlMs, 'ChallengeExpired', {});
+        return { status: 'open' as const, claim, expires_at: turn.now + ttlMs };
+      },
+      /** A wrong signature is a turn that was done: it uses the challenge up. */
+      Answer(state, { signature_base64 }, turn) {
+        // Timers may be late while a node is being replaced; the time that counts is the turn's.
+        if (state.status !== 'open') return turn.refuse('unauthenticated', 'the challenge was used');
+        const inTime = turn.now < state.expires_at;
+        turn.reply({ proven: inTime && isSigned(state.claim, signature_base64) ? provenBy(state.claim) : null });
+        return OVER;
+      },
+      ChallengeExpired: () => OVER,
+    },
+    done: ({ status }) => status === 'over',
+    keepsArchive: false,
+  });
+
+const isSigned = ({ nonce, public_key_pem }: Claim, signatureBase64: string): boolean =>
+  verify(null, Buffer.from(nonce, 'utf8'), public_key_pem, Buffer.from(signatureBase64, 'base64'));
+
+const provenBy = ({ node_id, public_key_pem, role }: Claim) => ({ node_id, public_key_pem, role });

@@ -1,0 +1,56 @@
+import { z } from 'zod';
+import { API_VERSION } from '../api-version.ts';
+import type { Problem } from '../problem.ts';
+import { checkDocument } from '../schema-problems.ts';
+import { parseYaml } from '../yaml.ts';
+import { YAML_LIMITS } from '../yaml-tokens.ts';
+import { NodeSelf } from './cluster.ts';
+import { NodeConfigSchema } from './schema.ts';
+
+/** Longest text of a managed configuration. */
+export const MANAGED_CONFIG_BYTES = 256 * 1024;
+const MOST_NODES = 10_000;
+
+const { runtime, observability } = NodeConfigSchema.shape.spec.unwrap().shape;
+const level = observability.unwrap().shape.logging.unwrap().shape.level.unwrap();
+const isolation = runtime.unwrap().shape.default_isolation.unwrap();
+
+/** The sections that controllers manage for all nodes (spec 1, SyncConfig, PushConfig); what is absent stays a node's own. */
+const ManagedConfigSchema = z.strictObject({
+  apiVersion: z.literal(API_VERSION),
+  kind: z.literal('ManagedConfig'),
+  spec: z.strictObject({
+    /** By node id: tags in place of the node's own. */
+    nodes: z
+      .record(NodeSelf.shape.id.unwrap(), z.strictObject({ tags: NodeSelf.shape.tags.unwrap() }))
+      .refine((nodes) => Object.keys(nodes).length <= MOST_NODES, `expected at most ${MOST_NODES} nodes`)
+      .optional(),
+    observability: z.strictObject({ logging: z.strictObject({ level }) }).optional(),
+    runtime: z.strictObject({ default_isolation: isolation }).optional(),
+  }),
+});
+
+export type ManagedNodeConfig = z.output<typeof ManagedConfigSchema>;
+
+export type ParsedManagedConfig =
+  | { readonly ok: true; readonly config: ManagedNodeConfig }
+  | { readonly ok: false; readonly problems: readonly Problem[] };
+
+const NOTHING: ManagedNodeConfig = { apiVersion: API_VERSION, kind: 'ManagedConfig', spec: {} };
+
+/**
+ * A managed configuration from its YAML, or every problem with path, line and column; a key of any other section is
+ * named as one that controllers do not manage. Empty text manages nothing. Never throws.
+ */
+export function parseManagedConfig(text: string): ParsedManagedConfig {
+  if (text.trim() === '') return { ok: true, config: NOTHING };
+  const parsed = parseYaml(text, { ...YAML_LIMITS, maxBytes: MANAGED_CONFIG_BYTES });
+  if (!parsed.ok) return parsed;
+  const checked = checkDocument(ManagedConfigSchema, parsed.yaml);
+  return checked.ok ? { ok: true, config: checked.manifest } : { ok: false, problems: checked.problems.map(told) };
+}
+
+const told = (problem: Problem): Problem =>
+  problem.message.startsWith('unknown key ')
+    ? { ...problem, message: `${problem.message}: controllers do not manage it` }
+    : problem;
