@@ -1,0 +1,41 @@
+import { isIPv6 } from 'node:net';
+import { networkInterfaces } from 'node:os';
+
+export interface HostPort {
+  readonly host: string;
+  readonly port: number;
+}
+
+const WILDCARDS = ['0.0.0.0', '::', '', '*'];
+
+/**
+ * The host that other nodes reach this one by: `spec.cluster.advertise_host`, else the address that was bound, else
+ * (bound to all of them) the first that is not internal, IPv4 before IPv6; on a machine without any, loopback.
+ */
+export function advertisedHost(
+  configured: string | undefined,
+  bound: string,
+  interfaces: ReturnType<typeof networkInterfaces> = networkInterfaces(),
+): string {
+  if (configured !== undefined) return configured;
+  if (!WILDCARDS.includes(bound)) return bound;
+  const outer = Object.values(interfaces)
+    .flatMap((addresses) => addresses ?? [])
+    // Link-local addresses mean nothing without the interface.
+    .filter(({ internal, address }) => !internal && !/^(fe80:|169\.254\.)/i.test(address));
+  const first = outer.find(({ family }) => family === 'IPv4') ?? outer[0];
+  return first?.address ?? '127.0.0.1';
+}
+
+/** `host:port`, an IPv6 host in brackets. */
+export const hostPort = (host: string, port: number): string =>
+  isIPv6(host) ? `[${host}]:${port}` : `${host}:${port}`;
+
+/** Null for what `hostPort` would not have written. */
+export function parseHostPort(text: string): HostPort | null {
+  const [, bracketed, plain, digits] =
+    /^(?:\[([0-9a-fA-F:.]{2,45})\]|([A-Za-z0-9._-]{1,253})):(\d{1,5})$/.exec(text) ?? [];
+  const host = bracketed ?? plain;
+  const port = Number(digits);
+  return host === undefined || port < 1 || port > 65_535 ? null : { host, port };
+}
