@@ -322,6 +322,19 @@ export function effectQueueContract(adapter: QueueAdapter): void {
       await ledger.close();
     });
 
+    test('a claim over a dead runner starts the next attempt; without that word it says who has it', async () => {
+      const ledger = await adapter.ledger();
+      const queue = await adapter.connect(ledger);
+      const job = await openEffect(ledger, { kind: 'test.ok' });
+      assert.equal((await queue.claim(job, 'node-z/1', 60_000)).kind, 'claimed');
+      const busy = await queue.claim(job, 'node-b/1', 60_000);
+      assert.equal(busy.kind === 'busy' && busy.by, 'node-z/1');
+      const taken = await queue.claim(job, 'node-b/1', 60_000, 'node-z/1');
+      assert.equal(taken.kind === 'claimed' && taken.attempt, 2);
+      await queue.close();
+      await ledger.close();
+    });
+
     test('the queue name of a pool may hold any character', async () => {
       await world(
         [effect('test.ok', async () => 'ok')],
