@@ -30,9 +30,8 @@ export async function syncConfig(
   log: EnrolmentLog,
 ): Promise<void> {
   const { config_yaml: yaml, config_hash: hash } = await fetch();
-  // A fleet whose controllers manage nothing.
-  if (yaml === '') return;
-  checkConfigHash(yaml, hash);
+  // Controllers that manage nothing may leave the hash empty as well.
+  if (yaml !== '' || hash !== '') checkConfigHash(yaml, hash);
   const verdict = await apply(yaml);
   if (verdict.accepted) log.info({ config: hash }, 'configuration of the controllers is in force');
   else log.error({ config: hash, reason: verdict.reason }, 'configuration of the controllers was rejected');

@@ -1,4 +1,3 @@
-import { type KeyObject, sign } from 'node:crypto';
 import {
   DeregisterNodeRequest,
   type DeregisterNodeResponse,
@@ -17,6 +16,7 @@ import type { Clock } from '../../runtime/clock.ts';
 import { SvcError, toSvcError } from '../../runtime/errors.ts';
 import { type Attestant, attest, type NodeToken } from './attestation.ts';
 import type { Asking, Controllers, UnaryCall } from './controllers.ts';
+import { seal } from './seal.ts';
 
 /** What a heartbeat says. */
 export interface Beat {
@@ -181,7 +181,3 @@ type SealedCall<Answer> = Omit<Asking, 'signal'> & {
   /** Null: also when the session was told to end. */
   readonly signal?: null;
 };
-
-function seal(token: string, privateKey: KeyObject, payload: Uint8Array): SealNodeEnvelope {
-  return { node_security_token: token, signature: sign(null, payload, privateKey), payload: Buffer.from(payload) };
-}

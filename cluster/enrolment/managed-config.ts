@@ -1,0 +1,128 @@
+import { type ManagedNodeConfig, parseManagedConfig } from '../../manifests/node/managed.ts';
+import type { Problem } from '../../manifests/problem.ts';
+import { type SvcError, toSvcError } from '../../runtime/errors.ts';
+import { type ConfigVerdict, configHash } from './config-sync.ts';
+import { keepText, keptText } from './kept-text.ts';
+
+type LogLevel = NonNullable<ManagedNodeConfig['spec']['observability']>['logging']['level'];
+type Isolation = NonNullable<ManagedNodeConfig['spec']['runtime']>['default_isolation'];
+
+export interface ManagedConfigParts {
+  readonly nodeId: string;
+  /** File in the data directory that holds the text in force. */
+  readonly path: string;
+  /*
+   * What can be changed while the node runs. Null: back to the node's own setting. A setter that cannot do it throws an
+   * SvcError before it changed anything; its message becomes the reason of the rejection.
+   */
+  readonly setTags: (tags: readonly string[] | null) => void | Promise<void>;
+  readonly setLogLevel: (level: LogLevel | null) => void | Promise<void>;
+  readonly setDefaultIsolation: (isolation: Isolation | null) => void | Promise<void>;
+  readonly warn: (message: string, error: unknown) => void;
+}
+
+/** The sections of this node's configuration that controllers manage (spec 1, SyncConfig and PushConfig). */
+export interface ManagedConfig {
+  /** Begins with what was in force when the node ended. Never throws: a text that no longer fits is told and left out. */
+  restore(): Promise<void>;
+  /**
+   * Puts a text in force, wholly or not at all; the same text again changes nothing. It is on disk when the answer is
+   * given. Throws `unavailable` when it cannot be kept; then what was in force stays.
+   */
+  apply(yaml: string): Promise<ConfigVerdict>;
+  /** Hash of the text in force; null when there is none. */
+  hash(): string | null;
+}
+
+const NOTHING: ManagedNodeConfig['spec'] = {};
+const MAX_PROBLEMS_SHOWN = 5;
+
+export function createManagedConfig(parts: ManagedConfigParts): ManagedConfig {
+  let inForce = NOTHING;
+  let hash: string | null = null;
+  /** SyncConfig and PushConfig may arrive at once; they follow each other. */
+  let last: Promise<unknown> = Promise.resolve();
+
+  const putInForce = async (yaml: string, keep: boolean): Promise<ConfigVerdict> => {
+    const newHash = configHash(yaml);
+    if (newHash === hash) return { accepted: true };
+    const parsed = parseManagedConfig(yaml);
+    if (!parsed.ok) return { accepted: false, reason: reasonOf(parsed.problems) };
+    const { spec } = parsed.config;
+    const refused = await switchTo(parts, spec, inForce);
+    if (refused !== null) return { accepted: false, reason: refused.message };
+    try {
+      if (keep) await keepText(parts.path, yaml);
+    } catch (thrown) {
+      await takeBack(parts, inForce);
+      throw thrown;
+    }
+    inForce = spec;
+    hash = newHash;
+    return { accepted: true };
+  };
+
+  return {
+    apply(yaml) {
+      const turn = last.then(() => putInForce(yaml, true));
+      last = turn.catch(() => undefined);
+      return turn;
+    },
+    async restore() {
+      try {
+        const yaml = await keptText(parts.path);
+        const verdict: ConfigVerdict = yaml === null ? { accepted: true } : await putInForce(yaml, false);
+        if (!verdict.accepted)
+          parts.warn('the kept configuration of the controllers is left out', new Error(verdict.reason));
+      } catch (error) {
+        parts.warn('the kept configuration of the controllers cannot be read', error);
+      }
+    },
+    hash: () => hash,
+  };
+}
+
+/** Sets all; when one cannot be set, those before it are set back. The error that stopped it, or null. */
+async function switchTo(
+  parts: ManagedConfigParts,
+  to: ManagedNodeConfig['spec'],
+  from: ManagedNodeConfig['spec'],
+): Promise<SvcError | null> {
+  try {
+    for (const set of settersOf(parts, to)) await set();
+    return null;
+  } catch (thrown) {
+    await takeBack(parts, from);
+    const error = toSvcError(thrown);
+    if (error.row.kind === 'bug') parts.warn('a managed setting could not be put in force', thrown);
+    return error;
+  }
+}
+
+async function takeBack(parts: ManagedConfigParts, to: ManagedNodeConfig['spec']): Promise<void> {
+  for (const set of settersOf(parts, to)) {
+    try {
+      await set();
+    } catch (error) {
+      parts.warn('a managed setting could not be set back', error);
+    }
+  }
+}
+
+function settersOf(parts: ManagedConfigParts, spec: ManagedNodeConfig['spec']): (() => void | Promise<void>)[] {
+  const nodes = spec.nodes ?? {};
+  const own = Object.hasOwn(nodes, parts.nodeId) ? nodes[parts.nodeId] : undefined;
+  return [
+    () => parts.setDefaultIsolation(spec.runtime?.default_isolation ?? null),
+    () => parts.setTags(own?.tags ?? null),
+    () => parts.setLogLevel(spec.observability?.logging.level ?? null),
+  ];
+}
+
+function reasonOf(problems: readonly Problem[]): string {
+  const shown = problems
+    .slice(0, MAX_PROBLEMS_SHOWN)
+    .map(({ path, line, message }) => `${path === '' ? 'the document' : path} (line ${line}): ${message}`);
+  const more = problems.length - shown.length;
+  return more > 0 ? `${shown.join('; ')}; and ${more} more` : shown.join('; ');
+}

@@ -1,0 +1,141 @@
+import assert from 'node:assert/strict';
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, test } from 'node:test';
+import { createManagedConfig, type ManagedConfig } from '../../cluster/enrolment/managed-config.ts';
+import { SvcError } from '../../runtime/errors.ts';
+
+let directory = '';
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'svc-managed-'));
+});
+afterEach(async () => {
+  await rm(directory, { recursive: true });
+});
+
+interface Settings {
+  tags: readonly string[] | null;
+  level: string | null;
+  isolation: string | null;
+}
+
+class Scene {
+  readonly settings: Settings = { tags: null, level: null, isolation: null };
+  readonly warnings: string[] = [];
+  sets = 0;
+  levelFails = false;
+  readonly config: ManagedConfig;
+
+  constructor(path = join(directory, 'managed-config.yaml')) {
+    this.config = createManagedConfig({
+      nodeId: 'worker-1',
+      path,
+      setTags: (tags) => {
+        this.sets += 1;
+        this.settings.tags = tags;
+      },
+      setLogLevel: async (level) => {
+        if (this.levelFails && level !== null) throw new SvcError('invalid_argument', 'this node logs nowhere');
+        this.settings.level = level;
+      },
+      setDefaultIsolation: (isolation) => {
+        if (isolation === 'firecracker') throw new SvcError('unsupported_isolation', 'no firecracker here');
+        this.settings.isolation = isolation;
+      },
+      warn: (message, error) => this.warnings.push(`${message}: ${String(error)}`),
+    });
+  }
+}
+
+const FULL = `apiVersion: svc.dev/v1
+kind: ManagedConfig
+spec:
+  nodes:
+    worker-1: {tags: [gpu, "zone:eu"]}
+    worker-2: {tags: [cpu]}
+  observability: {logging: {level: debug}}
+  runtime: {default_isolation: docker}
+`;
+const LEVEL_ONLY = FULL.replace(/ {2}nodes:[\s\S]*?(?= {2}observability)/, '').replace(/ {2}runtime:.*\n/, '');
+
+test('a text is put in force for this node, and what it does not name is the node’s own again', async () => {
+  const { config, settings } = new Scene();
+  assert.deepEqual(await config.apply(FULL), { accepted: true });
+  assert.deepEqual(settings, { tags: ['gpu', 'zone:eu'], level: 'debug', isolation: 'docker' });
+  assert.deepEqual(await config.apply(LEVEL_ONLY), { accepted: true });
+  assert.deepEqual(settings, { tags: null, level: 'debug', isolation: null });
+  assert.deepEqual(await config.apply(''), { accepted: true });
+  assert.deepEqual(settings, { tags: null, level: null, isolation: null });
+});
+
+test('the same text again changes nothing, also when both arrive at once', async () => {
+  const scene = new Scene();
+  await Promise.all([scene.config.apply(FULL), scene.config.apply(FULL)]);
+  await scene.config.apply(FULL);
+  assert.equal(scene.sets, 1);
+});
+
+test('a text that breaks a rule is rejected with the place and the rule, and what was in force stays', async () => {
+  const { config, settings } = new Scene();
+  await config.apply(FULL);
+  const hash = config.hash();
+  const unknown = await config.apply(FULL.replace('spec:\n', 'spec:\n  stores: {data_dir: /x}\n'));
+  assert.ok(!unknown.accepted);
+  assert.match(unknown.reason, /spec.*line \d+.*"stores".*controllers do not manage it/);
+  const bad = await config.apply(FULL.replace('debug', 'loud'));
+  assert.ok(!bad.accepted);
+  assert.match(bad.reason, /spec\.observability\.logging\.level \(line 7\)/);
+  assert.deepEqual(settings, { tags: ['gpu', 'zone:eu'], level: 'debug', isolation: 'docker' });
+  assert.equal(config.hash(), hash);
+});
+
+test('what one part of the node cannot do leaves all parts as they were', async () => {
+  const scene = new Scene();
+  await scene.config.apply(LEVEL_ONLY);
+  const refused = await scene.config.apply(FULL.replace('docker', 'firecracker'));
+  assert.deepEqual(refused, { accepted: false, reason: 'no firecracker here' });
+  scene.levelFails = true;
+  const again = await scene.config.apply(FULL.replace('debug', 'warn'));
+  assert.deepEqual(again, { accepted: false, reason: 'this node logs nowhere' });
+  assert.deepEqual([scene.settings.tags, scene.settings.isolation], [null, null]);
+});
+
+test('a restart begins with the last accepted text', async () => {
+  const first = new Scene();
+  await first.config.apply(FULL);
+  await first.config.apply('kind: Nonsense');
+  const second = new Scene();
+  await second.config.restore();
+  assert.deepEqual(second.settings, { tags: ['gpu', 'zone:eu'], level: 'debug', isolation: 'docker' });
+  assert.equal(second.config.hash(), first.config.hash());
+  assert.deepEqual(await readdir(directory), ['managed-config.yaml'], 'no draft stays behind');
+});
+
+test('a first start, and a kept text that no longer fits, begin with the node’s own settings', async () => {
+  const first = new Scene();
+  await first.config.restore();
+  assert.deepEqual([first.warnings, first.config.hash()], [[], null]);
+  await writeFile(join(directory, 'managed-config.yaml'), Buffer.from([0xff, 0xfe, 0x00]));
+  const second = new Scene();
+  await second.config.restore();
+  assert.match(second.warnings.join(), /cannot be read/);
+  await writeFile(join(directory, 'managed-config.yaml'), FULL.replace('debug', 'of an older version'));
+  const third = new Scene();
+  await third.config.restore();
+  assert.match(third.warnings.join(), /left out.*logging\.level/);
+  assert.deepEqual(third.settings, { tags: null, level: null, isolation: null });
+});
+
+test('a text that cannot be kept is not in force, and the old one stays on disk', async () => {
+  const path = join(directory, 'managed-config.yaml');
+  const { config, settings } = new Scene(path);
+  await config.apply(LEVEL_ONLY);
+  // Where the draft would be written stands a directory.
+  await mkdir(`${path}.new`);
+  await assert.rejects(config.apply(FULL), /cannot be kept in the data directory/);
+  assert.deepEqual(settings, { tags: null, level: 'debug', isolation: null });
+  assert.equal(await readFile(path, 'utf8'), LEVEL_ONLY);
+  await rm(`${path}.new`, { recursive: true });
+  assert.deepEqual(await config.apply(FULL), { accepted: true });
+});
