@@ -1,0 +1,162 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { wordOf } from '../../cluster/chaos/fault-record.ts';
+import { waitUntil } from '../support/wait-until.ts';
+import { ACTOR, ADMIN, chaosScene, hurriedClock, ON } from './chaos-scene.ts';
+
+const code = (wanted: string, says?: RegExp) => (thrown: unknown) => {
+  assert.ok(thrown instanceof Error && 'code' in thrown, String(thrown));
+  assert.equal(thrown.code, wanted, thrown.message);
+  if (says !== undefined) assert.match(thrown.message, says);
+  return true;
+};
+
+describe('faults on purpose', () => {
+  it('the node that serves the actor acts, whichever node was asked', async () => {
+    await using at = await chaosScene();
+    const here = await at.node('a', ON, undefined, 'b');
+    const there = await at.node('b');
+    const killed = await here.chaos.inject({ kind: 'kill-actor', address: ACTOR }, ADMIN);
+    assert.deepEqual(
+      [killed.kind, killed.target, killed.tenant, killed.by, killed.state, killed.node],
+      ['kill-actor', ACTOR, 'acme', 'ada', 'done', 'b'],
+    );
+    await here.chaos.inject({ kind: 'kill-owner', address: ACTOR }, ADMIN);
+    assert.deepEqual(there.faults.acts, [`kill ${ACTOR}`, 'drop default:7']);
+    assert.deepEqual(here.faults.acts, []);
+  });
+
+  it('a fault is on record before it acts', async () => {
+    await using at = await chaosScene();
+    const { chaos, faults } = await at.node('a');
+    let seen: unknown[] = [];
+    faults.before = async () => {
+      seen = (await chaos.list(10)).faults.map(({ state, target }) => [state, target]);
+    };
+    await chaos.inject({ kind: 'kill-actor', address: ACTOR }, ADMIN);
+    assert.deepEqual(seen, [['requested', ACTOR]]);
+  });
+
+  it('a process ends, and freezes, only after it has recorded that it does', async () => {
+    await using at = await chaosScene();
+    const { chaos } = await at.node('a');
+    const other = await at.node('b');
+    const killed = await chaos.inject({ kind: 'kill-node', node: 'b' }, ADMIN);
+    assert.deepEqual([killed.state, killed.tenant, killed.node], ['done', 'svc-system', 'b']);
+    await waitUntil('the process ends', () => other.faults.acts.includes('exit'));
+    const frozen = await chaos.inject({ kind: 'freeze-node', node: 'b', ms: 1_500 }, ADMIN);
+    assert.deepEqual([frozen.state, frozen.ms], ['done', 1_500]);
+    await waitUntil('the process stalls', () => other.faults.acts.includes('stall 1500'));
+  });
+
+  it('nothing is done where chaos is off, on the node that is asked and on the node that would act', async () => {
+    await using at = await chaosScene();
+    const off = { enabled: false, tenants: ['acme', 'svc-system'] };
+    const asking = await at.node('a', ON, undefined, 'b');
+    const refusing = await at.node('b', off);
+    await assert.rejects(
+      asking.chaos.inject({ kind: 'kill-actor', address: ACTOR }, ADMIN),
+      code('forbidden', /spec\.chaos\.enabled is false on node b/),
+    );
+    await assert.rejects(asking.chaos.inject({ kind: 'kill-node', node: 'b' }, ADMIN), code('forbidden'));
+    await assert.rejects(
+      refusing.chaos.inject({ kind: 'kill-node', node: 'a' }, ADMIN),
+      code('forbidden', /on node b/),
+    );
+    assert.deepEqual([...asking.faults.acts, ...refusing.faults.acts], []);
+    const { faults, counts } = await asking.chaos.list(10);
+    assert.deepEqual(
+      faults.map(({ state, kind }) => `${kind} ${state}`).sort(),
+      ['kill-actor refused', 'kill-node refused'],
+      'what was refused elsewhere is on record',
+    );
+    assert.deepEqual(Object.values(counts), [0, 0, 0, 0]);
+  });
+
+  it('a tenant that is not named is safe, on either side; nodes are safe unless svc-system is named', async () => {
+    await using at = await chaosScene();
+    const asking = await at.node('a', { enabled: true, tenants: ['acme'] }, undefined, 'b');
+    const other = await at.node('b', { enabled: true, tenants: ['svc-system'] });
+    await assert.rejects(
+      asking.chaos.inject({ kind: 'kill-actor', address: 'execution/globex/one' }, ADMIN),
+      code('forbidden', /spec\.chaos\.tenants of node a does not name globex/),
+    );
+    await assert.rejects(
+      asking.chaos.inject({ kind: 'kill-owner', address: ACTOR }, ADMIN),
+      code('forbidden', /of node b does not name acme/),
+    );
+    for (const request of [
+      { kind: 'kill-node', node: 'b' },
+      { kind: 'freeze-node', node: 'b', ms: 5 },
+    ] as const) {
+      await assert.rejects(asking.chaos.inject(request, ADMIN), code('forbidden', /does not name svc-system/));
+    }
+    assert.deepEqual([...asking.faults.acts, ...other.faults.acts], []);
+  });
+
+  it('a word that comes twice acts once', async () => {
+    await using at = await chaosScene();
+    const { chaos, faults } = await at.node('a');
+    const { id } = await chaos.inject({ kind: 'kill-actor', address: ACTOR }, ADMIN);
+    for (let n = 0; n < 5; n += 1) await at.stores.store.signal('a', wordOf(id));
+    await chaos.inject({ kind: 'kill-owner', address: ACTOR }, ADMIN);
+    assert.deepEqual(faults.acts, [`kill ${ACTOR}`, 'drop default:7']);
+  });
+
+  it('a word without a record orders nothing', async () => {
+    await using at = await chaosScene();
+    const { chaos, faults } = await at.node('a');
+    for (const word of [wordOf('unknown'), 'chaos:', 'kill-node', '{"kind":"kill-node"}']) {
+      await at.stores.store.signal('a', word);
+    }
+    await chaos.inject({ kind: 'kill-actor', address: ACTOR }, ADMIN);
+    assert.deepEqual(faults.acts, [`kill ${ACTOR}`]);
+  });
+
+  it('a node that does not answer is unavailable after 5 s, and does nothing when it hears of it later', async () => {
+    await using at = await chaosScene();
+    const clock = hurriedClock();
+    const { chaos } = await at.node('a', ON, clock);
+    await at.stores.store.announce({ node: 'deaf', incarnation: 'deaf-1', card: '{}' }, 60_000, true);
+    await assert.rejects(
+      chaos.inject({ kind: 'kill-node', node: 'deaf' }, ADMIN),
+      code('unavailable', /deaf did not answer within 5 s\. The fault was taken back/),
+    );
+    assert.ok(clock.monotonic() >= 5_000);
+    const [fault] = (await chaos.list(1)).faults;
+    assert.deepEqual([fault?.state, fault?.node], ['refused', 'deaf']);
+    const late = await at.node('deaf');
+    await at.stores.store.signal('deaf', wordOf(fault?.id ?? ''));
+    await late.chaos.inject({ kind: 'kill-owner', address: ACTOR }, ADMIN);
+    assert.deepEqual(late.faults.acts, ['drop default:7']);
+  });
+
+  it('what is not there is said: an unknown node, an actor nobody serves, an actor that is not in memory', async () => {
+    await using at = await chaosScene();
+    const { chaos, faults } = await at.node('a');
+    await assert.rejects(chaos.inject({ kind: 'kill-node', node: 'z' }, ADMIN), code('not_found', /no live node z/));
+    faults.holds = false;
+    await assert.rejects(chaos.inject({ kind: 'kill-actor', address: ACTOR }, ADMIN), code('failed_precondition'));
+    await assert.rejects(chaos.inject({ kind: 'kill-owner', address: ACTOR }, ADMIN), code('failed_precondition'));
+    faults.owner = null;
+    await assert.rejects(
+      chaos.inject({ kind: 'kill-actor', address: ACTOR }, ADMIN),
+      code('unavailable', /Nobody serves/),
+    );
+  });
+
+  it('every fault that was done is counted by kind, over all nodes', async () => {
+    await using at = await chaosScene();
+    const a = await at.node('a', ON, undefined, 'b');
+    const b = await at.node('b');
+    for (let n = 0; n < 3; n += 1) await a.chaos.inject({ kind: 'kill-actor', address: ACTOR }, ADMIN);
+    await b.chaos.inject({ kind: 'kill-owner', address: ACTOR }, ADMIN);
+    b.faults.holds = false;
+    await assert.rejects(a.chaos.inject({ kind: 'kill-owner', address: ACTOR }, ADMIN));
+    const { counts, faults } = await a.chaos.list(2);
+    assert.deepEqual(counts, { 'kill-actor': 3, 'kill-owner': 1, 'kill-node': 0, 'freeze-node': 0 });
+    assert.equal(faults.length, 2);
+    assert.equal(faults[0]?.state, 'refused');
+    assert.deepEqual(at.warnings, []);
+  });
+});
