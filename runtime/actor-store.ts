@@ -125,6 +125,8 @@ export interface Commit {
   readonly after: number;
   /** Cursor to move to; equal to `after` when nothing was taken from the mailbox. */
   readonly upTo: number;
+  /** `at` of the entry `upTo`: a store that was rolled back and gave its number to another entry answers fenced. */
+  readonly upToAt?: number;
   /** New actor records; null deletes. */
   readonly records: readonly { readonly address: Address; readonly record: string | null }[];
   /** One row of the journal, stored under `upTo`; null for none. */

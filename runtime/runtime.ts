@@ -89,7 +89,7 @@ export interface Runtime {
   counts(): RuntimeCounts;
   /** Ends serving one partition without a word to the others, as if its lease had been lost. False: not held. */
   dropPartition(partition: Partition): boolean;
-  /** Drops an actor from memory and cuts its running effects, as if its node had died. False: it lives elsewhere. */
+  /** Drops an actor from memory and cuts its running effects, as if its node had died. False: it is in no memory here. */
   dropActor(address: Address): Promise<boolean>;
   /** Ends effects, lets batches commit, gives leases back. */
   stop(): Promise<void>;
@@ -167,9 +167,9 @@ export async function startRuntime(parts: RuntimeParts): Promise<Runtime> {
       return server !== undefined;
     },
     async dropActor(address) {
+      const known = cache.get(address) !== undefined;
       cache.drop(address);
-      runner.cut(address);
-      return holdings.get(await kernel.locator.locate(address)) !== undefined;
+      return runner.cut(address) > 0 || known;
     },
     async stop() {
       // What others take over goes at once; what stays still commits the last results.

@@ -1,4 +1,5 @@
 import type { Unsubscribe } from '../../runtime/actor-store.ts';
+import { type Partition, poolOf } from '../../runtime/address.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import type { Members } from '../../runtime/members.ts';
@@ -132,6 +133,14 @@ export class FleetPlacement implements Placement {
   /** The operators' view; looks anew. Throws `unavailable`. */
   async view(): Promise<ClusterStatus> {
     return statusOf(await this.#lookAndRing());
+  }
+
+  /** The member that should hold a partition now; null when none may. Looks anew. Throws `unavailable`. */
+  async holderOf(partition: Partition): Promise<string | null> {
+    const fleet = await this.#lookAndRing();
+    const layout = fleet.pools.find(({ pool }) => pool === poolOf(partition));
+    const holder = layout === undefined ? '' : fleet.holdersOf(layout)[Number(partition.slice(layout.pool.length + 1))];
+    return holder === undefined || holder === '' ? null : holder;
   }
 
   async #become(card: MemberCard): Promise<void> {

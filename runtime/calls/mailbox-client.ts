@@ -132,6 +132,11 @@ export class MailboxClient implements ActorClient {
     return placeActor(this.#parts.placing, address, wish);
   }
 
+  /** Where an actor lives, or would. */
+  partitionOf(address: Address): Promise<Partition> {
+    return this.#parts.locator.locate(address);
+  }
+
   isServed(pool: string): Promise<boolean> {
     return this.#parts.placing.placement.isServed(pool);
   }

@@ -190,7 +190,7 @@ export class PartitionServer {
     const batch = await this.#runTurns(entries, messages, handling);
     const last = entries[entries.length - 1];
     if (last === undefined) return [];
-    const cursor = { after: this.#cursor, upTo: last.seq };
+    const cursor = { after: this.#cursor, upTo: last.seq, upToAt: last.at };
     const packed = await packCommit(batch, this.lease, cursor, { payloads, locator, ledger });
     const outcome = await this.#commit(packed.commit);
     if (outcome.kind === 'fenced') {

@@ -103,9 +103,11 @@ export class EffectRunner {
     this.#unsubscribe();
   }
 
-  /** Drops what runs for an actor as if this process had died: nothing is reported, the claims run out or are taken over. */
-  cut(address: Address): void {
-    for (const attempt of this.#attempts.values()) if (attempt.address === address) attempt.abort('silent');
+  /** Drops what runs for an actor as if this process had died: nothing is reported, the claims run out. How many ran? */
+  cut(address: Address): number {
+    const running = [...this.#attempts.values()].filter((attempt) => attempt.address === address);
+    for (const attempt of running) attempt.abort('silent');
+    return running.length;
   }
 
   async #take(job: EffectJob): Promise<JobOutcome> {

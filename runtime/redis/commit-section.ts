@@ -8,8 +8,7 @@ type Words = (string | number)[];
 /** Writes one commit as the section that functions/commit.lua reads. The two files go together. */
 export function writeCommit(
   commit: Commit,
-  commitId: string,
-  readAhead: number,
+  call: { readonly id: string; readonly serverLife: string; readonly readAhead: number },
   names: Keys,
   keys: string[],
   args: Words,
@@ -26,7 +25,8 @@ export function writeCommit(
     keys.push(own.eventTails);
     for (const append of events) keys.push(names.events(lease.partition, append.address));
   }
-  args.push(keys.length - before, fenceOf(lease), commit.after, commit.upTo, commitId, readAhead, bellOf(lease));
+  args.push(keys.length - before, fenceOf(lease), commit.after, commit.upTo, call.id, call.readAhead, bellOf(lease));
+  args.push(call.serverLife, commit.upToAt ?? '');
   writeRecords(commit, args);
   if (commit.journal !== null) args.push('j', 1, commit.journal);
   writeReplies(commit, args);

@@ -11,6 +11,7 @@ import { readEntries } from './mailboxes.ts';
 import type { Outbox } from './outbox.ts';
 import { integerOrNull, list } from './reply.ts';
 import type { SectionCalls } from './sections.ts';
+import type { ServerLives } from './server-lives.ts';
 
 /** A function must not put more than some thousand values on its stack at once. */
 const MOST_READ_AHEAD = 1_000;
@@ -22,17 +23,26 @@ export class RedisCommits implements Commits {
   readonly #bells: Bells;
   readonly #keys: Keys;
   readonly #outbox: Outbox;
+  readonly #lives: ServerLives;
   /** The id under which a commit is written: the same object again is the same commit. */
   readonly #ids = new WeakMap<Commit, string>();
   readonly #instance = randomBytes(9).toString('base64url');
   #commits = 0;
 
-  constructor(connection: Connection, calls: SectionCalls, bells: Bells, keys: Keys, outbox: Outbox) {
+  constructor(
+    connection: Connection,
+    calls: SectionCalls,
+    bells: Bells,
+    keys: Keys,
+    outbox: Outbox,
+    lives: ServerLives,
+  ) {
     this.#connection = connection;
     this.#calls = calls;
     this.#bells = bells;
     this.#keys = keys;
     this.#outbox = outbox;
+    this.#lives = lives;
   }
 
   async poll(
@@ -66,10 +76,13 @@ export class RedisCommits implements Commits {
     if (commit.handled.length > MOST_HANDLED) {
       throw new SvcError('invalid_argument', `handled must name at most ${MOST_HANDLED} actors`, { field: 'handled' });
     }
-    const id = this.#idOf(commit);
-    const ahead = Math.min(readAhead, MOST_READ_AHEAD);
+    const call = {
+      id: this.#idOf(commit),
+      serverLife: this.#lives.at(commit.lease),
+      readAhead: Math.min(readAhead, MOST_READ_AHEAD),
+    };
     const reply = await this.#calls.call('commit', commit.lease.partition, (keys, args) =>
-      writeCommit(commit, id, ahead, this.#keys, keys, args),
+      writeCommit(commit, call, this.#keys, keys, args),
     );
     return readCommitOutcome(reply);
   }

@@ -4,16 +4,19 @@ import type { Bells } from './bells.ts';
 import { fenceOf, type Keys } from './keys.ts';
 import { integer, integerOrNull, list, text } from './reply.ts';
 import type { SectionCalls } from './sections.ts';
+import type { ServerLives } from './server-lives.ts';
 
 export class RedisLeases implements Leases {
   readonly #calls: SectionCalls;
   readonly #bells: Bells;
   readonly #keys: Keys;
+  readonly #lives: ServerLives;
 
-  constructor(calls: SectionCalls, bells: Bells, keys: Keys) {
+  constructor(calls: SectionCalls, bells: Bells, keys: Keys, lives: ServerLives) {
     this.#calls = calls;
     this.#bells = bells;
     this.#keys = keys;
+    this.#lives = lives;
   }
 
   async acquire(partition: Partition, node: string, grant: string, ttlMs: number, over = ''): Promise<AcquireOutcome> {
@@ -22,14 +25,11 @@ export class RedisLeases implements Leases {
       keys.push(meta, timers);
       args.push(partition, node, grant, ttlMs, over);
     });
-    const [granted, second, third, fourth] = list(reply);
+    const [granted, second, third, fourth, life] = list(reply);
     if (granted !== 1) return { kind: 'held', by: text(second), grant: text(fourth), remainingMs: integer(third) };
-    return {
-      kind: 'granted',
-      lease: { partition, node, epoch: integer(second), grant },
-      cursor: integer(third),
-      nextTimerAt: integerOrNull(fourth),
-    };
+    const lease = { partition, node, epoch: integer(second), grant };
+    this.#lives.granted(lease, text(life));
+    return { kind: 'granted', lease, cursor: integer(third), nextTimerAt: integerOrNull(fourth) };
   }
 
   async renew(leases: readonly Lease[], ttlMs: number): Promise<Lease[]> {
@@ -45,6 +45,7 @@ export class RedisLeases implements Leases {
   }
 
   async release(lease: Lease): Promise<void> {
+    this.#lives.released(lease);
     await this.#calls.call('release', lease.partition, (keys, args) => {
       keys.push(this.#keys.of(lease.partition).meta);
       args.push(fenceOf(lease));

@@ -20,6 +20,7 @@ import { RedisMembers } from './members.ts';
 import { Outbox } from './outbox.ts';
 import { integer } from './reply.ts';
 import { SectionCalls } from './sections.ts';
+import { ServerLives } from './server-lives.ts';
 
 export interface RedisActorStoreOptions {
   /** One URL or several Cluster nodes: redis://, rediss://, redis+cluster://h1:p,h2:p, redis+sentinel://h1,h2/master. */
@@ -69,9 +70,10 @@ export class RedisActorStore implements ActorStore {
     this.#subscriptions.on('close', () => bells.forget());
     const outbox = new Outbox(this.#connection, calls, this.#keys);
     this.#mailboxes = new RedisMailboxes(this.#connection, calls, bulletins, this.#keys);
-    this.#leases = new RedisLeases(calls, bells, this.#keys);
+    const lives = new ServerLives();
+    this.#leases = new RedisLeases(calls, bells, this.#keys, lives);
     this.#members = new RedisMembers(this.#connection, calls, bulletins, this.#keys);
-    this.#commits = new RedisCommits(this.#connection, calls, bells, this.#keys, outbox);
+    this.#commits = new RedisCommits(this.#connection, calls, bells, this.#keys, outbox, lives);
     this.#effects = new RedisEffectLedger(this.#connection, calls, bulletins, this.#keys);
     this.#history = new RedisHistory(this.#connection, calls, bulletins, this.#keys);
     this.#directory = new RedisDirectory(this.#connection, this.#keys);

@@ -22,7 +22,7 @@ const MOST_WAITING_CHARS = 16_384;
 export async function packCommit(
   batch: Batch,
   lease: Lease,
-  cursor: { readonly after: number; readonly upTo: number },
+  cursor: Required<Pick<Commit, 'after' | 'upTo' | 'upToAt'>>,
   kernel: { readonly payloads: Payloads; readonly locator: Locator; readonly ledger: boolean },
 ): Promise<PackedBatch> {
   const { payloads, locator } = kernel;

@@ -12,6 +12,10 @@ local GENERATION_MS, GENERATION_IDS = 60000, 4096
 -- unpack() of more than about 8,000 values overflows Lua's stack. Even, so that pairs stay together.
 local CHUNK = 4000
 
+-- Names the life of this server process: time and grant of the first lease it gave. It is in memory alone, so a server that was started
+-- again, or took over from another, has another one, and may have lost what its clients remember.
+local server_life = nil
+
 local function now_ms()
   local time = redis.call('TIME')
   return time[1] * 1000 + math.floor(time[2] / 1000)

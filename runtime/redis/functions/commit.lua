@@ -3,6 +3,7 @@
 --       with group t or c: timers, timer bodies; with f or x: effects, effect bodies; with o: outbox;
 --       with e: event tails, then the event stream of each item of the group
 -- ARGV  a section: number of keys, fence, after, upTo, commit id, readAhead, bell,
+--       server life at the grant, append time of the entry at upTo or '',
 --       then groups `tag, count of arguments, arguments`, ended by the tag `.`:
 --         r states set: address, record        d states deleted: address       j journal row
 --         p replies: session, seen field, body h handled: depth field, count
@@ -43,6 +44,13 @@ local function repeated(meta, mail, id, upto, ahead, owed)
   return { tonumber(string.sub(last, #id + 2)), owed, unpack(entries_behind(mail, upto, ahead)) }
 end
 
+-- Whether the entry at `upto` is the one that was handled. Only a server of another life is looked at: it may have lost
+-- entries and given their numbers to others.
+local function is_handled(mail, after, upto, life, at)
+  if life == server_life or upto == after or at == '' then return true end
+  return entries_behind(mail, upto - 1, '1', upto)[2] == at
+end
+
 local function commit_section(keys, k, args, a, from, to, now, out)
   local meta, mail = keys[k], keys[k + 1]
   local after, upto, ahead = tonumber(args[a + 2]), tonumber(args[a + 3]), args[a + 5]
@@ -58,6 +66,7 @@ local function commit_section(keys, k, args, a, from, to, now, out)
     if done then return done end
   end
   if cursor ~= after or upto < after or upto > tail then return 0 end
+  if not is_handled(mail, after, upto, args[a + 7], args[a + 8]) then return 0 end
   local at, tails = optional_keys(k + 4, from), nil
   if from.e then
     tails = event_tails(keys[at.events], args, from.e, to.e)
@@ -101,7 +110,7 @@ register('commit', function(keys, args)
   local now, results = now_ms(), {}
   local k, a = 1, 3
   for s = 1, tonumber(args[1]) do
-    local from, to, next = groups_of(args, a + 7)
+    local from, to, next = groups_of(args, a + 9)
     results[s] = commit_section(keys, k, args, a, from, to, now, out)
     k, a = k + tonumber(args[a]), next
   end

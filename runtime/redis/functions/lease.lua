@@ -5,7 +5,7 @@
 local WIDE = '.................................................................'
 
 -- ARGV  a section: partition, node, grant, ttlMs, over (the grant of a dead holder, or '')
--- returns a section: {1, epoch, cursor, next timer's due time or ''} (granted) |
+-- returns a section: {1, epoch, cursor, next timer's due time or '', server life} (granted) |
 --         {0, holder, remaining ms, its grant} (held)
 local function acquire_section(meta, timers, name, node, grant, ttl, over, now)
   local m = redis.call('HMGET', meta, 'node', 'until', 'grant', 'epoch', 'cursor')
@@ -17,7 +17,8 @@ local function acquire_section(meta, timers, name, node, grant, ttl, over, now)
   redis.call('HSET', meta, 'node', node, 'grant', grant, 'epoch', epoch, 'until', int(now + ttl),
     'fence', epoch .. ' ' .. grant, 'bell', node .. '\n' .. name, 'wide', WIDE)
   local first = redis.call('ZRANGE', timers, 0, 0, 'WITHSCORES')
-  return { 1, epoch, tonumber(m[5] or 0), first[2] or '' }
+  server_life = server_life or int(now) .. ' ' .. grant
+  return { 1, epoch, tonumber(m[5] or 0), first[2] or '', server_life }
 end
 
 register('acquire', function(keys, args)

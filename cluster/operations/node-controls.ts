@@ -1,0 +1,60 @@
+import type { NodeSettings } from '../../manifests/node/settings.ts';
+import type { FleetPlacement } from '../placement/fleet-placement.ts';
+
+type Isolation = NodeSettings['runtime']['default_isolation'];
+type LogLevel = NodeSettings['observability']['logging']['level'];
+
+/** What a running node can be told: by operators, by controllers' commands and by the configuration they manage. */
+export interface NodeControls {
+  readonly draining: boolean;
+  /** In force now; may differ from the node's own settings. */
+  readonly tags: readonly string[];
+  readonly isolation: Isolation;
+  /** Hands over what the node has and takes nothing new; it stays so until the process ends. */
+  drain(): Promise<void>;
+  /** Ends the process in good order. */
+  shutDown(reason: string): void;
+  /** Null: back to the node's own setting. */
+  setTags(tags: readonly string[] | null): Promise<void>;
+  setLogLevel(level: LogLevel | null): void;
+  setDefaultIsolation(isolation: Isolation | null): void;
+}
+
+export function createNodeControls(parts: {
+  readonly fleet: Pick<FleetPlacement, 'drain' | 'setTags'>;
+  readonly settings: NodeSettings;
+  readonly logger: { level: string };
+  readonly onShutDown: (reason: string) => void;
+}): NodeControls {
+  const { fleet, settings, logger, onShutDown } = parts;
+  let draining = false;
+  let tags: readonly string[] = settings.node.tags;
+  let isolation: Isolation = settings.runtime.default_isolation;
+  return {
+    get draining() {
+      return draining;
+    },
+    get tags() {
+      return tags;
+    },
+    get isolation() {
+      return isolation;
+    },
+    async drain() {
+      draining = true;
+      await fleet.drain();
+    },
+    shutDown: onShutDown,
+    async setTags(wanted) {
+      const next = wanted ?? settings.node.tags;
+      await fleet.setTags(next);
+      tags = next;
+    },
+    setLogLevel(level) {
+      logger.level = level ?? settings.observability.logging.level;
+    },
+    setDefaultIsolation(wanted) {
+      isolation = wanted ?? settings.runtime.default_isolation;
+    },
+  };
+}

@@ -1,0 +1,24 @@
+import type { Lease } from '../actor-store.ts';
+import type { Partition } from '../address.ts';
+
+/**
+ * Which life of the server granted each lease (functions/_prelude.lua). A commit names it: a server of another life may
+ * have lost the entries that were read, and then looks whether the entry at `upTo` is still the same.
+ */
+export class ServerLives {
+  readonly #lives = new Map<Partition, { readonly grant: string; readonly life: string }>();
+
+  granted({ partition, grant }: Lease, life: string): void {
+    this.#lives.set(partition, { grant, life });
+  }
+
+  released({ partition, grant }: Lease): void {
+    if (this.#lives.get(partition)?.grant === grant) this.#lives.delete(partition);
+  }
+
+  /** Empty when it is not known: then the server looks. */
+  at({ partition, grant }: Lease): string {
+    const known = this.#lives.get(partition);
+    return known?.grant === grant ? known.life : '';
+  }
+}
