@@ -26,6 +26,8 @@ export interface Asking {
   /** How long the whole round may take. */
   readonly roundTimeoutMs?: number;
   readonly signal?: AbortSignal;
+  /** Called for each controller whose answer did not come: it may have done what it was asked. */
+  readonly unanswered?: () => void;
 }
 
 /** The controllers a node was told of: it talks to one of them, and to the next when that one is gone. */
@@ -86,6 +88,7 @@ export function createControllers(given: {
             throw error;
           }
           failures.push(error);
+          asking.unanswered?.();
         }
       }
       throw noneAnswered(method, failures);

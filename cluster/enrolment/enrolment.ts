@@ -42,6 +42,8 @@ export function startEnrolment(options: EnrolmentOptions): Enrolment {
     tokenRefreshMarginMs: options.tokenRefreshMarginMs,
     clock,
     signal: ending.signal,
+    // A lost sync_config would be missed for good; an operator sees that a drain or shutdown did not happen.
+    beatUnanswered: commands.wantConfig,
     renewalFailed: (error) => log.warn({ reason: error.message }, 'the node token could not be renewed yet'),
   });
 

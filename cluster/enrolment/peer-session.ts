@@ -37,6 +37,8 @@ export interface PeerSessionOptions {
   readonly clock: Clock;
   readonly signal: AbortSignal;
   readonly renewalFailed: (error: SvcError) => void;
+  /** A heartbeat's answer did not come; the commands it held are gone. */
+  readonly beatUnanswered: () => void;
 }
 
 const GRPC_ADDRESS_KEY = 'svc-node-grpc-address';
@@ -130,6 +132,7 @@ export class PeerSession {
     }).finish();
     const { commands } = await this.#ask<HeartbeatResponse>('Heartbeat', payload, (envelope) => ({
       call: (client, ...rest) => client.heartbeat(envelope, ...rest),
+      unanswered: this.#options.beatUnanswered,
     }));
     return commands;
   }

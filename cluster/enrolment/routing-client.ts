@@ -12,7 +12,7 @@ import type { ExecutionEvent } from '../../proto/gen/svc/runtime/v1/runtime.ts';
 import { type Clock, systemClock } from '../../runtime/clock.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import { callFailure } from './call-failure.ts';
-import { type ConfigVerdict, configHash } from './config-sync.ts';
+import { configHash } from './config-sync.ts';
 import { askOne, type Controllers, metadataOf } from './controllers.ts';
 import { createPeerChannels } from './peer-channels.ts';
 import { seal } from './seal.ts';
@@ -45,7 +45,8 @@ export interface ClusterCalls {
    * signal ends the stream, not the execution. `unavailable` when the worker is gone: the execution lives on elsewhere.
    */
   forward(address: string, request: ForwardExecutionRequest, signal?: AbortSignal): AsyncIterable<ExecutionEvent>;
-  pushConfig(address: string, yaml: string): Promise<ConfigVerdict>;
+  /** What the node at `host:port` says to a configuration; the reason when it does not take it. */
+  pushConfig(address: string, yaml: string): Promise<{ readonly accepted: boolean; readonly reason: string | null }>;
   /** Open connections to other nodes. */
   connections(): number;
   close(): void;
@@ -108,9 +109,8 @@ export function createClusterCalls(parts: ClusterCallsParts): ClusterCalls {
           { metadata, timeoutMs: PUSH_TIMEOUT_MS },
           (error) => callFailure(error, 'PushConfig', address),
         );
-        return answer.accepted
-          ? { accepted: true }
-          : { accepted: false, reason: answer.rejection_reason ?? 'the node gives no reason' };
+        const reason = answer.accepted ? null : (answer.rejection_reason ?? 'the node gives no reason');
+        return { accepted: answer.accepted, reason };
       } finally {
         peer.release();
       }

@@ -152,4 +152,23 @@ describe('configuration of the controllers', () => {
     await beatsMore(fleet, 3);
     assert.equal(fleet.count('SyncConfig'), 1);
   });
+
+  test('whose command was in an answer that got lost is fetched all the same', async () => {
+    const fleet = new FleetState();
+    fleet.setConfig('one: 1\n');
+    const controller = await controllerOf(fleet);
+    await using scene = new EnrolledScene([controller.address]);
+    await waitUntil('the first', () => scene.configs.length === 1);
+    fleet.setConfig('two: 2\n');
+    fleet.queued.push(syncTo('two: 2\n'));
+    let lost = 0;
+    controller.fault = (method) => {
+      if (method !== 'Heartbeat' || lost > 0) return undefined;
+      // Taken from the queue, and then the answer does not arrive.
+      lost = fleet.queued.splice(0).length;
+      return 'UNAVAILABLE';
+    };
+    await waitUntil('the second', () => scene.configs.at(-1) === 'two: 2\n');
+    assert.equal(lost, 1);
+  });
 });

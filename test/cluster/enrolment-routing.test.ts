@@ -176,7 +176,7 @@ test('a route comes from the controllers, and a tag nobody has is their answer',
 test('a pushed configuration is accepted, or rejected with the reason of the node', async () => {
   const peer = await new Peer().start();
   const calls = callsOf();
-  assert.deepEqual(await calls.pushConfig(peer.address, 'good'), { accepted: true });
+  assert.deepEqual(await calls.pushConfig(peer.address, 'good'), { accepted: true, reason: null });
   assert.deepEqual(await calls.pushConfig(peer.address, 'bad'), {
     accepted: false,
     reason: 'spec.nodes: no such thing',

@@ -182,7 +182,8 @@ describe('controllers that fail', () => {
     const fleet = new FleetState();
     const controller = await controllerOf(fleet);
     const scene = new EnrolledScene([controller.address], { callTimeoutMs: 60_000 });
-    await beats(fleet, 1);
+    // The second comes when the configuration has been asked for, so that what hangs is a heartbeat.
+    await beats(fleet, 2);
     controller.fault = () => 'hang';
     const seen = fleet.count('Heartbeat');
     await waitUntil('a heartbeat that hangs', () => fleet.count('Heartbeat') > seen);

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { parseDocument } from 'yaml';
 import { parseAgentManifest } from '../../manifests/agent/parse.ts';
+import { parseManagedConfig } from '../../manifests/node/managed.ts';
 import { resolveSettings } from '../../manifests/node/settings.ts';
 import { fencesOf, pages } from './pages.ts';
 
@@ -31,6 +32,7 @@ test('YAML that is shown can be used: agents, configurations, or parts of them',
     const document = parseDocument(text);
     assert.deepEqual(document.errors, [], at);
     if (document.get('kind') === 'Agent') assert.ok(parseAgentManifest(text).ok, at);
+    else if (document.get('kind') === 'ManagedConfig') assert.ok(parseManagedConfig(text).ok, at);
     else if (document.has('spec')) {
       const head = document.has('kind') ? '' : 'apiVersion: svc.dev/v1\nkind: NodeConfig\nmetadata: { name: docs }\n';
       assert.equal(JSON.stringify(problemsOf(`${head}${text}`)), '[]', at);
