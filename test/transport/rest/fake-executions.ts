@@ -21,6 +21,8 @@ export class FakeExecutions implements ExecutionApi {
   /** Follows that have not ended. */
   following = 0;
   failure: unknown = null;
+  /** What every run waits for. */
+  waits: { readonly tags: readonly string[]; readonly reason: string } | null = null;
 
   async start(request: StartExecution, options?: CallOptions) {
     if (this.failure !== null) throw this.failure;
@@ -63,6 +65,7 @@ export class FakeExecutions implements ExecutionApi {
       started_at: null,
       ended_at: null,
       usage: { input_tokens: 0, output_tokens: 0, cost: 0 },
+      ...(this.waits === null ? {} : { waiting_for: this.waits }),
     };
   }
 

@@ -11,7 +11,7 @@ const schema = {
   summary: 'Drain a node and end its process in order',
   headers: CallerHeaders,
   params: NodeIdParams,
-  body: ShutdownBody.optional(),
+  body: ShutdownBody.nullish(),
   response: {
     200: z.object({ node_id: z.string(), shutting_down: z.literal(true) }),
     ...problemSchemas({ style: 'coded', hasBody: true, also: [404] }),
