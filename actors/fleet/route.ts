@@ -38,8 +38,9 @@ function missingIn({ capabilities }: RosterEntry, required: Requirement): ErrorD
     if (capabilities[path] < least) missing.push({ path, message: `${path} ${least}` });
   }
   for (const path of SETS) {
-    const absent = (required[path] ?? []).filter((one) => !capabilities[path].includes(one));
-    if (absent.length > 0) missing.push({ path, message: `${path} ${absent.join(', ')}` });
+    for (const one of required[path] ?? []) {
+      if (!capabilities[path].includes(one)) missing.push({ path, message: `${path} ${one}` });
+    }
   }
   return missing;
 }

@@ -1,0 +1,67 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { MANAGED_CONFIG_BYTES, parseManagedConfig } from '../../manifests/node/managed.ts';
+
+const managed = (spec: string): string => `apiVersion: svc.dev/v1\nkind: ManagedConfig\nspec:\n${spec}`;
+
+const problems = (text: string): string[] => {
+  const parsed = parseManagedConfig(text);
+  return parsed.ok ? [] : parsed.problems.map(({ path, message }) => `${path}: ${message}`);
+};
+
+test('tags of nodes, the log level and the default isolation can be managed', () => {
+  const parsed = parseManagedConfig(
+    managed(
+      [
+        '  nodes: {w1: {tags: [gpu, "zone:eu"]}, w2: {tags: []}}',
+        '  observability: {logging: {level: debug}}',
+        '  runtime: {default_isolation: docker}',
+      ].join('\n'),
+    ),
+  );
+  assert.ok(parsed.ok);
+  assert.deepEqual(parsed.config.spec, {
+    nodes: { w1: { tags: ['gpu', 'zone:eu'] }, w2: { tags: [] } },
+    observability: { logging: { level: 'debug' } },
+    runtime: { default_isolation: 'docker' },
+  });
+});
+
+test('what is absent is not managed: nothing gets a default', () => {
+  for (const text of ['', '\n', managed('  {}')]) {
+    const parsed = parseManagedConfig(text);
+    assert.ok(parsed.ok);
+    assert.deepEqual(parsed.config.spec, {});
+  }
+});
+
+for (const [spec, expected] of [
+  ['  network: {port: 1}', 'spec.network: unknown key "network": controllers do not manage it'],
+  ['  node: {tags: [gpu]}', 'spec.node: unknown key "node": controllers do not manage it'],
+  ['  runtime: {host_commands: {allow: [a]}}', 'unknown key "host_commands": controllers do not manage it'],
+  ['  observability: {tracing: {enabled: true}}', 'unknown key "tracing": controllers do not manage it'],
+  ['  observability: {logging: {level: info, format: text}}', 'unknown key "format": controllers do not manage it'],
+  ['  nodes: {w1: {tags: [], weight: 2}}', 'spec.nodes.w1.weight: unknown key "weight": controllers do not manage it'],
+  ['  nodes: {"../w1": {tags: []}}', 'expected letters, digits'],
+  ['  nodes: {w1: {tags: ["two words"]}}', 'spec.nodes.w1.tags[0]: expected a tag'],
+  ['  observability: {logging: {level: loud}}', 'spec.observability.logging.level: expected one of'],
+  ['  runtime: {default_isolation: jail}', 'spec.runtime.default_isolation: expected one of'],
+] as const) {
+  test(`${spec.trim()} is refused by name`, () => {
+    const found = problems(managed(spec));
+    assert.ok(
+      found.some((problem) => problem.includes(expected)),
+      found.join('\n'),
+    );
+  });
+}
+
+test('a node configuration is no managed one', () => {
+  const found = problems('apiVersion: svc.dev/v1\nkind: NodeConfig\nspec: {}\n');
+  assert.match(found.join('\n'), /kind: expected "ManagedConfig"/);
+});
+
+test('broken, hostile and too long texts are refused, never thrown', () => {
+  const tooLong = managed(`  {} # ${'x'.repeat(MANAGED_CONFIG_BYTES)}`);
+  for (const text of ['[', 'a: &a [*a]', '- 1', '"text"', '\u0000', tooLong]) assert.notDeepEqual(problems(text), []);
+});
