@@ -28,6 +28,8 @@ export interface ClusterOptions {
   readonly workload: URL;
   /** Share of store calls whose answer is lost on purpose, 0 to 1. Default 0. */
   readonly ambiguity?: number;
+  /** Whether nodes hold connections to each other that show a death at once. Default true. */
+  readonly watched?: boolean;
   readonly seed?: number;
 }
 
@@ -45,7 +47,8 @@ interface Member {
   readonly clockFile: string | null;
 }
 
-const PARTITIONS = 32;
+/** Of pool `default`. */
+export const PARTITIONS = 32;
 
 /**
  * A fleet of real processes on a real Redis and a real MongoDB-wire server, with verbs for what happens to fleets.
@@ -176,6 +179,26 @@ export class Cluster {
     return this.#get(who, '/local', limitMs).then((value) => (value === null ? null : LocalFigures.parse(value)));
   }
 
+  /** The default partitions that each running node says it serves, by name; those that do not answer are left out. */
+  async holders(): Promise<ReadonlyMap<string, ReadonlySet<string>>> {
+    const seen = await Promise.all(this.names.map(async (name) => [name, await this.local(name)] as const));
+    return new Map(seen.flatMap(([name, local]) => (local === null ? [] : [[name, new Set(local.held)] as const])));
+  }
+
+  /** Waits until every running node is ready and every partition has one holder; answers them. */
+  settled(why: string, timeoutMs = 60_000): Promise<ReadonlyMap<string, ReadonlySet<string>>> {
+    return this.waitUntil(
+      `the fleet to be settled ${why}`,
+      async () => {
+        const holders = await this.holders();
+        const held = [...holders.values()].flatMap((one) => [...one].filter((name) => name.startsWith('default:')));
+        const isEven = [...holders.values()].every((one) => one.size > 0);
+        return holders.size === this.running.length && held.length === PARTITIONS && isEven && holders;
+      },
+      timeoutMs,
+    );
+  }
+
   /** How often a node brought each actor into memory; null when it does not answer. */
   async loads(who: Who): Promise<ReadonlyMap<string, number> | null> {
     const value = await this.#get(who, '/loads', 5_000);
@@ -256,7 +279,11 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
     startMongo(),
   ]);
   guard.watch(redis.pid);
-  const shared = { workload: options.workload.href, ambiguity: options.ambiguity ?? 0 };
+  const shared = {
+    watched: options.watched ?? true,
+    workload: options.workload.href,
+    ambiguity: options.ambiguity ?? 0,
+  };
   const makeMember = async (index: number): Promise<Member> => {
     const name = `node-${index}`;
     const dataDir = join(directory, name);

@@ -10,6 +10,8 @@ export interface FleetNodeOptions {
   /** Share of store calls whose answer is lost on purpose, 0 to 1. */
   readonly ambiguity: number;
   readonly seed: number;
+  /** Whether it holds connections to other nodes that show a death at once. */
+  readonly watched: boolean;
 }
 
 /** What an adapter's process is started with. */
@@ -36,9 +38,10 @@ export const LocalFigures = z.object({
   committed: z.number(),
   fenced: z.number(),
   ambiguous: z.number(),
-  lastCommitAt: z.number().nullable(),
-  /** The highest lease epoch it committed under, by partition. */
-  epochs: z.record(z.string(), z.number()),
+  /** When it committed under which lease; Unix ms on the store's clock. */
+  spans: z.array(
+    z.object({ partition: z.string(), epoch: z.number(), from: z.number(), to: z.number(), commits: z.number() }),
+  ),
 });
 export type LocalFigures = z.infer<typeof LocalFigures>;
 

@@ -1,9 +1,18 @@
-import type { Commit, CommitOutcome } from '../../../runtime/actor-store.ts';
+import type { Commit, CommitOutcome, Lease } from '../../../runtime/actor-store.ts';
 import type { Address, Partition } from '../../../runtime/address.ts';
 import { SvcError } from '../../../runtime/errors.ts';
 import { RedisCommits } from '../../../runtime/redis/commits.ts';
 import { RedisMailboxes } from '../../../runtime/redis/mailboxes.ts';
 import { seeded } from '../faulty-store.ts';
+
+/** The commits of one lease: from first to last, Unix ms on the store's clock. */
+export interface CommitSpan {
+  readonly partition: Partition;
+  readonly epoch: number;
+  readonly from: number;
+  to: number;
+  commits: number;
+}
 
 /** What this process did to the store since it started. */
 export interface StoreSeen {
@@ -13,10 +22,8 @@ export interface StoreSeen {
   readonly fenced: number;
   /** Answers thrown away after the store had done its work. */
   readonly ambiguous: number;
-  /** When the last commit was taken, Unix ms on this process' clock; null when none was. */
-  readonly lastCommitAt: number | null;
-  /** The highest lease epoch committed under, by partition. */
-  readonly epochs: Readonly<Record<Partition, number>>;
+  /** When it committed under which lease, in the order the leases came. */
+  readonly spans: readonly CommitSpan[];
   /** How often an actor was brought into memory, by address. */
   readonly loads: Readonly<Record<Address, number>>;
 }
@@ -28,13 +35,20 @@ export interface StoreSeen {
 export function observeStore(ambiguity: number, seed: number): () => StoreSeen {
   const random = seeded(seed);
   const count = { committed: 0, fenced: 0, ambiguous: 0 };
-  let lastCommitAt: number | null = null;
-  const epochs = new Map<Partition, number>();
+  const spans = new Map<string, CommitSpan>();
   const loads = new Map<Address, number>();
   const loseSome = (): void => {
     if (ambiguity === 0 || random() >= ambiguity) return;
     count.ambiguous += 1;
     throw new SvcError('unavailable', 'the answer was lost on purpose');
+  };
+
+  const note = ({ partition, epoch }: Lease, at: number): void => {
+    const key = `${partition}@${epoch}`;
+    const span = spans.get(key) ?? { partition, epoch, from: at, to: at, commits: 0 };
+    span.to = Math.max(span.to, at);
+    span.commits += 1;
+    spans.set(key, span);
   };
 
   const commits = RedisCommits.prototype;
@@ -46,8 +60,7 @@ export function observeStore(ambiguity: number, seed: number): () => StoreSeen {
       return outcome;
     }
     count.committed += 1;
-    lastCommitAt = Date.now();
-    epochs.set(batch.lease.partition, batch.lease.epoch);
+    note(batch.lease, outcome.at);
     loseSome();
     return outcome;
   };
@@ -62,5 +75,5 @@ export function observeStore(ambiguity: number, seed: number): () => StoreSeen {
     loseSome();
     return outcomes;
   };
-  return () => ({ ...count, lastCommitAt, epochs: Object.fromEntries(epochs), loads: Object.fromEntries(loads) });
+  return () => ({ ...count, spans: [...spans.values()], loads: Object.fromEntries(loads) });
 }

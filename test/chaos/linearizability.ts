@@ -1,0 +1,176 @@
+/** What a client did to a register that starts at 0. */
+export type RegisterCall =
+  | { readonly kind: 'read' }
+  | { readonly kind: 'write'; readonly value: number }
+  | { readonly kind: 'swap'; readonly from: number; readonly to: number };
+
+/** One call from the outside. Times are of one monotonic clock. */
+export interface Operation {
+  readonly client: number;
+  readonly call: RegisterCall;
+  readonly calledAt: number;
+  /** Null when nobody answered: it may take effect at any later time, or never. */
+  readonly answeredAt: number | null;
+  /** Read: the value; swap: whether it swapped; write: null. Of no meaning without an answer. */
+  readonly answer: number | boolean | null;
+}
+
+export type Verdict =
+  | { readonly kind: 'linearizable' }
+  /** The longest order that was found; none of the calls that may come next fits behind it. */
+  | { readonly kind: 'anomaly'; readonly longest: readonly Operation[]; readonly next: readonly Operation[] }
+  /** Too many orders to look at; says nothing about the history. */
+  | { readonly kind: 'undecided'; readonly looked: number };
+
+const INITIAL = 0;
+
+/** The register after a call, or null when it would not have answered so. */
+function step(value: number, { call, answer, answeredAt }: Operation): number | null {
+  const isKnown = answeredAt !== null;
+  switch (call.kind) {
+    case 'read':
+      return isKnown && answer !== value ? null : value;
+    case 'write':
+      return call.value;
+    case 'swap': {
+      const swaps = value === call.from;
+      if (isKnown && answer !== swaps) return null;
+      return swaps ? call.to : value;
+    }
+  }
+}
+
+/**
+ * Whether a history of one register has a legal order: every call takes effect at one moment between call and answer
+ * (Wing and Gong's search with Lowe's memory of configurations that led nowhere). Depth first over "which call took
+ * effect next"; a call may be next when no other one that has not taken effect was answered before it was called.
+ */
+export function checkRegister(history: readonly Operation[], limit = 2_000_000): Verdict {
+  // A read that nobody answered tells nothing and changes nothing.
+  const calls = history
+    .filter(({ call, answeredAt }) => call.kind !== 'read' || answeredAt !== null)
+    .sort((a, b) => a.calledAt - b.calledAt);
+  const search = new Search(calls, limit);
+  return search.run();
+}
+
+interface Frame {
+  readonly value: number;
+  /** Calls that may be next, by index. */
+  readonly candidates: readonly number[];
+  tried: number;
+  /** The call that was taken to come here; -1 for the first frame. */
+  readonly taken: number;
+}
+
+class Search {
+  readonly #calls: readonly Operation[];
+  readonly #limit: number;
+  readonly #isDone: boolean[];
+  /** By index into the calls, in order of their call. */
+  readonly #answered: readonly number[];
+  readonly #unanswered: readonly number[];
+  /** All answered ones before this one took effect: what the memory keeps is short however long the history is. */
+  #firstOpen = 0;
+  readonly #seen = new Set<string>();
+  #longest: readonly Operation[] = [];
+  #next: readonly Operation[] = [];
+
+  constructor(calls: readonly Operation[], limit: number) {
+    this.#calls = calls;
+    this.#limit = limit;
+    this.#isDone = calls.map(() => false);
+    const all = calls.map((_, index) => index);
+    this.#answered = all.filter((index) => calls[index]?.answeredAt !== null);
+    this.#unanswered = all.filter((index) => calls[index]?.answeredAt === null);
+  }
+
+  run(): Verdict {
+    const path: Frame[] = [this.#frame(INITIAL, -1)];
+    while (this.#firstOpen < this.#answered.length) {
+      const top = path[path.length - 1];
+      if (top === undefined) return { kind: 'anomaly', longest: this.#longest, next: this.#next };
+      const next = this.#tryNext(top);
+      if (next !== null) {
+        path.push(next);
+        this.#remember(path, next);
+      } else {
+        path.pop();
+        if (top.taken >= 0) this.#undo(top.taken);
+      }
+      if (this.#seen.size > this.#limit) return { kind: 'undecided', looked: this.#seen.size };
+    }
+    return { kind: 'linearizable' };
+  }
+
+  /** Takes the next candidate that fits and was not looked at in this configuration before. */
+  #tryNext(frame: Frame): Frame | null {
+    while (frame.tried < frame.candidates.length) {
+      const index = frame.candidates[frame.tried] ?? -1;
+      frame.tried += 1;
+      const operation = this.#calls[index];
+      const value = operation === undefined ? null : step(frame.value, operation);
+      if (value === null) continue;
+      this.#do(index);
+      const open = this.#openAnswered();
+      const key = this.#key(value, open);
+      if (!this.#seen.has(key)) {
+        this.#seen.add(key);
+        return this.#frame(value, index);
+      }
+      this.#undo(index);
+    }
+    return null;
+  }
+
+  #frame(value: number, taken: number): Frame {
+    const { open, earliest } = this.#openAnswered();
+    const maybe = this.#unanswered.filter(
+      (index) => this.#isDone[index] !== true && (this.#calls[index]?.calledAt ?? earliest) <= earliest,
+    );
+    // Answered ones first: an unanswered call is only needed where nothing else explains what was read.
+    return { value, candidates: [...open, ...maybe], tried: 0, taken };
+  }
+
+  /** Answered calls that may be next, the first answered first; done ones among them; the earliest answer still open. */
+  #openAnswered(): { open: number[]; done: number[]; earliest: number } {
+    const open: number[] = [];
+    const done: number[] = [];
+    let earliest = Number.POSITIVE_INFINITY;
+    for (let at = this.#firstOpen; at < this.#answered.length; at += 1) {
+      const index = this.#answered[at] ?? -1;
+      const operation = this.#calls[index];
+      if (operation === undefined || operation.calledAt > earliest) break;
+      if (this.#isDone[index] === true) {
+        done.push(index);
+        continue;
+      }
+      open.push(index);
+      earliest = Math.min(earliest, operation.answeredAt ?? earliest);
+    }
+    const answeredAt = (index: number): number => this.#calls[index]?.answeredAt ?? 0;
+    return { open: open.sort((a, b) => answeredAt(a) - answeredAt(b)), done, earliest };
+  }
+
+  #key(value: number, { done }: { readonly done: readonly number[] }): string {
+    const maybe = this.#unanswered.filter((index) => this.#isDone[index] === true);
+    return `${this.#firstOpen}:${done.join(',')}:${maybe.join(',')}=${value}`;
+  }
+
+  #do(index: number): void {
+    this.#isDone[index] = true;
+    while (this.#isDone[this.#answered[this.#firstOpen] ?? -1] === true) this.#firstOpen += 1;
+  }
+
+  #undo(index: number): void {
+    this.#isDone[index] = false;
+    while (this.#firstOpen > 0 && (this.#answered[this.#firstOpen - 1] ?? -1) >= index) this.#firstOpen -= 1;
+    while (this.#isDone[this.#answered[this.#firstOpen] ?? -1] === true) this.#firstOpen += 1;
+  }
+
+  #remember(path: readonly Frame[], top: Frame): void {
+    if (path.length - 1 <= this.#longest.length) return;
+    this.#longest = path.slice(1).flatMap(({ taken }) => this.#calls[taken] ?? []);
+    this.#next = top.candidates.flatMap((index) => this.#calls[index] ?? []);
+  }
+}

@@ -1,0 +1,141 @@
+import { z } from 'zod';
+import type { Address } from '../../../runtime/address.ts';
+import { type Cluster, startCluster } from '../../support/cluster/cluster.ts';
+import { seeded } from '../../support/faulty-store.ts';
+import { freshIn } from '../addresses.ts';
+import { committersOf } from '../one-committer.ts';
+import { barBroken, type ScenarioReport, timeLines } from '../report.ts';
+
+/** What happens to the owner. `restart` is a kill -9 with a new life at once. */
+export type Death = 'kill' | 'restart' | 'freeze';
+
+export interface TakeoverOptions {
+  readonly death: Death;
+  readonly rounds: number;
+  /** Actors of the victim that are asked at the moment of its death. */
+  readonly actors: number;
+  readonly nodes: number;
+  /** Whether peers hold connections that show a death at once. */
+  readonly watched: boolean;
+  readonly seed: number;
+  readonly bars: { readonly p50Ms: number; readonly p99Ms: number };
+}
+
+const Ticked = z.object({ value: z.number() });
+
+/** How long actors of a node that dies or freezes do not answer (default lease settings), and what it may still commit. */
+export async function takeover(options: TakeoverOptions): Promise<ScenarioReport> {
+  const { nodes, seed, watched } = options;
+  const cluster = await startCluster({ nodes, seed, watched, workload: new URL('../workload.ts', import.meta.url) });
+  try {
+    return await cluster.explained(new Takeover(cluster, options).run());
+  } finally {
+    await cluster.destroy();
+  }
+}
+
+class Takeover {
+  readonly #cluster: Cluster;
+  readonly #options: TakeoverOptions;
+  readonly #timesMs: number[] = [];
+  readonly #broken: string[] = [];
+  #fenced = 0;
+
+  constructor(cluster: Cluster, options: TakeoverOptions) {
+    this.#cluster = cluster;
+    this.#options = options;
+  }
+
+  async run(): Promise<ScenarioReport> {
+    const { death, rounds, nodes, seed, bars, watched } = this.#options;
+    const random = seeded(seed);
+    for (let round = 0; round < rounds; round += 1) await this.#round(Math.floor(random() * nodes), random);
+    const title = `take-over after ${death} of the owner, ${watched ? 'peers watch each other' : 'by the lease alone'}`;
+    return {
+      title,
+      seed,
+      lines: [
+        ...timeLines(`${death} to answer`, this.#timesMs),
+        ...(death === 'freeze' ? [`commits of thawed nodes: ${this.#fenced} refused`] : []),
+      ],
+      broken: [
+        ...this.#broken,
+        ...barBroken(title, this.#timesMs, 0.5, bars.p50Ms),
+        ...barBroken(title, this.#timesMs, 0.99, bars.p99Ms),
+      ],
+    };
+  }
+
+  async #round(victim: number, random: () => number): Promise<void> {
+    const { actors, death } = this.#options;
+    const held = (await this.#cluster.settled('before the owner dies')).get(`node-${victim}`) ?? new Set<string>();
+    const addresses = Array.from({ length: actors }, () => freshIn('ticker', held));
+    await Promise.all(addresses.map((address) => this.#expect(address, 1)));
+    // Under load, so that the owner dies in the middle of turns and commits.
+    const load = new Load(
+      this.#cluster,
+      Array.from({ length: 8 }, () => freshIn('ticker', held)),
+    );
+    await load.has(50 + Math.floor(random() * 100));
+    const before = await this.#cluster.local(victim);
+    const diedAt = performance.now();
+    if (death === 'freeze') this.#cluster.freeze(victim);
+    else await this.#cluster.kill(victim);
+    const started = death === 'restart' ? this.#cluster.start(victim) : null;
+    await Promise.all(addresses.map((address) => this.#expect(address, 2).then(() => this.#took(diedAt))));
+    await started;
+    if (death === 'freeze') await this.#thaw(victim, before?.fenced ?? 0);
+    if (death === 'kill') await this.#cluster.start(victim);
+    this.#broken.push(...(await load.end()));
+    const seen = await Promise.all(this.#cluster.names.map((name) => this.#cluster.local(name)));
+    this.#broken.push(...committersOf(seen.filter((local) => local !== null)));
+  }
+
+  #took(sinceMs: number): void {
+    this.#timesMs.push(performance.now() - sinceMs);
+  }
+
+  /** It wakes with leases it lost long ago, in the middle of what it did. */
+  async #thaw(victim: number, fencedBefore: number): Promise<void> {
+    this.#cluster.thaw(victim);
+    await this.#cluster.settled('after the thaw');
+    const local = await this.#cluster.waitUntil('the thawed node to answer', () => this.#cluster.local(victim));
+    this.#fenced += local.fenced - fencedBefore;
+  }
+
+  async #expect(address: Address, value: number): Promise<void> {
+    const answer = Ticked.parse(await this.#cluster.client.ask(address, 'Tick', {}, { tryMs: 30_000 }));
+    if (answer.value !== value) this.#broken.push(`${address} answered ${answer.value} where ${value} was due`);
+  }
+}
+
+/** Asks one after the other on each actor until it is ended; each answer must be the next number. */
+class Load {
+  readonly #cluster: Cluster;
+  readonly #loops: Promise<string[]>[];
+  #answered = 0;
+  #ending = false;
+
+  constructor(cluster: Cluster, addresses: readonly Address[]) {
+    this.#cluster = cluster;
+    this.#loops = addresses.map((address) => this.#loop(address));
+  }
+
+  async has(answers: number): Promise<void> {
+    await this.#cluster.waitUntil(`${answers} answers under load`, () => this.#answered >= answers);
+  }
+
+  async end(): Promise<string[]> {
+    this.#ending = true;
+    return (await Promise.all(this.#loops)).flat();
+  }
+
+  async #loop(address: Address): Promise<string[]> {
+    for (let value = 1; !this.#ending; value += 1) {
+      const answer = Ticked.parse(await this.#cluster.client.ask(address, 'Tick', {}, { tryMs: 30_000 }));
+      if (answer.value !== value) return [`${address} answered ${answer.value} where ${value} was due`];
+      this.#answered += 1;
+    }
+    return [];
+  }
+}
