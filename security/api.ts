@@ -2,6 +2,8 @@ import type { KeyObject } from 'node:crypto';
 import type { JWK } from 'jose';
 import type { Identity } from '../runtime/identity.ts';
 
+export { openNodeEnvelope, sealNodeEnvelope } from './node-envelope.ts';
+export { parsePublicKeyPem } from './node-key.ts';
 export { type Action, requireRole } from './policy.ts';
 
 /** Who a call is from, as the transport received it. */

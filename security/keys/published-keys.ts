@@ -1,0 +1,200 @@
+import type { KeyObject } from 'node:crypto';
+import type { CryptoKey, JWK } from 'jose';
+import { z } from 'zod';
+import type { Clock } from '../../runtime/clock.ts';
+import type { Collection, Documents } from '../../runtime/documents.ts';
+import { SvcError, toSvcError } from '../../runtime/errors.ts';
+import { SYSTEM_TENANT } from '../../runtime/identity.ts';
+import { keyOfJwk, PublicJwk } from './public-jwk.ts';
+import { KEY_RETENTION_MS } from './retention.ts';
+
+/** A signer says this often that its key is in force. */
+const SAY_AGAIN_MS = 300_000;
+/** After the last word of its signer a key is still served this long. */
+const SERVED_MS = KEY_RETENTION_MS + SAY_AGAIN_MS;
+/** A key that somebody removed from the documents goes on verifying for at most this long. */
+const FRESH_MS = 60_000;
+/** Least time between two looks, whatever tokens arrive. */
+const COOLDOWN_MS = 1_000;
+/** Callers with unknown keys that may wait for the next look. */
+const MAX_WAITING = 1_000;
+const MAX_KEYS = 1_000;
+
+/** The public key of a `kid`, for verifiers of node tokens. */
+export interface FindKey {
+  /** Null when there is no such key. Throws `unavailable` when nobody can say. */
+  find(kid: string): Promise<KeyObject | CryptoKey | null>;
+}
+
+/** Public keys of all controllers of a fleet, shared through its documents. */
+export interface PublishedKeys extends FindKey {
+  /** Makes a key known to all before a token of it is handed out; a repeat within five minutes costs nothing. */
+  publish(jwk: JWK): Promise<void>;
+  /** All keys that may still have valid tokens, at most a second old. Throws `unavailable`. */
+  all(): Promise<readonly JWK[]>;
+}
+
+const Row = z.object({ jwk: PublicJwk, last_seen: z.number() });
+
+interface KeyDocument {
+  readonly tenant: string;
+  /** The kid. */
+  readonly id: string;
+  /** `last_seen`: the later word wins, whoever says it. */
+  readonly version: number;
+  readonly jwk: PublicJwk;
+  /** Unix ms. */
+  readonly last_seen: number;
+}
+
+interface KnownKey {
+  readonly jwk: PublicJwk;
+  readonly key: KeyObject;
+  readonly lastSeenMs: number;
+}
+
+export interface PublishedKeysOptions {
+  readonly documents: Documents;
+  readonly clock: Clock;
+}
+
+/**
+ * Keeps the keys in collection `signing_keys`, one document a key. A key nobody knows is looked up anew, for all who
+ * ask at once and at most once a second: a rotation needs no restart, and tokens full of rubbish cause no storm.
+ */
+export function createPublishedKeys(options: PublishedKeysOptions): PublishedKeys {
+  return new DocumentKeys(options);
+}
+
+class DocumentKeys implements PublishedKeys {
+  readonly #documents: Documents;
+  readonly #clock: Clock;
+  #collection: Promise<Collection<KeyDocument>> | null = null;
+  #known: ReadonlyMap<string, KnownKey> = new Map();
+  readonly #said = new Map<string, number>();
+  #lookedAtMs = Number.NEGATIVE_INFINITY;
+  #attemptedAtMs = Number.NEGATIVE_INFINITY;
+  #next: Promise<void> | null = null;
+  #waiting = 0;
+
+  constructor({ documents, clock }: PublishedKeysOptions) {
+    this.#documents = documents;
+    this.#clock = clock;
+  }
+
+  async publish(value: JWK): Promise<void> {
+    const found = await keyOfJwk(value);
+    if (found === null) throw new SvcError('internal', 'a signing key that is to be published is none');
+    const { jwk, key } = found;
+    const now = this.#clock.now();
+    const said = this.#said.get(jwk.kid) ?? Number.NEGATIVE_INFINITY;
+    if (now >= said && now - said < SAY_AGAIN_MS) return;
+    const keys = await this.#open();
+    await keys.put({ tenant: SYSTEM_TENANT, id: jwk.kid, version: now, jwk, last_seen: now });
+    this.#said.clear();
+    this.#said.set(jwk.kid, now);
+    this.#known = new Map(this.#known).set(jwk.kid, { jwk, key, lastSeenMs: now });
+    await keys.deleteMany({ tenant: SYSTEM_TENANT, where: { last_seen: { lt: now - SERVED_MS } } });
+  }
+
+  async find(kid: string): Promise<KeyObject | null> {
+    const justLooked = this.#isStale(FRESH_MS) && (await this.#refreshOrKeep());
+    const known = this.#served(kid);
+    if (known !== null || justLooked) return known;
+    if (this.#waiting >= MAX_WAITING) throw busy();
+    this.#waiting += 1;
+    try {
+      await this.#lookSoon();
+    } finally {
+      this.#waiting -= 1;
+    }
+    return this.#served(kid);
+  }
+
+  async all(): Promise<readonly JWK[]> {
+    if (this.#isStale(COOLDOWN_MS)) await this.#lookSoon();
+    return [...this.#known.values()]
+      .filter((known) => this.#isServed(known))
+      .sort((a, b) => b.lastSeenMs - a.lastSeenMs)
+      .map(({ jwk }) => jwk);
+  }
+
+  #served(kid: string): KeyObject | null {
+    const known = this.#known.get(kid);
+    return known !== undefined && this.#isServed(known) ? known.key : null;
+  }
+
+  #isServed({ lastSeenMs }: KnownKey): boolean {
+    return this.#clock.now() - lastSeenMs <= SERVED_MS;
+  }
+
+  #isStale(afterMs: number): boolean {
+    return this.#clock.monotonic() - this.#lookedAtMs >= afterMs;
+  }
+
+  /** While the documents are down the keys that are known go on verifying; an unknown one finds out by itself. */
+  async #refreshOrKeep(): Promise<boolean> {
+    if (this.#clock.monotonic() - this.#attemptedAtMs < COOLDOWN_MS) return false;
+    try {
+      await this.#lookSoon();
+      return true;
+    } catch (error) {
+      if (this.#known.size === 0) throw error;
+      return false;
+    }
+  }
+
+  /** One look for all who wait for one; it begins when the cool-down of the last has passed. */
+  #lookSoon(): Promise<void> {
+    this.#next ??= this.#lookAfterCooldown();
+    return this.#next;
+  }
+
+  async #lookAfterCooldown(): Promise<void> {
+    const waitMs = COOLDOWN_MS - (this.#clock.monotonic() - this.#attemptedAtMs);
+    await new Promise<void>((resolve) => void this.#clock.after(Math.max(0, waitMs), resolve));
+    // Who asks from here on may know of a later key, so it gets the next look.
+    this.#next = null;
+    this.#attemptedAtMs = this.#clock.monotonic();
+    await this.#look();
+  }
+
+  async #look(): Promise<void> {
+    try {
+      const keys = await this.#open();
+      const where = { last_seen: { gte: this.#clock.now() - SERVED_MS } };
+      const rows = await keys.find({ tenant: SYSTEM_TENANT, where, limit: MAX_KEYS });
+      this.#known = await knownKeys(rows);
+      this.#lookedAtMs = this.#clock.monotonic();
+    } catch (error) {
+      throw new SvcError('unavailable', 'The keys of the controllers cannot be read now.', {
+        cause: toSvcError(error),
+        retryAfterMs: COOLDOWN_MS,
+      });
+    }
+  }
+
+  #open(): Promise<Collection<KeyDocument>> {
+    this.#collection ??= this.#documents
+      .collection<KeyDocument>({ name: 'signing_keys', unique: [], indexes: [['last_seen']] })
+      .catch((error: unknown) => {
+        this.#collection = null;
+        throw error;
+      });
+    return this.#collection;
+  }
+}
+
+const busy = (): SvcError =>
+  new SvcError('unavailable', 'Too many tokens of unknown keys arrive now.', { retryAfterMs: COOLDOWN_MS });
+
+/** A row that is no key of ours is left out: it may verify nothing, and must not stop the others. */
+async function knownKeys(rows: readonly unknown[]): Promise<ReadonlyMap<string, KnownKey>> {
+  const known = new Map<string, KnownKey>();
+  for (const value of rows) {
+    const row = Row.safeParse(value);
+    const found = row.success ? await keyOfJwk(row.data.jwk) : null;
+    if (row.success && found !== null) known.set(found.jwk.kid, { ...found, lastSeenMs: row.data.last_seen });
+  }
+  return known;
+}

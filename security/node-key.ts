@@ -1,0 +1,64 @@
+import { createPrivateKey, createPublicKey, generateKeyPair, type KeyObject } from 'node:crypto';
+import { mkdir } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { promisify } from 'node:util';
+import { SvcError } from '../runtime/errors.ts';
+import { makePrivateFile, readPrivateFile, unusable } from './keys/private-file.ts';
+
+const MAX_PEM_BYTES = 4 * 1024;
+const newPair = promisify(generateKeyPair);
+
+/** A node's own Ed25519 pair: with it the node signs its challenge and its envelopes. */
+export interface NodeKey {
+  readonly privateKey: KeyObject;
+  /** SPKI, as AttestNodeRequest wants it. */
+  readonly publicKeyPem: string;
+}
+
+/**
+ * The pair kept at `path` (PKCS#8 PEM, mode 0600), made at first use; of several processes that make it at once all get
+ * the same one. Throws `invalid_config` naming the file when it is no Ed25519 key or others can read it.
+ */
+export async function loadOrMakeNodeKey(path: string): Promise<NodeKey> {
+  const kept = await readPrivateFile(path);
+  if (kept !== null) return pairOf(path, kept);
+  await mkdir(dirname(path), { recursive: true, mode: 0o700 }).catch(() => {
+    throw unusable(path, 'its directory cannot be made');
+  });
+  const { privateKey } = await newPair('ed25519');
+  await makePrivateFile(path, String(privateKey.export({ type: 'pkcs8', format: 'pem' })));
+  const made = await readPrivateFile(path);
+  if (made === null) throw unusable(path, 'it vanished while it was made');
+  return pairOf(path, made);
+}
+
+/**
+ * `public_key_pem` of a request: an Ed25519 public key, SPKI in PEM, at most 4 KiB. Throws `invalid_argument` naming
+ * the field, for a private key too.
+ */
+export function parsePublicKeyPem(pem: string): KeyObject {
+  const key = Buffer.byteLength(pem) <= MAX_PEM_BYTES && isPublicPem(pem) ? readable(() => createPublicKey(pem)) : null;
+  if (key?.asymmetricKeyType === 'ed25519') return key;
+  const expected = `an Ed25519 public key in PEM, at most ${MAX_PEM_BYTES} bytes`;
+  throw new SvcError('invalid_argument', `public_key_pem: expected ${expected}`, { field: 'public_key_pem' });
+}
+
+/** Node would take a private key as well, and derive the public one: who sent it must hear that something is wrong. */
+const isPublicPem = (pem: string): boolean => pem.trimStart().startsWith('-----BEGIN PUBLIC KEY-----');
+
+function pairOf(path: string, pem: string): NodeKey {
+  const privateKey = readable(() => createPrivateKey(pem));
+  if (privateKey?.asymmetricKeyType !== 'ed25519') throw unusable(path, 'expected an Ed25519 private key in PEM');
+  const publicKeyPem = String(createPublicKey(privateKey).export({ type: 'spki', format: 'pem' }));
+  return { privateKey, publicKeyPem };
+}
+
+/** What OpenSSL says of a text it cannot read stays here: it may quote it. */
+function readable(read: () => KeyObject): KeyObject | null {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof Error) return null;
+    throw error;
+  }
+}
