@@ -1,4 +1,4 @@
-import { type KeyObject, sign } from 'node:crypto';
+import { sign } from 'node:crypto';
 import { decodeJwt } from 'jose';
 import {
   type AttestNodeResponse,
@@ -7,14 +7,8 @@ import {
 } from '../../proto/gen/svc/cluster/v1/cluster.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { SvcError, toSvcError } from '../../runtime/errors.ts';
+import type { NodeKey } from '../../security/node-key.ts';
 import type { Controllers } from './controllers.ts';
-
-/** The node's Ed25519 key pair. */
-export interface NodeKey {
-  /** PEM (SPKI). */
-  readonly publicKeyPem: string;
-  readonly privateKey: KeyObject;
-}
 
 /** Who asks to be attested, and with what. */
 export interface Attestant {

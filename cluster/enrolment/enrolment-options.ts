@@ -2,7 +2,7 @@ import type { ChannelCredentials } from '@grpc/grpc-js';
 import type { NodeCapabilityAdvertisement } from '../../proto/gen/svc/cluster/v1/cluster.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Random } from '../../runtime/random.ts';
-import type { NodeKey } from './attestation.ts';
+import type { NodeKey } from '../../security/node-key.ts';
 import type { ConfigVerdict } from './config-sync.ts';
 
 type Log = (fields: Readonly<Record<string, unknown>>, message: string) => void;

@@ -1,7 +1,9 @@
-import { type KeyObject, sign } from 'node:crypto';
+import type { KeyObject } from 'node:crypto';
 import type { SealNodeEnvelope } from '../../proto/gen/svc/cluster/v1/cluster.ts';
+import { sealNodeEnvelope } from '../../security/node-envelope.ts';
 
-/** A request inside its envelope (spec 1, SealNodeEnvelope): the node's Ed25519 signature covers the payload's bytes. */
+/** A serialized request inside its envelope, as the wire takes it (spec 1, SealNodeEnvelope). */
 export function seal(token: string, privateKey: KeyObject, payload: Uint8Array): SealNodeEnvelope {
-  return { node_security_token: token, signature: sign(null, payload, privateKey), payload: Buffer.from(payload) };
+  const sealed = sealNodeEnvelope(token, privateKey, payload);
+  return { ...sealed, signature: Buffer.from(sealed.signature), payload: Buffer.from(sealed.payload) };
 }

@@ -1,4 +1,4 @@
-import { createHash, createPublicKey, randomBytes, randomUUID, verify } from 'node:crypto';
+import { createHash, createPublicKey, type JsonWebKey, randomBytes, randomUUID, verify } from 'node:crypto';
 import {
   type handleUnaryCall,
   Server,
@@ -7,7 +7,7 @@ import {
   type sendUnaryData,
   status,
 } from '@grpc/grpc-js';
-import { type CryptoKey, exportJWK, generateKeyPair, importJWK, jwtVerify, SignJWT } from 'jose';
+import { type CryptoKey, exportJWK, generateKeyPair, jwtVerify, SignJWT } from 'jose';
 import {
   DeregisterNodeRequest,
   HeartbeatRequest,
@@ -19,6 +19,8 @@ import {
   type SealNodeEnvelope,
 } from '../../proto/gen/svc/cluster/v1/cluster.ts';
 import { SvcError, toSvcError } from '../../runtime/errors.ts';
+import type { NodeIdentity } from '../../security/api.ts';
+import { openNodeEnvelope } from '../../security/node-envelope.ts';
 
 /*
  * Stands in for `transport/grpc/cluster` with the node-peer actors behind it: the same service on a real socket, with
@@ -94,23 +96,28 @@ export class FleetState {
   }
 
   async nodeOf(envelope: SealNodeEnvelope, authorization: string): Promise<string> {
-    if (authorization !== `Bearer ${envelope.node_security_token}`) throw new SvcError('unauthenticated');
+    const tokens = { verify: (token: string) => this.#verified(token) };
+    return (await openNodeEnvelope({ tokens }, authorization, envelope)).nodeId;
+  }
+
+  async #verified(token: string): Promise<NodeIdentity> {
     const { publicKey } = await this.keys();
     const currentDate = new Date(Date.now() + this.clockOffsetSecs * 1_000);
-    const { payload } = await jwtVerify<{ cnf: { jwk: Record<string, string> } }>(
-      envelope.node_security_token,
-      publicKey,
-      { algorithms: ['RS256'], currentDate },
-    ).catch(() => {
-      throw new SvcError('unauthenticated', 'the token is not good');
-    });
-    const key = createPublicKey({ key: payload.cnf.jwk, format: 'jwk' });
-    await importJWK(payload.cnf.jwk, 'EdDSA');
-    if (!verify(null, envelope.payload, key, envelope.signature)) {
-      throw new SvcError('unauthenticated', 'the signature is not good');
+    try {
+      const { payload } = await jwtVerify<NodeClaims>(token, publicKey, { algorithms: ['RS256'], currentDate });
+      const key = createPublicKey({ key: payload.cnf.jwk, format: 'jwk' });
+      return { nodeId: payload.sub, role: payload.role, publicKey: key, expiresAt: payload.exp * 1_000 };
+    } catch (cause) {
+      throw new SvcError('unauthenticated', 'the token is not good', { cause });
     }
-    return payload.sub ?? '';
   }
+}
+
+interface NodeClaims {
+  readonly sub: string;
+  readonly role: NodeIdentity['role'];
+  readonly exp: number;
+  readonly cnf: { readonly jwk: JsonWebKey };
 }
 
 /** What a call meets before it is handled: nothing, a status, or no answer at all. */

@@ -1,8 +1,8 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { credentials } from '@grpc/grpc-js';
-import type { NodeKey } from '../../cluster/enrolment/attestation.ts';
 import type { ConfigVerdict } from '../../cluster/enrolment/config-sync.ts';
 import { type Enrolment, type EnrolmentOptions, startEnrolment } from '../../cluster/enrolment/enrolment.ts';
+import type { NodeKey } from '../../security/node-key.ts';
 
 export function newNodeKey(): NodeKey {
   const { publicKey, privateKey } = generateKeyPairSync('ed25519');
