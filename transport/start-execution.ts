@@ -24,14 +24,15 @@ export interface StartCaller {
 }
 
 /**
- * Finds the agent in the caller's tenant and starts an execution of it; resolves when the start is durable. Throws
- * `not_found`, `conflict` for a key that started another agent, and what `ExecutionApi.start` throws.
+ * Finds the agent in the caller's tenant and starts an execution of it; resolves when the start is durable, with what it
+ * waits for where no live node has its tags. Throws `not_found`, `conflict` for a key that started another agent, and
+ * what `ExecutionApi.start` throws.
  */
 export async function startExecution(
   parts: { readonly agents: AgentCatalog; readonly executions: ExecutionApi },
   call: StartCall,
   caller: StartCaller,
-): Promise<{ execution_id: string }> {
+): ReturnType<ExecutionApi['start']> {
   const { agent: agentId, version, ...rest } = call;
   const { identity, idempotencyKey } = caller;
   const agent = await parts.agents.get(identity.tenant, agentId, version);
@@ -48,7 +49,11 @@ export async function startExecution(
 }
 
 /** Starts it, or finds it started by an earlier or simultaneous call with the same key. */
-async function startOnce(executions: ExecutionApi, start: StartExecution, caller: StartCaller) {
+async function startOnce(
+  executions: ExecutionApi,
+  start: StartExecution,
+  caller: StartCaller,
+): ReturnType<ExecutionApi['start']> {
   const { trace, signal, idempotencyKey } = caller;
   const options = { trace, ...(signal === undefined ? {} : { signal }) };
   const started = { execution_id: start.executionId };

@@ -42,6 +42,8 @@ export function taskExecute(task: Command): void {
         repeatable: true,
       });
       const executionId = textOf(answer, 'execution_id');
+      const waits = textOf(answer.waiting_for, 'reason');
+      if (waits !== '') process.stderr.write(`${waits}\n`);
       if (!options.follow && !options.wait) return print(context.output, { value: answer, text: executionId });
       const show = options.follow ? (options.wait ? 'both' : 'events') : 'result';
       if (show === 'result') process.stderr.write(`execution ${executionId}\n`);

@@ -28,11 +28,10 @@ export function startExecutionRoute(app: RestApp, parts: RestParts): void {
       ...(version === undefined ? {} : { version }),
       ...(context === undefined ? {} : { context }),
     };
-    const { execution_id } = await startExecution(parts, call, {
+    return startExecution(parts, call, {
       identity: callerOf(request),
       trace: request.trace,
       ...(key === undefined ? {} : { idempotencyKey: key }),
     });
-    return { execution_id };
   });
 }

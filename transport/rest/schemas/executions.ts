@@ -15,7 +15,10 @@ export const StartBody = z.object({
   context: Context.optional().describe('Values for the prompt template; members named __proto__ are left out.'),
 });
 
-export const StartAnswer = z.object({ execution_id: z.string() });
+export const StartAnswer = z.object({
+  execution_id: z.string(),
+  waiting_for: WaitingFor.optional().describe('What no live node has, so that it cannot begin yet.'),
+});
 
 export const ExecutionStatus = z.object({
   execution_id: z.string(),
