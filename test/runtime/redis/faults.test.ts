@@ -147,11 +147,16 @@ describe('the Redis store and a server in trouble', { skip: redisMissing() ?? fa
   it('out of memory is unavailable and leaves nothing half-written; leases go on', async () => {
     const store = await open();
     const { held, commit } = await scene(store);
+    const member = { node: 'node-a', incarnation: randomUUID(), card: '{}' };
+    assert.equal(await store.announce(member, 60_000, true), true);
     await admin.config('SET', 'maxmemory', '1mb');
     try {
       await assert.rejects(store.append(partition, [delivery()], 10), unavailable);
       await assert.rejects(store.commit(commit, 10), unavailable);
       assert.deepEqual(await store.renew([held], 60_000), []);
+      assert.equal(await store.announce(member, 60_000, false), true);
+      assert.deepEqual(await store.members(), [member]);
+      assert.equal(await store.retire(member.node, member.incarnation), true);
       assert.deepEqual(await store.load(partition, [address]), [null]);
       assert.deepEqual(await store.readEvents(partition, address, 0, 10), []);
       const { cursor, tail } = await store.backlog(partition);

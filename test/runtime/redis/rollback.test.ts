@@ -1,0 +1,128 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { describe, it } from 'node:test';
+import { Redis } from 'ioredis';
+import type { Commit, Lease, MailboxEntry } from '../../../runtime/actor-store.ts';
+import { addressOf, type Partition } from '../../../runtime/address.ts';
+import { RedisActorStore } from '../../../runtime/redis/redis-actor-store.ts';
+import { at, commitOf, eventually } from '../../contract/actor-store-rig.ts';
+import { type RedisServer, redisMissing, startRedis } from '../../support/redis.ts';
+
+const partition: Partition = 'default:0';
+const to = addressOf('thing', 'tenant-a', 'one');
+
+/** As after a power failure: what was written since the last `save` is gone when the server starts again. */
+const FORGETFUL = { args: ['--appendonly', 'no'] };
+
+class Scene {
+  readonly server: RedisServer;
+  readonly store: RedisActorStore;
+  readonly lease: Lease;
+
+  constructor(server: RedisServer, store: RedisActorStore, lease: Lease) {
+    this.server = server;
+    this.store = store;
+    this.lease = lease;
+  }
+
+  async append(...bodies: string[]): Promise<void> {
+    const outcomes = await this.store.append(
+      partition,
+      bodies.map((body) => ({ id: randomUUID(), to, body })),
+      100,
+    );
+    for (const outcome of outcomes) assert.equal(outcome.kind, 'accepted');
+  }
+
+  async read(after = 0): Promise<MailboxEntry[]> {
+    return at(await this.store.poll([{ lease: this.lease, after }], 100), 0);
+  }
+
+  async save(): Promise<void> {
+    const admin = new Redis(this.server.url);
+    await admin.save();
+    admin.disconnect();
+  }
+
+  async fail(): Promise<void> {
+    await this.server.restart();
+    await eventually('the store is connected again', () =>
+      this.store.now().then(
+        () => true,
+        () => false,
+      ),
+    );
+  }
+}
+
+async function scene(use: (scene: Scene) => Promise<void>): Promise<void> {
+  const server = await startRedis(FORGETFUL);
+  const store = new RedisActorStore({ urls: server.url });
+  try {
+    await store.open();
+    const got = await store.acquire(partition, 'node-a', randomUUID(), 600_000);
+    assert.ok(got.kind === 'granted');
+    await use(new Scene(server, store, got.lease));
+  } finally {
+    await store.close();
+    await server.stop();
+  }
+}
+
+/** A batch of turns over the entries, as the kernel commits it. */
+function handled(lease: Lease, entries: readonly MailboxEntry[], after = 0): Commit {
+  const last = at(entries, entries.length - 1);
+  const record = entries.map((entry) => entry.body).join(' ');
+  return { ...commitOf(lease, after, last.seq, { records: [{ address: to, record }] }), upToAt: last.at };
+}
+
+describe('a Redis that came back without its last second', { skip: redisMissing() ?? false, timeout: 60_000 }, () => {
+  it('a rolled-back server takes no commit over entries that it lost', () =>
+    scene(async (set) => {
+      await set.save();
+      await set.append('lost 1', 'lost 2');
+      const stale = handled(set.lease, await set.read());
+      await set.fail();
+      await set.append('new 1', 'new 2');
+      assert.deepEqual(await set.store.commit(stale, 0), { kind: 'fenced' });
+      assert.equal((await set.store.backlog(partition)).cursor, 0);
+      const again = await set.store.acquire(partition, 'node-a', randomUUID(), 600_000);
+      assert.ok(again.kind === 'granted');
+      const fresh = new Scene(set.server, set.store, again.lease);
+      const entries = await fresh.read();
+      assert.deepEqual(
+        entries.map((entry) => entry.body),
+        ['new 1', 'new 2'],
+      );
+      assert.equal((await set.store.commit(handled(again.lease, entries), 0)).kind, 'committed');
+      assert.deepEqual(await set.store.load(partition, [to]), ['new 1 new 2']);
+    }));
+
+  it('a rolled-back server takes commits over entries that it kept, and then none over the lost ones', () =>
+    scene(async (set) => {
+      await set.append('kept');
+      await set.save();
+      await set.append('lost');
+      const [kept, lost] = await set.read();
+      assert.ok(kept && lost);
+      await set.fail();
+      await set.append('new');
+      assert.equal((await set.store.commit(handled(set.lease, [kept]), 0)).kind, 'committed');
+      assert.deepEqual(await set.store.commit(handled(set.lease, [lost], 1), 0), { kind: 'fenced' });
+      assert.deepEqual(
+        (await set.read(1)).map((entry) => entry.body),
+        ['new'],
+      );
+    }));
+
+  it('a server of another life knows a commit again that it had', () =>
+    scene(async (set) => {
+      await set.append('one');
+      const commit = handled(set.lease, await set.read());
+      assert.equal((await set.store.commit(commit, 0)).kind, 'committed');
+      await set.save();
+      await set.fail();
+      assert.equal((await set.store.commit(commit, 0)).kind, 'committed');
+      assert.deepEqual(await set.store.load(partition, [to]), ['one']);
+    }));
+});
