@@ -1,3 +1,4 @@
+import type { NodeSettings } from '../manifests/node/settings.ts';
 import { SvcError } from '../runtime/errors.ts';
 import { isTenantSlug } from './tenant.ts';
 
@@ -39,6 +40,21 @@ export interface AuthenticatorSettings {
   readonly requestTimeoutMs?: number;
   /** Tolerated difference of clocks for `exp` and `nbf`. Default 30,000. */
   readonly clockSkewMs?: number;
+}
+
+/** The settings of `spec.iam` as the authenticator takes them. */
+export function authenticatorSettings({ iam }: Pick<NodeSettings, 'iam'>): AuthenticatorSettings {
+  return {
+    realms: iam.realms.map((realm) => ({
+      slug: realm.slug,
+      issuerUrl: realm.issuer_url,
+      jwksUri: realm.jwks_uri,
+      audience: realm.audience,
+      kind: realm.kind,
+    })),
+    jwksCacheTtlMs: iam.jwks_cache_ttl_seconds * 1_000,
+    claims: iam.claims,
+  };
 }
 
 export const CLAIM_NAMES: ClaimNames = { role: 'svc_role', tenant: 'tenant_id', tier: 'svc_tier' };

@@ -152,7 +152,8 @@ class DocumentKeys implements PublishedKeys {
 
   async #lookAfterCooldown(): Promise<void> {
     const waitMs = COOLDOWN_MS - (this.#clock.monotonic() - this.#attemptedAtMs);
-    await new Promise<void>((resolve) => void this.#clock.after(Math.max(0, waitMs), resolve));
+    // Without a wait too the look begins a little later: `#next` must be set before it is cleared.
+    await (waitMs > 0 ? new Promise<void>((resolve) => void this.#clock.after(waitMs, resolve)) : Promise.resolve());
     // Who asks from here on may know of a later key, so it gets the next look.
     this.#next = null;
     this.#attemptedAtMs = this.#clock.monotonic();

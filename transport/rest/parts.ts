@@ -6,7 +6,7 @@ import type { NodePeerApi } from '../../actors/node-peer/api.ts';
 import type { AgentCatalog } from '../../catalog/api.ts';
 import type { ClusterApi } from '../../cluster/api.ts';
 import type { ChaosApi } from '../../cluster/chaos/api.ts';
-import type { Authenticator } from '../../security/api.ts';
+import type { Authenticator, NodeTokens } from '../../security/api.ts';
 import type { Health } from '../health.ts';
 import type { OpenStreams } from '../open-streams.ts';
 import type { RestLimits } from './limits.ts';
@@ -24,6 +24,8 @@ export interface RestServerParts {
   readonly cluster?: ClusterApi;
   /** Registered peers, and the configuration controllers manage; without it /v1/cluster shows members alone. */
   readonly peers?: NodePeerApi;
+  /** Without it there is no /.well-known/jwks.json. */
+  readonly nodeTokens?: NodeTokens;
   /** Without it there is no /v1/chaos. */
   readonly chaos?: ChaosApi;
   readonly limits?: Partial<RestLimits>;

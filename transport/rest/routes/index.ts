@@ -10,6 +10,7 @@ import { getAgentRoute } from './get-agent.ts';
 import { getExecutionRoute } from './get-execution.ts';
 import { healthRoutes } from './health.ts';
 import { healthReadyRoute } from './health-ready.ts';
+import { jwksRoute } from './jwks.ts';
 import { listAgentLogsRoute } from './list-agent-logs.ts';
 import { listAgentVersionsRoute } from './list-agent-versions.ts';
 import { listAgentsRoute } from './list-agents.ts';
@@ -41,6 +42,7 @@ const ROUTES: readonly ((app: RestApp, parts: RestParts) => void)[] = [
   deleteExecutionRoute,
   clusterRoutes,
   chaosRoutes,
+  jwksRoute,
   openapiRoute,
 ];
 
