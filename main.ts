@@ -1,20 +1,29 @@
-import { existsSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
+import { randomBytes } from 'node:crypto';
 import { join, resolve } from 'node:path';
-import { parseArgs } from 'node:util';
 import { type Logger, pino } from 'pino';
 import { createExecutionApi, type ExecutionApi } from './actors/execution/api.ts';
 import { execution } from './actors/execution/definition.ts';
 import { EXECUTIONS, type ExecutionDocument } from './actors/execution/view.ts';
+import { fleet as fleetActor } from './actors/fleet/definition.ts';
+import { nodeChallengeActor } from './actors/node-challenge/definition.ts';
+import { nodePeerActor } from './actors/node-peer/definition.ts';
+import { createNodePeerApi } from './actors/node-peer/node-peers.ts';
 import { createAgentCatalog } from './catalog/agent-catalog.ts';
+import { createChaos } from './cluster/chaos/create-chaos.ts';
+import { kernelFaults } from './cluster/chaos/kernel-faults.ts';
+import { joinFleet } from './cluster/join-fleet.ts';
+import { createClusterApi, onOperatorWord } from './cluster/operations/create-cluster-api.ts';
+import { localNode } from './cluster/operations/local-node.ts';
+import { createNodeControls } from './cluster/operations/node-controls.ts';
 import { createModelEffect } from './effects/models/model-effect.ts';
 import { endLeftovers } from './effects/programs/leftovers.ts';
 import { createProgramEffect } from './effects/programs/program-effect.ts';
 import { startWorkspaceSweep } from './effects/programs/workspace-sweep.ts';
-import { type NodeSettings, resolveSettings } from './manifests/node/settings.ts';
-import { CONFIG_FILE, SETTING_SOURCES } from './manifests/node/sources.ts';
+import { readFlags, readSettings } from './read-settings.ts';
 import { systemClock } from './runtime/clock.ts';
 import { openDataDirectory } from './runtime/data-directory.ts';
+import type { ActorDefinition } from './runtime/define-actor.ts';
+import type { EffectHandler } from './runtime/effect.ts';
 import { SvcError } from './runtime/errors.ts';
 import { SYSTEM_TENANT } from './runtime/identity.ts';
 import { type OpenStores, openStores } from './runtime/open-stores.ts';
@@ -22,6 +31,7 @@ import { systemRandom } from './runtime/random.ts';
 import { runtimeDefaults, startRuntime } from './runtime/runtime.ts';
 import { createAuthenticator } from './security/authenticator.ts';
 import { createFileSecrets } from './security/file-secrets.ts';
+import { authenticatorSettings } from './security/settings.ts';
 import { createGrpcServer } from './transport/grpc/server.ts';
 import { createRestServer } from './transport/rest/server.ts';
 
@@ -33,6 +43,9 @@ export interface NodeInput {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** For embedding: where the log goes. Default: standard error. */
   readonly logger?: Logger;
+  /** For embedding: actor kinds and effects of one's own (docs/adding-an-actor.md). */
+  readonly actors?: readonly ActorDefinition[];
+  readonly effects?: readonly EffectHandler[];
 }
 
 export interface Node {
@@ -43,9 +56,11 @@ export interface Node {
   readonly notes: readonly string[];
   /** Refuses new calls, lets running turns commit, gives everything back. */
   stop(): Promise<void>;
+  /** Resolves when it has stopped, also when an operator told it to. */
+  readonly stopped: Promise<void>;
 }
 
-/** The process, part by part (design, Layout): settings, stores, runtime, areas, transports. */
+/** The process, part by part (design, Layout): settings, stores, seat in the fleet, runtime, areas, transports. */
 export async function startNode(input: NodeInput): Promise<Node> {
   const settings = await readSettings(input);
   const { network, stores, kernel, iam } = settings;
@@ -67,9 +82,23 @@ export async function startNode(input: NodeInput): Promise<Node> {
   return closingOnFailure(ports, async () => {
     // Programs of an earlier life of this node, whose results nobody waits for any more.
     await endLeftovers(workspaces);
+    const seat = await joinFleet({
+      members: ports.store,
+      node,
+      card: { role: settings.cluster.role, tags: settings.node.tags, weight: settings.node.weight, version: VERSION },
+      leaseTtlMs: kernel.lease_ttl_ms,
+      pulseHost: stores.redis === undefined ? null : (settings.cluster.bind ?? network.bind),
+      advertiseHost: settings.cluster.advertise_host,
+      clock: systemClock,
+      random: systemRandom,
+      warn,
+    });
+    const fleet = seat.placement;
+    const beats = { heartbeatIntervalMs: settings.cluster.heartbeat_interval_secs * 1_000 };
+    const controls = createNodeControls({ fleet, settings, logger, onShutDown: (reason) => shutDown(reason) });
     const runtime = await startRuntime({
       ...ports,
-      definitions: [execution],
+      definitions: [execution, fleetActor, nodeChallengeActor(), nodePeerActor(beats), ...(input.actors ?? [])],
       handlers: [
         createModelEffect({ providers: settings.llm_providers, selection: settings.llm_selection, secrets }),
         createProgramEffect({
@@ -78,10 +107,13 @@ export async function startNode(input: NodeInput): Promise<Node> {
           secrets,
           ...(settings.runtime.bootstrap_dir === undefined ? {} : { baseDirectory: settings.runtime.bootstrap_dir }),
         }),
+        ...(input.effects ?? []),
       ],
       node,
+      placement: fleet,
       settings: {
         partitions: kernel.partitions,
+        tagPoolPartitions: kernel.tag_pool_partitions,
         leaseTtlMs: kernel.lease_ttl_ms,
         leaseRenewMs: kernel.lease_renew_ms,
         mailboxBound: kernel.mailbox_bound,
@@ -96,31 +128,76 @@ export async function startNode(input: NodeInput): Promise<Node> {
       client: runtime.client,
       executions: await ports.documents.collection<ExecutionDocument>(EXECUTIONS),
       archive: runtime.archive,
-      node: { tags: settings.node.tags, isolation: settings.runtime.default_isolation },
+      node: () => ({ isolation: controls.isolation }),
     });
     const stopSweep = startWorkspaceSweep({ workspaces, ended: endedIn(executions), clock: systemClock, warn });
     const authenticator = createAuthenticator(authenticatorSettings(settings));
     const health = {
-      ready: async () => (runtime.ready() ? { ready: true } : { ready: false, why: 'the node holds no partition' }),
+      ready: async () =>
+        controls.draining
+          ? { ready: false, why: 'the node drains' }
+          : runtime.ready()
+            ? { ready: true }
+            : {
+                ready: false,
+                why: 'the node holds no lease: the store does not answer, or another process has its id',
+              },
     };
+    const peers = createNodePeerApi({ client: runtime.client, random: systemRandom, randomBytes });
+    const cluster = createClusterApi({
+      fleet,
+      members: ports.store,
+      clock: systemClock,
+      local: () => localNode({ node, incarnation: fleet.incarnation, role: settings.cluster.role, runtime, controls }),
+      peers: () => peers.list(),
+      push: async () => ({ accepted: false, reason: 'spec.cluster.enabled is false' }),
+    });
+    const chaos = await createChaos({
+      members: ports.store,
+      documents: ports.documents,
+      node,
+      faults: kernelFaults(runtime, fleet),
+      settings: settings.chaos,
+      clock: systemClock,
+      random: systemRandom,
+      warn,
+    });
+    const unhear = onOperatorWord(ports.store, node, ({ operator, reason }) => {
+      if (operator === 'drain') controls.drain().catch((thrown: unknown) => warn('draining failed', thrown));
+      if (operator === 'shutdown') controls.shutDown(reason);
+    });
     const transports = { agents, executions, authenticator, logger, version: VERSION, health };
-    const rest = createRestServer(transports);
+    const rest = createRestServer({ ...transports, cluster, peers, chaos });
     const grpc = createGrpcServer({ ...transports, auth: settings.grpc_auth });
 
-    const stop = async (): Promise<void> => {
+    const { promise: stopped, resolve: hasStopped } = Promise.withResolvers<void>();
+    let stopping: Promise<void> | null = null;
+    const stop = (): Promise<void> => {
+      stopping ??= stopAll().finally(hasStopped);
+      return stopping;
+    };
+    const stopAll = async (): Promise<void> => {
+      unhear();
+      chaos.close();
       stopSweep();
       await Promise.all([rest.close(), grpc.close()]);
       await runtime.stop();
+      await seat.close();
       await authenticator.close();
       await ports.close();
+    };
+    const shutDown = (reason: string): void => {
+      logger.info({ reason }, 'the node was told to end');
+      stop().catch((thrown: unknown) => warn('the node did not stop in order', thrown));
     };
     try {
       const restUrl = await rest.listen({ host: network.bind, port: network.port });
       const grpcAddress = await grpc.listen(network.bind, network.grpc_port);
+      await fleet.changeCard({ restUrl });
       const access = authenticator.required
         ? 'callers need a bearer token'
         : 'no identity provider: every call acts as the local operator in tenant svc-system';
-      return { id: node, restUrl, grpcAddress, notes: [...ports.notes, access], stop };
+      return { id: node, restUrl, grpcAddress, notes: [...ports.notes, access], stop, stopped };
     } catch (thrown) {
       await stop();
       throw thrown;
@@ -138,29 +215,6 @@ async function closingOnFailure(ports: OpenStores, build: () => Promise<Node>): 
   }
 }
 
-async function readSettings({ flags, env }: NodeInput): Promise<NodeSettings> {
-  const path = flags[CONFIG_FILE.flag] ?? env[CONFIG_FILE.env];
-  const file = path ?? (existsSync(CONFIG_FILE.path) ? CONFIG_FILE.path : null);
-  const text = file === null ? null : await readFile(file).then(utf8Of).catch(unreadable(file));
-  const resolved = resolveSettings({ flags, env, file: text });
-  if (resolved.ok) return resolved.settings;
-  const lines = resolved.problems.map(
-    ({ path: at, line, message }) =>
-      `  ${at === '' ? 'the document' : at}${line > 0 ? ` (line ${line})` : ''}: ${message}`,
-  );
-  throw new SvcError('invalid_config', `the node cannot start:\n${lines.join('\n')}`, { details: resolved.problems });
-}
-
-const utf8Of = (bytes: Buffer): string => new TextDecoder('utf-8', { fatal: true }).decode(bytes);
-
-const unreadable =
-  (file: string) =>
-  (cause: unknown): never => {
-    const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown';
-    const why = code === 'ERR_ENCODING_INVALID_ENCODED_DATA' ? 'is not valid UTF-8' : `cannot be read (${code})`;
-    throw new SvcError('invalid_config', `the configuration file ${file} ${why}`, { cause });
-  };
-
 /** An execution that is unknown has ended too: it was removed. */
 const endedIn =
   (executions: ExecutionApi) =>
@@ -172,33 +226,6 @@ const endedIn =
       throw thrown;
     }
   };
-
-function authenticatorSettings({ iam }: NodeSettings): Parameters<typeof createAuthenticator>[0] {
-  return {
-    realms: iam.realms.map((realm) => ({
-      slug: realm.slug,
-      issuerUrl: realm.issuer_url,
-      jwksUri: realm.jwks_uri,
-      audience: realm.audience,
-      kind: realm.kind,
-    })),
-    jwksCacheTtlMs: iam.jwks_cache_ttl_seconds * 1_000,
-    claims: iam.claims,
-  };
-}
-
-function readFlags(args: readonly string[]): Record<string, string> {
-  const names = [...SETTING_SOURCES.map((source) => source.flag), CONFIG_FILE.flag];
-  const options = Object.fromEntries(names.map((name) => [name, { type: 'string' as const }]));
-  try {
-    const { values } = parseArgs({ args: [...args], options });
-    return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, String(value)]));
-  } catch (cause) {
-    if (!(cause instanceof TypeError)) throw cause;
-    const known = names.map((name) => `--${name}`).join(', ');
-    throw new SvcError('invalid_config', `${cause.message.split('. ')[0]}; there are ${known}`, { cause });
-  }
-}
 
 /** Runs until a signal says stop; prints what a person needs to go on. */
 export async function runNode(args: readonly string[]): Promise<void> {
@@ -213,14 +240,12 @@ export async function runNode(args: readonly string[]): Promise<void> {
     // A second signal means now.
     if (stopping) process.exit(1);
     stopping = true;
-    node.stop().then(
-      () => process.exit(0),
-      (error: unknown) => {
-        console.error(error);
-        process.exit(1);
-      },
-    );
+    node.stop().catch((error: unknown) => {
+      console.error(error);
+      process.exit(1);
+    });
   };
+  node.stopped.then(() => process.exit(0), console.error);
   process.on('SIGTERM', stop);
   process.on('SIGINT', stop);
 }
