@@ -33,6 +33,7 @@ export class PulsePeer {
   readonly #address: HostPort;
   readonly #parts: PulsePeerParts;
   #socket: Socket | null = null;
+  #connected = false;
   #cancel: () => void = () => {};
   /** Whether the expected life ever answered here. */
   #met = false;
@@ -47,8 +48,14 @@ export class PulsePeer {
     this.#connect();
   }
 
+  /** Whether the expected life is at the other end now. */
+  get connected(): boolean {
+    return this.#connected;
+  }
+
   close(): void {
     this.#ended = true;
+    this.#connected = false;
     this.#cancel();
     this.#socket?.destroy();
     this.#socket = null;
@@ -69,7 +76,10 @@ export class PulsePeer {
       socket.destroy();
     });
     socket.on('data', (bytes) => {
-      if (greetedAt !== null) return;
+      if (greetedAt !== null) {
+        if (socket.bytesRead > 2 * HELLO_LIMIT_BYTES) socket.destroy();
+        return;
+      }
       heard += bytes.toString('latin1', 0, HELLO_LIMIT_BYTES);
       const end = heard.indexOf('\n');
       if (end === -1 && heard.length < HELLO_LIMIT_BYTES) return;
@@ -77,7 +87,9 @@ export class PulsePeer {
       if (who !== null && this.#isExpected(who)) {
         this.#cancel();
         greetedAt = clock.monotonic();
+        if (!this.#met) this.#failures = 0;
         this.#met = true;
+        this.#connected = true;
         return;
       }
       if (who !== null) failure = 'other life';
@@ -87,6 +99,7 @@ export class PulsePeer {
       this.#cancel();
       if (this.#ended || this.#socket !== socket) return;
       this.#socket = null;
+      this.#connected = false;
       if (greetedAt === null) this.#failed(failure);
       else this.#cut(clock.monotonic() - greetedAt);
     });

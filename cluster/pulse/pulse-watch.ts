@@ -16,6 +16,8 @@ export interface PulseWatchOptions {
 export interface PulseWatch {
   /** The live members as they are now: whom to watch follows from them. */
   watch(members: readonly FleetMember[]): void;
+  /** Ids of the nodes that a connection is held to now. */
+  connected(): string[];
   close(): void;
 }
 
@@ -30,13 +32,13 @@ interface Watched {
 /** Holds a connection to the next few members, in the ring of node ids, and tells at once when one of them has died. */
 export function startPulseWatch({ node, clock, random, onDead }: PulseWatchOptions): PulseWatch {
   // Those that were told dead stay until the members no longer name them, so that they are told once.
-  const peers = new Map<string, PulsePeer>();
+  const peers = new Map<string, { readonly node: string; readonly peer: PulsePeer }>();
   let closed = false;
   return {
     watch(members) {
       if (closed) return;
       const wanted = new Map(nextOf(node, members).map((one) => [keyOf(one), one]));
-      for (const [key, peer] of peers) {
+      for (const [key, { peer }] of peers) {
         if (wanted.has(key)) continue;
         peer.close();
         peers.delete(key);
@@ -44,12 +46,13 @@ export function startPulseWatch({ node, clock, random, onDead }: PulseWatchOptio
       for (const [key, { member, address }] of wanted) {
         if (peers.has(key)) continue;
         const parts = { clock, random, onDead: () => onDead(member.node, member.incarnation) };
-        peers.set(key, new PulsePeer(member, address, parts));
+        peers.set(key, { node: member.node, peer: new PulsePeer(member, address, parts) });
       }
     },
+    connected: () => [...peers.values()].flatMap(({ node: id, peer }) => (peer.connected ? [id] : [])),
     close() {
       closed = true;
-      for (const peer of peers.values()) peer.close();
+      for (const { peer } of peers.values()) peer.close();
       peers.clear();
     },
   };

@@ -1,0 +1,67 @@
+import { once } from 'node:events';
+import { connect, createServer, type Socket } from 'node:net';
+import { type PulseServer, startPulseServer } from '../../cluster/pulse/pulse-server.ts';
+
+/** The pulse of a node in this process, seen through a door of its own that counts, cuts and can lead elsewhere. */
+export interface PulseFront {
+  readonly port: number;
+  /** Connections that are open now. */
+  open(): number;
+  /** Connections that a hello went through. */
+  greeted(): number;
+  cutAll(): void;
+  /** From now on another life answers at this port. */
+  become(incarnation: string): Promise<void>;
+  close(): Promise<void>;
+}
+
+const warn = (message: string, error: unknown): never => {
+  throw new Error(message, { cause: error });
+};
+
+export async function startPulseFront(node: string, incarnation: string): Promise<PulseFront> {
+  const begin = (life: string): Promise<PulseServer> =>
+    startPulseServer({ node, incarnation: life, host: '127.0.0.1', warn });
+  const pulses = [await begin(incarnation)];
+  const sockets = new Set<Socket>();
+  let greeted = 0;
+  const front = createServer((socket) => {
+    sockets.add(socket);
+    const upstream = connect(pulses.at(-1)?.port ?? 0, '127.0.0.1');
+    upstream.once('data', () => {
+      greeted += 1;
+    });
+    upstream.pipe(socket);
+    const end = (): void => {
+      sockets.delete(socket);
+      socket.destroy();
+      upstream.destroy();
+    };
+    // Whoever ends or breaks first takes the other side along.
+    for (const one of [socket, upstream]) one.on('error', end).on('close', end);
+  });
+  front.listen(0, '127.0.0.1');
+  await once(front, 'listening');
+  const bound = front.address();
+  if (bound === null || typeof bound === 'string') throw new Error('the front has no port');
+  const cutAll = (): void => {
+    for (const socket of sockets) socket.destroy();
+  };
+  return {
+    port: bound.port,
+    open: () => sockets.size,
+    greeted: () => greeted,
+    cutAll,
+    async become(life) {
+      pulses.push(await begin(life));
+      cutAll();
+    },
+    async close() {
+      const closed = once(front, 'close');
+      front.close();
+      cutAll();
+      await closed;
+      for (const pulse of pulses) await pulse.close();
+    },
+  };
+}

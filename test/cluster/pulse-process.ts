@@ -1,0 +1,34 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+
+const PROGRAM = fileURLToPath(new URL('pulse-program.ts', import.meta.url));
+
+export interface PulseProcess {
+  readonly port: number;
+  signal(name: 'SIGSTOP' | 'SIGCONT'): void;
+  /** kill -9. */
+  kill(): Promise<void>;
+}
+
+/** Starts `pulse-program.ts`; port 0 is any. */
+export async function startPulseProcess(node: string, incarnation: string, port = 0): Promise<PulseProcess> {
+  const child = fork(PROGRAM, [node, incarnation, String(port)], { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
+  const [told] = await Promise.race([once(child, 'message'), failedToStart(child)]);
+  if (typeof told !== 'number') throw new Error(`the pulse process told ${String(told)} instead of its port`);
+  return {
+    port: told,
+    signal: (name) => void child.kill(name),
+    async kill() {
+      if (child.exitCode !== null || child.signalCode !== null) return;
+      const exited = once(child, 'exit');
+      child.kill('SIGKILL');
+      await exited;
+    },
+  };
+}
+
+async function failedToStart(child: ChildProcess): Promise<never> {
+  const [code] = await once(child, 'exit');
+  throw new Error(`the pulse process ended with ${String(code)} before it told its port`);
+}

@@ -1,0 +1,116 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { afterEach, test } from 'node:test';
+import { advertisedHost, hostPort, parseHostPort } from '../../cluster/pulse/advertise.ts';
+import { helloOf, parseHello } from '../../cluster/pulse/hello.ts';
+import { type PulseServer, startPulseServer } from '../../cluster/pulse/pulse-server.ts';
+import { waitUntil } from '../support/wait-until.ts';
+
+const servers: PulseServer[] = [];
+afterEach(async () => {
+  for (const server of servers.splice(0)) await server.close();
+});
+
+async function started(): Promise<PulseServer> {
+  const server = await startPulseServer({
+    node: 'node-a',
+    incarnation: 'life-1',
+    host: '127.0.0.1',
+    warn: (message, error) => assert.fail(`${message} ${String(error)}`),
+  });
+  servers.push(server);
+  return server;
+}
+
+interface Caller {
+  readonly socket: Socket;
+  heard(): string;
+  ended(): boolean;
+}
+
+function call(server: PulseServer): Caller {
+  const socket = connect(server.port, server.host);
+  let heard = '';
+  let ended = false;
+  socket.on('data', (bytes) => {
+    heard += bytes.toString();
+  });
+  socket.on('close', () => {
+    ended = true;
+  });
+  // A reset is one of the ways a connection may end here.
+  socket.on('error', () => socket.destroy());
+  return { socket, heard: () => heard, ended: () => ended };
+}
+
+test('a caller hears one line, and the connection is held', async () => {
+  const server = await started();
+  const first = call(server);
+  await waitUntil('the hello', () => first.heard() === 'svc-pulse 1 node-a life-1\n');
+  const later = call(server);
+  await waitUntil('the hello of a later one', () => later.heard() !== '');
+  assert.equal(first.ended(), false);
+  assert.equal(first.heard(), 'svc-pulse 1 node-a life-1\n');
+  await server.close();
+  servers.length = 0;
+  await waitUntil('both are cut when it closes', () => first.ended() && later.ended());
+});
+
+test('whoever talks is ignored, and cut when it talks too much', async () => {
+  const server = await started();
+  const brief = call(server);
+  brief.socket.write('GET / HTTP/1.1\r\n\r\n');
+  await waitUntil('the hello', () => brief.heard() === 'svc-pulse 1 node-a life-1\n');
+  const talker = call(server);
+  await once(talker.socket, 'connect');
+  talker.socket.write(Buffer.alloc(100_000));
+  await waitUntil('the talker is cut', () => talker.ended());
+  assert.equal(brief.ended(), false);
+});
+
+test('at most a thousand connections are held; those beyond end without a hello', async () => {
+  const server = await started();
+  const callers = Array.from({ length: 1_005 }, () => call(server));
+  await waitUntil('all are answered or turned away', () =>
+    callers.every((caller) => caller.heard() !== '' || caller.ended()),
+  );
+  assert.equal(callers.filter((caller) => !caller.ended()).length, 1_000);
+  assert.ok(callers.every((caller) => caller.ended() === (caller.heard() === '')));
+});
+
+test('a hello is read back, and nothing else is taken for one', () => {
+  const life = { node: 'node-a', incarnation: '0b8c' };
+  assert.deepEqual(parseHello(helloOf(life).trimEnd()), life);
+  for (const line of ['', 'svc-pulse 2 a b', 'svc-pulse 1 a', 'svc-pulse 1 a b c', 'HTTP/1.1 400 Bad Request'])
+    assert.equal(parseHello(line), null, line);
+});
+
+test('what others are told: the setting, else the bound address, else the first outer one', () => {
+  const address = (text: string, family: 'IPv4' | 'IPv6', internal = false) =>
+    family === 'IPv4'
+      ? { address: text, family, internal, netmask: '', mac: '', cidr: null }
+      : { address: text, family, internal, netmask: '', mac: '', cidr: null, scopeid: 0 };
+  const interfaces = {
+    lo: [address('127.0.0.1', 'IPv4', true)],
+    eth0: [address('fe80::1', 'IPv6'), address('2001:db8::7', 'IPv6'), address('10.1.2.3', 'IPv4')],
+  };
+  assert.equal(advertisedHost('node-a.example', '0.0.0.0', interfaces), 'node-a.example');
+  assert.equal(advertisedHost(undefined, '10.9.9.9', interfaces), '10.9.9.9');
+  for (const wildcard of ['0.0.0.0', '::']) assert.equal(advertisedHost(undefined, wildcard, interfaces), '10.1.2.3');
+  assert.equal(advertisedHost(undefined, '::', { eth0: interfaces.eth0.slice(0, 2) }), '2001:db8::7');
+  assert.equal(advertisedHost(undefined, '0.0.0.0', { lo: interfaces.lo }), '127.0.0.1');
+});
+
+test('host and port are one text and back, IPv6 in brackets', () => {
+  for (const [host, port, text] of [
+    ['10.1.2.3', 7_000, '10.1.2.3:7000'],
+    ['2001:db8::7', 7_000, '[2001:db8::7]:7000'],
+    ['node-a.example', 1, 'node-a.example:1'],
+  ] as const) {
+    assert.equal(hostPort(host, port), text);
+    assert.deepEqual(parseHostPort(text), { host, port });
+  }
+  for (const text of ['', 'host', 'host:0', 'host:65536', ':80', 'a b:80', '::1:80', 'http://host:80'])
+    assert.equal(parseHostPort(text), null, text);
+});

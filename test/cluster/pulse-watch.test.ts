@@ -1,0 +1,223 @@
+import assert from 'node:assert/strict';
+import { connect } from 'node:net';
+import { afterEach, test } from 'node:test';
+import type { FleetMember } from '../../cluster/placement/fleet.ts';
+import { startPulseServer } from '../../cluster/pulse/pulse-server.ts';
+import { type PulseWatch, startPulseWatch } from '../../cluster/pulse/pulse-watch.ts';
+import { type Clock, systemClock } from '../../runtime/clock.ts';
+import { systemRandom } from '../../runtime/random.ts';
+import { startTcpProxy } from '../support/tcp-proxy.ts';
+import { waitUntil } from '../support/wait-until.ts';
+import { type PulseFront, startPulseFront } from './pulse-front.ts';
+import { type PulseProcess, startPulseProcess } from './pulse-process.ts';
+
+const endings: (() => Promise<void> | void)[] = [];
+afterEach(async () => {
+  for (const end of endings.splice(0).reverse()) await end();
+});
+
+const member = (node: string, incarnation: string, port: number | null): FleetMember => ({
+  node,
+  incarnation,
+  card: {
+    role: 'hybrid',
+    tags: [],
+    weight: 1,
+    draining: false,
+    version: '1',
+    startedAt: 1,
+    pulse: port === null ? null : `127.0.0.1:${port}`,
+    clusterAddress: null,
+    restUrl: null,
+  },
+});
+
+interface Watching extends PulseWatch {
+  readonly dead: string[];
+  /** Timers that ran out: attempts and time-outs, so that "nothing follows" can be said after several of them. */
+  fired(): number;
+}
+
+/** On a clock that is so many times as fast: a second without an answer need not take a second. */
+function watching({ node = 'me', pace = 1 } = {}): Watching {
+  const dead: string[] = [];
+  let fired = 0;
+  const clock: Clock = {
+    now: systemClock.now,
+    // Every connection counts as an old one, so that its end is looked into at once.
+    monotonic: () => systemClock.monotonic() * 1_000,
+    after: (delayMs, call) =>
+      systemClock.after(delayMs / pace, () => {
+        fired += 1;
+        call();
+      }),
+  };
+  const onDead = (who: string, incarnation: string): void => void dead.push(`${who}/${incarnation}`);
+  const watch = startPulseWatch({ node, clock, random: systemRandom, onDead });
+  endings.push(() => watch.close());
+  return { ...watch, dead, fired: () => fired };
+}
+
+async function child(node: string, incarnation: string, port = 0): Promise<PulseProcess> {
+  const started = await startPulseProcess(node, incarnation, port);
+  endings.push(() => started.kill());
+  return started;
+}
+
+async function front(node: string, incarnation: string): Promise<PulseFront> {
+  const started = await startPulseFront(node, incarnation);
+  endings.push(() => started.close());
+  return started;
+}
+
+async function meets(watch: PulseWatch, ...nodes: readonly string[]): Promise<void> {
+  await waitUntil(`connected to ${nodes.join()}`, () => nodes.every((node) => watch.connected().includes(node)));
+}
+
+test('a process that is killed is told dead within half a second, and once', async () => {
+  const [first, second] = [await child('b', 'life-b'), await child('d', 'life-d')];
+  const bystander = await front('c', 'life-c');
+  const members = [
+    member('b', 'life-b', first.port),
+    member('c', 'life-c', bystander.port),
+    member('d', 'life-d', second.port),
+  ];
+  const watch = watching();
+  watch.watch(members);
+  await meets(watch, 'b', 'c', 'd');
+  for (const [victim, deaths] of [
+    [first, 1],
+    [second, 2],
+  ] as const) {
+    const killedAt = performance.now();
+    await victim.kill();
+    await waitUntil('the death is told', () => watch.dead.length === deaths);
+    const tookMs = performance.now() - killedAt;
+    assert.ok(tookMs < 500, `${tookMs} ms`);
+    // A look that does not know of the death yet: nothing is told again.
+    watch.watch(members);
+  }
+  assert.deepEqual(watch.dead, ['b/life-b', 'd/life-d']);
+});
+
+test('a frozen process is not told dead, also when its connections are cut; killed while frozen, it is', async () => {
+  const frozen = await child('b', 'life-1');
+  const proxy = await startTcpProxy(frozen.port);
+  endings.push(() => proxy.close());
+  const [direct, through] = [watching(), watching({ pace: 20 })];
+  direct.watch([member('b', 'life-1', frozen.port)]);
+  through.watch([member('b', 'life-1', proxy.port)]);
+  await meets(direct, 'b');
+  await meets(through, 'b');
+  frozen.signal('SIGSTOP');
+  await waitUntil('it says nothing any more', () => silentFor(frozen.port, 200));
+  proxy.refuse();
+  proxy.accept();
+  // Its system still accepts connections, but nobody says hello: probes time out.
+  const before = through.fired();
+  await waitUntil('some probes without an answer', () => through.fired() > before + 8);
+  assert.deepEqual([...direct.dead, ...through.dead], []);
+  frozen.signal('SIGCONT');
+  await waitUntil('it answers again', async () => !(await silentFor(frozen.port, 200)));
+  assert.deepEqual([...direct.dead, ...through.dead], []);
+  frozen.signal('SIGSTOP');
+  await frozen.kill();
+  await waitUntil('the death is told', () => direct.dead.length > 0);
+  assert.deepEqual(through.dead, [], 'a proxy does not refuse');
+});
+
+test('a process that restarts on the same port: its old life is told dead, the new one is watched', async () => {
+  const first = await child('b', 'life-1');
+  const watch = watching();
+  watch.watch([member('b', 'life-1', first.port)]);
+  await meets(watch, 'b');
+  await first.kill();
+  const second = await child('b', 'life-2', first.port);
+  await waitUntil('the old life is told dead', () => watch.dead.length > 0);
+  watch.watch([member('b', 'life-2', second.port)]);
+  await meets(watch, 'b');
+  assert.deepEqual(watch.dead, ['b/life-1']);
+  await second.kill();
+  await waitUntil('the new life is told dead', () => watch.dead.length > 1);
+  assert.deepEqual(watch.dead, ['b/life-1', 'b/life-2']);
+});
+
+test('a port that answers as another life tells the old one dead, without any refusal', async () => {
+  const node = await front('b', 'life-1');
+  const watch = watching();
+  watch.watch([member('b', 'life-1', node.port)]);
+  await meets(watch, 'b');
+  await node.become('life-2');
+  await waitUntil('the old life is told dead', () => watch.dead.length > 0);
+  assert.deepEqual(watch.dead, ['b/life-1']);
+  await waitUntil('the probe is not left behind', () => node.open() === 0);
+});
+
+test('a cut network means nothing: connections that are accepted and end, and the same life afterwards', async () => {
+  const node = await front('b', 'life-1');
+  const proxy = await startTcpProxy(node.port);
+  endings.push(() => proxy.close());
+  const watch = watching({ pace: 20 });
+  watch.watch([member('b', 'life-1', proxy.port)]);
+  await meets(watch, 'b');
+  proxy.refuse();
+  await waitUntil('the cut is seen', () => node.open() === 0);
+  await waitUntil('some attempts', () => watch.fired() > 5);
+  assert.deepEqual(watch.dead, []);
+  proxy.accept();
+  await meets(watch, 'b');
+  assert.equal(node.greeted(), 2);
+  assert.deepEqual(watch.dead, []);
+});
+
+test('a probe that meets the same life becomes the connection', async () => {
+  const node = await front('b', 'life-1');
+  const watch = watching();
+  watch.watch([member('b', 'life-1', node.port)]);
+  await meets(watch, 'b');
+  node.cutAll();
+  await waitUntil('it is connected again', () => node.greeted() === 2 && node.open() === 1);
+  assert.deepEqual(watch.dead, []);
+});
+
+test('a port that refuses from the start proves nothing: nobody was ever met there', async () => {
+  const gone = await startPulseServer({ node: 'b', incarnation: 'x', host: '127.0.0.1', warn: assert.fail });
+  await gone.close();
+  const watch = watching({ pace: 20 });
+  watch.watch([member('b', 'life-1', gone.port)]);
+  await waitUntil('several refusals', () => watch.fired() > 5);
+  assert.deepEqual(watch.dead, []);
+});
+
+test('each node watches the next three of the ring that have a pulse', async () => {
+  const pulses = new Map<string, PulseFront>();
+  for (const node of ['a', 'b', 'd', 'e', 'f']) pulses.set(node, await front(node, `life-${node}`));
+  const members = [...pulses].map(([node, { port }]) => member(node, `life-${node}`, port));
+  const watch = watching({ node: 'c' });
+  watch.watch([
+    ...members,
+    member('d1', 'x', null),
+    member('d2', 'x', 70_000),
+    { ...member('d3', 'x', 1), card: null },
+  ]);
+  const open = (): string => [...pulses].flatMap(([node, pulse]) => (pulse.open() > 0 ? [node] : [])).join();
+  await waitUntil('d, e and f are watched', () => open() === 'd,e,f');
+  watch.watch(members.filter(({ node }) => node !== 'e'));
+  await waitUntil('the ring closes over a', () => open() === 'a,d,f');
+  watch.close();
+  await waitUntil('all connections end', () => open() === '');
+});
+
+/** Whether whoever listens says nothing for so long. */
+function silentFor(port: number, forMs: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1');
+    const answer = (silent: boolean) => (): void => {
+      socket.destroy();
+      resolve(silent);
+    };
+    socket.setTimeout(forMs, answer(true));
+    socket.once('data', answer(false));
+    socket.once('error', answer(true));
+  });
+}
