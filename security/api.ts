@@ -5,6 +5,7 @@ import type { Identity } from '../runtime/identity.ts';
 export { openNodeEnvelope, sealNodeEnvelope } from './node-envelope.ts';
 export { parsePublicKeyPem } from './node-key.ts';
 export { type Action, requireRole } from './policy.ts';
+export { delegatedTenant } from './tenant.ts';
 
 /** Who a call is from, as the transport received it. */
 export interface Credentials {

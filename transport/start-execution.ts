@@ -45,23 +45,29 @@ export async function startExecution(
     manifest: agent.manifest,
     identity,
   };
-  return startOnce(parts.executions, start, caller);
+  const { trace, signal } = caller;
+  if (idempotencyKey !== undefined) return startOnce(parts.executions, start, { trace, signal });
+  return parts.executions.start(start, callOptions({ trace, signal }));
 }
 
-/** Starts it, or finds it started by an earlier or simultaneous call with the same key. */
-async function startOnce(
+type Waiting = { readonly trace: string; readonly signal: AbortSignal | undefined };
+
+const callOptions = ({ trace, signal }: Waiting) => ({ trace, ...(signal === undefined ? {} : { signal }) });
+
+/**
+ * Starts it, or finds it started by an earlier or simultaneous call for the same execution id. Throws `conflict` when
+ * that was for another agent.
+ */
+export async function startOnce(
   executions: ExecutionApi,
   start: StartExecution,
-  caller: StartCaller,
+  waiting: Waiting,
 ): ReturnType<ExecutionApi['start']> {
-  const { trace, signal, idempotencyKey } = caller;
-  const options = { trace, ...(signal === undefined ? {} : { signal }) };
   const started = { execution_id: start.executionId };
-  if (idempotencyKey === undefined) return executions.start(start, options);
   if (await startedBefore(executions, start)) return started;
   try {
     // The message has the id of the execution, so the mailbox drops a repeat as well.
-    return await executions.start(start, { ...options, messageId: start.executionId });
+    return await executions.start(start, { ...callOptions(waiting), messageId: start.executionId });
   } catch (error) {
     if (error instanceof SvcError && error.code === 'conflict' && (await startedBefore(executions, start)))
       return started;
@@ -69,7 +75,7 @@ async function startOnce(
   }
 }
 
-/** The execution a key already started, if it did. Throws `conflict` when that was for another agent. */
+/** Whether the execution was started. Throws `conflict` when that was for another agent. */
 async function startedBefore(executions: ExecutionApi, start: StartExecution): Promise<boolean> {
   try {
     const { agent_id } = await executions.status(start.identity.tenant, start.executionId);
@@ -78,5 +84,5 @@ async function startedBefore(executions: ExecutionApi, start: StartExecution): P
     if (error instanceof SvcError && error.code === 'not_found') return false;
     throw error;
   }
-  throw new SvcError('conflict', 'Idempotency-Key: it was used to start an execution of another agent');
+  throw new SvcError('conflict', 'this key or id was used to start an execution of another agent');
 }

@@ -4,13 +4,10 @@ import { type Identity, SYSTEM_TENANT } from '../../runtime/identity.ts';
 import { type Action, type Authenticator, requireRole } from '../../security/api.ts';
 import type { GrpcAuth } from './parts.ts';
 
-/** `public` needs no identity; everything else names what the caller must be allowed to do. */
-type Access = Action | 'public';
-
 const RUNTIME = '/svc.runtime.v1.SvcRuntime/';
 
 /** A method that is not here is forbidden. */
-const ACCESS: ReadonlyMap<string, Access> = new Map<string, Access>([
+const ACCESS: ReadonlyMap<string, Action> = new Map<string, Action>([
   [`${RUNTIME}ExecuteAgent`, 'run'],
   [`${RUNTIME}ExecuteSystemCommand`, 'write'],
   [`${RUNTIME}ValidateWithJudges`, 'run'],
@@ -19,12 +16,19 @@ const ACCESS: ReadonlyMap<string, Access> = new Map<string, Access>([
   [`${RUNTIME}AttestAgent`, 'run'],
   [`${RUNTIME}InvokeTool`, 'run'],
   [`${RUNTIME}IngestStimulus`, 'run'],
-  ['/grpc.health.v1.Health/Check', 'public'],
-  ['/grpc.health.v1.Health/List', 'public'],
-  ['/grpc.health.v1.Health/Watch', 'public'],
-  ['/grpc.reflection.v1.ServerReflection/ServerReflectionInfo', 'public'],
-  ['/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo', 'public'],
 ]);
+
+/** The standard services, on both ports. */
+const PUBLIC: ReadonlySet<string> = new Set([
+  '/grpc.health.v1.Health/Check',
+  '/grpc.health.v1.Health/List',
+  '/grpc.health.v1.Health/Watch',
+  '/grpc.reflection.v1.ServerReflection/ServerReflectionInfo',
+  '/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo',
+]);
+
+/** Needs no identity: everything else names what the caller must be allowed to do. */
+export const isPublic = (path: string): boolean => PUBLIC.has(path);
 
 /** Who calls a method that lets callers in without a token (spec 1, Authentication, rules 1 and 2). */
 const WITHOUT_TOKEN: Identity = {
@@ -44,8 +48,8 @@ export async function admit(
   metadata: Metadata,
   parts: { readonly authenticator: Authenticator; readonly auth: GrpcAuth },
 ): Promise<Identity | null> {
+  if (isPublic(path)) return null;
   const access = ACCESS.get(path);
-  if (access === 'public') return null;
   if (access === undefined) throw new SvcError('forbidden');
   const identity = await identify(path, metadata, parts);
   requireRole(identity, access);

@@ -7,14 +7,14 @@ import {
 import { SvcError, toSvcError } from '../../runtime/errors.ts';
 import type { Identity } from '../../runtime/identity.ts';
 import { traceOf, traceparentOf } from '../trace.ts';
-import { admit, single } from './access.ts';
+import { single } from './access.ts';
+import type { EndpointParts } from './endpoint.ts';
 import { logRefusal } from './log.ts';
-import type { GrpcParts } from './parts.ts';
 import { statusOf } from './status.ts';
 
 type PartialStatusObject = Parameters<ServerInterceptingCallInterface['sendStatus']>[0];
 
-export interface CallContext {
+interface CallContext {
   /** Who asks; null for public methods. */
   readonly identity: Identity | null;
   /** W3C trace id of the call. */
@@ -26,18 +26,27 @@ const contexts = new WeakMap<Metadata, CallContext>();
 
 /** Identity and trace of a call that was admitted. */
 export function callerOf(metadata: Metadata): { readonly identity: Identity; readonly trace: string } {
-  const context = contexts.get(metadata);
-  if (context === undefined || context.identity === null) {
-    throw new SvcError('internal', 'a method without an admitted caller asked who calls');
-  }
-  return { identity: context.identity, trace: context.trace };
+  const { identity, trace } = contextOf(metadata);
+  if (identity === null) throw new SvcError('internal', 'a method without an admitted caller asked who calls');
+  return { identity, trace };
 }
+
+/** W3C trace id of a call that was admitted. */
+export const traceOfCall = (metadata: Metadata): string => contextOf(metadata).trace;
+
+function contextOf(metadata: Metadata): CallContext {
+  const context = contexts.get(metadata);
+  if (context === undefined) throw new SvcError('internal', 'a call that was never admitted reached its method');
+  return context;
+}
+
+type Admission = Pick<EndpointParts, 'admit' | 'limits' | 'logger'>;
 
 /**
  * Gives every call its trace and identity, or refuses it, before any of its message is read: a caller without a token
  * cannot make the node hold a payload.
  */
-export function callContext(parts: GrpcParts): ServerInterceptor {
+export function callContext(parts: Admission): ServerInterceptor {
   return ({ path }, call) => {
     let traceparent: string | undefined;
     return new ServerInterceptingCall(call, {
@@ -64,16 +73,16 @@ export function callContext(parts: GrpcParts): ServerInterceptor {
   };
 }
 
-async function admitCall(path: string, metadata: Metadata, parts: GrpcParts): Promise<Identity | null> {
+async function admitCall(path: string, metadata: Metadata, parts: Admission): Promise<Identity | null> {
   if (sizeOf(metadata) > parts.limits.metadataBytes) throw new SvcError('headers_too_large');
-  return admit(path, metadata, parts);
+  return parts.admit(path, metadata);
 }
 
 function refuse(
   call: ServerInterceptingCallInterface,
   error: SvcError,
   at: { readonly path: string; readonly trace: string; readonly traceparent: string | undefined },
-  parts: GrpcParts,
+  parts: Admission,
 ): void {
   logRefusal(parts.logger, error, at);
   call.sendStatus(withTrace(statusOf(error, at.trace), at.traceparent));

@@ -36,7 +36,7 @@ function workflowOf(id: string): string {
 }
 
 /** Empty is none: proto3 has no other word for it. */
-function contextOf(text: string, { contextBytes, contextDepth }: GrpcLimits): JsonObject | undefined {
+export function contextOf(text: string, { contextBytes, contextDepth }: GrpcLimits): JsonObject | undefined {
   const field = 'context_json';
   if (text === '') return undefined;
   if (Buffer.byteLength(text) > contextBytes) throw invalid(field, `at most ${contextBytes} bytes`);

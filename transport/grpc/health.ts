@@ -6,8 +6,7 @@ import {
   status,
 } from '@grpc/grpc-js';
 import { service } from 'grpc-health-check';
-import { SvcRuntimeClient } from '../../proto/gen/svc/runtime/v1/runtime.ts';
-import type { GrpcParts } from './parts.ts';
+import type { EndpointParts } from './endpoint.ts';
 
 type Serving = 'SERVING' | 'NOT_SERVING' | 'SERVICE_UNKNOWN';
 interface HealthRequest {
@@ -17,13 +16,14 @@ interface HealthAnswer {
   readonly status: Serving;
 }
 
-/** The server as a whole is `''`. */
-const SERVICES: readonly string[] = ['', SvcRuntimeClient.serviceName];
+type HealthParts = Pick<EndpointParts, 'services' | 'health' | 'streams' | 'limits' | 'logger'>;
 
 /** `grpc.health.v1.Health`: the node's readiness, asked for at each call, for the server and each of its services. */
-export function addHealth(server: Server, parts: GrpcParts): void {
+export function addHealth(server: Server, parts: HealthParts): void {
+  // The server as a whole is the service without a name.
+  const services = ['', ...parts.services];
   const look = async (name: string): Promise<Serving> => {
-    if (!SERVICES.includes(name)) return 'SERVICE_UNKNOWN';
+    if (!services.includes(name)) return 'SERVICE_UNKNOWN';
     try {
       return (await parts.health.ready()).ready ? 'SERVING' : 'NOT_SERVING';
     } catch (error) {
@@ -44,7 +44,7 @@ export function addHealth(server: Server, parts: GrpcParts): void {
     list: (_call: ServerUnaryCall<unknown, unknown>, answer: sendUnaryData<unknown>) => {
       look('').then(
         (serving) =>
-          answer(null, { statuses: Object.fromEntries(SERVICES.map((name) => [name, { status: serving }])) }),
+          answer(null, { statuses: Object.fromEntries(services.map((name) => [name, { status: serving }])) }),
         (error: unknown) => parts.logger.error({ err: error }, 'health list failed'),
       );
     },
@@ -65,7 +65,7 @@ export function addHealth(server: Server, parts: GrpcParts): void {
 async function watch(
   call: ServerWritableStream<HealthRequest, HealthAnswer>,
   look: (name: string) => Promise<Serving>,
-  parts: GrpcParts,
+  parts: HealthParts,
 ): Promise<void> {
   using stream = parts.streams.open();
   call.once('cancelled', () => stream.stop('client_gone'));

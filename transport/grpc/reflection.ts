@@ -7,12 +7,15 @@ import { ReflectionService } from '@grpc/reflection';
 /** Made by `npm run generate`; copied beside the compiled code when the package is built. */
 const DESCRIPTORS = ['descriptors.binpb', 'health.binpb'];
 
-/** Server reflection, v1 and v1alpha: all that grpcurl and graphical clients need to know. */
-export function addReflection(server: Server): void {
+const STANDARD_SERVICES = ['grpc.health.v1.Health'];
+
+/** Server reflection, v1 and v1alpha: all that grpcurl and graphical clients need to know of these services. */
+export function addReflection(server: Server, services: readonly string[]): void {
   const sets = DESCRIPTORS.map((name) =>
     describedAsBuilt(readFileSync(new URL(`../../proto/gen/${name}`, import.meta.url))),
   );
-  new ReflectionService(Object.assign({}, ...sets)).addToServer(server);
+  const shown = { services: [...services, ...STANDARD_SERVICES] };
+  new ReflectionService(Object.assign({}, ...sets), shown).addToServer(server);
 }
 
 /**

@@ -1,22 +1,11 @@
-import { SvcError, toSvcError } from '../../runtime/errors.ts';
-import { callerOf } from './call-context.ts';
-import { logRefusal } from './log.ts';
+import { SvcError } from '../../runtime/errors.ts';
 import type { GrpcParts } from './parts.ts';
 import { decoded, type UnaryInBytes } from './service.ts';
-import { statusOf } from './status.ts';
+import { unary } from './unary.ts';
 
 /** A method that is specified and not served by this version: UNIMPLEMENTED for a caller and a request that are valid. */
-export const unserved =
-  (parts: GrpcParts, message: { decode(input: Uint8Array): unknown }): UnaryInBytes =>
-  (call, answer) => {
-    const path = call.getPath();
-    const { trace } = callerOf(call.metadata);
-    try {
-      decoded(message, call.request);
-      throw new SvcError('unimplemented', `${path.slice(1)} is specified but not served by this version`);
-    } catch (thrown) {
-      const error = toSvcError(thrown);
-      logRefusal(parts.logger, error, { path, trace });
-      answer(statusOf(error, trace));
-    }
-  };
+export const unserved = (parts: GrpcParts, message: { decode(input: Uint8Array): unknown }): UnaryInBytes =>
+  unary(parts, async (call) => {
+    decoded(message, call.request);
+    throw new SvcError('unimplemented', `${call.getPath().slice(1)} is specified but not served by this version`);
+  });

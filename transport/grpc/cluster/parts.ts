@@ -1,0 +1,49 @@
+import type { ExecutionApi } from '../../../actors/execution/api.ts';
+import type { NodePeerApi } from '../../../actors/node-peer/api.ts';
+import type { NodeEnvelope, NodeIdentity, NodeTokens } from '../../../security/api.ts';
+import type { Health } from '../../health.ts';
+import type { OpenStreams } from '../../open-streams.ts';
+import type { GrpcLogger } from '../parts.ts';
+import type { ClusterLimits } from './limits.ts';
+
+/** Outcome of a pushed configuration; `reason` is shown to the controller that pushed it. */
+export type Applied = { readonly accepted: true } | { readonly accepted: false; readonly reason: string };
+
+/** What a node that runs executions offers to controllers. */
+export interface ClusterWorker {
+  readonly executions: ExecutionApi;
+  /** Takes over the controller-managed sections, wholly or not at all. */
+  applyConfig(configYaml: string): Promise<Applied>;
+}
+
+/** PEM of this node's certificate and key, and of the authority that signs those of all nodes. */
+export interface ClusterTls {
+  readonly cert: string | Buffer;
+  readonly key: string | Buffer;
+  readonly ca: string | Buffer;
+}
+
+/** What the server of the cluster port translates into calls of. */
+export interface ClusterServerParts {
+  readonly peers: NodePeerApi;
+  readonly tokens: NodeTokens;
+  /** Verifies token and signature of an envelope against the metadata `authorization`; throws `unauthenticated`. */
+  openEnvelope(authorization: string | undefined, envelope: NodeEnvelope): Promise<NodeIdentity>;
+  /** Null on a pure controller: ForwardExecution and PushConfig answer FAILED_PRECONDITION. */
+  readonly worker: ClusterWorker | null;
+  /** False on a pure worker: what only controllers do answers FAILED_PRECONDITION. */
+  readonly controller: boolean;
+  /** What AttestNode needs in metadata `svc-join-token`; null lets every node ask. */
+  readonly joinToken: string | null;
+  /** With it the port speaks TLS and takes only clients with a certificate of the same authority. */
+  readonly tls: ClusterTls | null;
+  readonly health: Health;
+  readonly logger: GrpcLogger;
+  readonly limits?: Partial<ClusterLimits>;
+}
+
+/** The same with all defaults filled in, as methods get it. */
+export interface ClusterParts extends ClusterServerParts {
+  readonly limits: ClusterLimits;
+  readonly streams: OpenStreams;
+}

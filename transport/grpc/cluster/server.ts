@@ -1,0 +1,32 @@
+import { ServerCredentials } from '@grpc/grpc-js';
+import { NodeClusterServiceClient } from '../../../proto/gen/svc/cluster/v1/cluster.ts';
+import { OpenStreams } from '../../open-streams.ts';
+import { createEndpoint, type GrpcServer } from '../endpoint.ts';
+import { admission } from './admission.ts';
+import { CLUSTER_LIMITS, type ClusterLimits } from './limits.ts';
+import { addNodeCluster } from './node-cluster.ts';
+import type { ClusterParts, ClusterServerParts, ClusterTls } from './parts.ts';
+
+export type { ClusterServerParts, ClusterTls, ClusterWorker } from './parts.ts';
+
+/** The gRPC API of nodes (spec 1, NodeClusterService; port 50056) as a server that does not listen yet. */
+export function createClusterServer(given: ClusterServerParts): GrpcServer {
+  const limits: ClusterLimits = { ...CLUSTER_LIMITS, ...given.limits };
+  const parts: ClusterParts = { ...given, limits, streams: new OpenStreams(limits.streams) };
+  return createEndpoint(
+    {
+      ...parts,
+      services: [NodeClusterServiceClient.serviceName],
+      credentials: credentialsOf(parts.tls),
+      admit: admission(parts),
+    },
+    (server) => addNodeCluster(server, parts),
+  );
+}
+
+/** With TLS both sides show a certificate (issue of one authority); without, the port belongs on loopback. */
+function credentialsOf(tls: ClusterTls | null): ServerCredentials {
+  if (tls === null) return ServerCredentials.createInsecure();
+  const pair = { cert_chain: Buffer.from(tls.cert), private_key: Buffer.from(tls.key) };
+  return ServerCredentials.createSsl(Buffer.from(tls.ca), [pair], true);
+}

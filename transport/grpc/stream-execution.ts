@@ -1,0 +1,118 @@
+import { Metadata, type ServerWritableStream } from '@grpc/grpc-js';
+import type { ExecutionApi } from '../../actors/execution/api.ts';
+import type { ActorEvent } from '../../runtime/client.ts';
+import { SvcError, toSvcError } from '../../runtime/errors.ts';
+import type { OpenStream, OpenStreams } from '../open-streams.ts';
+import { traceOfCall } from './call-context.ts';
+import { atDeadline } from './deadline.ts';
+import { EventWriter } from './event-writer.ts';
+import { encodeEvent } from './execution-event.ts';
+import type { GrpcLimits } from './limits.ts';
+import { logRefusal } from './log.ts';
+import type { GrpcLogger } from './parts.ts';
+import type { StreamInBytes } from './service.ts';
+import { statusOf } from './status.ts';
+
+/** Response metadata, sent before the first event: the execution can also be followed over REST. */
+export const EXECUTION_ID_KEY = 'svc-execution-id';
+
+/** Silence that the source reports; the connection is kept alive by the library. */
+const HEARTBEAT_MS = 60_000;
+
+export type StreamCall = ServerWritableStream<Buffer, Buffer>;
+
+export interface StartedExecution {
+  readonly tenant: string;
+  readonly executionId: string;
+  /** Where its events are followed. */
+  readonly executions: Pick<ExecutionApi, 'follow'>;
+}
+
+/** Starts what a call asks for, or finds it started; its execution is streamed from the first event. */
+export type BeginExecution = (call: StreamCall, signal: AbortSignal) => Promise<StartedExecution>;
+
+export interface StreamParts {
+  readonly streams: OpenStreams;
+  readonly logger: GrpcLogger;
+  readonly limits: GrpcLimits;
+}
+
+/**
+ * A method that starts an execution and streams its events as recorded, from the first to the last. The end of the
+ * call, by cancel, deadline or a lost connection, ends the stream and never the execution.
+ */
+export const streamExecution =
+  (parts: StreamParts, begin: BeginExecution): StreamInBytes =>
+  (call) => {
+    run(call, begin, parts).then(
+      () => call.end(),
+      (thrown: unknown) => fail(call, toSvcError(thrown), parts),
+    );
+  };
+
+async function run(call: StreamCall, begin: BeginExecution, parts: StreamParts): Promise<void> {
+  using stream = parts.streams.open();
+  const { signal } = stream;
+  const forgetDeadline = atDeadline(call.getDeadline(), () => stream.stop('client_gone'));
+  call.once('cancelled', () => stream.stop('client_gone'));
+  if (call.cancelled) stream.stop('client_gone');
+  let started: StartedExecution | undefined;
+  try {
+    started = await begin(call, signal);
+    const last = await follow(started, call, { stream, parts });
+    if (!signal.aborted) judgeEnd(last);
+  } catch (error) {
+    if (!signal.aborted) throw error;
+  } finally {
+    forgetDeadline();
+  }
+  if (signal.aborted) throw stopped(signal.reason, started?.executionId);
+}
+
+/** Returns the last event that was written. */
+async function follow(
+  { tenant, executionId, executions }: StartedExecution,
+  call: StreamCall,
+  { stream, parts }: { readonly stream: OpenStream; readonly parts: StreamParts },
+): Promise<ActorEvent | null> {
+  const first = new Metadata();
+  first.set(EXECUTION_ID_KEY, executionId);
+  call.sendMetadata(first);
+  const writer = new EventWriter(call, stream, parts.limits);
+  const options = { signal: stream.signal, heartbeatMs: HEARTBEAT_MS };
+  let last: ActorEvent | null = null;
+  for await (const event of executions.follow(tenant, executionId, 0, options)) {
+    if (stream.signal.aborted) break;
+    if (event === null) continue;
+    await writer.write(encodeEvent(event));
+    last = event;
+  }
+  return last;
+}
+
+/** Throws what a stream that was read to its end ends with, unless it is OK (decided.md "Iteration loop"). */
+function judgeEnd(last: ActorEvent | null): void {
+  if (last?.name === 'execution_failed' && reasonOf(last) === 'max_iterations_exceeded') {
+    throw new SvcError('iteration_limit', 'max_iterations_exceeded: no iteration was accepted');
+  }
+}
+
+/** What a stream that was stopped ends with; never a hint to run the agent once more. */
+function stopped(reason: unknown, executionId: string | undefined): SvcError {
+  const goesOn =
+    executionId === undefined ? '' : `; the execution goes on, follow it at /v1/executions/${executionId}/stream`;
+  if (reason === 'too_slow') return new SvcError('cancelled', `the client did not read the events${goesOn}`);
+  if (reason === 'server_closing') return new SvcError('unavailable', `this node is closing${goesOn}`);
+  return new SvcError('cancelled', `the client ended the call${goesOn}`);
+}
+
+function reasonOf({ payload }: ActorEvent): unknown {
+  return payload !== null && typeof payload === 'object' && !Array.isArray(payload) ? payload.reason : undefined;
+}
+
+/** The library takes the error of a stream as its status. */
+function fail(call: StreamCall, error: SvcError, parts: StreamParts): void {
+  const trace = traceOfCall(call.metadata);
+  logRefusal(parts.logger, error, { path: call.getPath(), trace });
+  call.emit('error', Object.assign(new Error(error.message), statusOf(error, trace)));
+}
