@@ -28,6 +28,8 @@ export interface Asking {
   readonly signal?: AbortSignal;
   /** Called for each controller whose answer did not come: it may have done what it was asked. */
   readonly unanswered?: () => void;
+  /** Refusals after which the next controller is asked all the same; default none. */
+  readonly passOver?: (error: SvcError) => boolean;
 }
 
 /** The controllers a node was told of: it talks to one of them, and to the next when that one is gone. */
@@ -83,12 +85,10 @@ export function createControllers(given: {
         } catch (thrown) {
           const error = toSvcError(thrown);
           if (asking.signal?.aborted === true) throw new SvcError('cancelled', `${method} was given up`);
-          if (!isWorthAskingElsewhere(error)) {
-            preferred = at;
-            throw error;
-          }
+          const isAnswer = !isWorthAskingElsewhere(error);
+          if (isAnswer && asking.passOver?.(error) !== true) throw error;
           failures.push(error);
-          asking.unanswered?.();
+          if (!isAnswer) asking.unanswered?.();
         }
       }
       throw noneAnswered(method, failures);

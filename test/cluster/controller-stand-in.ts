@@ -219,7 +219,7 @@ type Challenge = { readonly challenge_id: string; readonly signature: Uint8Array
 function beginAttestation(fleet: FleetState, { request, metadata }: ServerUnaryCall<AttestNode, unknown>) {
   const { node_id: nodeId, public_key_pem: pem, role } = request;
   if (fleet.joinToken !== null && metadata.get('svc-join-token')[0] !== fleet.joinToken) {
-    throw new SvcError('unauthenticated', 'the join token is wrong');
+    throw new SvcError('forbidden', 'the join token is wrong');
   }
   if (role === NodeRole.CONTROLLER) throw new SvcError('forbidden', 'controllers do not enrol');
   if ((fleet.pinned.get(nodeId) ?? pem) !== pem)

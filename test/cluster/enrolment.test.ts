@@ -155,6 +155,20 @@ describe('controllers that fail', () => {
     }
   });
 
+  test('a node that is no controller, in the list by mistake, is passed over even while the right one is away', async () => {
+    const fleet = new FleetState();
+    const [mistake, right] = [await controllerOf(new FleetState()), await controllerOf(fleet)];
+    mistake.fault = () => 'FAILED_PRECONDITION';
+    await using scene = new EnrolledScene([mistake.address, right.address]);
+    await beats(fleet, 1);
+    await right.stop();
+    await waitUntil('trouble', () => scene.enrolment.state().problem !== null);
+    await controllerOf(fleet, right.port);
+    const seen = fleet.beats.length;
+    await beats(fleet, seen + 2);
+    assert.equal(scene.enrolment.state().controller, right.address);
+  });
+
   test('a node goes on after a controller was restarted with lost state: it attests and registers again', async () => {
     const fleet = new FleetState();
     const { address, port, stop } = await controllerOf(fleet);

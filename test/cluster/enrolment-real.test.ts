@@ -1,0 +1,157 @@
+import assert from 'node:assert/strict';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import type { NodePeer } from '../../actors/node-peer/api.ts';
+import type { EnrolmentOptions } from '../../cluster/enrolment/enrolment.ts';
+import { systemClock } from '../../runtime/clock.ts';
+import { SvcError } from '../../runtime/errors.ts';
+import { createFileKeys } from '../../security/keys/file-keys.ts';
+import { createPublishedKeys } from '../../security/keys/published-keys.ts';
+import { openNodeEnvelope } from '../../security/node-envelope.ts';
+import { loadOrMakeNodeKey } from '../../security/node-key.ts';
+import { createNodeTokens } from '../../security/node-tokens.ts';
+import { createClusterServer } from '../../transport/grpc/cluster/server.ts';
+import { OPERATOR, startController } from '../actors/node-peer/rig.ts';
+import { waitUntil } from '../support/wait-until.ts';
+import { EnrolledScene, newNodeKey } from './enrolment-scene.ts';
+
+const JOIN_TOKEN = 'let-me-in-please';
+const MANAGED = 'apiVersion: svc.dev/v1\nkind: ManagedConfig\nspec: {runtime: {default_isolation: process}}\n';
+
+/** A controller with all its real parts on SQLite files: actors, signing keys, envelopes and the gRPC server. */
+async function realController(directory: string) {
+  const controller = await startController(directory);
+  const keys = createFileKeys({
+    directory: join(directory, 'signing-keys'),
+    rotateAfterDays: 30,
+    clock: systemClock,
+  });
+  await keys.open();
+  const published = createPublishedKeys({ documents: controller.stores.documents, clock: systemClock });
+  const tokens = createNodeTokens({ keys, published, clock: systemClock });
+  const server = createClusterServer({
+    peers: controller.peers,
+    tokens,
+    openEnvelope: (authorization, envelope) => openNodeEnvelope({ tokens }, authorization, envelope),
+    worker: null,
+    controller: true,
+    joinToken: JOIN_TOKEN,
+    tls: null,
+    health: { ready: async () => ({ ready: true }) },
+    logger: {
+      debug: () => {},
+      warn: () => {},
+      error: (fields, message) => assert.fail(`${message} ${String(fields.err)}`),
+    },
+  });
+  const address = await server.listen('127.0.0.1', 0);
+  const { peers } = controller;
+  return {
+    peers,
+    keys,
+    address,
+    /** Null while the node is not registered. */
+    async peer(nodeId: string): Promise<NodePeer | null> {
+      return await peers.get(nodeId).catch((error: unknown) => {
+        if (error instanceof SvcError && error.code === 'not_found') return null;
+        throw error;
+      });
+    },
+    async stop() {
+      await server.close();
+      await controller.stop();
+      await keys.close();
+    },
+  };
+}
+
+describe('enrolment at a real controller', () => {
+  let directory = '';
+  let controller: Awaited<ReturnType<typeof realController>>;
+  before(async () => {
+    directory = await mkdtemp(join(tmpdir(), 'svc-enrolment-'));
+    controller = await realController(join(directory, 'controller'));
+  });
+  after(async () => {
+    await controller.stop();
+    await rm(directory, { recursive: true });
+  });
+  const enrol = (nodeId: string, given: Partial<EnrolmentOptions> = {}): EnrolledScene =>
+    new EnrolledScene([controller.address], { nodeId, joinToken: JOIN_TOKEN, ...given });
+  const beaten = (nodeId: string) =>
+    waitUntil(`a heartbeat of ${nodeId}`, async () => {
+      const peer = await controller.peer(nodeId);
+      return peer !== null && peer.last_heartbeat_at !== '' && peer;
+    });
+
+  test('a node with a key file registers what it offers, heartbeats, and is gone when it stops', async () => {
+    const key = await loadOrMakeNodeKey(join(directory, 'worker', 'node-key.pem'));
+    const scene = enrol('worker-1', { key });
+    const peer = await beaten('worker-1');
+    assert.deepEqual([peer.role, peer.status, peer.grpc_address], ['WORKER', 'ACTIVE', '10.0.0.7:50056']);
+    assert.deepEqual([peer.capabilities.vram_gb, peer.capabilities.tags], [24, ['gpu']]);
+    assert.equal(peer.peer_id, scene.enrolment.state().peerId);
+    assert.equal((await controller.peers.route({ tags: ['gpu'] })).nodeId, 'worker-1');
+    const first = peer.last_heartbeat_at;
+    await waitUntil('a later heartbeat', async () => (await controller.peer('worker-1'))?.last_heartbeat_at !== first);
+    await scene.enrolment.stop();
+    assert.equal(await controller.peer('worker-1'), null);
+  });
+
+  test('an operator’s drain and shutdown reach the node once each', async () => {
+    await using scene = enrol('worker-2');
+    await beaten('worker-2');
+    await controller.peers.drain('worker-2', OPERATOR);
+    await waitUntil('the drain', () => scene.drains.length > 0);
+    await controller.peers.shutdown('worker-2', 'maintenance', OPERATOR);
+    await waitUntil('the shutdown', () => scene.shutdowns.length > 0);
+    await waitUntil('an empty queue', async () => (await controller.peer('worker-2'))?.pending_commands.length === 0);
+    assert.equal((await controller.peer('worker-2'))?.status, 'DRAINING');
+    assert.deepEqual([scene.drains.length, scene.shutdowns], [1, ['maintenance']]);
+  });
+
+  test('managed configuration arrives with the hash that controllers made of it', async () => {
+    await using scene = enrol('worker-3');
+    await beaten('worker-3');
+    await controller.peers.setConfig(MANAGED, OPERATOR);
+    await waitUntil('the configuration', () => scene.configs.includes(MANAGED));
+    assert.ok(!scene.lines.some(({ level }) => level === 'error'), JSON.stringify(scene.lines));
+  });
+
+  test('without the join token, or with another key for a known id, a node is refused and says why', async () => {
+    await using stranger = enrol('worker-4', { joinToken: undefined });
+    await waitUntil('the refusal', () => stranger.enrolment.state().phase === 'refused');
+    assert.ok(stranger.said('error', /svc-join-token/));
+
+    await using first = enrol('worker-5');
+    await beaten('worker-5');
+    await using impostor = enrol('worker-5', { key: newNodeKey() });
+    await waitUntil('the refusal', () => impostor.enrolment.state().phase === 'refused');
+    assert.equal(first.enrolment.state().phase, 'enrolled');
+  });
+
+  test('a rotation of the signing key costs a node nothing', async () => {
+    await using scene = enrol('worker-6');
+    await beaten('worker-6');
+    await controller.keys.rotate();
+    const at = scene.enrolment.state().lastHeartbeatAt ?? 0;
+    await waitUntil('heartbeats after it', () => (scene.enrolment.state().lastHeartbeatAt ?? 0) > at + 100);
+    assert.ok(!scene.said('warn', /not enrolled/));
+    await using second = enrol('worker-7');
+    await beaten('worker-7');
+    assert.equal(second.enrolment.state().problem, null);
+  });
+
+  test('a node is forgotten by an operator and comes back when it is still there', async () => {
+    await using scene = enrol('worker-8');
+    const before = await beaten('worker-8');
+    await controller.peers.remove('worker-8', OPERATOR);
+    const again = await waitUntil('the registration', async () => {
+      const peer = await controller.peer('worker-8');
+      return peer !== null && peer.peer_id !== before.peer_id && peer;
+    });
+    await waitUntil('all well', () => scene.enrolment.state().peerId === again.peer_id);
+  });
+});
