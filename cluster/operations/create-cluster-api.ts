@@ -32,7 +32,8 @@ export function createClusterApi(parts: ClusterApiParts): ClusterApi {
     const life = (await members.members()).find(({ node }) => node === nodeId)?.incarnation;
     if (life === undefined) throw new SvcError('not_found', `no live node ${nodeId}`);
     const deadline = clock.monotonic() + TOLD_WITHIN_MS;
-    for (let look = 0; !(await done(life)); look += 1) {
+    // Said once in any case: a node that drains already may be told to end.
+    for (let look = 0; look === 0 || !(await done(life)); look += 1) {
       if (clock.monotonic() > deadline) throw new SvcError('unavailable', `node ${nodeId} did not answer in time`);
       if (look % SIGNAL_AGAIN_EVERY === 0) await members.signal(nodeId, JSON.stringify(word));
       await new Promise<void>((resume) => void clock.after(LOOK_EVERY_MS, resume));
