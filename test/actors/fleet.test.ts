@@ -166,6 +166,7 @@ test('a change of configuration is told to every node once, and to those that jo
     turn.sends.filter(({ type }) => type === 'SyncConfig').map(({ to }) => to.split('/')[2] ?? '');
   assert.deepEqual(told(actor.send('ConfigChanged', { config_hash: HASH })), ['w1', 'w2']);
   assert.deepEqual(told(actor.send('Hear', { node_id: 'w3', revision: 1, entry: entry() })), ['w3']);
+  assert.deepEqual(told(actor.send('Hear', { node_id: 'constructor', revision: 1, entry: entry() })), ['constructor']);
   assert.deepEqual(told(actor.send('Hear', { node_id: 'w3', revision: 2, entry: entry({ cpu_cores: 1 }) })), []);
 });
 

@@ -1,11 +1,7 @@
 import assert from 'node:assert/strict';
 import { generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto';
-import { fleetConfig } from '../../../actors/fleet/config.ts';
-import { fleet } from '../../../actors/fleet/definition.ts';
-import { fleetRotation } from '../../../actors/fleet/rotation.ts';
-import { nodeChallengeActor } from '../../../actors/node-challenge/definition.ts';
 import { type Capabilities, createNodePeerApi, type NodePeerApi } from '../../../actors/node-peer/api.ts';
-import { nodePeerActor } from '../../../actors/node-peer/definition.ts';
+import { nodeActors } from '../../../actors/node-peer/node-actors.ts';
 import type { Identity } from '../../../runtime/identity.ts';
 import { openStores } from '../../../runtime/open-stores.ts';
 import { systemRandom } from '../../../runtime/random.ts';
@@ -28,29 +24,16 @@ export const NOTHING: Capabilities = {
   tags: [],
 };
 
-export interface Intervals {
-  readonly heartbeatIntervalMs?: number;
-  readonly challengeTtlMs?: number;
-}
-
-export const nodeDefinitions = ({ heartbeatIntervalMs, challengeTtlMs }: Intervals = {}) => [
-  nodePeerActor(heartbeatIntervalMs === undefined ? {} : { heartbeatIntervalMs }),
-  nodeChallengeActor(challengeTtlMs === undefined ? {} : { ttlMs: challengeTtlMs }),
-  fleet,
-  fleetRotation,
-  fleetConfig,
-];
-
 export const apiOver = (client: Runtime['client']): NodePeerApi =>
   createNodePeerApi({ client, random: systemRandom, randomBytes });
 
 /** A controller on SQLite files, as the product has it. */
-export async function startController(dataDir: string, intervals: Intervals = {}) {
+export async function startController(dataDir: string, intervals: Parameters<typeof nodeActors>[0] = {}) {
   const warn = (message: string, error: unknown): void => assert.fail(`${message}: ${String(error)}`);
   const stores = await openStores({ dataDir, warn });
   const runtime = await startRuntime({
     ...stores,
-    definitions: nodeDefinitions(intervals),
+    definitions: nodeActors(intervals),
     handlers: [],
     node: 'controller-1',
     settings: { partitions: 1, systemPartitions: 4, pollMs: 50 },

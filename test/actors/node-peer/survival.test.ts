@@ -5,19 +5,10 @@ import { join as pathJoin } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
 import type { NodePeerApi } from '../../../actors/node-peer/api.ts';
+import { nodeActors } from '../../../actors/node-peer/node-actors.ts';
 import { startKernelNode } from '../../support/kernel-node.ts';
 import { waitUntil } from '../../support/wait-until.ts';
-import {
-  apiOver,
-  beatOf,
-  join,
-  type NodeKey,
-  nodeDefinitions,
-  nodeKey,
-  OPERATOR,
-  signNonce,
-  startController,
-} from './rig.ts';
+import { apiOver, beatOf, join, type NodeKey, nodeKey, OPERATOR, signNonce, startController } from './rig.ts';
 
 const CONFIG = 'apiVersion: svc.dev/v1\nkind: ManagedConfig\nspec: {runtime: {default_isolation: docker}}\n';
 
@@ -83,7 +74,7 @@ const isUnavailable = (error: { code?: string }): boolean => {
 
 test('a heartbeat whose answer is lost on its way still brings its commands, once', async () => {
   const node = await startKernelNode({
-    definitions: nodeDefinitions(),
+    definitions: nodeActors(),
     // Committed answers are not published: the client finds them in the record, as after a crash in between.
     store: () => ({ onReply: () => () => {} }),
   });
