@@ -1,8 +1,9 @@
 import type { ActorDefinition } from '../../runtime/define-actor.ts';
 import type { EffectHandler } from '../../runtime/effect.ts';
+import { flaky, program } from './program.ts';
 import { register } from './register.ts';
 import { ticker } from './ticker.ts';
 
 /** All that the nodes of a chaos run serve. */
-export const actors: readonly ActorDefinition[] = [ticker, register];
-export const effects: readonly EffectHandler[] = [];
+export const actors: readonly ActorDefinition[] = [ticker, register, program];
+export const effects: readonly EffectHandler[] = [flaky];

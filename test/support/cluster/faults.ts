@@ -3,10 +3,15 @@ import type { Cluster } from './cluster.ts';
 import type { Direction } from './link.ts';
 import type { Fault } from './nemesis.ts';
 
+const STARTS = 20;
+const START_AGAIN_MS = 100;
+
 /** Faults of one cluster for a `Nemesis`. A node is struck by one fault at a time. */
 export class Faults {
   readonly #cluster: Cluster;
   readonly #struck = new Set<number>();
+  /** Starts that ended early since a store was down, and were done again as a supervisor does. */
+  startsRepeated = 0;
 
   constructor(cluster: Cluster) {
     this.#cluster = cluster;
@@ -17,7 +22,7 @@ export class Faults {
     return this.#onNode('kill', everyMs, async (index) => {
       await this.#cluster.kill(index);
       await pause(downMs);
-      await this.#cluster.start(index);
+      await this.#supervise(() => this.#cluster.start(index));
       return `down ${downMs} ms`;
     });
   }
@@ -48,7 +53,7 @@ export class Faults {
       everyMs,
       strike: async () => {
         await this.#cluster.adapter(0).kill();
-        await this.#cluster.startAdapter(0);
+        await this.#supervise(() => this.#cluster.startAdapter(0));
         return this.#cluster.adapter(0).name;
       },
     };
@@ -63,6 +68,19 @@ export class Faults {
         return 'kill -9 and start';
       },
     };
+  }
+
+  /** A process that cannot reach its stores ends with an error: what starts it starts it again. */
+  async #supervise(start: () => Promise<void>): Promise<void> {
+    for (let tries = 1; ; tries += 1) {
+      try {
+        return await start();
+      } catch (error) {
+        if (tries === STARTS || !String(error).includes("code: 'unavailable'")) throw error;
+        this.startsRepeated += 1;
+        await pause(START_AGAIN_MS);
+      }
+    }
   }
 
   /** Another node than those struck now, by chance; none: nothing happens this time. */

@@ -157,6 +157,8 @@ export class FleetProcess {
       child.stdout.resume();
       return ReadyLine.parse(JSON.parse(line));
     }
+    // Its output ends a moment before the process does.
+    if (!limit.aborted) await waitUntil(`${this.name} to be gone`, () => !this.isRunning);
     const why = limit.aborted ? `did not serve within ${START_TIMEOUT_MS} ms` : 'ended before it served';
     throw new Error(`${this.name} ${why}:\n${this.#log.slice(-2_000)}`);
   }
