@@ -36,11 +36,12 @@ export class CliScene {
     this.#node = this.#process('0');
   }
 
-  static async open(): Promise<CliScene> {
+  /** `settings`: further lines of the node's `spec`, indented by two. */
+  static async open(settings = ''): Promise<CliScene> {
     const directory = await mkdtemp(join(tmpdir(), 'svc-cli-'));
     const script = join(directory, 'script.yaml');
     const provider = `{ name: script, type: scripted, script: ${script}, models: [{ alias: default, model: script }] }`;
-    const config = `apiVersion: svc.dev/v1\nkind: NodeConfig\nspec:\n  llm_providers: [${provider}]\n`;
+    const config = `apiVersion: svc.dev/v1\nkind: NodeConfig\nspec:\n  llm_providers: [${provider}]\n${settings}`;
     await writeFile(script, SCRIPT);
     await writeFile(join(directory, 'svc.yaml'), config);
     await writeFile(join(directory, 'echo.yaml'), AGENT);
@@ -54,6 +55,10 @@ export class CliScene {
 
   file(name: string): string {
     return join(this.directory, name);
+  }
+
+  get node(): NodeProcess {
+    return this.#node;
   }
 
   get env(): NodeJS.ProcessEnv {

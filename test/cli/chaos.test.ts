@@ -1,0 +1,97 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { waitUntil } from '../support/wait-until.ts';
+import { CliScene } from './scene.ts';
+
+const nodeId = async (scene: CliScene): Promise<string> =>
+  JSON.parse((await scene.svc(['node', 'status', '--output', 'json'])).stdout).node.node_id;
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}
+
+test('a node that was not told to takes no faults', async () => {
+  const scene = await CliScene.open();
+  try {
+    const id = await nodeId(scene);
+    for (const args of [
+      ['kill-node', id],
+      ['freeze-node', id],
+      ['kill-actor', 'execution/svc-system/one'],
+      ['kill-owner', 'execution/svc-system/one'],
+    ]) {
+      const { code, stderr } = await scene.svc(['chaos', ...args]);
+      assert.equal(code, 3, stderr);
+      assert.equal(stderr, `svc: spec.chaos.enabled is false on node ${id}.\n`);
+    }
+    assert.equal(scene.node.exitCode, null);
+  } finally {
+    await scene.close();
+  }
+});
+
+describe('svc chaos', () => {
+  let scene: CliScene;
+  let id = '';
+  before(async () => {
+    scene = await CliScene.open('  chaos: { enabled: true, tenants: [svc-system] }\n');
+    id = await nodeId(scene);
+  });
+  after(() => scene.close());
+
+  test('an actor that is killed while it works, and one whose owner loses it, end as if nothing had been', async () => {
+    for (const kind of ['kill-actor', 'kill-owner']) {
+      const started = await scene.svc(['task', 'execute', 'echo', '--input', 'slow']);
+      const address = `execution/svc-system/${started.stdout.trim()}`;
+      const hit = await scene.svc(['chaos', kind, address]);
+      assert.deepEqual([hit.code, hit.stdout], [0, `${kind} ${address}: done by ${id}\n`], hit.stderr);
+      const ended = await scene.svc(['task', 'logs', started.stdout.trim(), '--follow']);
+      assert.equal(ended.code, 0, ended.stderr);
+    }
+  });
+
+  test('tenants that are not named are safe', async () => {
+    const { code, stderr } = await scene.svc(['chaos', 'kill-actor', 'execution/acme/one']);
+    assert.deepEqual([code, stderr], [3, `svc: spec.chaos.tenants of node ${id} does not name acme.\n`]);
+  });
+
+  test('a frozen node answers nobody until it thaws', async () => {
+    const frozen = await scene.svc(['chaos', 'freeze-node', id, '--ms', '1500']);
+    assert.equal(frozen.code, 0, frozen.stderr);
+    // Frozen a little after it answered.
+    await waitUntil('the node does not answer within 300 ms', async () =>
+      fetch(`${scene.url}/health`, { signal: AbortSignal.timeout(300) }).then(
+        () => false,
+        () => true,
+      ),
+    );
+    await waitUntil('the node answers again', async () => (await fetch(`${scene.url}/health`)).ok);
+  });
+
+  test('faults are listed newest first, and a node that was killed shows its own in its next life', async () => {
+    const killed = await scene.svc(['chaos', 'kill-node', id]);
+    assert.deepEqual([killed.code, killed.stdout], [0, `kill-node ${id}: done by ${id}\n`], killed.stderr);
+    await waitUntil('the process is gone', () => !isAlive(scene.node.pid));
+    await scene.startAgain();
+    const { stdout } = await scene.svc(['chaos', 'list', '--output', 'json']);
+    const { counts, faults } = JSON.parse(stdout);
+    assert.deepEqual(counts, { 'kill-actor': 1, 'kill-owner': 1, 'kill-node': 1, 'freeze-node': 1 });
+    assert.deepEqual([faults[0].kind, faults[0].state, faults[0].by], ['kill-node', 'done', 'local-operator']);
+    assert.match((await scene.svc(['chaos', 'list'])).stdout, /^AT +KIND +TARGET +STATE +NODE +BY +REASON$/m);
+  });
+
+  test('wrong use is exit code 2', async () => {
+    for (const args of [
+      ['freeze-node', id, '--ms', '60001'],
+      ['kill-actor', 'nonsense'],
+      ['kill-node'],
+      ['burn-node'],
+    ]) {
+      assert.equal((await scene.svc(['chaos', ...args])).code, 2, args.join(' '));
+    }
+  });
+});
