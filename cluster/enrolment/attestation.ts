@@ -48,6 +48,8 @@ export async function attest(
     (client, ...rest) => client.attestNode(request, ...rest),
     {
       signal,
+      // What a worker answers that stands among the controllers by mistake.
+      passOver: ({ row }) => row.grpc === 'FAILED_PRECONDITION',
       metadata: joinToken === undefined ? {} : { [JOIN_TOKEN_KEY]: joinToken },
     },
   );

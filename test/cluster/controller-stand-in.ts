@@ -131,14 +131,16 @@ export interface ControllerStandIn {
   stop(): Promise<void>;
 }
 
-export async function startController(fleet: FleetState, port = 0): Promise<ControllerStandIn> {
+export async function startController(
+  fleet: FleetState,
+  port = 0,
+  credentials = ServerCredentials.createInsecure(),
+): Promise<ControllerStandIn> {
   const server = new Server({ 'grpc.enable_channelz': 1 });
   const controller = { port: 0, address: '', fault: (): undefined => undefined, stop: () => shutDown(server) };
   server.addService(NodeClusterServiceService, handlers(fleet, controller));
   const bound = await new Promise<number>((resolve, reject) => {
-    server.bindAsync(`127.0.0.1:${port}`, ServerCredentials.createInsecure(), (error, at) =>
-      error === null ? resolve(at) : reject(error),
-    );
+    server.bindAsync(`127.0.0.1:${port}`, credentials, (error, at) => (error === null ? resolve(at) : reject(error)));
   });
   return Object.assign(controller, { port: bound, address: `127.0.0.1:${bound}` });
 }

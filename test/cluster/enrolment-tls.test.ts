@@ -1,0 +1,63 @@
+import assert from 'node:assert/strict';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { ServerCredentials } from '@grpc/grpc-js';
+import { clusterCredentials } from '../../cluster/enrolment/channel.ts';
+import { waitUntil } from '../support/wait-until.ts';
+import { type ControllerStandIn, FleetState, startController } from './controller-stand-in.ts';
+import { type Certificate, certificateIn } from './enrolment-certificates.ts';
+import { EnrolledScene } from './enrolment-scene.ts';
+
+describe('mutual TLS between a node and its controllers', () => {
+  let directory = '';
+  let ours: Certificate;
+  let another: Certificate;
+  let controller: ControllerStandIn;
+  const fleet = new FleetState();
+  before(async () => {
+    directory = await mkdtemp(join(tmpdir(), 'svc-enrolment-tls-'));
+    [ours, another] = await Promise.all([certificateIn(directory, 'ours'), certificateIn(directory, 'another')]);
+    const pair = { cert_chain: await readFile(ours.cert_path), private_key: await readFile(ours.key_path) };
+    const credentials = ServerCredentials.createSsl(await readFile(ours.ca_cert), [pair], true);
+    controller = await startController(fleet, 0, credentials);
+  });
+  after(async () => {
+    await controller.stop();
+    await rm(directory, { recursive: true });
+  });
+
+  test('a node with a certificate of the fleet enrols', async () => {
+    const credentials = await clusterCredentials({ enabled: true, ...ours });
+    await using _scene = new EnrolledScene([controller.address], { credentials });
+    await waitUntil('a heartbeat', () => fleet.beats.length > 0);
+  });
+
+  test('a controller of another authority, and a node of another, are not talked to', async () => {
+    const seen = fleet.count('AttestNode');
+    const mixes = [
+      { ...another, ca_cert: ours.ca_cert },
+      { ...ours, ca_cert: another.ca_cert },
+    ];
+    for (const mix of mixes) {
+      const credentials = await clusterCredentials({ enabled: true, ...mix });
+      await using scene = new EnrolledScene([controller.address], { credentials });
+      await waitUntil('trouble', () => scene.enrolment.state().phase === 'unreachable');
+    }
+    await using plain = new EnrolledScene([controller.address]);
+    await waitUntil('trouble', () => plain.enrolment.state().phase === 'unreachable');
+    assert.equal(fleet.count('AttestNode'), seen);
+  });
+
+  test('a file that is missing or holds no PEM is told by its setting', async () => {
+    const missing = clusterCredentials({ enabled: true, ...ours, key_path: join(directory, 'nowhere') });
+    await assert.rejects(missing, /spec\.cluster\.tls\.key_path: the file cannot be read \(ENOENT\)/);
+    const path = join(directory, 'nonsense');
+    await writeFile(path, 'nonsense');
+    await assert.rejects(
+      clusterCredentials({ enabled: true, ...ours, key_path: path }),
+      /spec\.cluster\.tls: the files/,
+    );
+  });
+});
