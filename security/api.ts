@@ -6,6 +6,7 @@ export { openNodeEnvelope, sealNodeEnvelope } from './node-envelope.ts';
 export { parsePublicKeyPem } from './node-key.ts';
 export { type Action, requireRole } from './policy.ts';
 export { delegatedTenant } from './tenant.ts';
+export { bearerToken } from './token.ts';
 
 /** Who a call is from, as the transport received it. */
 export interface Credentials {

@@ -2,6 +2,7 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import type { Metadata } from '@grpc/grpc-js';
 import { NodeClusterServiceService as service } from '../../../proto/gen/svc/cluster/v1/cluster.ts';
 import { SvcError } from '../../../runtime/errors.ts';
+import { bearerToken } from '../../../security/api.ts';
 import { isPublic, single } from '../access.ts';
 import type { ClusterServerParts } from './parts.ts';
 
@@ -69,7 +70,7 @@ function requireJoinToken(metadata: Metadata, joinToken: string | null): void {
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
 
 function bearerOf(metadata: Metadata): string {
-  const token = /^Bearer +(\S+)$/i.exec(single(metadata, 'authorization') ?? '')?.[1];
+  const token = bearerToken(single(metadata, 'authorization'));
   if (token !== undefined) return token;
   throw new SvcError('unauthenticated', 'a node token is needed in metadata authorization: expected Bearer TOKEN');
 }

@@ -9,7 +9,6 @@ import {
 import { SvcError } from '../../../runtime/errors.ts';
 import type { NodeIdentity } from '../../../security/api.ts';
 import type { UnaryInBytes } from '../service.ts';
-import { capabilitiesOf } from './capabilities.ts';
 import { keyOf, type Opened, type RequestType, sealed } from './envelope.ts';
 import { uuidOf } from './forward-request.ts';
 import type { ClusterParts } from './parts.ts';
@@ -36,9 +35,7 @@ async function requireMember(node: NodeIdentity, { peers }: ClusterParts): Promi
 export const routeExecution = (parts: ClusterParts): UnaryInBytes =>
   forMembers(parts, RouteExecutionRequest, async ({ request: { execution_id, required } }) => {
     uuidOf(execution_id, 'execution_id');
-    const needed =
-      required === undefined ? {} : capabilitiesOf(required, { field: 'required', names: parts.limits.names });
-    const { nodeId, grpcAddress } = await parts.peers.route(needed);
+    const { nodeId, grpcAddress } = await parts.peers.route(required ?? {});
     return RouteExecutionResponse.encode({ target_node_id: nodeId, worker_grpc_address: grpcAddress }).finish();
   });
 

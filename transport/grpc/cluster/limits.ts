@@ -8,8 +8,6 @@ export interface ClusterLimits extends GrpcLimits {
   readonly attestationBytes: number;
   /** Largest request of a node but ForwardExecution, whose manifest and input have `messageBytes`. */
   readonly controlBytes: number;
-  /** Tags, and supported runtimes, of one advertisement. */
-  readonly names: number;
 }
 
 export const CLUSTER_LIMITS: ClusterLimits = {
@@ -17,5 +15,4 @@ export const CLUSTER_LIMITS: ClusterLimits = {
   attestations: 8_192,
   attestationBytes: 16 * 1024,
   controlBytes: 4 * 1024 * 1024,
-  names: 64,
 };

@@ -9,7 +9,6 @@ import {
 import { SvcError } from '../../../runtime/errors.ts';
 import type { NodeIdentity } from '../../../security/api.ts';
 import type { UnaryInBytes } from '../service.ts';
-import { amount, capabilitiesOf } from './capabilities.ts';
 import { keyOf, sealed } from './envelope.ts';
 import { nodeAddress } from './node-address.ts';
 import type { ClusterParts } from './parts.ts';
@@ -21,11 +20,10 @@ const MAX_REASON_CHARS = 500;
 export const registerNode = (parts: ClusterParts): UnaryInBytes =>
   sealed(parts, RegisterNodeRequest, async ({ node, request }, call) => {
     if (request.capabilities === undefined) throw invalid('capabilities', 'a NodeCapabilityAdvertisement');
-    const capabilities = capabilitiesOf(request.capabilities, { field: 'capabilities', names: parts.limits.names });
     const grpcAddress = nodeAddress(call.metadata, call.getPeer());
     const { peerId } = await parts.peers.register(node.nodeId, {
       role: node.role,
-      capabilities,
+      capabilities: request.capabilities,
       grpcAddress,
       publicKeyPem: keyOf(node),
     });
@@ -39,8 +37,8 @@ export const heartbeat = (parts: ClusterParts): UnaryInBytes =>
     const { commands } = await parts.peers.heartbeat(node.nodeId, {
       peerId: request.peer_id,
       activeExecutionCount: request.active_execution_count,
-      cpuUtilizationPercent: amount(request.cpu_utilization_percent, 'cpu_utilization_percent'),
-      memoryUtilizationPercent: amount(request.memory_utilization_percent, 'memory_utilization_percent'),
+      cpuUtilizationPercent: request.cpu_utilization_percent,
+      memoryUtilizationPercent: request.memory_utilization_percent,
       status: statusNamed(request.status, 'status'),
     });
     return HeartbeatResponse.encode({ commands: commands.map(commandToWire) }).finish();
