@@ -30,6 +30,8 @@ export interface Placement {
   onChange(wake: () => void): Unsubscribe;
   /** Tells the others that partitions were given back, so that they need not wait for their next look. */
   freed(): Promise<void>;
+  /** A pool was defined: this node and the others should look who serves it. */
+  poolDefined(): Promise<void>;
   /** From now on this node wants nothing, and the others know (design P2, drain). */
   drain(): Promise<void>;
   /** Ends the node lease. */

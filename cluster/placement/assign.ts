@@ -57,6 +57,9 @@ export function capsOf(partitions: number, members: readonly Candidate[]): numbe
   });
 }
 
+/** A fraction of a draw, the node's own in a pool, so that members seldom come to a partition at the same time. */
+export const headStart = (pool: string, node: string): number => fractionOf(`due/${pool}/${node}`);
+
 /** Members by when they come to their next partition: a binary heap, since all but the first stay where they are. */
 class DueQueue {
   readonly #weights: readonly number[];
@@ -65,7 +68,7 @@ class DueQueue {
   /** Places of members, the one that is due first in front. */
   readonly #heap: number[];
   readonly #due: Float64Array;
-  /** Draws so far, and a fraction of the node's own in front, so that no two members are due at once. */
+  /** Draws so far and the head start; of two at the same time the one with the lower id is first. */
   readonly #drawn: Float64Array;
 
   constructor(pool: string, partitions: number, members: readonly Candidate[]) {
@@ -73,7 +76,7 @@ class DueQueue {
     this.#partitions = partitions;
     this.#equal = this.#weights.every((weight) => weight === this.#weights[0]);
     this.#due = new Float64Array(members.length);
-    this.#drawn = Float64Array.from(members, ({ node }) => fractionOf(`${pool}/${node}`));
+    this.#drawn = Float64Array.from(members, ({ node }) => headStart(pool, node));
     this.#heap = members.map((_, at) => at);
     for (const at of this.#heap) this.#due[at] = this.#dueAt(at);
     for (let place = this.#heap.length >> 1; place >= 0; place -= 1) this.#sink(place);
@@ -106,23 +109,27 @@ class DueQueue {
 
   #sink(from: number): void {
     const heap = this.#heap;
+    const due = this.#due;
     const moving = heap[from];
     if (moving === undefined) return;
+    const movingDue = due[moving] ?? 0;
     for (let place = from; ; ) {
-      let child = 2 * place + 1;
-      if (child + 1 < heap.length && this.#before(heap[child + 1], heap[child])) child += 1;
-      const below = heap[child];
-      if (below === undefined || !this.#before(below, moving)) {
+      let at = 2 * place + 1;
+      let child = heap[at] ?? -1;
+      let childDue = due[child] ?? Infinity;
+      const other = heap[at + 1] ?? -1;
+      const otherDue = due[other] ?? Infinity;
+      if (otherDue < childDue || (otherDue === childDue && other < child && other >= 0)) {
+        at += 1;
+        child = other;
+        childDue = otherDue;
+      }
+      if (childDue > movingDue || (childDue === movingDue && child > moving)) {
         heap[place] = moving;
         return;
       }
-      heap[place] = below;
-      place = child;
+      heap[place] = child;
+      place = at;
     }
-  }
-
-  #before(a = -1, b = -1): boolean {
-    const [dueA = 0, dueB = 0] = [this.#due[a], this.#due[b]];
-    return dueA < dueB || (dueA === dueB && a < b);
   }
 }

@@ -96,6 +96,11 @@ export class FleetPlacement implements Placement {
     return this.#tell('freed');
   }
 
+  async poolDefined(): Promise<void> {
+    this.#ring();
+    await this.#tell('pooled');
+  }
+
   /** New tags, from now on: its pools change hands without a restart. Throws `unavailable`; the next renewal says it then. */
   setTags(tags: readonly string[]): Promise<void> {
     return this.changeCard({ tags: [...tags] });

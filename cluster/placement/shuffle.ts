@@ -7,8 +7,9 @@ export function shuffled(seed: string, count: number): () => number {
   const mask = 2 ** bits - 1;
   const half = bits >> 1;
   const first = hashOf(seed);
-  const second = mix(first ^ 0x9e3779b9);
-  const third = mix(second ^ 0x7f4a7c15);
+  // A hash of its own: seeds that collide in one of the two are still shuffled differently.
+  const second = hashOf(`shuffle/${seed}`);
+  const third = mix(first ^ Math.imul(second, 0x9e3779b1));
   let next = 0;
   return () => {
     while (next <= mask) {

@@ -5,8 +5,8 @@ import { z } from 'zod';
  * others look earlier than they would.
  */
 export const FleetWord = z.object({
-  /** `joined`, `changed` (tags, draining), `left` and `retired` speak of a member, `freed` of partitions given back. */
-  fleet: z.enum(['joined', 'changed', 'left', 'retired', 'freed']),
+  /** `joined`, `changed` (tags, draining), `left` and `retired` speak of a member, `freed` of partitions given back, `pooled` of a new pool. */
+  fleet: z.enum(['joined', 'changed', 'left', 'retired', 'freed', 'pooled']),
   /** The life that tells it. */
   by: z.string().max(128),
 });

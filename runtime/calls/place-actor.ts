@@ -18,7 +18,7 @@ export interface PlacingParts {
   readonly locator: Locator;
   /** Partitions of a pool for tags, fixed when it is made. */
   readonly tagPoolPartitions: number;
-  readonly placement: Pick<Placement, 'isServed'>;
+  readonly placement: Pick<Placement, 'isServed' | 'poolDefined'>;
   /** Null in a process that serves nothing. */
   readonly here: ServedHere | null;
 }
@@ -37,7 +37,9 @@ export async function placeActor(parts: PlacingParts, address: Address, wish: Pl
 }
 
 /** Defines a pool at the first actor with its tags; after that its size is the store's. */
-async function knowPool({ store, registry, tagPoolPartitions }: PlacingParts, pool: string): Promise<void> {
+async function knowPool({ store, registry, tagPoolPartitions, placement }: PlacingParts, pool: string): Promise<void> {
   if (registry.knows(pool)) return;
+  const known = (await store.pools()).some((layout) => layout.pool === pool);
   registry.learn({ pool, partitions: await store.definePool(pool, tagPoolPartitions) });
+  if (!known) await placement.poolDefined();
 }

@@ -19,6 +19,7 @@ export function solePlacement(store: Pick<ActorStore, 'pools'>, node: string, in
     isServed: async () => true,
     onChange: () => () => {},
     async freed() {},
+    async poolDefined() {},
     async drain() {},
     async leave() {},
   };

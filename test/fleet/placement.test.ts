@@ -1,0 +1,115 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { after, before, describe, test } from 'node:test';
+import { addressOf, poolOf } from '../../runtime/address.ts';
+import { mongoMissing } from '../support/ferretdb.ts';
+import { redisMissing } from '../support/redis.ts';
+import { waitUntil } from '../support/wait-until.ts';
+import { type FleetNode, type FleetWorld, openFleetWorld } from './fleet-world.ts';
+
+const missing = redisMissing() ?? (await mongoMissing());
+const ALL = 36;
+const TTL_MS = 6_000;
+
+const heldBy = (nodes: readonly FleetNode[]): string[] => nodes.flatMap(({ runtime }) => [...runtime.held()]).sort();
+const isShared = (nodes: readonly FleetNode[]): boolean => {
+  const held = heldBy(nodes);
+  return held.length === ALL && new Set(held).size === ALL && nodes.every(({ runtime }) => runtime.held().length > 0);
+};
+
+describe('a fleet over one store', { skip: missing || false }, () => {
+  let world: FleetWorld;
+  before(async () => {
+    world = await openFleetWorld();
+  });
+  after(() => world[Symbol.asyncDispose]());
+
+  test('a node that joins gets its share, and one that leaves gives its own back, without a wait for a TTL', async () => {
+    const first = await world.node('join-a');
+    assert.equal(first.runtime.held().length, ALL);
+    const began = performance.now();
+    const second = await world.node('join-b');
+    await waitUntil('both hold a share', () => isShared([first, second]));
+    const counters = Array.from({ length: 40 }, () => addressOf('counter', 'acme', randomUUID()));
+    const adds = await Promise.all(counters.map((address) => first.runtime.client.ask(address, 'Add', { by: 1 })));
+    assert.deepEqual(new Set(adds), new Set([1]));
+    await second.stop();
+    await waitUntil('the first holds all again', () => first.runtime.held().length === ALL);
+    const again = await Promise.all(counters.map((address) => first.runtime.client.ask(address, 'Add', { by: 1 })));
+    assert.deepEqual(new Set(again), new Set([2]));
+    assert.ok(performance.now() - began < TTL_MS, 'no lease ran out meanwhile');
+    await first.stop();
+  });
+
+  test('a life that is told dead by mistake loses its partitions and nothing else, and takes its seat again', async () => {
+    const [a, b] = [await world.node('wrong-a'), await world.node('wrong-b')];
+    await waitUntil('both hold a share', () => isShared([a, b]));
+    const counters = Array.from({ length: 40 }, () => addressOf('counter', 'acme', randomUUID()));
+    const asks = counters.flatMap((address) => [1, 2, 3].map(() => b.runtime.client.ask(address, 'Add', { by: 1 })));
+    await b.placement.declareDead(a.name, a.placement.incarnation);
+    await Promise.all(asks);
+    for (const address of counters) {
+      const snapshot = await b.runtime.client.read(address);
+      assert.deepEqual(snapshot?.state, { value: 3, asks: 0, blob: '' });
+    }
+    await waitUntil('both hold a share again', () => isShared([a, b]));
+    await Promise.all([a.stop(), b.stop()]);
+  });
+
+  test('a second process under one node id takes over, and the first serves nothing any more', async () => {
+    const first = await world.node('twin');
+    const second = await world.node('twin');
+    await waitUntil('the first is not ready', () => !first.runtime.ready());
+    assert.equal(first.runtime.held().length, 0);
+    await waitUntil('the second holds all', () => second.runtime.held().length === ALL);
+    await Promise.all([first.stop(), second.stop()]);
+  });
+
+  test('controllers serve the pool system, workers the rest', async () => {
+    const controller = await world.node('role-c', { role: 'controller' });
+    const worker = await world.node('role-w', { role: 'worker' });
+    await waitUntil('the worker holds pool default', () => worker.runtime.held().length === 32);
+    assert.deepEqual(new Set(controller.runtime.held().map(poolOf)), new Set(['system']));
+    assert.deepEqual(new Set(worker.runtime.held().map(poolOf)), new Set(['default']));
+    await Promise.all([controller.stop(), worker.stop()]);
+  });
+
+  test('an actor placed by tags lives where its tags are, any node finds it, and its effects run there', async () => {
+    const plain = await world.node('tags-plain');
+    const gpu = await world.node('tags-gpu', { tags: ['gpu', 'zone:eu'] });
+    const address = addressOf('traveller', 'acme', randomUUID());
+    const placed = await plain.runtime.client.place(address, { tags: ['gpu'] });
+    assert.deepEqual([placed.pool, placed.served], ['+gpu', true]);
+    assert.equal(await plain.runtime.client.ask(address, 'Add', { by: 2 }), 2);
+    assert.equal(await gpu.runtime.client.ask(address, 'Add', { by: 2 }), 4);
+    assert.ok(gpu.runtime.held().includes(placed.partition));
+    assert.ok(!plain.runtime.held().some((partition) => poolOf(partition) === '+gpu'));
+    const elsewhere = await gpu.runtime.client.place(address, { tags: [] });
+    assert.equal(elsewhere.partition, placed.partition, 'the first placement of an address counts');
+    await Promise.all([plain.stop(), gpu.stop()]);
+  });
+
+  test('an actor told to live here does, on a node that held nothing of the pool as well', async () => {
+    const [a, b] = [await world.node('here-a', { tags: ['here'] }), await world.node('here-b', { tags: ['here'] })];
+    for (const node of [a, b]) {
+      const address = addressOf('traveller', 'acme', randomUUID());
+      const { partition } = await node.runtime.client.place(address, { tags: ['here'], here: true });
+      assert.equal(await a.runtime.client.ask(address, 'Add', { by: 1 }), 1);
+      assert.ok(node.runtime.held().includes(partition), `${node.name} holds ${partition}`);
+    }
+    await Promise.all([a.stop(), b.stop()]);
+  });
+
+  test('tags that change at run time change who serves, without a restart', async () => {
+    const [a, b] = [await world.node('retag-a', { tags: ['ssd'] }), await world.node('retag-b')];
+    const address = addressOf('traveller', 'acme', randomUUID());
+    await a.runtime.client.place(address, { tags: ['ssd'] });
+    assert.equal(await b.runtime.client.ask(address, 'Add', { by: 1 }), 1);
+    await b.placement.setTags(['ssd']);
+    await a.placement.setTags([]);
+    const holds = (node: FleetNode) => node.runtime.held().some((partition) => poolOf(partition) === '+ssd');
+    await waitUntil('the other node has the pool', () => holds(b) && !holds(a));
+    assert.equal(await a.runtime.client.ask(address, 'Add', { by: 1 }), 2);
+    await Promise.all([a.stop(), b.stop()]);
+  });
+});
