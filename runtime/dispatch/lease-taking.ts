@@ -30,6 +30,8 @@ export async function servedByOthers(
 ): Promise<PartitionServer[]> {
   const served = new Map<string, boolean>();
   try {
+    // A look at the fleet without this node, which drains.
+    await placement.assign();
     for (const { lease } of servers) {
       const pool = poolOf(lease.partition);
       if (!served.has(pool)) served.set(pool, await placement.isServed(pool));
