@@ -1,0 +1,133 @@
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pino } from 'pino';
+import { createExecutionApi, EXECUTIONS, type ExecutionDocument } from '../../../actors/execution/api.ts';
+import { execution } from '../../../actors/execution/definition.ts';
+import { createNodePeerApi } from '../../../actors/node-peer/api.ts';
+import { nodeActors } from '../../../actors/node-peer/node-actors.ts';
+import { createAgentCatalog } from '../../../catalog/agent-catalog.ts';
+import { createModelEffect } from '../../../effects/models/model-effect.ts';
+import { ModelSelection, ProviderConfig } from '../../../manifests/node/models.ts';
+import { systemClock } from '../../../runtime/clock.ts';
+import { openStores } from '../../../runtime/open-stores.ts';
+import { systemRandom } from '../../../runtime/random.ts';
+import { startRuntime } from '../../../runtime/runtime.ts';
+import { createAuthenticator } from '../../../security/authenticator.ts';
+import { createFileKeys } from '../../../security/keys/file-keys.ts';
+import { createPublishedKeys } from '../../../security/keys/published-keys.ts';
+import { openNodeEnvelope } from '../../../security/node-envelope.ts';
+import { createNodeTokens } from '../../../security/node-tokens.ts';
+import type { Applied, ClusterServerParts } from '../../../transport/grpc/cluster/parts.ts';
+import { createClusterServer } from '../../../transport/grpc/cluster/server.ts';
+import { createGrpcServer } from '../../../transport/grpc/server.ts';
+
+const SCRIPT = `
+rules:
+  - match: {contains: fail}
+    reply: {text: "no"}
+  - reply: {text: "seven times seven", chunks: 3}
+`;
+
+interface FleetNodeOptions extends Partial<Pick<ClusterServerParts, 'joinToken' | 'tls' | 'limits' | 'controller'>> {
+  readonly challengeTtlMs?: number;
+  /** False: a pure controller. */
+  readonly worker?: boolean;
+}
+
+/**
+ * A node that is controller and worker, of the product's own parts: actors on SQLite files, signing keys, envelopes,
+ * the scripted model, and both gRPC ports on real sockets.
+ */
+export async function fleetNode(options: FleetNodeOptions = {}) {
+  const { challengeTtlMs, worker = true, controller = true, joinToken = null, tls = null, limits = {} } = options;
+  const directory = await mkdtemp(join(tmpdir(), 'svc-cluster-'));
+  const script = join(directory, 'answers.yaml');
+  await writeFile(script, SCRIPT);
+  const logged: string[] = [];
+  const logger = pino({ level: 'debug' }, { write: (line: string) => void logged.push(line) });
+  const stores = await openStores({ dataDir: directory, warn: (message, error) => logger.error({ error }, message) });
+  const models = [{ alias: 'default', model: 'demo' }];
+  const runtime = await startRuntime({
+    ...stores,
+    definitions: [execution, ...nodeActors(challengeTtlMs === undefined ? {} : { challengeTtlMs })],
+    handlers: [
+      createModelEffect({
+        providers: [ProviderConfig.parse({ name: 'demo', type: 'scripted', script, models })],
+        selection: ModelSelection.parse({}),
+        secrets: { resolve: async (_tenant: string, reference: string) => reference },
+      }),
+    ],
+    node: 'node-1',
+    settings: { partitions: 4, systemPartitions: 4, pollMs: 50 },
+    warn: (message, error) => logger.error({ error }, message),
+  });
+  const { client } = runtime;
+  const executions = createExecutionApi({
+    client,
+    executions: await stores.documents.collection<ExecutionDocument>(EXECUTIONS),
+    archive: runtime.archive,
+  });
+  const keys = createFileKeys({ directory: join(directory, 'keys'), rotateAfterDays: 30, clock: systemClock });
+  await keys.open();
+  const published = createPublishedKeys({ documents: stores.documents, clock: systemClock });
+  const tokens = createNodeTokens({ keys, published, clock: systemClock });
+  const applied: string[] = [];
+  const applyConfig = async (yaml: string): Promise<Applied> => {
+    if (!yaml.includes('spec:')) return { accepted: false, reason: 'spec: required' };
+    applied.push(yaml);
+    return { accepted: true };
+  };
+  const health = { ready: async () => ({ ready: true }) };
+  const peers = createNodePeerApi({ client, random: systemRandom, randomBytes });
+  const server = createClusterServer({
+    peers,
+    tokens,
+    openEnvelope: (authorization, envelope) => openNodeEnvelope({ tokens }, authorization, envelope),
+    worker: worker ? { executions, applyConfig } : null,
+    controller,
+    joinToken,
+    tls,
+    health,
+    logger,
+    limits: { closeGraceMs: 500, ...limits },
+  });
+  const agents = await createAgentCatalog({ documents: stores.documents, clock: systemClock, random: systemRandom });
+  const runtimeServer = createGrpcServer({
+    agents,
+    executions,
+    authenticator: createAuthenticator({ realms: [] }),
+    auth: { enabled: false, exempt_methods: [] },
+    logger,
+    version: 'test',
+    health,
+    limits: { closeGraceMs: 500 },
+  });
+  const earlier = { ...systemClock, now: () => Date.now() - 7_200_000 };
+  return {
+    address: await server.listen('127.0.0.1', 0),
+    runtimeAddress: await runtimeServer.listen('127.0.0.1', 0),
+    peers,
+    tokens,
+    /** Signs, with the same keys, what ran out an hour ago. */
+    pastTokens: createNodeTokens({ keys, published, clock: earlier }),
+    agents,
+    executions,
+    /** Configurations that were taken over. */
+    applied,
+    logged,
+    async [Symbol.asyncDispose]() {
+      await Promise.all([server.close(), runtimeServer.close()]);
+      await runtime.stop();
+      await keys.close();
+      await stores.close();
+      await rm(directory, { recursive: true, force: true });
+      const errors = logged.filter((line) => JSON.parse(line).level >= 50);
+      assert.deepEqual(errors, []);
+    },
+  };
+}
+
+export type FleetNode = Awaited<ReturnType<typeof fleetNode>>;
