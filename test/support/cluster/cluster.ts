@@ -28,7 +28,7 @@ export interface ClusterOptions {
   readonly workload: URL;
   /** Share of store calls whose answer is lost on purpose, 0 to 1. Default 0. */
   readonly ambiguity?: number;
-  /** Whether nodes hold connections to each other that show a death at once. Default true. */
+  /** Whether nodes can reach each other, so that they see a death at once. Default true. */
   readonly watched?: boolean;
   readonly seed?: number;
 }
@@ -298,14 +298,17 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
       mongodb: mongo.uri,
       partitions: PARTITIONS,
       tags: options.tags?.[index] ?? [],
+      watched: options.watched ?? true,
       over: options.config ?? {},
     });
+    const configFile = join(directory, `${name}.json`);
+    await writeFile(configFile, JSON.stringify(config));
     const preload = new URL('skewed-clock.ts', import.meta.url);
     preload.searchParams.set('file', clockFile);
     const process = new FleetProcess({
       name,
       program: new URL('fleet-node.ts', import.meta.url),
-      options: { ...shared, node: name, config, seed: seed + index },
+      options: { ...shared, configFile, seed: seed + index },
       nodeArgs: ['--import', preload.href],
       guard,
     });

@@ -2,16 +2,13 @@ import { z } from 'zod';
 
 /** What a node's process is started with. */
 export interface FleetNodeOptions {
-  readonly node: string;
-  /** Its `NodeConfig` document. */
-  readonly config: object;
+  /** Path of its `NodeConfig` document. */
+  readonly configFile: string;
   /** URL of the module of the workload. */
   readonly workload: string;
   /** Share of store calls whose answer is lost on purpose, 0 to 1. */
   readonly ambiguity: number;
   readonly seed: number;
-  /** Whether it holds connections to other nodes that show a death at once. */
-  readonly watched: boolean;
 }
 
 /** What an adapter's process is started with. */
@@ -30,11 +27,8 @@ export const LocalFigures = z.object({
   node: z.string(),
   /** Its clock, Unix ms. */
   now: z.number(),
-  ready: z.boolean(),
-  /** Partitions served. */
+  /** Partitions whose lease the store granted it and did not deny since. */
   held: z.array(z.string()),
-  /** Actors in memory. */
-  residents: z.number(),
   committed: z.number(),
   fenced: z.number(),
   ambiguous: z.number(),

@@ -5,16 +5,19 @@ interface NodeConfigParts {
   readonly mongodb: string;
   readonly partitions: number;
   readonly tags: readonly string[];
+  /** False: the address it tells others leads nowhere, so that they can only go by its lease. */
+  readonly watched: boolean;
   /** Laid over the sections of `spec`, one level deep. */
   readonly over: Readonly<Record<string, object>>;
 }
 
 /** A node's `NodeConfig` document on free loopback ports. */
 export function nodeConfig(parts: NodeConfigParts): object {
-  const { node, dataDir, redis, mongodb, partitions, tags, over } = parts;
+  const { node, dataDir, redis, mongodb, partitions, tags, watched, over } = parts;
   const spec: Record<string, object> = {
     node: { id: node, tags },
-    network: { bind: '127.0.0.1', port: 0, grpc_port: 0 },
+    network: { bind: '127.0.0.1', port: 0, grpc_port: 0, internal: { port: 0, grpc_port: 0 } },
+    cluster: { cluster_grpc_port: 0, ...(watched ? {} : { advertise_host: '127.0.0.2' }) },
     stores: { data_dir: dataDir, redis, mongodb },
     kernel: { partitions },
     observability: { logging: { level: 'warn' } },
