@@ -19,11 +19,13 @@ export interface Placement {
   join(): Promise<void>;
   /** Extends the node lease and looks at who is there. Throws `unavailable`; `lease_lost` when the node lease is gone. */
   assign(): Promise<Assignment>;
-  /**
-   * Whether a node (`node`), or one life of it (`node/incarnation`), held its node lease at the last look. What a dead
-   * one held may be taken at once.
-   */
+  /** Whether a node (`node`), or one life of it (`node/incarnation`), held its node lease at the last look. */
   isLive(holder: string): boolean;
+  /**
+   * Whether it holds no node lease, by a look that began after the question: what it held may be taken at once. A node
+   * that joined a moment ago is never mistaken for a dead one.
+   */
+  isGone(holder: string): Promise<boolean>;
   /** Whether some member would serve the pool; reads the members anew when it saw none. */
   isServed(pool: string): Promise<boolean>;
   /** Rings when `assign` may answer something else: members came, left or changed, or a partition was given back. */

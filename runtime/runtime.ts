@@ -127,7 +127,7 @@ export async function startRuntime(parts: RuntimeParts): Promise<Runtime> {
     handlers: parts.handlers,
     node,
     incarnation: placement.incarnation,
-    isLive: (holder) => placement.isLive(holder),
+    isGone: (holder) => placement.isGone(holder),
     clock,
     random,
     concurrency: settings.effectConcurrency,

@@ -74,11 +74,14 @@ export class FleetPlacement implements Placement {
     return this.#fleet?.isLive(holder) ?? true;
   }
 
+  async isGone(holder: string): Promise<boolean> {
+    if (this.isLive(holder)) return false;
+    return !(await this.#freshLook()).isLive(holder);
+  }
+
   async isServed(pool: string): Promise<boolean> {
     if (this.#fleet?.isServed(pool) === true) return true;
-    // Many may ask at once while a pool has nobody: one look at a time, and never one that began before the question.
-    this.#nextLook ??= this.#lookEnded.then(() => this.#beginLook());
-    return (await this.#nextLook).isServed(pool);
+    return (await this.#freshLook()).isServed(pool);
   }
 
   onChange(wake: () => void): Unsubscribe {
@@ -184,6 +187,12 @@ export class FleetPlacement implements Placement {
     this.#fleet = new Fleet(members, pools, before);
     for (const watch of this.#watchers) watch(this.#fleet.members);
     return this.#fleet;
+  }
+
+  /** Many may ask at once: one look at a time, and never one that began before the question. */
+  #freshLook(): Promise<Fleet> {
+    this.#nextLook ??= this.#lookEnded.then(() => this.#beginLook());
+    return this.#nextLook;
   }
 
   #beginLook(): Promise<Fleet> {

@@ -19,7 +19,7 @@ export async function takeLease(parts: LeaseTaking, partition: Partition): Promi
   const { store, node, random, leaseTtlMs, placement } = parts;
   const grant = random.uuid();
   const outcome = await store.acquire(partition, node, grant, leaseTtlMs);
-  if (outcome.kind === 'granted' || placement.isLive(outcome.by)) return outcome;
+  if (outcome.kind === 'granted' || !(await placement.isGone(outcome.by))) return outcome;
   return store.acquire(partition, node, grant, leaseTtlMs, outcome.grant);
 }
 

@@ -7,6 +7,8 @@ import type { Placement } from '../placement.ts';
  * For a kernel of its own; nodes of a fleet have the one of `cluster/placement`.
  */
 export function solePlacement(store: Pick<ActorStore, 'pools'>, node: string, incarnation: string): Placement {
+  // An earlier life of this node has ended (its data directory is locked); of others nothing is known.
+  const isLive = (holder: string): boolean => !holder.startsWith(`${node}/`) || holder === `${node}/${incarnation}`;
   return {
     incarnation,
     async join() {},
@@ -14,8 +16,8 @@ export function solePlacement(store: Pick<ActorStore, 'pools'>, node: string, in
       const pools = await store.pools();
       return { wanted: new Set(pools.flatMap(partitionsOf)), queues: pools.map(({ pool }) => pool) };
     },
-    // An earlier life of this node has ended (its data directory is locked); of others nothing is known.
-    isLive: (holder) => !holder.startsWith(`${node}/`) || holder === `${node}/${incarnation}`,
+    isLive,
+    isGone: async (holder) => !isLive(holder),
     isServed: async () => true,
     onChange: () => () => {},
     async freed() {},

@@ -17,8 +17,8 @@ export interface EffectRunnerOptions {
   readonly handlers: readonly EffectHandler[];
   /** Queues to take jobs from at start: those of the pools this node may serve. `serve` changes them. */
   readonly queues?: readonly string[];
-  /** Whether a runner is known to live; what a dead one claimed is taken over. Default: all do. */
-  readonly isLive?: (runner: string) => boolean;
+  /** Whether a runner is known to be gone; what it claimed is taken over. Default: none is. */
+  readonly isGone?: (runner: string) => Promise<boolean>;
   readonly node: string;
   /** This life of the node; claims of earlier ones count as expired. */
   readonly incarnation: string;
@@ -49,7 +49,7 @@ export function runnerSettings(options: EffectRunnerOptions): RunnerSettings {
     stopGraceMs: 10_000,
     abortGraceMs: 10_000,
     queues: [],
-    isLive: () => true,
+    isGone: async () => false,
     ...options,
   };
 }

@@ -125,11 +125,11 @@ export class EffectRunner {
 
   /** A claim that may have happened is found busy, by us, until it runs out: nothing runs twice. */
   async #claim(job: EffectJob): Promise<ClaimOutcome> {
-    const { queue, node, incarnation, claimTtlMs, clock, random, isLive } = this.#settings;
+    const { queue, node, incarnation, claimTtlMs, clock, random, isGone } = this.#settings;
     const runner = `${node}/${incarnation}`;
     try {
       const claim = await queue.claim(job, runner, claimTtlMs);
-      if (claim.kind !== 'busy' || claim.by === '' || isLive(claim.by)) return claim;
+      if (claim.kind !== 'busy' || claim.by === '' || !(await isGone(claim.by))) return claim;
       return await queue.claim(job, runner, claimTtlMs, claim.by);
     } catch (error) {
       if (toSvcError(error).code !== 'unavailable') {
