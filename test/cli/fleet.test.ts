@@ -1,0 +1,135 @@
+import assert from 'node:assert/strict';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { nodeConfig } from '../support/cluster/node-config.ts';
+import { mongoMissing, startMongo, type TestMongo } from '../support/ferretdb.ts';
+import { NodeProcess } from '../support/node-process.ts';
+import { type RedisServer, redisMissing, startRedis } from '../support/redis.ts';
+import { waitUntil } from '../support/wait-until.ts';
+import { svc } from './svc-run.ts';
+
+const missing = redisMissing() ?? (await mongoMissing());
+const PARTITIONS = 12;
+
+interface Shown {
+  readonly node_id: string;
+  readonly status: string;
+  readonly partitions: Readonly<Record<string, number>>;
+}
+
+describe('svc over a fleet of three', { skip: missing || false }, () => {
+  let directory = '';
+  let redis: RedisServer;
+  let mongo: TestMongo;
+  const nodes = new Map<string, NodeProcess>();
+
+  async function spawn(name: string, chaos: object): Promise<void> {
+    const config = nodeConfig({
+      node: name,
+      dataDir: join(directory, name),
+      redis: redis.url,
+      mongodb: mongo.uri,
+      partitions: PARTITIONS,
+      tags: name === 'cara' ? ['gpu'] : [],
+      watched: true,
+      over: { chaos },
+    });
+    const file = join(directory, `${name}.yaml`);
+    await writeFile(file, JSON.stringify(config));
+    const node = new NodeProcess(['--config', file]);
+    nodes.set(name, node);
+    node.spawn();
+    await node.url;
+  }
+  const processOf = (name: string): NodeProcess => nodes.get(name) ?? assert.fail(`no node ${name}`);
+  const at = async (name: string, ...args: string[]) => svc(args, { SVC_URL: await processOf(name).url });
+  const list = async (name: string, ...filter: string[]): Promise<Shown[]> =>
+    JSON.parse((await at(name, 'node', 'list', '--output=json', ...filter)).stdout);
+  const held = async (name: string): Promise<number> =>
+    (await list('anna')).find(({ node_id }) => node_id === name)?.partitions.default ?? 0;
+
+  before(async () => {
+    directory = await mkdtemp(join(tmpdir(), 'svc-cli-fleet-'));
+    [redis, mongo] = await Promise.all([startRedis({ appendfsync: 'always' }), startMongo()]);
+    const on = { enabled: true, tenants: ['svc-system'] };
+    await Promise.all([spawn('anna', on), spawn('bert', { enabled: false }), spawn('cara', on)]);
+    await waitUntil('three nodes share the partitions', async () => (await list('anna')).length === 3, 20_000);
+  });
+  after(async () => {
+    await Promise.all([...nodes.values()].map((node) => node.stop()));
+    await Promise.all([redis?.stop(), mongo?.stop()]);
+    await rm(directory, { recursive: true, force: true });
+  });
+
+  test('every node shows all of them with what they should hold', async () => {
+    for (const name of nodes.keys()) {
+      const shown = await list(name);
+      assert.deepEqual(
+        shown.map(({ node_id, status }) => [node_id, status]),
+        [
+          ['anna', 'ACTIVE'],
+          ['bert', 'ACTIVE'],
+          ['cara', 'ACTIVE'],
+        ],
+      );
+      const sum = shown.reduce((total, { partitions }) => total + (partitions.default ?? 0), 0);
+      assert.equal(sum, PARTITIONS);
+    }
+    assert.deepEqual(
+      (await list('bert', '--tag=gpu')).map(({ node_id }) => node_id),
+      ['cara'],
+    );
+    const text = await at('anna', 'node', 'list');
+    assert.match(text.stdout, /^cara +ACTIVE +HYBRID +gpu +default \d+, system \d+ /m, text.stdout);
+  });
+
+  test('a node drains because another was asked, and its partitions move to the others', async () => {
+    const drained = await at('anna', 'node', 'drain', 'bert');
+    assert.deepEqual([drained.code, drained.stdout], [0, 'draining bert\n'], drained.stderr);
+    assert.deepEqual(
+      (await list('cara', '--status=draining')).map(({ node_id }) => node_id),
+      ['bert'],
+    );
+    await waitUntil(
+      'the others should hold what it had',
+      async () => (await held('anna')) + (await held('cara')) === 12,
+    );
+    const self = async () => JSON.parse((await at('bert', 'node', 'status', '--output=json')).stdout).node;
+    await waitUntil('it holds nothing', async () => {
+      const { draining, partitions } = await self();
+      const counts: number[] = Object.values(partitions);
+      return draining && counts.every((count) => count === 0);
+    });
+  });
+
+  test('each node checks its own fence: one that takes no faults is safe, whoever asks', async () => {
+    const refused = await at('anna', 'chaos', 'kill-node', 'bert');
+    assert.deepEqual([refused.code, refused.stderr], [3, 'svc: spec.chaos.enabled is false on node bert.\n']);
+    const asked = await at('bert', 'chaos', 'kill-node', 'anna');
+    assert.deepEqual([asked.code, asked.stderr], [3, 'svc: spec.chaos.enabled is false on node bert.\n']);
+    assert.deepEqual([processOf('anna').exitCode, processOf('bert').exitCode], [null, null]);
+  });
+
+  test('a node is killed through another, and the rest of the fleet goes on without it', async () => {
+    const killed = await at('anna', 'chaos', 'kill-node', 'cara');
+    assert.deepEqual([killed.code, killed.stdout], [0, 'kill-node cara: done by cara\n'], killed.stderr);
+    await waitUntil('the fleet sees it gone', async () => (await list('anna')).length === 2, 15_000);
+    assert.equal(await held('anna'), PARTITIONS);
+    const { faults } = JSON.parse((await at('anna', 'chaos', 'list', '--output=json')).stdout);
+    assert.deepEqual(
+      faults.map(
+        (fault: { kind: string; state: string; node: string }) => `${fault.kind} ${fault.node} ${fault.state}`,
+      ),
+      ['kill-node cara done', 'kill-node bert refused'],
+    );
+  });
+
+  test('a node that leaves is gone from the fleet at once', async () => {
+    const left = await at('bert', 'node', 'leave', '--timeout', '20');
+    assert.deepEqual([left.code, left.stdout], [0, 'bert has left\n'], left.stderr);
+    await waitUntil('one node is left', async () => (await list('anna')).length === 1);
+    await waitUntil('its process ended in order', () => processOf('bert').exitCode === 0);
+  });
+});
