@@ -16,7 +16,10 @@ const MAX_VERSIONS = 1_000;
 
 const Version = z.object({ public_key: z.string().max(8_192), creation_time: z.iso.datetime({ offset: true }) });
 const KeyAnswer = z.object({
-  data: z.object({ type: z.string().max(100), keys: z.record(z.string().regex(/^\d{1,9}$/), z.unknown()) }),
+  data: z.object({
+    type: z.string().regex(/^[a-z0-9-]{1,40}$/),
+    keys: z.record(z.string().regex(/^\d{1,9}$/), z.unknown()),
+  }),
 });
 const SignAnswer = z.object({
   data: z.object({ signature: z.string().regex(/^vault:v\d{1,9}:[A-Za-z0-9+/]{1,2000}={0,2}$/) }),
