@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
 import { NodePeerStatus } from '../../proto/gen/svc/cluster/v1/cluster.ts';
+import { startLink } from '../support/cluster/link.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { type ControllerStandIn, FleetState, startController } from './controller-stand-in.ts';
 import { EnrolledScene } from './enrolment-scene.ts';
@@ -180,6 +181,23 @@ describe('controllers that fail', () => {
     await controllerOf(fleet, port);
     await beats(fleet, 2);
     assert.equal(fleet.peers.size, 1);
+  });
+
+  test('a network that loses everything without a word, and heals, costs no registration', async () => {
+    const fleet = new FleetState();
+    const { port } = await controllerOf(fleet);
+    const link = await startLink(port);
+    await using scene = new EnrolledScene([`127.0.0.1:${link.port}`], { callTimeoutMs: 100 });
+    await beats(fleet, 2);
+    link.cut('both');
+    await waitUntil('the silence to be noticed', () => scene.enrolment.state().phase === 'unreachable');
+    link.heal();
+    const seen = fleet.beats.length;
+    await beats(fleet, seen + 3);
+    await waitUntil('all well', () => scene.enrolment.state().phase === 'enrolled');
+    assert.deepEqual([fleet.count('AttestNode'), fleet.count('RegisterNode')], [1, 1]);
+    await scene.enrolment.stop();
+    await link.close();
   });
 
   test('a registration that was lost alone is made again with the same token', async () => {
