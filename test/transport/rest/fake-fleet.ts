@@ -113,6 +113,7 @@ export class FakePeers implements NodePeerApi {
     this.done.push(`shut down ${nodeId} by ${by.subject}: ${reason}`);
   }
   async remove(nodeId: string, by: Identity): Promise<void> {
+    await this.get(nodeId);
     this.done.push(`remove ${nodeId} by ${by.subject}`);
     this.peers = this.peers.filter(({ node_id }) => node_id !== nodeId);
   }

@@ -21,6 +21,8 @@ export const peersOf = async (peers: NodePeerApi | undefined): Promise<readonly 
 export async function findNode({ cluster, peers }: ClusterRouteParts, nodeId: string): Promise<FleetNode> {
   const [{ members }, known] = await Promise.all([cluster.status(), peersOf(peers)]);
   const found = joinNodes(members, known).find(({ node_id }) => node_id === nodeId);
-  if (found === undefined) throw new SvcError('not_found', `There is no node ${nodeId}.`);
+  if (found === undefined) throw noNode(nodeId);
   return found;
 }
+
+export const noNode = (nodeId: string): SvcError => new SvcError('not_found', `There is no node ${nodeId}.`);
