@@ -1,37 +1,38 @@
 import { randomBytes } from 'node:crypto';
 import { join, resolve } from 'node:path';
 import { type Logger, pino } from 'pino';
-import { createExecutionApi, type ExecutionApi } from './actors/execution/api.ts';
+import { createExecutionApi } from './actors/execution/api.ts';
 import { execution } from './actors/execution/definition.ts';
+import { hasEnded } from './actors/execution/has-ended.ts';
 import { EXECUTIONS, type ExecutionDocument } from './actors/execution/view.ts';
-import { fleet as fleetActor } from './actors/fleet/definition.ts';
-import { nodeChallengeActor } from './actors/node-challenge/definition.ts';
-import { nodePeerActor } from './actors/node-peer/definition.ts';
+import { nodeActors } from './actors/node-peer/node-actors.ts';
 import { createNodePeerApi } from './actors/node-peer/node-peers.ts';
 import { createAgentCatalog } from './catalog/agent-catalog.ts';
-import { createChaos } from './cluster/chaos/create-chaos.ts';
-import { kernelFaults } from './cluster/chaos/kernel-faults.ts';
+import { openClusterNode } from './cluster/cluster-node.ts';
 import { joinFleet } from './cluster/join-fleet.ts';
-import { createClusterApi, onOperatorWord } from './cluster/operations/create-cluster-api.ts';
-import { localNode } from './cluster/operations/local-node.ts';
 import { createNodeControls } from './cluster/operations/node-controls.ts';
+import { openOperations } from './cluster/operations/open-operations.ts';
+import { readiness } from './cluster/operations/readiness.ts';
+import { advertised } from './cluster/pulse/advertise.ts';
 import { createModelEffect } from './effects/models/model-effect.ts';
 import { endLeftovers } from './effects/programs/leftovers.ts';
 import { createProgramEffect } from './effects/programs/program-effect.ts';
 import { startWorkspaceSweep } from './effects/programs/workspace-sweep.ts';
-import { readFlags, readSettings } from './read-settings.ts';
+import { heartbeats, kernelSettings, readFlags, readSettings } from './read-settings.ts';
 import { systemClock } from './runtime/clock.ts';
 import { openDataDirectory } from './runtime/data-directory.ts';
 import type { ActorDefinition } from './runtime/define-actor.ts';
 import type { EffectHandler } from './runtime/effect.ts';
 import { SvcError } from './runtime/errors.ts';
 import { SYSTEM_TENANT } from './runtime/identity.ts';
-import { type OpenStores, openStores } from './runtime/open-stores.ts';
+import { openStores } from './runtime/open-stores.ts';
 import { systemRandom } from './runtime/random.ts';
-import { runtimeDefaults, startRuntime } from './runtime/runtime.ts';
+import { startRuntime } from './runtime/runtime.ts';
 import { createAuthenticator } from './security/authenticator.ts';
 import { createFileSecrets } from './security/file-secrets.ts';
+import { openNodeEnvelope } from './security/node-envelope.ts';
 import { authenticatorSettings } from './security/settings.ts';
+import { createClusterServer } from './transport/grpc/cluster/server.ts';
 import { createGrpcServer } from './transport/grpc/server.ts';
 import { createRestServer } from './transport/rest/server.ts';
 
@@ -52,6 +53,8 @@ export interface Node {
   readonly id: string;
   readonly restUrl: string;
   readonly grpcAddress: string;
+  /** `host:port` of NodeClusterService as others reach it; null unless `spec.cluster.enabled`. */
+  readonly clusterAddress: string | null;
   /** Lines a person wants to read at the start: where data is kept, how durable, who is let in. */
   readonly notes: readonly string[];
   /** Refuses new calls, lets running turns commit, gives everything back. */
@@ -60,172 +63,136 @@ export interface Node {
   readonly stopped: Promise<void>;
 }
 
+const NOT_ENABLED = { accepted: false, reason: 'spec.cluster.enabled is false on this node' };
+
 /** The process, part by part (design, Layout): settings, stores, seat in the fleet, runtime, areas, transports. */
 export async function startNode(input: NodeInput): Promise<Node> {
+  // What is opened is given back in reverse order, also when a later part cannot start.
+  await using opened = new AsyncDisposableStack();
   const settings = await readSettings(input);
   const { network, stores, kernel, iam } = settings;
   const dataDir = resolve(stores.data_dir);
   const { nodeId } = await openDataDirectory(dataDir);
   const logger = input.logger ?? pino({ level: settings.observability.logging.level, base: null }, pino.destination(2));
   const warn = (message: string, error: unknown): void => logger.warn({ err: error }, message);
-  const node = settings.node.id ?? nodeId;
+  const world = { node: settings.node.id ?? nodeId, clock: systemClock, random: systemRandom, warn };
+  const { node } = world;
   const workspaces = join(dataDir, 'workspaces');
   const secrets = createFileSecrets({ directory: join(dataDir, 'secrets'), environment: input.env });
-  const resolveUrl = (reference: string): Promise<string> => secrets.resolve(SYSTEM_TENANT, reference);
+  const resolveSecret = (reference: string): Promise<string> => secrets.resolve(SYSTEM_TENANT, reference);
   const ports = await openStores({
     dataDir,
     warn,
     waitReplicas: kernel.wait_replicas,
-    ...(stores.redis === undefined ? {} : { redis: await Promise.all(stores.redis.map(resolveUrl)) }),
-    ...(stores.mongodb === undefined ? {} : { mongodb: await resolveUrl(stores.mongodb) }),
+    ...(stores.redis === undefined ? {} : { redis: await Promise.all(stores.redis.map(resolveSecret)) }),
+    ...(stores.mongodb === undefined ? {} : { mongodb: await resolveSecret(stores.mongodb) }),
   });
-  return closingOnFailure(ports, async () => {
-    // Programs of an earlier life of this node, whose results nobody waits for any more.
-    await endLeftovers(workspaces);
-    const seat = await joinFleet({
-      members: ports.store,
-      node,
-      card: { role: settings.cluster.role, tags: settings.node.tags, weight: settings.node.weight, version: VERSION },
-      leaseTtlMs: kernel.lease_ttl_ms,
-      pulseHost: stores.redis === undefined ? null : (settings.cluster.bind ?? network.bind),
-      advertiseHost: settings.cluster.advertise_host,
-      clock: systemClock,
-      random: systemRandom,
-      warn,
-    });
-    const fleet = seat.placement;
-    const beats = { heartbeatIntervalMs: settings.cluster.heartbeat_interval_secs * 1_000 };
-    const controls = createNodeControls({ fleet, settings, logger, onShutDown: (reason) => shutDown(reason) });
-    const runtime = await startRuntime({
-      ...ports,
-      definitions: [execution, fleetActor, nodeChallengeActor(), nodePeerActor(beats), ...(input.actors ?? [])],
-      handlers: [
-        createModelEffect({ providers: settings.llm_providers, selection: settings.llm_selection, secrets }),
-        createProgramEffect({
-          workspaces,
-          allow: (tenant) => iam.realms.length === 0 || settings.runtime.host_commands.allow.includes(tenant),
-          secrets,
-          ...(settings.runtime.bootstrap_dir === undefined ? {} : { baseDirectory: settings.runtime.bootstrap_dir }),
-        }),
-        ...(input.effects ?? []),
-      ],
-      node,
-      placement: fleet,
-      settings: {
-        partitions: kernel.partitions,
-        tagPoolPartitions: kernel.tag_pool_partitions,
-        leaseTtlMs: kernel.lease_ttl_ms,
-        leaseRenewMs: kernel.lease_renew_ms,
-        mailboxBound: kernel.mailbox_bound,
-        passivateAfterMs: kernel.passivate_after_ms,
-        retry: { ...runtimeDefaults.retry, maxAttempts: kernel.max_turn_attempts },
-      },
-      warn,
-    });
+  opened.defer(() => ports.close());
+  // Programs of an earlier life of this node, whose results nobody waits for any more.
+  await endLeftovers(workspaces);
 
-    const agents = await createAgentCatalog({ documents: ports.documents, clock: systemClock, random: systemRandom });
-    const executions = createExecutionApi({
-      client: runtime.client,
-      executions: await ports.documents.collection<ExecutionDocument>(EXECUTIONS),
-      archive: runtime.archive,
-      node: () => ({ isolation: controls.isolation }),
-    });
-    const stopSweep = startWorkspaceSweep({ workspaces, ended: endedIn(executions), clock: systemClock, warn });
-    const authenticator = createAuthenticator(authenticatorSettings(settings));
-    const health = {
-      ready: async () =>
-        controls.draining
-          ? { ready: false, why: 'the node drains' }
-          : runtime.ready()
-            ? { ready: true }
-            : {
-                ready: false,
-                why: 'the node holds no lease: the store does not answer, or another process has its id',
-              },
-    };
-    const peers = createNodePeerApi({ client: runtime.client, random: systemRandom, randomBytes });
-    const cluster = createClusterApi({
-      fleet,
-      members: ports.store,
-      clock: systemClock,
-      local: () => localNode({ node, incarnation: fleet.incarnation, role: settings.cluster.role, runtime, controls }),
-      peers: () => peers.list(),
-      push: async () => ({ accepted: false, reason: 'spec.cluster.enabled is false' }),
-    });
-    const chaos = await createChaos({
-      members: ports.store,
-      documents: ports.documents,
-      node,
-      faults: kernelFaults(runtime, fleet),
-      settings: settings.chaos,
-      clock: systemClock,
-      random: systemRandom,
-      warn,
-    });
-    const unhear = onOperatorWord(ports.store, node, ({ operator, reason }) => {
-      if (operator === 'drain') controls.drain().catch((thrown: unknown) => warn('draining failed', thrown));
-      if (operator === 'shutdown') controls.shutDown(reason);
-    });
-    const transports = { agents, executions, authenticator, logger, version: VERSION, health };
-    const rest = createRestServer({ ...transports, cluster, peers, chaos });
-    const grpc = createGrpcServer({ ...transports, auth: settings.grpc_auth });
-
-    const { promise: stopped, resolve: hasStopped } = Promise.withResolvers<void>();
-    let stopping: Promise<void> | null = null;
-    const stop = (): Promise<void> => {
-      stopping ??= stopAll().finally(hasStopped);
-      return stopping;
-    };
-    const stopAll = async (): Promise<void> => {
-      unhear();
-      chaos.close();
-      stopSweep();
-      await Promise.all([rest.close(), grpc.close()]);
-      await runtime.stop();
-      await seat.close();
-      await authenticator.close();
-      await ports.close();
-    };
-    const shutDown = (reason: string): void => {
-      logger.info({ reason }, 'the node was told to end');
-      stop().catch((thrown: unknown) => warn('the node did not stop in order', thrown));
-    };
-    try {
-      const restUrl = await rest.listen({ host: network.bind, port: network.port });
-      const grpcAddress = await grpc.listen(network.bind, network.grpc_port);
-      await fleet.changeCard({ restUrl });
-      const access = authenticator.required
-        ? 'callers need a bearer token'
-        : 'no identity provider: every call acts as the local operator in tenant svc-system';
-      return { id: node, restUrl, grpcAddress, notes: [...ports.notes, access], stop, stopped };
-    } catch (thrown) {
-      await stop();
-      throw thrown;
-    }
+  const clusterHost = settings.cluster.bind ?? network.bind;
+  const seat = await joinFleet({
+    ...world,
+    members: ports.store,
+    card: { role: settings.cluster.role, tags: settings.node.tags, weight: settings.node.weight, version: VERSION },
+    leaseTtlMs: kernel.lease_ttl_ms,
+    pulseHost: stores.redis === undefined ? null : clusterHost,
+    advertiseHost: settings.cluster.advertise_host,
   });
-}
+  opened.defer(() => seat.close());
+  const fleet = seat.placement;
+  const told = Promise.withResolvers<string>();
+  const controls = createNodeControls({ fleet, settings, logger, onShutDown: told.resolve });
+  const runtime = await startRuntime({
+    ...ports,
+    ...world,
+    placement: fleet,
+    definitions: [execution, ...nodeActors(heartbeats(settings)), ...(input.actors ?? [])],
+    handlers: [
+      createModelEffect({ providers: settings.llm_providers, selection: settings.llm_selection, secrets }),
+      createProgramEffect({
+        workspaces,
+        allow: (tenant) => iam.realms.length === 0 || settings.runtime.host_commands.allow.includes(tenant),
+        secrets,
+        ...(settings.runtime.bootstrap_dir === undefined ? {} : { baseDirectory: settings.runtime.bootstrap_dir }),
+      }),
+      ...(input.effects ?? []),
+    ],
+    settings: kernelSettings(settings),
+  });
+  opened.defer(() => runtime.stop());
 
-/** Gives the stores back when what is built on them cannot start. */
-async function closingOnFailure(ports: OpenStores, build: () => Promise<Node>): Promise<Node> {
-  try {
-    return await build();
-  } catch (thrown) {
-    await ports.close();
-    throw thrown;
-  }
-}
+  const agents = await createAgentCatalog({ ...world, documents: ports.documents });
+  const executions = createExecutionApi({
+    client: runtime.client,
+    executions: await ports.documents.collection<ExecutionDocument>(EXECUTIONS),
+    archive: runtime.archive,
+    node: () => ({ isolation: controls.isolation }),
+  });
+  const ended = (tenant: string, id: string): Promise<boolean> => hasEnded(executions, tenant, id);
+  opened.defer(startWorkspaceSweep({ workspaces, ended, clock: systemClock, warn }));
+  const peers = createNodePeerApi({ client: runtime.client, random: systemRandom, randomBytes });
+  const clusterNode = !settings.cluster.enabled
+    ? null
+    : await openClusterNode({
+        ...{ ...world, settings, dataDir, controls, log: logger, resolve: resolveSecret },
+        documents: ports.documents,
+        activeExecutions: () => runtime.counts().effects.running,
+        managedConfig: async () => (await peers.config()).config_yaml,
+      });
+  const operations = await openOperations({
+    ...{ ...world, settings, fleet, runtime, controls, stores: ports },
+    peers: () => peers.list(),
+    push: (address) => clusterNode?.push(address) ?? Promise.resolve(NOT_ENABLED),
+  });
 
-/** An execution that is unknown has ended too: it was removed. */
-const endedIn =
-  (executions: ExecutionApi) =>
-  async (tenant: string, id: string): Promise<boolean> => {
-    try {
-      return (await executions.status(tenant, id)).status !== 'running';
-    } catch (thrown) {
-      if (thrown instanceof SvcError && thrown.code === 'not_found') return true;
-      throw thrown;
-    }
+  const authenticator = createAuthenticator(authenticatorSettings(settings));
+  opened.defer(() => authenticator.close());
+  const health = { ready: async () => readiness(runtime, controls) };
+  const transports = { agents, executions, authenticator, logger, version: VERSION, health };
+  const forNodes = clusterNode === null ? {} : { nodeTokens: clusterNode.tokens };
+  const rest = createRestServer({ ...transports, ...forNodes, ...operations, peers });
+  const grpc = createGrpcServer({ ...transports, auth: settings.grpc_auth });
+  const nodeGrpc =
+    clusterNode === null
+      ? null
+      : createClusterServer({
+          ...{ ...clusterNode, peers, health, logger },
+          openEnvelope: (authorization, envelope) => openNodeEnvelope(clusterNode, authorization, envelope),
+          worker: settings.cluster.role === 'controller' ? null : { executions, applyConfig: clusterNode.applyConfig },
+          controller: settings.cluster.role !== 'worker',
+        });
+  opened.defer(async () => {
+    await Promise.all([rest.close(), grpc.close(), nodeGrpc?.close()]);
+  });
+  opened.defer(async () => clusterNode?.close());
+  opened.defer(() => operations.close());
+
+  const restUrl = await rest.listen({ host: network.bind, port: network.port });
+  const grpcAddress = await grpc.listen(network.bind, network.grpc_port);
+  const nodeAddress = (await nodeGrpc?.listen(clusterHost, settings.cluster.cluster_grpc_port)) ?? null;
+  const clusterAddress = nodeAddress === null ? null : advertised(nodeAddress, settings.cluster.advertise_host);
+  await fleet.changeCard({ restUrl, clusterAddress });
+  if (clusterAddress !== null) clusterNode?.enrol(clusterAddress);
+
+  const running = opened.move();
+  const { promise: stopped, resolve: hasStopped } = Promise.withResolvers<void>();
+  let stopping: Promise<void> | null = null;
+  const stop = (): Promise<void> => {
+    stopping ??= running.disposeAsync().finally(hasStopped);
+    return stopping;
   };
+  const endAsTold = async (): Promise<void> => {
+    logger.info({ reason: await told.promise }, 'the node was told to end');
+    await stop();
+  };
+  endAsTold().catch((thrown: unknown) => warn('the node did not stop in order', thrown));
+  const access = authenticator.required
+    ? 'callers need a bearer token'
+    : 'no identity provider: every call acts as the local operator in tenant svc-system';
+  return { id: node, restUrl, grpcAddress, clusterAddress, notes: [...ports.notes, access], stop, stopped };
+}
 
 /** Runs until a signal says stop; prints what a person needs to go on. */
 export async function runNode(args: readonly string[]): Promise<void> {
@@ -234,6 +201,7 @@ export async function runNode(args: readonly string[]): Promise<void> {
   console.log(`svc ${VERSION}  node ${node.id}  up in ${Math.round(performance.now() - startedAt)} ms`);
   console.log(`REST        ${node.restUrl}  (to read: ${node.restUrl}/docs)`);
   console.log(`SvcRuntime  ${node.grpcAddress}`);
+  if (node.clusterAddress !== null) console.log(`NodeCluster ${node.clusterAddress}`);
   for (const note of node.notes) console.log(`            ${note}`);
   let stopping = false;
   const stop = (): void => {

@@ -4,6 +4,7 @@ import { parseArgs } from 'node:util';
 import { type NodeSettings, resolveSettings } from './manifests/node/settings.ts';
 import { CONFIG_FILE, SETTING_SOURCES } from './manifests/node/sources.ts';
 import { SvcError } from './runtime/errors.ts';
+import { type RuntimeSettings, runtimeDefaults } from './runtime/runtime.ts';
 
 type Named = Readonly<Record<string, string | undefined>>;
 
@@ -36,6 +37,23 @@ const unreadable =
     const why = code === 'ERR_ENCODING_INVALID_ENCODED_DATA' ? 'is not valid UTF-8' : `cannot be read (${code})`;
     throw new SvcError('invalid_config', `the configuration file ${file} ${why}`, { cause });
   };
+
+/** `spec.kernel` as the runtime takes it. */
+export function kernelSettings({ kernel }: NodeSettings): Partial<RuntimeSettings> {
+  return {
+    partitions: kernel.partitions,
+    tagPoolPartitions: kernel.tag_pool_partitions,
+    leaseTtlMs: kernel.lease_ttl_ms,
+    leaseRenewMs: kernel.lease_renew_ms,
+    mailboxBound: kernel.mailbox_bound,
+    passivateAfterMs: kernel.passivate_after_ms,
+    retry: { ...runtimeDefaults.retry, maxAttempts: kernel.max_turn_attempts },
+  };
+}
+
+export const heartbeats = ({ cluster }: NodeSettings): { readonly heartbeatIntervalMs: number } => ({
+  heartbeatIntervalMs: cluster.heartbeat_interval_secs * 1_000,
+});
 
 /** The command line of a node, by long name without dashes. */
 export function readFlags(args: readonly string[]): Record<string, string> {

@@ -2,7 +2,7 @@ import { z } from 'zod';
 
 /** What an operator tells one node through the store's signals. May be lost; whoever sends it looks whether it worked. */
 export const OperatorWord = z.object({
-  operator: z.enum(['drain', 'shutdown', 'beat']),
+  operator: z.enum(['drain', 'shutdown']),
   reason: z.string().max(1_000),
 });
 export type OperatorWord = z.output<typeof OperatorWord>;

@@ -104,6 +104,7 @@ class DueQueue {
   /** When, if draws came at the rate of the member's weight. With one weight for all their count is in the same order. */
   #dueAt(at: number): number {
     const drawn = this.#drawn[at] ?? 0;
+    if (drawn >= this.#partitions) return Infinity;
     return this.#equal ? drawn : -Math.log1p(-drawn / this.#partitions) / (this.#weights[at] ?? 1);
   }
 
@@ -124,7 +125,7 @@ class DueQueue {
         child = other;
         childDue = otherDue;
       }
-      if (childDue > movingDue || (childDue === movingDue && child > moving)) {
+      if (child < 0 || childDue > movingDue || (childDue === movingDue && child > moving)) {
         heap[place] = moving;
         return;
       }

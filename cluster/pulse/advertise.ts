@@ -39,3 +39,9 @@ export function parseHostPort(text: string): HostPort | null {
   const port = Number(digits);
   return host === undefined || port < 1 || port > 65_535 ? null : { host, port };
 }
+
+/** A bound `host:port` as others reach it. */
+export function advertised(bound: string, configured: string | undefined): string {
+  const parsed = parseHostPort(bound);
+  return parsed === null ? bound : hostPort(advertisedHost(configured, parsed.host), parsed.port);
+}

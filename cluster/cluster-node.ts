@@ -1,0 +1,149 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { NodeSettings } from '../manifests/node/settings.ts';
+import type { Clock } from '../runtime/clock.ts';
+import type { Documents } from '../runtime/documents.ts';
+import { SvcError } from '../runtime/errors.ts';
+import type { NodeTokens } from '../security/api.ts';
+import { createSigningKeys } from '../security/keys/open-keys.ts';
+import { createPublishedKeys } from '../security/keys/published-keys.ts';
+import { loadOrMakeNodeKey } from '../security/node-key.ts';
+import { createNodeTokens } from '../security/node-tokens.ts';
+import type { PushAnswer } from './api.ts';
+import { nodeCapabilities } from './enrolment/capabilities.ts';
+import { clusterCredentials } from './enrolment/channel.ts';
+import type { ConfigVerdict } from './enrolment/config-sync.ts';
+import { type Enrolment, type EnrolmentLog, startEnrolment } from './enrolment/enrolment.ts';
+import { createManagedConfig } from './enrolment/managed-config.ts';
+import { createOwnToken } from './enrolment/own-token.ts';
+import { createClusterCalls } from './enrolment/routing-client.ts';
+import type { NodeControls } from './operations/node-controls.ts';
+
+export interface ClusterNodeParts {
+  readonly settings: NodeSettings;
+  readonly dataDir: string;
+  readonly node: string;
+  readonly documents: Documents;
+  /** A secret reference to its value. */
+  readonly resolve: (reference: string) => Promise<string>;
+  readonly controls: NodeControls;
+  readonly activeExecutions: () => number;
+  /** What controllers manage now. */
+  readonly managedConfig: () => Promise<string>;
+  readonly clock: Clock;
+  readonly log: EnrolmentLog;
+  readonly warn: (message: string, error: unknown) => void;
+}
+
+type Pem = { readonly cert: Buffer; readonly key: Buffer; readonly ca: Buffer };
+
+/** What a node with `spec.cluster.enabled` has beside its seat: keys, its word to controllers, calls to other nodes. */
+export interface ClusterNode {
+  readonly tokens: NodeTokens;
+  readonly joinToken: string | null;
+  readonly tls: Pem | null;
+  applyConfig(yaml: string): Promise<ConfigVerdict>;
+  /** PushConfig of what is in force to another node. */
+  push(grpcAddress: string): Promise<Omit<PushAnswer, 'node_id'>>;
+  /** Registers with the controllers and stays so; `grpcAddress` is how others reach this node. Controllers do not. */
+  enrol(grpcAddress: string): void;
+  /** Deregisters. */
+  close(): Promise<void>;
+}
+
+const ROLES = { controller: 'CONTROLLER', worker: 'WORKER', hybrid: 'HYBRID' } as const;
+
+/** Throws `invalid_config` for files that cannot be used. */
+export async function openClusterNode(parts: ClusterNodeParts): Promise<ClusterNode> {
+  const { settings, dataDir, node, documents, resolve, controls, clock, log, warn } = parts;
+  const { cluster } = settings;
+  const role = ROLES[cluster.role];
+  const [key, credentials, tls, joinToken, controllerToken] = await Promise.all([
+    loadOrMakeNodeKey(cluster.node_keypair_path ?? join(dataDir, 'node-key.pem')),
+    clusterCredentials(cluster.tls),
+    pemFiles(cluster.tls),
+    cluster.join_token === undefined ? null : resolve(cluster.join_token),
+    cluster.controller?.token === undefined ? undefined : resolve(cluster.controller.token),
+  ]);
+  const keys = createSigningKeys(settings.signing, { dataDir, resolve, clock, warn });
+  if (cluster.role !== 'worker') await keys.open();
+  const tokens = createNodeTokens({ keys, published: createPublishedKeys({ documents, clock }), clock });
+  const managed = createManagedConfig({
+    nodeId: node,
+    path: join(dataDir, 'managed-config.yaml'),
+    setTags: controls.setTags,
+    setLogLevel: controls.setLogLevel,
+    setDefaultIsolation: controls.setDefaultIsolation,
+    warn,
+  });
+  await managed.restore();
+  const calls = createClusterCalls({
+    controllers: null,
+    credentials,
+    nodeToken: createOwnToken({ tokens, nodeId: node, role, publicKeyPem: key.publicKeyPem, clock }),
+    privateKey: key.privateKey,
+    clock,
+  });
+  let enrolment: Enrolment | null = null;
+  return {
+    tokens,
+    joinToken,
+    tls,
+    applyConfig: (yaml) => managed.apply(yaml),
+    async push(grpcAddress) {
+      const verdict = await calls.pushConfig(grpcAddress, await parts.managedConfig());
+      return verdict.accepted ? { accepted: true, reason: null } : verdict;
+    },
+    enrol(grpcAddress) {
+      if (role === 'CONTROLLER') return;
+      enrolment = startEnrolment({
+        nodeId: node,
+        role,
+        // A hybrid that is told of no controllers is one itself.
+        controllers: cluster.controller?.endpoint ?? [grpcAddress],
+        credentials,
+        joinToken: controllerToken ?? joinToken ?? undefined,
+        key,
+        grpcAddress,
+        capabilities: () =>
+          nodeCapabilities({ resources: settings.node.resources, tags: controls.tags, runtimes: ['process'] }),
+        activeExecutions: parts.activeExecutions,
+        draining: () => controls.draining,
+        heartbeatIntervalMs: cluster.heartbeat_interval_secs * 1_000,
+        tokenRefreshMarginMs: cluster.token_refresh_margin_secs * 1_000,
+        onDrain: () => controls.drain(),
+        onShutdown: (reason) => controls.shutDown(reason),
+        applyConfig: (yaml) => managed.apply(yaml),
+        log,
+        clock,
+      });
+    },
+    async close() {
+      await enrolment?.stop('graceful_shutdown');
+      calls.close();
+      await keys.close();
+    },
+  };
+}
+
+async function pemFiles({
+  enabled,
+  cert_path,
+  key_path,
+  ca_cert,
+}: NodeSettings['cluster']['tls']): Promise<Pem | null> {
+  if (!enabled) return null;
+  const read = async (setting: string, path: string | undefined): Promise<Buffer> => {
+    const field = `spec.cluster.tls.${setting}`;
+    if (path === undefined) throw new SvcError('invalid_config', `${field}: expected a path`, { field });
+    return readFile(path).catch((cause: unknown) => {
+      throw new SvcError('invalid_config', `${field}: the file cannot be read`, { field, cause });
+    });
+  };
+  const [cert, key, ca] = await Promise.all([
+    read('cert_path', cert_path),
+    read('key_path', key_path),
+    read('ca_cert', ca_cert),
+  ]);
+  return { cert, key, ca };
+}
