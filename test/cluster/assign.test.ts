@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { assign, type Candidate, capsOf } from '../../cluster/placement/assign.ts';
+import { assign, type Candidate, capsOf, headStart } from '../../cluster/placement/assign.ts';
 import { shuffled } from '../../cluster/placement/shuffle.ts';
 
 const node = fc.stringMatching(/^[a-z0-9][a-z0-9-]{0,11}$/);
@@ -41,6 +41,23 @@ test('the order of the members is irrelevant', () => {
       assert.deepEqual(assign(layout, others), assign(layout, members));
     }),
   );
+});
+
+test('the order is irrelevant as well for members that come to each partition at the same time', () => {
+  const seen = new Map<number, string>();
+  const twins = ((): Candidate[] => {
+    for (let n = 0; n < 1_000_000; n += 1) {
+      const start = headStart('default', `n${n}`);
+      const other = seen.get(start);
+      if (other !== undefined) return [other, `n${n}`].map((id) => ({ node: id, weight: 1 }));
+      seen.set(start, `n${n}`);
+    }
+    throw new Error('no two nodes with the same head start');
+  })();
+  for (let partitions = 1; partitions <= 64; partitions += 1) {
+    const layout = { pool: 'default', partitions };
+    assert.deepEqual(assign(layout, twins.toReversed()), assign(layout, twins));
+  }
 });
 
 test('no member is more than a tenth above its share, or one partition where shares are small', () => {
