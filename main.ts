@@ -144,6 +144,7 @@ export async function startNode(input: NodeInput): Promise<Node> {
   const operations = await openOperations({
     ...{ ...world, settings, fleet, runtime, controls, stores: ports },
     peers: () => peers.list(),
+    onDrained: () => clusterNode?.beatNow(),
     push: (address) => clusterNode?.push(address) ?? Promise.resolve(NOT_ENABLED),
   });
 

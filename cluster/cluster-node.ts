@@ -47,6 +47,8 @@ export interface ClusterNode {
   push(grpcAddress: string): Promise<Omit<PushAnswer, 'node_id'>>;
   /** Registers with the controllers and stays so; `grpcAddress` is how others reach this node. Controllers do not. */
   enrol(grpcAddress: string): void;
+  /** Heartbeats before it is due: something changed. */
+  beatNow(): void;
   /** Deregisters. */
   close(): Promise<void>;
 }
@@ -118,6 +120,7 @@ export async function openClusterNode(parts: ClusterNodeParts): Promise<ClusterN
         clock,
       });
     },
+    beatNow: () => enrolment?.beatNow(),
     async close() {
       await enrolment?.stop('graceful_shutdown');
       calls.close();

@@ -19,6 +19,8 @@ export interface OperationsParts extends Pick<ClusterApiParts, 'peers' | 'push'>
   readonly fleet: FleetPlacement;
   readonly runtime: Runtime;
   readonly controls: NodeControls;
+  /** Drained by an operator: controllers may be told before the next heartbeat is due. */
+  readonly onDrained: () => void;
   readonly clock: Clock;
   readonly random: Random;
   readonly warn: (message: string, error: unknown) => void;
@@ -41,7 +43,10 @@ export async function openOperations(parts: OperationsParts): Promise<Operations
   const chaos = await createChaos({ members, documents, node, faults, settings: settings.chaos, clock, random, warn });
   const unhear = onOperatorWord(members, node, ({ operator, reason }) => {
     if (operator === 'shutdown') controls.shutDown(reason);
-    else controls.drain().catch((thrown: unknown) => warn('draining failed', thrown));
+    else
+      controls.drain().then(parts.onDrained, (thrown: unknown) => {
+        warn('draining failed', thrown);
+      });
   });
   return {
     cluster,

@@ -21,9 +21,9 @@ const schema = {
 export function drainNodeRoute(app: RestApp, parts: ClusterRouteParts): void {
   app.post('/v1/cluster/nodes/:id/drain', { config: { access: 'operate' }, schema }, async (request) => {
     const node = await findNode(parts, request.params.id);
-    // First the way that needs nobody but the store: controllers may be away.
+    // The way that needs nobody but the store: controllers may be away, and it tells them with its next heartbeat.
     if (node.member) await parts.cluster.drainMember(node.node_id);
-    if (node.registered) await parts.peers?.drain(node.node_id, callerOf(request));
+    else await parts.peers?.drain(node.node_id, callerOf(request));
     return { node_id: node.node_id, draining: true as const };
   });
 }
