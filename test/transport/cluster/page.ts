@@ -80,7 +80,7 @@ message ExecutionEvent {
 message ExecuteAgentRequest { string agent_id = 1; string input = 2; string context_json = 3; }
 `;
 
-const { root } = protobuf.parse(PAGE, { keepCase: true });
+export const { root } = protobuf.parse(PAGE, { keepCase: true });
 
 /** Fields by the names of the page. */
 export type Fields = Readonly<Record<string, unknown>>;

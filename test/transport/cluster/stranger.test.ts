@@ -1,13 +1,48 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
+import protobuf from 'protobufjs';
 import { OPERATOR } from '../../actors/node-peer/rig.ts';
 import { type FleetNode, fleetNode } from './node.ts';
-import { encode, PageClient } from './page.ts';
+import { encode, PageClient, root } from './page.ts';
 import { Stranger } from './stranger.ts';
 
 const UUID = '7d6f1c1a-3a50-4f7b-9a55-0a4b2f1c9e01';
 const MANAGED = 'apiVersion: svc.dev/v1\nkind: ManagedConfig\nspec: {runtime: {default_isolation: process}}\n';
+
+describe('the .proto agrees with the pages of the specification', () => {
+  const ours = protobuf.parse(readFileSync('proto/svc/cluster/v1/cluster.proto', 'utf8'), { keepCase: true }).root;
+  const names = Object.keys(ours.lookup('svc.cluster.v1')?.toJSON().nested ?? {});
+  for (const name of names.filter((one) => /^[A-Z]/.test(one) && one !== 'NodeClusterService')) {
+    test(`${name} has the fields, types and numbers of the page`, () => {
+      const [mine, page] = [ours, root].map((from) => from.lookupTypeOrEnum(`svc.cluster.v1.${name}`).toJSON());
+      assert.deepEqual(mine, page);
+    });
+  }
+
+  test('the service has the ten methods of the page', () => {
+    const { methods } = ours.lookupService('svc.cluster.v1.NodeClusterService');
+    assert.deepEqual(
+      Object.entries(methods).map(([name, { requestType, responseStream }]) => [
+        name,
+        requestType,
+        responseStream === true,
+      ]),
+      [
+        ['AttestNode', 'AttestNodeRequest', false],
+        ['ChallengeNode', 'ChallengeNodeRequest', false],
+        ...['RegisterNode', 'Heartbeat', 'DeregisterNode', 'RouteExecution'].map((name) => [
+          name,
+          'SealNodeEnvelope',
+          false,
+        ]),
+        ['ForwardExecution', 'SealNodeEnvelope', true],
+        ...['SyncConfig', 'PushConfig', 'ListPeers'].map((name) => [name, 'SealNodeEnvelope', false]),
+      ],
+    );
+  });
+});
 
 describe('a worker written from the tables of the specification alone', { timeout: 60_000 }, () => {
   let at: FleetNode;
