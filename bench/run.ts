@@ -10,6 +10,7 @@ import { writeFileSync } from 'node:fs';
 import { heading, type Plan, type Section } from './report.ts';
 import { asksOnRedis } from './suites/asks-redis.ts';
 import { asksOnSqlite } from './suites/asks-sqlite.ts';
+import { assignment } from './suites/assignment.ts';
 import { executionRate } from './suites/executions.ts';
 import { idleActors } from './suites/idle-actors.ts';
 import { idleNode } from './suites/idle-node.ts';
@@ -18,6 +19,7 @@ const SUITES: Readonly<Record<string, (plan: Plan) => Promise<Section>>> = {
   'asks-redis': (plan) => asksOnRedis(plan, 'everysec'),
   'asks-redis-always': (plan) => asksOnRedis(plan, 'always'),
   'asks-sqlite': asksOnSqlite,
+  assignment,
   executions: executionRate,
   'idle-actors': idleActors,
   'idle-node': idleNode,
