@@ -21,6 +21,7 @@ const schema = {
 export function drainNodeRoute(app: RestApp, parts: ClusterRouteParts): void {
   app.post('/v1/cluster/nodes/:id/drain', { config: { access: 'operate' }, schema }, async (request) => {
     const node = await findNode(parts, request.params.id);
+    request.log.info({ node: node.node_id, by: callerOf(request).subject }, 'an operator drains a node');
     // The way that needs nobody but the store: controllers may be away, and it tells them with its next heartbeat.
     if (node.member) await parts.cluster.drainMember(node.node_id);
     else await parts.peers?.drain(node.node_id, callerOf(request));

@@ -23,6 +23,7 @@ export function shutDownNodeRoute(app: RestApp, parts: ClusterRouteParts): void 
   app.post('/v1/cluster/nodes/:id/shutdown', { config: { access: 'operate' }, schema }, async (request) => {
     const { reason } = request.body ?? ShutdownBody.parse({});
     const node = await findNode(parts, request.params.id);
+    request.log.info({ node: node.node_id, by: callerOf(request).subject, reason }, 'an operator ends a node');
     if (node.member) await parts.cluster.shutDownMember(node.node_id, reason);
     else await parts.peers?.shutdown(node.node_id, reason, callerOf(request));
     return { node_id: node.node_id, shutting_down: true as const };
