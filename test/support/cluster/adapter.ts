@@ -4,6 +4,8 @@
  */
 import { z } from 'zod';
 import { addressOf, parseAddress } from '../../../runtime/address.ts';
+import type { ActorEvent } from '../../../runtime/client.ts';
+import { SvcError } from '../../../runtime/errors.ts';
 import { openStores } from '../../../runtime/open-stores.ts';
 import { connectClient } from '../../../runtime/runtime.ts';
 import { startControlServer } from './control-server.ts';
@@ -19,6 +21,8 @@ const Call = z.object({
   timeoutMs: z.number().int().positive(),
 });
 const Look = z.object({ address: z.string(), after: z.number().int().default(0) });
+
+const Wait = z.object({ address: z.string(), timeoutMs: z.number().int().positive() });
 
 const addressIn = (text: string) => {
   const { kind, tenant, id } = parseAddress(text);
@@ -46,6 +50,16 @@ const control = await startControlServer({
   'POST /events': async (body) => {
     const { address, after } = Look.parse(body);
     return client.events(addressIn(address), after, 1_000);
+  },
+  // The last event of a stream that has ended; `deadline_exceeded` until then.
+  'POST /end': async (body) => {
+    const { address, timeoutMs } = Wait.parse(body);
+    const signal = AbortSignal.timeout(timeoutMs);
+    let last: ActorEvent | null = null;
+    for await (const event of client.follow(addressIn(address), 0, { signal, heartbeatMs: 10_000 }))
+      last = event ?? last;
+    if (signal.aborted || last === null) throw new SvcError('deadline_exceeded');
+    return last;
   },
 });
 console.log(JSON.stringify({ control, rest: null }));

@@ -71,6 +71,11 @@ export class FleetClient {
     return this.#untilAnswered('/read', address, {}, call);
   }
 
+  /** Resolves when an actor's stream has ended: at its last event. */
+  async end(address: Address, call: FleetCall = {}): Promise<void> {
+    await this.#untilAnswered('/end', address, {}, call);
+  }
+
   async #untilAnswered(path: string, address: Address, body: object, call: FleetCall): Promise<Json> {
     const { messageId = randomUUID(), withinMs = WITHIN_MS, tryMs = TRY_MS } = call;
     const deadline = performance.now() + withinMs;

@@ -51,12 +51,14 @@ export class Nemesis {
 
   async #loop(fault: Fault, random: () => number): Promise<void> {
     const { signal } = this.#ending;
-    for (;;) {
-      await pause(fault.everyMs * (0.5 + random()), undefined, { signal }).catch(() => {});
+    for (let tookMs = 0; ; ) {
+      // From strike to strike: what the last one took counts.
+      const waitMs = Math.max(1, fault.everyMs * (0.5 + random()) - tookMs);
+      await pause(waitMs, undefined, { signal }).catch(() => {});
       if (signal.aborted) return;
       const begun = performance.now();
       const what = await fault.strike(random);
-      const tookMs = Math.round(performance.now() - begun);
+      tookMs = Math.round(performance.now() - begun);
       this.struck.push({ atMs: Math.round(begun - this.#begunAt), fault: fault.name, what, tookMs });
     }
   }
