@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { createHmac, createPublicKey, generateKeyPairSync, randomBytes } from 'node:crypto';
 import { describe, it } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import fc from 'fast-check';
 import { decodeJwt, decodeProtectedHeader } from 'jose';
 import { ManualClock } from './identity-provider.ts';
@@ -266,6 +267,22 @@ describe('keys nobody knows', () => {
       assert.equal(answer.status, 'rejected');
       failsAs('unauthenticated', INVALID)(answer.reason);
     }
+    assert.ok(at.documents.finds - before <= 2, `${at.documents.finds - before} looks`);
+  });
+
+  it('unknown keys that come one after the other share the look of their second', async () => {
+    await using at = await forge();
+    await at.tokens.verify(at.token);
+    const before = at.documents.finds;
+    const answers: Promise<unknown>[] = [];
+    for (let count = 0; count < 30; count += 1) {
+      const kid = randomBytes(32).toString('base64url');
+      const rubbish = jwt({ ...at.header, kid }, at.claims(), stranger.privateKey);
+      answers.push(assert.rejects(at.tokens.verify(rubbish), failsAs('unauthenticated', INVALID)));
+      // Long enough for a look of its own, if it got one.
+      for (let turn = 0; turn < 50; turn += 1) await nextTurn();
+    }
+    await Promise.all(answers);
     assert.ok(at.documents.finds - before <= 2, `${at.documents.finds - before} looks`);
   });
 
