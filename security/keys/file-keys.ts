@@ -16,6 +16,8 @@ const FILE_NAME = /^(\d{15})-([A-Za-z0-9_-]{43})\.pem$/;
 const MAX_FILES = 100;
 /** Another process of this node may have rotated: the directory is looked at again after this. */
 const LOOK_AGAIN_MS = 1_000;
+/** A rotation by age that did not work is tried again after this. */
+const TRY_AGAIN_MS = 60_000;
 
 export interface FileKeysOptions {
   /** Made at first use, mode 0700. */
@@ -47,6 +49,7 @@ class FileKeys implements SigningKeys {
   /** Newest first. */
   #keys: readonly FileKey[] = [];
   #lookedAtMs = Number.NEGATIVE_INFINITY;
+  #triedAtMs = Number.NEGATIVE_INFINITY;
   #working: Promise<readonly FileKey[]> | null = null;
 
   constructor(options: FileKeysOptions) {
@@ -93,11 +96,18 @@ class FileKeys implements SigningKeys {
     if (newest === undefined) {
       await makePrivateDirectory(directory);
       await this.#make();
-    } else if (clock.now() - newest.madeAtMs >= rotateAfterDays * DAY_MS) {
+    } else if (clock.now() - newest.madeAtMs >= rotateAfterDays * DAY_MS && this.#mayTry()) {
       await this.#try('a new signing key could not be made, the last one goes on', () => this.#make());
     }
     await this.#try('a signing key that has run out could not be removed', () => this.#removeOld());
     return this.#keys;
+  }
+
+  #mayTry(): boolean {
+    const now = this.#options.clock.monotonic();
+    if (now - this.#triedAtMs < TRY_AGAIN_MS) return false;
+    this.#triedAtMs = now;
+    return true;
   }
 
   /** A full disk or a read-only one is no reason to stop signing with a key that is there. */

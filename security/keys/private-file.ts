@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { link, mkdir, open, rename, stat, unlink } from 'node:fs/promises';
+import { link, mkdir, open, rename, rm, stat, unlink } from 'node:fs/promises';
 import { SvcError } from '../../runtime/errors.ts';
 
 const MAX_FILE_BYTES = 64 * 1024;
@@ -47,6 +47,8 @@ export async function makePrivateFile(path: string, text: string): Promise<boole
     await file.writeFile(text);
     await file.sync();
   } catch (error) {
+    // Of a full disk an empty draft would stay.
+    await rm(draft, { force: true });
     throw unusable(path, `it cannot be written (${codeOf(error)})`);
   }
   return publish(draft, path);

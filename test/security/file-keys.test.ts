@@ -8,6 +8,7 @@ import { promisify } from 'node:util';
 import { calculateJwkThumbprint } from 'jose';
 import { createFileKeys } from '../../security/keys/file-keys.ts';
 import { createSigningKeys } from '../../security/keys/open-keys.ts';
+import { smallFileSystem } from '../support/small-disk.ts';
 import { ManualClock } from './identity-provider.ts';
 import { failsAs, HOUR_MS, MINUTE_MS, privateDirectory } from './node-scene.ts';
 
@@ -112,16 +113,23 @@ describe('signing keys in files', () => {
     assert.ok((await at.newest()).includes(kid));
   });
 
-  it('go on signing when a new one cannot be made, and say so', async (t) => {
-    if (process.getuid?.() === 0) return t.skip('the superuser writes everywhere');
-    await using at = await scene();
-    const keys = at.open();
+  it('go on signing when the disk is full and a new one cannot be made, say so, and leave nothing half made', async (t) => {
+    await using disk = await smallFileSystem();
+    if (disk === null) return t.skip('no file system may be mounted here');
+    const directory = join(disk.directory, 'signing-keys');
+    const clock = new ManualClock();
+    const warnings: string[] = [];
+    const warn = (message: string) => void warnings.push(message);
+    const keys = createFileKeys({ directory, rotateAfterDays: 90, clock, warn });
     const { kid } = await keys.sign(DATA);
-    await chmod(at.directory, 0o500);
-    at.clock.advance(91 * DAY_MS);
+    await disk.fill(process.pid);
+    clock.advance(91 * DAY_MS);
     assert.equal((await keys.sign(DATA)).kid, kid);
-    await chmod(at.directory, 0o700);
-    assert.match(at.warnings.join(), /could not be made/);
+    assert.match(warnings.join(), /could not be made/);
+    assert.equal((await readdir(directory)).length, 1);
+    await disk.free(process.pid);
+    clock.advance(MINUTE_MS);
+    assert.notEqual((await keys.sign(DATA)).kid, kid);
   });
 
   it('one rotation that another process made is taken within a second', async () => {
