@@ -4,7 +4,7 @@ import { HELLO_LIMIT_BYTES, helloOf, type Life } from './hello.ts';
 
 export interface PulseServerOptions extends Life {
   readonly host: string;
-  /** Default 0: any free one. */
+  /** Default 0: a free one that the system picks. */
   readonly port?: number;
   readonly warn: (message: string, error: unknown) => void;
 }
