@@ -15,6 +15,8 @@ import { statusOf } from './status.ts';
 
 /** Response metadata, sent before the first event: the execution can also be followed over REST. */
 export const EXECUTION_ID_KEY = 'svc-execution-id';
+/** The same, while no live node may serve the execution: what it waits for, in words. */
+export const WAITING_KEY = 'svc-waiting-for';
 
 /** Silence that the source reports; the connection is kept alive by the library. */
 const HEARTBEAT_MS = 60_000;
@@ -24,6 +26,8 @@ export type StreamCall = ServerWritableStream<Buffer, Buffer>;
 export interface StartedExecution {
   readonly tenant: string;
   readonly executionId: string;
+  /** What it waits for; absent when a node serves it. */
+  readonly waitingFor?: string;
   /** Where its events are followed. */
   readonly executions: Pick<ExecutionApi, 'follow'>;
 }
@@ -71,12 +75,13 @@ async function run(call: StreamCall, begin: BeginExecution, parts: StreamParts):
 
 /** Returns the last event that was written. */
 async function follow(
-  { tenant, executionId, executions }: StartedExecution,
+  { tenant, executionId, executions, waitingFor }: StartedExecution,
   call: StreamCall,
   { stream, parts }: { readonly stream: OpenStream; readonly parts: StreamParts },
 ): Promise<ActorEvent | null> {
   const first = new Metadata();
   first.set(EXECUTION_ID_KEY, executionId);
+  if (waitingFor !== undefined) first.set(WAITING_KEY, waitingFor);
   call.sendMetadata(first);
   const writer = new EventWriter(call, stream, parts.limits);
   const options = { signal: stream.signal, heartbeatMs: HEARTBEAT_MS };
