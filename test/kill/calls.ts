@@ -18,14 +18,14 @@ const AGAIN_MS = 10;
  * Cancels it, however often the node dies under the call: 409 says that an earlier try did, or that it had ended. False:
  * no try came in time, the execution had completed.
  */
-export async function cancel(node: NodeProcess, id: string, signal: AbortSignal): Promise<boolean> {
+export async function cancel(node: Pick<NodeProcess, 'url'>, id: string, signal: AbortSignal): Promise<boolean> {
   const answer = await untilAnswered(node, `/v1/executions/${id}/cancel`, { method: 'POST' }, signal, 409);
   return !JSON.stringify(answer).includes('completed already');
 }
 
 /** Repeats a call until a node that lives long enough answers it. Other answers than 200, 503 and `also` are thrown. */
 async function untilAnswered(
-  node: NodeProcess,
+  node: Pick<NodeProcess, 'url'>,
   path: string,
   init: RequestInit,
   signal: AbortSignal,
@@ -51,7 +51,7 @@ function textField(answer: unknown, field: string): string {
 }
 
 export async function deploy(
-  node: NodeProcess,
+  node: Pick<NodeProcess, 'url'>,
   agent: Pick<KillAgent, 'manifest'>,
   signal: AbortSignal,
 ): Promise<string> {
@@ -60,7 +60,12 @@ export async function deploy(
 }
 
 /** Starts one execution, however often the node dies under the call: the key makes the repeat harmless. */
-export async function start(node: NodeProcess, agentId: string, key: string, signal: AbortSignal): Promise<string> {
+export async function start(
+  node: Pick<NodeProcess, 'url'>,
+  agentId: string,
+  key: string,
+  signal: AbortSignal,
+): Promise<string> {
   const init = {
     method: 'POST',
     headers: { 'content-type': 'application/json', 'idempotency-key': key },
@@ -69,7 +74,11 @@ export async function start(node: NodeProcess, agentId: string, key: string, sig
   return textField(await untilAnswered(node, '/v1/executions', init, signal), 'execution_id');
 }
 
-export async function finalStatus(node: NodeProcess, id: string, signal: AbortSignal): Promise<FinalStatus> {
+export async function finalStatus(
+  node: Pick<NodeProcess, 'url'>,
+  id: string,
+  signal: AbortSignal,
+): Promise<FinalStatus> {
   const answer = await untilAnswered(node, `/v1/executions/${id}`, {}, signal);
   // What the answer holds is compared field by field with an unkilled run's.
   return answer as FinalStatus;

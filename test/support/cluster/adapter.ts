@@ -24,6 +24,16 @@ const Look = z.object({ address: z.string(), after: z.number().int().default(0) 
 
 const Wait = z.object({ address: z.string(), timeoutMs: z.number().int().positive() });
 
+const Load = z.object({
+  addresses: z.array(z.string()).min(1),
+  type: z.string(),
+  payload: z.json(),
+  forMs: z.number().positive(),
+  inFlight: z.number().int().positive(),
+});
+const Sum = z.object({ addresses: z.array(z.string()), field: z.string() });
+const Numbers = z.record(z.string(), z.number());
+
 const addressIn = (text: string) => {
   const { kind, tenant, id } = parseAddress(text);
   return addressOf(kind, tenant, id);
@@ -50,6 +60,30 @@ const control = await startControlServer({
   'POST /events': async (body) => {
     const { address, after } = Look.parse(body);
     return client.events(addressIn(address), after, 1_000);
+  },
+  // Asks of its own, so many at a time over the actors in turn; answers how many were answered.
+  'POST /load': async (body) => {
+    const { addresses, type, payload, forMs, inFlight } = Load.parse(body);
+    const known = addresses.map(addressIn);
+    const until = performance.now() + forMs;
+    let sent = 0;
+    const lane = async (): Promise<void> => {
+      while (performance.now() < until) {
+        const to = known[sent++ % known.length];
+        if (to !== undefined) await client.ask(to, type, payload);
+        answered += 1;
+      }
+    };
+    let answered = 0;
+    await Promise.all(Array.from({ length: inFlight }, lane));
+    return answered;
+  },
+  // The sum of a number in the committed states.
+  'POST /sum': async (body) => {
+    const { addresses, field } = Sum.parse(body);
+    const snapshots = await Promise.all(addresses.map((address) => client.read(addressIn(address))));
+    const states = snapshots.map((snapshot) => Numbers.parse(snapshot?.state ?? {}));
+    return states.reduce((sum, state) => sum + (state[field] ?? 0), 0);
   },
   // The last event of a stream that has ended; `deadline_exceeded` until then.
   'POST /end': async (body) => {

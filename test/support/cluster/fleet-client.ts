@@ -76,6 +76,36 @@ export class FleetClient {
     await this.#untilAnswered('/end', address, {}, call);
   }
 
+  /** Every adapter asks by itself, `inFlight` at a time; how many asks were answered. Fails when an adapter does. */
+  async load(
+    addresses: readonly Address[],
+    type: string,
+    payload: Json,
+    plan: { readonly forMs: number; readonly inFlight: number },
+  ): Promise<number> {
+    const body = { addresses: [...addresses], type, payload, ...plan };
+    const counts = this.#adapters.map((adapter) => this.#once(adapter, '/load', body, plan.forMs + 60_000));
+    return z
+      .array(z.number())
+      .parse(await Promise.all(counts))
+      .reduce((sum, count) => sum + count, 0);
+  }
+
+  /** The sum of a number in the committed states of actors. */
+  async sum(addresses: readonly Address[], field: string): Promise<number> {
+    const [adapter] = this.#adapters;
+    if (adapter === undefined) throw new Error('the cluster has no adapter');
+    return z.number().parse(await this.#once(adapter, '/sum', { addresses: [...addresses], field }, 60_000));
+  }
+
+  async #once(adapter: FleetProcess, path: string, body: object, limitMs: number): Promise<Json> {
+    const { control } = await adapter.ready;
+    const init = { method: 'POST', body: JSON.stringify(body), signal: AbortSignal.timeout(limitMs) };
+    const answer = Answer.parse(await (await fetch(`${control}${path}`, init)).json());
+    if ('error' in answer) throw new Refused(answer.error.code, answer.error.message);
+    return answer.value;
+  }
+
   async #untilAnswered(path: string, address: Address, body: object, call: FleetCall): Promise<Json> {
     const { messageId = randomUUID(), withinMs = WITHIN_MS, tryMs = TRY_MS } = call;
     const deadline = performance.now() + withinMs;

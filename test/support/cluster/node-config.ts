@@ -22,6 +22,8 @@ export function nodeConfig(parts: NodeConfigParts): object {
     kernel: { partitions },
     observability: { logging: { level: 'warn' } },
   };
-  for (const [section, values] of Object.entries(over)) spec[section] = { ...spec[section], ...values };
+  for (const [section, values] of Object.entries(over)) {
+    spec[section] = Array.isArray(values) ? values : { ...spec[section], ...values };
+  }
   return { apiVersion: 'svc.dev/v1', kind: 'NodeConfig', spec };
 }

@@ -1,0 +1,104 @@
+import type { ChurnOptions } from './scenarios/churn.ts';
+import type { ProgramsOptions } from './scenarios/programs-under-kills.ts';
+import type { RegisterOptions } from './scenarios/register-under-faults.ts';
+import type { RollingOptions } from './scenarios/rolling.ts';
+import type { ScaleOptions } from './scenarios/scale.ts';
+import type { StepsOptions } from './scenarios/steps-under-kills.ts';
+import type { Death, TakeoverOptions } from './scenarios/takeover.ts';
+
+/** How large each scenario is: whole for `npm run chaos`, small for the tests (10 to 40 s each). */
+
+const BY_LEASE = { p50Ms: 6_000, p99Ms: 8_000 };
+const BY_SIGHT = { p50Ms: 1_000, p99Ms: 2_000 };
+
+export const wholeTakeover = (death: Death, watched: boolean, seed: number): TakeoverOptions => ({
+  death,
+  watched,
+  seed,
+  nodes: 3,
+  rounds: 30,
+  actors: 20,
+  bars: death === 'freeze' || (death === 'kill' && !watched) ? BY_LEASE : BY_SIGHT,
+});
+export const smallTakeover = (death: Death, watched: boolean, seed: number): TakeoverOptions => {
+  const whole = wholeTakeover(death, watched, seed);
+  // Bars are for a machine of one's own: a test only shows that it happens, soon.
+  const bars = { p50Ms: whole.bars.p50Ms + 4_000, p99Ms: whole.bars.p99Ms + 6_000 };
+  return { ...whole, rounds: death === 'kill' ? 3 : 1, actors: 8, bars };
+};
+
+export const wholeSteps = (seed: number): StepsOptions => ({
+  nodes: 3,
+  runs: 100,
+  steps: 20,
+  stepMs: 50,
+  kill: { everyMs: 2_000 },
+  mode: 'repeatable',
+  barMs: null,
+  seed,
+});
+export const wholeStepsOneKill = (seed: number): StepsOptions => ({
+  ...wholeSteps(seed),
+  kill: { onceAfterMs: 1_000 },
+  barMs: 1_000,
+});
+export const smallSteps = (mode: StepsOptions['mode'], seed: number): StepsOptions => ({
+  ...wholeSteps(seed),
+  runs: 20,
+  mode,
+});
+
+export const wholePrograms = (seed: number): ProgramsOptions => ({
+  nodes: 3,
+  programs: 10_000,
+  actors: 10_000,
+  forMs: 300_000,
+  everyMs: { killNode: 5_000, killAdapter: 20_000, restartStore: 60_000 },
+  ambiguity: 0.02,
+  seed,
+});
+export const smallPrograms = (seed: number): ProgramsOptions => ({
+  ...wholePrograms(seed),
+  programs: 300,
+  actors: 300,
+  forMs: 15_000,
+  everyMs: { killNode: 4_000, killAdapter: 6_000, restartStore: 8_000 },
+});
+
+export const wholeRegister = (seed: number): RegisterOptions => ({
+  nodes: 3,
+  registers: 3,
+  clients: 5,
+  forMs: 60_000,
+  ambiguity: 0.03,
+  leaseTtlMs: 2_000,
+  seed,
+});
+export const smallRegister = (seed: number): RegisterOptions => ({ ...wholeRegister(seed), forMs: 15_000 });
+
+export const wholeChurn = (seed: number): ChurnOptions => ({
+  most: 8,
+  changes: 60,
+  everyMs: 5_000,
+  perBatch: 100,
+  seed,
+});
+export const smallChurn = (seed: number): ChurnOptions => ({ ...wholeChurn(seed), most: 4, changes: 5, perBatch: 50 });
+
+export const wholeRolling = (seed: number): RollingOptions => ({
+  nodes: 5,
+  atATime: 20,
+  actors: 40,
+  barMs: 2_000,
+  seed,
+});
+export const smallRolling = (seed: number): RollingOptions => ({
+  ...wholeRolling(seed),
+  nodes: 3,
+  atATime: 6,
+  actors: 10,
+  barMs: 6_000,
+});
+
+export const wholeScale = (seed: number): ScaleOptions => ({ nodes: [1, 2, 4], forMs: 10_000, inFlight: 128, seed });
+export const smallScale = (seed: number): ScaleOptions => ({ nodes: [1, 2], forMs: 2_000, inFlight: 32, seed });

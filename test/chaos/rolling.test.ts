@@ -1,0 +1,14 @@
+import { test } from 'node:test';
+import { clusterMissing } from '../support/cluster/cluster.ts';
+import { smallRolling } from './options.ts';
+import { rolling } from './scenarios/rolling.ts';
+import { assertKept, seed } from './seed.ts';
+
+const skip = await clusterMissing();
+
+test('a rolling restart fails no run, breaks no stream and keeps no actor away for long', {
+  skip,
+  timeout: 240_000,
+}, async () => {
+  assertKept(await rolling(smallRolling(seed)));
+});

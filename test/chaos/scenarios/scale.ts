@@ -1,0 +1,56 @@
+import { randomUUID } from 'node:crypto';
+import { availableParallelism } from 'node:os';
+import { addressOf } from '../../../runtime/address.ts';
+import { startCluster } from '../../support/cluster/cluster.ts';
+import { TENANT } from '../addresses.ts';
+import type { ScenarioReport } from '../report.ts';
+
+export interface ScaleOptions {
+  /** How many worker processes, one measurement each. */
+  readonly nodes: readonly number[];
+  readonly forMs: number;
+  /** Asks under way in each of two client processes. */
+  readonly inFlight: number;
+  readonly seed: number;
+}
+
+const ACTORS = 1_000;
+
+/** Asks answered in a second by more and more worker processes. */
+export async function scale(options: ScaleOptions): Promise<ScenarioReport> {
+  const lines: string[] = [];
+  const broken: string[] = [];
+  for (const nodes of options.nodes) {
+    const { perSecond, lost } = await measure(nodes, options);
+    lines.push(`${nodes} worker processes: ${Math.round(perSecond)} asks/s`);
+    if (lost > 0) broken.push(`${nodes} worker processes: ${lost} answered asks are missing from the actors`);
+  }
+  const cores = availableParallelism();
+  return {
+    title: `asks by worker processes on ${cores} cores, shared with Redis (appendfsync always) and two clients`,
+    seed: options.seed,
+    lines,
+    broken,
+  };
+}
+
+async function measure(nodes: number, options: ScaleOptions): Promise<{ perSecond: number; lost: number }> {
+  const { seed, forMs, inFlight } = options;
+  const workload = new URL('../workload.ts', import.meta.url);
+  const cluster = await startCluster({ nodes, adapters: 2, seed, workload });
+  try {
+    await cluster.settled('before the load');
+    const prefix = randomUUID();
+    const addresses = Array.from({ length: ACTORS }, (_, index) => addressOf('ticker', TENANT, `${prefix}-${index}`));
+    // The clients make their own load: calls over HTTP, one by one, would measure HTTP.
+    const load = (ms: number) => cluster.client.load(addresses, 'Tick', {}, { forMs: ms, inFlight });
+    const warm = await load(1_000);
+    const begun = performance.now();
+    const answered = await load(forMs);
+    const perSecond = (answered / (performance.now() - begun)) * 1_000;
+    const sum = await cluster.client.sum(addresses, 'value');
+    return { perSecond, lost: Math.max(0, warm + answered - sum) };
+  } finally {
+    await cluster.destroy();
+  }
+}
