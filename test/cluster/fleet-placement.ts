@@ -177,6 +177,7 @@ export function fleetPlacementContract(name: string, open: () => Promise<FleetSt
       await one.join();
       await rings(one, () => two.join());
       await rings(one, () => two.freed());
+      await rings(one, () => two.poolDefined());
       await one.assign();
       assert.equal(one.isLive('two'), true);
       await rings(one, async () => {
@@ -261,6 +262,35 @@ export function fleetPlacementContract(name: string, open: () => Promise<FleetSt
       await late.drain();
       await asker.assign();
       assert.equal(await asker.isServed('+rare'), false);
+    });
+
+    fleetTest('a node that joined since the last look is not gone; one that left is', async () => {
+      const [asker, late] = [nodeOf('asker'), nodeOf('late')];
+      await asker.join();
+      await asker.assign();
+      await late.join();
+      assert.equal(asker.isLive('late'), false, 'the last look was before');
+      assert.equal(await asker.isGone('late'), false);
+      assert.equal(await asker.isGone(`late/${late.incarnation}`), false);
+      assert.equal(await asker.isGone(`late/${randomUUID()}`), true);
+      await late.leave();
+      await asker.assign();
+      assert.equal(await asker.isGone('late'), true);
+    });
+
+    fleetTest('who should hold a partition is the same from every node; nobody where nobody may', async () => {
+      await world.stores[0].definePool('+absent', 2);
+      const nodes = ['a', 'b'].map((node) => nodeOf(node));
+      for (const node of nodes) await node.join();
+      for (const [at, node] of nodes.entries()) {
+        const { wanted: own } = await node.assign();
+        for (const partition of own) {
+          for (const asked of nodes) assert.equal(await asked.holderOf(partition), ['a', 'b'][at]);
+          break;
+        }
+        assert.equal(await node.holderOf('+absent:0'), null);
+        assert.equal(await node.holderOf('unknown:0'), null);
+      }
     });
 
     fleetTest('operators see members with their share, and what a pool without members waits for', async () => {
