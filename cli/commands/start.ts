@@ -14,6 +14,8 @@ export const NODE_FLAGS: Readonly<Record<string, string>> = {
   'cluster-port': 'cluster port (SVC_CLUSTER_PORT; default 50056)',
   'internal-port': 'internal REST port (SVC_INTERNAL_PORT; default 8081)',
   'internal-grpc-port': 'internal gRPC port (SVC_INTERNAL_GRPC_PORT; default 50052)',
+  'node-id': 'id of this node (SVC_NODE_ID; default a UUID kept in the data directory)',
+  'advertise-host': 'host that other nodes reach this one by (SVC_ADVERTISE_HOST)',
   role: 'controller, worker or hybrid',
   tags: 'tags of this node, separated by commas',
 };

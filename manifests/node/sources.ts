@@ -15,7 +15,7 @@ const source = (
   form: SettingSource['form'] = 'text',
 ): SettingSource => ({ flag, env, path: path.split('.'), form });
 
-/** decided.md "Names". */
+/** decided.md "Names", and what differs from pod to pod of one configuration: id and address. */
 export const SETTING_SOURCES: readonly SettingSource[] = [
   source('data', 'SVC_DATA', 'spec.stores.data_dir'),
   source('http-port', 'SVC_HTTP_PORT', 'spec.network.port', 'whole number'),
@@ -26,6 +26,8 @@ export const SETTING_SOURCES: readonly SettingSource[] = [
   source('bind', 'SVC_BIND', 'spec.network.bind'),
   source('redis', 'REDIS_URL', 'spec.stores.redis'),
   source('mongodb', 'MONGODB_URI', 'spec.stores.mongodb'),
+  source('node-id', 'SVC_NODE_ID', 'spec.node.id'),
+  source('advertise-host', 'SVC_ADVERTISE_HOST', 'spec.cluster.advertise_host'),
   source('role', null, 'spec.cluster.role'),
   source('tags', null, 'spec.node.tags', 'comma list'),
 ];

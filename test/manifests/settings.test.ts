@@ -45,7 +45,7 @@ describe('settings', () => {
     assert.equal(settings({ file, env, flags: { 'http-port': '3' } }).stores.data_dir, 'env');
   });
 
-  it('have the flags and variables of the specification, each at its place', () => {
+  it('have the flags and variables of the specification and two for pods, each at its place', () => {
     assert.deepEqual(
       SETTING_SOURCES.map(({ flag, env }) => [flag, env]),
       [
@@ -58,6 +58,8 @@ describe('settings', () => {
         ['bind', 'SVC_BIND'],
         ['redis', 'REDIS_URL'],
         ['mongodb', 'MONGODB_URI'],
+        ['node-id', 'SVC_NODE_ID'],
+        ['advertise-host', 'SVC_ADVERTISE_HOST'],
         ['role', null],
         ['tags', null],
       ],
@@ -72,6 +74,8 @@ describe('settings', () => {
       bind: '127.0.0.2',
       redis: 'redis://127.0.0.1:6379',
       mongodb: 'mongodb://127.0.0.1:27017/svc',
+      'node-id': 'pod-0',
+      'advertise-host': '10.0.0.7',
       role: 'worker',
       tags: 'gpu, zone:eu',
     };
@@ -84,6 +88,7 @@ describe('settings', () => {
     });
     assert.deepEqual(found.stores, { data_dir: 'd', redis: [flags.redis], mongodb: flags.mongodb });
     assert.deepEqual([found.cluster.cluster_grpc_port, found.cluster.role], [3, 'worker']);
+    assert.deepEqual([found.node.id, found.cluster.advertise_host], ['pod-0', '10.0.0.7']);
     assert.deepEqual(found.node.tags, ['gpu', 'zone:eu']);
     assert.equal(found.kernel.partitions, 256);
   });
