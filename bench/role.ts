@@ -6,6 +6,8 @@ export interface RoleProcess<Question, Answer> {
   ask(question: Question): Promise<Answer>;
   readonly pid: number;
   stop(): Promise<void>;
+  /** kill -9; resolves when it is gone. */
+  kill(): Promise<void>;
 }
 
 /** Starts `bench/roles/NAME.ts` and waits until it says it is ready. */
@@ -38,6 +40,12 @@ export async function startRole<Question extends object, Answer>(
       child.send('stop');
       await ended;
     },
+    async kill() {
+      if (child.exitCode !== null || child.signalCode !== null) return;
+      const ended = once(child, 'exit');
+      child.kill('SIGKILL');
+      await ended;
+    },
   };
 }
 
@@ -57,6 +65,8 @@ export function serveRole<Question, Answer>(
       process.exit(1);
     });
   });
+  // Whoever drove it is gone.
+  process.once('disconnect', () => process.exit(1));
   process.send?.({ ready: true });
 }
 

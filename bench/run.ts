@@ -12,6 +12,7 @@ import { asksOnRedis } from './suites/asks-redis.ts';
 import { asksOnSqlite } from './suites/asks-sqlite.ts';
 import { assignment } from './suites/assignment.ts';
 import { executionRate } from './suites/executions.ts';
+import { failover } from './suites/failover.ts';
 import { idleActors } from './suites/idle-actors.ts';
 import { idleNode } from './suites/idle-node.ts';
 
@@ -21,6 +22,7 @@ const SUITES: Readonly<Record<string, (plan: Plan) => Promise<Section>>> = {
   'asks-sqlite': asksOnSqlite,
   assignment,
   executions: executionRate,
+  failover: (plan) => failover(plan, 'everysec'),
   'idle-actors': idleActors,
   'idle-node': idleNode,
 };

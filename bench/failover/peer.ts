@@ -1,0 +1,24 @@
+/** What every peer does: `runs` at once, each `steps` one behind the other, each step `stepMs` of waiting. */
+export interface Work {
+  readonly runs: number;
+  readonly steps: number;
+  readonly stepMs: number;
+}
+
+/** A started peer: its server, its workers, its client. */
+export interface FailoverPeer {
+  /**
+   * Starts all runs and waits for their ends; each step first leaves `run step attempt` in the trail (`-` where a peer
+   * numbers no attempts). Answers the ms from the first start to the last end. Rejects when a run ended badly.
+   */
+  run(work: Work, trail: string): Promise<number>;
+  /** kill -9 of a worker, and a new one at once; resolves when that one serves. */
+  replace(worker: number): Promise<void>;
+  /** Resolves when nothing is left to do for what was replaced. */
+  settle(): Promise<void>;
+  /** Ends all its processes by pid and removes its data. */
+  stop(): Promise<void>;
+}
+
+/** How long all runs may take with whatever was killed: BullMQ's defaults need a minute. */
+export const END_WITHIN_MS = 180_000;

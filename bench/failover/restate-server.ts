@@ -1,0 +1,69 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { freeRedisPort as freePort } from '../../test/support/redis.ts';
+import { waitUntil } from '../../test/support/wait-until.ts';
+
+export interface RestateServer {
+  /** Base URL where workflows are called. */
+  readonly ingress: string;
+  /** Base URL where workers are made known. */
+  readonly admin: string;
+  stop(): Promise<void>;
+}
+
+/** A Restate server of our own: private directory, free ports, loopback only, nothing told to its makers. */
+export async function startRestateServer(binary: string, settings: NodeJS.ProcessEnv): Promise<RestateServer> {
+  const directory = await mkdtemp(join(tmpdir(), 'svc-bench-restate-'));
+  const [fabric, ingress, admin] = [await freePort(), await freePort(), await freePort()];
+  const env = {
+    PATH: process.env.PATH,
+    RESTATE_DISABLE_TELEMETRY: 'true',
+    RESTATE_LISTEN_MODE: 'tcp',
+    RESTATE_BIND_IP: '127.0.0.1',
+    RESTATE_ADVERTISED_HOST: '127.0.0.1',
+    RESTATE_BIND_PORT: `${fabric}`,
+    RESTATE_INGRESS__BIND_PORT: `${ingress}`,
+    RESTATE_ADMIN__BIND_PORT: `${admin}`,
+    DO_NOT_TRACK: '1',
+    // It asks for its newest release: that it cannot is nobody's concern here.
+    RESTATE_LOG_FILTER: 'error,octocrab=off',
+    ...settings,
+  };
+  const child = spawn(binary, ['--no-logo', '--base-dir', directory], { env, stdio: ['ignore', 'ignore', 'inherit'] });
+  const reap = (): void => {
+    child.kill('SIGKILL');
+  };
+  process.once('exit', reap);
+  const stop = async (): Promise<void> => {
+    await end(child);
+    process.off('exit', reap);
+    await rm(directory, { recursive: true, force: true });
+  };
+  const urls = { ingress: `http://127.0.0.1:${ingress}`, admin: `http://127.0.0.1:${admin}` };
+  try {
+    const health = [`${urls.admin}/health`, `${urls.ingress}/restate/health`];
+    await waitUntil('Restate to be healthy', async () => (await Promise.all(health.map(answers))).every(Boolean));
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  return { ...urls, stop };
+}
+
+/** Its data goes with it: nothing is to be put in order. */
+async function end(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const ended = once(child, 'exit');
+  child.kill('SIGKILL');
+  await ended;
+}
+
+function answers(url: string): Promise<boolean> {
+  return fetch(url).then(
+    (response) => response.ok,
+    () => false,
+  );
+}
