@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { z } from 'zod';
-import { type Address, addressOf } from '../../../runtime/address.ts';
+import { type Address, addressOf, type Partition } from '../../../runtime/address.ts';
 import { type Cluster, startCluster } from '../../support/cluster/cluster.ts';
 import type { LocalFigures } from '../../support/cluster/fleet-options.ts';
 import { seeded } from '../../support/faulty-store.ts';
@@ -46,6 +46,8 @@ class Churn {
   /** The last that was heard of each life of a node, by its pid. */
   readonly #seen = new Map<number, LocalFigures>();
   #untouched = 0;
+  /** Partitions that a node had before and after a change under another lease. */
+  #cameBack = 0;
 
   constructor(cluster: Cluster, options: ChurnOptions) {
     this.#cluster = cluster;
@@ -71,6 +73,7 @@ class Churn {
       lines: [
         `changes: ${this.#log.join(' ')}`,
         `${this.#known.length} actors; actors of untouched nodes that stayed in memory over a change: ${this.#untouched}`,
+        `partitions that went and came back within a change: ${this.#cameBack}`,
         ...timeLines('call to answer', this.#timesMs),
       ],
       broken: [
@@ -123,12 +126,12 @@ class Churn {
 
   /** What each node holds and has in memory. */
   async #look(): Promise<Map<number, Memory>> {
-    await this.#cluster.settled('between two changes');
+    const holders = await this.#cluster.settled('between two changes');
     const looks = this.#cluster.running.map(async ({ name, pid }) => {
       const [local, loads] = await Promise.all([this.#cluster.local(name, 5_000), this.#cluster.loads(name)]);
       if (local === null || loads === null) throw new Error(`${name} did not answer between two changes`);
       this.#seen.set(pid, local);
-      return [pid, { name, held: new Set(local.held), loads }] as const;
+      return [pid, { name, held: holders.get(name) ?? new Map(), loads }] as const;
     });
     return new Map(await Promise.all(looks));
   }
@@ -139,13 +142,18 @@ class Churn {
     for (const [pid, now] of after) {
       const then = before.get(pid);
       if (then === undefined) continue;
+      for (const [home, epoch] of then.held) if ((now.held.get(home) ?? epoch) !== epoch) this.#cameBack += 1;
       for (const [address, count] of then.loads) {
         const home = homeOf(addressIn(address));
-        if (!address.startsWith('ticker/') || !then.held.has(home) || !now.held.has(home)) continue;
+        const epoch = then.held.get(home);
+        // Another epoch: the partition went and came back.
+        if (!address.startsWith('ticker/') || epoch === undefined || now.held.get(home) !== epoch) continue;
         this.#untouched += 1;
         const again = (now.loads.get(address) ?? 0) - count;
         if (again > 0)
-          this.#broken.push(`${address} on ${now.name} was loaded ${again} times more although ${home} stayed`);
+          this.#broken.push(
+            `${address} on ${now.name} was loaded ${again} times more although ${home} stayed under epoch ${epoch}`,
+          );
       }
     }
   }
@@ -153,7 +161,8 @@ class Churn {
 
 interface Memory {
   readonly name: string;
-  readonly held: ReadonlySet<string>;
+  /** Epochs of the leases it has, by partition. */
+  readonly held: ReadonlyMap<Partition, number>;
   readonly loads: ReadonlyMap<string, number>;
 }
 

@@ -68,7 +68,7 @@ class Takeover {
 
   async #round(victim: number, random: () => number): Promise<void> {
     const { actors, death } = this.#options;
-    const held = (await this.#cluster.settled('before the owner dies')).get(`node-${victim}`) ?? new Set<string>();
+    const held = (await this.#cluster.settled('before the owner dies')).get(`node-${victim}`) ?? new Map();
     const addresses = Array.from({ length: actors }, () => freshIn('ticker', held));
     await Promise.all(addresses.map((address) => this.#expect(address, 1)));
     // Under load, so that the owner dies in the middle of turns and commits.

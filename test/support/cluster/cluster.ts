@@ -2,6 +2,7 @@ import { randomInt } from 'node:crypto';
 import { mkdir, mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { type Partition, partitionsOf } from '../../../runtime/address.ts';
 import { mongoMissing, startMongo, type TestMongo } from '../ferretdb.ts';
 import { type RedisServer, redisMissing, startRedis } from '../redis.ts';
 import { waitUntil } from '../wait-until.ts';
@@ -11,6 +12,7 @@ import { FleetProcess } from './fleet-process.ts';
 import { Guard } from './guard.ts';
 import { type Direction, type Link, startLink } from './link.ts';
 import { nodeConfig } from './node-config.ts';
+import { storeLeases } from './store-leases.ts';
 
 export interface ClusterOptions {
   /** Nodes that the cluster has; those of `startCluster` are started, others wait for `start`. */
@@ -179,21 +181,24 @@ export class Cluster {
     return this.#get(who, '/local', limitMs).then((value) => (value === null ? null : LocalFigures.parse(value)));
   }
 
-  /** The default partitions that each running node says it serves, by name; those that do not answer are left out. */
-  async holders(): Promise<ReadonlyMap<string, ReadonlySet<string>>> {
-    const seen = await Promise.all(this.names.map(async (name) => [name, await this.local(name)] as const));
-    return new Map(seen.flatMap(([name, local]) => (local === null ? [] : [[name, new Set(local.held)] as const])));
+  /** The default partitions of each running node by the store: epochs of its leases, by partition. */
+  async holders(): Promise<ReadonlyMap<string, ReadonlyMap<Partition, number>>> {
+    const leases = await storeLeases(this.redis.port, partitionsOf({ pool: 'default', partitions: PARTITIONS }));
+    const holders = new Map(this.running.map(({ name }) => [name, new Map<Partition, number>()]));
+    for (const [partition, { node, epoch }] of leases) holders.get(node)?.set(partition, epoch);
+    return holders;
   }
 
-  /** Waits until every running node is ready and every partition has one holder; answers them. */
-  settled(why: string, timeoutMs = 60_000): Promise<ReadonlyMap<string, ReadonlySet<string>>> {
+  /** Waits until every running node answers and every partition is held by one of them; answers who holds which. */
+  settled(why: string, timeoutMs = 60_000): Promise<ReadonlyMap<string, ReadonlyMap<Partition, number>>> {
     return this.waitUntil(
       `the fleet to be settled ${why}`,
       async () => {
+        const locals = await Promise.all(this.running.map(({ name }) => this.local(name)));
+        if (locals.includes(null)) return false;
         const holders = await this.holders();
-        const held = [...holders.values()].flatMap((one) => [...one].filter((name) => name.startsWith('default:')));
-        const isEven = [...holders.values()].every((one) => one.size > 0);
-        return holders.size === this.running.length && held.length === PARTITIONS && isEven && holders;
+        const held = [...holders.values()].reduce((sum, one) => sum + one.size, 0);
+        return held === PARTITIONS && [...holders.values()].every(({ size }) => size > 0) && holders;
       },
       timeoutMs,
     );

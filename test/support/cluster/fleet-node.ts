@@ -15,8 +15,8 @@ const node = await startNode({ flags: { config: options.configFile }, env: {}, .
 
 const control = await startControlServer({
   'GET /local': async (): Promise<LocalFigures> => {
-    const { loads: _, spans, held, ...store } = seen();
-    return { node: node.id, now: Date.now(), ...store, held: [...held], spans: [...spans] };
+    const { loads: _, spans, ...store } = seen();
+    return { node: node.id, now: Date.now(), ...store, spans: [...spans] };
   },
   'GET /loads': async () => seen().loads,
 });

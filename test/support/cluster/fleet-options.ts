@@ -27,8 +27,6 @@ export const LocalFigures = z.object({
   node: z.string(),
   /** Its clock, Unix ms. */
   now: z.number(),
-  /** Partitions whose lease the store granted it and did not deny since. */
-  held: z.array(z.string()),
   committed: z.number(),
   fenced: z.number(),
   ambiguous: z.number(),

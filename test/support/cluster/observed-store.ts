@@ -2,7 +2,6 @@ import type { Commit, CommitOutcome, Lease } from '../../../runtime/actor-store.
 import type { Address, Partition } from '../../../runtime/address.ts';
 import { SvcError } from '../../../runtime/errors.ts';
 import { RedisCommits } from '../../../runtime/redis/commits.ts';
-import { RedisLeases } from '../../../runtime/redis/leases.ts';
 import { RedisMailboxes } from '../../../runtime/redis/mailboxes.ts';
 import { seeded } from '../faulty-store.ts';
 
@@ -25,8 +24,6 @@ export interface StoreSeen {
   readonly ambiguous: number;
   /** When it committed under which lease, in the order the leases came. */
   readonly spans: readonly CommitSpan[];
-  /** Partitions whose lease was granted and not denied since. */
-  readonly held: readonly Partition[];
   /** How often an actor was brought into memory, by address. */
   readonly loads: Readonly<Record<Address, number>>;
 }
@@ -40,7 +37,6 @@ export function observeStore(ambiguity: number, seed: number): () => StoreSeen {
   const count = { committed: 0, fenced: 0, ambiguous: 0 };
   const spans = new Map<string, CommitSpan>();
   const loads = new Map<Address, number>();
-  const held = observeLeases();
   const loseSome = (): void => {
     if (ambiguity === 0 || random() >= ambiguity) return;
     count.ambiguous += 1;
@@ -61,7 +57,6 @@ export function observeStore(ambiguity: number, seed: number): () => StoreSeen {
     const outcome = await commit.call(this, batch, readAhead);
     if (outcome.kind === 'fenced') {
       count.fenced += 1;
-      held.delete(batch.lease.partition);
       return outcome;
     }
     count.committed += 1;
@@ -80,26 +75,9 @@ export function observeStore(ambiguity: number, seed: number): () => StoreSeen {
     loseSome();
     return outcomes;
   };
-  return () => ({ ...count, spans: [...spans.values()], held: [...held], loads: Object.fromEntries(loads) });
-}
-
-function observeLeases(): Set<Partition> {
-  const held = new Set<Partition>();
-  const leases = RedisLeases.prototype;
-  const { acquire, renew, release } = leases;
-  leases.acquire = async function (this: RedisLeases, ...args: Parameters<RedisLeases['acquire']>) {
-    const outcome = await acquire.apply(this, args);
-    if (outcome.kind === 'granted') held.add(args[0]);
-    return outcome;
-  };
-  leases.renew = async function (this: RedisLeases, ...args: Parameters<RedisLeases['renew']>) {
-    const lost = await renew.apply(this, args);
-    for (const { partition } of lost) held.delete(partition);
-    return lost;
-  };
-  leases.release = async function (this: RedisLeases, lease: Lease) {
-    held.delete(lease.partition);
-    await release.call(this, lease);
-  };
-  return held;
+  return () => ({
+    ...count,
+    spans: [...spans.values()],
+    loads: Object.fromEntries(loads),
+  });
 }
