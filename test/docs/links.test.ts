@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { linesOf, projectFiles } from '../support/tree.ts';
-import { anchorsOf, exists, linksOf, type Page, page, pages, pathSpansOf, proseOf } from './pages.ts';
+import { anchorsOf, exists, linksOf, type Page, page, pages, pathSpansOf, proseOf, titlesOf } from './pages.ts';
 
 /** Files that are made or written by users, not kept. */
 const NOT_KEPT = new Set([
@@ -95,11 +95,6 @@ test('each promise of semantics.md names a test by its title', () => {
     .filter(({ title, file }) => !exists(file) || !titlesOf(file).includes(title));
   assert.deepEqual(wrong, []);
 });
-
-const titlesOf = (file: string): string[] =>
-  [...readFileSync(file, 'utf8').matchAll(/\b(?:test|it|promise)\(\s*(?:'([^'\n]+)'|"([^"\n]+)"|`([^`]+)`)/g)].map(
-    (match) => match[1] ?? match[2] ?? match[3] ?? '',
-  );
 
 test('the reader path has ten stops, each a link to files of at most 300 lines', () => {
   const section = page('docs/architecture.md').text.split('## Ten stops')[1]?.split('\n## ')[0] ?? '';

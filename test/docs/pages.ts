@@ -75,3 +75,9 @@ export function anchorsOf(file: string): string[] {
 }
 
 export const exists = (path: string): boolean => existsSync(path);
+
+/** Titles of the tests of a file, as they stand there. */
+export const titlesOf = (file: string): string[] =>
+  [...readFileSync(file, 'utf8').matchAll(/\b(?:test|it|promise)\(\s*(?:'([^'\n]+)'|"([^"\n]+)"|`([^`]+)`)/g)].map(
+    (match) => match[1] ?? match[2] ?? match[3] ?? '',
+  );
