@@ -1,0 +1,219 @@
+import assert from 'node:assert/strict';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { type Followed, followExecution, type SeenEvent } from '../kill/follower.ts';
+import { mongoMissing, startMongo } from '../support/ferretdb.ts';
+import { type RedisServer, redisMissing, startRedis } from '../support/redis.ts';
+import { waitUntil } from '../support/wait-until.ts';
+import { agentYaml, objectOf, ProductNode } from './product-node.ts';
+
+const skip = (redisMissing() ?? (await mongoMissing())) || false;
+/** What orchestrators give a node between SIGTERM and kill -9 (docker-compose.yml, examples/kubernetes). */
+const GRACE_MS = 30_000;
+const STREAMS = 24;
+
+/** Leaves its process id, then works for as many seconds as its argument says. */
+const PROGRAM = `#!/bin/sh
+echo "$$" >> "$RUNS"
+sleep "$1"
+echo done
+`;
+/** Ignores SIGTERM, and so do the programs that it starts. */
+const STUBBORN = `#!/bin/sh
+trap '' TERM
+echo "$$" >> "$RUNS"
+while :; do sleep 1; done
+`;
+
+interface World extends AsyncDisposable {
+  readonly redis: RedisServer;
+  readonly directory: string;
+  /** A node of the fleet that holds its share. */
+  node(): Promise<ProductNode>;
+  /** Deploys a program; answers the agent's id. */
+  program(node: ProductNode, name: string, text: string): Promise<string>;
+  /** Process ids of the runs of a program so far. */
+  runs(name: string): Promise<readonly number[]>;
+}
+
+/** Several nodes, as people start them, over one Redis and one MongoDB-wire server. */
+async function openWorld(): Promise<World> {
+  const [redis, mongo] = await Promise.all([startRedis({ appendfsync: 'always' }), startMongo()]);
+  const directory = await mkdtemp(join(tmpdir(), 'svc-termination-'));
+  const nodes: ProductNode[] = [];
+  const spec = { kernel: { partitions: 32 }, stores: { redis: redis.url, mongodb: mongo.uri } };
+  return {
+    redis,
+    directory,
+    async node() {
+      const node = await ProductNode.start({ spec });
+      nodes.push(node);
+      await waitUntil('every node holds its share', async () =>
+        (await Promise.all(nodes.map(holdsSome))).every(Boolean),
+      );
+      return node;
+    },
+    async program(node, name, text) {
+      const path = join(directory, `${name}.sh`);
+      await writeFile(path, text, { mode: 0o755 });
+      return node.deploy(
+        agentYaml(name, {
+          runtime: { isolation: 'process' },
+          env: { RUNS: join(directory, name) },
+          advanced: { bootstrap_path: path },
+          execution: { mode: 'one-shot' },
+        }),
+      );
+    },
+    async runs(name) {
+      const text = await readFile(join(directory, name), 'utf8').catch(() => '');
+      return text.split('\n').filter(Boolean).map(Number);
+    },
+    async [Symbol.asyncDispose]() {
+      await Promise.all(nodes.map((node) => node[Symbol.asyncDispose]()));
+      await Promise.all([redis.stop(), mongo.stop(), rm(directory, { recursive: true, force: true })]);
+    },
+  };
+}
+
+async function holdsSome(node: ProductNode): Promise<boolean> {
+  const { body } = await node.call('GET', '/v1/cluster/status');
+  const { partitions } = objectOf(JSON.stringify(body.node));
+  return Number(objectOf(JSON.stringify(partitions)).default) > 0;
+}
+
+/** SIGTERM; answers the exit code and how long the end took. Fails when it takes longer than orchestrators wait. */
+async function terminate(node: ProductNode): Promise<{ code: number | null; tookMs: number }> {
+  const began = performance.now();
+  process.kill(node.process.pid, 'SIGTERM');
+  await waitUntil('the node to end', () => node.process.exitCode !== null || !isAlive(node.process.pid), GRACE_MS);
+  return { code: node.process.exitCode, tookMs: Math.round(performance.now() - began) };
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+test('a node that is told to end under load does so in order, and nothing is lost', {
+  skip,
+  timeout: 120_000,
+}, async (t) => {
+  await using world = await openWorld();
+  const [leaving, staying] = [await world.node(), await world.node()];
+  const model = await leaving.deploy(agentYaml('talker'));
+  const program = await world.program(leaving, 'worker', PROGRAM);
+  const ids = await Promise.all(
+    Array.from({ length: STREAMS }, (_, at) => (at % 2 === 0 ? leaving : staying).run(model, 'slow')),
+  );
+  ids.push(...(await Promise.all(Array.from({ length: 4 }, () => leaving.run(program, '3')))));
+
+  // A load balancer in front of both: it sends nobody to a node that ends.
+  let front = leaving;
+  const seen = new Map(ids.map((id) => [id, 0]));
+  const following = ids.map((id) =>
+    followExecution(id, {
+      url: async () => front.url,
+      onEvent: ({ seq }) => seen.set(id, seq),
+      signal: t.signal,
+    }),
+  );
+  await waitUntil('every client is in the middle of its stream', () =>
+    ids.slice(0, STREAMS).every((id) => (seen.get(id) ?? 0) >= 5),
+  );
+  await waitUntil('the programs run', async () => (await world.runs('worker')).length === 4);
+
+  const ended = terminate(leaving);
+  front = staying;
+  const { code, tookMs } = await ended;
+  assert.equal(code, 0, leaving.process.log);
+  t.diagnostic(`ended ${tookMs} ms after SIGTERM, with ${ids.length} executions and their streams under way`);
+
+  const followed: Followed[] = await Promise.all(following);
+  for (const [at, { events, connections }] of followed.entries()) {
+    assert.equal(events.at(-1)?.name, 'execution_completed', `execution ${at}`);
+    if (at < STREAMS) assert.equal(piecesOf(events), String(events.at(-1)?.payload.final_output), `execution ${at}`);
+    // The client counts: a number that is missing or comes twice is an error of its own.
+    if (at < STREAMS) assert.ok(connections >= 2, 'it went on at the other node');
+  }
+  assert.equal((await world.runs('worker')).length, 4, 'programs had the time to finish, none was run twice');
+});
+
+test('a program that does not end is cut in time, and goes on elsewhere as one in doubt', {
+  skip,
+  timeout: 120_000,
+}, async (t) => {
+  await using world = await openWorld();
+  const [leaving, staying] = [await world.node(), await world.node()];
+  const program = await world.program(leaving, 'stubborn', STUBBORN);
+  const id = await leaving.run(program, 'x');
+  await waitUntil('it runs', async () => (await world.runs('stubborn')).length === 1);
+  // Effects run on any node: the one that has it is the one to end.
+  const runner = (await isRunning(leaving)) ? leaving : staying;
+  const other = runner === leaving ? staying : leaving;
+  const { code, tookMs } = await terminate(runner);
+  assert.equal(code, 0, runner.process.log);
+  t.diagnostic(`ended ${tookMs} ms after SIGTERM, with a program that ignores it`);
+  const [first = 0] = await world.runs('stubborn');
+  assert.equal(isAlive(first), false, 'the program ended with its node');
+  const [, second = 0] = await waitUntil('it is run again', async () => {
+    const runs = await world.runs('stubborn');
+    return runs.length === 2 && runs;
+  });
+  assert.equal((await other.statusOf(id)).in_doubt, 1);
+  assert.equal((await other.call('POST', `/v1/executions/${id}/cancel`)).status, 200);
+  await waitUntil('it is cancelled', async () => (await other.statusOf(id)).status === 'cancelled');
+  await waitUntil('the program is gone', () => !isAlive(second));
+});
+
+/** What the model said, as the client put it together. */
+const piecesOf = (events: readonly SeenEvent[]): string =>
+  events
+    .filter(({ name }) => name === 'iteration_output')
+    .map(({ payload }) => String(payload.output))
+    .join('');
+
+async function isRunning(node: ProductNode): Promise<boolean> {
+  const { body } = await node.call('GET', '/v1/cluster/status');
+  return Number(objectOf(JSON.stringify(body.node)).running_effects) > 0;
+}
+
+test('a second SIGTERM ends a node at once', { skip, timeout: 60_000 }, async () => {
+  await using world = await openWorld();
+  const node = await world.node();
+  const program = await world.program(node, 'stubborn', STUBBORN);
+  await node.run(program, 'x');
+  await waitUntil('it runs', async () => (await world.runs('stubborn')).length === 1);
+  const { pid } = node.process;
+  process.kill(pid, 'SIGTERM');
+  await waitUntil('the first is acted upon', () =>
+    fetch(`${node.url}/health/live`).then(
+      () => false,
+      () => true,
+    ),
+  );
+  assert.ok(isAlive(pid), 'the program holds its end up');
+  const began = performance.now();
+  process.kill(pid, 'SIGTERM');
+  await waitUntil('the node to end', () => node.process.exitCode !== null);
+  assert.ok(performance.now() - began < 1_000);
+  assert.equal(node.process.exitCode, 1, 'it did not end in order, and says so');
+  const [run = 0] = await world.runs('stubborn');
+  await waitUntil('the program is gone too', () => !isAlive(run));
+});
+
+test('without Redis a node still ends in time', { skip, timeout: 90_000 }, async (t) => {
+  await using world = await openWorld();
+  const node = await world.node();
+  const agent = await node.deploy(agentYaml('talker'));
+  await Promise.all(Array.from({ length: 8 }, () => node.run(agent, 'slow')));
+  await world.redis.kill();
+  const { code, tookMs } = await terminate(node);
+  t.diagnostic(`ended ${tookMs} ms after SIGTERM with code ${code}, without Redis`);
+});
