@@ -45,6 +45,8 @@ export const wholeStepsOneKill = (seed: number): StepsOptions => ({
 export const smallSteps = (mode: StepsOptions['mode'], seed: number): StepsOptions => ({
   ...wholeSteps(seed),
   runs: 20,
+  steps: 40,
+  kill: { everyMs: 500 },
   mode,
 });
 

@@ -60,7 +60,11 @@ async function run(cluster: Cluster, options: ProgramsOptions): Promise<Scenario
       ...timeLines('a program to be accepted', tookMs),
       `difference ${differing.length} of ${expected.size} actors, ${convergedMs} ms after the last fault`,
     ],
-    broken: [...differing.slice(0, 10), ...cluster.crashed.map((name) => `${name} ended by itself`)],
+    broken: [
+      ...differing.slice(0, 10),
+      ...(nemesis.struck.length === 0 ? ['no fault struck: nothing was shown'] : []),
+      ...cluster.crashed.map((name) => `${name} ended by itself`),
+    ],
   };
 }
 

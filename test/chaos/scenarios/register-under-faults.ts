@@ -81,7 +81,12 @@ async function run(cluster: Cluster, options: RegisterOptions): Promise<Scenario
       ...timeLines('call to answer', answered),
       ...(broken.length === 0 ? ['0 anomalies'] : []),
     ],
-    broken: [...broken, ...committersOf(locals), ...cluster.crashed.map((name) => `${name} ended by itself`)],
+    broken: [
+      ...broken,
+      ...committersOf(locals),
+      ...(nemesis.struck.length === 0 ? ['no fault struck: nothing was shown'] : []),
+      ...cluster.crashed.map((name) => `${name} ended by itself`),
+    ],
   };
 }
 

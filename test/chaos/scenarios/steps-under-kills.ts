@@ -63,6 +63,7 @@ async function compare(cluster: Cluster, options: StepsOptions): Promise<Scenari
     broken: [
       ...unkilled.broken,
       ...killed.broken,
+      ...(everyMs !== null && nemesis.struck.length === 0 ? ['nobody was killed: nothing was shown'] : []),
       ...(barMs !== null && overMs > barMs ? [`${overMs} ms over the unkilled run, the bar is ${barMs} ms`] : []),
       ...cluster.crashed.map((name) => `${name} ended by itself`),
     ],
