@@ -115,13 +115,13 @@ export class Dispatcher {
     if (this.#pumping) return;
     this.#pumping = true;
     // One turn of the event loop gathers the rings of all partitions into one poll.
-    setImmediate(() => this.#guard('polling', this.#pump()));
+    setImmediate(() => this.#pump());
   }
 
-  async #pump(): Promise<void> {
+  #pump(): void {
     this.#pumping = false;
     if (this.#holdings.loseIfLate()) return;
-    const servers: PartitionServer[] = [];
+    const polls: Promise<void>[] = [];
     for (const partition of this.#ringing) {
       // A busy one reads ahead with its commit and is looked at again when it is done.
       if (this.#busy.has(partition)) continue;
@@ -129,15 +129,20 @@ export class Dispatcher {
       const server = this.#holdings.get(partition);
       if (server === undefined) continue;
       this.#busy.add(partition);
-      servers.push(server);
+      polls.push(this.#poll(server));
     }
-    if (servers.length === 0) return;
-    const asks = servers.map((server) => ({ lease: server.lease, after: server.cursor }));
+    // Of many that fail together one is reported.
+    this.#guard('polling', Promise.all(polls));
+  }
+
+  /** One by one, since each may have a server of its own; what is asked in one turn goes out together all the same. */
+  async #poll(server: PartitionServer): Promise<void> {
+    const { store, batchLimit } = this.#options;
     try {
-      const found = await this.#options.store.poll(asks, this.#options.batchLimit);
-      for (const [index, server] of servers.entries()) this.#serve(server, found[index] ?? []);
+      const [found = []] = await store.poll([{ lease: server.lease, after: server.cursor }], batchLimit);
+      this.#serve(server, found);
     } catch (thrown) {
-      for (const server of servers) this.#idle(server.lease.partition);
+      this.#idle(server.lease.partition);
       throw thrown;
     }
   }
