@@ -44,10 +44,10 @@ export class Locator {
   }
 
   /** The actor was archived: whoever asks for it goes to its home, and from there to the archive. */
-  async unplace(address: Address, partition: Partition): Promise<void> {
+  async unplace(address: Address): Promise<void> {
+    if (this.#registry.definitionOf(address)?.placed !== true) return;
     this.#known.delete(address);
-    const home = this.#registry.homeOf(address);
-    if (partition !== home) await this.#directory.unplace(home, address);
+    await this.#directory.unplace(this.#registry.homeOf(address), address);
   }
 
   note(address: Address, partition: Partition): void {

@@ -28,11 +28,12 @@ export async function placeActor(parts: PlacingParts, address: Address, wish: Pl
   const { registry, locator, placement, here } = parts;
   const pool = poolOfTags(wish.tags);
   await knowPool(parts, pool);
-  const held = wish.here === true ? await here?.holdOne(pool) : null;
+  const held = (wish.here === true ? await here?.holdOne(pool) : null) ?? null;
   const wanted = held ?? registry.partitionIn(pool, address);
-  const isHome = wanted === registry.homeOf(address);
-  // An address at home needs no entry; one that another caller placed elsewhere before has one.
-  const partition = isHome ? await locator.locate(address) : await locator.place(address, wanted);
+  // An address at home needs no entry; one that another caller placed elsewhere before has one. What follows from this
+  // node instead of the address is always written: another node that is told the same would answer otherwise.
+  const atHome = held === null && wanted === registry.homeOf(address);
+  const partition = atHome ? await locator.locate(address) : await locator.place(address, wanted);
   return { pool, partition, served: await placement.isServed(pool) };
 }
 

@@ -28,7 +28,7 @@ export class DirectorySweep {
         for (const { address, partition } of entries) {
           if (!(await this.#leadsNowhere(address, partition))) continue;
           if (this.#suspects.has(address)) {
-            await this.#locator.unplace(address, partition);
+            await this.#locator.unplace(address);
             removed += 1;
           } else suspects.add(address);
         }

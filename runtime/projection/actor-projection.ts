@@ -90,7 +90,7 @@ export class ActorProjection {
         ended.slice(start, start + ARCHIVE_AT_ONCE).map(async (actor) => {
           if (actor.kept) await this.#parts.archive.store(store, partition, actor);
           // An entry that outlives this process is found by the directory's sweep.
-          if (await server.forget(actor.address, actor.record)) await locator.unplace(actor.address, partition);
+          if (await server.forget(actor.address, actor.record)) await locator.unplace(actor.address);
         }),
       );
     }
