@@ -173,7 +173,9 @@ export async function startRuntime(parts: RuntimeParts): Promise<Runtime> {
     },
     async stop() {
       // What others take over goes at once; what stays still commits the last results.
-      const effectsEnded = runner.stop();
+      const effectsEnded = runner
+        .stop()
+        .catch((thrown: unknown) => warn('the effects did not end in order', toSvcError(thrown)));
       await dispatcher.stop(effectsEnded);
       await effectsEnded;
       client.close();

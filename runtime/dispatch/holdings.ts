@@ -1,8 +1,9 @@
 import { type Partition, partitionsOf, poolOf } from '../address.ts';
 import { toSvcError } from '../errors.ts';
-import type { Assignment } from '../placement.ts';
-import { type LeaseTaking, servedByOthers, takeLease } from './lease-taking.ts';
+import { drained, handOver, patiently } from './hand-over.ts';
+import { type LeaseTaking, servedByOthers, takeAll, takeLease } from './lease-taking.ts';
 import { type Committed, type KernelParts, PartitionServer } from './partition-server.ts';
+import { Seat } from './seat.ts';
 
 export interface HoldingsOptions extends KernelParts, LeaseTaking {
   readonly leaseRenewMs: number;
@@ -16,9 +17,6 @@ export interface HoldingsEvents {
   queues(names: readonly string[]): void;
 }
 
-const ACQUIRE_AT_ONCE = 64;
-const NOTHING: Assignment = { wanted: new Set(), queues: [] };
-
 /**
  * The partitions this node holds: takes what its placement wants, hands over what it does not want any more after the
  * batch that runs, drops what it lost (design K4, P2).
@@ -30,16 +28,18 @@ export class Holdings {
   readonly #leaving = new Set<PartitionServer>();
   /** Held beside the assignment, since an actor was to start here (design P4). */
   readonly #kept = new Set<Partition>();
-  #assignment: Assignment = NOTHING;
+  readonly #seat: Seat;
   #renewedAt = Number.NEGATIVE_INFINITY;
   #settling: Promise<void> = Promise.resolve();
   #again = false;
+  #turn = 0;
   #cancelWake: () => void = () => {};
   #stopped = false;
 
   constructor(options: HoldingsOptions, events: HoldingsEvents) {
     this.#options = options;
     this.#events = events;
+    this.#seat = new Seat(options, { lost: () => this.#loseAll(), superseded: () => this.#supersede() });
   }
 
   get(partition: Partition): PartitionServer | undefined {
@@ -61,17 +61,20 @@ export class Holdings {
 
   async start(): Promise<void> {
     const asked = this.#options.clock.monotonic();
-    await this.#options.placement.join();
+    await this.#seat.join();
     this.#renewedAt = asked;
     await this.adjust();
   }
 
-  /** Extends every lease, the node's first, and brings holdings in line with who is there. */
+  /**
+   * Extends every lease, the node's first, and brings holdings in line with who is there. It does not wait for that: a
+   * batch that is slow to end, or a lease that is slow to get, must not keep the leases from their next renewal.
+   */
   async renew(): Promise<void> {
-    const { store, leaseTtlMs, clock } = this.#options;
+    const { store, leaseTtlMs, clock, warn } = this.#options;
     const asked = clock.monotonic();
     try {
-      await this.#assign();
+      await this.#seat.ask();
       const servers = [...this.#servers.values()];
       const lost = await store.renew(
         servers.map((server) => server.lease),
@@ -86,13 +89,13 @@ export class Holdings {
       this.loseIfLate();
       throw thrown;
     }
-    await this.#settle();
+    this.#settle().catch((thrown: unknown) => warn('taking and handing over failed', toSvcError(thrown)));
   }
 
   /** Somebody came, left or gave something back. Calls that come meanwhile are answered by one more look. */
   async adjust(): Promise<void> {
     if (this.#stopped) return;
-    await this.#assign();
+    await this.#seat.ask();
     await this.#settle();
   }
 
@@ -105,14 +108,18 @@ export class Holdings {
 
   /** A partition of the pool that this node holds; a free one is taken when it holds none. */
   async holdOne(pool: string): Promise<Partition | null> {
-    const held = (): Partition | undefined =>
-      [...this.#servers.values()].find((one) => poolOf(one.lease.partition) === pool && !this.#leaving.has(one))?.lease
-        .partition;
+    const held = (): Partition | undefined => {
+      const servers = [...this.#servers.values()].filter((one) => !this.#leaving.has(one));
+      const ofPool = servers.map(({ lease }) => lease.partition).filter((partition) => poolOf(partition) === pool);
+      // Each in its turn: one partition would serve all that starts here alone.
+      this.#turn += 1;
+      return ofPool[this.#turn % ofPool.length];
+    };
     const already = held();
-    if (already !== undefined) return already;
+    if (already !== undefined || this.#stopped) return already ?? null;
     await this.adjust();
     const assigned = held();
-    if (assigned !== undefined || !this.#assignment.queues.includes(pool)) return assigned ?? null;
+    if (assigned !== undefined || !this.#seat.assignment.queues.includes(pool)) return assigned ?? null;
     const layout = (await this.#options.store.pools()).find((one) => one.pool === pool);
     for (const partition of layout === undefined ? [] : partitionsOf(layout)) {
       await this.#acquire(partition);
@@ -130,38 +137,23 @@ export class Holdings {
   async stop(last: { keepServing(): Promise<void>; beforeRelease(): Promise<void> }): Promise<void> {
     const { placement } = this.#options;
     this.#stopped = true;
+    this.#seat.leaving();
     this.#cancelWake();
     await this.#settling;
-    await this.#patiently('telling the others', placement.drain());
+    await patiently(this.#options, 'telling the others', placement.drain());
     await this.#handOver(await servedByOthers(this.#options, [...this.#servers.values()]));
-    await last.keepServing();
+    await patiently(this.#options, 'ending effects', last.keepServing());
     const left = [...this.#servers.values()];
-    await Promise.all(left.map((server) => server.drain()));
-    await last.beforeRelease();
+    await Promise.all(left.map((server) => drained(this.#options.clock, server)));
+    await patiently(this.#options, 'ending what runs', last.beforeRelease());
     await this.#handOver(left);
-    await this.#patiently('leaving', placement.leave());
-  }
-
-  async #assign(): Promise<void> {
-    const { placement, warn } = this.#options;
-    try {
-      this.#assignment = await placement.assign();
-    } catch (thrown) {
-      const error = toSvcError(thrown);
-      if (error.code === 'conflict') this.#supersede();
-      if (error.code !== 'lease_lost') throw thrown;
-      warn('the node lease was lost; every partition is given up and the node joins again', error);
-      this.#loseAll();
-      await placement.join();
-      this.#assignment = await placement.assign();
-    }
+    await patiently(this.#options, 'leaving', placement.leave());
   }
 
   /** Another process runs under this node's id: this one serves nothing any more. */
   #supersede(): void {
     this.#stopped = true;
     this.#renewedAt = Number.NEGATIVE_INFINITY;
-    this.#assignment = NOTHING;
     this.#events.queues([]);
     this.#loseAll();
   }
@@ -180,22 +172,20 @@ export class Holdings {
 
   async #settleOnce(): Promise<void> {
     if (this.#stopped) return;
-    const { wanted, queues } = this.#assignment;
+    const { wanted, queues } = this.#seat.assignment;
     this.#events.queues(queues);
     const unwanted = [...this.#servers.values()].filter(
-      ({ lease }) => !wanted.has(lease.partition) && !(this.#kept.has(lease.partition) && queues.length > 0),
+      ({ lease: { partition } }) =>
+        !wanted.has(partition) && !(this.#kept.has(partition) && queues.includes(poolOf(partition))),
     );
     const missing = [...wanted].filter((partition) => !this.#servers.has(partition));
     await Promise.all([this.#handOver(unwanted), this.#acquireAll(missing)]);
   }
 
   async #acquireAll(missing: readonly Partition[]): Promise<void> {
-    let soonestMs = Number.POSITIVE_INFINITY;
-    for (let start = 0; start < missing.length && !this.#stopped; start += ACQUIRE_AT_ONCE) {
-      const chunk = missing.slice(start, start + ACQUIRE_AT_ONCE);
-      const waits = await Promise.all(chunk.map((partition) => this.#acquire(partition)));
-      soonestMs = Math.min(soonestMs, ...waits);
-    }
+    const soonestMs = await takeAll(missing, this.#options.warn, async (partition) =>
+      this.#stopped ? Number.POSITIVE_INFINITY : this.#acquire(partition),
+    );
     // A lease that runs out before the next look: nobody has to wait for that.
     if (soonestMs < this.#options.leaseRenewMs) this.#wakeIn(soonestMs + 5);
   }
@@ -206,8 +196,14 @@ export class Holdings {
     if (outcome.kind === 'held') return outcome.remainingMs;
     const { lease, cursor, nextTimerAt } = outcome;
     if (this.#stopped) {
-      await this.#patiently('giving a lease back', this.#options.store.release(lease));
+      await patiently(this.#options, 'giving a lease back', this.#options.store.release(lease));
       return Number.POSITIVE_INFINITY;
+    }
+    // Two may have asked at once: the later grant is the one in force.
+    const other = this.#servers.get(partition);
+    if (other !== undefined) {
+      if (other.lease.epoch > lease.epoch) return Number.POSITIVE_INFINITY;
+      this.lose(other);
     }
     const server: PartitionServer = new PartitionServer(lease, cursor, this.#options, (done) =>
       this.#events.committed(server, done),
@@ -219,24 +215,12 @@ export class Holdings {
 
   /** After the batch that runs, to whoever wants it (design P2). */
   async #handOver(servers: readonly PartitionServer[]): Promise<void> {
-    const { store, placement } = this.#options;
     const going = servers.filter((server) => !this.#leaving.has(server) && !server.lost);
     if (going.length === 0) return;
-    await Promise.all(
-      going.map(async (server) => {
-        this.#leaving.add(server);
-        try {
-          await server.drain();
-          this.lose(server);
-          await store.release(server.lease);
-        } catch (thrown) {
-          this.#options.warn('a lease was not released and will run out', toSvcError(thrown));
-        } finally {
-          this.#leaving.delete(server);
-        }
-      }),
-    );
-    await this.#patiently('telling the others', placement.freed());
+    for (const server of going) this.#leaving.add(server);
+    await Promise.all(going.map((server) => handOver(this.#options, server, () => this.lose(server))));
+    for (const server of going) this.#leaving.delete(server);
+    await patiently(this.#options, 'telling the others', this.#options.placement.freed());
   }
 
   /** Ends serving without a word to the store: the lease is gone, or its end is left to the TTL. */
@@ -261,10 +245,5 @@ export class Holdings {
     this.#cancelWake = clock.after(delayMs, () => {
       this.adjust().catch((thrown: unknown) => warn('taking what a dead node held failed', toSvcError(thrown)));
     });
-  }
-
-  /** Leaving goes on without a store that does not answer: leases run out. */
-  async #patiently(what: string, work: Promise<void>): Promise<void> {
-    await work.catch((thrown: unknown) => this.#options.warn(`${what} failed`, toSvcError(thrown)));
   }
 }

@@ -23,6 +23,30 @@ export async function takeLease(parts: LeaseTaking, partition: Partition): Promi
   return store.acquire(partition, node, grant, leaseTtlMs, outcome.grant);
 }
 
+const AT_ONCE = 64;
+
+/** Answers the soonest time, milliseconds, at which one that another holds may be free; infinity for none. */
+export async function takeAll(
+  partitions: readonly Partition[],
+  warn: LeaseTaking['warn'],
+  take: (partition: Partition) => Promise<number>,
+): Promise<number> {
+  let soonestMs = Number.POSITIVE_INFINITY;
+  const failures: unknown[] = [];
+  for (let start = 0; start < partitions.length; start += AT_ONCE) {
+    // Each may have a server of its own (Redis Cluster): those that can be had are served, the rest at the next look.
+    const waits = partitions.slice(start, start + AT_ONCE).map((partition) =>
+      take(partition).catch((thrown: unknown) => {
+        failures.push(thrown);
+        return Number.POSITIVE_INFINITY;
+      }),
+    );
+    soonestMs = Math.min(soonestMs, ...(await Promise.all(waits)));
+  }
+  if (failures.length > 0) warn(`${failures.length} partitions could not be taken`, toSvcError(failures[0]));
+  return soonestMs;
+}
+
 /** Those that another member would take over now; none when nobody can tell. */
 export async function servedByOthers(
   { placement, warn }: LeaseTaking,

@@ -5,7 +5,9 @@ import type { ActorStore } from '../../runtime/actor-store.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import type { ActorDefinition } from '../../runtime/define-actor.ts';
 import type { EffectHandler } from '../../runtime/effect.ts';
+import type { EffectQueue } from '../../runtime/effect-queue.ts';
 import { EmbeddedEffectQueue } from '../../runtime/effects/embedded-effect-queue.ts';
+import type { Placement } from '../../runtime/placement.ts';
 import { type Runtime, type RuntimeParts, startRuntime } from '../../runtime/runtime.ts';
 import { SqliteActorStore } from '../../runtime/sqlite/actor-store.ts';
 import { FileBlobs } from '../../runtime/sqlite/blobs.ts';
@@ -16,6 +18,9 @@ export interface KernelNodeOptions {
   readonly definitions: readonly ActorDefinition[];
   readonly handlers?: readonly EffectHandler[];
   readonly settings?: RuntimeParts['settings'];
+  readonly placement?: Placement;
+  /** Replaces calls of the effect queue that the kernel sees. */
+  readonly effects?: (inner: EffectQueue) => Partial<EffectQueue>;
   /** Replaces calls of the store that the kernel sees. */
   readonly store?: (inner: ActorStore) => Partial<ActorStore>;
   readonly documents?: (inner: RuntimeParts['documents']) => RuntimeParts['documents'];
@@ -46,6 +51,7 @@ export async function startKernelNode(options: KernelNodeOptions): Promise<Kerne
     clock: systemClock,
     onFault: (error) => warn('job', error),
   });
+  Object.assign(effects, options.effects?.(effects) ?? {});
   await effects.open();
   const runtime = await startRuntime({
     store,
@@ -55,6 +61,7 @@ export async function startKernelNode(options: KernelNodeOptions): Promise<Kerne
     definitions: options.definitions,
     handlers: options.handlers ?? [],
     node: 'node-a',
+    ...(options.placement === undefined ? {} : { placement: options.placement }),
     settings: {
       partitions: 1,
       systemPartitions: 1,

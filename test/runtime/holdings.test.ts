@@ -1,0 +1,238 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { test } from 'node:test';
+import { addressOf, type Partition, partitionOf } from '../../runtime/address.ts';
+import { defineActor } from '../../runtime/define-actor.ts';
+import { SvcError } from '../../runtime/errors.ts';
+import type { Placement } from '../../runtime/placement.ts';
+import { counter } from '../support/actors.ts';
+import { type KernelNode, startKernelNode } from '../support/kernel-node.ts';
+import { waitUntil } from '../support/wait-until.ts';
+
+/** The counter in a kind that may live away from home. */
+const traveller = defineActor({ ...counter, kind: 'traveller', placed: true });
+
+/** A counter whose home is the partition of that number. */
+function counterIn(number: number, partitions: number) {
+  for (;;) {
+    const address = addressOf('counter', 'acme', randomUUID());
+    if (partitionOf(address, { pool: 'default', partitions }) === `default:${number}`) return address;
+  }
+}
+
+/** What a test says this node should serve. */
+function toldBy(assign: Placement['assign']) {
+  const wakes = new Set<() => void>();
+  const placement: Placement = {
+    incarnation: randomUUID(),
+    async join() {},
+    assign,
+    isLive: () => true,
+    isGone: async () => false,
+    isServed: async () => true,
+    onChange(wake) {
+      wakes.add(wake);
+      return () => wakes.delete(wake);
+    },
+    async freed() {},
+    async poolDefined() {},
+    async drain() {},
+    async leave() {},
+  };
+  const ring = (): void => {
+    for (const wake of wakes) wake();
+  };
+  return { placement, ring };
+}
+
+const pool = (name: string, partitions: number): Partition[] =>
+  Array.from({ length: partitions }, (_, n): Partition => `${name}:${n}`);
+
+const settings = { partitions: 2, systemPartitions: 1 };
+const holds = (node: KernelNode, partition: Partition): boolean => node.runtime.held().includes(partition);
+
+test('a lease that is slow to come keeps the others from no renewal', async () => {
+  const slow = Promise.withResolvers<void>();
+  let hang = false;
+  let hanging = false;
+  let renewals = 0;
+  const node = await startKernelNode({
+    definitions: [counter],
+    settings,
+    store: (inner) => ({
+      async acquire(partition, ...rest) {
+        if (hang && partition === 'default:1') {
+          hanging = true;
+          await slow.promise;
+        }
+        return inner.acquire(partition, ...rest);
+      },
+      async renew(leases, ttlMs) {
+        if (hanging) renewals += 1;
+        return inner.renew(leases, ttlMs);
+      },
+    }),
+  });
+  try {
+    hang = true;
+    node.runtime.dropPartition('default:1');
+    await waitUntil('renewals although a lease does not come', () => renewals >= 10, 5_000);
+    assert.ok(holds(node, 'default:0') && !holds(node, 'default:1'));
+  } finally {
+    slow.resolve();
+    await node.stop();
+  }
+});
+
+test('a partition whose lease cannot be had keeps no other from being taken', async () => {
+  const node = await startKernelNode({
+    definitions: [counter],
+    settings: { ...settings, partitions: 100 },
+    store: (inner) => ({
+      async acquire(partition, ...rest) {
+        if (partition === 'default:0') throw new SvcError('unavailable', 'its master is away');
+        return inner.acquire(partition, ...rest);
+      },
+    }),
+  });
+  try {
+    await waitUntil('all others to be held', () => node.runtime.held().length === 100);
+    assert.ok(!holds(node, 'default:0'));
+  } finally {
+    await node.stop();
+  }
+});
+
+test('a partition that cannot be read keeps no other from being served', async () => {
+  const away = Promise.withResolvers<void>();
+  const node = await startKernelNode({
+    definitions: [counter],
+    settings,
+    store: (inner) => ({
+      async poll(asks, limit) {
+        if (asks.some(({ lease }) => lease.partition === 'default:0')) await away.promise;
+        return inner.poll(asks, limit);
+      },
+    }),
+  });
+  try {
+    const answer = await node.runtime.client.ask(counterIn(1, 2), 'Add', { by: 1 }, { timeoutMs: 3_000 });
+    assert.equal(answer, 1);
+  } finally {
+    away.resolve();
+    await node.stop();
+  }
+});
+
+test('a partition kept for an actor goes when this node may not serve its pool any more', async () => {
+  let queues = ['default', 'system', '+gpu'];
+  const wanted = new Set([...pool('default', 2), ...pool('system', 1)]);
+  const { placement, ring } = toldBy(async () => ({ wanted, queues }));
+  const node = await startKernelNode({
+    definitions: [counter, traveller],
+    settings: { ...settings, tagPoolPartitions: 1, leaseRenewMs: 1_000 },
+    placement,
+  });
+  try {
+    const address = addressOf('traveller', 'acme', randomUUID());
+    const { partition } = await node.runtime.client.place(address, { tags: ['gpu'], here: true });
+    assert.equal(partition, '+gpu:0');
+    ring();
+    await node.runtime.client.ask(address, 'Add', { by: 1 });
+    assert.ok(holds(node, '+gpu:0'), 'kept beside the assignment');
+    queues = ['default', 'system'];
+    ring();
+    await waitUntil('the partition to be given back', () => !holds(node, '+gpu:0'));
+    assert.deepEqual(new Set(node.runtime.held()), wanted);
+  } finally {
+    await node.stop();
+  }
+});
+
+test('what starts here is spread over the partitions that are held here', async () => {
+  const node = await startKernelNode({ definitions: [traveller], settings: { ...settings, partitions: 8 } });
+  try {
+    const places = new Set<Partition>();
+    for (let n = 0; n < 16; n += 1) {
+      const address = addressOf('traveller', 'acme', randomUUID());
+      places.add((await node.runtime.client.place(address, { tags: [], here: true })).partition);
+    }
+    assert.deepEqual([...places].sort(), pool('default', 8));
+  } finally {
+    await node.stop();
+  }
+});
+
+test('however many ring, a node asks once more and no oftener', async () => {
+  const first = Promise.withResolvers<void>();
+  let asked = 0;
+  let slow = false;
+  const wanted = new Set([...pool('default', 2), ...pool('system', 1)]);
+  const { placement, ring } = toldBy(async () => {
+    asked += 1;
+    if (slow) await first.promise;
+    return { wanted, queues: ['default'] };
+  });
+  const node = await startKernelNode({
+    definitions: [counter],
+    settings: { ...settings, leaseRenewMs: 60_000 },
+    placement,
+  });
+  try {
+    const before = asked;
+    slow = true;
+    for (let n = 0; n < 100; n += 1) ring();
+    await waitUntil('the question', () => asked === before + 1);
+    for (let n = 0; n < 100; n += 1) ring();
+    first.resolve();
+    slow = false;
+    await node.runtime.client.ask(counterIn(0, 2), 'Add', { by: 1 });
+    assert.ok(asked <= before + 2, `${asked - before} questions`);
+  } finally {
+    await node.stop();
+  }
+});
+
+test('an actor that was told to live here lives here for whoever is told so next, at its home as well', async () => {
+  const node = await startKernelNode({ definitions: [traveller], settings: { ...settings, partitions: 1 } });
+  try {
+    const address = addressOf('traveller', 'acme', randomUUID());
+    const { partition } = await node.runtime.client.place(address, { tags: [], here: true });
+    assert.equal(partition, 'default:0');
+    // Another worker that is told the same.
+    assert.equal(await node.store.place('default:0', address, 'default:7'), 'default:0');
+  } finally {
+    await node.stop();
+  }
+});
+
+test('a node leaves and gives its leases back although its effects do not end in order', async () => {
+  let left = 0;
+  const wanted = new Set([...pool('default', 2), ...pool('system', 1)]);
+  const { placement } = toldBy(async () => ({ wanted, queues: ['default'] }));
+  const released: Partition[] = [];
+  const node = await startKernelNode({
+    definitions: [counter],
+    settings,
+    placement: {
+      ...placement,
+      isServed: async () => false,
+      async leave() {
+        left += 1;
+      },
+    },
+    store: (inner) => ({
+      async release(lease) {
+        released.push(lease.partition);
+        await inner.release(lease);
+      },
+    }),
+    effects: () => ({
+      work: async () => async () => {
+        throw new SvcError('unavailable', 'the queue is away');
+      },
+    }),
+  });
+  await node.stop();
+  assert.deepEqual([left, new Set(released)], [1, wanted]);
+});
