@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { flushCompileCache } from 'node:module';
 import { join, resolve } from 'node:path';
 import { type Logger, pino } from 'pino';
 import { createExecutionApi } from './actors/execution/api.ts';
@@ -176,6 +177,8 @@ export async function startNode(input: NodeInput): Promise<Node> {
   const clusterAddress = nodeAddress === null ? null : advertised(nodeAddress, settings.cluster.advertise_host);
   await fleet.changeCard({ restUrl, clusterAddress });
   if (clusterAddress !== null) clusterNode?.enrol(clusterAddress);
+  // Node.js writes it when a process ends in order only: after a kill the next life would compile everything anew.
+  flushCompileCache();
 
   const running = opened.move();
   const { promise: stopped, resolve: hasStopped } = Promise.withResolvers<void>();

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
-import { mkdtemp, rm, stat } from 'node:fs/promises';
+import { mkdtemp, readdir, rm, stat } from 'node:fs/promises';
 import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
@@ -44,5 +44,18 @@ describe('svc start', () => {
     assert.equal((await run.end()).code, 0);
     const found = await stat(join(directory, `svc-compile-cache-${userInfo().uid}`));
     assert.equal(found.mode & 0o777, 0o700);
+  });
+
+  test('a node that is killed has left its compiled code to its next life', async () => {
+    const own = await mkdtemp(join(directory, 'killed-'));
+    const run = await started({ TMPDIR: own });
+    const path = join(own, `svc-compile-cache-${userInfo().uid}`);
+    // Written once, as the node begins to serve: what it prints comes at the same moment.
+    await waitUntil('the compiled code of the node and its libraries', async () => {
+      const files = await readdir(path, { recursive: true });
+      return files.length > 500;
+    });
+    run.child.kill('SIGKILL');
+    await run.end();
   });
 });
