@@ -17,8 +17,8 @@ export type JobOutcome = { readonly kind: 'done' } | { readonly kind: 'later'; r
  * decides who runs an effect. Enqueueing a job that is queued already changes nothing.
  *
  * A job that a dead worker took stays its own for some time. Whoever knows better, since it just got the partition's
- * lease or saw the worker's node lease end, says so with a `token` (the lease's grant, the dead life's id): the job is
- * queued again beside the one that is stuck, once for each token.
+ * lease or saw the worker's node lease end, says so with a `token` (the lease's grant, the dead life's id): a job that
+ * some worker has taken is queued again beside that one, once for each token.
  */
 export interface EffectQueue {
   open(): Promise<void>;

@@ -10,6 +10,11 @@ export interface Member {
   readonly card: string;
 }
 
+export interface LiveMember extends Member {
+  /** Until its lease runs out, unless it is extended. */
+  readonly remainingMs: number;
+}
+
 /**
  * Who is there. A node lease is taken at start, renewed with the partition leases, and runs out on the store's clock;
  * it may be ended early, by the node itself or by a peer that saw the process die. Ending one that lives costs a
@@ -22,7 +27,7 @@ export interface Members {
    */
   announce(member: Member, ttlMs: number, first: boolean): Promise<boolean>;
   /** Members whose lease has not run out, ordered by node id. */
-  members(): Promise<Member[]>;
+  members(): Promise<LiveMember[]>;
   /** Ends a node lease early; false when that life does not hold it. */
   retire(node: string, incarnation: string): Promise<boolean>;
   /** Every pool defined so far (`definePool`), ordered by name. */

@@ -19,6 +19,8 @@ export interface Placement {
   join(): Promise<void>;
   /** Extends the node lease and looks at who is there. Throws `unavailable`; `lease_lost` when the node lease is gone. */
   assign(): Promise<Assignment>;
+  /** Every life (`node/incarnation`) that held a node lease at the last look; none where no others are known. */
+  lives(): readonly string[];
   /** Whether a node (`node`), or one life of it (`node/incarnation`), held its node lease at the last look. */
   isLive(holder: string): boolean;
   /**

@@ -2,7 +2,7 @@ import type { Unsubscribe } from '../../runtime/actor-store.ts';
 import { type Partition, poolOf } from '../../runtime/address.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { SvcError } from '../../runtime/errors.ts';
-import type { Members } from '../../runtime/members.ts';
+import type { LiveMember, Members } from '../../runtime/members.ts';
 import type { Assignment, Placement } from '../../runtime/placement.ts';
 import type { Random } from '../../runtime/random.ts';
 import type { ClusterStatus } from '../api.ts';
@@ -10,6 +10,9 @@ import type { MemberCard } from './card.ts';
 import { Fleet, type FleetMember, keyOf } from './fleet.ts';
 import { statusOf } from './fleet-status.ts';
 import { type FleetWord, parseFleetWord } from './words.ts';
+
+/** After a lease ran out: the store's clock counts whole milliseconds. */
+const SETTLED_MS = 10;
 
 /** What a node says of itself; whether it drains is said by `drain`. */
 export type OwnCard = Omit<MemberCard, 'draining'>;
@@ -46,6 +49,7 @@ export class FleetPlacement implements Placement {
   readonly #watchers = new Set<(members: readonly FleetMember[]) => void>();
   #deafen: Unsubscribe | null = null;
   #ringing = false;
+  #cancelLook = (): void => {};
 
   constructor(options: FleetPlacementOptions) {
     this.#options = options;
@@ -72,6 +76,10 @@ export class FleetPlacement implements Placement {
   isLive(holder: string): boolean {
     // Before the first look nobody is known to be dead.
     return this.#fleet?.isLive(holder) ?? true;
+  }
+
+  lives(): readonly string[] {
+    return this.#fleet?.lives ?? [];
   }
 
   async isGone(holder: string): Promise<boolean> {
@@ -120,6 +128,7 @@ export class FleetPlacement implements Placement {
 
   async leave(): Promise<void> {
     this.#joined = false;
+    this.#cancelLook();
     if (await this.#options.members.retire(this.#options.node, this.incarnation)) await this.#tell('left');
   }
 
@@ -180,6 +189,7 @@ export class FleetPlacement implements Placement {
     this.#looks += 1;
     const look = this.#looks;
     const [members, pools] = await Promise.all([this.#options.members.members(), this.#options.members.pools()]);
+    this.#lookWhenOneRunsOut(members);
     const before = this.#fleet;
     if (before !== null && look < this.#seen) return before;
     this.#seen = look;
@@ -187,6 +197,17 @@ export class FleetPlacement implements Placement {
     this.#fleet = new Fleet(members, pools, before);
     for (const watch of this.#watchers) watch(this.#fleet.members);
     return this.#fleet;
+  }
+
+  /** A lease that runs out is nobody's word: without this it would be seen at the next renewal only. */
+  #lookWhenOneRunsOut(members: readonly LiveMember[]): void {
+    const { clock, node, warn } = this.#options;
+    this.#cancelLook();
+    const others = members.filter((member) => member.node !== node).map(({ remainingMs }) => remainingMs);
+    if (others.length === 0) return;
+    this.#cancelLook = clock.after(Math.min(...others) + SETTLED_MS, () => {
+      this.#freshLook().catch((error: unknown) => warn('who is there is not known', error));
+    });
   }
 
   /** Many may ask at once: one look at a time, and never one that began before the question. */

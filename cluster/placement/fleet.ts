@@ -28,6 +28,8 @@ export class Fleet {
   readonly pools: readonly PoolLayout[];
   /** Equal for two looks that saw the same. */
   readonly key: string;
+  /** `node/incarnation` of each. */
+  readonly lives: readonly string[];
   readonly #lives: ReadonlySet<string>;
   readonly #shared = new Map<string, Shared>();
   #answer: { readonly node: string; readonly assignment: Assignment } | null = null;
@@ -36,7 +38,8 @@ export class Fleet {
     this.members = members.map(({ node, incarnation, card }) => ({ node, incarnation, card: readCard(card) }));
     this.pools = pools;
     this.key = keyOf(members, pools);
-    this.#lives = new Set(members.flatMap(({ node, incarnation }) => [node, `${node}/${incarnation}`]));
+    this.lives = members.map(({ node, incarnation }) => `${node}/${incarnation}`);
+    this.#lives = new Set([...this.lives, ...members.map(({ node }) => node)]);
     for (const [pool, shared] of before === null ? [] : before.#shared) this.#shared.set(pool, shared);
   }
 
@@ -76,7 +79,7 @@ export class Fleet {
 }
 
 export const keyOf = (members: readonly Member[], pools: readonly PoolLayout[]): string =>
-  JSON.stringify([members, pools]);
+  JSON.stringify([members.map(({ node, incarnation, card }) => [node, incarnation, card]), pools]);
 
 function readCard(text: string): MemberCard | null {
   try {

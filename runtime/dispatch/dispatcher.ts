@@ -38,6 +38,7 @@ export class Dispatcher {
   #stopped = false;
   #unsubscribe: Unsubscribe = () => {};
   #unplace: Unsubscribe = () => {};
+  #lives: ReadonlySet<string> = new Set();
   readonly #loops: (() => void)[] = [];
 
   constructor(options: DispatcherOptions) {
@@ -61,10 +62,11 @@ export class Dispatcher {
     this.#unsubscribe = store.onBell(node, (partition) => this.ring(partition));
     await this.#readClock();
     await this.#holdings.start();
+    this.#lives = new Set(placement.lives());
     this.#unplace = placement.onChange(() => {
-      this.#guard('taking and handing over', this.#holdings.adjust());
-      // A node that died may have run effects of partitions that stay here.
-      this.#guard('sweeping effects', this.#sweeps.sweep());
+      // The look at who is there comes with the first; who is gone is known behind it.
+      const adjusted = this.#holdings.adjust().finally(() => this.#guard('sweeping effects', this.#sweepForGone()));
+      this.#guard('taking and handing over', adjusted);
     });
     this.#every(leaseRenewMs, 'renewing leases', async () => {
       this.#guard("reading the store's clock", this.#readClock());
@@ -95,6 +97,14 @@ export class Dispatcher {
         await this.#options.projector.stop();
       },
     });
+  }
+
+  /** A node that died may have run effects, or held jobs, of partitions that stay here. */
+  async #sweepForGone(): Promise<void> {
+    const lives = this.#options.placement.lives();
+    const gone = [...this.#lives].find((life) => !lives.includes(life));
+    this.#lives = new Set(lives);
+    if (gone !== undefined) await this.#sweeps.sweep(gone);
   }
 
   /** Nothing is begun any more; what runs ends. */

@@ -23,10 +23,10 @@ export class PartitionSweeps {
     this.#isLive = isLive;
   }
 
-  /** The last holder may have left some. */
+  /** The last holder may have left some, and have died with jobs in its hands. */
   acquired(lease: Lease): Promise<void> {
     this.#pending.add(lease.partition);
-    return this.#sweepOne(lease.partition);
+    return this.#sweepOne(lease.partition, lease.grant);
   }
 
   /** An effect was opened. */
@@ -38,18 +38,19 @@ export class PartitionSweeps {
     this.#pending.delete(partition);
   }
 
-  async sweep(): Promise<void> {
-    for (const partition of [...this.#pending]) await this.#sweepOne(partition);
+  /** `died`: a life that ended, whose jobs may be stuck. */
+  async sweep(died?: string): Promise<void> {
+    for (const partition of [...this.#pending]) await this.#sweepOne(partition, died);
   }
 
-  async #sweepOne(partition: Partition): Promise<void> {
+  async #sweepOne(partition: Partition, token?: string): Promise<void> {
     // Taken off before the look: an effect opened meanwhile puts it back.
     if (!this.#pending.delete(partition)) return;
     try {
       const rows = await this.#store.openEffects(partition);
       if (rows.length === 0) return;
       const store = { openEffects: async () => rows, now: () => this.#store.now() };
-      await sweepEffects(store, this.#queue, partition, { isLive: this.#isLive });
+      await sweepEffects(store, this.#queue, partition, { isLive: this.#isLive, token });
       this.#keep(partition);
     } catch (thrown) {
       this.#keep(partition);

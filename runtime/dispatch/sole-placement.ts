@@ -16,6 +16,7 @@ export function solePlacement(store: Pick<ActorStore, 'pools'>, node: string, in
       const pools = await store.pools();
       return { wanted: new Set(pools.flatMap(partitionsOf)), queues: pools.map(({ pool }) => pool) };
     },
+    lives: () => [],
     isLive,
     isGone: async (holder) => !isLive(holder),
     isServed: async () => true,

@@ -9,6 +9,8 @@ export interface SweepOptions {
   readonly aheadMs?: number;
   /** Whether a runner (`node/incarnation`) is known to live; what a dead one started is due at once. Default: all do. */
   readonly isLive?: (runner: string) => boolean;
+  /** Somebody died who may have taken jobs without having claimed their effects: names the occasion (EffectQueue). */
+  readonly token?: string | undefined;
 }
 
 const AHEAD_MS = 2_000;
@@ -35,11 +37,11 @@ export async function sweepEffects(
     await Promise.all(
       rows.slice(at, at + AT_ONCE).map(async (row) => {
         const { id, address, queue: name, status, until } = row;
-        const token = tokenOfDead(row, now, isLive);
-        if (token === undefined && (status === 'started' || until > now + aheadMs)) return;
+        const dead = tokenOfDead(row, now, isLive);
+        if (dead === undefined && (status === 'started' || until > now + aheadMs)) return;
         handed += 1;
         const delayMs = status === 'open' ? Math.max(0, until - now) : 0;
-        await queue.enqueue({ id, partition, address, queue: name }, delayMs, token);
+        await queue.enqueue({ id, partition, address, queue: name }, delayMs, dead ?? options.token);
       }),
     );
   }

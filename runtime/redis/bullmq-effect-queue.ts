@@ -57,14 +57,24 @@ export class BullmqEffectQueue implements EffectQueue {
     const queue = this.#queue(job.queue);
     const data: PointerData = { id: job.id, partition: job.partition, address: job.address };
     const options = {
-      // The job of a dead worker keeps its id until its lock has run out and BullMQ has looked twice: up to 10 s.
-      // No job id may hold a colon.
-      jobId: token === undefined ? job.id : `${job.id}~${encodeURIComponent(token)}`,
+      jobId: token === undefined ? job.id : await this.#idBeside(queue, job.id, token),
       removeOnComplete: true,
       removeOnFail: true,
       delay: Math.max(0, Math.ceil(delayMs)),
     };
     await answered(queue.add('effect', data, options));
+  }
+
+  /** The job of a dead worker keeps its id until its lock has run out and BullMQ has looked twice: up to 10 s. */
+  async #idBeside(queue: Queue, id: string, token: string): Promise<string> {
+    const taken = { state: 'unknown' };
+    await answered(
+      queue.getJobState(id).then((state) => {
+        taken.state = state;
+      }),
+    );
+    // No job id may hold a colon.
+    return taken.state === 'active' ? `${id}~${encodeURIComponent(token)}` : id;
   }
 
   /** `concurrency` bounds each of the queues. */

@@ -1,7 +1,7 @@
 import type { Unsubscribe } from '../actor-store.ts';
 import type { PoolLayout } from '../address.ts';
 import { checkMember, checkSignal } from '../member-limits.ts';
-import type { Member, Members } from '../members.ts';
+import type { LiveMember, Member, Members } from '../members.ts';
 import type { Bulletins } from './bulletins.ts';
 import type { Connection } from './connection.ts';
 import { redisFailure } from './failure.ts';
@@ -29,12 +29,12 @@ export class RedisMembers implements Members {
     return (await this.#call('announce', [node, incarnation, card, Math.ceil(ttlMs), first ? 1 : 0])) === 1;
   }
 
-  async members(): Promise<Member[]> {
+  async members(): Promise<LiveMember[]> {
     const words = list(await this.#call('members', [])).map(text);
-    const found: Member[] = [];
-    for (let n = 0; n + 2 < words.length; n += 3) {
-      const [node = '', incarnation = '', card = ''] = words.slice(n, n + 3);
-      found.push({ node, incarnation, card });
+    const found: LiveMember[] = [];
+    for (let n = 0; n + 3 < words.length; n += 4) {
+      const [node = '', incarnation = '', card = '', remaining = ''] = words.slice(n, n + 4);
+      found.push({ node, incarnation, card, remainingMs: Number(remaining) });
     }
     return found.sort((a, b) => (a.node < b.node ? -1 : 1));
   }

@@ -1,6 +1,6 @@
 import type { Unsubscribe } from '../actor-store.ts';
 import { checkMember, checkSignal } from '../member-limits.ts';
-import type { Member } from '../members.ts';
+import type { LiveMember, Member } from '../members.ts';
 import { Topic } from './actor-store-notices.ts';
 
 /** A lease that ran out may be extended by its own life, so it stays for a while. */
@@ -27,11 +27,11 @@ export class MemberBook {
     return true;
   }
 
-  members(now: number): Member[] {
+  members(now: number): LiveMember[] {
     return [...this.#rows.values()]
       .filter((row) => row.until > now)
       .sort((a, b) => (a.node < b.node ? -1 : 1))
-      .map(({ node, incarnation, card }) => ({ node, incarnation, card }));
+      .map(({ until, ...member }) => ({ ...member, remainingMs: until - now }));
   }
 
   retire(node: string, incarnation: string): boolean {

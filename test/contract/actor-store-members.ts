@@ -14,7 +14,9 @@ const life = (node = `node-${randomUUID()}`, card = '{}'): Member => ({ node, in
 /** The members among the given nodes: other tests share the store. */
 async function present(store: ActorStore, ...lives: readonly Member[]): Promise<Member[]> {
   const nodes = new Set(lives.map((each) => each.node));
-  return (await store.members()).filter((each) => nodes.has(each.node));
+  const found = (await store.members()).filter((each) => nodes.has(each.node));
+  for (const { node, remainingMs } of found) assert.ok(remainingMs > 0, `${node} has ${remainingMs} ms left`);
+  return found.map(({ remainingMs: _, ...member }) => member);
 }
 
 /** Words that each node heard; a signal may be lost, so it is sent until somebody heard it. */

@@ -51,7 +51,7 @@ register('retire', function(keys, args)
   return results
 end, { 'allow-oom' })
 
--- returns a section: node, incarnation, card of each whose lease has not run out
+-- returns a section: node, incarnation, card, remaining ms of each whose lease has not run out
 register('members', function(keys, args)
   local now, results = now_ms(), {}
   for s = 1, tonumber(args[1]) do
@@ -59,7 +59,8 @@ register('members', function(keys, args)
     for i = 1, #rows, 2 do
       local due, incarnation, card = read_member(rows[i + 1])
       if due and due > now then
-        found[#found + 1], found[#found + 2], found[#found + 3] = rows[i], incarnation, card
+        local n = #found
+        found[n + 1], found[n + 2], found[n + 3], found[n + 4] = rows[i], incarnation, card, int(due - now)
       end
     end
     results[s] = found
