@@ -130,7 +130,7 @@ export class Dispatcher {
 
   #pump(): void {
     this.#pumping = false;
-    if (this.#holdings.loseIfLate()) return;
+    this.#holdings.loseIfLate();
     const polls: Promise<void>[] = [];
     for (const partition of this.#ringing) {
       // A busy one reads ahead with its commit and is looked at again when it is done.

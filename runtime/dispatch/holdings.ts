@@ -1,6 +1,7 @@
 import { type Partition, partitionsOf, poolOf } from '../address.ts';
 import { toSvcError } from '../errors.ts';
 import { drained, handOver, patiently } from './hand-over.ts';
+import { LeaseAges } from './lease-ages.ts';
 import { type LeaseTaking, servedByOthers, takeAll, takeLease } from './lease-taking.ts';
 import { type Committed, type KernelParts, PartitionServer } from './partition-server.ts';
 import { Seat } from './seat.ts';
@@ -29,7 +30,7 @@ export class Holdings {
   /** Held beside the assignment, since an actor was to start here (design P4). */
   readonly #kept = new Set<Partition>();
   readonly #seat: Seat;
-  #renewedAt = Number.NEGATIVE_INFINITY;
+  readonly #ages = new LeaseAges();
   #settling: Promise<void> = Promise.resolve();
   #again = false;
   #turn = 0;
@@ -56,40 +57,41 @@ export class Holdings {
 
   /** Milliseconds since all leases were last known to be ours; beyond the TTL others may hold them. */
   get leaseAgeMs(): number {
-    return this.#options.clock.monotonic() - this.#renewedAt;
+    return this.#options.clock.monotonic() - this.#ages.oldestAt;
   }
 
   async start(): Promise<void> {
     const asked = this.#options.clock.monotonic();
     await this.#seat.join();
-    this.#renewedAt = asked;
+    this.#ages.seated(asked);
     await this.adjust();
   }
 
   /**
-   * Extends every lease, the node's first, and brings holdings in line with who is there. It does not wait for that: a
-   * batch that is slow to end, or a lease that is slow to get, must not keep the leases from their next renewal.
+   * Extends every lease and brings holdings in line with who is there. It does not wait for that: a batch that is slow
+   * to end, or a lease that is slow to come, must not keep the leases from their next renewal.
    */
   async renew(): Promise<void> {
-    const { store, leaseTtlMs, clock, warn } = this.#options;
+    const { clock, warn } = this.#options;
     const asked = clock.monotonic();
-    try {
-      await this.#seat.ask();
-      const servers = [...this.#servers.values()];
-      const lost = await store.renew(
-        servers.map((server) => server.lease),
-        leaseTtlMs,
-      );
-      this.#renewedAt = asked;
-      for (const lease of lost) {
-        const server = this.#servers.get(lease.partition);
-        if (server?.lease.grant === lease.grant) this.lose(server);
-      }
-    } catch (thrown) {
-      this.loseIfLate();
-      throw thrown;
+    const seat = this.#seat.ask().then(() => this.#ages.seated(asked));
+    // Each may have a server of its own (Redis Cluster): one that is away must not cost what the others hold.
+    const leases = [...this.#servers.values()].map((server) => this.#extend(server, asked));
+    const [seated, ...extended] = await Promise.allSettled([seat, ...leases]);
+    this.#ages.look();
+    this.loseIfLate();
+    if (seated.status === 'fulfilled')
+      this.#settle().catch((thrown: unknown) => warn('taking and handing over failed', toSvcError(thrown)));
+    for (const outcome of [seated, ...extended]) if (outcome.status === 'rejected') throw outcome.reason;
+  }
+
+  async #extend(server: PartitionServer, asked: number): Promise<void> {
+    const lost = await this.#options.store.renew([server.lease], this.#options.leaseTtlMs);
+    if (this.#servers.get(server.lease.partition) === server) this.#ages.kept(server, asked);
+    for (const lease of lost) {
+      const loser = this.#servers.get(lease.partition);
+      if (loser?.lease.grant === lease.grant) this.lose(loser);
     }
-    this.#settle().catch((thrown: unknown) => warn('taking and handing over failed', toSvcError(thrown)));
   }
 
   /** Somebody came, left or gave something back. Calls that come meanwhile are answered by one more look. */
@@ -99,11 +101,10 @@ export class Holdings {
     await this.#settle();
   }
 
-  /** Not renewed for a whole TTL, by a store that is away or a process that was frozen: others may hold our partitions. */
-  loseIfLate(): boolean {
-    if (this.leaseAgeMs <= this.#options.leaseTtlMs) return false;
-    this.#loseAll();
-    return true;
+  /** What was not renewed for a whole TTL, by a store that is away or a process that was frozen, others may hold. */
+  loseIfLate(): void {
+    const { clock, leaseTtlMs } = this.#options;
+    for (const server of this.#ages.late(clock.monotonic() - leaseTtlMs)) this.lose(server);
   }
 
   /** A partition of the pool that this node holds; a free one is taken when it holds none. */
@@ -153,7 +154,7 @@ export class Holdings {
   /** Another process runs under this node's id: this one serves nothing any more. */
   #supersede(): void {
     this.#stopped = true;
-    this.#renewedAt = Number.NEGATIVE_INFINITY;
+    this.#ages.seated(Number.NEGATIVE_INFINITY);
     this.#events.queues([]);
     this.#loseAll();
   }
@@ -192,6 +193,7 @@ export class Holdings {
 
   /** Answers how long its holder may keep it, milliseconds; infinity when it is ours. */
   async #acquire(partition: Partition): Promise<number> {
+    const asked = this.#options.clock.monotonic();
     const outcome = await takeLease(this.#options, partition);
     if (outcome.kind === 'held') return outcome.remainingMs;
     const { lease, cursor, nextTimerAt } = outcome;
@@ -209,6 +211,7 @@ export class Holdings {
       this.#events.committed(server, done),
     );
     this.#servers.set(partition, server);
+    this.#ages.kept(server, asked);
     this.#events.taken(server, nextTimerAt);
     return Number.POSITIVE_INFINITY;
   }
@@ -227,6 +230,7 @@ export class Holdings {
   lose(server: PartitionServer): void {
     const { partition } = server.lease;
     server.lose();
+    this.#ages.drop(server);
     // The node may hold the partition again under a later lease: what is noted for that one stays.
     if (this.#servers.get(partition) === server) {
       this.#servers.delete(partition);

@@ -27,6 +27,7 @@ function toldBy(assign: Placement['assign']) {
     incarnation: randomUUID(),
     async join() {},
     assign,
+    lives: () => [],
     isLive: () => true,
     isGone: async () => false,
     isServed: async () => true,
@@ -80,6 +81,60 @@ test('a lease that is slow to come keeps the others from no renewal', async () =
     assert.ok(holds(node, 'default:0') && !holds(node, 'default:1'));
   } finally {
     slow.resolve();
+    await node.stop();
+  }
+});
+
+test('a lease that cannot be renewed is given up alone', async () => {
+  let away = false;
+  let grants = 0;
+  const refuse = (partition: Partition): void => {
+    if (away && partition === 'default:0') throw new SvcError('unavailable', 'its master is away');
+  };
+  const node = await startKernelNode({
+    definitions: [counter],
+    settings: { ...settings, leaseTtlMs: 500 },
+    store: (inner) => ({
+      async acquire(partition, ...rest) {
+        refuse(partition);
+        if (partition === 'default:1') grants += 1;
+        return inner.acquire(partition, ...rest);
+      },
+      async renew(leases, ttlMs) {
+        for (const { partition } of leases) refuse(partition);
+        return inner.renew(leases, ttlMs);
+      },
+    }),
+  });
+  try {
+    away = true;
+    await waitUntil('the one to be given up', () => !holds(node, 'default:0'));
+    assert.ok(holds(node, 'default:1') && node.runtime.ready());
+    assert.equal(grants, 1);
+  } finally {
+    await node.stop();
+  }
+});
+
+test('a node that cannot renew its node lease is not ready, and serves what the store says is its own', async () => {
+  let away = false;
+  const wanted = new Set([...pool('default', 2), ...pool('system', 1)]);
+  const { placement } = toldBy(async () => {
+    if (away) throw new SvcError('unavailable', 'its master is away');
+    return { wanted, queues: ['default'] };
+  });
+  const node = await startKernelNode({
+    definitions: [counter],
+    settings: { ...settings, leaseTtlMs: 500 },
+    placement,
+  });
+  try {
+    away = true;
+    await waitUntil('the node not to be ready', () => !node.runtime.ready());
+    assert.equal(await node.runtime.client.ask(counterIn(1, 2), 'Add', { by: 1 }, { timeoutMs: 2_000 }), 1);
+    away = false;
+    await waitUntil('the node to be ready', () => node.runtime.ready());
+  } finally {
     await node.stop();
   }
 });

@@ -1,0 +1,40 @@
+import type { PartitionServer } from './partition-server.ts';
+
+/** When the node lease and each partition lease were last known to be ours. All times are monotonic milliseconds. */
+export class LeaseAges {
+  #seatedAt = Number.NEGATIVE_INFINITY;
+  readonly #keptAt = new Map<PartitionServer, number>();
+  /** Not later than any of `#keptAt`: looking at all of them at each turn would cost more than the turn. */
+  #oldestAt = Number.POSITIVE_INFINITY;
+
+  seated(at: number): void {
+    this.#seatedAt = at;
+  }
+
+  kept(server: PartitionServer, at: number): void {
+    this.#keptAt.set(server, at);
+    this.#oldestAt = Math.min(this.#oldestAt, at);
+  }
+
+  drop(server: PartitionServer): void {
+    const at = this.#keptAt.get(server);
+    if (this.#keptAt.delete(server) && at === this.#oldestAt) this.look();
+  }
+
+  /** Leases that were not renewed since `before`. */
+  late(before: number): PartitionServer[] {
+    if (this.#oldestAt >= before) return [];
+    this.look();
+    return [...this.#keptAt].flatMap(([server, at]) => (at < before ? [server] : []));
+  }
+
+  /** After renewals, which `#oldestAt` does not follow by itself. */
+  look(): void {
+    this.#oldestAt = Math.min(Number.POSITIVE_INFINITY, ...this.#keptAt.values());
+  }
+
+  /** The oldest of all, the node's own with them. */
+  get oldestAt(): number {
+    return Math.min(this.#seatedAt, this.#oldestAt);
+  }
+}
