@@ -28,7 +28,7 @@ import { SvcError } from './runtime/errors.ts';
 import { SYSTEM_TENANT } from './runtime/identity.ts';
 import { openStores } from './runtime/open-stores.ts';
 import { systemRandom } from './runtime/random.ts';
-import { startRuntime } from './runtime/runtime.ts';
+import { createRuntime } from './runtime/runtime.ts';
 import { createAuthenticator } from './security/authenticator.ts';
 import { createFileSecrets } from './security/file-secrets.ts';
 import { openNodeEnvelope } from './security/node-envelope.ts';
@@ -105,7 +105,7 @@ export async function startNode(input: NodeInput): Promise<Node> {
   const fleet = seat.placement;
   const told = Promise.withResolvers<string>();
   const controls = createNodeControls({ fleet, settings, logger, onShutDown: told.resolve });
-  const runtime = await startRuntime({
+  const runtime = await createRuntime({
     ...ports,
     ...world,
     placement: fleet,
@@ -176,6 +176,8 @@ export async function startNode(input: NodeInput): Promise<Node> {
   const nodeAddress = (await nodeGrpc?.listen(clusterHost, settings.cluster.cluster_grpc_port)) ?? null;
   const clusterAddress = nodeAddress === null ? null : advertised(nodeAddress, settings.cluster.advertise_host);
   await fleet.changeCard({ restUrl, clusterAddress });
+  // Now that all is loaded: what it takes from others is answered for at once.
+  await runtime.serve();
   if (clusterAddress !== null) clusterNode?.enrol(clusterAddress);
   // Node.js writes it when a process ends in order only: after a kill the next life would compile everything anew.
   flushCompileCache();

@@ -80,6 +80,8 @@ export interface RuntimeParts {
 export interface Runtime {
   readonly client: MailboxClient;
   readonly archive: Archive;
+  /** Joins the fleet and takes what is this node's to serve. */
+  serve(): Promise<void>;
   /** True while the node holds a node lease and partition leases that it renewed within their TTL. */
   ready(): boolean;
   /** Partitions served now. */
@@ -114,6 +116,13 @@ export async function connectClient(parts: ClientParts): Promise<MailboxClient> 
 
 /** Puts the kernel together on its ports and begins to serve (design, Kernel). */
 export async function startRuntime(parts: RuntimeParts): Promise<Runtime> {
+  const runtime = await createRuntime(parts);
+  await runtime.serve();
+  return runtime;
+}
+
+/** The same, not serving yet: a process that still has much to load would keep the actors it takes waiting. */
+export async function createRuntime(parts: RuntimeParts): Promise<Runtime> {
   const { store, documents, effects, node, warn } = parts;
   const kernel = await assemble(parts);
   const { settings, clock, random, payloads, archive } = kernel;
@@ -151,12 +160,14 @@ export async function startRuntime(parts: RuntimeParts): Promise<Runtime> {
   });
   const { holdings } = dispatcher;
   const client = clientOf(parts, kernel, placement, holdings);
-  await runner.start();
-  await dispatcher.start();
-  projector.start();
   return {
     client,
     archive,
+    async serve() {
+      await runner.start();
+      await dispatcher.start();
+      projector.start();
+    },
     ready: () => holdings.leaseAgeMs <= settings.leaseTtlMs,
     held: () => [...holdings.partitions],
     residents: () => cache.size,

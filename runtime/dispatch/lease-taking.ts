@@ -53,6 +53,7 @@ export async function servedByOthers(
   servers: readonly PartitionServer[],
 ): Promise<PartitionServer[]> {
   const served = new Map<string, boolean>();
+  if (servers.length === 0) return [];
   try {
     // A look at the fleet without this node, which drains.
     await placement.assign();

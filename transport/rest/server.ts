@@ -15,6 +15,9 @@ import { addRoutes } from './routes/index.ts';
 import { addSecurityHeaders } from './security-headers.ts';
 import { answerSocketError } from './socket-errors.ts';
 
+/** How soon a connection that has become idle is closed while the server closes. */
+const IDLE_LOOK_MS = 50;
+
 /**
  * The REST API (spec 2) as a server that does not listen yet. Closing it ends the open event streams, telling their
  * clients to come back, and lets running calls finish.
@@ -69,8 +72,15 @@ function openFastify(parts: RestServerParts, limits: RestLimits): RestApp {
   });
 }
 
-/** A client that never finishes its request would keep a closing server open for ever: Node stops its time-outs then. */
+/**
+ * A client that never finishes its request would keep a closing server open for ever: Node stops its time-outs then.
+ * And one whose call or stream has ended keeps its connection for the next one, which nobody will answer.
+ */
 function cutLateConnections(app: RestApp, graceMs: number): void {
-  const timer = setTimeout(() => app.server.closeAllConnections(), graceMs);
-  app.server.once('close', () => clearTimeout(timer));
+  const late = setTimeout(() => app.server.closeAllConnections(), graceMs);
+  const idle = setInterval(() => app.server.closeIdleConnections(), IDLE_LOOK_MS);
+  app.server.once('close', () => {
+    clearTimeout(late);
+    clearInterval(idle);
+  });
 }
