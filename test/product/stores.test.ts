@@ -79,14 +79,16 @@ describe('stores of all kinds', { skip }, () => {
   test('nodes share a Redis found through Sentinel, and lose nothing when one is killed', async (t) => {
     const sentinel = await startRedisSentinel();
     t.after(() => sentinel.stop());
-    await shareAndLoseNothing({ redis: sentinel.url, mongodb: mongo.uri });
+    const redis = await asUser(sentinel.url, [sentinel.master.url, sentinel.replica.url]);
+    await shareAndLoseNothing({ redis, mongodb: mongo.uri });
   });
 
   test('nodes share a Redis Cluster, and lose nothing when one is killed', async (t) => {
     const cluster = await startRedisCluster();
     t.after(() => cluster.stop());
-    await shareAndLoseNothing({ redis: cluster.url, mongodb: mongo.uri });
-    const used = await Promise.all(cluster.nodes.map(({ url }) => keysOf(url)));
+    const servers = cluster.nodes.map(({ url }) => url);
+    await shareAndLoseNothing({ redis: await asUser(cluster.url, servers), mongodb: mongo.uri });
+    const used = await Promise.all(servers.map(keysOf));
     assert.ok(
       used.every((keys) => keys.length > 0),
       'every master has a share of the keys',
@@ -155,6 +157,19 @@ async function refusedStart({ redis, mongodb, env = {} }: Stores): Promise<strin
     await node.stop();
     await rm(dataDir, { recursive: true, force: true });
   }
+}
+
+/** The URL with a user that the servers know and that has no more rights than documented. */
+async function asUser(url: string, servers: readonly string[]): Promise<string> {
+  for (const server of servers) {
+    const client = new Redis(server);
+    try {
+      await client.call('ACL', 'SETUSER', 'svc', 'on', `>${PASSWORD}`, ...RIGHTS);
+    } finally {
+      client.disconnect();
+    }
+  }
+  return url.replace('://', `://svc:${encodeURIComponent(PASSWORD)}@`);
 }
 
 async function keysOf(url: string): Promise<string[]> {
