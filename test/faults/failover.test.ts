@@ -1,0 +1,90 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Redis } from 'ioredis';
+import { agentYaml, ProductNode } from '../product/product-node.ts';
+import { mongoMissing, startMongo } from '../support/ferretdb.ts';
+import { redisMissing } from '../support/redis.ts';
+import { startRedisCluster } from '../support/redis-cluster.ts';
+import { startRedisSentinel } from '../support/redis-sentinel.ts';
+import { waitUntil } from '../support/wait-until.ts';
+
+const skip = (redisMissing() ?? (await mongoMissing())) || false;
+const MANY = 12;
+
+/** Executions of a node before, during and after something that happens to its Redis; all must complete. */
+async function through(url: string, strike: () => Promise<unknown>): Promise<void> {
+  const mongo = await startMongo();
+  const kernel = { partitions: 16 };
+  await using node = await ProductNode.start({ spec: { kernel, stores: { redis: url, mongodb: mongo.uri } } });
+  try {
+    const agent = await node.deploy(agentYaml('talker'));
+    /** Repeated under its key until it is taken, as clients do. */
+    const taken = (key: string): Promise<string> =>
+      waitUntil(
+        `start ${key} is taken`,
+        async () => {
+          const headers = { 'idempotency-key': key };
+          const answer = await node.json('POST', '/v1/executions', { agent_id: agent, input: 'steady' }, headers);
+          if (answer.status === 200) return String(answer.body.execution_id);
+          assert.ok([503, 504].includes(answer.status), `${answer.status} ${answer.text}`);
+          return false;
+        },
+        40_000,
+      );
+    const many = (word: string) => Promise.all(Array.from({ length: MANY }, (_, at) => taken(`${word}-${at}`)));
+    const before = await many('before');
+    await strike();
+    const begun = performance.now();
+    const during = await many('during');
+    console.log(`starts were taken ${Math.round(performance.now() - begun)} ms after the strike`);
+    const ids = [...before, ...during];
+    await waitUntil(
+      'all of them complete',
+      async () => {
+        const all = await Promise.all(ids.map((id) => node.statusOf(id)));
+        return all.every(({ status }) => status === 'completed');
+      },
+      40_000,
+    );
+    assert.deepEqual([...(await many('before')), ...(await many('during'))], ids, 'each key is one execution');
+    assert.ok(!node.process.crashed, node.process.log);
+  } finally {
+    await node.process.kill();
+    await mongo.stop();
+  }
+}
+
+test('the master is killed and Sentinel makes another: starts wait for the failover and executions go on', {
+  skip,
+  timeout: 120_000,
+}, async () => {
+  const servers = await startRedisSentinel();
+  try {
+    const admin = new Redis(servers.master.url);
+    await through(servers.url, async () => {
+      // Replication is asynchronous: what the replica has not seen would be lost (docs/semantics.md, Durability).
+      assert.equal(await admin.wait(1, 5_000), 1);
+      admin.disconnect();
+      await servers.master.kill();
+    });
+  } finally {
+    await servers.stop();
+  }
+});
+
+test('a master of a Redis Cluster without replicas is killed: all waits until it is started again, and goes on', {
+  skip,
+  timeout: 120_000,
+}, async () => {
+  const servers = await startRedisCluster();
+  const [master] = servers.nodes;
+  assert.ok(master !== undefined);
+  try {
+    await through(servers.url, async () => {
+      await master.kill();
+      await master.restart();
+    });
+  } finally {
+    await servers.stop();
+  }
+});

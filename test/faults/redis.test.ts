@@ -1,0 +1,156 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { Redis } from 'ioredis';
+import { agentYaml, ProductNode } from '../product/product-node.ts';
+import { mongoMissing, startMongo, type TestMongo } from '../support/ferretdb.ts';
+import { type RedisServer, redisMissing, startRedis } from '../support/redis.ts';
+import { waitUntil } from '../support/wait-until.ts';
+
+const skip = (redisMissing() ?? (await mongoMissing())) || false;
+const MANY = 8;
+
+/** What the users of one node over REST see while its Redis is in trouble, and afterwards. */
+describe('a node whose Redis is in trouble', { skip, timeout: 180_000 }, () => {
+  let redis: RedisServer;
+  let mongo: TestMongo;
+  let node: ProductNode;
+  let admin: Redis;
+  let agent = '';
+
+  before(async () => {
+    [redis, mongo] = await Promise.all([startRedis({ appendfsync: 'always' }), startMongo()]);
+    admin = new Redis(redis.url, { retryStrategy: () => 20 });
+    admin.on('error', () => {});
+    const kernel = { partitions: 16, lease_ttl_ms: 3_000, lease_renew_ms: 1_000 };
+    node = await ProductNode.start({ spec: { kernel, stores: { redis: redis.url, mongodb: mongo.uri } } });
+    agent = await node.deploy(agentYaml('talker'));
+  });
+  after(async () => {
+    await node?.[Symbol.asyncDispose]();
+    admin?.disconnect();
+    await Promise.all([redis?.stop(), mongo?.stop()]);
+  });
+
+  const start = (key: string) =>
+    node.json('POST', '/v1/executions', { agent_id: agent, input: 'steady' }, { 'idempotency-key': key });
+  const isReady = async (): Promise<boolean> => (await node.call('GET', '/health/ready')).status === 200;
+
+  /** A start that is repeated under its key, as clients do, until it is taken. */
+  const taken = (key: string): Promise<string> =>
+    waitUntil(
+      `start ${key} is taken`,
+      async () => {
+        const { status, text, body } = await start(key);
+        if (status === 200) return String(body.execution_id);
+        assert.ok([503, 504].includes(status), `${status} ${text}`);
+        return false;
+      },
+      30_000,
+    );
+  const allEnd = (ids: readonly string[]): Promise<unknown> =>
+    waitUntil(
+      `${ids.length} executions complete`,
+      async () => {
+        const all = await Promise.all(ids.map((id) => node.statusOf(id)));
+        return all.every(({ status }) => status === 'completed');
+      },
+      40_000,
+    );
+
+  async function through(what: string, breakIt: () => Promise<unknown>, mend: () => Promise<unknown>, word: RegExp) {
+    const keys = Array.from({ length: MANY }, (_, at) => `${what}-${at}`);
+    const running = await Promise.all(keys.map(taken));
+    await breakIt();
+    const begun = performance.now();
+    const refused = await start(`${what}-during`);
+    assert.ok([503, 504].includes(refused.status), `${refused.status} ${refused.text}`);
+    assert.match(String(refused.body.error), /unavailable|deadline_exceeded/);
+    assert.match(refused.text, word);
+    assert.doesNotMatch(refused.text, /127\.0\.0\.1|\n\s+at /);
+    console.log(`${what}: ${refused.status} ${refused.body.error} after ${Math.round(performance.now() - begun)} ms`);
+    assert.equal((await node.call('GET', '/health')).status, 200);
+    await mend();
+    const during = await taken(`${what}-during`);
+    await allEnd([...running, during]);
+    assert.deepEqual(await Promise.all(keys.map(taken)), running, 'the same keys are the same executions');
+    await waitUntil('the node is ready', isReady);
+    assert.ok(!node.process.crashed, node.process.log);
+  }
+
+  test('READONLY after a failover: starts are refused as unavailable, and all goes on with a master', () =>
+    through(
+      'readonly',
+      () => admin.call('REPLICAOF', '127.0.0.1', '1'),
+      () => admin.call('REPLICAOF', 'NO', 'ONE'),
+      /Redis|answer/,
+    ));
+
+  test('OOM: a start waits and is refused as unavailable in the end, leases are kept, and all goes on when there is room', async () => {
+    const before = await taken('before-oom');
+    await admin.config('SET', 'maxmemory', '1mb');
+    const begun = performance.now();
+    const waiting = start('during-oom');
+    // Longer than a lease: renewing it needs no room. The long run waits until the start is given up.
+    const enoughMs = process.env.SVC_LONG === '1' ? 35_000 : 5_000;
+    await waitUntil(
+      'a lease would have run out',
+      async () => {
+        assert.ok(await isReady());
+        return performance.now() - begun > enoughMs;
+      },
+      enoughMs + 10_000,
+    );
+    await admin.config('SET', 'maxmemory', '0');
+    const { status, text, body } = await waiting;
+    console.log(`oom: the start was answered ${status} after ${Math.round(performance.now() - begun)} ms`);
+    if (enoughMs > 30_000) assert.deepEqual([status, body.error], [503, 'unavailable'], text);
+    else assert.equal(status, 200, text);
+    await allEnd([before, await taken('during-oom')]);
+  });
+
+  test('Redis killed for longer than a lease: the node is not ready meanwhile, and all goes on', () =>
+    through(
+      'killed',
+      () => redis.kill(),
+      async () => {
+        await waitUntil('the node is not ready', async () => !(await isReady()));
+        await redis.restart();
+      },
+      /Redis|answer/,
+    ));
+
+  test('functions and scripts flushed under load: nobody notices', async () => {
+    const ids: string[] = [];
+    for (let round = 0; round < 5; round += 1) {
+      const starts = Promise.all(Array.from({ length: MANY }, (_, at) => start(`flush-${round}-${at}`)));
+      await admin.call('FUNCTION', 'FLUSH');
+      await admin.script('FLUSH');
+      for (const { status, text, body } of await starts) {
+        assert.equal(status, 200, text);
+        ids.push(String(body.execution_id));
+      }
+    }
+    await allEnd(ids);
+  });
+
+  test('Redis emptied: what ran is gone, what is in MongoDB stays, and a restart of the node serves new ones', async () => {
+    const old = await taken('before-empty');
+    await allEnd([old]);
+    await waitUntil('the list has it', async () => {
+      const { text } = await node.call('GET', '/v1/executions?limit=1000&status=completed');
+      return text.includes(old);
+    });
+    await admin.call('FLUSHALL');
+    await node.process.stop();
+    await node.spawn();
+    const fresh = await taken('after-empty');
+    await allEnd([fresh]);
+    assert.equal((await node.call('GET', `/v1/agents/${agent}`)).status, 200, 'the catalog is in MongoDB');
+    assert.equal((await node.statusOf(old)).status, 'completed', 'what had ended is in the archive');
+    await waitUntil('the list has both', async () => {
+      const { text } = await node.call('GET', '/v1/executions?limit=1000&status=completed');
+      return text.includes(old) && text.includes(fresh);
+    });
+    await waitUntil('the node is ready', isReady);
+  });
+});
