@@ -2,17 +2,15 @@ import type { Unsubscribe } from '../../runtime/actor-store.ts';
 import { type Partition, poolOf } from '../../runtime/address.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { SvcError } from '../../runtime/errors.ts';
-import type { LiveMember, Members } from '../../runtime/members.ts';
+import type { Members } from '../../runtime/members.ts';
 import type { Assignment, Placement } from '../../runtime/placement.ts';
 import type { Random } from '../../runtime/random.ts';
 import type { ClusterStatus } from '../api.ts';
 import type { MemberCard } from './card.ts';
-import { Fleet, type FleetMember, keyOf } from './fleet.ts';
+import type { FleetMember } from './fleet.ts';
+import { FleetLooks } from './fleet-looks.ts';
 import { statusOf } from './fleet-status.ts';
 import { type FleetWord, parseFleetWord } from './words.ts';
-
-/** After a lease ran out: the store's clock counts whole milliseconds. */
-const SETTLED_MS = 10;
 
 /** What a node says of itself; whether it drains is said by `drain`. */
 export type OwnCard = Omit<MemberCard, 'draining'>;
@@ -38,23 +36,23 @@ export class FleetPlacement implements Placement {
   readonly #options: FleetPlacementOptions;
   #card: MemberCard;
   #joined = false;
-  #fleet: Fleet | null = null;
-  /** Looks are numbered, so that a slow one does not hide what a later one saw. */
-  #looks = 0;
-  #seen = 0;
-  /** A look that has not begun yet, for all who ask before it does; and the end of the one before. */
-  #nextLook: Promise<Fleet> | null = null;
-  #lookEnded: Promise<void> = Promise.resolve();
+  readonly #looks: FleetLooks;
   readonly #wakes = new Set<() => void>();
   readonly #watchers = new Set<(members: readonly FleetMember[]) => void>();
   #deafen: Unsubscribe | null = null;
   #ringing = false;
-  #cancelLook = (): void => {};
 
   constructor(options: FleetPlacementOptions) {
     this.#options = options;
     this.#card = { ...options.card, draining: false };
     this.incarnation = options.random.uuid();
+    this.#looks = new FleetLooks({
+      ...options,
+      onSeen: (fleet) => {
+        for (const watch of this.#watchers) watch(fleet.members);
+      },
+      onSurprise: () => this.#ring(),
+    });
   }
 
   async join(): Promise<void> {
@@ -69,27 +67,27 @@ export class FleetPlacement implements Placement {
    */
   async assign(): Promise<Assignment> {
     if (!(await this.#announce(false))) throw await this.#lost();
-    const fleet = await this.#look();
+    const fleet = await this.#looks.look();
     return fleet.assignmentOf(this.#options.node);
   }
 
   isLive(holder: string): boolean {
     // Before the first look nobody is known to be dead.
-    return this.#fleet?.isLive(holder) ?? true;
+    return this.#looks.fleet?.isLive(holder) ?? true;
   }
 
   lives(): readonly string[] {
-    return this.#fleet?.lives ?? [];
+    return this.#looks.fleet?.lives ?? [];
   }
 
   async isGone(holder: string): Promise<boolean> {
     if (this.isLive(holder)) return false;
-    return !(await this.#freshLook()).isLive(holder);
+    return !(await this.#looks.fresh()).isLive(holder);
   }
 
   async isServed(pool: string): Promise<boolean> {
-    if (this.#fleet?.isServed(pool) === true) return true;
-    return (await this.#freshLook()).isServed(pool);
+    if (this.#looks.fleet?.isServed(pool) === true) return true;
+    return (await this.#looks.fresh()).isServed(pool);
   }
 
   onChange(wake: () => void): Unsubscribe {
@@ -128,7 +126,7 @@ export class FleetPlacement implements Placement {
 
   async leave(): Promise<void> {
     this.#joined = false;
-    this.#cancelLook();
+    this.#looks.stop();
     if (await this.#options.members.retire(this.#options.node, this.incarnation)) await this.#tell('left');
   }
 
@@ -143,18 +141,19 @@ export class FleetPlacement implements Placement {
   /** Calls back with the live members, at once when they are known and whenever a look saw a change. */
   onMembers(watch: (members: readonly FleetMember[]) => void): Unsubscribe {
     this.#watchers.add(watch);
-    if (this.#fleet !== null) watch(this.#fleet.members);
+    const { fleet } = this.#looks;
+    if (fleet !== null) watch(fleet.members);
     return () => this.#watchers.delete(watch);
   }
 
   /** The operators' view; looks anew. Throws `unavailable`. */
   async view(): Promise<ClusterStatus> {
-    return statusOf(await this.#lookAndRing());
+    return statusOf(await this.#looks.unasked());
   }
 
   /** The member that should hold a partition now; null when none may. Looks anew. Throws `unavailable`. */
   async holderOf(partition: Partition): Promise<string | null> {
-    const fleet = await this.#lookAndRing();
+    const fleet = await this.#looks.unasked();
     const layout = fleet.pools.find(({ pool }) => pool === poolOf(partition));
     const holder = layout === undefined ? '' : fleet.holdersOf(layout)[Number(partition.slice(layout.pool.length + 1))];
     return holder === undefined || holder === '' ? null : holder;
@@ -185,55 +184,6 @@ export class FleetPlacement implements Placement {
     return new SvcError('conflict', `another process runs as node ${node}: give each node an id and data of its own`);
   }
 
-  async #look(): Promise<Fleet> {
-    this.#looks += 1;
-    const look = this.#looks;
-    const [members, pools] = await Promise.all([this.#options.members.members(), this.#options.members.pools()]);
-    this.#lookWhenOneRunsOut(members);
-    const before = this.#fleet;
-    if (before !== null && look < this.#seen) return before;
-    this.#seen = look;
-    if (before?.key === keyOf(members, pools)) return before;
-    this.#fleet = new Fleet(members, pools, before);
-    for (const watch of this.#watchers) watch(this.#fleet.members);
-    return this.#fleet;
-  }
-
-  /** A lease that runs out is nobody's word: without this it would be seen at the next renewal only. */
-  #lookWhenOneRunsOut(members: readonly LiveMember[]): void {
-    const { clock, node, warn } = this.#options;
-    this.#cancelLook();
-    const others = members.filter((member) => member.node !== node).map(({ remainingMs }) => remainingMs);
-    if (others.length === 0) return;
-    this.#cancelLook = clock.after(Math.min(...others) + SETTLED_MS, () => {
-      this.#freshLook().catch((error: unknown) => warn('who is there is not known', error));
-    });
-  }
-
-  /** Many may ask at once: one look at a time, and never one that began before the question. */
-  #freshLook(): Promise<Fleet> {
-    this.#nextLook ??= this.#lookEnded.then(() => this.#beginLook());
-    return this.#nextLook;
-  }
-
-  #beginLook(): Promise<Fleet> {
-    this.#nextLook = null;
-    const look = this.#lookAndRing();
-    this.#lookEnded = look.then(
-      () => {},
-      () => {},
-    );
-    return look;
-  }
-
-  /** A look that the kernel did not ask for: it should ask when something is different. */
-  async #lookAndRing(): Promise<Fleet> {
-    const before = this.#fleet;
-    const fleet = await this.#look();
-    if (fleet !== before) this.#ring();
-    return fleet;
-  }
-
   async #tell(fleet: FleetWord['fleet']): Promise<void> {
     const word: FleetWord = { fleet, by: this.incarnation };
     try {
@@ -245,14 +195,14 @@ export class FleetPlacement implements Placement {
 
   #hear(text: string): void {
     const word = parseFleetWord(text);
-    if (word !== null && word.by !== this.incarnation) this.#ring();
+    if (word !== null && word.by !== this.incarnation) this.#ring(this.#looks.spreadMs);
   }
 
   /** At most one ring a turn of the event loop: many words come together when a node goes. */
-  #ring(): void {
+  #ring(delayMs = 0): void {
     if (this.#ringing) return;
     this.#ringing = true;
-    this.#options.clock.after(0, () => {
+    this.#options.clock.after(delayMs, () => {
       this.#ringing = false;
       for (const wake of [...this.#wakes]) wake();
     });

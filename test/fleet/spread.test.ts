@@ -1,0 +1,53 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { FleetPlacement } from '../../cluster/placement/fleet-placement.ts';
+import { systemClock } from '../../runtime/clock.ts';
+import type { Members } from '../../runtime/members.ts';
+import { systemRandom } from '../../runtime/random.ts';
+
+/** After which delays a node of a fleet of that size looks when it hears three words. */
+async function delaysIn(size: number): Promise<number[]> {
+  const delays: number[] = [];
+  let hear = (_word: string): void => {};
+  const members: Members = {
+    announce: async () => true,
+    members: async () =>
+      Array.from({ length: size }, (_, n) => ({ node: `n${n}`, incarnation: 'one', card: '', remainingMs: 6_000 })),
+    retire: async () => true,
+    pools: async () => [],
+    signal: async () => {},
+    onSignal(_node, receive) {
+      hear = receive;
+      return () => {};
+    },
+  };
+  const after = (delayMs: number) => {
+    delays.push(delayMs);
+    return () => {};
+  };
+  const placement = new FleetPlacement({
+    ...{ members, node: 'n0', leaseTtlMs: 6_000, warn: () => {} },
+    card: {
+      role: 'hybrid',
+      tags: [],
+      weight: 1,
+      version: '',
+      startedAt: 0,
+      pulse: null,
+      clusterAddress: null,
+      restUrl: null,
+    },
+    clock: { ...systemClock, after },
+    random: { ...systemRandom, fraction: () => 0.5 },
+  });
+  placement.onChange(() => {});
+  await placement.assign();
+  delays.length = 0;
+  for (const by of ['a', 'b', 'c']) hear(JSON.stringify({ fleet: 'joined', by }));
+  return delays;
+}
+
+test('what a thousand nodes hear at once they look at over a second, once each; a few look at once', async () => {
+  assert.deepEqual(await delaysIn(1_000), [500]);
+  assert.deepEqual(await delaysIn(8), [0]);
+});
