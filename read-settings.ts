@@ -47,6 +47,7 @@ export function kernelSettings({ kernel }: NodeSettings): Partial<RuntimeSetting
     leaseRenewMs: kernel.lease_renew_ms,
     mailboxBound: kernel.mailbox_bound,
     passivateAfterMs: kernel.passivate_after_ms,
+    effectConcurrency: kernel.effect_concurrency,
     retry: { ...runtimeDefaults.retry, maxAttempts: kernel.max_turn_attempts },
   };
 }

@@ -2,11 +2,12 @@ import { randomUUID } from 'node:crypto';
 import { Queue, QueueEvents } from 'bullmq';
 import { startRedis } from '../../test/support/redis.ts';
 import { startRole } from '../role.ts';
-import { END_WITHIN_MS, type FailoverPeer } from './peer.ts';
+import { END_WITHIN_MS, type FailoverPeer, shareOf } from './peer.ts';
 import { Workers } from './workers.ts';
 
 /** BullMQ's own settings of a worker; none: its defaults. */
 export interface BullmqSettings {
+  readonly concurrency?: number;
   readonly lockDuration?: number;
   readonly lockRenewTime?: number;
   readonly stalledInterval?: number;
@@ -26,7 +27,9 @@ export async function startBullmq(
   // Each job that is waited for listens to both.
   for (const emitter of [queue, events]) emitter.setMaxListeners(0);
   await Promise.all([queue.waitUntilReady(), events.waitUntilReady()]);
-  const started = await Workers.start(workers, () => startRole('failover-bullmq', { port: redis.port, settings }));
+  const started = await Workers.start(workers, () =>
+    startRole('failover-bullmq', { port: redis.port, settings: { concurrency: shareOf(workers), ...settings } }),
+  );
   return {
     async run({ runs, steps, stepMs }, trail) {
       const startedAt = performance.now();

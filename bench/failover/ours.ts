@@ -2,14 +2,16 @@ import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import { addressOf } from '../../runtime/address.ts';
 import { startCluster } from '../../test/support/cluster/cluster.ts';
-import { END_WITHIN_MS, type FailoverPeer } from './peer.ts';
+import { END_WITHIN_MS, type FailoverPeer, shareOf } from './peer.ts';
 
 const State = z.object({ status: z.string() });
 
 /** The product's nodes, each in a process of its own, and an adapter that calls; a step is an effect. */
 export async function startOurs(appendfsync: 'always' | 'everysec', workers: number): Promise<FailoverPeer> {
   const workload = new URL('../../test/chaos/workload.ts', import.meta.url);
-  const cluster = await startCluster({ nodes: workers, appendfsync, workload });
+  // As many at a time as the peers' workers take.
+  const config = { kernel: { effect_concurrency: shareOf(workers) } };
+  const cluster = await startCluster({ nodes: workers, appendfsync, workload, config });
   const run: FailoverPeer['run'] = async ({ runs, steps, stepMs }, trail) => {
     const addresses = Array.from({ length: runs }, () => addressOf('steps', 'bench', randomUUID()));
     const startedAt = performance.now();

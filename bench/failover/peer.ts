@@ -20,5 +20,9 @@ export interface FailoverPeer {
   stop(): Promise<void>;
 }
 
+/** Runs that are worked on at once by all workers of a peer that bounds them; each has its share. */
+const AT_A_TIME = 128;
+export const shareOf = (workers: number): number => Math.ceil(AT_A_TIME / workers);
+
 /** How long all runs may take with whatever was killed: BullMQ's defaults need a minute. */
 export const END_WITHIN_MS = 180_000;

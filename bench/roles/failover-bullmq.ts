@@ -22,7 +22,7 @@ const worker = new Worker(
       await job.updateData({ ...job.data, done: done + 1 });
     }
   },
-  { connection: { host: '127.0.0.1', port }, concurrency: 128, ...settings },
+  { connection: { host: '127.0.0.1', port }, ...settings },
 );
 worker.on('error', console.error);
 await worker.waitUntilReady();

@@ -15,6 +15,8 @@ export const NodeKernel = z
     mailbox_bound: z.number().int().min(1).max(1_000_000).default(1_024),
     /** Actors idle for this long leave memory. */
     passivate_after_ms: ms(100, 86_400_000).default(30_000),
+    /** Effects of one pool that this node runs at a time: model calls, tools, commands (design E1). */
+    effect_concurrency: z.number().int().min(1).max(10_000).default(32),
     /** Attempts before a message is dead-lettered. */
     max_turn_attempts: z.number().int().min(1).max(100).default(5),
     /** Redis replicas that must have a write before it is acknowledged. */
