@@ -8,6 +8,7 @@ const AREAS = [
   'proto',
   'runtime',
   'actors',
+  'cluster',
   'effects',
   'catalog',
   'security',
