@@ -1,5 +1,8 @@
 import type { Address, Partition } from './address.ts';
+import type { EffectLedger, EffectOpen } from './effect-ledger.ts';
 import type { Members } from './members.ts';
+
+export type { ClaimOutcome, EffectLedger, EffectMode, EffectOpen, EffectRow } from './effect-ledger.ts';
 
 /**
  * The store under the kernel (design K9): mailboxes, leases, the one commit, timers, effect records, event streams,
@@ -107,17 +110,6 @@ export interface TimerSet {
   readonly delivery: Delivery;
 }
 
-export interface EffectOpen {
-  /** UUID. Never holds a colon (BullMQ job ids). */
-  readonly id: string;
-  /** Queue of the pool whose nodes may run it. */
-  readonly queue: string;
-  readonly address: Address;
-  readonly mode: EffectMode;
-  /** Encoded request. */
-  readonly body: string;
-}
-
 /** All that one batch of turns changes. Applied as one atomic step or not at all (design K3). */
 export interface Commit {
   readonly lease: Lease;
@@ -175,51 +167,6 @@ export interface Commits {
   flushOutbox(lease: Lease): Promise<boolean>;
   /** Removes an archived actor: its record and its events. Answers false when fenced. */
   forget(lease: Lease, addresses: readonly Address[]): Promise<boolean>;
-}
-
-/** `repeatable` is run again after a crash; `once` is never repeated without somebody saying so (design E2). */
-export type EffectMode = 'repeatable' | 'once';
-
-export interface EffectRow {
-  readonly id: string;
-  readonly queue: string;
-  readonly address: Address;
-  readonly mode: EffectMode;
-  readonly status: 'open' | 'started';
-  readonly attempt: number;
-  /** Who started it (`node/incarnation`); empty while open. */
-  readonly runner: string;
-  /** Open: not to be claimed before; started: when the claim runs out. Unix ms on the store's clock. */
-  readonly until: number;
-}
-
-export type ClaimOutcome =
-  | { readonly kind: 'claimed'; readonly attempt: number; readonly body: string }
-  /** Another runner has it (`by`), or its retry delay has not passed (`by` is empty). */
-  | { readonly kind: 'busy'; readonly by: string; readonly retryAfterMs: number }
-  /** A `once` effect had started and its runner is gone: settle it as in doubt, at this attempt. */
-  | { readonly kind: 'in_doubt'; readonly attempt: number; readonly body: string }
-  /** Settled or cancelled. */
-  | { readonly kind: 'gone' };
-
-export interface EffectLedger {
-  /** Unsettled effects of a partition, for the relay and the sweep. */
-  openEffects(partition: Partition): Promise<EffectRow[]>;
-  /**
-   * Starts an attempt for `runner` (`node/incarnation`). A claim of the same node's earlier incarnation is expired, and
-   * so is one of `over`, a runner that is known to be dead.
-   */
-  claimEffect(partition: Partition, id: string, runner: string, ttlMs: number, over?: string): Promise<ClaimOutcome>;
-  /** Extends a claim; false when the effect was cancelled, settled or taken over: stop the work. */
-  keepEffect(partition: Partition, id: string, attempt: number, ttlMs: number): Promise<boolean>;
-  /** Appends an intermediate result; false (dropped) unless the effect runs at this attempt. */
-  progressEffect(partition: Partition, id: string, attempt: number, delivery: Delivery): Promise<boolean>;
-  /** Appends the result and closes the effect in one step; false (dropped) unless it is open at this attempt. */
-  settleEffect(partition: Partition, id: string, attempt: number, delivery: Delivery): Promise<boolean>;
-  /** Gives an attempt back for a retry after `delayMs`; false when it was not this attempt's to give. */
-  reopenEffect(partition: Partition, id: string, attempt: number, delayMs: number): Promise<boolean>;
-  /** Calls back with effects cancelled by a commit. May miss one: `keepEffect` tells too. */
-  onEffectCancelled(stop: (id: string) => void): Unsubscribe;
 }
 
 export interface EventLog {

@@ -39,7 +39,7 @@ export interface ActorSnapshot {
 
 /** Where an actor should live (design P1, P4). */
 export interface PlaceWish {
-  /** Tags that a node must have to serve it; none: any worker. */
+  /** Tags that a node must have to serve it; with none every worker may. */
   readonly tags: readonly string[];
   /** In a partition that this very node serves. */
   readonly here?: boolean;

@@ -1,4 +1,4 @@
-import type { ActorStore, Commit, CommitOutcome, Lease, MailboxEntry } from '../actor-store.ts';
+import type { ActorStore, Commit, Lease, MailboxEntry } from '../actor-store.ts';
 import type { Address } from '../address.ts';
 import type { Clock } from '../clock.ts';
 import type { EffectJob } from '../effect-queue.ts';
@@ -15,6 +15,7 @@ import { decodeEntry, isReadable, loadResidents, setAside, UNREADABLE } from '..
 import { packCommit } from '../turns/pack-commit.ts';
 import type { Payloads } from '../turns/payload.ts';
 import { TurnFailed } from '../turns/turn-failure.ts';
+import { commitPatiently } from './commit-patiently.ts';
 
 export interface KernelParts {
   readonly store: ActorStore;
@@ -192,7 +193,8 @@ export class PartitionServer {
     if (last === undefined) return [];
     const cursor = { after: this.#cursor, upTo: last.seq, upToAt: last.at };
     const packed = await packCommit(batch, this.lease, cursor, { payloads, locator, ledger });
-    const outcome = await this.#commit(packed.commit);
+    const isOver = (): boolean => this.#lost || this.#parts.clock.monotonic() > this.#drainUntil;
+    const outcome = await commitPatiently(this.#parts, packed.commit, isOver);
     if (outcome.kind === 'fenced') {
       this.lose();
       return [];
@@ -243,24 +245,6 @@ export class PartitionServer {
       } catch (thrown) {
         if (!(thrown instanceof TurnFailed) || failing.has(thrown.messageId)) throw thrown;
         failing.set(thrown.messageId, thrown.message);
-      }
-    }
-  }
-
-  /** Repeats a commit whose outcome is unknown: the store recognises one that happened (actor-store.ts). */
-  async #commit(commit: Commit): Promise<CommitOutcome> {
-    const { store, clock, batchLimit } = this.#parts;
-    for (let attempt = 0; ; attempt += 1) {
-      try {
-        const outcome = await store.commit(commit, batchLimit);
-        if (outcome.kind === 'fenced') this.#parts.counts.fenced += 1;
-        return outcome;
-      } catch (thrown) {
-        const error = toSvcError(thrown);
-        if (error.code !== 'unavailable') throw thrown;
-        // Whoever holds the partition next finds what the store has.
-        if (this.#lost || clock.monotonic() > this.#drainUntil) return { kind: 'fenced' };
-        await new Promise<void>((resume) => void clock.after(Math.min(20 * 2 ** attempt, 1_000), resume));
       }
     }
   }

@@ -10,14 +10,7 @@ import { refusedAfterTheEnd, runTurn } from './run-turn.ts';
 import type { Decision } from './turn.ts';
 import { type FailureRules, MOST_BEHIND, TurnFailed } from './turn-failure.ts';
 import type { TurnRow } from './turn-row.ts';
-
-interface Work {
-  readonly resident: Resident;
-  record: ActorRecord;
-  dirty: boolean;
-  readonly firstEvent: number;
-  readonly events: { name: string; at: number; payload: unknown }[];
-}
+import { beginWork, type Work, withoutSettled } from './work.ts';
 
 /** Turns of one batch, in mailbox order; collects what the one commit will write. */
 export class Batch {
@@ -114,7 +107,8 @@ export class Batch {
     if (turn.kind === 'failed') throw new TurnFailed(message.id, turn.error);
     const result = refusedAfterTheEnd(resident.definition, work.record, turn);
     this.#countHandled(message);
-    this.#forgetEffect(work, message);
+    const settled = withoutSettled(work.record, message);
+    if (settled !== work.record) this.#change(work, settled);
     if (result.kind === 'refused') {
       this.#answer(message, failure(result.error));
       return { outcome: 'refused', error: `${result.error.code}: ${result.error.message}` };
@@ -235,15 +229,6 @@ export class Batch {
     return effects.filter((other) => other !== id);
   }
 
-  /** The store closed the effect when it took the result; the actor's list follows. */
-  #forgetEffect(work: Work, message: Message): void {
-    if (message.origin !== 'effect' || work.record.effects.length === 0) return;
-    const { payload } = message;
-    if (payload === null || typeof payload !== 'object' || Array.isArray(payload) || !('outcome' in payload)) return;
-    const effects = work.record.effects.filter((id) => id !== payload.effectId);
-    this.#change(work, { ...work.record, effects });
-  }
-
   #answer(message: Message, reply: Reply | null): void {
     if (message.session !== undefined) {
       this.replies.push({ message, reply: reply ?? { ok: true, value: null } });
@@ -259,7 +244,7 @@ export class Batch {
   #workOf(resident: Resident): Work {
     let work = this.works.get(resident.address);
     if (work === undefined) {
-      work = { resident, record: resident.record, dirty: false, firstEvent: resident.record.lastEvent + 1, events: [] };
+      work = beginWork(resident);
       this.works.set(resident.address, work);
     }
     return work;

@@ -34,7 +34,7 @@ export const register =
     return next;
   };
 
-/** Whether this key may attest for the node's id (decided.md "Identity"): any key while the node is not registered. */
+/** Whether this key may attest for the node's id (decided.md "Identity"). While the node is not registered, each may. */
 export function Admit(
   state: NodePeerState,
   { public_key_pem }: { readonly public_key_pem: string },
