@@ -16,6 +16,8 @@ import { EffectReport } from './effect-runner-report.ts';
 
 const DONE: JobOutcome = { kind: 'done' };
 const BUSY_FLOOR_MS = 50;
+/** What an attempt that was given up needs to end. */
+const LATE_MS = 500;
 
 /**
  * Runs effects on this node (design E1-E3): takes jobs, claims the effect behind each, runs its handler, and sends
@@ -60,7 +62,9 @@ export class EffectRunner {
     for (const [name, taking] of this.#taking) {
       if (queues.includes(name)) continue;
       this.#taking.delete(name);
-      changes.push(taking.then((stop) => stop()));
+      // Whoever began to take hears that it failed; then there is nothing to end.
+      const begun = taking.catch(() => null);
+      changes.push(begun.then((stop) => stop?.()));
     }
     for (const name of queues)
       if (!this.#taking.has(name) && this.#stopping === null) changes.push(this.#takeFrom(name));
@@ -96,11 +100,18 @@ export class EffectRunner {
     });
     // With the store gone, waiting longer helps nobody: the claims run out and other runners find the truth.
     const cancelWait = clock.after(stopGraceMs + 2 * abortGraceMs, () => this.#giveUp.abort());
-    await drained;
-    cancelGrace();
-    cancelWait();
-    this.#giveUp.abort();
-    this.#unsubscribe();
+    // A queue that never answered whether it takes, or never ends doing so, keeps no node from stopping.
+    const late = Promise.withResolvers<void>();
+    const cancelLate = clock.after(stopGraceMs + 2 * abortGraceMs + LATE_MS, late.resolve);
+    try {
+      await Promise.race([drained, late.promise]);
+    } finally {
+      cancelGrace();
+      cancelWait();
+      cancelLate();
+      this.#giveUp.abort();
+      this.#unsubscribe();
+    }
   }
 
   /** Drops what runs for an actor as if this process had died: nothing is reported, the claims run out. How many ran? */

@@ -85,6 +85,22 @@ describe('the effect runner', { timeout: 60_000 }, () => {
     await world([flaky], use, { between: lossy });
   });
 
+  test('a queue that never says that it takes jobs, or that it has ended, keeps no node from stopping', async () => {
+    const ledger = new MemoryEffectLedger();
+    const never = new Promise<never>(() => {});
+    for (const work of [() => never, async () => () => never, () => Promise.reject(new SvcError('unavailable'))]) {
+      const queue = { work, claim: async () => ({ kind: 'gone' as const }) };
+      const runner = new EffectRunner({
+        ...runnerOptions({ store: ledger, queue, handlers: [], onFault: () => {} }),
+        ...{ queues: [], stopGraceMs: 10, abortGraceMs: 10 },
+      });
+      await runner.start();
+      const serving = runner.serve(['default']).catch(() => undefined);
+      await Promise.race([serving, Promise.resolve()]);
+      await runner.stop();
+    }
+  });
+
   test('work is stopped when its claim cannot be renewed in time, and its result is not sent', async () => {
     let silent = false;
     let ended = 0;
