@@ -33,7 +33,7 @@ export class Dispatcher {
   readonly #wheel: TimerWheel;
   readonly #outbox: OutboxRelay;
   readonly #sweeps: PartitionSweeps;
-  readonly #busy = new Set<Partition>();
+  readonly #busy = new Set<PartitionServer>();
   #pumping = false;
   #stopped = false;
   #unsubscribe: Unsubscribe = () => {};
@@ -133,12 +133,12 @@ export class Dispatcher {
     this.#holdings.loseIfLate();
     const polls: Promise<void>[] = [];
     for (const partition of this.#ringing) {
-      // A busy one reads ahead with its commit and is looked at again when it is done.
-      if (this.#busy.has(partition)) continue;
-      this.#ringing.delete(partition);
       const server = this.#holdings.get(partition);
+      // A busy one reads ahead with its commit and is looked at again when it is done.
+      if (server !== undefined && this.#busy.has(server)) continue;
+      this.#ringing.delete(partition);
       if (server === undefined) continue;
-      this.#busy.add(partition);
+      this.#busy.add(server);
       polls.push(this.#poll(server));
     }
     // Of many that fail together one is reported.
@@ -152,7 +152,7 @@ export class Dispatcher {
       const [found = []] = await store.poll([{ lease: server.lease, after: server.cursor }], batchLimit);
       this.#serve(server, found);
     } catch (thrown) {
-      this.#idle(server.lease.partition);
+      this.#idle(server);
       throw thrown;
     }
   }
@@ -160,20 +160,21 @@ export class Dispatcher {
   #serve(server: PartitionServer, entries: readonly MailboxEntry[]): void {
     const { partition } = server.lease;
     if (entries.length === 0) {
-      this.#idle(partition);
+      this.#idle(server);
       return;
     }
     this.#guard(
       `serving ${partition}`,
       server.serve(entries).finally(() => {
-        this.#idle(partition);
+        this.#idle(server);
         if (server.lost) this.#holdings.lose(server);
       }),
     );
   }
 
-  #idle(partition: Partition): void {
-    this.#busy.delete(partition);
+  #idle(server: PartitionServer): void {
+    const { partition } = server.lease;
+    this.#busy.delete(server);
     if (this.#ringing.has(partition)) this.ring(partition);
   }
 

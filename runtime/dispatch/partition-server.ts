@@ -190,7 +190,7 @@ export class PartitionServer {
     const { payloads, locator, ledger, cache } = this.#parts;
     const batch = await this.#runTurns(entries, messages, handling);
     const last = entries[entries.length - 1];
-    if (last === undefined) return [];
+    if (last === undefined || batch === null) return [];
     const cursor = { after: this.#cursor, upTo: last.seq, upToAt: last.at };
     const packed = await packCommit(batch, this.lease, cursor, { payloads, locator, ledger });
     const isOver = (): boolean => this.#lost || this.#parts.clock.monotonic() > this.#drainUntil;
@@ -214,12 +214,15 @@ export class PartitionServer {
     return outcome.next;
   }
 
-  /** Runs the batch; each message whose handler throws is marked and the batch run again on fresh copies. */
+  /**
+   * Runs the batch; each message whose handler throws is marked and the batch run again on fresh copies. Null when the
+   * lease was lost meanwhile: what is cached may be a later holder's in this very process.
+   */
   async #runTurns(
     entries: readonly MailboxEntry[],
     messages: readonly (Message | SvcError)[],
     handling: Handling,
-  ): Promise<Batch> {
+  ): Promise<Batch | null> {
     const { clock, retry } = this.#parts;
     const failing = new Map<string, string>();
     const now = clock.now();
@@ -227,6 +230,7 @@ export class PartitionServer {
       const readable = messages.filter(isReadable);
       const residents = await loadResidents(this.#parts, this.lease.partition, readable, failing.size > 0);
       const bodies = await setAside(this.#parts, entries, messages, residents, handling.drainLimit);
+      if (this.#lost) return null;
       const rules = { ...retry, drainLimit: handling.drainLimit, failing, failAll: handling.failAll };
       const batch = new Batch(now, () => clock.monotonic() * 1_000, rules);
       try {

@@ -179,6 +179,41 @@ test('a partition that cannot be read keeps no other from being served', async (
   }
 });
 
+test('a partition that is taken again is served although a batch of its lost lease hangs', async () => {
+  const hung = Promise.withResolvers<void>();
+  let hang = true;
+  let hanging = false;
+  const node = await startKernelNode({
+    definitions: [counter],
+    settings,
+    store: (inner) => ({
+      async load(partition, addresses) {
+        if (hang && partition === 'default:0') {
+          hang = false;
+          hanging = true;
+          await hung.promise;
+        }
+        return inner.load(partition, addresses);
+      },
+    }),
+  });
+  const address = counterIn(0, 2);
+  const { client } = node.runtime;
+  try {
+    const first = client.ask(address, 'Add', { by: 1 });
+    await waitUntil('a batch to hang', () => hanging);
+    node.runtime.dropPartition('default:0');
+    assert.equal(await first, 1);
+    assert.equal(await client.ask(address, 'Add', { by: 1 }), 2);
+    hung.resolve();
+    assert.equal(await client.ask(address, 'Add', { by: 1 }), 3);
+    assert.equal(node.runtime.counts().fenced, 0, 'the lost lease ran no turn');
+  } finally {
+    hung.resolve();
+    await node.stop();
+  }
+});
+
 test('a partition kept for an actor goes when this node may not serve its pool any more', async () => {
   let queues = ['default', 'system', '+gpu'];
   const wanted = new Set([...pool('default', 2), ...pool('system', 1)]);
