@@ -114,6 +114,10 @@ export function isDuplicate(error: unknown): boolean {
 function isPassing(error: MongoError): boolean {
   if (error instanceof MongoNetworkError || error instanceof MongoSystemError) return true;
   if (error instanceof MongoServerError) {
+    // What ends a bulk write on its way, such as a broken connection, comes wrapped.
+    const wrapped: unknown = error.errorResponse;
+    if (wrapped instanceof MongoError) return isPassing(wrapped);
+    if (isSocketError(wrapped)) return true;
     return (
       (typeof error.code === 'number' && PASSING_CODES.has(error.code)) || error.hasErrorLabel('RetryableWriteError')
     );
