@@ -1,7 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { BinaryReader } from '@bufbuild/protobuf/wire';
 import type { Server } from '@grpc/grpc-js';
-import { loadFileDescriptorSetFromBuffer, type PackageDefinition } from '@grpc/proto-loader';
+import {
+  type AnyDefinition,
+  loadFileDescriptorSetFromBuffer,
+  type MessageTypeDefinition,
+  type PackageDefinition,
+} from '@grpc/proto-loader';
 import { ReflectionService } from '@grpc/reflection';
 
 /** Made by `npm run generate`; copied beside the compiled code when the package is built. */
@@ -20,16 +25,16 @@ export function addReflection(server: Server, services: readonly string[]): void
 
 /**
  * The loader rebuilds descriptors, makes maps that other languages refuse, and loses `optional`, JSON names and comments,
- * so the files are handed on as buf built them.
+ * so the files are handed on as buf built them. With one entry: the service reads every file again for each entry, which
+ * kept a starting node busy for 0.2 s and more.
  */
 function describedAsBuilt(set: Buffer): PackageDefinition {
-  const loaded = loadFileDescriptorSetFromBuffer(set);
-  const fileDescriptorProtos = filesOf(set);
-  return Object.fromEntries(
-    Object.entries(loaded).map(([name, entry]) =>
-      Array.isArray(entry.fileDescriptorProtos) ? [name, { ...entry, fileDescriptorProtos }] : [name, entry],
-    ),
-  );
+  const [first] = Object.entries(loadFileDescriptorSetFromBuffer(set)).filter(isMessage);
+  return first === undefined ? {} : { [first[0]]: { ...first[1], fileDescriptorProtos: filesOf(set) } };
+}
+
+function isMessage(entry: [string, AnyDefinition]): entry is [string, MessageTypeDefinition<object, object>] {
+  return entry[1].format === 'Protocol Buffer 3 DescriptorProto';
 }
 
 /** Field 1 of google.protobuf.FileDescriptorSet, each as its bytes. */
