@@ -1,0 +1,81 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { after, before, describe, test } from 'node:test';
+import { Queue } from 'bullmq';
+import { addressOf } from '../../runtime/address.ts';
+import { job, type WorkProbe, workEffect } from '../support/actors.ts';
+import { mongoMissing } from '../support/ferretdb.ts';
+import { redisMissing } from '../support/redis.ts';
+import { waitUntil } from '../support/wait-until.ts';
+import { type Kernel, type Kernels, openKernels } from './kernels.ts';
+
+const skip = (redisMissing() ?? (await mongoMissing())) || false;
+const MANY = 6;
+
+/** The queue is only the way to a worker: what should run is in the records of the actors' partitions. */
+describe('jobs of BullMQ that get lost', { skip, timeout: 120_000 }, () => {
+  const probe: WorkProbe = { begun: [], aborted: [] };
+  let kernels: Kernels;
+  let kernel: Kernel;
+  let queue: Queue;
+  before(async () => {
+    kernels = await openKernels();
+    kernel = await kernels.start('only', { definitions: [job], handlers: [workEffect(probe)] });
+    const { port } = kernels.redis;
+    queue = new Queue('default', { connection: { host: '127.0.0.1', port }, prefix: 'svc-effects:{default}' });
+    await queue.waitUntilReady();
+  });
+  after(async () => {
+    await queue?.close();
+    await kernels?.[Symbol.asyncDispose]();
+  });
+
+  const run = async (): Promise<{ done: () => Promise<boolean>; effect: string }> => {
+    const address = addressOf('job', 'acme', randomUUID());
+    const answer = await kernel.runtime.client.ask(address, 'Run', { input: { value: 'ok' } });
+    assert.ok(typeof answer === 'object' && answer !== null && 'effect' in answer);
+    const done = async (): Promise<boolean> => {
+      const state = (await kernel.runtime.client.read(address))?.state;
+      return typeof state === 'object' && state !== null && 'status' in state && state.status === 'done';
+    };
+    return { done, effect: String(answer.effect) };
+  };
+  const allDone = (jobs: readonly { done: () => Promise<boolean> }[]): Promise<unknown> =>
+    waitUntil(
+      'every job has its result',
+      async () => (await Promise.all(jobs.map(({ done }) => done()))).every(Boolean),
+      30_000,
+    );
+  const waiting = (): Promise<number> => queue.getJobCountByTypes('waiting', 'prioritized', 'delayed');
+  const timesBegun = (id: string): number => probe.begun.filter((one) => one === id).length;
+
+  test('a paused queue holds its jobs, and all run when it is resumed', async () => {
+    await queue.pause();
+    const jobs = await Promise.all(Array.from({ length: MANY }, run));
+    await waitUntil('the jobs wait', async () => (await waiting()) >= MANY);
+    assert.deepEqual(await Promise.all(jobs.map(({ done }) => done())), Array(MANY).fill(false));
+    await queue.resume();
+    await allDone(jobs);
+    for (const { effect } of jobs) assert.equal(timesBegun(effect), 1);
+  });
+
+  test('jobs deleted by hand are brought back by the sweep, and each effect runs once', async () => {
+    await queue.pause();
+    const jobs = await Promise.all(Array.from({ length: MANY }, run));
+    await waitUntil('the jobs wait', async () => (await waiting()) >= MANY);
+    for (const { effect } of jobs) await queue.remove(effect);
+    await queue.resume();
+    await allDone(jobs);
+    for (const { effect } of jobs) assert.equal(timesBegun(effect), 1);
+  });
+
+  test('an obliterated queue is filled again, and each effect runs once', async () => {
+    await queue.pause();
+    const jobs = await Promise.all(Array.from({ length: MANY }, run));
+    await waitUntil('the jobs wait', async () => (await waiting()) >= MANY);
+    await queue.obliterate({ force: true });
+    await queue.resume();
+    await allDone(jobs);
+    for (const { effect } of jobs) assert.equal(timesBegun(effect), 1);
+  });
+});

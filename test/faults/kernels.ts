@@ -1,0 +1,88 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { MemberCard } from '../../cluster/placement/card.ts';
+import { FleetPlacement } from '../../cluster/placement/fleet-placement.ts';
+import { systemClock } from '../../runtime/clock.ts';
+import type { ActorDefinition } from '../../runtime/define-actor.ts';
+import type { EffectHandler } from '../../runtime/effect.ts';
+import { type OpenStores, openStores } from '../../runtime/open-stores.ts';
+import { systemRandom } from '../../runtime/random.ts';
+import { type Runtime, startRuntime } from '../../runtime/runtime.ts';
+import { startMongo } from '../support/ferretdb.ts';
+import { type RedisServer, startRedis } from '../support/redis.ts';
+
+/** What one kernel of the fleet has that others may not have: this is how versions differ. */
+export interface KernelParts {
+  readonly definitions: readonly ActorDefinition[];
+  readonly handlers?: readonly EffectHandler[];
+  readonly card?: Partial<MemberCard>;
+  /** Replaces ports that the kernel sees. */
+  readonly bend?: (stores: OpenStores) => Partial<OpenStores>;
+}
+
+export interface Kernel {
+  readonly name: string;
+  readonly runtime: Runtime;
+  readonly placement: FleetPlacement;
+  readonly stores: OpenStores;
+  readonly warnings: readonly string[];
+  stop(): Promise<void>;
+}
+
+export interface Kernels extends AsyncDisposable {
+  readonly redis: RedisServer;
+  start(name: string, parts: KernelParts): Promise<Kernel>;
+}
+
+export const PARTITIONS = 8;
+
+const CARD: Omit<MemberCard, 'draining'> = {
+  role: 'hybrid',
+  tags: [],
+  weight: 1,
+  version: 'test',
+  startedAt: 0,
+  pulse: null,
+  clusterAddress: null,
+  restUrl: null,
+};
+
+/** Kernels with definitions of their own over one real Redis and one MongoDB-wire server, in this process. */
+export async function openKernels(): Promise<Kernels> {
+  const [redis, mongo] = await Promise.all([startRedis({ appendfsync: 'always' }), startMongo()]);
+  const directory = await mkdtemp(join(tmpdir(), 'svc-kernels-'));
+  const running = new Set<Kernel>();
+  return {
+    redis,
+    async start(name, { definitions, handlers = [], card = {}, bend = () => ({}) }) {
+      const warnings: string[] = [];
+      const warn = (message: string, error: unknown): void => {
+        warnings.push(`${message} ${error instanceof Error ? error.message : ''}`);
+      };
+      const dataDir = await mkdtemp(join(directory, `${name}-`));
+      const stores = await openStores({ dataDir, redis: [redis.url], mongodb: mongo.uri, warn });
+      const world = { node: name, clock: systemClock, random: systemRandom, warn };
+      const ports = { ...stores, ...bend(stores) };
+      const leaseTtlMs = 3_000;
+      const placement = new FleetPlacement({ ...world, members: ports.store, card: { ...CARD, ...card }, leaseTtlMs });
+      const settings = { partitions: PARTITIONS, systemPartitions: 2, leaseTtlMs, leaseRenewMs: 1_000 };
+      const runtime = await startRuntime({ ...ports, ...world, definitions, handlers, placement, settings });
+      const kernel: Kernel = {
+        ...{ name, runtime, placement, stores, warnings },
+        async stop() {
+          if (!running.delete(kernel)) return;
+          await runtime.stop();
+          await stores.close();
+        },
+      };
+      running.add(kernel);
+      return kernel;
+    },
+    async [Symbol.asyncDispose]() {
+      await Promise.all([...running].map((kernel) => kernel.stop()));
+      await Promise.all([redis.stop(), mongo.stop()]);
+      await rm(directory, { recursive: true, force: true });
+    },
+  };
+}

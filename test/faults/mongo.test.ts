@@ -1,0 +1,140 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { MongoDocuments } from '../../runtime/mongo/documents.ts';
+import { agentYaml, ProductNode } from '../product/product-node.ts';
+import { type Link, startLink } from '../support/cluster/link.ts';
+import { mongoMissing, startMongo, type TestMongo } from '../support/ferretdb.ts';
+import { type RedisServer, redisMissing, startRedis } from '../support/redis.ts';
+import { waitUntil } from '../support/wait-until.ts';
+
+const skip =
+  (redisMissing() ?? (await mongoMissing())) || (process.env.MONGODB_URI !== undefined && 'not ours to break');
+/** How long MongoDB is away. */
+const AWAY_MS = process.env.SVC_LONG === '1' ? 300_000 : 20_000;
+const YAML = { 'content-type': 'application/yaml' };
+/** What the driver takes to give up, and some for a busy machine. */
+const CALL_LIMIT_MS = 20_000;
+
+describe('a node whose MongoDB is in trouble', { skip, timeout: AWAY_MS + 120_000 }, () => {
+  let redis: RedisServer;
+  let mongo: TestMongo;
+  let link: Link;
+  let node: ProductNode;
+  let agent = '';
+
+  before(async () => {
+    [redis, mongo] = await Promise.all([startRedis({ appendfsync: 'always' }), startMongo()]);
+    link = await startLink(Number(new URL(mongo.uri).port));
+    const mongodb = mongo.uri.replace(new URL(mongo.uri).port, String(link.port));
+    node = await ProductNode.start({ spec: { kernel: { partitions: 16 }, stores: { redis: redis.url, mongodb } } });
+    agent = await node.deploy(agentYaml('talker'));
+  });
+  after(async () => {
+    await node?.[Symbol.asyncDispose]();
+    await link?.close();
+    await Promise.all([redis?.stop(), mongo?.stop()]);
+  });
+
+  const completed = (ids: readonly string[]): Promise<unknown> =>
+    waitUntil(
+      `${ids.length} executions complete`,
+      async () => {
+        const all = await Promise.all(ids.map((id) => node.statusOf(id)));
+        return all.every(({ status }) => status === 'completed');
+      },
+      40_000,
+    );
+  const listed = (ids: readonly string[], timeoutMs = 30_000): Promise<unknown> =>
+    waitUntil(
+      `${ids.length} executions are in the list as completed`,
+      async () => {
+        const { text } = await node.call('GET', '/v1/executions?limit=1000&status=completed');
+        return ids.every((id) => text.includes(id));
+      },
+      timeoutMs,
+    );
+  const runs = (input: string) => Promise.all(Array.from({ length: 10 }, () => node.run(agent, input)));
+
+  test('MongoDB 50 ms away in each direction: calls take longer, executions complete and are listed', async () => {
+    link.slow(50);
+    const ids = await runs('quick');
+    await completed(ids);
+    await listed(ids);
+    link.heal();
+  });
+
+  test('MongoDB away for long: running executions complete, what needs it is 503 in time, lists are complete afterwards', async () => {
+    const ids = await runs('steady');
+    const followed = ids.map((id) => node.call('GET', `/v1/executions/${id}/stream`));
+    const awaySince = performance.now();
+    link.refuse();
+    const refused = await node.call('POST', '/v1/agents?force=true', { body: agentYaml('late'), headers: YAML });
+    assert.equal(refused.status, 503, refused.text);
+    assert.equal(refused.body.error, 'unavailable');
+    assert.doesNotMatch(refused.text, /127\.0\.0\.1|mongodb:|\n\s+at /);
+    const start = await node.json('POST', '/v1/executions', { agent_id: agent, input: 'quick' });
+    assert.equal(start.status, 503, 'a start looks up its agent');
+    assert.ok(performance.now() - awaySince < 2 * CALL_LIMIT_MS, 'neither call hung');
+    assert.equal((await node.call('GET', '/health')).status, 200);
+    for (const { text } of await Promise.all(followed)) assert.match(text, /"execution_completed"/);
+    assert.ok(performance.now() - awaySince < AWAY_MS, 'they completed while it was away');
+    await waitUntil(
+      'MongoDB was away for long enough',
+      async () => {
+        assert.equal((await node.call('GET', '/health/ready')).status, 200, 'its leases are in Redis');
+        return performance.now() - awaySince > AWAY_MS;
+      },
+      AWAY_MS + 20_000,
+    );
+    link.heal();
+    const late = await waitUntil(
+      'a start is taken again',
+      async () => {
+        const { status, body } = await node.json('POST', '/v1/executions', { agent_id: agent, input: 'quick' });
+        return status === 200 && String(body.execution_id);
+      },
+      30_000,
+    );
+    await completed([...ids, late]);
+    await listed([...ids, late]);
+    assert.ok(!node.process.crashed, node.process.log);
+  });
+
+  test('a bulk write whose connection breaks is unavailable, and may be repeated', async (context) => {
+    const between = await startLink(Number(new URL(mongo.uri).port));
+    context.after(() => between.close());
+    const uri = mongo.uri.replace(new URL(mongo.uri).port, String(between.port));
+    const documents = new MongoDocuments({ uri, database: 'bulk' });
+    context.after(() => documents.close());
+    await documents.open();
+    const notes = await documents.collection({ name: 'notes', unique: [], indexes: [] });
+    const many = Array.from({ length: 50 }, (_, at) => ({ tenant: 'acme', id: String(at), version: 1 }));
+    await notes.putMany(many);
+    for (let round = 2; round < 12; round += 1) {
+      // Nothing is answered any more, and then the connections end.
+      between.cut('from-store');
+      const { toStore } = between.passed;
+      const writing = notes.putMany(many.map((note) => ({ ...note, version: round })));
+      const ended = assert.rejects(writing, { code: 'unavailable' });
+      await waitUntil('the write is on its way', () => between.passed.toStore > toStore);
+      between.refuse();
+      await ended;
+      between.heal();
+      await notes.putMany(many.map((note) => ({ ...note, version: round })));
+    }
+    assert.equal((await notes.get('acme', '7'))?.version, 11);
+  });
+
+  test('MongoDB cut without a word: calls end in time all the same, and work when it is back', async () => {
+    link.cut('both');
+    const begun = performance.now();
+    const refused = await node.call('POST', '/v1/agents?force=true', { body: agentYaml('mute'), headers: YAML });
+    const tookMs = Math.round(performance.now() - begun);
+    console.log(`a deploy was answered ${refused.status} ${String(refused.body.error)} after ${tookMs} ms`);
+    assert.equal(refused.status, 503, refused.text);
+    link.heal();
+    const ids = await runs('quick');
+    await completed(ids);
+    await listed(ids);
+  });
+});
