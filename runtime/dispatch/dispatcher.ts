@@ -21,6 +21,7 @@ export interface DispatcherOptions extends HoldingsOptions {
 
 const SWEEP_MS = 2_000;
 const DIRECTORY_SWEEP_MS = 600_000;
+const FIRE_AGAIN_MS = 100;
 
 /**
  * Serves the partitions that this node holds: rings in, batches out (design, the way of a call). Owns the loops:
@@ -192,18 +193,19 @@ export class Dispatcher {
   }
 
   async #fireTimers(due: readonly Partition[]): Promise<void> {
-    const leases = due.flatMap((partition) => this.#holdings.get(partition)?.lease ?? []);
-    if (leases.length === 0) return;
+    await Promise.all(due.map((partition) => this.#fireTimersOf(partition)));
+  }
+
+  /** One by one, as polls. */
+  async #fireTimersOf(partition: Partition): Promise<void> {
+    const lease = this.#holdings.get(partition)?.lease;
+    if (lease === undefined) return;
     try {
-      const next = await this.#options.store.fireTimers(leases);
-      leases.forEach((lease, index) => {
-        const at = next[index] ?? null;
-        if (at !== null) this.#wheel.note(lease.partition, at);
-        this.ring(lease.partition);
-      });
+      const [next = null] = await this.#options.store.fireTimers([lease]);
+      if (next !== null) this.#wheel.note(partition, next);
+      this.ring(partition);
     } catch (thrown) {
-      const again = this.#wheel.now() + 100;
-      for (const { partition } of leases) this.#wheel.note(partition, again);
+      this.#wheel.note(partition, this.#wheel.now() + FIRE_AGAIN_MS);
       throw thrown;
     }
   }
