@@ -62,12 +62,14 @@ export class Seat {
     } catch (thrown) {
       const error = toSvcError(thrown);
       if (error.code === 'conflict') {
+        // For good: as a member that takes nothing it would keep others from serving its share.
+        this.#leaving = true;
         this.#assignment = NOTHING;
         this.#events.superseded();
       }
       if (error.code !== 'lease_lost') throw thrown;
       this.#events.lost();
-      if (this.#leaving) return;
+      if (this.#leaving) throw thrown;
       warn('the node lease was lost; every partition is given up and the node joins again', error);
       await placement.join();
       this.#assignment = await placement.assign();

@@ -253,6 +253,57 @@ test('what starts here is spread over the partitions that are held here', async 
   }
 });
 
+test('a node whose id another process took never takes its seat again, also when that one is gone', async () => {
+  let code: 'conflict' | 'lease_lost' | null = null;
+  let joined = 0;
+  let refused = 0;
+  const wanted = new Set([...pool('default', 2), ...pool('system', 1)]);
+  const { placement } = toldBy(async () => {
+    if (code === null) return { wanted, queues: ['default'] };
+    if (code === 'lease_lost') refused += 1;
+    throw new SvcError(code);
+  });
+  const join = async (): Promise<void> => {
+    joined += 1;
+  };
+  const node = await startKernelNode({ definitions: [counter], settings, placement: { ...placement, join } });
+  try {
+    code = 'conflict';
+    await waitUntil('the node to give up', () => node.runtime.held().length === 0 && !node.runtime.ready());
+    code = 'lease_lost';
+    await waitUntil('two more questions', () => refused >= 2);
+    assert.ok(!node.runtime.ready());
+    assert.equal(joined, 1, 'a member that takes nothing would keep others from serving its share');
+  } finally {
+    await node.stop();
+  }
+});
+
+test('a timer is not late for one of another partition that cannot be fired', async () => {
+  const away = Promise.withResolvers<void>();
+  const node = await startKernelNode({
+    definitions: [counter],
+    settings,
+    store: (inner) => ({
+      async fireTimers(leases) {
+        if (leases.some(({ partition }) => partition === 'default:0')) await away.promise;
+        return inner.fireTimers(leases);
+      },
+    }),
+  });
+  const { client } = node.runtime;
+  const [first, second] = [counterIn(0, 2), counterIn(1, 2)];
+  try {
+    // Both are due at the same time, so they are fired together.
+    const due = { by: 1, afterMs: 100 };
+    await Promise.all([first, second].map((address) => client.ask(address, 'AddLater', due)));
+    await waitUntil('the timer', async () => (await client.events(second, 0, 1)).length === 1, 3_000);
+  } finally {
+    away.resolve();
+    await node.stop();
+  }
+});
+
 test('however many ring, a node asks once more and no oftener', async () => {
   const first = Promise.withResolvers<void>();
   let asked = 0;
