@@ -1,0 +1,115 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { after, before, describe, test } from 'node:test';
+import { z } from 'zod';
+import { type Address, addressOf } from '../../runtime/address.ts';
+import { committersOf } from '../chaos/one-committer.ts';
+import { type Cluster, clusterMissing, startCluster } from '../support/cluster/cluster.ts';
+
+const skip = await clusterMissing();
+const MINUTES_MS = 60_000;
+const AFTER_MS = 3_000;
+/** A busy machine may be late; nobody may be early. */
+const LATE_MS = 5_000;
+
+const Alarm = z.object({ fired: z.number() });
+
+/** When it was set, on the test's own monotonic clock. */
+interface SetAlarm {
+  readonly address: Address;
+  readonly askedAt: number;
+  readonly setAt: number;
+}
+
+describe('clocks that are wrong', { skip, timeout: 120_000 }, () => {
+  let cluster: Cluster;
+  let ticks = 0;
+  const tickers = Array.from({ length: 16 }, () => addressOf('ticker', 'acme', randomUUID()));
+
+  before(async () => {
+    const config = { kernel: { lease_ttl_ms: 2_000, lease_renew_ms: 500 } };
+    cluster = await startCluster({ nodes: 2, started: 0, workload: new URL('workload.ts', import.meta.url), config });
+  });
+  after(() => cluster?.destroy());
+
+  async function tickAll(): Promise<void> {
+    ticks += 1;
+    const answers = await cluster.explained(Promise.all(tickers.map((to) => cluster.client.ask(to, 'Tick', {}))));
+    assert.deepEqual(new Set(answers.map((answer) => JSON.stringify(answer))), new Set([`{"value":${ticks}}`]));
+  }
+  const setAlarms = (): Promise<readonly SetAlarm[]> =>
+    Promise.all(
+      Array.from({ length: 16 }, async () => {
+        const address = addressOf('alarm', 'acme', randomUUID());
+        const askedAt = performance.now();
+        await cluster.explained(cluster.client.ask(address, 'Set', { afterMs: AFTER_MS }));
+        return { address, askedAt, setAt: performance.now() };
+      }),
+    );
+  /** Each goes off once, neither early nor late. */
+  async function goOff(alarms: readonly SetAlarm[]): Promise<void> {
+    await Promise.all(
+      alarms.map(async ({ address, askedAt, setAt }) => {
+        const { fired } = await cluster.waitUntil(`${address} to go off`, async () => {
+          const state = await cluster.client.state(address, Alarm);
+          return state !== null && state.fired > 0 && state;
+        });
+        const seenAt = performance.now();
+        assert.equal(fired, 1);
+        assert.ok(seenAt - askedAt >= AFTER_MS, `${address} went off after ${Math.round(seenAt - askedAt)} ms`);
+        assert.ok(seenAt - setAt < AFTER_MS + LATE_MS, `${address} went off after ${Math.round(seenAt - setAt)} ms`);
+      }),
+    );
+  }
+  async function skewed(who: number, ms: number): Promise<void> {
+    await cluster.skewClock(who, ms);
+    await cluster.waitUntil(`the clock of node-${who} to be ${ms} ms off`, async () => {
+      const local = await cluster.local(who);
+      return local !== null && Math.abs(local.now - Date.now() - ms) < 5_000;
+    });
+  }
+  async function leasesOf() {
+    const seen = await Promise.all(cluster.names.map((name) => cluster.local(name)));
+    return seen.filter((local) => local !== null);
+  }
+
+  test('one node two minutes ahead and one behind: leases are kept, timers go off in time, nobody waits', async () => {
+    await cluster.skewClock(0, 2 * MINUTES_MS);
+    await cluster.skewClock(1, -2 * MINUTES_MS);
+    await cluster.start(0);
+    await cluster.start(1);
+    const before = await cluster.settled('with clocks four minutes apart');
+    const alarms = await setAlarms();
+    for (let round = 0; round < 3; round += 1) await tickAll();
+    await goOff(alarms);
+    assert.deepEqual(await cluster.holders(), before, 'no lease changed hands');
+  });
+
+  test('clocks that jump while nodes run, by minutes and by an hour: as if nothing had happened', async () => {
+    const before = await cluster.settled('before the jump');
+    const alarms = await setAlarms();
+    await skewed(0, -2 * MINUTES_MS);
+    await tickAll();
+    await skewed(1, 60 * MINUTES_MS);
+    await tickAll();
+    await skewed(0, 0);
+    await goOff(alarms);
+    await tickAll();
+    assert.deepEqual(await cluster.holders(), before, 'no lease changed hands');
+    const seen = await leasesOf();
+    assert.deepEqual(
+      seen.map(({ fenced }) => fenced),
+      [0, 0],
+    );
+    assert.deepEqual(committersOf(seen), []);
+  });
+
+  test('a node whose clock is off is killed: the other takes over, and its timers go off in time', async () => {
+    await skewed(0, 2 * MINUTES_MS);
+    const alarms = await setAlarms();
+    await cluster.kill(0);
+    await tickAll();
+    await goOff(alarms);
+    assert.deepEqual(cluster.crashed, []);
+  });
+});

@@ -1,0 +1,138 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { z } from 'zod';
+import { addressOf } from '../../runtime/address.ts';
+import { committersOf } from '../chaos/one-committer.ts';
+import { type Cluster, clusterMissing, startCluster } from '../support/cluster/cluster.ts';
+
+const skip = await clusterMissing();
+/** Far beyond the lease. */
+const BLOCKED_MS = 10_000;
+const RUNS = 8;
+const STEPS = 6;
+
+const Run = z.object({ done: z.number(), status: z.string() });
+
+describe('nodes that stop, stall or die', { skip, timeout: 180_000 }, () => {
+  let cluster: Cluster;
+  let ticks = 0;
+  const tickers = Array.from({ length: 24 }, () => addressOf('ticker', 'acme', randomUUID()));
+
+  before(async () => {
+    const kernel = { lease_ttl_ms: 2_000, lease_renew_ms: 500 };
+    const chaos = { enabled: true, tenants: ['svc-system'] };
+    const workload = new URL('workload.ts', import.meta.url);
+    cluster = await startCluster({ nodes: 3, workload, config: { kernel, chaos } });
+    await cluster.settled('at the start');
+  });
+  after(() => cluster?.destroy());
+
+  async function tickAll(): Promise<void> {
+    ticks += 1;
+    const asks = tickers.map((to) => cluster.client.ask(to, 'Tick', {}, { tryMs: 20_000 }));
+    const answers = await cluster.explained(Promise.all(asks));
+    assert.deepEqual(new Set(answers.map((answer) => JSON.stringify(answer))), new Set([`{"value":${ticks}}`]));
+  }
+  async function oneCommitter(): Promise<void> {
+    const seen = await Promise.all(cluster.names.map((name) => cluster.local(name)));
+    assert.deepEqual(committersOf(seen.filter((local) => local !== null)), []);
+    assert.deepEqual(cluster.crashed, []);
+  }
+  const restOf = async (who: number): Promise<string> => (await cluster.node(who).ready).rest ?? assert.fail('no REST');
+
+  test('an event loop blocked for 10 s: others take over after the lease, and what it wakes with is refused', async () => {
+    await tickAll();
+    const body = JSON.stringify({ kind: 'freeze-node', node: 'node-0', ms: BLOCKED_MS });
+    const headers = { 'content-type': 'application/json' };
+    const asked = await fetch(`${await restOf(1)}/v1/chaos/faults`, { method: 'POST', body, headers });
+    assert.ok(asked.ok, await asked.text());
+    const begun = performance.now();
+    await cluster.waitUntil('node-0 to be blocked', async () => (await cluster.local(0, 300)) === null);
+    await tickAll();
+    assert.equal(await cluster.local(0, 300), null, 'it is blocked still: nobody waited for it to wake');
+    assert.ok(performance.now() - begun < BLOCKED_MS);
+    await cluster.waitUntil('the blocked node to wake', () => cluster.local(0));
+    await cluster.settled('after it woke');
+    await tickAll();
+    await oneCommitter();
+  });
+
+  /** Runs of effect steps that are under way: each has done some steps and not all. */
+  async function runsUnderWay(name: string) {
+    const trail = join(cluster.directory, `${name}.trail`);
+    const runs = Array.from({ length: RUNS }, () => addressOf('steps', 'acme', randomUUID()));
+    const plan = { steps: STEPS, stepMs: 300, mode: 'repeatable', trail };
+    await Promise.all(runs.map((run) => cluster.client.ask(run, 'Run', plan)));
+    await cluster.waitUntil('steps to be under way', async () => {
+      const text = await readFile(trail, 'utf8').catch(() => '');
+      return text.split('\n').length > RUNS + 4;
+    });
+    return {
+      async allEnd() {
+        for (const run of runs) {
+          const ended = await cluster.waitUntil(
+            `${run} to end`,
+            async () => {
+              const state = await cluster.client.state(run, Run);
+              return state !== null && state.status !== 'running' && state;
+            },
+            60_000,
+          );
+          assert.deepEqual(ended, { done: STEPS, status: 'ended' });
+        }
+      },
+    };
+  }
+
+  test('a worker frozen in the middle of effects: they run again elsewhere, and its late results are dropped', async () => {
+    const runs = await runsUnderWay('frozen');
+    cluster.freeze(0);
+    await runs.allEnd();
+    cluster.thaw(0);
+    await cluster.settled('after the thaw');
+    await runs.allEnd();
+    await oneCommitter();
+  });
+
+  test('a worker killed in the middle of its own stop: nothing is lost and the rest goes on', async () => {
+    const runs = await runsUnderWay('stopping');
+    const asked = tickAll();
+    cluster.node(1).signal('SIGTERM');
+    await cluster.kill(1);
+    await asked;
+    await runs.allEnd();
+    await cluster.start(1);
+    await cluster.settled('with the killed node again');
+    await tickAll();
+  });
+
+  test('a worker killed again and again while it starts: the rest goes on, and it joins when it is let', async () => {
+    await cluster.stop(2);
+    for (let round = 0; round < 5; round += 1) {
+      cluster.node(2).spawn();
+      cluster.node(2).ready.catch(() => {});
+      // Another moment of the start each time, measured by what the rest of the fleet does meanwhile.
+      for (let asks = 0; asks <= round; asks += 1) await tickAll();
+      await cluster.kill(2);
+    }
+    await cluster.start(2);
+    await cluster.settled('with the node that was killed while it started');
+    await tickAll();
+    await oneCommitter();
+  });
+
+  test('all nodes and Redis die at once: all that was acknowledged is there when they are started', async () => {
+    const runs = await runsUnderWay('blackout');
+    await tickAll();
+    await Promise.all([0, 1, 2].map((index) => cluster.kill(index)));
+    await cluster.restartStore();
+    await Promise.all([0, 1, 2].map((index) => cluster.start(index)));
+    await cluster.settled('after the blackout');
+    await tickAll();
+    await runs.allEnd();
+    await oneCommitter();
+  });
+});
