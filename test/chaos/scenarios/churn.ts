@@ -6,6 +6,7 @@ import { type Cluster, startCluster } from '../../support/cluster/cluster.ts';
 import type { LocalFigures } from '../../support/cluster/fleet-options.ts';
 import { seeded } from '../../support/faulty-store.ts';
 import { homeOf, TENANT } from '../addresses.ts';
+import { LOST_ANSWERS } from '../lost-answers.ts';
 import { committersOf } from '../one-committer.ts';
 import { type ScenarioReport, timeLines } from '../report.ts';
 
@@ -27,7 +28,7 @@ export async function churn(options: ChurnOptions): Promise<ScenarioReport> {
   // Nobody leaves memory for being idle: what is loaded twice was moved.
   const config = { kernel: { passivate_after_ms: 3_600_000 } };
   const workload = new URL('../workload.ts', import.meta.url);
-  const cluster = await startCluster({ nodes: most, started: 1, seed, config, workload });
+  const cluster = await startCluster({ ambiguity: LOST_ANSWERS, nodes: most, started: 1, seed, config, workload });
   try {
     return await cluster.explained(new Churn(cluster, options).run());
   } finally {

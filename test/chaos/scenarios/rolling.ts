@@ -8,6 +8,7 @@ import { followExecution } from '../../kill/follower.ts';
 import { type Cluster, startCluster } from '../../support/cluster/cluster.ts';
 import { startModelServer } from '../../support/model-server.ts';
 import { TENANT } from '../addresses.ts';
+import { LOST_ANSWERS } from '../lost-answers.ts';
 import { barBroken, type ScenarioReport, timeLines } from '../report.ts';
 
 export interface RollingOptions {
@@ -37,7 +38,14 @@ export async function rolling(options: RollingOptions): Promise<ScenarioReport> 
     models: [{ alias: 'default', model: 'chaos-test' }],
   };
   const workload = new URL('../workload.ts', import.meta.url);
-  const cluster = await startCluster({ nodes, adapters: 1, seed, workload, config: { llm_providers: [provider] } });
+  const cluster = await startCluster({
+    ambiguity: LOST_ANSWERS,
+    nodes,
+    adapters: 1,
+    seed,
+    workload,
+    config: { llm_providers: [provider] },
+  });
   try {
     return await cluster.explained(new Rolling(cluster, options).run());
   } finally {

@@ -8,6 +8,7 @@ import { type Cluster, startCluster } from '../../support/cluster/cluster.ts';
 import { Faults } from '../../support/cluster/faults.ts';
 import { Nemesis } from '../../support/cluster/nemesis.ts';
 import { TENANT } from '../addresses.ts';
+import { LOST_ANSWERS } from '../lost-answers.ts';
 import { type ScenarioReport, timeLines } from '../report.ts';
 
 export interface StepsOptions {
@@ -29,7 +30,12 @@ const END_MS = 180_000;
 /** Runs of effect steps while workers die: all end, none is lost, none is repeated unseen; the time over the unkilled. */
 export async function stepsUnderKills(options: StepsOptions): Promise<ScenarioReport> {
   const { nodes, seed } = options;
-  const cluster = await startCluster({ nodes, seed, workload: new URL('../workload.ts', import.meta.url) });
+  const cluster = await startCluster({
+    ambiguity: LOST_ANSWERS,
+    nodes,
+    seed,
+    workload: new URL('../workload.ts', import.meta.url),
+  });
   try {
     return await cluster.explained(compare(cluster, options));
   } finally {

@@ -3,6 +3,7 @@ import type { Address } from '../../../runtime/address.ts';
 import { type Cluster, startCluster } from '../../support/cluster/cluster.ts';
 import { seeded } from '../../support/faulty-store.ts';
 import { freshIn } from '../addresses.ts';
+import { LOST_ANSWERS } from '../lost-answers.ts';
 import { committersOf } from '../one-committer.ts';
 import { barBroken, type ScenarioReport, timeLines } from '../report.ts';
 
@@ -26,7 +27,13 @@ const Ticked = z.object({ value: z.number() });
 /** How long actors of a node that dies or freezes do not answer (default lease settings), and what it may still commit. */
 export async function takeover(options: TakeoverOptions): Promise<ScenarioReport> {
   const { nodes, seed, watched } = options;
-  const cluster = await startCluster({ nodes, seed, watched, workload: new URL('../workload.ts', import.meta.url) });
+  const cluster = await startCluster({
+    ambiguity: LOST_ANSWERS,
+    nodes,
+    seed,
+    watched,
+    workload: new URL('../workload.ts', import.meta.url),
+  });
   try {
     return await cluster.explained(new Takeover(cluster, options).run());
   } finally {
