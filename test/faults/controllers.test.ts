@@ -1,0 +1,102 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { z } from 'zod';
+import { agentYaml, ProductNode } from '../product/product-node.ts';
+import { mongoMissing, startMongo, type TestMongo } from '../support/ferretdb.ts';
+import { freeRedisPort, type RedisServer, redisMissing, startRedis } from '../support/redis.ts';
+import { waitUntil } from '../support/wait-until.ts';
+
+const skip = (redisMissing() ?? (await mongoMissing())) || false;
+
+const Peers = z.object({
+  nodes: z.array(
+    z.object({
+      node_id: z.string(),
+      status: z.string(),
+      registered: z.boolean(),
+      last_heartbeat_at: z.string().nullable(),
+      partitions: z.record(z.string(), z.number()),
+    }),
+  ),
+});
+
+/** Two controllers and a worker that heartbeats each second, as processes over one Redis and one MongoDB. */
+describe('controllers that die', { skip, timeout: 150_000 }, () => {
+  let redis: RedisServer;
+  let mongo: TestMongo;
+  let first: ProductNode;
+  let second: ProductNode;
+  let worker: ProductNode;
+  let agent = '';
+  const nodes: ProductNode[] = [];
+
+  before(async () => {
+    [redis, mongo] = await Promise.all([startRedis({ appendfsync: 'always' }), startMongo()]);
+    const ports = [await freeRedisPort(), await freeRedisPort()];
+    const endpoint = ports.map((port) => `127.0.0.1:${port}`);
+    first = await spawn('controller-1', { role: 'controller', cluster_grpc_port: ports[0] });
+    second = await spawn('controller-2', { role: 'controller', cluster_grpc_port: ports[1] });
+    worker = await spawn('worker', { role: 'worker', cluster_grpc_port: 0, controller: { endpoint } });
+    agent = await worker.deploy(agentYaml('talker'));
+  });
+  after(async () => {
+    for (const node of nodes) await node[Symbol.asyncDispose]();
+    await Promise.all([redis?.stop(), mongo?.stop()]);
+  });
+
+  async function spawn(id: string, role: object): Promise<ProductNode> {
+    const cluster = { enabled: true, heartbeat_interval_secs: 1, ...role };
+    const kernel = { partitions: 16, lease_ttl_ms: 2_000, lease_renew_ms: 500 };
+    const stores = { redis: redis.url, mongodb: mongo.uri };
+    const node = await ProductNode.start({ spec: { node: { id }, cluster, kernel, stores } });
+    nodes.push(node);
+    return node;
+  }
+  /** When the worker was last heard, as a controller tells it; null until it is registered, and while nobody knows. */
+  async function heardAt(controller: ProductNode): Promise<number | null> {
+    const answer = await controller.call('GET', '/v1/cluster/nodes');
+    if (answer.status !== 200) return null;
+    const peer = Peers.parse(answer.body).nodes.find(({ node_id }) => node_id === 'worker');
+    if (peer?.registered !== true || peer.last_heartbeat_at === null) return null;
+    return Date.parse(peer.last_heartbeat_at);
+  }
+  async function heardAnew(controller: ProductNode): Promise<void> {
+    const since = await waitUntil('the worker is registered', () => heardAt(controller), 30_000);
+    await waitUntil('a later heartbeat', async () => ((await heardAt(controller)) ?? 0) > since, 20_000);
+  }
+  async function runs(): Promise<void> {
+    const ids = await Promise.all(Array.from({ length: 5 }, () => worker.run(agent, 'steady')));
+    await waitUntil(
+      'executions complete',
+      async () => (await Promise.all(ids.map((id) => worker.statusOf(id)))).every((one) => one.status === 'completed'),
+      20_000,
+    );
+  }
+
+  test('one of two controllers is killed while a worker heartbeats: the other takes over, the worker goes on', async () => {
+    await heardAnew(first);
+    await heardAnew(second);
+    const work = runs();
+    await first.process.kill();
+    const begun = performance.now();
+    await heardAnew(second);
+    console.log(`the other controller hears the worker after ${Math.round(performance.now() - begun)} ms`);
+    await work;
+    await runs();
+  });
+
+  test('no controller is left: workers are ready and go on serving; with one again the worker is heard', async () => {
+    await second.process.kill();
+    // Beyond the lease of the last controller: from here on nobody serves the pool of node peers.
+    await waitUntil('the worker sees no controller', async () => {
+      const answer = await worker.call('GET', '/v1/cluster/status');
+      return answer.text.includes('waiting for a node with role controller or hybrid');
+    });
+    for (let round = 0; round < 3; round += 1) await runs();
+    assert.equal((await worker.call('GET', '/health/ready')).status, 200);
+    await first.spawn();
+    await heardAnew(first);
+    await runs();
+    assert.ok(!worker.process.crashed, worker.process.log);
+  });
+});

@@ -1,0 +1,60 @@
+import assert from 'node:assert/strict';
+import { chmod, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { agentYaml, ProductNode } from '../product/product-node.ts';
+import { mongoMissing, startMongo, type TestMongo } from '../support/ferretdb.ts';
+import { type RedisServer, redisMissing, startRedis } from '../support/redis.ts';
+import { limitedFiles, type SmallDisk, smallFileSystem } from '../support/small-disk.ts';
+import { waitUntil } from '../support/wait-until.ts';
+
+const skip = (redisMissing() ?? (await mongoMissing())) || false;
+const MANY = 6;
+
+/** With Redis and MongoDB the data directory holds the node's id, its keys and the workspaces of programs, no truth. */
+describe('the data disk of a node with remote stores', { skip, timeout: 120_000 }, () => {
+  let redis: RedisServer;
+  let mongo: TestMongo;
+  before(async () => {
+    [redis, mongo] = await Promise.all([startRedis({ appendfsync: 'always' }), startMongo()]);
+  });
+  after(() => Promise.all([redis?.stop(), mongo?.stop()]));
+
+  test('runs full: agents that ask models go on, programs fail or wait, and all goes on when there is room', async (context) => {
+    const disk: SmallDisk | null = (await smallFileSystem()) ?? (await limitedFiles());
+    if (disk === null) return context.diagnostic('no disk can be made full by this user');
+    await using held = disk;
+    const program = join(held.directory, 'program.sh');
+    await writeFile(program, '#!/bin/sh\necho done\n');
+    await chmod(program, 0o755);
+    const stores = { redis: redis.url, mongodb: mongo.uri };
+    const spec = { stores, kernel: { partitions: 16 } };
+    await using node = await ProductNode.start({ spec, dataDir: join(held.directory, 'data') });
+    const { pid } = node.process;
+    const talker = await node.deploy(agentYaml('talker'));
+    const programSpec = { runtime: { isolation: 'process' }, advanced: { bootstrap_path: program } };
+    const runner = await node.deploy(agentYaml('runner', { ...programSpec, execution: { mode: 'one-shot' } }));
+    const endOf = (id: string): Promise<string> =>
+      waitUntil(
+        `execution ${id} ends`,
+        async () => {
+          const { status } = await node.statusOf(id);
+          return status !== 'running' && status !== 'pending' && String(status);
+        },
+        30_000,
+      );
+    assert.equal(await endOf(await node.run(runner, 'x')), 'completed');
+
+    await held.fill(pid);
+    const ids = await Promise.all(Array.from({ length: MANY }, () => node.run(talker, 'steady')));
+    for (const id of ids) assert.equal(await endOf(id), 'completed');
+    assert.equal((await node.call('GET', '/health/ready')).status, 200);
+    const failing = await endOf(await node.run(runner, 'x'));
+    console.log(`a program on a full disk: ${failing}`);
+
+    await held.free(pid);
+    assert.equal(await endOf(await node.run(runner, 'x')), 'completed');
+    assert.ok(!node.process.crashed, node.process.log);
+    assert.equal(node.process.pid, pid);
+  });
+});
