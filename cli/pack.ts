@@ -30,7 +30,7 @@ const RELATIVE_IMPORT = /(\bfrom\s*|\bimport\s*\(?\s*)(['"])(\.{1,2}\/[^'"\n]+)\
 /** Writes the package's code into `target`, which is emptied first. */
 export function pack(target: string): void {
   rmSync(target, { recursive: true, force: true });
-  const sources = ['main.ts', ...AREAS.flatMap((area) => within(area, ['**/*.ts']))];
+  const sources = ['main.ts', 'read-settings.ts', ...AREAS.flatMap((area) => within(area, ['**/*.ts']))];
   for (const source of sources.filter((one) => !NOT_SHIPPED.has(one))) {
     const stripped = stripTypeScriptTypes(readFileSync(join(ROOT, source), 'utf8'), { mode: 'strip' });
     write(join(target, source.replace(/\.ts$/, '.js')), stripped.replaceAll(RELATIVE_IMPORT, '$1$2$3.js$2'));

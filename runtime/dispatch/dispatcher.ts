@@ -71,7 +71,7 @@ export class Dispatcher {
     });
     this.#every(leaseRenewMs, 'renewing leases', async () => {
       this.#guard("reading the store's clock", this.#readClock());
-      await this.#holdings.renew();
+      await this.#holdings.renew().finally(() => this.#guard('sweeping effects', this.#sweepForGone()));
     });
     this.#every(pollMs, 'polling', async () => {
       for (const partition of this.#holdings.partitions) this.ring(partition);

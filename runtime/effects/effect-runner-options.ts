@@ -46,8 +46,9 @@ export function runnerSettings(options: EffectRunnerOptions): RunnerSettings {
   return {
     claimTtlMs: 6_000,
     renewEveryMs: 2_000,
-    stopGraceMs: 10_000,
-    abortGraceMs: 10_000,
+    // Together with what transports and stores take, a node ends within 30 s (docs/operating-a-cluster.md).
+    stopGraceMs: 8_000,
+    abortGraceMs: 3_000,
     queues: [],
     isGone: async () => false,
     ...options,
