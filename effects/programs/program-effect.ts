@@ -11,7 +11,7 @@ import { launch } from './launch.ts';
 import { endRun, recordRun } from './leftovers.ts';
 import { followProgram } from './program-run.ts';
 import { ProgressFlow } from './progress-flow.ts';
-import { createWorkspace } from './workspace.ts';
+import { beforeStart, createWorkspace } from './workspace.ts';
 
 export interface ProgramEffectOptions {
   /** Directory of all workspaces: `<workspaces>/<tenant>/<execution id>`. */
@@ -51,12 +51,11 @@ async function runProgram(
   const { tenant, signal } = context;
   if (!options.allow(tenant)) throw new SvcError('forbidden', 'this tenant may not run programs on the host');
   const program = await findExecutable(baseDirectory, input.path);
-  const directory = await createWorkspace(workspaces, tenant, input.execution_id);
+  const directory = await beforeStart(createWorkspace(workspaces, tenant, input.execution_id));
   const run = randomUUID();
   const environment = await programEnvironment(input.env, { tenant, workspace: directory, run, secrets });
   signal.throwIfAborted();
 
-  await recordRun(workspaces, run);
   const unwanted = new AbortController();
   const flow = new ProgressFlow(
     (text) => context.progress({ text }),
@@ -64,6 +63,7 @@ async function runProgram(
   );
   const stop = AbortSignal.any([signal, unwanted.signal]);
   try {
+    await beforeStart(recordRun(workspaces, run));
     const { args, limits } = input;
     const launched = await launch({ program, args, directory, environment: environment.variables, limits });
     const following = followProgram(launched, {
@@ -71,7 +71,9 @@ async function runProgram(
       secrets: environment.secrets,
       onText: (text) => flow.push(text),
     });
-    await recordRun(workspaces, run, launched.group).catch((error: unknown) => unwanted.abort(error));
+    await recordRun(workspaces, run, launched.group).catch((cause: unknown) =>
+      unwanted.abort(new SvcError('program_failed', 'the run of the program could not be recorded', { cause })),
+    );
     const result = await following;
     await flow.finish();
     unwanted.signal.throwIfAborted();

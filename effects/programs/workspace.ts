@@ -26,6 +26,17 @@ export async function createWorkspace(workspaces: string, tenant: string, execut
   return directory;
 }
 
+/** A disk that takes no files is `unavailable`, as long as no program was started: nothing has happened yet. */
+export async function beforeStart<T>(making: Promise<T>): Promise<T> {
+  try {
+    return await making;
+  } catch (cause) {
+    if (cause instanceof SvcError) throw cause;
+    const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown';
+    throw new SvcError('unavailable', `this node cannot keep the files of a program (${code})`, { cause });
+  }
+}
+
 /** Removes all files of an execution; one that has none is fine. */
 export async function removeWorkspace(workspaces: string, tenant: string, executionId: string): Promise<void> {
   const directory = workspacePath(workspaces, tenant, executionId);
