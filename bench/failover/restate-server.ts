@@ -1,6 +1,6 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, type StdioOptions, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { freeRedisPort as freePort } from '../../test/support/redis.ts';
@@ -13,6 +13,9 @@ export interface RestateServer {
   readonly admin: string;
   stop(): Promise<void>;
 }
+
+/** `$0`: what stands for /etc/resolv.conf; the rest is run in the place of this shell. */
+const ISOLATED = 'mount --bind "$0" /etc/resolv.conf && exec "$@"';
 
 /** A Restate server of our own: private directory, free ports, loopback only, nothing told to its makers. */
 export async function startRestateServer(binary: string, settings: NodeJS.ProcessEnv): Promise<RestateServer> {
@@ -28,11 +31,15 @@ export async function startRestateServer(binary: string, settings: NodeJS.Proces
     RESTATE_INGRESS__BIND_PORT: `${ingress}`,
     RESTATE_ADMIN__BIND_PORT: `${admin}`,
     DO_NOT_TRACK: '1',
-    // It asks for its newest release: that it cannot is nobody's concern here.
     RESTATE_LOG_FILTER: 'error,octocrab=off',
     ...settings,
   };
-  const child = spawn(binary, ['--no-logo', '--base-dir', directory], { env, stdio: ['ignore', 'ignore', 'inherit'] });
+  // It would ask its makers for the newest release. In a mount namespace of its own it knows no name server but loopback.
+  const resolver = join(directory, 'resolv.conf');
+  await writeFile(resolver, 'nameserver 127.0.0.1\n');
+  const command = [resolver, binary, '--no-logo', '--base-dir', directory];
+  const stdio: StdioOptions = ['ignore', 'ignore', 'inherit'];
+  const child = spawn('unshare', ['--map-root-user', '--mount', 'sh', '-c', ISOLATED, ...command], { env, stdio });
   const reap = (): void => {
     child.kill('SIGKILL');
   };
