@@ -82,7 +82,7 @@ export async function openClusterNode(parts: ClusterNodeParts): Promise<ClusterN
   const calls = createClusterCalls({
     controllers: null,
     credentials,
-    nodeToken: createOwnToken({ tokens, nodeId: node, role, publicKeyPem: key.publicKeyPem, clock }),
+    nodeToken: createOwnToken({ tokens, nodeId: node, role: 'CONTROLLER', publicKeyPem: key.publicKeyPem, clock }),
     privateKey: key.privateKey,
     clock,
   });

@@ -27,7 +27,7 @@ const forMembers = <T>(
 
 /** Controllers sign their own tokens and need not register with themselves. */
 async function requireMember(node: NodeIdentity, { peers }: ClusterParts): Promise<void> {
-  if (node.role !== 'WORKER' || (await peers.isRegistered(node.nodeId, keyOf(node)))) return;
+  if (node.role === 'CONTROLLER' || (await peers.isRegistered(node.nodeId, keyOf(node)))) return;
   throw new SvcError('unauthenticated', 'this node is not registered: call RegisterNode first');
 }
 
