@@ -12,6 +12,9 @@ import { FleetLooks } from './fleet-looks.ts';
 import { statusOf } from './fleet-status.ts';
 import { type FleetWord, parseFleetWord } from './words.ts';
 
+/** Every node defines its pools before it joins: a store that knows none lost all it had. */
+const EMPTIED = 'the store knows no pools: it was emptied under this node, and what ran is lost; restart the nodes';
+
 /** What a node says of itself; whether it drains is said by `drain`. */
 export type OwnCard = Omit<MemberCard, 'draining'>;
 
@@ -63,11 +66,13 @@ export class FleetPlacement implements Placement {
 
   /**
    * Throws `conflict` when another process runs as this node: this one must stop serving for good; `lease_lost` when
-   * the node lease was ended or ran out: drop everything and join again; `unavailable` when the store does not answer.
+   * the node lease was ended or ran out: drop everything and join again; `unavailable` when the store does not answer,
+   * or was emptied.
    */
   async assign(): Promise<Assignment> {
     if (!(await this.#announce(false))) throw await this.#lost();
     const fleet = await this.#looks.look();
+    if (fleet.pools.length === 0) throw new SvcError('unavailable', EMPTIED);
     return fleet.assignmentOf(this.#options.node);
   }
 
