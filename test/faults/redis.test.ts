@@ -133,7 +133,7 @@ describe('a node whose Redis is in trouble', { skip, timeout: 180_000 }, () => {
     await allEnd(ids);
   });
 
-  test('Redis emptied: what ran is gone, what is in MongoDB stays, and a restart of the node serves new ones', async () => {
+  test('Redis emptied: the node says so and is not ready, what is in MongoDB stays, and a restart serves new ones', async () => {
     const old = await taken('before-empty');
     await allEnd([old]);
     await waitUntil('the list has it', async () => {
@@ -141,6 +141,8 @@ describe('a node whose Redis is in trouble', { skip, timeout: 180_000 }, () => {
       return text.includes(old);
     });
     await admin.call('FLUSHALL');
+    await waitUntil('the node is not ready', async () => !(await isReady()));
+    assert.match(node.process.log, /the store knows no pools: it was emptied/);
     await node.process.stop();
     await node.spawn();
     const fresh = await taken('after-empty');
