@@ -144,6 +144,14 @@ describe('what a controller asks of a worker', { timeout: 60_000 }, () => {
       });
     }
 
+    test('a hybrid’s attested token is PERMISSION_DENIED: as a controller it shows the one it signed itself', async () => {
+      const hybrid = new Stranger('hybrid-9', client);
+      await hybrid.prove({ role: 2 });
+      const request = encode('ForwardExecutionRequest', { execution_id: randomUUID() });
+      const answer = await eventsOf(client.stream(FORWARD, hybrid.seal(request), hybrid.metadata()));
+      assert.equal(answer.code, 'PERMISSION_DENIED', answer.details);
+    });
+
     test('a worker’s token is PERMISSION_DENIED, none at all and a broken envelope UNAUTHENTICATED', async () => {
       const worker = await new Stranger('worker-9', client).join();
       const request = encode('ForwardExecutionRequest', { execution_id: randomUUID() });
