@@ -9,6 +9,7 @@ import type { Placement } from '../placement.ts';
 export function solePlacement(store: Pick<ActorStore, 'pools'>, node: string, incarnation: string): Placement {
   // An earlier life of this node has ended (its data directory is locked); of others nothing is known.
   const isLive = (holder: string): boolean => !holder.startsWith(`${node}/`) || holder === `${node}/${incarnation}`;
+  let drains = false;
   return {
     incarnation,
     async join() {},
@@ -19,11 +20,13 @@ export function solePlacement(store: Pick<ActorStore, 'pools'>, node: string, in
     lives: () => [],
     isLive,
     isGone: async (holder) => !isLive(holder),
-    isServed: async () => true,
+    isServed: async () => !drains,
     onChange: () => () => {},
     async freed() {},
     async poolDefined() {},
-    async drain() {},
+    async drain() {
+      drains = true;
+    },
     async leave() {},
   };
 }

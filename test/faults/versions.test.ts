@@ -68,10 +68,10 @@ describe('versions that share a fleet', { skip, timeout: 120_000 }, () => {
     return found;
   };
   const heldByBoth = (a: Kernel, b: Kernel): Promise<unknown> =>
-    waitUntil(
-      'both nodes hold a share',
-      () => a.runtime.held().length + b.runtime.held().length === PARTITIONS + 2 && b.runtime.held().length > 0,
-    );
+    waitUntil('both nodes hold a share', () => {
+      const shares = [a, b].map(({ runtime }) => runtime.held().length);
+      return shares.every((share) => share > 0) && shares.reduce((sum, share) => sum + share) === PARTITIONS + 2;
+    });
 
   test('a new node takes over what an old one wrote, and migrates it', async () => {
     const before = await kernels.start('migrate-old', { definitions: [oldSum] });

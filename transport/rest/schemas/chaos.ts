@@ -7,6 +7,7 @@ import { NodeId } from './cluster.ts';
 const ActorAddress = z
   .string()
   .max(400)
+  .regex(/^[A-Za-z0-9][A-Za-z0-9._@-]{0,127}(\/[A-Za-z0-9][A-Za-z0-9._@-]{0,127}){2}$/, 'expected kind/tenant/id')
   .transform((text, context) => {
     try {
       const { kind, tenant, id } = parseAddress(text);
