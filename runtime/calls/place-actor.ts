@@ -1,10 +1,14 @@
 import type { ActorStore } from '../actor-store.ts';
 import type { Address, Partition } from '../address.ts';
 import type { PlaceOutcome, PlaceWish } from '../client.ts';
+import { SvcError } from '../errors.ts';
 import type { Locator } from '../locator.ts';
 import type { Members } from '../members.ts';
 import { type Placement, poolOfTags } from '../placement.ts';
 import type { Registry } from '../registry.ts';
+
+/** `default` and `system` among them. */
+const MOST_POOLS = 256;
 
 /** What the process itself serves. */
 export interface ServedHere {
@@ -37,10 +41,18 @@ export async function placeActor(parts: PlacingParts, address: Address, wish: Pl
   return { pool, partition, served: await placement.isServed(pool) };
 }
 
-/** Defines a pool at the first actor with its tags; after that its size is the store's. */
+/**
+ * Defines a pool at the first actor with its tags; after that its size is the store's. Throws `failed_precondition`
+ * beyond the most there may be: each costs its nodes leases to keep, and tags come from manifests.
+ */
 async function knowPool({ store, registry, tagPoolPartitions, placement }: PlacingParts, pool: string): Promise<void> {
   if (registry.knows(pool)) return;
-  const known = (await store.pools()).some((layout) => layout.pool === pool);
+  const pools = await store.pools();
+  const known = pools.some((layout) => layout.pool === pool);
+  if (!known && pools.length >= MOST_POOLS) {
+    const text = `the fleet has work for ${MOST_POOLS} sets of tags, which is the most: use one of those`;
+    throw new SvcError('failed_precondition', text, { field: 'target_tags' });
+  }
   registry.learn({ pool, partitions: await store.definePool(pool, tagPoolPartitions) });
   if (!known) await placement.poolDefined();
 }

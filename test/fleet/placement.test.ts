@@ -112,4 +112,15 @@ describe('a fleet over one store', { skip: missing || false }, () => {
     assert.equal(await a.runtime.client.ask(address, 'Add', { by: 1 }), 2);
     await Promise.all([a.stop(), b.stop()]);
   });
+
+  test('sets of tags are bounded: one more is refused by name, those there are go on', async () => {
+    const node = await world.node('bound');
+    const place = (tag: string) =>
+      node.runtime.client.place(addressOf('traveller', 'acme', randomUUID()), { tags: [tag] });
+    const known = new Set((await node.stores.store.pools()).map(({ pool }) => pool));
+    for (let number = known.size; number < 256; number += 1) await node.stores.store.definePool(`+bound-${number}`, 1);
+    await assert.rejects(place('one-too-many'), { code: 'failed_precondition', field: 'target_tags' });
+    assert.equal((await place('bound-200')).pool, '+bound-200');
+    await node.stop();
+  });
 });
