@@ -51,6 +51,8 @@ const MAX_PENDING_CHARS = 16_000_000;
 const MAX_ALL_CHARS = 64_000_000;
 const MOST_WAIT_MS = 5_000;
 const JOURNAL_PAGE = 200;
+/** A node that stops waits no longer for slow documents: what is left is in the journal, for the next holder. */
+const STOPPED_WITHIN_MS = 5_000;
 
 const packed = async (segment: LedgerSegment): Promise<LedgerSegment> => ({
   ...segment,
@@ -105,8 +107,9 @@ export class Projector {
   async stop(): Promise<void> {
     this.#stopped = true;
     this.#cancelTimer();
-    await this.#running;
-    await this.#runOnce(true);
+    const late = Promise.withResolvers<void>();
+    const cancel = this.#parts.clock.after(STOPPED_WITHIN_MS, late.resolve);
+    await Promise.race([this.#running.then(() => this.#runOnce(true)), late.promise]).finally(cancel);
   }
 
   /** Begins with a partition just taken over: its journal may hold rows of the last holder. */

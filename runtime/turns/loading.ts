@@ -59,14 +59,13 @@ export async function loadResidents(
     partition,
     missing.map(({ address }) => address),
   );
-  for (const [index, { address, definition }] of missing.entries()) {
-    residents.set(
-      address,
-      await activate(parts, { address, partition, definition }, texts[index] ?? null).catch((thrown: unknown) =>
-        buriable(thrown),
-      ),
-    );
-  }
+  // Side by side: what is not in the store is asked of the archive, and each of these asks may take its time.
+  await Promise.all(
+    missing.map(async ({ address, definition }, index) => {
+      const self = { address, partition, definition };
+      residents.set(address, await activate(parts, self, texts[index] ?? null).catch(buriable));
+    }),
+  );
   return residents;
 }
 
