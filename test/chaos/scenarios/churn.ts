@@ -46,6 +46,8 @@ class Churn {
   readonly #log: string[] = [];
   /** The last that was heard of each life of a node, by its pid. */
   readonly #seen = new Map<number, LocalFigures>();
+  /** Loads of a process when a lease of it was first seen. */
+  readonly #firstLoads = new Map<string, ReadonlyMap<string, number>>();
   #untouched = 0;
   /** Partitions that a node had before and after a change under another lease. */
   #cameBack = 0;
@@ -132,7 +134,12 @@ class Churn {
       const [local, loads] = await Promise.all([this.#cluster.local(name, 5_000), this.#cluster.loads(name)]);
       if (local === null || loads === null) throw new Error(`${name} did not answer between two changes`);
       this.#seen.set(pid, local);
-      return [pid, { name, held: holders.get(name) ?? new Map(), loads }] as const;
+      const held = holders.get(name) ?? new Map<Partition, number>();
+      for (const [home, epoch] of held) {
+        const lease = `${pid} ${home} ${epoch}`;
+        if (!this.#firstLoads.has(lease)) this.#firstLoads.set(lease, loads);
+      }
+      return [pid, { name, held, loads }] as const;
     });
     return new Map(await Promise.all(looks));
   }
@@ -149,6 +156,8 @@ class Churn {
         const epoch = then.held.get(home);
         // Another epoch: the partition went and came back.
         if (!address.startsWith('ticker/') || epoch === undefined || now.held.get(home) !== epoch) continue;
+        // Loaded under an earlier lease of this node only: it is not in memory now, and may be loaded.
+        if (count <= (this.#firstLoads.get(`${pid} ${home} ${epoch}`)?.get(address) ?? 0)) continue;
         this.#untouched += 1;
         const again = (now.loads.get(address) ?? 0) - count;
         if (again > 0)
