@@ -1,12 +1,19 @@
 import { keepHead } from './bounded-text.ts';
 import { LIMITS } from './limits.ts';
 import type { ExecutionTurn } from './messages.ts';
+import { tellParent } from './parent.ts';
 import type { EndedExecution, IdleExecution } from './state.ts';
 
 /** Names of the two timers an execution may have. */
 export const TIMERS = { iteration: 'iteration', execution: 'execution' } as const;
 
-export function completeExecution(execution: IdleExecution, output: string, turn: ExecutionTurn): EndedExecution {
+/** `score`: the lowest of its validators. */
+export function completeExecution(
+  execution: IdleExecution,
+  output: string,
+  score: number,
+  turn: ExecutionTurn,
+): EndedExecution {
   const endedAt = new Date(turn.now).toISOString();
   turn.emit('execution_completed', {
     execution_id: execution.execution_id,
@@ -14,6 +21,7 @@ export function completeExecution(execution: IdleExecution, output: string, turn
     total_iterations: execution.iteration_count,
     completed_at: endedAt,
   });
+  tellParent(execution, { status: 'completed', output, reason: null, score }, turn);
   return end(execution, 'completed', null, endedAt, turn);
 }
 
@@ -31,6 +39,7 @@ export function failExecution(
     total_iterations: execution.iteration_count,
     failed_at: endedAt,
   });
+  tellParent(execution, { status, output: null, reason, score: 0 }, turn);
   return end(execution, status, reason, endedAt, turn);
 }
 

@@ -37,8 +37,13 @@ export function beginIteration(idle: IdleExecution, turn: ExecutionTurn): Runnin
   return { ...execution, current: { effect_id: effectId, in_doubt: 0, streamed: nothingStreamed } };
 }
 
-/** Accepts the running iteration: iteration_completed, execution_completed. */
-export function acceptIteration(running: RunningExecution, output: string, turn: ExecutionTurn): ExecutionState {
+/** Accepts the running iteration: iteration_completed, execution_completed. Its score is the lowest of the verdicts'. */
+export function acceptIteration(
+  running: RunningExecution,
+  output: string,
+  verdicts: readonly Verdict[],
+  turn: ExecutionTurn,
+): ExecutionState {
   turn.emit('iteration_completed', {
     execution_id: running.execution_id,
     iteration_number: running.iteration_count,
@@ -46,7 +51,8 @@ export function acceptIteration(running: RunningExecution, output: string, turn:
     completed_at: new Date(turn.now).toISOString(),
   });
   const last_output = keepHead(output, LIMITS.keptOutputChars);
-  return completeExecution({ ...idleOf(running), last_output, last_error: null }, output, turn);
+  const score = Math.min(1, ...verdicts.map((verdict) => verdict.score));
+  return completeExecution({ ...idleOf(running), last_output, last_error: null }, output, score, turn);
 }
 
 /** Rejects the running iteration: iteration_failed, then refinement and the next one, or the end when none is left. */

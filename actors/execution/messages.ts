@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { AgentManifest } from '../../manifests/agent/schema.ts';
 import type { Turn } from '../../runtime/define-actor.ts';
 import { EffectProgress, EffectResult } from '../../runtime/effect.ts';
+import { Notify } from '../../runtime/notify.ts';
 import type { executionEvents } from './events.ts';
 import { SecurityPolicy } from './security-policy.ts';
 
@@ -35,6 +36,8 @@ export const Start = z.object({
   context: z.record(z.string(), z.json()).optional(),
   security_policy: SecurityPolicy.optional(),
   workflow_execution_id: id.optional(),
+  /** Who is told, by an `ExecutionWord`, that it has started and that it has ended. */
+  notify: Notify.optional(),
 });
 export type Start = z.output<typeof Start>;
 

@@ -36,7 +36,7 @@ export function judge(running: RunningExecution, result: IterationResult, turn: 
   }
   const verdicts = validate(running.plan.validators, result);
   const failed = verdicts.find((verdict) => !verdict.passed);
-  if (failed === undefined) return acceptIteration(running, result.stdout, turn);
+  if (failed === undefined) return acceptIteration(running, result.stdout, verdicts, turn);
   const message = `${failed.validator}: ${failed.reason}`;
   const { stdout: output, exit_code } = result;
   return rejectIteration(running, { error_type: 'validation_failed', message, output, exit_code, verdicts }, turn);

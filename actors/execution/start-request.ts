@@ -1,6 +1,7 @@
 import type { AgentManifest } from '../../manifests/agent/schema.ts';
 import type { Identity } from '../../runtime/identity.ts';
 import type { Json, JsonObject } from '../../runtime/json.ts';
+import type { Notify } from '../../runtime/notify.ts';
 
 export interface StartExecution {
   /** UUID; made by the transport so that a retried call starts one execution. */
@@ -13,6 +14,8 @@ export interface StartExecution {
   /** gRPC SecurityPolicy as JSON (snake_case), narrows the manifest's security. */
   readonly securityPolicy?: JsonObject;
   readonly workflowExecutionId?: string;
+  /** For parents: never taken from a caller's request. */
+  readonly notify?: Notify;
   readonly identity: Identity;
   /** Start it on the very node that is asked (spec 1, ForwardExecution; design P4). */
   readonly here?: boolean;
@@ -28,6 +31,7 @@ export function startPayload(request: StartExecution): JsonObject {
     ...(request.context === undefined ? {} : { context: request.context }),
     ...(request.securityPolicy === undefined ? {} : { security_policy: request.securityPolicy }),
     ...(request.workflowExecutionId === undefined ? {} : { workflow_execution_id: request.workflowExecutionId }),
+    ...(request.notify === undefined ? {} : { notify: request.notify }),
   };
 }
 

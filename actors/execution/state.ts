@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { Notify } from '../../runtime/notify.ts';
 import { ExecutionPlan } from './plan.ts';
 import { StreamedText } from './streamed.ts';
 
@@ -43,6 +44,7 @@ const core = {
   agent_name: z.string(),
   agent_version: z.string(),
   workflow_execution_id: z.string().nullable(),
+  notify: Notify.optional(),
   /** Iterations started so far; the number of the running one. */
   iteration_count: z.number().int(),
   attempts: z.array(Attempt),

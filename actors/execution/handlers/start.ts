@@ -3,6 +3,7 @@ import { TIMERS } from '../ending.ts';
 import { beginIteration } from '../iteration.ts';
 import { LIMITS } from '../limits.ts';
 import type { ExecutionTurn, Start as StartMessage } from '../messages.ts';
+import { tellParent } from '../parent.ts';
 import { planExecution } from '../plan-execution.ts';
 import { callerVariables } from '../prompt.ts';
 import type { ExecutionState, IdleExecution, RunningExecution } from '../state.ts';
@@ -49,6 +50,7 @@ function begin(start: StartMessage, turn: ExecutionTurn): RunningExecution {
     agent_name: start.manifest.metadata.name,
     agent_version: start.manifest.metadata.version,
     workflow_execution_id: start.workflow_execution_id ?? null,
+    ...(start.notify === undefined ? {} : { notify: start.notify }),
     iteration_count: 0,
     attempts: [],
     last_output: null,
@@ -66,6 +68,7 @@ function begin(start: StartMessage, turn: ExecutionTurn): RunningExecution {
     agent_id: start.agent_id,
     started_at: startedAt,
   });
+  tellParent(execution, { status: 'running', output: null, reason: null, score: 0 }, turn);
   turn.after(TIMERS.execution, plan.execution_timeout_ms, 'ExecutionTimedOut', {});
   return beginIteration(execution, turn);
 }

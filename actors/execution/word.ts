@@ -1,0 +1,21 @@
+import { z } from 'zod';
+
+/**
+ * Payload of the message an execution sends to whom its start named (`notify`): once when it has started, once when it
+ * has ended. A parent that no longer wants it answers the first with Cancel, so that no start outlives its cancel.
+ */
+export const ExecutionWord = z.object({
+  execution_id: z.string(),
+  agent_id: z.string(),
+  status: z.enum(['running', 'completed', 'failed', 'cancelled']),
+  /** Final output, whole; null unless completed. */
+  output: z.string().nullable(),
+  /** Of execution_failed. */
+  reason: z.string().nullable(),
+  error: z.string().nullable(),
+  iterations: z.number().int(),
+  /** Lowest score of the validators of the accepted iteration; 1 without validators, 0 unless completed. */
+  score: z.number(),
+  context: z.json(),
+});
+export type ExecutionWord = z.output<typeof ExecutionWord>;

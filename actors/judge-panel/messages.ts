@@ -1,0 +1,80 @@
+import { z } from 'zod';
+import { EffectResult } from '../../runtime/effect.ts';
+import { Notify } from '../../runtime/notify.ts';
+import { ExecutionWord } from '../execution/word.ts';
+
+const fraction = z.number().min(0).max(1);
+
+/** One judge: an agent with what it is asked, rendered. */
+export const Judge = z.object({
+  /** Name or UUID. */
+  agent: z.string().min(1).max(128),
+  input: z.string(),
+  weight: z.number().nonnegative(),
+  timeout_ms: z.number().int().min(1),
+});
+export type Judge = z.output<typeof Judge>;
+
+/** How verdicts become one (spec 3, ParallelAgents; spec 1, ConsensusConfig; decided.md). */
+export const ConsensusRule = z.object({
+  strategy: z.enum(['weighted_average', 'majority', 'unanimous', 'best_of_n', 'any_approved']),
+  threshold: fraction,
+  min_agreement_confidence: fraction.optional(),
+  n: z.number().int().min(1).optional(),
+  min_judges_required: z.number().int().min(1),
+  confidence_weighting: z.object({ agreement_factor: fraction, self_confidence_factor: fraction }),
+  /** Conclude as soon as no missing judge can change the outcome. */
+  early_stop: z.boolean(),
+});
+export type ConsensusRule = z.output<typeof ConsensusRule>;
+
+/** Asks a panel. The only message that creates one; the same id again is answered the same. */
+export const Convene = z.object({
+  panel_id: z.string().min(1).max(128),
+  judges: z.array(Judge).min(1).max(100),
+  consensus: ConsensusRule,
+  workflow_execution_id: z.string().optional(),
+  notify: Notify.optional(),
+});
+export type Convene = z.output<typeof Convene>;
+
+export const judgePanelMessages = {
+  Convene,
+  Cancel: z.object({ reason: z.string().max(1_000).optional() }),
+  /** Answer of the effect `agent.start`; its context is `{judge}`, the index. */
+  JudgeStarted: EffectResult,
+  /** A judge's execution started or ended; context `{judge}`. */
+  JudgeWord: ExecutionWord,
+  JudgeTimedOut: z.object({ judge: z.number().int() }),
+} as const;
+
+/** What one judge said (original-facts 1.1, JudgeResult). */
+export const JudgeResult = z.object({
+  agent_id: z.string(),
+  score: fraction,
+  confidence: fraction,
+  reasoning: z.string(),
+});
+
+/** Payload of the message a panel sends to whom `Convene.notify` named. */
+export const PanelConcluded = z.object({
+  panel_id: z.string(),
+  /** `failed`: fewer judges than `min_judges_required` gave a verdict; `error` says which and why. */
+  status: z.enum(['concluded', 'failed', 'cancelled']),
+  error: z.string().nullable(),
+  consensus: z
+    .object({
+      score: fraction,
+      confidence: fraction,
+      strategy: z.string(),
+      metadata: z.record(z.string(), z.json()),
+    })
+    .nullable(),
+  /** Whether the score reached the threshold and the confidence `min_agreement_confidence`. */
+  binary_valid: z.boolean(),
+  individual_results: z.array(JudgeResult),
+  /** `output` is what the judge wrote, as JSON when it is JSON. */
+  agents: z.array(z.object({ agent_id: z.string(), output: z.json(), weight: z.number() })),
+  context: z.json(),
+});
+export type PanelConcluded = z.output<typeof PanelConcluded>;

@@ -1,0 +1,74 @@
+import type { Problem } from '../manifests/problem.ts';
+import type { WorkflowManifest } from '../manifests/workflow/schema.ts';
+import type { Identity } from '../runtime/identity.ts';
+
+export type WorkflowScope = 'user' | 'tenant' | 'global';
+
+/** Who looks: a user's own workflows come before the tenant's, those before global ones. */
+export interface CatalogReader {
+  readonly tenant: string;
+  /** Subject whose user-scoped workflows are visible; absent: none. */
+  readonly subject?: string;
+}
+
+/** Workflow summary (spec 3, Tool result records) with what lists show beside it. */
+export interface WorkflowEntry {
+  readonly id: string;
+  readonly name: string;
+  readonly version: string;
+  readonly initial_state: string;
+  readonly scope: WorkflowScope;
+  /** Subject, for scope user. */
+  readonly owner: string | null;
+  readonly description: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly deployed_at: string;
+}
+
+export interface DeployedWorkflow extends WorkflowEntry {
+  readonly manifest: WorkflowManifest;
+  readonly manifest_yaml: string;
+}
+
+/** A finding of the manifest checker: a warning never refuses a deploy (decided.md). */
+export interface Finding extends Problem {
+  /** Stable id such as `unreachable_state`. */
+  readonly rule: string;
+  readonly severity: 'error' | 'warning';
+  /** What to write instead. */
+  readonly cure: string;
+}
+
+export interface WorkflowValidation {
+  readonly valid: boolean;
+  readonly findings: readonly Finding[];
+  /** When parsing succeeded. */
+  readonly metadata?: { readonly name: string; readonly version: string; readonly initial_state: string };
+}
+
+/** Deployed workflows. The truth is Documents (unique index), written before the answer (design R2). */
+export interface WorkflowCatalog {
+  /** Checks without deploying, with what is deployed in sight: unknown agents, child cycles and depth. Never throws for bad text. */
+  validate(reader: CatalogReader, manifestYaml: string): Promise<WorkflowValidation>;
+  /**
+   * Registers a manifest. All versions of a name in a scope share one id. Throws `invalid_manifest`, `conflict` when
+   * (name, version) exists and `force` is false, `forbidden` for scope global without the operator role.
+   */
+  deploy(
+    identity: Identity,
+    manifestYaml: string,
+    options: { readonly force: boolean; readonly scope?: WorkflowScope },
+  ): Promise<{ readonly workflow_id: string; readonly deployed: true; readonly warnings: readonly Finding[] }>;
+  /** Newest version by UUID or name, or the given version; throws `not_found`. */
+  get(reader: CatalogReader, idOrName: string, version?: string): Promise<DeployedWorkflow>;
+  list(
+    reader: CatalogReader,
+    filter?: { readonly scope?: 'global' | 'visible'; readonly limit?: number; readonly skip?: number },
+  ): Promise<WorkflowEntry[]>;
+  versions(reader: CatalogReader, idOrName: string): Promise<WorkflowEntry[]>;
+  delete(identity: Identity, idOrName: string): Promise<{ readonly workflow_id: string }>;
+  /** user → tenant, tenant → global. Throws `forbidden` without the capability, `conflict` when the name is taken there. */
+  promote(identity: Identity, idOrName: string, target: 'tenant' | 'global'): Promise<WorkflowEntry>;
+  /** global → tenant, tenant → user. */
+  demote(identity: Identity, idOrName: string, target: 'tenant' | 'user', userId?: string): Promise<WorkflowEntry>;
+}
