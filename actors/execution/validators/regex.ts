@@ -1,5 +1,5 @@
+import { linearRegex } from '../../../manifests/linear-regex.ts';
 import { LIMITS } from '../limits.ts';
-import { linearRegex } from './linear-regex.ts';
 import type { Complaint, IterationResult } from './verdict.ts';
 
 /** Passes when the pattern is found anywhere in the target; anchors make it a whole match. */

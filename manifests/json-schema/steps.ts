@@ -1,5 +1,5 @@
 import type { KeywordDefinition } from 'ajv';
-import type { Json, JsonObject } from '../../../runtime/json.ts';
+import type { Json, JsonObject } from './json.ts';
 
 /**
  * Bounds the work of one schema check. Without references the work is at most schema size times data size; a schema
@@ -11,7 +11,7 @@ const KEYWORD = 'svc-step';
 export class StepsExceeded extends Error {
   override readonly name = 'StepsExceeded';
   constructor() {
-    super(`the schema follows more than ${MAX_STEPS} references for this output`);
+    super(`the schema follows more than ${MAX_STEPS} references for this value`);
   }
 }
 

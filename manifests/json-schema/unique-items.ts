@@ -1,4 +1,4 @@
-import type { Json } from '../../../runtime/json.ts';
+import type { Json } from './json.ts';
 
 /** `uniqueItems` in one pass over canonical texts: the stock keyword compares every pair. */
 export function uniqueItems(wanted: boolean, items: readonly Json[]): boolean {

@@ -1,0 +1,15 @@
+import { RE2JS } from 're2js';
+
+/** Compiled patterns by source; a memo of a pure function, so replay is not touched. */
+const compiled = new Map<string, RE2JS>();
+const MAX_COMPILED = 64;
+
+/** A pattern on the RE2 engine: time linear in the input, whatever the pattern (no look-around, no back references). */
+export function linearRegex(pattern: string): { test(input: string): boolean } {
+  const known = compiled.get(pattern);
+  if (known !== undefined) return known;
+  const regex = RE2JS.compile(pattern);
+  if (compiled.size >= MAX_COMPILED) compiled.clear();
+  compiled.set(pattern, regex);
+  return regex;
+}
