@@ -4,16 +4,7 @@ import type { Collection, Documents } from '../runtime/documents.ts';
 import { SvcError } from '../runtime/errors.ts';
 import type { Identity } from '../runtime/identity.ts';
 import type { Random } from '../runtime/random.ts';
-import { AgentLog } from './agent-log.ts';
-import {
-  AGENT_EVENTS,
-  AGENT_MANIFESTS,
-  AGENTS,
-  type AgentEventRecord,
-  type AgentRecord,
-  type ManifestRecord,
-  type VersionEntry,
-} from './agent-record.ts';
+import { AGENT_EVENTS, AGENT_MANIFESTS, AGENTS, type AgentEventRecord, type AgentRecord } from './agent-record.ts';
 import {
   busy,
   deletedRecord,
@@ -24,12 +15,12 @@ import {
   refusalOf,
   summaryOf,
 } from './agent-rules.ts';
-import type { AgentCatalog, AgentLogEvent, AgentSummary, DeployedAgent } from './api.ts';
-import { ManifestCache, type ParsedManifest } from './manifest-cache.ts';
+import type { AgentCatalog, AgentSummary, CatalogLogEvent, DeployedAgent } from './api.ts';
+import { EventLog } from './event-log.ts';
+import { checkPage, MAX_PAGE } from './page.ts';
+import { type ManifestRecord, StoredManifests } from './stored-manifests.ts';
 
-const MAX_PAGE = 1_000;
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
-const CACHE_CHARACTERS = 16 * 1_024 * 1_024;
 /** A race lost this often in a row is reported, not waited for. */
 const MAX_ATTEMPTS = 50;
 
@@ -42,8 +33,12 @@ export async function createAgentCatalog(parts: {
   const { documents, clock, random } = parts;
   return new DocumentAgentCatalog({
     agents: await documents.collection<AgentRecord>(AGENTS),
-    manifests: await documents.collection<ManifestRecord>(AGENT_MANIFESTS),
-    log: new AgentLog(await documents.collection<AgentEventRecord>(AGENT_EVENTS)),
+    manifests: new StoredManifests(await documents.collection<ManifestRecord>(AGENT_MANIFESTS), readManifest),
+    log: new EventLog<AgentEventRecord>({
+      events: await documents.collection<AgentEventRecord>(AGENT_EVENTS),
+      ownerField: 'agent_id',
+      row: (event, agent_id) => ({ ...event, agent_id }),
+    }),
     clock,
     random,
   });
@@ -51,15 +46,14 @@ export async function createAgentCatalog(parts: {
 
 interface Parts {
   readonly agents: Collection<AgentRecord>;
-  readonly manifests: Collection<ManifestRecord>;
-  readonly log: AgentLog;
+  readonly manifests: StoredManifests<AgentManifest>;
+  readonly log: EventLog<AgentEventRecord>;
   readonly clock: Clock;
   readonly random: Random;
 }
 
 class DocumentAgentCatalog implements AgentCatalog {
   readonly #parts: Parts;
-  readonly #cache = new ManifestCache(CACHE_CHARACTERS);
 
   constructor(parts: Parts) {
     this.#parts = parts;
@@ -74,7 +68,7 @@ class DocumentAgentCatalog implements AgentCatalog {
     const { manifests, random } = this.#parts;
     const manifestId = random.uuid();
     // The text goes in first: a record never points to a text that is not there.
-    await manifests.insert({ tenant: identity.tenant, id: manifestId, version: 1, manifest_yaml: manifestYaml });
+    await manifests.add(identity.tenant, manifestId, manifestYaml);
     const agentId = await this.#register(identity, manifest, manifestId, force);
     return { agent_id: agentId, deployed: true };
   }
@@ -92,7 +86,7 @@ class DocumentAgentCatalog implements AgentCatalog {
       }
       const refusal = refusalOf(manifest, known, force);
       if (refusal !== null) {
-        await manifests.delete(tenant, manifestId);
+        await manifests.remove(tenant, [{ manifest_id: manifestId }]);
         throw refusal;
       }
       const at = new Date(clock.now()).toISOString();
@@ -100,9 +94,9 @@ class DocumentAgentCatalog implements AgentCatalog {
       const record = deployedRecord(identity, manifest, known, { agentId, manifestId, at });
       const written = known === null ? await agents.insert(record) : await agents.replace(record, known.version);
       if (!written) continue;
-      await log.record(tenant, agentId, record.last_event);
+      await log.record(record);
       const replaced = known?.versions.find((entry) => entry.version === manifest.metadata.version);
-      if (replaced !== undefined) await this.#forget(tenant, [replaced]);
+      if (replaced !== undefined) await manifests.remove(tenant, [replaced]);
       return agentId;
     }
     throw busy();
@@ -113,7 +107,7 @@ class DocumentAgentCatalog implements AgentCatalog {
       const agent = await this.#find(tenant, idOrName);
       const entry = version === undefined ? agent.versions[0] : agent.versions.find((one) => one.version === version);
       if (entry === undefined) throw new SvcError('not_found', 'agent version not found', { field: 'version' });
-      const parsed = await this.#manifest(tenant, entry.manifest_id);
+      const parsed = await this.#parts.manifests.get(tenant, entry.manifest_id);
       if (parsed !== null) return { ...summaryOf(agent, entry, parsed.manifest), ...parsed };
       // The version was replaced or deleted between the two reads: read again.
     }
@@ -140,7 +134,7 @@ class DocumentAgentCatalog implements AgentCatalog {
     const agent = (await this.#byId(tenant, agentId)) ?? notFound();
     const summaries: AgentSummary[] = [];
     for (const entry of agent.versions) {
-      const parsed = await this.#manifest(tenant, entry.manifest_id);
+      const parsed = await this.#parts.manifests.get(tenant, entry.manifest_id);
       if (parsed !== null) summaries.push(summaryOf(agent, entry, parsed.manifest));
     }
     return summaries;
@@ -151,16 +145,16 @@ class DocumentAgentCatalog implements AgentCatalog {
   }
 
   async delete(identity: Identity, tenant: string, agentId: string): Promise<void> {
-    const { agents, log, clock } = this.#parts;
+    const { agents, log, clock, manifests } = this.#parts;
     for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
       const agent = (await this.#byId(tenant, agentId)) ?? notFound();
       await log.recover(agent);
       const record = deletedRecord(identity, agent, new Date(clock.now()).toISOString());
       // From here on it is gone for everyone; what follows only cleans up.
       if (!(await agents.replace(record, agent.version))) continue;
-      await log.record(tenant, agent.id, record.last_event);
+      await log.record(record);
       await agents.delete(tenant, agent.id);
-      await this.#forget(tenant, agent.versions);
+      await manifests.remove(tenant, agent.versions);
       return;
     }
     throw busy();
@@ -170,7 +164,7 @@ class DocumentAgentCatalog implements AgentCatalog {
     tenant: string,
     agentId: string,
     page: { readonly limit: number; readonly offset: number },
-  ): Promise<{ events: AgentLogEvent[]; total: number }> {
+  ): Promise<{ events: CatalogLogEvent[]; total: number }> {
     const { limit, skip } = checkPage(page.limit, page.offset, 'offset');
     const id = agentId.toLowerCase();
     const agent = UUID.test(id) ? await this.#parts.agents.get(tenant, id) : null;
@@ -193,29 +187,4 @@ class DocumentAgentCatalog implements AgentCatalog {
     const [found] = await this.#parts.agents.find({ tenant, where: { name }, limit: 1 });
     return found === undefined || (found.deleted && !also.deleted) ? null : found;
   }
-
-  async #forget(tenant: string, entries: readonly VersionEntry[]): Promise<void> {
-    for (const { manifest_id } of entries) {
-      this.#cache.delete(manifest_id);
-      await this.#parts.manifests.delete(tenant, manifest_id);
-    }
-  }
-
-  async #manifest(tenant: string, manifestId: string): Promise<ParsedManifest | null> {
-    const cached = this.#cache.get(manifestId);
-    if (cached !== undefined) return cached;
-    const stored = await this.#parts.manifests.get(tenant, manifestId);
-    if (stored === null) return null;
-    const parsed = { manifest: readManifest(stored.manifest_yaml), manifest_yaml: stored.manifest_yaml };
-    this.#cache.set(manifestId, parsed);
-    return parsed;
-  }
-}
-
-function checkPage(limit: number, skip: number, skipName: string): { limit: number; skip: number } {
-  if (!Number.isInteger(limit) || limit < 1 || limit > MAX_PAGE)
-    throw new SvcError('invalid_argument', `limit: expected 1 to ${MAX_PAGE}`, { field: 'limit' });
-  if (!Number.isInteger(skip) || skip < 0 || skip > 1_000_000)
-    throw new SvcError('invalid_argument', `${skipName}: expected 0 to 1000000`, { field: skipName });
-  return { limit, skip };
 }

@@ -1,4 +1,6 @@
 import type { CollectionSpec, StoredDocument } from '../runtime/documents.ts';
+import type { RecordedEvent, StoredEvent } from './event-log.ts';
+import type { VersionEntry } from './versions.ts';
 
 /**
  * One agent of a tenant with all its versions. One document, so that a compare-and-set on it decides every race: two
@@ -15,30 +17,10 @@ export interface AgentRecord extends StoredDocument {
   /** Between the decision to delete and the removal of this record; nobody sees it any more. */
   readonly deleted: boolean;
   /** Written into the log after the record: kept here so that a crash in between loses nothing. */
-  readonly last_event: RecordedEvent;
+  readonly last_event: RecordedEvent<'AgentDeployed' | 'AgentDeleted'>;
 }
 
-export interface VersionEntry {
-  /** Semantic version of the manifest. */
-  readonly version: string;
-  readonly manifest_id: string;
-  readonly deployed_at: string;
-}
-
-/** The text of one deploy; never changed, only removed. */
-export interface ManifestRecord extends StoredDocument {
-  readonly manifest_yaml: string;
-}
-
-export interface RecordedEvent {
-  readonly sequence: number;
-  readonly event_type: 'AgentDeployed' | 'AgentDeleted';
-  readonly payload: Readonly<Record<string, unknown>>;
-  readonly recorded_at: string;
-}
-
-/** `id` is `agent_id:sequence`, so that recording twice is harmless. */
-export interface AgentEventRecord extends StoredDocument, RecordedEvent {
+export interface AgentEventRecord extends StoredEvent {
   readonly agent_id: string;
 }
 

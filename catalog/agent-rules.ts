@@ -2,19 +2,16 @@ import { parseAgentManifest } from '../manifests/agent/parse.ts';
 import type { AgentManifest } from '../manifests/agent/schema.ts';
 import { SvcError } from '../runtime/errors.ts';
 import type { Identity } from '../runtime/identity.ts';
-import type { AgentRecord, VersionEntry } from './agent-record.ts';
+import type { AgentRecord } from './agent-record.ts';
 import type { AgentSummary } from './api.ts';
-import { MAX_VERSIONS, withVersion } from './versions.ts';
+import { invalidManifest } from './invalid-manifest.ts';
+import { MAX_VERSIONS, type VersionEntry, withVersion } from './versions.ts';
 
 /** The manifest, or `invalid_manifest` with every problem's path, line and column. */
 export function readManifest(manifestYaml: string): AgentManifest {
   const parsed = parseAgentManifest(manifestYaml);
   if (parsed.ok) return parsed.manifest;
-  const [first] = parsed.problems;
-  const where =
-    first === undefined ? '' : ` First: ${first.path || 'document'} (line ${first.line}): ${first.message}.`;
-  const message = `The manifest breaks ${parsed.problems.length === 1 ? 'a rule' : `${parsed.problems.length} rules`}.${where}`;
-  throw new SvcError('invalid_manifest', message, { field: 'manifest_yaml', details: parsed.problems });
+  throw invalidManifest(parsed.problems);
 }
 
 /** Why this manifest cannot become a version of the agent that is there; null when it can. */

@@ -1,6 +1,16 @@
 import type { AgentManifest } from '../manifests/agent/schema.ts';
 import type { Identity } from '../runtime/identity.ts';
 
+export type {
+  CatalogReader,
+  DeployedWorkflow,
+  Finding,
+  WorkflowCatalog,
+  WorkflowEntry,
+  WorkflowScope,
+  WorkflowValidation,
+} from './workflow-api.ts';
+
 /** What spec 2 calls an agent summary, plus the version. */
 export interface AgentSummary {
   readonly agent_id: string;
@@ -42,10 +52,10 @@ export interface AgentCatalog {
     tenant: string,
     agentId: string,
     page: { readonly limit: number; readonly offset: number },
-  ): Promise<{ events: AgentLogEvent[]; total: number }>;
+  ): Promise<{ events: CatalogLogEvent[]; total: number }>;
 }
 
-export interface AgentLogEvent {
+export interface CatalogLogEvent {
   readonly sequence: number;
   readonly event_type: string;
   readonly payload: Readonly<Record<string, unknown>>;

@@ -1,13 +1,11 @@
-import type { AgentManifest } from '../manifests/agent/schema.ts';
-
-export interface ParsedManifest {
-  readonly manifest: AgentManifest;
+export interface ParsedManifest<Manifest> {
+  readonly manifest: Manifest;
   readonly manifest_yaml: string;
 }
 
 /** Parsed manifests by id; their texts never change. Least recently used go first when the texts get too long. */
-export class ManifestCache {
-  readonly #entries = new Map<string, ParsedManifest>();
+export class ManifestCache<Manifest> {
+  readonly #entries = new Map<string, ParsedManifest<Manifest>>();
   readonly #maxCharacters: number;
   #characters = 0;
 
@@ -15,7 +13,7 @@ export class ManifestCache {
     this.#maxCharacters = maxCharacters;
   }
 
-  get(id: string): ParsedManifest | undefined {
+  get(id: string): ParsedManifest<Manifest> | undefined {
     const entry = this.#entries.get(id);
     if (entry === undefined) return undefined;
     this.#entries.delete(id);
@@ -23,7 +21,7 @@ export class ManifestCache {
     return entry;
   }
 
-  set(id: string, entry: ParsedManifest): void {
+  set(id: string, entry: ParsedManifest<Manifest>): void {
     this.delete(id);
     this.#entries.set(id, entry);
     this.#characters += entry.manifest_yaml.length;

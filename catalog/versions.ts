@@ -1,7 +1,14 @@
 import semver from 'semver';
-import type { VersionEntry } from './agent-record.ts';
 
-/** Versions of one agent are kept in its record, so their number is bounded. */
+/** One deployed version of an agent or workflow. */
+export interface VersionEntry {
+  /** Semantic version of the manifest. */
+  readonly version: string;
+  readonly manifest_id: string;
+  readonly deployed_at: string;
+}
+
+/** Versions of a name are kept in its record, so their number is bounded. */
 export const MAX_VERSIONS = 1_000;
 
 /** The list with `entry` added, or put in place of the same version; newest first by semantic version. */
