@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { EffectResult } from '../../runtime/effect.ts';
+import { Identity } from '../../runtime/identity.ts';
 import { Notify } from '../../runtime/notify.ts';
 import { ExecutionWord } from '../execution/word.ts';
 
@@ -10,8 +11,10 @@ export const Judge = z.object({
   /** Name or UUID. */
   agent: z.string().min(1).max(128),
   input: z.string(),
-  weight: z.number().nonnegative(),
-  timeout_ms: z.number().int().min(1),
+  /** Only ratios count. */
+  weight: z.number().min(1e-6).max(1e6),
+  /** From the moment it is asked, its start included. */
+  timeout_ms: z.number().int().min(1).max(86_400_000),
 });
 export type Judge = z.output<typeof Judge>;
 
@@ -33,7 +36,9 @@ export const Convene = z.object({
   panel_id: z.string().min(1).max(128),
   judges: z.array(Judge).min(1).max(100),
   consensus: ConsensusRule,
-  workflow_execution_id: z.string().optional(),
+  workflow_execution_id: z.string().max(128).optional(),
+  /** Whose tenant and rights the judges run with. Default: the identity the message travels with. */
+  identity: Identity.optional(),
   notify: Notify.optional(),
 });
 export type Convene = z.output<typeof Convene>;
@@ -72,8 +77,12 @@ export const PanelConcluded = z.object({
     .nullable(),
   /** Whether the score reached the threshold and the confidence `min_agreement_confidence`. */
   binary_valid: z.boolean(),
+  /** Judges whose verdict counts, in their order. */
   individual_results: z.array(JudgeResult),
-  /** `output` is what the judge wrote, as JSON when it is JSON. */
+  /**
+   * All judges in their order; `output` is what one wrote, as JSON when it is JSON, and null when it wrote nothing.
+   * `agent_id` is the name it was asked by when no such agent was found.
+   */
   agents: z.array(z.object({ agent_id: z.string(), output: z.json(), weight: z.number() })),
   context: z.json(),
 });
