@@ -33,7 +33,11 @@ export interface EffectContext {
   readonly attempt: number;
   readonly tenant: string;
   readonly address: Address;
-  /** Aborted on cancel, time-out, lost claim and shutdown: stop at once (kill the process group, drop the socket). */
+  /**
+   * Aborted on cancel, time-out, lost claim and shutdown: stop at once (kill the process group, drop the socket). The
+   * reason is an `SvcError`: only `cancelled` means that nobody wants the work any more; after `lease_lost` (claim
+   * lost, node stopping) and `deadline_exceeded` another attempt may go on with it.
+   */
   readonly signal: AbortSignal;
   /** Sends an intermediate result; resolves when it is durable. False: the effect is no longer wanted. */
   progress(value: Json): Promise<boolean>;

@@ -43,7 +43,7 @@ export async function startChild<Started>(child: ChildStart<Started>, context: E
   }
 }
 
-/** Only a cancel of the effect carries this code: see `EffectAttempt.abort`. */
+/** Only a cancel of the effect carries this code (EffectContext.signal). */
 function isUnwanted({ aborted, reason }: AbortSignal): boolean {
   return aborted && reason instanceof SvcError && reason.code === 'cancelled';
 }

@@ -1,7 +1,7 @@
 import type { Address } from '../address.ts';
 import type { EffectContext, EffectHandler } from '../effect.ts';
 import type { EffectJob, JobOutcome } from '../effect-queue.ts';
-import { SvcError, toSvcError } from '../errors.ts';
+import { type ErrorCode, SvcError, toSvcError } from '../errors.ts';
 import type { Json } from '../json.ts';
 import type { EffectEnvelope } from './effect-envelope.ts';
 import type { RunnerCounts, RunnerSettings } from './effect-runner-options.ts';
@@ -14,6 +14,13 @@ import { MOST_ATTEMPTS, retryDelayMs } from './effect-runner-retry.ts';
  * could not be renewed in time, so another runner may have it (design K4).
  */
 export type AbortCause = 'unwanted' | 'silent' | 'timeout' | 'shutdown';
+
+const REASONS = {
+  unwanted: 'cancelled',
+  silent: 'lease_lost',
+  timeout: 'deadline_exceeded',
+  shutdown: 'lease_lost',
+} as const satisfies Record<AbortCause, ErrorCode>;
 
 const DONE: JobOutcome = { kind: 'done' };
 
@@ -56,11 +63,11 @@ export class EffectAttempt {
     return this.#envelope.request.mode === 'repeatable';
   }
 
-  /** The first cause counts. */
+  /** The first cause counts. Its code tells a handler whether anybody still wants the work (`EffectContext.signal`). */
   abort(cause: AbortCause): void {
     if (this.#cause !== null) return;
     this.#cause = cause;
-    this.#abort.abort(new SvcError(cause === 'timeout' ? 'deadline_exceeded' : 'cancelled'));
+    this.#abort.abort(new SvcError(REASONS[cause]));
   }
 
   async run(handler: EffectHandler | undefined): Promise<JobOutcome> {
