@@ -1,0 +1,64 @@
+import { type Address, addressOf } from '../../runtime/address.ts';
+import type { ActorClient } from '../../runtime/client.ts';
+import type { Collection } from '../../runtime/documents.ts';
+import { SvcError } from '../../runtime/errors.ts';
+import type { ApprovalApi, ApprovalRequest } from './api.ts';
+import { ApprovalState } from './state.ts';
+import { type ApprovalDocument, timeoutSeconds } from './view.ts';
+
+const MOST_LISTED = 1_000;
+
+/** `ApprovalApi` over messages, committed states and the collection `APPROVALS`. Keeps nothing itself. */
+export function createApprovalApi(parts: {
+  readonly client: Pick<ActorClient, 'ask' | 'read'>;
+  readonly approvals: Collection<ApprovalDocument>;
+}): ApprovalApi {
+  const { client, approvals } = parts;
+  return {
+    async list(tenant, page = { limit: MOST_LISTED, skip: 0 }) {
+      const query = { tenant, where: { status: 'pending' } };
+      const [found, total] = await Promise.all([
+        approvals.find({
+          ...query,
+          sort: [
+            ['created_at', 'asc'],
+            ['id', 'asc'],
+          ],
+          limit: Math.min(page.limit, MOST_LISTED),
+          skip: page.skip,
+        }),
+        approvals.count(query),
+      ]);
+      return { requests: found.map(requestOf), total };
+    },
+
+    async get(tenant, approvalId) {
+      const snapshot = await client.read(approvalAddress(tenant, approvalId));
+      const state = snapshot === null ? null : ApprovalState.parse(snapshot.state);
+      if (state?.status !== 'pending') return null;
+      const { approval_id: id, execution_id, prompt, created_at, timeout_ms } = state;
+      return { id, execution_id, prompt, created_at, timeout_seconds: timeoutSeconds(timeout_ms) };
+    },
+
+    async answer(identity, approvalId, { payload, feedback, by }, options) {
+      const address = approvalAddress(identity.tenant, approvalId);
+      try {
+        await client.ask(address, 'Answer', { payload, feedback, by }, { ...options, identity });
+      } catch (thrown) {
+        if (thrown instanceof SvcError && thrown.code === 'not_found')
+          throw new SvcError('not_found', 'request not found');
+        throw thrown;
+      }
+    },
+  };
+}
+
+const approvalAddress = (tenant: string, approvalId: string): Address => addressOf('approval', tenant, approvalId);
+
+const requestOf = ({ id, execution_id, prompt, created_at, timeout_seconds }: ApprovalDocument): ApprovalRequest => ({
+  id,
+  execution_id,
+  prompt,
+  created_at,
+  timeout_seconds,
+});
