@@ -1,6 +1,8 @@
-import type { Problem } from '../manifests/problem.ts';
+import type { Finding } from '../manifests/workflow/finding.ts';
 import type { WorkflowManifest } from '../manifests/workflow/schema.ts';
 import type { Identity } from '../runtime/identity.ts';
+
+export type { Finding };
 
 export type WorkflowScope = 'user' | 'tenant' | 'global';
 
@@ -28,15 +30,6 @@ export interface WorkflowEntry {
 export interface DeployedWorkflow extends WorkflowEntry {
   readonly manifest: WorkflowManifest;
   readonly manifest_yaml: string;
-}
-
-/** A finding of the manifest checker: a warning never refuses a deploy (decided.md). */
-export interface Finding extends Problem {
-  /** Stable id such as `unreachable_state`. */
-  readonly rule: string;
-  readonly severity: 'error' | 'warning';
-  /** What to write instead. */
-  readonly cure: string;
 }
 
 export interface WorkflowValidation {

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { API_VERSION } from '../api-version.ts';
 import { jsonSchema } from '../json-schema-check.ts';
+import { metadataFields } from '../metadata.ts';
 import { AgentEnv } from './environment.ts';
 import { AgentExecution } from './execution.ts';
 import { AgentRuntime } from './runtime.ts';
@@ -13,27 +14,8 @@ import { AgentVolumes } from './volumes.ts';
 
 export type { Validator } from './validation.ts';
 
-const SEMVER =
-  /^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-((0|[1-9]\d*|\d*[A-Za-z-][0-9A-Za-z-]*)(\.(0|[1-9]\d*|\d*[A-Za-z-][0-9A-Za-z-]*))*))?(\+[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?$/;
-
-export const manifestName = z
-  .string()
-  .regex(
-    /^[a-z0-9][a-z0-9-]{0,62}$/,
-    'expected 1 to 63 lower-case letters, digits and dashes, not starting with a dash',
-  );
-export const manifestVersion = z
-  .string('expected text; write the version in quotes, such as "1.0.0"')
-  .max(100)
-  .regex(SEMVER, 'expected a semantic version such as 1.0.0');
-const texts = z.record(z.string().min(1).max(256), z.string('expected text; put it in quotes').max(4_096)).default({});
-
 const Metadata = z.strictObject({
-  name: manifestName,
-  version: manifestVersion,
-  description: z.string().max(4_096).default(''),
-  labels: texts,
-  annotations: texts,
+  ...metadataFields,
   input_schema: jsonSchema.optional(),
 });
 

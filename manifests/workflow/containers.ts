@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import { duration } from '../duration.ts';
 import { bytes } from '../quantity.ts';
-import { absolutePath, template, templatedMap } from './fields.ts';
+import { absolutePath, keyName, template, templatedMap } from './fields.ts';
 
 const HOUR_MS = 3_600_000;
-const timeout = duration({ minMs: 1, maxMs: 24 * HOUR_MS, text: 'at most 24h' });
+const timeout = duration({ minMs: 1, maxMs: 365 * 24 * HOUR_MS, text: 'at most 365d' });
 
 const VolumeMount = z.strictObject({
   /** `workspace`, or the name of a shared volume of the workflow. */
@@ -17,7 +17,7 @@ const Resources = z
   .strictObject({
     /** Millicores. */
     cpu: z.number().int().min(1).max(1_024_000).optional(),
-    memory: bytes({ min: 4 * 1_024 ** 2, max: 64 * 1_024 ** 4, text: 'at least 4Mi' }).optional(),
+    memory: bytes({ min: 1, max: 64 * 1_024 ** 4, text: 'at most 64Ti' }).optional(),
     timeout: timeout.prefault('5m'),
   })
   .transform(({ cpu, memory, timeout }) => ({
@@ -42,13 +42,13 @@ export const containerFields = {
   registry_credentials: z.string().min(1).max(500).optional(),
 };
 
-export const ContainerStep = z.strictObject({ name: z.string().min(1).max(128), ...containerFields });
+export const ContainerStep = z.strictObject({ name: keyName(128), ...containerFields });
 export type ContainerStep = z.output<typeof ContainerStep>;
 
 export const Retry = z
   .strictObject({
     /** Total, the first one included. */
     max_attempts: z.number().int().min(1).max(100).default(1),
-    backoff: duration({ minMs: 0, maxMs: HOUR_MS, text: 'at most 1h' }).prefault('0s'),
+    backoff: duration({ minMs: 0, maxMs: 24 * HOUR_MS, text: 'at most 24h' }).prefault('0s'),
   })
   .transform(({ max_attempts, backoff }) => ({ max_attempts, backoff_ms: backoff }));

@@ -3,16 +3,58 @@ import { z } from 'zod';
 /** Text with Handlebars expressions (spec 3, Template variables). */
 export const template = z.string().max(65_536);
 
-/** Environment: values are templates; a number or truth value in YAML is meant as text. */
-export const templatedMap = z
-  .record(
-    z.string().min(1).max(256),
-    z.union([template, z.number(), z.boolean()], 'expected text; put it in quotes').transform(String),
-  )
-  .default({});
+export const fraction = z.number().min(0).max(1);
+
+/** Names that reach into an object's prototype: as keys of the blackboard or of outputs they would only make trouble. */
+const PROTOTYPE_NAMES: ReadonlySet<string> = new Set(['__proto__', 'constructor', 'prototype']);
+
+/** A name that becomes a key: of the blackboard, of the context, of an output. Spaces, dots and dashes are fine. */
+export const keyName = (maxLength: number) =>
+  z
+    .string()
+    .min(1)
+    .max(maxLength)
+    .refine((name) => !PROTOTYPE_NAMES.has(name), {
+      error: (issue) => `the name ${String(issue.input)} is not allowed here; take another one`,
+    });
+
+export const stateName = keyName(128);
+
+/** Text where YAML may have read a number or a truth value: what is meant is what is written. */
+export const scalarText = (maxLength: number) =>
+  z
+    .union([z.string().max(maxLength), z.number(), z.boolean()], 'expected text; put it in quotes')
+    .transform((value) => String(value));
+
+/** Environment: values are templates. */
+export const templatedMap = z.record(keyName(256), scalarText(65_536)).default({});
 
 export const absolutePath = z
   .string()
   .max(1_024)
   .regex(/^\/[^\0]*$/, 'expected an absolute path')
   .refine((path) => !path.split('/').some((part) => part === '.' || part === '..'), 'expected no "." or ".." parts');
+
+/**
+ * For rules over several fields of one map: they run beside the problems of the fields themselves, which zod leaves
+ * out otherwise, so the rule must not trust the fields' types.
+ */
+export const besideProblems = {
+  when: ({ value }: { readonly value: unknown }): boolean => typeof value === 'object' && value !== null,
+};
+
+/** Each entry's `name` differs from those before it. */
+export function refuseRepeatedNames(entries: readonly { readonly name: string }[], context: z.RefinementCtx): void {
+  const seen = new Set<string>();
+  for (const [index, entry] of entries.entries()) {
+    const name: unknown = entry?.name;
+    if (typeof name !== 'string') continue;
+    if (seen.has(name))
+      context.addIssue({
+        code: 'custom',
+        path: [index, 'name'],
+        message: `expected a unique name, got ${JSON.stringify(name.slice(0, 60))} again`,
+      });
+    seen.add(name);
+  }
+}

@@ -1,7 +1,15 @@
 import { z } from 'zod';
 import { duration } from '../duration.ts';
 import { ContainerStep, containerFields, Retry } from './containers.ts';
-import { absolutePath, template, templatedMap } from './fields.ts';
+import {
+  absolutePath,
+  besideProblems,
+  keyName,
+  refuseRepeatedNames,
+  scalarText,
+  template,
+  templatedMap,
+} from './fields.ts';
 import { panelFields } from './panel.ts';
 import { Transition } from './transition.ts';
 
@@ -15,12 +23,14 @@ const AgentMount = z.strictObject({
 });
 
 const transitions = z.array(Transition).max(100);
+/** A field of every state, read for Agent states only; elsewhere it is legal and does nothing. */
+const agentMounts = z.array(AgentMount).max(50);
 const timed = { timeout: timeout.prefault('300s'), transitions };
 
 const AgentStep = z.strictObject({
   kind: z.literal('Agent'),
   ...timed,
-  volumes: z.array(AgentMount).max(50).default([]),
+  volumes: agentMounts.default([]),
   agent: template.min(1),
   input: template.optional(),
   isolation: z.enum(['inherit', 'firecracker', 'docker', 'process']).default('inherit'),
@@ -29,6 +39,7 @@ const AgentStep = z.strictObject({
 const SystemStep = z.strictObject({
   kind: z.literal('System'),
   ...timed,
+  volumes: agentMounts.optional(),
   command: template.min(1),
   env: templatedMap,
   workdir: template.default('/workspace'),
@@ -39,11 +50,17 @@ const HumanStep = z.strictObject({
   /** Absent: waits without end. */
   timeout: timeout.optional(),
   transitions,
+  volumes: agentMounts.optional(),
   prompt: template.min(1),
-  default_response: z.string().max(4_096).optional(),
+  default_response: scalarText(4_096).optional(),
 });
 
-const PanelStep = z.strictObject({ kind: z.literal('ParallelAgents'), ...timed, ...panelFields });
+const PanelStep = z.strictObject({
+  kind: z.literal('ParallelAgents'),
+  ...timed,
+  volumes: agentMounts.optional(),
+  ...panelFields,
+});
 
 const ContainerRunStep = z.strictObject({
   kind: z.literal('ContainerRun'),
@@ -56,27 +73,18 @@ const ContainerRunStep = z.strictObject({
 const ParallelContainerRunStep = z.strictObject({
   kind: z.literal('ParallelContainerRun'),
   ...timed,
-  steps: z
-    .array(ContainerStep)
-    .min(1)
-    .max(64)
-    .superRefine((steps, context) => {
-      const names = new Set<string>();
-      steps.forEach(({ name }, index) => {
-        if (names.has(name))
-          context.addIssue({ code: 'custom', path: [index, 'name'], message: 'expected a unique name' });
-        names.add(name);
-      });
-    }),
+  volumes: agentMounts.optional(),
+  steps: z.array(ContainerStep).min(1).max(64).superRefine(refuseRepeatedNames, besideProblems),
   completion: z.enum(['all_succeed', 'any_succeed', 'best_effort']).default('all_succeed'),
 });
 
 const SubworkflowStep = z.strictObject({
   kind: z.literal('Subworkflow'),
   ...timed,
+  volumes: agentMounts.optional(),
   workflow_id: template.min(1),
   mode: z.enum(['blocking', 'fire_and_forget']).default('blocking'),
-  result_key: z.string().min(1).max(128).optional(),
+  result_key: keyName(128).optional(),
   input: template.optional(),
 });
 

@@ -1,7 +1,5 @@
 import { z } from 'zod';
-
-const fraction = z.number().min(0).max(1);
-const template = z.string().max(65_536);
+import { besideProblems, fraction, scalarText, template } from './fields.ts';
 
 /** Spec 3, Conditions. */
 export const CONDITIONS = [
@@ -25,18 +23,24 @@ export const CONDITIONS = [
 ] as const;
 export type ConditionName = (typeof CONDITIONS)[number];
 
-type Parameter = 'threshold' | 'value' | 'expression' | 'min' | 'max';
+export type ConditionParameter = 'threshold' | 'agreement' | 'value' | 'expression' | 'min' | 'max';
 
 /** What a condition cannot be evaluated without. `consensus` takes the state's threshold when it has none of its own. */
-const NEEDS: Readonly<Partial<Record<ConditionName, readonly Parameter[]>>> = {
-  exit_code: ['value'],
-  score_above: ['threshold'],
-  score_below: ['threshold'],
-  score_between: ['min', 'max'],
-  confidence_above: ['threshold'],
-  input_equals: ['value'],
-  custom: ['expression'],
-};
+const NEEDS: ReadonlyMap<string, readonly ConditionParameter[]> = new Map([
+  ['exit_code', ['value']],
+  ['score_above', ['threshold']],
+  ['score_below', ['threshold']],
+  ['score_between', ['min', 'max']],
+  ['confidence_above', ['threshold']],
+  ['input_equals', ['value']],
+  ['custom', ['expression']],
+]);
+
+/** What a condition reads; other parameters are legal and do nothing. */
+export const READS: ReadonlyMap<string, readonly ConditionParameter[]> = new Map([
+  ...NEEDS,
+  ['consensus', ['threshold', 'agreement']],
+]);
 
 /** `spec.states[*].transitions[]` (spec 3, Transition). */
 export const Transition = z
@@ -49,21 +53,18 @@ export const Transition = z
     /** Least consensus confidence. */
     agreement: fraction.optional(),
     /** A number is what an unquoted exit code is in YAML. */
-    value: z
-      .union([z.string().max(4_096), z.number(), z.boolean()], 'expected text')
-      .transform(String)
-      .optional(),
+    value: scalarText(4_096).optional(),
     expression: template.optional(),
     min: z.number().optional(),
     max: z.number().optional(),
   })
   .superRefine((transition, context) => {
-    for (const field of NEEDS[transition.condition] ?? []) {
+    for (const field of NEEDS.get(transition.condition) ?? []) {
       if (transition[field] === undefined)
         context.addIssue({ code: 'custom', path: [field], message: `required for condition ${transition.condition}` });
     }
     const { min, max } = transition;
-    if (min !== undefined && max !== undefined && min > max)
+    if (typeof min === 'number' && typeof max === 'number' && min > max)
       context.addIssue({ code: 'custom', path: ['max'], message: `expected at least min, ${min}` });
-  });
+  }, besideProblems);
 export type Transition = z.output<typeof Transition>;

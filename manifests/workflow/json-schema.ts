@@ -1,0 +1,13 @@
+import { z } from 'zod';
+import { WorkflowManifestSchema } from './schema.ts';
+
+/** Key under which the schema is served (spec 3, Schema tools). */
+export const WORKFLOW_MANIFEST_KEY = 'workflow/manifest/v1';
+
+let made: Readonly<Record<string, unknown>> | null = null;
+
+/** JSON Schema (draft 2020-12) of the document a user writes, derived from the schema that checks it. Made once. */
+export function workflowJsonSchema(): Readonly<Record<string, unknown>> {
+  made ??= { title: 'Workflow manifest v1', ...z.toJSONSchema(WorkflowManifestSchema, { io: 'input' }) };
+  return made;
+}
