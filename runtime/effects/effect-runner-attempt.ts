@@ -10,13 +10,14 @@ import { EffectReport, failure } from './effect-runner-report.ts';
 import { MOST_ATTEMPTS, retryDelayMs } from './effect-runner-retry.ts';
 
 /**
- * Why running work is stopped. `unwanted`: cancelled, settled or taken over, the store said so. `silent`: the claim
- * could not be renewed in time, so another runner may have it (design K4).
+ * Why running work is stopped. `unwanted`: cancelled, the store told. `gone`: cancelled, settled or taken over, the
+ * claim says no more. `silent`: the claim could not be renewed in time, so another runner may have it (design K4).
  */
-export type AbortCause = 'unwanted' | 'silent' | 'timeout' | 'shutdown';
+export type AbortCause = 'unwanted' | 'gone' | 'silent' | 'timeout' | 'shutdown';
 
 const REASONS = {
   unwanted: 'cancelled',
+  gone: 'lease_lost',
   silent: 'lease_lost',
   timeout: 'deadline_exceeded',
   shutdown: 'lease_lost',
@@ -141,7 +142,7 @@ export class EffectAttempt {
 
   async #close(ending: Ending): Promise<JobOutcome> {
     this.#ended = true;
-    if (this.#cause === 'unwanted') return this.#drop(DONE);
+    if (this.#cause === 'unwanted' || this.#cause === 'gone') return this.#drop(DONE);
     // The claim says who may go on; whoever takes the job next asks it.
     if (this.#cause === 'silent') return this.#drop({ kind: 'later', delayMs: this.#settings.claimTtlMs });
     if (ending.ok) {
@@ -195,7 +196,7 @@ export class EffectAttempt {
       const askedAt = clock.monotonic();
       try {
         if (!(await store.keepEffect(this.#job.partition, this.#job.id, this.#attempt, claimTtlMs))) {
-          this.abort('unwanted');
+          this.abort('gone');
           return;
         }
         keptAt = askedAt;
