@@ -34,11 +34,17 @@ export class StoredManifests<Manifest> {
     return parsed;
   }
 
-  /** The same texts under another tenant; doing it twice is harmless. */
-  async copy(entries: readonly { readonly manifest_id: string }[], from: string, to: string): Promise<void> {
-    for (const { manifest_id } of entries) {
+  /** The same texts for another tenant, under ids of their own. */
+  async copy(
+    from: string,
+    entries: readonly { readonly manifest_id: string }[],
+    to: string,
+    copies: readonly { readonly manifest_id: string }[],
+  ): Promise<void> {
+    for (const [index, { manifest_id }] of entries.entries()) {
+      const copy = copies[index];
       const stored = await this.#texts.get(from, manifest_id);
-      if (stored !== null) await this.add(to, manifest_id, stored.manifest_yaml);
+      if (stored !== null && copy !== undefined) await this.add(to, copy.manifest_id, stored.manifest_yaml);
     }
   }
 

@@ -1,0 +1,92 @@
+import type { WorkflowManifest } from '../manifests/workflow/schema.ts';
+import type { Collection } from '../runtime/documents.ts';
+import type { EventLog } from './event-log.ts';
+import type { StoredManifests } from './stored-manifests.ts';
+import type { Place, WorkflowEventRecord, WorkflowRecord } from './workflow-record.ts';
+
+/** A race lost this often in a row is reported, not waited for. */
+export const MAX_ATTEMPTS = 100;
+
+/** What is stored of workflows: records, texts, log; and what a crash left undone on them. */
+export class WorkflowShelf {
+  readonly records: Collection<WorkflowRecord>;
+  readonly manifests: StoredManifests<WorkflowManifest>;
+  readonly log: EventLog<WorkflowEventRecord>;
+
+  constructor(parts: Pick<WorkflowShelf, 'records' | 'manifests' | 'log'>) {
+    this.records = parts.records;
+    this.manifests = parts.manifests;
+    this.log = parts.log;
+  }
+
+  /** Whatever stands there, seen or not. */
+  async at({ tenant, scope, owner }: Place, name: string): Promise<WorkflowRecord | null> {
+    const [found] = await this.records.find({ tenant, where: { scope, owner, name }, limit: 1 });
+    return found ?? null;
+  }
+
+  /** Whether nothing is left undone on it. When something was, it is done now: read again. */
+  async isSettled(record: WorkflowRecord): Promise<boolean> {
+    if (record.status === 'deleted') await this.purge(record);
+    else if (record.status === 'arriving') await this.#settleArriving(record);
+    else if (record.leaving_to !== null) await this.finishMove(record);
+    else {
+      await this.log.recover(record);
+      return true;
+    }
+    return false;
+  }
+
+  /** Removes what is decided to go. Only a deleted record: the same id may have come back. */
+  async purge({ tenant, scope, owner, name, versions }: WorkflowRecord): Promise<void> {
+    await this.manifests.remove(tenant, versions);
+    await this.records.deleteMany({ tenant, where: { scope, owner, name, status: 'deleted' } });
+  }
+
+  /**
+   * The rest of a move that is decided: the copy is shown first, then this one goes, so that a reader always finds one.
+   */
+  async finishMove(source: WorkflowRecord): Promise<void> {
+    if (source.leaving_to === null) return;
+    const copy = await this.records.get(source.leaving_to, source.id);
+    if (copy?.status === 'arriving' && copy.arriving_from?.version === source.version - 1)
+      await this.#show(copy, source);
+    await this.log.recover(source);
+    const gone: WorkflowRecord = { ...source, version: source.version + 1, status: 'deleted', leaving_to: null };
+    if (await this.records.replace(gone, source.version)) await this.purge(gone);
+  }
+
+  async #show(copy: WorkflowRecord, source: WorkflowRecord): Promise<void> {
+    const { last_event } = source;
+    const shown: WorkflowRecord = {
+      ...copy,
+      version: copy.version + 1,
+      status: 'deployed',
+      arriving_from: null,
+      last_event,
+    };
+    if (await this.records.replace(shown, copy.version)) await this.log.record(shown);
+  }
+
+  /**
+   * Either its move was decided, then it is shown; or it never will be. To be sure of that the source is written once
+   * more, which makes the compare-and-set fail that would decide it.
+   */
+  async #settleArriving(copy: WorkflowRecord): Promise<void> {
+    const { arriving_from: from } = copy;
+    const source = from === null ? null : await this.records.get(from.tenant, copy.id);
+    if (from !== null && source !== null) {
+      if (source.leaving_to === copy.tenant && source.version === from.version + 1) return this.finishMove(source);
+      if (source.version === from.version) {
+        await this.records.replace({ ...source, version: source.version + 1 }, source.version);
+        return;
+      }
+    }
+    await this.drop(copy);
+  }
+
+  async drop(copy: WorkflowRecord): Promise<void> {
+    const gone: WorkflowRecord = { ...copy, version: copy.version + 1, status: 'deleted' };
+    if (await this.records.replace(gone, copy.version)) await this.purge(gone);
+  }
+}
