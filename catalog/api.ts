@@ -1,6 +1,7 @@
 import type { AgentManifest } from '../manifests/agent/schema.ts';
 import type { Identity } from '../runtime/identity.ts';
 
+export type { StimulusRoute, StimulusRoutes } from './stimulus-routes.ts';
 export type {
   CatalogReader,
   DeployedWorkflow,

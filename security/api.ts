@@ -7,6 +7,7 @@ export { parsePublicKeyPem } from './node-key.ts';
 export { type Action, requireRole } from './policy.ts';
 export { delegatedTenant } from './tenant.ts';
 export { bearerToken } from './token.ts';
+export { signatureDigest, verifyWebhookBody, type WebhookSecret } from './webhook-signature.ts';
 
 /** Who a call is from, as the transport received it. */
 export interface Credentials {

@@ -1,12 +1,18 @@
 import type { CallOptions } from '../../runtime/client.ts';
+import { SvcError } from '../../runtime/errors.ts';
 import type { Identity } from '../../runtime/identity.ts';
 
-export interface IngestStimulus {
+export interface StimulusContent {
   readonly source: string;
   readonly content: string;
+  /** `base64`: what came were bytes and no text. */
+  readonly contentEncoding?: 'base64';
   readonly idempotencyKey?: string;
-  /** Forwarded HTTP headers; never those that carry secrets. */
+  /** Forwarded HTTP headers; those that could carry secrets are left out here. */
   readonly headers: Readonly<Record<string, string>>;
+}
+
+export interface IngestStimulus extends StimulusContent {
   readonly identity: Identity;
 }
 
@@ -19,16 +25,44 @@ export interface StimulusRecord {
   readonly received_at: string;
 }
 
+export interface StimulusStarted {
+  readonly stimulus_id: string;
+  readonly workflow_execution_id: string;
+}
+
 /** Stimuli: idempotency, direct route, router agent (spec 1 IngestStimulus, spec 2 Stimulus, decided.md). */
 export interface StimulusApi {
   /**
-   * Resolves when its workflow is durably started. Throws `idempotent_duplicate` (with the first one's ids),
-   * `classification_failed`, `no_router_configured`, `workflow_error`, `validation_failed`.
+   * Resolves when its workflow is durably started. Throws `idempotent_duplicate` (see `duplicateOf`),
+   * `classification_failed`, `no_router_configured`, `workflow_error`, `validation_failed`. Once it is received it goes
+   * on without its caller.
    */
-  ingest(
-    request: IngestStimulus,
-    options?: CallOptions,
-  ): Promise<{ readonly stimulus_id: string; readonly workflow_execution_id: string }>;
+  ingest(request: IngestStimulus, options?: CallOptions): Promise<StimulusStarted>;
+  /** The same for a webhook whose signature was verified; the route names the tenant. Throws `not_found` without route and router. */
+  ingestWebhook(request: StimulusContent, options?: CallOptions): Promise<StimulusStarted>;
+  /** Newest first. */
   list(tenant: string, page: { readonly limit: number; readonly skip: number }): Promise<StimulusRecord[]>;
+  /** Throws `not_found`. */
   get(tenant: string, stimulusId: string): Promise<StimulusRecord>;
+}
+
+/** What a refused duplicate says of the first one. */
+export interface Duplicate {
+  readonly original_stimulus_id: string;
+  readonly workflow_execution_id: string;
+}
+
+/** The error of a duplicate; the ids travel as its details. */
+export function duplicateDetails(first: Duplicate): { path: string; message: string }[] {
+  return Object.entries(first).map(([path, message]) => ({ path, message }));
+}
+
+/** Null for every error but `idempotent_duplicate`. */
+export function duplicateOf(thrown: unknown): Duplicate | null {
+  if (!(thrown instanceof SvcError) || thrown.code !== 'idempotent_duplicate') return null;
+  const of = (name: keyof Duplicate): string => thrown.details?.find(({ path }) => path === name)?.message ?? '';
+  return {
+    original_stimulus_id: of('original_stimulus_id'),
+    workflow_execution_id: of('workflow_execution_id'),
+  };
 }

@@ -25,7 +25,7 @@ export function fromFramework(thrown: unknown): SvcError {
 }
 
 /** A schema that names its own text (spec 2: `invalid agent id`) answers with that text alone. */
-const EXACT = /^invalid (?:agent|execution) id$/;
+const EXACT = /^invalid (?:agent|execution|request) id$/;
 const MAX_DETAILS = 20;
 
 function fromValidation(error: FastifyError): SvcError {

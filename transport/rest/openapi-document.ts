@@ -50,6 +50,8 @@ export function openapiOptions(version: string, bearer: boolean): FastifyDynamic
       tags: [
         { name: 'agents', description: 'What is deployed' },
         { name: 'executions', description: 'Runs of agents' },
+        { name: 'approvals', description: 'What waits for a human' },
+        { name: 'stimuli', description: 'Events from outside, and where they are routed' },
         { name: 'cluster', description: 'Nodes of the fleet, for operators' },
         { name: 'chaos', description: 'Faults on purpose, for operators' },
         { name: 'health', description: 'Liveness and readiness' },

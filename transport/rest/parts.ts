@@ -1,12 +1,14 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
+import type { ApprovalApi } from '../../actors/approval/api.ts';
 import type { ExecutionApi } from '../../actors/execution/api.ts';
 import type { NodePeerApi } from '../../actors/node-peer/api.ts';
-import type { AgentCatalog } from '../../catalog/api.ts';
+import type { StimulusApi } from '../../actors/stimulus/api.ts';
+import type { AgentCatalog, StimulusRoutes } from '../../catalog/api.ts';
 import type { ClusterApi } from '../../cluster/api.ts';
 import type { ChaosApi } from '../../cluster/chaos/api.ts';
-import type { Authenticator, NodeTokens } from '../../security/api.ts';
+import type { Authenticator, NodeTokens, WebhookSecret } from '../../security/api.ts';
 import type { Health } from '../health.ts';
 import type { OpenStreams } from '../open-streams.ts';
 import type { RestLimits } from './limits.ts';
@@ -28,6 +30,14 @@ export interface RestServerParts {
   readonly nodeTokens?: NodeTokens;
   /** Without it there is no /v1/chaos. */
   readonly chaos?: ChaosApi;
+  /** Without it there is no /v1/human-approvals. */
+  readonly approvals?: ApprovalApi;
+  /** Without it there is no /v1/stimuli and no /v1/webhooks. */
+  readonly stimuli?: StimulusApi;
+  /** Direct routes of stimuli; without it they cannot be seen or changed over REST. */
+  readonly stimulusRoutes?: StimulusRoutes;
+  /** Shared secret of a webhook's source, null when none is set; without it there is no /v1/webhooks. */
+  readonly webhookSecret?: WebhookSecret;
   readonly limits?: Partial<RestLimits>;
 }
 

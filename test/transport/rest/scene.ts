@@ -35,7 +35,7 @@ export const namedUsers: Authenticator = {
   },
 };
 
-export interface SceneOptions extends Pick<RestServerParts, 'cluster' | 'peers' | 'chaos'> {
+export interface SceneOptions extends Pick<RestServerParts, 'cluster' | 'peers' | 'chaos' | 'approvals' | 'stimuli'> {
   readonly limits?: Partial<RestLimits>;
   readonly authenticator?: Authenticator;
 }

@@ -1,4 +1,5 @@
 import type { RestApp, RestParts } from '../parts.ts';
+import { approvalRoutes } from './approvals/index.ts';
 import { cancelExecutionRoute } from './cancel-execution.ts';
 import { chaosRoutes } from './chaos/index.ts';
 import { clusterRoutes } from './cluster/index.ts';
@@ -40,6 +41,7 @@ const ROUTES: readonly ((app: RestApp, parts: RestParts) => void)[] = [
   listExecutionEventsRoute,
   cancelExecutionRoute,
   deleteExecutionRoute,
+  approvalRoutes,
   clusterRoutes,
   chaosRoutes,
   jwksRoute,

@@ -8,8 +8,10 @@ const uuid = (text: string) => z.guid(text).describe('UUID');
 
 export const AgentId = uuid(AGENT_ID_TEXT);
 export const ExecutionId = uuid(EXECUTION_ID_TEXT);
+export const RequestId = uuid('invalid request id');
 export const AgentIdParams = z.object({ id: AgentId });
 export const ExecutionIdParams = z.object({ id: ExecutionId });
+export const RequestIdParams = z.object({ id: RequestId });
 
 const DIGITS = /^\d{1,9}$/;
 /** Query values are text; only plain digits are numbers here (no `0x10`, no blanks). */

@@ -1,0 +1,127 @@
+import type { Clock } from '../runtime/clock.ts';
+import type { Collection, CollectionSpec, StoredDocument } from '../runtime/documents.ts';
+import { SvcError } from '../runtime/errors.ts';
+import { type Identity, SYSTEM_TENANT } from '../runtime/identity.ts';
+
+/** One direct route: what comes from `source` starts `workflow` (decided.md "Stimuli"). */
+export interface StimulusRoute {
+  /** Lower-case. */
+  readonly source: string;
+  /** Name or UUID. */
+  readonly workflow: string;
+  /** `settings`: of the node's file, to be changed there; `stored`: put by a call. */
+  readonly origin: 'settings' | 'stored';
+}
+
+/** The table of direct routes. A stored route comes before one of the node's settings. Sources know no case. */
+export interface StimulusRoutes {
+  /** Workflow of a source in a tenant; null: none. */
+  find(tenant: string, source: string): Promise<string | null>;
+  /**
+   * Route of a webhook, which no caller's tenant belongs to: a stored one of `svc-system`, else the settings', whose
+   * tenant an operator named. Throws `conflict` when those of several other tenants fit.
+   */
+  findWebhook(source: string): Promise<{ readonly tenant: string; readonly workflow: string } | null>;
+  list(tenant: string): Promise<StimulusRoute[]>;
+  /** Throws `invalid_argument`, `conflict` when a thousand are there. */
+  put(identity: Identity, source: string, workflow: string): Promise<StimulusRoute>;
+  /** Throws `not_found`, and `failed_precondition` for a route of the settings. */
+  remove(tenant: string, source: string): Promise<void>;
+}
+
+export const STIMULUS_ROUTES: CollectionSpec = { name: 'stimulus_routes', unique: [], indexes: [] };
+
+/** `id` is the lower-cased source. */
+export interface StimulusRouteDocument extends StoredDocument {
+  readonly workflow: string;
+  readonly updated_at: string;
+  readonly updated_by: string;
+}
+
+/** `spec.stimulus.routes`. */
+export type ConfiguredRoute = {
+  readonly source: string;
+  readonly workflow: string;
+  readonly tenant?: string | undefined;
+};
+
+const MOST_ROUTES = 1_000;
+const MAX_CHARS = 200;
+const MAX_ATTEMPTS = 16;
+
+/** The table over the collection `STIMULUS_ROUTES` and the node's settings. */
+export function createStimulusRoutes(parts: {
+  readonly documents: Collection<StimulusRouteDocument>;
+  readonly configured: readonly ConfiguredRoute[];
+  readonly clock: Pick<Clock, 'now'>;
+}): StimulusRoutes {
+  const { documents, clock } = parts;
+  const configured = parts.configured.map(({ source, workflow, tenant = SYSTEM_TENANT }) => ({
+    source: source.toLowerCase(),
+    workflow,
+    tenant,
+  }));
+  const inSettings = (tenant: string, source: string) =>
+    configured.find((route) => route.tenant === tenant && route.source === source);
+
+  async function find(tenant: string, source: string): Promise<string | null> {
+    const id = source.toLowerCase();
+    return (await documents.get(tenant, id))?.workflow ?? inSettings(tenant, id)?.workflow ?? null;
+  }
+
+  return {
+    find,
+
+    async findWebhook(source) {
+      const workflow = await find(SYSTEM_TENANT, source);
+      if (workflow !== null) return { tenant: SYSTEM_TENANT, workflow };
+      const [route, ...others] = configured.filter((one) => one.source === source.toLowerCase());
+      if (others.some(({ tenant }) => tenant !== route?.tenant)) {
+        throw new SvcError('conflict', 'routes of several tenants take webhooks of this source');
+      }
+      return route === undefined ? null : { tenant: route.tenant, workflow: route.workflow };
+    },
+
+    async list(tenant) {
+      const stored = await documents.find({ tenant, sort: [['id', 'asc']], limit: MOST_ROUTES });
+      const known = new Set(stored.map(({ id }) => id));
+      const others = configured.filter((route) => route.tenant === tenant && !known.has(route.source));
+      const routes = [
+        ...stored.map(({ id, workflow }) => ({ source: id, workflow, origin: 'stored' as const })),
+        ...others.map(({ source, workflow }) => ({ source, workflow, origin: 'settings' as const })),
+      ];
+      return routes.sort((a, b) => (a.source < b.source ? -1 : 1));
+    },
+
+    async put(identity, source, workflow) {
+      const id = checked('source', source).toLowerCase();
+      const { tenant, subject } = identity;
+      const now = new Date(clock.now()).toISOString();
+      const route = { tenant, id, workflow: checked('workflow', workflow), updated_at: now, updated_by: subject };
+      for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
+        const known = await documents.get(tenant, id);
+        if (known === null && (await documents.count({ tenant })) >= MOST_ROUTES) {
+          throw new SvcError('conflict', `there are ${MOST_ROUTES} routes already`);
+        }
+        const written =
+          known === null
+            ? await documents.insert({ ...route, version: 1 })
+            : await documents.replace({ ...route, version: known.version + 1 }, known.version);
+        if (written) return { source: id, workflow, origin: 'stored' };
+      }
+      throw new SvcError('unavailable', 'the route is being changed by others', { retryAfterMs: 1_000 });
+    },
+
+    async remove(tenant, source) {
+      const id = source.toLowerCase();
+      if (await documents.delete(tenant, id)) return;
+      if (inSettings(tenant, id) === undefined) throw new SvcError('not_found', 'route not found');
+      throw new SvcError('failed_precondition', 'the route stands in the settings of the node: remove it there');
+    },
+  };
+}
+
+function checked(field: string, text: string): string {
+  if (text.trim() !== '' && text.length <= MAX_CHARS) return text;
+  throw new SvcError('invalid_argument', `${field}: expected 1 to ${MAX_CHARS} characters`, { field });
+}
