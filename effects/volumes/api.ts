@@ -1,5 +1,7 @@
 import type { Identity } from '../../runtime/identity.ts';
 
+export { STORAGE_EVENTS, type StorageEvent, type StorageEventName } from './events.ts';
+
 export interface Volume {
   readonly id: string;
   readonly name: string;
@@ -44,4 +46,70 @@ export interface VolumeDirectories {
   ): Promise<{ readonly directory: string; readonly sizeLimitBytes: number | null }>;
   /** Throws `quota_exceeded` (ENOSPC) when a volume holds more than its limit. */
   checkQuota(tenant: string, volumeId: string): Promise<void>;
+}
+
+/** Says that an effect works in a volume: until the answer is called, this node removes it neither by TTL nor by API. */
+export interface VolumeHolds {
+  hold(tenant: string, volumeId: string): () => void;
+}
+
+/** Watches volumes that foreign processes write to. */
+export interface VolumeQuotas {
+  /**
+   * Calls `over` once when the volume holds more than its limit and more than when the watch began (so that a command
+   * can still tidy up a full one). The answer ends the watch; it resolves with whether the limit is broken then.
+   */
+  watch(tenant: string, volumeId: string, over: () => void): Promise<() => Promise<boolean>>;
+}
+
+export interface FileEntry {
+  readonly name: string;
+  readonly kind: 'file' | 'directory' | 'link' | 'other';
+  readonly size_bytes: number;
+  /** ISO time. */
+  readonly modified_at: string;
+}
+
+export interface FileStat extends FileEntry {
+  /** From the volume's root, which is `/`. */
+  readonly path: string;
+}
+
+/**
+ * Files inside one volume, for REST and for tools. Paths start at the volume's root; nothing leads out of it: no `..`,
+ * no absolute link, no link that climbs above the root (links that stay inside are followed when reading). Every
+ * operation is a storage event. Throws `forbidden` for a path that leaves, `not_found`, `conflict`,
+ * `failed_precondition`, `quota_exceeded`, `payload_too_large`, `unavailable`.
+ */
+export interface VolumeFiles {
+  stat(tenant: string, volumeId: string, path: string): Promise<FileStat>;
+  /** Sorted by name; `truncated` when there are more than `limit`. */
+  list(
+    tenant: string,
+    volumeId: string,
+    path: string,
+    limit?: number,
+  ): Promise<{ readonly entries: readonly FileEntry[]; readonly truncated: boolean }>;
+  /** Whole content; throws `payload_too_large` beyond `maxBytes` (default 16 MiB). */
+  read(tenant: string, volumeId: string, path: string, maxBytes?: number): Promise<Buffer>;
+  /** Content as it is read; the file is closed when the iteration ends. */
+  download(
+    tenant: string,
+    volumeId: string,
+    path: string,
+  ): Promise<{ readonly sizeBytes: number; readonly content: AsyncIterable<Buffer> }>;
+  /**
+   * Creates or replaces a file, missing parents too. The file changes in one step when all content has arrived; a
+   * content that fails leaves the old one.
+   */
+  write(
+    tenant: string,
+    volumeId: string,
+    path: string,
+    content: Uint8Array | AsyncIterable<Uint8Array>,
+  ): Promise<{ readonly path: string; readonly bytes_written: number; readonly created: boolean }>;
+  /** Makes parents too; one that is there is fine. */
+  mkdir(tenant: string, volumeId: string, path: string): Promise<void>;
+  /** A link is removed, not what it leads to. */
+  delete(tenant: string, volumeId: string, path: string, options?: { readonly recursive?: boolean }): Promise<void>;
 }

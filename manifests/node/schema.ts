@@ -6,6 +6,7 @@ import { NodeKernel } from './kernel.ts';
 import { ModelSelection, ProviderConfigs } from './models.ts';
 import { NodeNetwork } from './network.ts';
 import { NodeSigning } from './signing.ts';
+import { NodeStorage } from './storage.ts';
 import { NodeStores } from './stores.ts';
 import { BuiltinDispatchers, McpServers, SecurityContexts } from './tools.ts';
 
@@ -77,6 +78,7 @@ const Spec = z.strictObject({
   signing: NodeSigning.prefault({}),
   chaos: NodeChaos.prefault({}),
   stimulus: Stimulus.prefault({}),
+  storage: NodeStorage.prefault({}),
   observability: Observability.prefault({}),
 });
 

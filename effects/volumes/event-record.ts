@@ -1,0 +1,103 @@
+import type { Clock } from '../../runtime/clock.ts';
+import type { Collection, CollectionSpec, StoredDocument } from '../../runtime/documents.ts';
+import type { Random } from '../../runtime/random.ts';
+import type { StorageEvent } from './events.ts';
+
+/** Storage events as they can be searched: the newest of each volume. */
+export const STORAGE_EVENT_DOCUMENTS: CollectionSpec = {
+  name: 'storage_events',
+  unique: [],
+  indexes: [['volume_id', 'order']],
+};
+
+export interface StorageEventDocument extends StorageEvent, StoredDocument {
+  /** Time and count of the process, so that events sort as they came. */
+  readonly order: string;
+}
+
+const WRITE_EVERY_MS = 100;
+const MAX_WAITING = 10_000;
+const KEPT = 1_000;
+const PRUNE_EVERY = 200;
+
+/** Tells a sink at once and writes documents a moment later, so that reading a file waits for no database. */
+export class EventRecord {
+  readonly #documents: Collection<StorageEventDocument>;
+  readonly #clock: Clock;
+  readonly #random: Random;
+  readonly #sink: (event: StorageEvent) => void;
+  readonly #warn: (message: string, error: unknown) => void;
+  readonly #kept: number;
+  readonly #sincePruned = new Map<string, number>();
+  #waiting: StorageEventDocument[] = [];
+  #writing: Promise<void> = Promise.resolve();
+  #cancel: (() => void) | null = null;
+  #count = 0;
+
+  constructor(parts: {
+    readonly documents: Collection<StorageEventDocument>;
+    readonly clock: Clock;
+    readonly random: Random;
+    readonly sink?: (event: StorageEvent) => void;
+    readonly warn: (message: string, error: unknown) => void;
+    /** Events kept of each volume. */
+    readonly kept?: number;
+  }) {
+    this.#documents = parts.documents;
+    this.#clock = parts.clock;
+    this.#random = parts.random;
+    this.#sink = parts.sink ?? (() => {});
+    this.#warn = parts.warn;
+    this.#kept = parts.kept ?? KEPT;
+  }
+
+  publish(event: Omit<StorageEvent, 'at'>): void {
+    const now = this.#clock.now();
+    const whole: StorageEvent = { ...event, at: new Date(now).toISOString() };
+    this.#sink(whole);
+    this.#count += 1;
+    const order = `${String(now).padStart(15, '0')}-${String(this.#count).padStart(10, '0')}`;
+    this.#waiting.push({ ...whole, id: this.#random.uuid(), version: 1, order });
+    if (this.#waiting.length > MAX_WAITING) {
+      this.#waiting.shift();
+      if (this.#count % 1_000 === 0)
+        this.#warn('storage events come faster than they can be written: oldest left out', null);
+    }
+    this.#cancel ??= this.#clock.after(WRITE_EVERY_MS, () => this.#write());
+  }
+
+  /** Resolves when what was published is written, or could not be. */
+  async flush(): Promise<void> {
+    this.#write();
+    await this.#writing;
+  }
+
+  #write(): void {
+    this.#cancel?.();
+    this.#cancel = null;
+    const batch = this.#waiting;
+    this.#waiting = [];
+    if (batch.length === 0) return;
+    this.#writing = this.#writing
+      .then(() => this.#documents.putMany(batch))
+      .then(() => this.#prune(batch))
+      .catch((error: unknown) => this.#warn('storage events could not be written', error));
+  }
+
+  /** Bounded per volume: now and then the oldest go. */
+  async #prune(batch: readonly StorageEventDocument[]): Promise<void> {
+    for (const { tenant, volume_id } of batch) {
+      const key = `${tenant}/${volume_id}`;
+      const since = (this.#sincePruned.get(key) ?? 0) + 1;
+      this.#sincePruned.set(key, since);
+      if (since < PRUNE_EVERY) continue;
+      this.#sincePruned.delete(key);
+      const where = { volume_id };
+      const sort = [['order', 'desc']] as const;
+      const [oldestKept] = await this.#documents.find({ tenant, where, sort, limit: 1, skip: this.#kept - 1 });
+      if (oldestKept === undefined) continue;
+      await this.#documents.deleteMany({ tenant, where: { volume_id, order: { lt: oldestKept.order } } });
+    }
+    if (this.#sincePruned.size > MAX_WAITING) this.#sincePruned.clear();
+  }
+}

@@ -1,0 +1,56 @@
+import type { JsonObject } from '../../runtime/json.ts';
+import type { StorageEventName } from './events.ts';
+import { fileFailure } from './file-failure.ts';
+import type { VolumeDocument } from './stored-volume.ts';
+import { PathTraversal, partsOf } from './volume-path.ts';
+import type { VolumeStore } from './volume-store.ts';
+
+const MAX_SHOWN_CHARS = 1_024;
+
+/** One operation on a path of a volume: the volume stays while it goes on, and what it did is an event. */
+export class FileOperation implements AsyncDisposable {
+  readonly volume: VolumeDocument;
+  readonly #store: VolumeStore;
+  readonly #path: string;
+  readonly #release: () => void;
+
+  private constructor(store: VolumeStore, volume: VolumeDocument, path: string, release: () => void) {
+    this.#store = store;
+    this.volume = volume;
+    this.#path = path;
+    this.#release = release;
+  }
+
+  /** Throws `not_found` when the volume is not the tenant's. */
+  static async begin(store: VolumeStore, tenant: string, volumeId: string, path: string): Promise<FileOperation> {
+    const release = store.hold(tenant, volumeId);
+    try {
+      return new FileOperation(store, await store.parts.records.get(tenant, volumeId), path, release);
+    } catch (thrown) {
+      release();
+      throw thrown;
+    }
+  }
+
+  /** Does it. What leaves the volume is told as an event, and system errors in our words. */
+  async run<T>(work: (root: string, parts: string[]) => Promise<T>): Promise<T> {
+    try {
+      const parts = partsOf(this.#path);
+      return await work(await this.#store.directory(this.volume), parts);
+    } catch (thrown) {
+      const failure = fileFailure(thrown, this.#path.slice(0, MAX_SHOWN_CHARS));
+      if (failure instanceof PathTraversal) {
+        this.publish('PathTraversalBlocked', { attempted_path: this.#path.slice(0, MAX_SHOWN_CHARS) });
+      }
+      throw failure;
+    }
+  }
+
+  publish(event: StorageEventName, details: JsonObject): void {
+    this.#store.publish(this.volume, event, details, this.#path.slice(0, MAX_SHOWN_CHARS));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#release();
+  }
+}

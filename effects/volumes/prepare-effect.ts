@@ -1,0 +1,98 @@
+import { z } from 'zod';
+import { defineEffect, type EffectHandler } from '../../runtime/effect.ts';
+import { SvcError } from '../../runtime/errors.ts';
+import { derivedVolumeId, type VolumeDocument } from './stored-volume.ts';
+import { mebibytes, sizeLimitBytes } from './volume-limits.ts';
+import type { VolumeStore } from './volume-store.ts';
+
+const storage = {
+  storage_class: z.enum(['ephemeral', 'persistent']),
+  ttl_hours: z.number().int().min(1).optional(),
+  /** MiB. */
+  size_limit_mb: z.number().int().min(1).optional(),
+};
+
+export const PrepareInput = z.object({
+  workflow_execution_id: z.uuid(),
+  /** Null: the implicit one, whose id is the execution's and which the first that needs it makes. */
+  workspace: z.object(storage).nullable(),
+  shared_volumes: z
+    .array(z.object({ name: z.string().min(1).max(63), ...storage, volume_id: z.uuid().optional() }))
+    .max(50),
+});
+export type PrepareInput = z.output<typeof PrepareInput>;
+
+/**
+ * `volumes.prepare`, repeatable: makes the volumes of a workflow execution before its first state runs (spec 3,
+ * spec.storage) and answers `{workspace: {volume_id}, shared: {NAME: {volume_id}}}`. Ids follow from execution and
+ * name, so a repeat finds what was made. A persistent volume without `volume_id` is one of its own for each execution
+ * and stays until it is deleted. Throws `not_found` for a `volume_id` the tenant does not have, `invalid_argument`
+ * for sizes beyond the node's limit.
+ */
+export function createPrepareEffect(volumes: { readonly store: VolumeStore }): EffectHandler<typeof PrepareInput> {
+  return defineEffect({
+    kind: 'volumes.prepare',
+    input: PrepareInput,
+    async run(input, { tenant }) {
+      const { store } = volumes;
+      const { workflow_execution_id: execution, workspace, shared_volumes } = input;
+      const made: [name: string, volume: { volume_id: string }][] = [];
+      for (const { name, volume_id, ...volume } of shared_volumes) {
+        const one =
+          volume_id === undefined
+            ? await ownVolume(store, tenant, execution, { ...volume, name: `shared/${name}` })
+            : await givenVolume(store, tenant, execution, { name, volume_id });
+        made.push([name, one]);
+      }
+      const shared = Object.fromEntries(made);
+      if (workspace === null) return { workspace: { volume_id: execution }, shared };
+      return { workspace: await ownVolume(store, tenant, execution, { ...workspace, name: 'workspace' }), shared };
+    },
+  });
+}
+
+type OwnVolume = NonNullable<PrepareInput['workspace']> & { readonly name: string };
+
+async function ownVolume(store: VolumeStore, tenant: string, execution: string, volume: OwnVolume) {
+  const id = derivedVolumeId(tenant, execution, volume.name);
+  const { storage_class, ttl_hours, size_limit_mb, name } = volume;
+  const made = {
+    ...{ tenant, id, storage_class, ttl_hours, made_by: 'workflow' as const, workflow_execution_id: execution },
+    name: `${execution}/${name}`,
+    size_limit_bytes: sizeLimitBytes(mebibytes(size_limit_mb), store.parts.limits),
+  };
+  if (!(await store.make(made)).made) await store.directory(await store.parts.records.get(tenant, id));
+  return { volume_id: id };
+}
+
+/** Made before: it must be there, be persistent, and it is noted that this execution uses it. */
+async function givenVolume(
+  store: VolumeStore,
+  tenant: string,
+  execution: string,
+  given: { readonly name: string; readonly volume_id: string },
+) {
+  const { records } = store.parts;
+  const volume = await records.find(tenant, given.volume_id.toLowerCase());
+  const field = `storage.shared_volumes.${given.name}.volume_id`;
+  if (volume === null) throw new SvcError('not_found', `${field}: volume not found`, { field });
+  if (volume.storage_class !== 'persistent') {
+    throw new SvcError('failed_precondition', `${field}: expected a persistent volume`, { field });
+  }
+  await forgetEnded(store, volume);
+  await records.addUser(tenant, volume.id, execution);
+  await store.directory(volume);
+  return { volume_id: volume.id };
+}
+
+const TIDY_FROM = 16;
+
+/** Executions that have ended use nothing any more. */
+async function forgetEnded(store: VolumeStore, volume: VolumeDocument): Promise<void> {
+  if (volume.used_by.length < TIDY_FROM) return;
+  const ended = new Set<string>();
+  for (const user of volume.used_by) if (await store.parts.ended(volume.tenant, user)) ended.add(user);
+  await store.parts.records.change(volume.tenant, volume.id, ({ used_by }) => ({
+    used_by: used_by.filter((user) => !ended.has(user)),
+  }));
+}

@@ -1,0 +1,83 @@
+import { execFile } from 'node:child_process';
+import { lstat, mkdir, readdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { SvcError } from '../../runtime/errors.ts';
+import { fileFailure, systemCode } from './file-failure.ts';
+import type { VolumeImages } from './volume-images.ts';
+
+const run = promisify(execFile);
+const SEGMENT = /^[A-Za-z0-9][A-Za-z0-9._@-]{0,127}$/;
+
+/** The directories of volumes: `<root>/<tenant>/<volume id>`, for this user only. */
+export class VolumeDisk {
+  readonly #root: string;
+  readonly #images: VolumeImages | null;
+
+  /** With `images` a volume that has a limit is a file system of that size. */
+  constructor(root: string, images: VolumeImages | null) {
+    this.#root = root;
+    this.#images = images;
+  }
+
+  /** Whether the file system itself refuses what is beyond the limit. */
+  get enforces(): boolean {
+    return this.#images !== null;
+  }
+
+  /** Throws `not_found` for ids that could lead elsewhere. */
+  pathOf(tenant: string, volumeId: string): string {
+    if (!SEGMENT.test(tenant) || !SEGMENT.test(volumeId)) throw new SvcError('not_found', 'volume not found');
+    return join(this.#root, tenant, volumeId);
+  }
+
+  /** Makes the directory when it is not there. Throws `unavailable` where the disk takes none. */
+  async make(tenant: string, volumeId: string, sizeLimitBytes: number | null): Promise<string> {
+    const directory = this.pathOf(tenant, volumeId);
+    try {
+      await mkdir(directory, { recursive: true, mode: 0o700 });
+      if (!(await lstat(directory)).isDirectory()) {
+        throw new SvcError('failed_precondition', 'the place of the volume is not a directory');
+      }
+      if (this.#images !== null && sizeLimitBytes !== null) {
+        await this.#images.mount(tenant, volumeId, directory, sizeLimitBytes);
+      }
+      return directory;
+    } catch (thrown) {
+      throw fileFailure(thrown, 'the volume');
+    }
+  }
+
+  async remove(tenant: string, volumeId: string): Promise<void> {
+    const directory = this.pathOf(tenant, volumeId);
+    await this.#images?.remove(tenant, volumeId, directory);
+    try {
+      // Links are removed, never followed.
+      await rm(directory, { recursive: true, force: true, maxRetries: 3, retryDelay: 50 });
+    } catch (thrown) {
+      // A command can make a tree deeper than a path can name; `rm` goes down step by step.
+      if (systemCode(thrown) !== 'ENAMETOOLONG') throw thrown;
+      await run('/bin/rm', ['-rf', '--', directory]);
+    }
+  }
+
+  /** Every directory there is. */
+  async *all(): AsyncGenerator<{ readonly tenant: string; readonly volumeId: string; readonly changedAt: number }> {
+    for (const tenant of await directoriesOf(this.#root)) {
+      for (const volumeId of await directoriesOf(join(this.#root, tenant))) {
+        const found = await lstat(join(this.#root, tenant, volumeId)).catch(() => null);
+        if (found !== null) yield { tenant, volumeId, changedAt: found.ctimeMs };
+      }
+    }
+  }
+}
+
+async function directoriesOf(directory: string): Promise<string[]> {
+  try {
+    const entries = await readdir(directory, { withFileTypes: true });
+    return entries.filter((entry) => entry.isDirectory() && SEGMENT.test(entry.name)).map(({ name }) => name);
+  } catch (thrown) {
+    if (systemCode(thrown) === 'ENOENT') return [];
+    throw thrown;
+  }
+}

@@ -1,0 +1,163 @@
+import { constants } from 'node:fs';
+import { type FileHandle, lstat, mkdir, open, opendir, rename, rm, rmdir, unlink } from 'node:fs/promises';
+import { SvcError } from '../../runtime/errors.ts';
+import type { Random } from '../../runtime/random.ts';
+import type { FileEntry, VolumeFiles } from './api.ts';
+import { systemCode } from './file-failure.ts';
+import { entryOf } from './file-kind.ts';
+import { FileOperation } from './file-operation.ts';
+import { openDirectory, openParent, openRoot, type Place } from './tree.ts';
+import { pathOf, UPLOADS } from './volume-path.ts';
+import type { VolumeStore } from './volume-store.ts';
+import { createVolumeWriter } from './volume-writes.ts';
+
+const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
+const READ_BYTES = 16 * 1024 * 1024;
+const CHUNK_BYTES = 64 * 1024;
+const LISTED = 1_000;
+/** Names read of one directory. */
+const MAX_NAMES = 100_000;
+
+/** The port `VolumeFiles` over the directories of volumes. */
+export function createVolumeFiles(store: VolumeStore, random: Random): VolumeFiles {
+  const on = (tenant: string, volumeId: string, path: string) => FileOperation.begin(store, tenant, volumeId, path);
+  return {
+    ...createVolumeWriter(store, random),
+
+    async stat(tenant, volumeId, path) {
+      await using operation = await on(tenant, volumeId, path);
+      return operation.run(async (root, parts) => {
+        const name = parts.at(-1);
+        if (name === undefined) return { ...entryOf('', await lstat(root)), path: '/' };
+        const { place } = await openParent(root, parts);
+        await using at = place;
+        return { ...entryOf(name, await lstat(at.entry(name))), path: pathOf(parts) };
+      });
+    },
+
+    async list(tenant, volumeId, path, limit = LISTED) {
+      await using operation = await on(tenant, volumeId, path);
+      return operation.run(async (root, parts) => {
+        await using at = await openDirectory(root, parts);
+        const { names, truncated } = await namesOf(at, Math.max(1, Math.min(limit, MAX_NAMES)));
+        const entries: FileEntry[] = [];
+        for (const name of names) {
+          const stats = await lstat(at.entry(name)).catch(() => null);
+          if (stats !== null) entries.push(entryOf(name, stats));
+        }
+        operation.publish('DirectoryListed', { entry_count: entries.length });
+        return { entries, truncated };
+      });
+    },
+
+    async read(tenant, volumeId, path, maxBytes = READ_BYTES) {
+      await using operation = await on(tenant, volumeId, path);
+      return operation.run(async (root, parts) => {
+        await using file = await openFile(root, parts);
+        const { size } = await file.stat();
+        if (size > maxBytes) {
+          const text = `${pathOf(parts)} has ${size} bytes, more than the ${maxBytes} that are read at once`;
+          throw new SvcError('payload_too_large', text, { field: 'path' });
+        }
+        const content = await firstBytes(file, size);
+        operation.publish('FileRead', { offset: 0, bytes_read: content.length });
+        return content;
+      });
+    },
+
+    async download(tenant, volumeId, path) {
+      const operation = await on(tenant, volumeId, path);
+      try {
+        const file = await operation.run((root, parts) => openFile(root, parts));
+        const { size } = await file.stat();
+        return { sizeBytes: size, content: chunksOf(file, size, operation) };
+      } catch (thrown) {
+        await operation[Symbol.asyncDispose]();
+        throw thrown;
+      }
+    },
+
+    async mkdir(tenant, volumeId, path) {
+      await using operation = await on(tenant, volumeId, path);
+      await operation.run(async (root, parts) => {
+        await using _at = await openDirectory(root, parts, true);
+        operation.publish('FileCreated', { directory: true });
+      });
+    },
+
+    async delete(tenant, volumeId, path, { recursive = false } = {}) {
+      await using operation = await on(tenant, volumeId, path);
+      await operation.run(async (root, parts) => {
+        const { place, name } = await openParent(root, parts);
+        await using at = place;
+        const found = await lstat(at.entry(name));
+        if (!found.isDirectory()) await unlink(at.entry(name));
+        else if (recursive) await removeTree(root, at.entry(name), random);
+        else await rmdir(at.entry(name));
+        operation.publish('FileDeleted', { directory: found.isDirectory() });
+      });
+    },
+  };
+}
+
+async function namesOf(at: Place, limit: number): Promise<{ names: string[]; truncated: boolean }> {
+  const names: string[] = [];
+  for await (const entry of await opendir(at.self)) {
+    if (at.parts.length === 0 && entry.name === UPLOADS) continue;
+    names.push(entry.name);
+    if (names.length === MAX_NAMES) break;
+  }
+  return { names: names.sort().slice(0, limit), truncated: names.length > limit };
+}
+
+/** A file to read, also over links that stay inside; never a device or a pipe, which could block for ever. */
+async function openFile(root: string, parts: readonly string[]): Promise<FileHandle> {
+  const { place, name } = await openParent(root, parts, { follow: true });
+  await using at = place;
+  const file = await open(at.entry(name), O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+  const stats = await file.stat();
+  if (stats.isFile()) return file;
+  await file.close();
+  throw new SvcError('failed_precondition', `${pathOf(parts)} is not a file`, { field: 'path' });
+}
+
+/** No more than was there when it was opened: a file that grows all the time has an end here too. */
+async function firstBytes(file: FileHandle, size: number): Promise<Buffer> {
+  const content = Buffer.alloc(size);
+  let length = 0;
+  while (length < size) {
+    const { bytesRead } = await file.read(content, length, size - length, length);
+    if (bytesRead === 0) break;
+    length += bytesRead;
+  }
+  return content.subarray(0, length);
+}
+
+async function* chunksOf(file: FileHandle, size: number, operation: FileOperation): AsyncGenerator<Buffer> {
+  let sent = 0;
+  try {
+    while (sent < size) {
+      const chunk = Buffer.alloc(Math.min(CHUNK_BYTES, size - sent));
+      const { bytesRead } = await file.read(chunk, 0, chunk.length, sent);
+      if (bytesRead === 0) break;
+      sent += bytesRead;
+      yield chunk.subarray(0, bytesRead);
+    }
+  } finally {
+    operation.publish('FileRead', { offset: 0, bytes_read: sent });
+    await file.close();
+    await operation[Symbol.asyncDispose]();
+  }
+}
+
+/** Out of the way first, in one step: commands that run meanwhile see all of it or nothing. */
+async function removeTree(root: string, entry: string, random: Random): Promise<void> {
+  await using top = await openRoot(root);
+  await mkdir(top.entry(UPLOADS), { mode: 0o700 }).catch((error: unknown) => {
+    if (systemCode(error) !== 'EEXIST') throw error;
+  });
+  await using uploads = await top.child(UPLOADS);
+  const aside = uploads.entry(`removed-${random.uuid()}`);
+  await rename(entry, aside);
+  await rm(aside, { recursive: true, force: true, maxRetries: 3, retryDelay: 50 });
+}

@@ -1,0 +1,91 @@
+import type { Collection } from '../../runtime/documents.ts';
+import { SvcError } from '../../runtime/errors.ts';
+import type { VolumeDocument } from './stored-volume.ts';
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+const TRIES = 20;
+/** Executions that may have one volume mounted at once. */
+const MAX_USERS = 1_000;
+
+export const noVolume = (): SvcError => new SvcError('not_found', 'volume not found');
+
+/** Documents of volumes, compare-and-set where two may write at once. */
+export class VolumeRecords {
+  readonly #documents: Collection<VolumeDocument>;
+
+  constructor(documents: Collection<VolumeDocument>) {
+    this.#documents = documents;
+  }
+
+  /** Null for one that is not there, is on its way out, or belongs to another tenant. */
+  async find(tenant: string, volumeId: string): Promise<VolumeDocument | null> {
+    if (!UUID.test(volumeId)) return null;
+    const found = await this.#documents.get(tenant, volumeId);
+    return found?.status === 'ready' ? found : null;
+  }
+
+  async get(tenant: string, volumeId: string): Promise<VolumeDocument> {
+    const found = await this.find(tenant, volumeId);
+    if (found === null) throw noVolume();
+    return found;
+  }
+
+  async isKnown(tenant: string, volumeId: string): Promise<boolean> {
+    return (await this.#documents.get(tenant, volumeId)) !== null;
+  }
+
+  list(tenant: string, page: { readonly limit: number; readonly skip: number }): Promise<VolumeDocument[]> {
+    const sort = [
+      ['created_at', 'desc'],
+      ['id', 'asc'],
+    ] as const;
+    return this.#documents.find({ tenant, where: { status: 'ready' }, sort, ...page });
+  }
+
+  count(tenant: string): Promise<number> {
+    return this.#documents.count({ tenant });
+  }
+
+  insert(volume: VolumeDocument): Promise<boolean> {
+    return this.#documents.insert(volume);
+  }
+
+  /** Changes a volume as long as it is there; `change` answers null to leave it. Answers what holds then. */
+  async change(
+    tenant: string,
+    volumeId: string,
+    change: (volume: VolumeDocument) => Partial<VolumeDocument> | null,
+  ): Promise<VolumeDocument> {
+    for (let tries = 0; tries < TRIES; tries += 1) {
+      const before = await this.get(tenant, volumeId);
+      const changed = change(before);
+      if (changed === null) return before;
+      const after = { ...before, ...changed, version: before.version + 1 };
+      if (await this.#documents.replace(after, before.version)) return after;
+    }
+    throw new SvcError('unavailable', 'the volume is changed by too many at once', { retryAfterMs: 1_000 });
+  }
+
+  async addUser(tenant: string, volumeId: string, workflowExecutionId: string): Promise<VolumeDocument> {
+    return this.change(tenant, volumeId, ({ used_by }) => {
+      if (used_by.includes(workflowExecutionId)) return null;
+      if (used_by.length >= MAX_USERS) {
+        throw new SvcError('unavailable', `${MAX_USERS} running executions use the volume already`);
+      }
+      return { used_by: [...used_by, workflowExecutionId] };
+    });
+  }
+
+  forget(tenant: string, volumeId: string): Promise<boolean> {
+    return this.#documents.delete(tenant, volumeId);
+  }
+
+  /** Volumes of all tenants, a page at a time, for the sweep. */
+  page(
+    where: Record<string, string | { readonly lte: number }>,
+    skip: number,
+    limit: number,
+  ): Promise<VolumeDocument[]> {
+    return this.#documents.find({ tenant: null, where, sort: [['id', 'asc']], limit, skip });
+  }
+}

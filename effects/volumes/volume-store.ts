@@ -1,0 +1,123 @@
+import type { Clock } from '../../runtime/clock.ts';
+import { SvcError } from '../../runtime/errors.ts';
+import type { EventRecord } from './event-record.ts';
+import type { StorageEvent } from './events.ts';
+import type { VolumeDocument } from './stored-volume.ts';
+import { usedBytes } from './used-bytes.ts';
+import type { VolumeDisk } from './volume-disk.ts';
+import { expiry, type VolumeLimits, volumesPerTenant } from './volume-limits.ts';
+import type { VolumeRecords } from './volume-records.ts';
+
+export interface VolumeParts {
+  readonly records: VolumeRecords;
+  readonly disk: VolumeDisk;
+  readonly events: EventRecord;
+  readonly clock: Clock;
+  readonly limits: VolumeLimits;
+  /** Whether a workflow execution has ended; unknown ones have. */
+  readonly ended: (tenant: string, workflowExecutionId: string) => Promise<boolean>;
+}
+
+/** Makes, opens and removes volumes: the document first, then the directory; the other way round at the end. */
+export class VolumeStore {
+  readonly parts: VolumeParts;
+  /** Volumes that effects of this node work in now, with how many. */
+  readonly #held = new Map<string, number>();
+
+  constructor(parts: VolumeParts) {
+    this.parts = parts;
+  }
+
+  /** The volume of this id; made when it is not there. Answers `made: false` where the id or name is taken. */
+  async make(
+    volume: Pick<VolumeDocument, 'tenant' | 'id' | 'name' | 'storage_class' | 'size_limit_bytes' | 'made_by'> & {
+      readonly workflow_execution_id: string | null;
+      readonly ttl_hours?: number | undefined;
+      /** Ends with its execution and not by the clock. */
+      readonly without_ttl?: boolean;
+    },
+  ): Promise<{ readonly made: boolean }> {
+    const { records, disk, clock, limits } = this.parts;
+    const { ttl_hours, without_ttl, ...fields } = volume;
+    const now = clock.now();
+    const expiresAtMs =
+      without_ttl === true ? null : expiry({ storage_class: volume.storage_class, ttl_hours }, now, limits);
+    if ((await records.count(volume.tenant)) >= volumesPerTenant(limits)) {
+      const text = `the tenant has ${volumesPerTenant(limits)} volumes already: delete some`;
+      throw new SvcError('quota_exceeded', text);
+    }
+    const created_at = new Date(now).toISOString();
+    const made = await records.insert({
+      ...{ ...fields, version: 1, expires_at_ms: expiresAtMs, used_by: [], created_at },
+      status: 'ready',
+    });
+    if (!made) return { made };
+    try {
+      await disk.make(volume.tenant, volume.id, volume.size_limit_bytes);
+    } catch (thrown) {
+      // The disk takes none: the name is free for another try.
+      await records.forget(volume.tenant, volume.id);
+      throw thrown;
+    }
+    this.publish(volume, 'VolumeCreated', {
+      storage_class: volume.storage_class,
+      size_limit_bytes: volume.size_limit_bytes,
+    });
+    return { made };
+  }
+
+  /** The directory of a volume. A crash may have left it unmade. */
+  async directory(volume: VolumeDocument): Promise<string> {
+    return this.parts.disk.make(volume.tenant, volume.id, volume.size_limit_bytes);
+  }
+
+  async usedBytes(volume: VolumeDocument): Promise<number> {
+    return usedBytes(this.parts.disk.pathOf(volume.tenant, volume.id));
+  }
+
+  /** Removes a volume for good. Repeating it after a crash ends what was begun. */
+  async remove(volume: VolumeDocument, event: 'VolumeDeleted' | 'VolumeExpired'): Promise<void> {
+    const { records, disk } = this.parts;
+    if (volume.status === 'ready') await records.change(volume.tenant, volume.id, () => ({ status: 'removing' }));
+    await disk.remove(volume.tenant, volume.id);
+    if (await records.forget(volume.tenant, volume.id)) this.publish(volume, event, {});
+  }
+
+  hold(tenant: string, volumeId: string): () => void {
+    const key = `${tenant}/${volumeId}`;
+    this.#held.set(key, (this.#held.get(key) ?? 0) + 1);
+    let over = false;
+    return () => {
+      if (over) return;
+      over = true;
+      const left = (this.#held.get(key) ?? 1) - 1;
+      if (left > 0) this.#held.set(key, left);
+      else this.#held.delete(key);
+    };
+  }
+
+  isHeld(tenant: string, volumeId: string): boolean {
+    return this.#held.has(`${tenant}/${volumeId}`);
+  }
+
+  /** Whether an effect here or an execution anywhere still needs it. */
+  async isUsed(volume: VolumeDocument): Promise<boolean> {
+    if (this.isHeld(volume.tenant, volume.id)) return true;
+    const owners = [
+      ...(volume.workflow_execution_id === null ? [] : [volume.workflow_execution_id]),
+      ...volume.used_by,
+    ];
+    for (const owner of owners) if (!(await this.parts.ended(volume.tenant, owner))) return true;
+    return false;
+  }
+
+  publish(
+    volume: Pick<VolumeDocument, 'tenant' | 'id' | 'workflow_execution_id'>,
+    event: StorageEvent['event'],
+    details: StorageEvent['details'],
+    path: string | null = null,
+  ): void {
+    const { tenant, id, workflow_execution_id } = volume;
+    this.parts.events.publish({ event, tenant, volume_id: id, path, workflow_execution_id, details });
+  }
+}

@@ -1,0 +1,130 @@
+import { constants } from 'node:fs';
+import { type FileHandle, lstat, open, rename, rm } from 'node:fs/promises';
+import type { Random } from '../../runtime/random.ts';
+import type { VolumeFiles } from './api.ts';
+import { systemCode } from './file-failure.ts';
+import { FileOperation } from './file-operation.ts';
+import { quotaExceeded } from './quota-watch.ts';
+import { openDirectory, openParent, type Place } from './tree.ts';
+import { usedBytes } from './used-bytes.ts';
+import { UPLOADS } from './volume-path.ts';
+import type { VolumeStore } from './volume-store.ts';
+
+const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW } = constants;
+const isUploads = (path: string): boolean => path === `/${UPLOADS}`;
+
+/** Writing files: content grows aside, then takes its place in one step if the volume has room for it. */
+export function createVolumeWriter(store: VolumeStore, random: Random): Pick<VolumeFiles, 'write'> {
+  const turns = new Turns();
+  return {
+    async write(tenant, volumeId, path, content) {
+      await using operation = await FileOperation.begin(store, tenant, volumeId, path);
+      return operation.run(async (root, parts) => {
+        const { place, name } = await openParent(root, parts, { make: true });
+        await using target = place;
+        await using uploads = await openDirectory(root, [UPLOADS], true);
+        const upload = uploads.entry(`upload-${random.uuid()}`);
+        const room = new Room(operation, root, store.parts.disk.enforces);
+        try {
+          const bytes = await grow(upload, content, await room.left(target, name), room);
+          // One after another: what two writers see of the room that is left is never the same room.
+          const created = await turns.take(`${tenant}/${volumeId}`, async () => {
+            if (bytes > (await room.left(target, name))) throw room.refusal(bytes);
+            const isNew = (await sizeOf(target, name)) === null;
+            await rename(upload, target.entry(name));
+            return isNew;
+          });
+          operation.publish(created ? 'FileCreated' : 'FileWritten', { offset: 0, bytes_written: bytes });
+          return { path: `/${[...target.parts, name].join('/')}`, bytes_written: bytes, created };
+        } catch (thrown) {
+          await rm(upload, { force: true });
+          throw thrown;
+        }
+      });
+    },
+  };
+}
+
+/** Writes the content to a new file; refuses it as soon as it cannot fit. Answers how long it is. */
+async function grow(
+  path: string,
+  content: Uint8Array | AsyncIterable<Uint8Array>,
+  left: number,
+  room: Room,
+): Promise<number> {
+  await using file = await open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600);
+  let bytes = 0;
+  const pieces = content instanceof Uint8Array ? [content] : content;
+  for await (const piece of pieces) {
+    bytes += piece.length;
+    if (bytes > left) throw room.refusal(bytes);
+    await writeAll(file, piece, room);
+  }
+  await file.sync();
+  return bytes;
+}
+
+async function writeAll(file: FileHandle, piece: Uint8Array, room: Room): Promise<void> {
+  try {
+    for (let at = 0; at < piece.length; ) at += (await file.write(piece, at)).bytesWritten;
+  } catch (thrown) {
+    throw systemCode(thrown) === 'ENOSPC' ? room.noSpace(thrown) : thrown;
+  }
+}
+
+/** What a volume still takes, a file that is replaced not counted. */
+class Room {
+  readonly #operation: FileOperation;
+  readonly #root: string;
+  readonly #enforced: boolean;
+
+  constructor(operation: FileOperation, root: string, enforced: boolean) {
+    this.#operation = operation;
+    this.#root = root;
+    this.#enforced = enforced;
+  }
+
+  async left(target: Place, name: string): Promise<number> {
+    const limit = this.#operation.volume.size_limit_bytes;
+    if (limit === null) return Number.POSITIVE_INFINITY;
+    return limit - (await usedBytes(this.#root, isUploads)) + ((await sizeOf(target, name)) ?? 0);
+  }
+
+  refusal(requestedBytes: number): Error {
+    const limit = this.#operation.volume.size_limit_bytes ?? 0;
+    this.#operation.publish('QuotaExceeded', { requested_bytes: requestedBytes, size_limit_bytes: limit });
+    return quotaExceeded(limit);
+  }
+
+  /** Only in a file system of the volume's own is a full one the volume's limit; else the machine's disk is full. */
+  noSpace(thrown: unknown): unknown {
+    return this.#enforced ? this.refusal(0) : thrown;
+  }
+}
+
+/** Null when there is none. A file with further names keeps its bytes when this name is replaced. */
+async function sizeOf(place: Place, name: string): Promise<number | null> {
+  try {
+    const stats = await lstat(place.entry(name));
+    return stats.isFile() && stats.nlink === 1 ? stats.size : 0;
+  } catch (thrown) {
+    if (systemCode(thrown) === 'ENOENT') return null;
+    throw thrown;
+  }
+}
+
+/** One at a time for each key, in the order they came. */
+class Turns {
+  readonly #last = new Map<string, Promise<unknown>>();
+
+  take<T>(key: string, work: () => Promise<T>): Promise<T> {
+    const before = this.#last.get(key) ?? Promise.resolve();
+    const mine = before.then(work, work);
+    this.#last.set(key, mine);
+    const forget = (): void => {
+      if (this.#last.get(key) === mine) this.#last.delete(key);
+    };
+    mine.then(forget, forget);
+    return mine;
+  }
+}

@@ -1,0 +1,150 @@
+import { mkdir } from 'node:fs/promises';
+import type { Clock } from '../../runtime/clock.ts';
+import type { Documents } from '../../runtime/documents.ts';
+import { SvcError } from '../../runtime/errors.ts';
+import type { Random } from '../../runtime/random.ts';
+import type { VolumeApi, VolumeDirectories, VolumeFiles, VolumeHolds, VolumeQuotas } from './api.ts';
+import { EventRecord, STORAGE_EVENT_DOCUMENTS, type StorageEventDocument } from './event-record.ts';
+import type { StorageEvent } from './events.ts';
+import { QuotaWatch, quotaExceeded } from './quota-watch.ts';
+import { shown, VOLUME_DOCUMENTS, type VolumeDocument } from './stored-volume.ts';
+import { VolumeDisk } from './volume-disk.ts';
+import { createVolumeFiles } from './volume-files.ts';
+import { openVolumeImages } from './volume-images.ts';
+import { sizeLimitBytes, type VolumeLimits } from './volume-limits.ts';
+import { noVolume, VolumeRecords } from './volume-records.ts';
+import { VolumeStore } from './volume-store.ts';
+
+export interface VolumesOptions {
+  /** Directory of all volumes: `<root>/<tenant>/<volume id>`. */
+  readonly root: string;
+  readonly documents: Documents;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly limits: VolumeLimits;
+  readonly ended: (tenant: string, workflowExecutionId: string) => Promise<boolean>;
+  readonly warn: (message: string, error: unknown) => void;
+  /** `image`: volumes are file systems of their size, where the node may mount; else `open` throws `invalid_config`. */
+  readonly quota?: 'sampled' | 'image';
+  readonly onEvent?: (event: StorageEvent) => void;
+  /** Storage events kept of each volume. Default 1,000. */
+  readonly eventsKept?: number;
+}
+
+/** Volumes of this node: the api, and what effects need of them. */
+export interface Volumes extends VolumeApi, VolumeDirectories, VolumeHolds, VolumeQuotas {
+  readonly files: VolumeFiles;
+  readonly store: VolumeStore;
+  /** Writes the events that wait. */
+  close(): Promise<void>;
+}
+
+const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/;
+const AT_ONCE = 8;
+
+/** Throws `invalid_config` when the asked way of limits cannot be had here, `unavailable` without a place to keep files. */
+export async function createVolumes(options: VolumesOptions): Promise<Volumes> {
+  const { root, documents, clock, random, limits, warn, ended } = options;
+  await mkdir(root, { recursive: true, mode: 0o700 });
+  const records = new VolumeRecords(await documents.collection<VolumeDocument>(VOLUME_DOCUMENTS));
+  const events = new EventRecord({
+    ...{ clock, random, warn },
+    documents: await documents.collection<StorageEventDocument>(STORAGE_EVENT_DOCUMENTS),
+    ...(options.onEvent === undefined ? {} : { sink: options.onEvent }),
+    ...(options.eventsKept === undefined ? {} : { kept: options.eventsKept }),
+  });
+  const disk = new VolumeDisk(root, options.quota === 'image' ? await imagesOf(root) : null);
+  const store = new VolumeStore({ records, disk, events, clock, limits, ended });
+  const watch = new QuotaWatch(clock, warn);
+
+  return {
+    store,
+    files: createVolumeFiles(store, random),
+    hold: (tenant, volumeId) => store.hold(tenant, volumeId),
+    close: () => events.flush(),
+
+    async create(identity, request) {
+      const { name, storage_class, ttl_hours } = request;
+      const { tenant } = identity;
+      if (!NAME.test(name)) {
+        const text = 'name: expected 1 to 63 letters, digits, dots, dashes and underscores';
+        throw new SvcError('invalid_argument', text, { field: 'name' });
+      }
+      const id = random.uuid();
+      const size_limit_bytes = sizeLimitBytes(request.size_limit_bytes, limits);
+      const { made } = await store.make({
+        ...{ tenant, id, name, storage_class, size_limit_bytes, ttl_hours },
+        ...{ made_by: 'api', workflow_execution_id: null },
+      });
+      if (!made) throw new SvcError('conflict', `a volume of the name ${name} exists already`, { field: 'name' });
+      return shown(await records.get(tenant, id), 0);
+    },
+
+    async list(tenant, page = { limit: 100, skip: 0 }) {
+      const found = await records.list(tenant, page);
+      const rows = [];
+      for (let at = 0; at < found.length; at += AT_ONCE) {
+        const some = found.slice(at, at + AT_ONCE);
+        rows.push(...(await Promise.all(some.map(async (one) => shown(one, await store.usedBytes(one))))));
+      }
+      return rows;
+    },
+
+    async get(tenant, volumeId) {
+      const volume = await records.get(tenant, volumeId);
+      return shown(volume, await store.usedBytes(volume));
+    },
+
+    async delete(identity, volumeId) {
+      const volume = await records.get(identity.tenant, volumeId);
+      if (await store.isUsed(volume)) throw new SvcError('conflict', 'a running execution uses the volume');
+      await store.remove(volume, 'VolumeDeleted');
+    },
+
+    async open(tenant, volumeId, { create = false } = {}) {
+      const found = (await records.find(tenant, volumeId)) ?? (create ? await implicit(store, tenant, volumeId) : null);
+      if (found === null) throw noVolume();
+      return { directory: await store.directory(found), sizeLimitBytes: found.size_limit_bytes };
+    },
+
+    async checkQuota(tenant, volumeId) {
+      const volume = await records.get(tenant, volumeId);
+      const usedBytes = await store.usedBytes(volume);
+      if (volume.size_limit_bytes === null || usedBytes <= volume.size_limit_bytes) return;
+      store.publish(volume, 'QuotaExceeded', { size_limit_bytes: volume.size_limit_bytes, actual_bytes: usedBytes });
+      throw quotaExceeded(volume.size_limit_bytes);
+    },
+
+    async watch(tenant, volumeId, over) {
+      const volume = await records.get(tenant, volumeId);
+      if (volume.size_limit_bytes === null || disk.enforces) return async () => false;
+      const limit = Math.max(volume.size_limit_bytes, await store.usedBytes(volume));
+      const stop = watch.add({ limit, measure: () => store.usedBytes(volume), over });
+      return async () => {
+        stop();
+        const actual = await store.usedBytes(volume);
+        if (actual <= limit) return false;
+        store.publish(volume, 'QuotaExceeded', { size_limit_bytes: volume.size_limit_bytes, actual_bytes: actual });
+        return true;
+      };
+    },
+  };
+}
+
+async function imagesOf(root: string) {
+  const opened = await openVolumeImages(root);
+  if (opened.images !== null) return opened.images;
+  const text = `spec.storage.local_host.quota is image, but this node may not mount file systems: ${opened.reason}`;
+  throw new SvcError('invalid_config', text);
+}
+
+/** The workspace of an execution without storage: its id is the execution's, and it ends with the execution. */
+async function implicit(store: VolumeStore, tenant: string, executionId: string): Promise<VolumeDocument | null> {
+  const { records, limits } = store.parts;
+  await store.make({
+    ...{ tenant, id: executionId, name: `${executionId}/workspace`, storage_class: 'ephemeral', without_ttl: true },
+    ...{ made_by: 'implicit', workflow_execution_id: executionId, size_limit_bytes: sizeLimitBytes(undefined, limits) },
+  });
+  // Whoever made it, it is there now.
+  return records.find(tenant, executionId);
+}
