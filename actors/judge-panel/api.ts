@@ -2,6 +2,8 @@ import type { CallOptions } from '../../runtime/client.ts';
 import type { Identity } from '../../runtime/identity.ts';
 import type { ConsensusRule, Judge, PanelConcluded } from './messages.ts';
 
+export type { ConsensusRule, Judge, PanelConcluded };
+
 export interface ValidateRequest {
   /** UUID. The same again finds the same panel. */
   readonly panelId: string;
@@ -13,8 +15,9 @@ export interface ValidateRequest {
 /** Judge panels for callers (gRPC ValidateWithJudges, spec 1; svc.workflow.create with judges). */
 export interface JudgePanelApi {
   /**
-   * Convenes a panel and waits for its verdict. Throws `not_found` for an unknown judge, `cancelled`, and
-   * `failed_precondition` when too few judges gave a verdict.
+   * Convenes a panel and waits for its verdict, whatever node it is on. When the signal ends first the panel is cancelled,
+   * with its judges, and `cancelled` is thrown. Throws `not_found` naming a judge that is not deployed, `cancelled` when
+   * somebody else cancelled it, `failed_precondition` when too few judges gave a verdict: the text says which and why.
    */
   validate(request: ValidateRequest, options?: CallOptions): Promise<PanelConcluded>;
 }

@@ -1,0 +1,93 @@
+import { type Address, addressOf } from '../../runtime/address.ts';
+import type { ActorClient, CallOptions } from '../../runtime/client.ts';
+import { SvcError, toSvcError } from '../../runtime/errors.ts';
+import type { Json, JsonObject } from '../../runtime/json.ts';
+import type { JudgePanelApi, ValidateRequest } from './api.ts';
+import type { PanelConcluded } from './messages.ts';
+import { type EndedPanel, JudgePanelState } from './state.ts';
+
+type PanelClient = Pick<ActorClient, 'ask' | 'tell' | 'read' | 'follow'>;
+
+const HEARTBEAT_MS = 60_000;
+
+/** Panels over messages, events and committed states. */
+export function createJudgePanelApi({ client }: { readonly client: PanelClient }): JudgePanelApi {
+  return {
+    async validate(request, options = {}) {
+      const address = addressOf('judge-panel', request.identity.tenant, request.panelId);
+      const signal = options.signal ?? new AbortController().signal;
+      signal.throwIfAborted();
+      const ended = await awaitEnd(client, address, { request, options, signal });
+      return verdictOf(ended);
+    },
+  };
+}
+
+interface Waiting {
+  readonly request: ValidateRequest;
+  readonly options: CallOptions;
+  readonly signal: AbortSignal;
+}
+
+async function awaitEnd(client: PanelClient, address: Address, waiting: Waiting): Promise<EndedPanel> {
+  const { request, options, signal } = waiting;
+  try {
+    // Not given up half way: a Cancel must come behind the Convene it is meant for.
+    const { signal: _signal, ...call } = options;
+    await client.ask(address, 'Convene', convening(request), { ...call, identity: request.identity });
+    for await (const _event of client.follow(address, 0, { signal, heartbeatMs: HEARTBEAT_MS }));
+    if (signal.aborted) throw new SvcError('cancelled', 'the caller stopped waiting: its judge panel was cancelled');
+  } catch (thrown) {
+    throw await withdrawn(client, address, toSvcError(thrown), waiting);
+  }
+  const snapshot = await client.read(address);
+  const state = snapshot === null ? null : JudgePanelState.parse(snapshot.state);
+  if (state?.status !== 'ended') throw new SvcError('unavailable', 'the end of the judge panel could not be read');
+  return state;
+}
+
+/** A panel that nobody waits for judges nothing. What refused the panel made none. */
+async function withdrawn(client: PanelClient, address: Address, error: SvcError, waiting: Waiting): Promise<SvcError> {
+  if (error.row.kind === 'terminal') return error;
+  const { trace } = waiting.options;
+  try {
+    const reason = 'the caller stopped waiting';
+    await client.tell(
+      address,
+      'Cancel',
+      { reason },
+      {
+        identity: waiting.request.identity,
+        ...(trace === undefined ? {} : { trace }),
+      },
+    );
+    return error;
+  } catch (cause) {
+    const text = `${error.message}; the judge panel could not be told to stop, its judges' timers will end it`;
+    return new SvcError(error.code, text, { cause });
+  }
+}
+
+function verdictOf({ outcome, seats }: EndedPanel): PanelConcluded {
+  const unknown = seats.find(({ code }) => code === 'not_found');
+  if (unknown !== undefined) {
+    throw new SvcError('not_found', `judge ${unknown.agent}: no agent of this name or id is deployed in this tenant`);
+  }
+  if (outcome.status === 'cancelled') throw new SvcError('cancelled', outcome.error ?? undefined);
+  if (outcome.status === 'failed') throw new SvcError('failed_precondition', outcome.error ?? undefined);
+  return outcome;
+}
+
+function convening({ panelId, judges, consensus, identity }: ValidateRequest): JsonObject {
+  const { min_agreement_confidence: least, n, ...rule } = consensus;
+  return {
+    panel_id: panelId,
+    judges: judges.map((judge): Json => ({ ...judge })),
+    consensus: {
+      ...rule,
+      ...(least === undefined ? {} : { min_agreement_confidence: least }),
+      ...(n === undefined ? {} : { n }),
+    },
+    identity: { ...identity, roles: [...identity.roles] },
+  };
+}
