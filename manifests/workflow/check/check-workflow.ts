@@ -1,0 +1,29 @@
+import { pathText } from '../../problem.ts';
+import type { YamlText } from '../../yaml.ts';
+import type { Finding } from '../finding.ts';
+import type { WorkflowManifest } from '../schema.ts';
+import { RULES } from './rules.ts';
+import { type Known, subjectOf } from './subject.ts';
+
+export type { Known } from './subject.ts';
+
+/** Each rule stops here, so that a hostile document cannot make a large answer. */
+const MAX_FINDINGS_PER_RULE = 50;
+
+/**
+ * What is questionable in a manifest that the schema accepts: warnings in the order of their lines. `locate` finds the
+ * line of a path in the YAML. Time is near to linear in the size of the manifest; never throws.
+ */
+export function checkWorkflow(manifest: WorkflowManifest, locate: YamlText['locate'], known: Known = {}): Finding[] {
+  const subject = subjectOf(manifest, known);
+  const findings: Finding[] = [];
+  for (const rule of RULES) {
+    let left = MAX_FINDINGS_PER_RULE;
+    for (const { path, message, cure = rule.cure } of rule.check(subject)) {
+      findings.push({ rule: rule.id, severity: 'warning', path: pathText(path), ...locate(path), message, cure });
+      left -= 1;
+      if (left === 0) break;
+    }
+  }
+  return findings.sort((a, b) => a.line - b.line || a.column - b.column);
+}

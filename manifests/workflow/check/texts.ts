@@ -1,0 +1,109 @@
+import type { StateSpec, WorkflowManifest } from '../schema.ts';
+import { builtInCommand } from './built-in.ts';
+import { type Reading, readExpression, readTemplate } from './reading.ts';
+
+/** A text of a state that is rendered or evaluated. */
+export interface Text {
+  readonly state: string;
+  readonly path: readonly PropertyKey[];
+  readonly text: string;
+  /** Before the state runs, or after it, for its transitions. */
+  readonly when: 'before' | 'after';
+  /** `shell`: a shell reads what is rendered. */
+  readonly use: 'text' | 'shell' | 'expression';
+}
+
+export interface ReadText extends Text, Reading {}
+
+/** All templates and expressions of a manifest, read once each. Texts without any are left out. */
+export function readTexts({ spec }: WorkflowManifest): readonly ReadText[] {
+  const found: ReadText[] = [];
+  for (const [state, step] of Object.entries(spec.states))
+    for (const { path, ...text } of textsOf(step)) {
+      if (text.use !== 'expression' && !text.text.includes('{{')) continue;
+      const reading = text.use === 'expression' ? readExpression(text.text) : readTemplate(text.text);
+      found.push({ ...text, state, path: ['spec', 'states', state, ...path], ...reading });
+    }
+  return found;
+}
+
+type Part = Omit<Text, 'state'>;
+
+function textsOf(step: StateSpec): Part[] {
+  return [...ownTexts(step), ...transitionTexts(step)];
+}
+
+function transitionTexts({ transitions }: StateSpec): Part[] {
+  return transitions.flatMap(({ condition, feedback, expression }, index) => [
+    ...part(['transitions', index, 'feedback'], feedback, 'text', 'after'),
+    ...part(
+      ['transitions', index, 'expression'],
+      condition === 'custom' ? expression : undefined,
+      'expression',
+      'after',
+    ),
+  ]);
+}
+
+function ownTexts(step: StateSpec): Part[] {
+  switch (step.kind) {
+    case 'Agent':
+      return [
+        ...part(['agent'], step.agent),
+        ...part(['input'], step.input),
+        ...step.volumes.flatMap(({ volume }, index) => part(['volumes', index, 'volume'], volume)),
+      ];
+    case 'System':
+      return [
+        ...part(['command'], step.command, builtInCommand(step) === null ? 'shell' : 'text'),
+        ...envTexts(step.env, []),
+        ...part(['workdir'], step.workdir),
+      ];
+    case 'Human':
+      return part(['prompt'], step.prompt);
+    case 'ParallelAgents':
+      return step.agents.flatMap(({ agent, input }, index) => [
+        ...part(['agents', index, 'agent'], agent),
+        ...part(['agents', index, 'input'], input),
+      ]);
+    case 'ContainerRun':
+      return containerTexts(step, []);
+    case 'ParallelContainerRun':
+      return step.steps.flatMap((one, index) => containerTexts(one, ['steps', index]));
+    case 'Subworkflow':
+      return [...part(['workflow_id'], step.workflow_id), ...part(['input'], step.input)];
+  }
+}
+
+interface Container {
+  readonly command: readonly string[];
+  readonly shell: boolean;
+  readonly env: Readonly<Record<string, string>>;
+  readonly workdir: string;
+}
+
+function containerTexts({ command, shell, env, workdir }: Container, path: readonly PropertyKey[]): Part[] {
+  return [
+    ...command.flatMap((element, index) =>
+      part([...path, 'command', index], element, shell || isScript(command, index) ? 'shell' : 'text'),
+    ),
+    ...envTexts(env, path),
+    ...part([...path, 'workdir'], workdir),
+  ];
+}
+
+/** `sh -c SCRIPT`, written out instead of `shell: true`. */
+function isScript(command: readonly string[], index: number): boolean {
+  const [program = ''] = command;
+  return /(^|\/)(ba|da|a|z|k)?sh$/.test(program) && /^-[a-z]*c$/.test(command[index - 1] ?? '');
+}
+
+const envTexts = (env: Readonly<Record<string, string>>, path: readonly PropertyKey[]): Part[] =>
+  Object.entries(env).flatMap(([name, value]) => part([...path, 'env', name], value));
+
+const part = (
+  path: readonly PropertyKey[],
+  text: string | undefined,
+  use: Text['use'] = 'text',
+  when: Text['when'] = 'before',
+): Part[] => (text === undefined ? [] : [{ path, text, use, when }]);

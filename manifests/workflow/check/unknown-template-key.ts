@@ -1,0 +1,58 @@
+import { nearest } from './nearest.ts';
+import { type Hit, quoted, type Rule } from './rule.ts';
+import { blackboardKeys, scopeShape } from './scope-shape.ts';
+import { astray, type Shape } from './shape.ts';
+
+/** What a caller gives may have more in it than is declared; who tests for it knows that. */
+const OPEN_ROOTS: ReadonlySet<string> = new Set(['input', 'blackboard']);
+
+export const unknownTemplateKey: Rule = {
+  id: 'unknown_template_key',
+  cure: 'Name a template variable that exists; a missing one renders as `[missing: KEY in STATE]`.',
+  *check({ manifest, texts }) {
+    const scope = scopeShape(manifest);
+    const keys = blackboardKeys(manifest);
+    for (const { path, references } of texts)
+      for (const reference of references) {
+        if (reference.conditional && OPEN_ROOTS.has(reference.path[0] ?? '')) continue;
+        const found = unknown(reference.path, scope) ?? mistypedKey(reference.path, keys);
+        if (found !== null) yield { path, ...found };
+      }
+  },
+};
+
+function unknown(path: readonly string[], scope: Shape): Omit<Hit, 'path'> | null {
+  const lost = astray(scope, path);
+  if (lost === null) return null;
+  const missing = path[lost.known] ?? '';
+  const parent = path.slice(0, lost.known).join('.');
+  const meant = nearest(missing, lost.choices);
+  return {
+    message:
+      parent === ''
+        ? `{{${path.join('.').slice(0, 80)}}}: neither a template variable nor a state is named ${quoted(missing)}`
+        : `{{${path.join('.').slice(0, 80)}}}: ${parent} has no ${quoted(missing)}`,
+    ...cureFor(parent, meant, lost.choices),
+  };
+}
+
+/** Callers may put anything on the blackboard, so only what looks like a slip is named. */
+function mistypedKey([root, key]: readonly string[], keys: ReadonlySet<string>): Omit<Hit, 'path'> | null {
+  if (root !== 'blackboard' || key === undefined || keys.has(key)) return null;
+  const meant = nearest(key, keys);
+  if (meant === undefined) return null;
+  return {
+    message: `{{blackboard.${key.slice(0, 60)}}}: nothing in this workflow writes ${quoted(key)}`,
+    cure: `Write blackboard.${meant}, or name what the caller passes more differently from it.`,
+  };
+}
+
+function cureFor(parent: string, meant: string | undefined, choices: readonly string[]): { cure?: string } {
+  const prefix = parent === '' ? '' : `${parent}.`;
+  if (meant !== undefined) return { cure: `Write ${prefix}${meant}.` };
+  if (parent === 'input') return { cure: 'Declare it under metadata.input_schema.properties.' };
+  if (parent === 'workflow.context') return { cure: 'Declare it under spec.context.' };
+  if (parent === 'workflow.storage.shared_volumes') return { cure: 'Declare it under spec.storage.shared_volumes.' };
+  if (choices.length === 0 || choices.length > 12) return {};
+  return { cure: `There is ${choices.map((choice) => `${prefix}${choice}`).join(', ')}.` };
+}

@@ -1,0 +1,27 @@
+import type { WorkflowManifest } from './schema.ts';
+
+/** A name of something deployed, as a state gives it; templates are left out: only a run knows what they become. */
+export interface NamedAt {
+  readonly name: string;
+  readonly path: readonly PropertyKey[];
+}
+
+/** Agents that a workflow starts: what a catalog looks up before it calls the checker. */
+export function agentsNamedIn({ spec }: WorkflowManifest): readonly NamedAt[] {
+  return Object.entries(spec.states).flatMap(([state, step]) => {
+    const path = ['spec', 'states', state];
+    if (step.kind === 'Agent') return literal(step.agent, [...path, 'agent']);
+    if (step.kind !== 'ParallelAgents') return [];
+    return step.agents.flatMap(({ agent }, index) => literal(agent, [...path, 'agents', index, 'agent']));
+  });
+}
+
+/** Child workflows that a workflow starts. */
+export function childrenNamedIn({ spec }: WorkflowManifest): readonly NamedAt[] {
+  return Object.entries(spec.states).flatMap(([state, step]) =>
+    step.kind === 'Subworkflow' ? literal(step.workflow_id, ['spec', 'states', state, 'workflow_id']) : [],
+  );
+}
+
+const literal = (name: string, path: readonly PropertyKey[]): NamedAt[] =>
+  name.includes('{{') ? [] : [{ name, path }];
