@@ -1,0 +1,74 @@
+import { Budget } from '../template/budget.ts';
+import { TemplateError } from '../template/fault.ts';
+import { Rendering } from '../template/rendering.ts';
+import { Missing, type Value, type ValueMap } from '../template/value.ts';
+import { compare, isTruthy, numberIn } from './compare.ts';
+import { expressionOf } from './parse.ts';
+import type { Expression, Operand } from './tree.ts';
+
+/** Text that an operand may render to. */
+const MAX_OPERAND_CHARS = 4 * 1_024 * 1_024;
+
+export interface EvaluateOptions {
+  /** State whose transition asks, named in errors. */
+  readonly state: string;
+}
+
+/**
+ * Whether a `custom` condition holds over plain data (spec 3, Expression operators). Values are data: what they say is
+ * never read as operators. A missing key is null. Throws TemplateError `invalid` or `too_much_work`.
+ */
+export function evaluateExpression(text: string, scope: ValueMap, options: EvaluateOptions): boolean {
+  try {
+    return isTruthy(new Evaluation(scope).value(expressionOf(text)));
+  } catch (thrown) {
+    if (thrown instanceof TemplateError) {
+      throw new TemplateError(thrown.code, `the expression of state ${options.state}: ${thrown.message}`);
+    }
+    // JSON.stringify on a value nested too deep for the stack.
+    if (thrown instanceof RangeError) throw new TemplateError('too_much_work', 'a value is nested too deep');
+    throw thrown;
+  }
+}
+
+class Evaluation {
+  readonly #scope: ValueMap;
+  readonly #budget = new Budget(MAX_OPERAND_CHARS);
+
+  constructor(scope: ValueMap) {
+    this.#scope = scope;
+  }
+
+  value(expression: Expression): Value {
+    this.#budget.step();
+    switch (expression.kind) {
+      case 'not':
+        return !isTruthy(this.value(expression.term));
+      case 'and':
+        return expression.terms.every((term) => isTruthy(this.value(term)));
+      case 'or':
+        return expression.terms.some((term) => isTruthy(this.value(term)));
+      case 'compare':
+        return compare(expression.operator, this.value(expression.left), this.value(expression.right), this.#budget);
+      default:
+        return this.#operand(expression);
+    }
+  }
+
+  #operand(operand: Operand): Value {
+    if (operand.kind === 'literal') return operand.value;
+    const rendering = new Rendering(this.#scope, this.#budget, () => '');
+    if (operand.kind === 'term') return orNull(rendering.value(operand.term));
+    const { nodes } = operand.template;
+    const [node] = nodes;
+    if (nodes.length === 1 && node?.kind === 'value') {
+      const value = orNull(rendering.value(node.term));
+      return value === null ? null : this.#budget.textOf(value);
+    }
+    const text = rendering.text(nodes);
+    const isBlock = nodes.length === 1 && node?.kind !== 'text';
+    return isBlock ? (numberIn(text) ?? text.trim()) : text;
+  }
+}
+
+const orNull = (found: Value | Missing): Value => (found instanceof Missing ? null : found);

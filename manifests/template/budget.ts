@@ -1,0 +1,79 @@
+import { TemplateError } from './fault.ts';
+import { isList, isMap, type Value } from './value.ts';
+
+/** Nodes and values one rendering may visit; about 20 ms. */
+export const MAX_STEPS = 200_000;
+
+/** Text that one rendering may handle besides its result: values made into JSON, text changed by helpers. */
+const WORKING_CHARS = 4 * 1_024 * 1_024;
+
+/** What one rendering may still do. Counts, no clock: the same template on the same data ends the same everywhere. */
+export class Budget {
+  readonly #maxChars: number;
+  readonly #maxSteps: number;
+  #steps = 0;
+  #chars = 0;
+  #working = 0;
+
+  constructor(maxChars: number, maxSteps: number = MAX_STEPS) {
+    this.#maxChars = maxChars;
+    this.#maxSteps = maxSteps;
+  }
+
+  get stepsTaken(): number {
+    return this.#steps;
+  }
+
+  step(count = 1): void {
+    this.#steps += count;
+    if (this.#steps > this.#maxSteps) {
+      throw new TemplateError('too_much_work', `the template runs more than ${this.#maxSteps} steps`);
+    }
+  }
+
+  /** Characters of the result. */
+  output(chars: number): void {
+    this.#chars += chars;
+    if (this.#chars > this.#maxChars) {
+      throw new TemplateError('too_long', `the rendered text is longer than ${this.#maxChars} characters`);
+    }
+  }
+
+  /** Characters handled on the way. */
+  working(chars: number): void {
+    this.#working += chars;
+    if (this.#working > WORKING_CHARS) {
+      throw new TemplateError('too_much_work', `the template handles more than ${WORKING_CHARS} characters of values`);
+    }
+  }
+
+  /** A value as text: text as it is, null as nothing, lists and maps as JSON, the rest as written in JSON. */
+  textOf(value: Value): string {
+    if (typeof value === 'string') return value;
+    if (value === null) return '';
+    return typeof value === 'object' ? this.jsonOf(value) : String(value);
+  }
+
+  jsonOf(value: Value): string {
+    this.#measure(value);
+    return JSON.stringify(value);
+  }
+
+  /** Counts before anything is written, so that a huge value costs no more than the limit. */
+  #measure(value: Value): void {
+    const open: Value[] = [value];
+    for (let next = open.pop(); next !== undefined; next = open.pop()) {
+      if (typeof next === 'string') this.working(next.length + 2);
+      else if (isList(next)) {
+        this.working(2 + next.length);
+        for (const item of next) open.push(item);
+      } else if (isMap(next)) {
+        this.working(2);
+        for (const [key, member] of Object.entries(next)) {
+          this.working(key.length + 4);
+          open.push(member);
+        }
+      } else this.working(5);
+    }
+  }
+}

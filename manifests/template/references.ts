@@ -1,0 +1,104 @@
+import { DEFAULT } from './functions.ts';
+import { templateOf } from './parsed.ts';
+import type { BlockNode, PathTerm, TemplateNode, Term } from './tree.ts';
+
+/** A variable that a template or an expression reads. */
+export interface Reference {
+  /** From the root of the scope, without brackets. */
+  readonly path: readonly string[];
+  /** Where it stands in the text, in UTF-16 units. */
+  readonly offset: number;
+  /** The author provides for its absence: it is tested, stands under a test of itself, or has a default. */
+  readonly conditional: boolean;
+}
+
+type Path = readonly string[];
+
+/** What `this` and block parameters stand for; null where only the data can tell, as inside `#each`. */
+interface Place {
+  readonly context: Path | null;
+  readonly outer: Place | null;
+  readonly params: ReadonlyMap<string, Path | null>;
+  /** Paths that a test around this place has found. */
+  readonly tested: readonly Path[];
+}
+
+/** Every reference of a template, as written, in order. Throws TemplateError `invalid`. */
+export function templateReferences(text: string): readonly Reference[] {
+  const walk = new Walk();
+  walk.nodes(templateOf(text).nodes, ROOT);
+  return walk.found;
+}
+
+/** The references of one term. */
+export function termReferences(term: Term): readonly Reference[] {
+  const walk = new Walk();
+  walk.term(term, ROOT, false);
+  return walk.found;
+}
+
+const ROOT: Place = { context: [], outer: null, params: new Map(), tested: [] };
+
+class Walk {
+  readonly found: Reference[] = [];
+
+  nodes(nodes: readonly TemplateNode[], place: Place): void {
+    for (const node of nodes) {
+      if (node.kind === 'value') this.term(node.term, place, false);
+      else if (node.kind !== 'text') this.#block(node, place);
+    }
+  }
+
+  #block(block: BlockNode, place: Place): void {
+    const { kind, subject } = block;
+    const isTest = kind === 'if' || kind === 'unless' || kind === 'section' || block.otherwise !== null;
+    this.term(subject, place, isTest);
+    const path = subject.kind === 'path' ? pathOf(subject, place) : null;
+    const tested: Place = path === null ? place : { ...place, tested: [...place.tested, path] };
+    const isNegated = kind === 'unless';
+    this.nodes(block.body, isNegated ? place : bodyPlace(block, path, tested));
+    this.nodes(block.otherwise ?? [], isNegated ? tested : place);
+  }
+
+  term(term: Term, place: Place, conditional: boolean): void {
+    if (term.kind === 'path') {
+      const path = pathOf(term, place);
+      if (path === null || path.length === 0) return;
+      const isTested = place.tested.some((tested) => startsWith(tested, path));
+      this.found.push({ path, offset: term.offset, conditional: conditional || isTested });
+    } else if (term.kind === 'call') {
+      for (const [index, arg] of term.args.entries()) {
+        this.term(arg, place, conditional || (term.name === DEFAULT && index === 0));
+      }
+    }
+  }
+}
+
+function bodyPlace(block: BlockNode, path: Path | null, place: Place): Place {
+  if (block.kind === 'if') return place;
+  const isList = block.kind !== 'with';
+  const context = isList ? null : path;
+  const params = new Map(place.params);
+  for (const [index, name] of block.params.entries()) params.set(name, index === 0 ? context : null);
+  return { context, outer: place, params, tested: place.tested };
+}
+
+function pathOf({ base, parts }: PathTerm, place: Place): Path | null {
+  switch (base.kind) {
+    case 'root':
+      return parts;
+    case 'loop':
+      return null;
+    case 'param': {
+      const start = place.params.get(base.name) ?? null;
+      return start === null ? null : [...start, ...parts];
+    }
+    case 'context': {
+      let at: Place | null = place;
+      for (let up = 0; up < base.depth && at !== null; up += 1) at = at.outer;
+      return at === null || at.context === null ? null : [...at.context, ...parts];
+    }
+  }
+}
+
+const startsWith = (path: Path, start: Path) => start.every((part, index) => path[index] === part);

@@ -1,0 +1,31 @@
+import { Budget } from './budget.ts';
+import { TemplateError } from './fault.ts';
+import { templateOf } from './parsed.ts';
+import { Rendering } from './rendering.ts';
+import type { Missing, ValueMap } from './value.ts';
+
+export interface RenderOptions {
+  /** State that renders, named in placeholders; without one they name the key alone. */
+  readonly state?: string;
+  /** Longest result, in UTF-16 units. */
+  readonly maxChars: number;
+  /** Nodes and values visited; MAX_STEPS by default. */
+  readonly maxSteps?: number;
+}
+
+/**
+ * Renders a template over plain data (spec 3, Template variables, Helpers, Missing key). A path that leads nowhere
+ * renders `[missing: PATH in STATE]`. Throws TemplateError: `invalid`, `too_long`, `too_much_work`.
+ */
+export function renderTemplate(text: string, scope: ValueMap, options: RenderOptions): string {
+  const { nodes } = templateOf(text);
+  const where = options.state === undefined ? '' : ` in ${options.state}`;
+  const placeholder = (missing: Missing) => `[missing: ${missing.written}${where}]`;
+  try {
+    return new Rendering(scope, new Budget(options.maxChars, options.maxSteps), placeholder).text(nodes);
+  } catch (thrown) {
+    // JSON.stringify on a value nested too deep for the stack.
+    if (thrown instanceof RangeError) throw new TemplateError('too_much_work', 'a value is nested too deep');
+    throw thrown;
+  }
+}

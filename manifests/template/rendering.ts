@@ -1,0 +1,178 @@
+import type { Budget } from './budget.ts';
+import { DEFAULT, FUNCTIONS } from './functions.ts';
+import type { BlockKind, BlockNode, LoopName, PathTerm, TemplateNode, Term } from './tree.ts';
+import { type Found, isList, isMap, Missing, memberOf, type Value, type ValueMap } from './value.ts';
+
+/** What `this` is at a place of a template, and what the blocks around it have named. */
+interface Frame {
+  readonly context: Value;
+  readonly outer: Frame | null;
+  readonly params: ReadonlyMap<string, Value>;
+  readonly loop: Readonly<Record<LoopName, Value>> | null;
+}
+
+const NO_PARAMS: ReadonlyMap<string, Value> = new Map();
+
+/** One rendering of one template over one scope. Walks the tree; no code is made from the template. */
+export class Rendering {
+  readonly #scope: ValueMap;
+  readonly #budget: Budget;
+  readonly #placeholder: (missing: Missing) => string;
+  readonly #output: string[] = [];
+
+  constructor(scope: ValueMap, budget: Budget, placeholder: (missing: Missing) => string) {
+    this.#scope = scope;
+    this.#budget = budget;
+    this.#placeholder = placeholder;
+  }
+
+  text(nodes: readonly TemplateNode[]): string {
+    this.#nodes(nodes, this.#rootFrame());
+    return this.#output.join('');
+  }
+
+  value(term: Term): Found {
+    return this.#value(term, this.#rootFrame());
+  }
+
+  #rootFrame(): Frame {
+    return { context: this.#scope, outer: null, params: NO_PARAMS, loop: null };
+  }
+
+  #nodes(nodes: readonly TemplateNode[], frame: Frame): void {
+    for (const node of nodes) {
+      this.#budget.step();
+      if (node.kind === 'text') this.#write(node.text);
+      else if (node.kind === 'value') this.#writeValue(this.#value(node.term, frame));
+      else this.#block(node, frame);
+    }
+  }
+
+  #write(text: string): void {
+    this.#budget.output(text.length);
+    this.#output.push(text);
+  }
+
+  #writeValue(value: Found): void {
+    this.#write(value instanceof Missing ? this.#placeholder(value) : this.#budget.textOf(value));
+  }
+
+  #block(block: BlockNode, frame: Frame): void {
+    const subject = this.#value(block.subject, frame);
+    const { kind } = block;
+    if (kind === 'if' || kind === 'unless') this.#test(block, subject, frame);
+    else if (subject instanceof Missing) this.#without(block, subject, frame);
+    else if (kind === 'each' || (kind === 'section' && isList(subject))) this.#each(block, subject, frame);
+    else if (kind === 'section' && subject === true) this.#nodes(block.body, frame);
+    else if (stepsInto(kind, subject)) this.#inside(block, subject, frame);
+    else this.#otherwise(block, frame);
+  }
+
+  #otherwise(block: BlockNode, frame: Frame): void {
+    if (block.otherwise !== null) this.#nodes(block.otherwise, frame);
+  }
+
+  #test(block: BlockNode, subject: Found, frame: Frame): void {
+    const isTrue = !(subject instanceof Missing) && (isFilled(subject) || (block.includeZero && subject === 0));
+    if (isTrue === (block.kind === 'if')) this.#nodes(block.body, frame);
+    else this.#otherwise(block, frame);
+  }
+
+  /** Nothing to loop over or step into: the author's `{{else}}`, or the missing key is seen. `{{#path}}` is a test. */
+  #without(block: BlockNode, missing: Missing, frame: Frame): void {
+    if (block.otherwise === null && block.kind !== 'section') this.#writeValue(missing);
+    else this.#otherwise(block, frame);
+  }
+
+  #each(block: BlockNode, subject: Value, frame: Frame): void {
+    const keys = isMap(subject) ? Object.keys(subject) : null;
+    this.#budget.working(keys?.length ?? 0);
+    const size = isList(subject) ? subject.length : (keys?.length ?? 0);
+    if (size === 0) this.#otherwise(block, frame);
+    for (let index = 0; index < size; index += 1) {
+      this.#budget.step();
+      const key = keys?.[index] ?? index;
+      const item = memberOf(subject, String(key)) ?? null;
+      const loop = { index, key, first: index === 0, last: index === size - 1 };
+      this.#nodes(block.body, { context: item, outer: frame, params: paramsOf(block, [item, key], frame), loop });
+    }
+  }
+
+  #inside(block: BlockNode, subject: Value, frame: Frame): void {
+    this.#nodes(block.body, { context: subject, outer: frame, params: paramsOf(block, [subject], frame), loop: null });
+  }
+
+  #value(term: Term, frame: Frame): Found {
+    this.#budget.step();
+    if (term.kind === 'literal') return term.value;
+    if (term.kind === 'path') return this.#path(term, frame);
+    const called = FUNCTIONS.get(term.name);
+    if (called === undefined) return new Missing(term.written);
+    const args: Value[] = [];
+    for (const [index, arg] of term.args.entries()) {
+      const value = this.#value(arg, frame);
+      if (!(value instanceof Missing)) args.push(value);
+      else if (term.name === DEFAULT && index === 0) args.push(null);
+      else if (term.name === DEFAULT && !isAbsent(args[0])) args.push(null);
+      else return value;
+    }
+    return called.apply(
+      args,
+      term.args.map((arg) => arg.written),
+      this.#budget,
+    );
+  }
+
+  #path(path: PathTerm, frame: Frame): Found {
+    this.#budget.step(path.parts.length);
+    let value = this.#start(path, frame);
+    for (const part of path.parts) {
+      if (value === undefined) break;
+      value = memberOf(value, part);
+    }
+    return value === undefined ? new Missing(path.written) : value;
+  }
+
+  #start({ base }: PathTerm, frame: Frame): Value | undefined {
+    switch (base.kind) {
+      case 'root':
+        return this.#scope;
+      case 'param':
+        return frame.params.get(base.name);
+      case 'context': {
+        let at: Frame | null = frame;
+        for (let up = 0; up < base.depth && at !== null; up += 1) at = at.outer;
+        return at?.context;
+      }
+      case 'loop': {
+        let up = base.depth;
+        for (let at: Frame | null = frame; at !== null; at = at.outer) {
+          if (at.loop === null) continue;
+          if (up === 0) return at.loop[base.name];
+          up -= 1;
+        }
+        return undefined;
+      }
+    }
+  }
+}
+
+function paramsOf(block: BlockNode, values: readonly Value[], frame: Frame): ReadonlyMap<string, Value> {
+  if (block.params.length === 0) return frame.params;
+  const params = new Map(frame.params);
+  for (const [index, name] of block.params.entries()) params.set(name, values[index] ?? null);
+  return params;
+}
+
+/** Handlebars' own rules: `#with` takes 0, `{{#path}}` all but null and false. */
+function stepsInto(kind: BlockKind, subject: Value): boolean {
+  if (kind === 'section') return subject !== null && subject !== false;
+  return isFilled(subject) || subject === 0;
+}
+
+const isAbsent = (value: Value | undefined) => value === undefined || value === null || value === '';
+
+/** Handlebars' own rule: false, null, 0, empty text and empty lists are not. */
+function isFilled(value: Value): boolean {
+  return isList(value) ? value.length > 0 : Boolean(value);
+}
