@@ -14,6 +14,22 @@ export interface ProgramEnvironment {
   readonly secrets: readonly string[];
 }
 
+/** What every program has, before what it is given. */
+const surroundings = (workspace: string): Record<string, string> => ({
+  PATH: SEARCH_PATH,
+  LANG: 'C.UTF-8',
+  HOME: workspace,
+  TMPDIR: join(workspace, TEMPORARY),
+});
+
+/** The environment of a shell command: values are plain text, nothing is looked up. */
+export function commandEnvironment(
+  given: Readonly<Record<string, string>>,
+  { workspace, run }: { readonly workspace: string; readonly run: string },
+): Readonly<Record<string, string>> {
+  return { ...surroundings(workspace), ...given, SVC_WORKSPACE: workspace, [RUN_MARK]: run };
+}
+
 /**
  * All that a program sees of its surroundings: nothing of the node's own environment, so no key of the node reaches
  * it. References are looked up here and not before: `secret:NAME` and `config:NAME`; `env:NAME` is plain text, since
@@ -34,12 +50,7 @@ export async function programEnvironment(
   },
 ): Promise<ProgramEnvironment> {
   const found: string[] = [];
-  const variables: Record<string, string> = {
-    PATH: SEARCH_PATH,
-    LANG: 'C.UTF-8',
-    HOME: workspace,
-    TMPDIR: join(workspace, TEMPORARY),
-  };
+  const variables: Record<string, string> = surroundings(workspace);
   for (const [name, value] of Object.entries(given)) {
     if (value.startsWith('secret:') || value.startsWith('config:')) {
       const resolved = await secrets.resolve(tenant, value);

@@ -1,10 +1,11 @@
 import { z } from 'zod';
+import { Mounts } from './mounts.ts';
 
 /** One argument or `NAME=value` on Linux holds at most 128 KiB with its closing NUL. */
 const STRING_LIMIT_BYTES = 131_071;
 const MiB = 1024 * 1024;
 
-const text = (what: string) =>
+export const text = (what: string) =>
   z
     .string()
     .refine((value) => !value.includes('\0'), `${what} must not hold NUL`)
@@ -14,7 +15,7 @@ const text = (what: string) =>
     );
 
 /** Loader variables would run code inside the launcher, before the limits. */
-const EnvironmentName = z
+export const EnvironmentName = z
   .string()
   .regex(/^[A-Za-z_][A-Za-z0-9_]{0,255}$/, 'an environment name is letters, digits and underscores')
   .refine((name) => !/^(LD_|DYLD_|BASH_ENV$|ENV$)/.test(name), 'this environment name would change the launcher');
@@ -58,6 +59,8 @@ export const ProgramInput = z.object({
   /** Values: `secret:NAME`, `config:NAME`, `literal:TEXT`, or the text itself (original-facts 2.10). */
   env: z.record(EnvironmentName, text('an environment value')),
   execution_id: Segment,
+  /** Volumes of the workflow it belongs to. */
+  mounts: Mounts.optional(),
   limits: ProgramLimits,
 });
 export type ProgramInput = z.output<typeof ProgramInput>;

@@ -5,6 +5,8 @@ import { markedProcesses, signal, startTicks } from './process-table.ts';
 
 /** Below the workspaces; no tenant's name starts with a dot. */
 const RECORDS = '.programs';
+/** Workspaces of single commands, which nobody needs afterwards. */
+export const PRIVATE = '.commands';
 /** A process may fork between being found and being killed. */
 const ROUNDS = 10;
 
@@ -38,6 +40,7 @@ export async function endLeftovers(workspaces: string): Promise<number> {
     if (group !== null) signal(-group, 'SIGKILL');
     await endRun(workspaces, name);
   }
+  await rm(join(workspaces, PRIVATE), { recursive: true, force: true });
   return names.length;
 }
 

@@ -7,11 +7,11 @@ import { programEnvironment } from './environment.ts';
 import { findExecutable } from './executable.ts';
 import { GroupWatch } from './group-watch.ts';
 import { ProgramInput } from './input.ts';
-import { launch } from './launch.ts';
-import { endRun, recordRun } from './leftovers.ts';
-import { followProgram } from './program-run.ts';
+import { linkMounts, openMounts, type ProcessVolumes, volumeGuard } from './mounts.ts';
 import { ProgressFlow } from './progress-flow.ts';
-import { beforeStart, createWorkspace } from './workspace.ts';
+import { type Guard, supervise } from './supervise.ts';
+import { beforeStart, createWorkspace, makeTemporary } from './workspace.ts';
+import { type ViewedProgram, WORKSPACE, type WorkspaceView } from './workspace-view.ts';
 
 export interface ProgramEffectOptions {
   /** Directory of all workspaces: `<workspaces>/<tenant>/<execution id>`. */
@@ -23,6 +23,10 @@ export interface ProgramEffectOptions {
   readonly baseDirectory?: string;
   /** Between TERM and KILL. */
   readonly killGraceMs?: number;
+  /** For workflow volumes; without it a program that has mounts is refused. */
+  readonly volumes?: ProcessVolumes;
+  /** Where the node may: the workspace is at `/workspace` too, and read-only volumes are. */
+  readonly view?: WorkspaceView | null;
 }
 
 const KILL_GRACE_MS = 2_000;
@@ -51,9 +55,9 @@ async function runProgram(
   const { tenant, signal } = context;
   if (!options.allow(tenant)) throw new SvcError('forbidden', 'this tenant may not run programs on the host');
   const program = await findExecutable(baseDirectory, input.path);
-  const directory = await beforeStart(createWorkspace(workspaces, tenant, input.execution_id));
+  const place = await prepare(options, tenant, input, { program, args: input.args });
   const run = randomUUID();
-  const environment = await programEnvironment(input.env, { tenant, workspace: directory, run, secrets });
+  const environment = await programEnvironment(input.env, { tenant, workspace: place.workspace, run, secrets });
   signal.throwIfAborted();
 
   const unwanted = new AbortController();
@@ -61,24 +65,45 @@ async function runProgram(
     (text) => context.progress({ text }),
     () => unwanted.abort(new SvcError('cancelled')),
   );
-  const stop = AbortSignal.any([signal, unwanted.signal]);
-  try {
-    await beforeStart(recordRun(workspaces, run));
-    const { args, limits } = input;
-    const launched = await launch({ program, args, directory, environment: environment.variables, limits });
-    const following = followProgram(launched, {
-      ...{ limits, watch, killGraceMs, stop },
-      secrets: environment.secrets,
-      onText: (text) => flow.push(text),
-    });
-    await recordRun(workspaces, run, launched.group).catch((cause: unknown) =>
-      unwanted.abort(new SvcError('program_failed', 'the run of the program could not be recorded', { cause })),
-    );
-    const result = await following;
-    await flow.finish();
-    unwanted.signal.throwIfAborted();
-    return { ...result };
-  } finally {
-    await endRun(workspaces, run);
+  const result = await supervise(
+    { ...place.start, directory: place.workspace, environment: environment.variables, limits: input.limits },
+    {
+      ...{ workspaces, run, watch, killGraceMs, stop: AbortSignal.any([signal, unwanted.signal]) },
+      ...{ secrets: environment.secrets, onText: (text) => flow.push(text) },
+      ...(place.guard === undefined ? {} : { guard: place.guard }),
+    },
+  );
+  await flow.finish();
+  unwanted.signal.throwIfAborted();
+  return { ...result };
+}
+
+interface Prepared {
+  readonly workspace: string;
+  readonly start: ViewedProgram;
+  readonly guard?: Guard;
+}
+
+/** The workspace with the volumes in their places, and how the program is started in it. */
+async function prepare(
+  { workspaces, volumes, view }: ProgramEffectOptions,
+  tenant: string,
+  { execution_id, mounts = [] }: ProgramInput,
+  program: ViewedProgram,
+): Promise<Prepared> {
+  if (mounts.length > 0 && volumes === undefined) {
+    throw new SvcError('unsupported_isolation', 'volumes: this node has none', { field: 'volumes' });
   }
+  const opened = volumes === undefined ? [] : await openMounts(volumes, tenant, mounts);
+  const own = opened.find(({ path }) => path === WORKSPACE)?.directory;
+  const workspace = own ?? (await beforeStart(createWorkspace(workspaces, tenant, execution_id)));
+  if (own !== undefined) await beforeStart(makeTemporary(own));
+  const ids = opened.map(({ volumeId }) => volumeId);
+  const guard = volumes === undefined || ids.length === 0 ? {} : { guard: volumeGuard(volumes, tenant, ids) };
+  if (view === undefined || view === null) {
+    await linkMounts(workspace, opened);
+    return { workspace, start: program, ...guard };
+  }
+  const bound = own === undefined ? [{ directory: workspace, path: WORKSPACE, readOnly: false }, ...opened] : opened;
+  return { workspace, start: view.through(program, bound, WORKSPACE), ...guard };
 }

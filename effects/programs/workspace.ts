@@ -1,6 +1,7 @@
 import { lstat, mkdir, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { SvcError } from '../../runtime/errors.ts';
+import { openDirectory } from '../volumes/tree.ts';
 import { Segment } from './input.ts';
 
 /** Directory of an execution, below its tenant's. Throws `invalid_argument` for ids that could leave it. */
@@ -24,6 +25,11 @@ export async function createWorkspace(workspaces: string, tenant: string, execut
     throw new SvcError('failed_precondition', 'the workspace of the execution is not a directory');
   }
   return directory;
+}
+
+/** The directory for temporary files of a workspace that is a volume. */
+export async function makeTemporary(workspace: string): Promise<void> {
+  await using _made = await openDirectory(workspace, [TEMPORARY], true);
 }
 
 /** A disk that takes no files is `unavailable`, as long as no program was started: nothing has happened yet. */

@@ -1,0 +1,111 @@
+import { readlink, symlink } from 'node:fs/promises';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { SvcError } from '../../runtime/errors.ts';
+import type { VolumeDirectories, VolumeHolds, VolumeQuotas } from '../volumes/api.ts';
+import { fileFailure, systemCode } from '../volumes/file-failure.ts';
+import { openDirectory, openParent } from '../volumes/tree.ts';
+import { partsOf } from '../volumes/volume-path.ts';
+import type { Guard } from './supervise.ts';
+import { type Bind, WORKSPACE } from './workspace-view.ts';
+
+/** What effects that run processes need of volumes. */
+export type ProcessVolumes = VolumeDirectories & VolumeHolds & VolumeQuotas;
+
+/** A volume of the workflow and where the program finds it (spec 3, volumes). */
+export const Mount = z.object({
+  volume_id: z.string().min(1).max(128),
+  /** `/workspace`: the volume is the workspace. Else a path below it. */
+  mount_path: z
+    .string()
+    .max(1_024)
+    .regex(/^\/workspace(\/[^/\0]+)*\/?$/, 'a path at or under /workspace')
+    .refine((path) => !path.split('/').includes('..'), 'a path without ..'),
+  read_only: z.boolean().default(false),
+});
+export type Mount = z.output<typeof Mount>;
+export const Mounts = z.array(Mount).max(50);
+
+export interface OpenMount extends Bind {
+  readonly volumeId: string;
+  readonly sizeLimitBytes: number | null;
+}
+
+/** Finds the directories of mounted volumes. Throws `not_found`, `invalid_argument` where two are at one path. */
+export async function openMounts(
+  volumes: ProcessVolumes,
+  tenant: string,
+  mounts: readonly Mount[],
+): Promise<OpenMount[]> {
+  const opened: OpenMount[] = [];
+  for (const { volume_id, mount_path, read_only } of mounts) {
+    const path = `/${partsOf(mount_path).join('/')}`;
+    if (opened.some((other) => other.path === path)) {
+      throw new SvcError('invalid_argument', `mounts: two volumes at ${path}`, { field: 'mounts' });
+    }
+    const { directory, sizeLimitBytes } = await volumes.open(tenant, volume_id);
+    opened.push({ directory, path, readOnly: read_only, volumeId: volume_id, sizeLimitBytes });
+  }
+  return opened;
+}
+
+/**
+ * For nodes that cannot give a program a view of its own: volumes below the workspace become links to their
+ * directories. Throws `unsupported_isolation` for a read-only one, which a link cannot be.
+ */
+export async function linkMounts(workspace: string, mounts: readonly OpenMount[]): Promise<void> {
+  for (const { path, directory, readOnly } of mounts) {
+    if (readOnly) {
+      const text = `volumes: ${path} is read-only, which this node cannot enforce for a process: use read-write, or a container`;
+      throw new SvcError('unsupported_isolation', text, { field: 'volumes' });
+    }
+    if (path === WORKSPACE) continue;
+    const { place, name } = await openParent(workspace, partsOf(path).slice(1), { make: true });
+    await using at = place;
+    try {
+      await symlink(directory, at.entry(name));
+    } catch (thrown) {
+      if (systemCode(thrown) !== 'EEXIST') throw fileFailure(thrown, path);
+      const there = await readlink(at.entry(name)).catch(() => null);
+      if (there !== directory) throw new SvcError('failed_precondition', `something else is at ${path} already`);
+    }
+  }
+}
+
+/** Makes the directory a program starts in, in the workspace or in the volume that is mounted there. */
+export async function makeWorkdir(
+  workspace: string,
+  mounts: readonly OpenMount[],
+  workdir: string,
+): Promise<{ readonly host: string; readonly viewed: string }> {
+  const parts = partsOf(workdir).slice(1);
+  const viewed = [WORKSPACE, ...parts].join('/');
+  const [holder] = mounts
+    .filter(({ path }) => path !== WORKSPACE && `${viewed}/`.startsWith(`${path}/`))
+    .toSorted((a, b) => b.path.length - a.path.length);
+  const root = holder?.directory ?? workspace;
+  const below = holder === undefined ? parts : partsOf(viewed.slice(holder.path.length));
+  await using place = await openDirectory(root, below, holder?.readOnly !== true);
+  return { host: join(root, ...place.parts), viewed };
+}
+
+/** Keeps volumes while a program runs in them, and ends it when one holds more than its limit. */
+export const volumeGuard =
+  (volumes: ProcessVolumes, tenant: string, volumeIds: readonly string[]): Guard =>
+  async (end) => {
+    const releases = volumeIds.map((id) => volumes.hold(tenant, id));
+    const full = (): SvcError => new SvcError('quota_exceeded', 'a volume the program writes to is full (ENOSPC)');
+    const stops: (() => Promise<boolean>)[] = [];
+    try {
+      for (const id of new Set(volumeIds)) stops.push(await volumes.watch(tenant, id, () => end(full())));
+    } catch (thrown) {
+      for (const release of releases) release();
+      for (const stop of stops) await stop();
+      throw thrown;
+    }
+    return async () => {
+      for (const release of releases) release();
+      const broken = await Promise.all(stops.map((stop) => stop()));
+      if (broken.includes(true)) throw full();
+    };
+  };
