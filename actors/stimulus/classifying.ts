@@ -1,0 +1,107 @@
+import { addressOf } from '../../runtime/address.ts';
+import type { EffectResult } from '../../runtime/effect.ts';
+import type { ExecutionWord } from '../execution/word.ts';
+import type { Receive, Routing, StimulusTurn } from './messages.ts';
+import { readRouterAnswer, routerInput } from './router-answer.ts';
+import { CLASSIFICATION_TIMER, stimulusOf, unclassified } from './settle.ts';
+import { startWorkflow } from './starting.ts';
+import type { Classifying, Known, StimulusState } from './state.ts';
+
+const RETRY = { maxAttempts: 3, initialDelayMs: 200, maxDelayMs: 2_000 } as const;
+
+/** Asks the router agent, an execution like any other, within the time that is set. */
+export function askRouter(
+  { delivery, expires_at, emitted }: Omit<Known, 'status'>,
+  { source, content, content_encoding, headers }: Receive,
+  { agent, threshold, timeout_ms }: Extract<Routing, { kind: 'router' }>,
+  turn: StimulusTurn,
+): Classifying {
+  const { stimulus_id, identity } = delivery;
+  const executionId = turn.newId();
+  const effectId = turn.effect({
+    kind: 'agent.start',
+    mode: 'repeatable',
+    input: {
+      execution_id: executionId,
+      agent,
+      input: routerInput({ source, content, headers }, turn.tenant),
+      notify: { to: turn.self, as: 'RouterSaid', context: { stimulus_id } },
+      identity,
+    },
+    replyAs: 'RouterStarted',
+    context: { stimulus_id },
+    retry: RETRY,
+    timeoutMs: timeout_ms,
+  });
+  turn.after(CLASSIFICATION_TIMER, timeout_ms, 'ClassificationTimedOut', { stimulus_id });
+  return {
+    status: 'classifying',
+    delivery,
+    expires_at,
+    emitted,
+    content,
+    ...(content_encoding === undefined ? {} : { content_encoding }),
+    router_execution_id: executionId,
+    effect_id: effectId,
+    threshold,
+  };
+}
+
+const isAbout = (state: StimulusState, stimulusId: unknown): state is Classifying =>
+  state.status === 'classifying' && state.delivery.stimulus_id === stimulusId;
+
+/** Only a start that failed says anything: the agent's own words say the rest. */
+export function RouterStarted(state: StimulusState, result: EffectResult, turn: StimulusTurn): StimulusState {
+  const { outcome } = result;
+  if (!isAbout(state, stimulusOf(result.context)) || outcome.kind === 'done') return state;
+  turn.clear(CLASSIFICATION_TIMER);
+  const why = outcome.kind === 'failed' ? outcome.message : 'nobody knows whether it started';
+  return unclassified(state, 'workflow_error', `the router agent was not started: ${why}`, turn);
+}
+
+/** classifying → starting, or settled when the answer does not say where to. */
+export function RouterSaid(state: StimulusState, word: ExecutionWord, turn: StimulusTurn): StimulusState {
+  const wanted = isAbout(state, stimulusOf(word.context)) && state.router_execution_id === word.execution_id;
+  if (!wanted) {
+    // It came too late: nobody reads its answer.
+    if (word.status === 'running') cancelRouter(word.execution_id, turn);
+    return state;
+  }
+  if (word.status === 'running') return state;
+  turn.clear(CLASSIFICATION_TIMER);
+  if (word.status !== 'completed') {
+    const why = word.reason ?? word.status;
+    return unclassified(state, 'workflow_error', `the router agent failed: ${why}`, turn);
+  }
+  const read = readRouterAnswer(word.output ?? '');
+  if (!read.ok) {
+    return unclassified(
+      state,
+      'classification_failed',
+      `the answer of the router agent is not usable: ${read.problem}`,
+      turn,
+    );
+  }
+  const { workflow, confidence } = read.answer;
+  if (confidence < state.threshold) {
+    const error = `the router agent is sure to ${confidence} only, ${state.threshold} is needed`;
+    return unclassified(state, 'classification_failed', error, turn);
+  }
+  return startWorkflow(state, state, { mode: 'LlmClassified', confidence }, workflow, turn);
+}
+
+/** classifying → settled; the agent is cancelled, now or as soon as it says that it runs. */
+export function ClassificationTimedOut(
+  state: StimulusState,
+  { stimulus_id }: { readonly stimulus_id: string },
+  turn: StimulusTurn,
+): StimulusState {
+  if (!isAbout(state, stimulus_id)) return state;
+  turn.cancelEffect(state.effect_id);
+  cancelRouter(state.router_execution_id, turn);
+  return unclassified(state, 'workflow_error', 'the router agent did not answer in time', turn);
+}
+
+function cancelRouter(executionId: string, turn: StimulusTurn): void {
+  turn.tell(addressOf('execution', turn.tenant, executionId), 'Cancel', {});
+}

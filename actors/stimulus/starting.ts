@@ -1,0 +1,61 @@
+import { z } from 'zod';
+import type { EffectResult } from '../../runtime/effect.ts';
+import { type Content, workflowInput } from './content.ts';
+import type { StimulusTurn } from './messages.ts';
+import { rejected, routed, stimulusOf, unclassified } from './settle.ts';
+import type { Known, RoutingMode, Starting, StimulusState } from './state.ts';
+
+const RETRY = { maxAttempts: 5, initialDelayMs: 200, maxDelayMs: 5_000 } as const;
+const ATTEMPT_TIMEOUT_MS = 30_000;
+
+/** Asks for the start of its workflow; repeated, it starts one execution only. */
+export function startWorkflow(
+  { delivery, expires_at, emitted }: Omit<Known, 'status'>,
+  content: Content,
+  routing: RoutingMode,
+  workflow: string,
+  turn: StimulusTurn,
+): Starting {
+  const { stimulus_id, workflow_execution_id, source, headers, identity } = delivery;
+  turn.effect({
+    kind: 'workflow.start',
+    mode: 'repeatable',
+    input: {
+      execution_id: workflow_execution_id,
+      workflow,
+      intent: content.content,
+      input: workflowInput(content),
+      blackboard: { stimulus: { id: stimulus_id, source, headers } },
+      ancestors: [],
+      identity,
+    },
+    replyAs: 'WorkflowStarted',
+    context: { stimulus_id },
+    retry: RETRY,
+    timeoutMs: ATTEMPT_TIMEOUT_MS,
+  });
+  return { status: 'starting', delivery, expires_at, emitted, routing, workflow };
+}
+
+const Started = z.object({ workflow_id: z.string(), name: z.string() });
+
+/** starting → settled. */
+export function WorkflowStarted(state: StimulusState, result: EffectResult, turn: StimulusTurn): StimulusState {
+  const { outcome } = result;
+  if (state.status !== 'starting' || stimulusOf(result.context) !== state.delivery.stimulus_id) return state;
+  const { routing, workflow } = state;
+  if (outcome.kind === 'done') return routed(state, routing, Started.parse(outcome.value), turn);
+  if (outcome.kind === 'in_doubt') return rejected(state, 'workflow_error', 'nobody knows whether it started', turn);
+  if (outcome.code === 'validation_failed') return rejected(state, 'validation_failed', outcome.message, turn);
+  if (outcome.code !== 'not_found') {
+    return rejected(state, 'workflow_error', `workflow ${workflow} was not started: ${outcome.message}`, turn);
+  }
+  return routing.mode === 'Deterministic'
+    ? rejected(state, 'workflow_error', `the route of this source names workflow ${workflow}, which is unknown`, turn)
+    : unclassified(
+        state,
+        'classification_failed',
+        `the router agent named workflow ${workflow}, which is unknown`,
+        turn,
+      );
+}

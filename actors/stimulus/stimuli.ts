@@ -1,0 +1,178 @@
+import { createHash } from 'node:crypto';
+import { type Address, addressOf } from '../../runtime/address.ts';
+import type { ActorClient, CallOptions } from '../../runtime/client.ts';
+import { type Clock, systemClock } from '../../runtime/clock.ts';
+import type { Collection } from '../../runtime/documents.ts';
+import { SvcError } from '../../runtime/errors.ts';
+import { SYSTEM_TENANT } from '../../runtime/identity.ts';
+import { type Random, systemRandom } from '../../runtime/random.ts';
+import type { IngestStimulus, StimulusApi, StimulusContent, StimulusRecord, StimulusStarted } from './api.ts';
+import { forwardedHeaders } from './forwarded-headers.ts';
+import { type Receive, Received, type Routing } from './messages.ts';
+import { followRouting, ROUTING_WAIT_MS } from './routing-outcome.ts';
+import type { StimulusDocument } from './view.ts';
+
+/** `spec.stimulus` without its routes. */
+export interface StimulusSettings {
+  readonly router_agent?: string | undefined;
+  readonly classification_confidence_threshold: number;
+  readonly classification_timeout_secs: number;
+}
+
+/** The table of direct routes, as far as routing reads it. */
+export interface StimulusRouteTable {
+  find(tenant: string, source: string): Promise<string | null>;
+  findWebhook(source: string): Promise<{ readonly tenant: string; readonly workflow: string } | null>;
+}
+
+export interface StimulusParts {
+  readonly client: Pick<ActorClient, 'ask' | 'follow'>;
+  readonly stimuli: Collection<StimulusDocument>;
+  readonly routes: StimulusRouteTable;
+  readonly settings: StimulusSettings;
+  readonly clock?: Clock;
+  readonly random?: Pick<Random, 'uuid'>;
+}
+
+/** Spec 1 and 2, Limits. */
+export const IDEMPOTENCY_WINDOW_MS = 24 * 3_600_000;
+/** Nobody can repeat one without a key; it stays a while for whoever still reads its end. */
+const KEYLESS_WINDOW_MS = 600_000;
+const MAX_CONTENT_BYTES = 2 * 1024 * 1024;
+const MAX_SOURCE_CHARS = 200;
+const MAX_KEY_CHARS = 1_024;
+const MOST_LISTED = 1_000;
+/** Lists lag some 250 ms (design R2); who has just sent one looks for it at once. */
+const LOOKS = 4;
+const LOOK_AGAIN_MS = 100;
+
+/** `StimulusApi` over messages and the collection `STIMULI`. Keeps nothing itself. */
+export function createStimulusApi(parts: StimulusParts): StimulusApi {
+  const { client, stimuli, routes, settings, clock = systemClock, random = systemRandom } = parts;
+  const pause = (ms: number): Promise<void> => new Promise((resolve) => void clock.after(ms, resolve));
+
+  const routingOf = (workflow: string | null): Routing => {
+    if (workflow !== null) return { kind: 'direct', workflow };
+    const { router_agent: agent, classification_confidence_threshold, classification_timeout_secs } = settings;
+    if (agent === undefined) return { kind: 'none' };
+    const threshold = classification_confidence_threshold;
+    return { kind: 'router', agent, threshold, timeout_ms: classification_timeout_secs * 1_000 };
+  };
+
+  async function route(request: IngestStimulus, routing: Routing, options: CallOptions): Promise<StimulusStarted> {
+    const { identity, idempotencyKey: key } = request;
+    const payload = receiveOf(request, routing);
+    const id = key === undefined ? random.uuid() : keyedId(identity.tenant, request.source, key);
+    const address = addressOf('stimulus', identity.tenant, id);
+    const received = Received.parse(await receive(address, payload, { ...options, identity }));
+    const waitMs = ROUTING_WAIT_MS + (routing.kind === 'router' ? routing.timeout_ms : 0);
+    return followRouting({ client, clock }, address, received, { waitMs, signal: options.signal });
+  }
+
+  /** An actor whose window is over leaves within a moment; then the key is free. */
+  async function receive(address: Address, payload: Receive, options: CallOptions) {
+    for (let look = 1; ; look += 1) {
+      try {
+        return await client.ask(address, 'Receive', payload, options);
+      } catch (thrown) {
+        const leaving = thrown instanceof SvcError && thrown.code === 'failed_precondition';
+        if (!leaving || look >= LOOKS * 2) throw thrown;
+        await pause(LOOK_AGAIN_MS);
+      }
+    }
+  }
+
+  return {
+    async ingest(request, options = {}) {
+      const workflow = await routes.find(request.identity.tenant, request.source);
+      return route(request, routingOf(workflow), options);
+    },
+
+    async ingestWebhook(request, options = {}) {
+      const found = await routes.findWebhook(request.source);
+      const routing = routingOf(found?.workflow ?? null);
+      if (routing.kind === 'none') throw new SvcError('not_found', 'nothing takes webhooks of this source');
+      return route(
+        { ...request, identity: webhookIdentity(request, found?.tenant ?? SYSTEM_TENANT) },
+        routing,
+        options,
+      );
+    },
+
+    async list(tenant, { limit, skip }) {
+      const found = await stimuli.find({
+        tenant,
+        sort: [
+          ['received_at', 'desc'],
+          ['id', 'desc'],
+        ],
+        limit: Math.min(limit, MOST_LISTED),
+        skip,
+      });
+      return found.map(recordOf);
+    },
+
+    async get(tenant, stimulusId) {
+      for (let look = 1; look <= LOOKS; look += 1) {
+        const found = await stimuli.get(tenant, stimulusId);
+        if (found !== null) return recordOf(found);
+        if (look < LOOKS) await pause(LOOK_AGAIN_MS);
+      }
+      throw new SvcError('not_found', 'stimulus not found');
+    },
+  };
+}
+
+/** The sender proved to know the secret of the source, and nothing else. */
+const webhookIdentity = ({ source }: StimulusContent, tenant: string): IngestStimulus['identity'] => ({
+  kind: 'service_account',
+  subject: `webhook:${source}`,
+  tenant,
+  roles: [],
+  tier: 'enterprise',
+});
+
+function receiveOf(request: IngestStimulus, routing: Routing): Receive {
+  const { source, content, contentEncoding, headers, idempotencyKey: key } = request;
+  const expected = (field: string, what: string): SvcError =>
+    new SvcError('invalid_argument', `${field}: expected ${what}`, { field });
+  if (source.trim() === '' || source.length > MAX_SOURCE_CHARS)
+    throw expected('source', `1 to ${MAX_SOURCE_CHARS} characters`);
+  if (key !== undefined && (key === '' || key.length > MAX_KEY_CHARS))
+    throw expected('idempotency_key', `1 to ${MAX_KEY_CHARS} characters`);
+  if (Buffer.byteLength(content) > MAX_CONTENT_BYTES) {
+    throw new SvcError('payload_too_large', `content: expected at most ${MAX_CONTENT_BYTES} bytes`, {
+      field: 'content',
+    });
+  }
+  return {
+    source,
+    content,
+    ...(contentEncoding === undefined ? {} : { content_encoding: contentEncoding }),
+    headers: forwardedHeaders(headers),
+    window_ms: key === undefined ? KEYLESS_WINDOW_MS : IDEMPOTENCY_WINDOW_MS,
+    routing,
+  };
+}
+
+/** The same source and key in a tenant are the same actor. Sources know no case, keys do. */
+const keyedId = (tenant: string, source: string, key: string): string =>
+  createHash('sha256')
+    .update(JSON.stringify([tenant, source.toLowerCase(), key]))
+    .digest('hex');
+
+const recordOf = ({
+  id,
+  source,
+  status,
+  workflow_execution_id,
+  reason,
+  received_at,
+}: StimulusDocument): StimulusRecord => ({
+  id,
+  source,
+  status,
+  workflow_execution_id,
+  reason,
+  received_at,
+});
