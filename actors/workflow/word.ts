@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { jsonField, jsonObjectField } from './json-field.ts';
 
 /**
  * Payload of the message a workflow sends to whom its start named (`notify`): once when it has started, once when it
@@ -8,11 +9,14 @@ export const WorkflowWord = z.object({
   execution_id: z.string(),
   workflow_id: z.string(),
   status: z.enum(['running', 'completed', 'failed', 'cancelled']),
+  /** Code of a failure, words of a cancel. */
   reason: z.string().nullable(),
+  /** What failed, for people. */
+  error: z.string().nullable().default(null),
   /** Output of its last state, or what `finalize` rendered; null unless completed. */
-  output: z.json(),
+  output: jsonField,
   /** Final blackboard; empty unless ended. */
-  blackboard: z.record(z.string(), z.json()),
-  context: z.json(),
+  blackboard: jsonObjectField,
+  context: jsonField,
 });
 export type WorkflowWord = z.output<typeof WorkflowWord>;

@@ -1,0 +1,66 @@
+import { type Address, addressOf } from '../../runtime/address.ts';
+import { SvcError } from '../../runtime/errors.ts';
+import type { Json } from '../../runtime/json.ts';
+import type { Awaiting } from './awaiting.ts';
+import type { WorkflowTurn } from './messages.ts';
+
+/** Lets go of what a run waited for: its effects are cancelled, the actors it asked are told. */
+export function release(awaiting: Awaiting, why: string, turn: WorkflowTurn): void {
+  const cancelled = { reason: why };
+  const tell = (kind: string, id: string, type: string, payload: Json): void =>
+    turn.tell(addressOf(kind, turn.tenant, id), type, payload);
+  switch (awaiting.kind) {
+    case 'turn':
+      break;
+    case 'volumes':
+    case 'command':
+    case 'container':
+      settle(awaiting.effect_id, turn);
+      break;
+    case 'containers':
+      for (const effect of Object.values(awaiting.effects)) turn.cancelEffect(effect);
+      break;
+    case 'agent':
+      settle(awaiting.effect_id, turn);
+      tell('execution', awaiting.execution_id, 'Cancel', cancelled);
+      break;
+    case 'child':
+      settle(awaiting.effect_id, turn);
+      tell('workflow', awaiting.execution_id, 'Cancel', cancelled);
+      break;
+    case 'panel':
+      tell('judge-panel', awaiting.panel_id, 'Cancel', cancelled);
+      break;
+    case 'approval':
+      tell('approval', awaiting.approval_id, 'Withdraw', {});
+      break;
+  }
+}
+
+/** Cancels the start of a child whose word was faster than its start's answer. */
+export function settle(effectId: string | null, turn: WorkflowTurn): void {
+  if (effectId !== null) turn.cancelEffect(effectId);
+}
+
+/**
+ * Answers the first word of a child that nobody wants any more: its start was under way when the state was given up
+ * (actors/execution/word.ts).
+ */
+export function cancelUnwanted(
+  kind: 'execution' | 'workflow',
+  word: { readonly status: string; readonly execution_id: string },
+  turn: WorkflowTurn,
+): void {
+  if (word.status !== 'running') return;
+  const child = addressOrNull(kind, turn.tenant, word.execution_id);
+  if (child !== null) turn.tell(child, 'Cancel', { reason: 'its parent no longer waits for it' });
+}
+
+function addressOrNull(kind: string, tenant: string, id: string): Address | null {
+  try {
+    return addressOf(kind, tenant, id);
+  } catch (thrown) {
+    if (thrown instanceof SvcError) return null;
+    throw thrown;
+  }
+}

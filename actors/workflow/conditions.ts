@@ -1,0 +1,115 @@
+import { evaluateExpression } from '../../manifests/expression/evaluate.ts';
+import type { StateSpec } from '../../manifests/workflow/schema.ts';
+import type { Transition } from '../../manifests/workflow/transition.ts';
+import type { Json, JsonObject } from '../../runtime/json.ts';
+import { isJsonObject, own } from './json-field.ts';
+import { scopeOf } from './scope.ts';
+import type { IdleWorkflow } from './state.ts';
+import { failureOf } from './steps/step.ts';
+import { isNo, isYes } from './yes-no.ts';
+
+export interface Choice {
+  /** The first that matches; null: none does. */
+  readonly transition: Transition | null;
+  /** Expressions that could not be evaluated, which therefore did not match. */
+  readonly problems: readonly string[];
+}
+
+/** Transitions of the state that ended, top to bottom; `record` is what the blackboard has under its name. */
+export function chooseTransition(run: IdleWorkflow, step: StateSpec, record: JsonObject): Choice {
+  const problems: string[] = [];
+  for (const transition of step.transitions) {
+    const matched =
+      transition.condition === 'custom'
+        ? evaluate(run, transition.expression ?? '', problems)
+        : matches(transition, step, record);
+    if (matched) return { transition, problems };
+  }
+  return { transition: null, problems };
+}
+
+function evaluate(run: IdleWorkflow, expression: string, problems: string[]): boolean {
+  try {
+    return evaluateExpression(expression, scopeOf(run), { state: run.current_state ?? '' });
+  } catch (thrown) {
+    problems.push(failureOf(thrown).error?.message ?? '');
+    return false;
+  }
+}
+
+/**
+ * One row of spec 3, Conditions. A condition about something that the state does not have (a score after a failure, an
+ * exit code of a command that did not start) does not match.
+ */
+export function matches(transition: Transition, step: StateSpec, record: JsonObject): boolean {
+  const success = record.status === 'success';
+  switch (transition.condition) {
+    case 'always':
+      return true;
+    case 'on_success':
+      return success;
+    case 'on_failure':
+      return !success;
+    case 'exit_code_zero':
+    case 'exit_code_non_zero':
+    case 'exit_code':
+      return exitCodeMatches(transition, record);
+    case 'score_above':
+    case 'score_below':
+    case 'score_between':
+    case 'confidence_above':
+      return success && scoreMatches(transition, record);
+    case 'consensus':
+    case 'all_approved':
+    case 'any_rejected':
+      return success && step.kind === 'ParallelAgents' && panelMatches(transition, step, record);
+    case 'input_equals':
+    case 'input_equals_yes':
+    case 'input_equals_no':
+      return success && step.kind === 'Human' && inputMatches(transition, record.output);
+    case 'custom':
+      return false;
+  }
+}
+
+function exitCodeMatches({ condition, value }: Transition, record: JsonObject): boolean {
+  const code = isJsonObject(record.output) ? own(record.output, 'exit_code') : undefined;
+  // Null: ended by a signal, which is an end other than 0.
+  if (code !== null && typeof code !== 'number') return false;
+  if (condition === 'exit_code_zero') return code === 0;
+  if (condition === 'exit_code_non_zero') return code !== 0;
+  return String(code) === value;
+}
+
+function scoreMatches({ condition, threshold = 0, min = 0, max = 1 }: Transition, record: JsonObject): boolean {
+  const { score, confidence } = record;
+  if (condition === 'confidence_above') return typeof confidence === 'number' && confidence > threshold;
+  if (typeof score !== 'number') return false;
+  if (condition === 'score_above') return score > threshold;
+  if (condition === 'score_below') return score < threshold;
+  return min <= score && score <= max;
+}
+
+type Panel = Extract<StateSpec, { kind: 'ParallelAgents' }>;
+
+function panelMatches({ condition, threshold, agreement }: Transition, step: Panel, record: JsonObject): boolean {
+  const rule = step.consensus;
+  if (condition === 'consensus') {
+    const { consensus } = record;
+    if (!isJsonObject(consensus)) return false;
+    const least = agreement ?? rule.min_agreement_confidence ?? 0;
+    return atLeast(consensus.score, threshold ?? rule.threshold) && atLeast(consensus.confidence, least);
+  }
+  const results = Array.isArray(record.individual_results) ? record.individual_results : [];
+  const approved = results.filter((result) => isJsonObject(result) && atLeast(result.score, rule.threshold)).length;
+  // A judge that gave no verdict has not approved, and has not rejected either.
+  return condition === 'all_approved' ? approved === step.agents.length : approved < results.length;
+}
+
+const atLeast = (value: Json | undefined, least: number): boolean => typeof value === 'number' && value >= least;
+
+function inputMatches({ condition, value }: Transition, payload: Json | undefined): boolean {
+  if (typeof payload !== 'string') return false;
+  if (condition === 'input_equals_yes') return isYes(payload);
+  return condition === 'input_equals_no' ? isNo(payload) : payload === value;
+}

@@ -1,0 +1,54 @@
+import { defineActor } from '../../runtime/define-actor.ts';
+import { workflowEvents } from './events.ts';
+import { AgentStarted } from './handlers/agent-started.ts';
+import { AgentWord } from './handlers/agent-word.ts';
+import { ApprovalWord } from './handlers/approval-word.ts';
+import { Cancel } from './handlers/cancel.ts';
+import { ChildStarted } from './handlers/child-started.ts';
+import { ChildWord } from './handlers/child-word.ts';
+import { CommandEnded } from './handlers/command-ended.ts';
+import { ContainerEnded } from './handlers/container-ended.ts';
+import { Continue } from './handlers/continue.ts';
+import { PanelWord } from './handlers/panel-word.ts';
+import { RetryContainer } from './handlers/retry-container.ts';
+import { start } from './handlers/start.ts';
+import { StateTimedOut } from './handlers/state-timed-out.ts';
+import { VolumesPrepared } from './handlers/volumes-prepared.ts';
+import { LIMITS } from './limits.ts';
+import { workflowMessages } from './messages.ts';
+import { isRunning, WorkflowState } from './state.ts';
+import { projectWorkflow, WORKFLOW_EXECUTIONS } from './view.ts';
+
+/**
+ * One run of a workflow manifest (spec 3): pending → running ⇄ waiting_for_human_input → completed | failed | cancelled.
+ * It waits for one thing at a time, an effect or another actor; `maxTransitions` bounds a run that loops (decided.md).
+ */
+export const workflowActor = ({ maxTransitions = LIMITS.transitions }: { readonly maxTransitions?: number } = {}) =>
+  defineActor({
+    kind: 'workflow',
+    version: 1,
+    state: WorkflowState,
+    initial: () => ({ status: 'pending' as const }),
+    messages: workflowMessages,
+    events: workflowEvents,
+    on: {
+      Start: start({ maxTransitions }),
+      Cancel,
+      Continue,
+      StateTimedOut,
+      RetryContainer,
+      VolumesPrepared,
+      CommandEnded,
+      ContainerEnded,
+      AgentStarted,
+      ChildStarted,
+      AgentWord,
+      ChildWord,
+      PanelWord,
+      ApprovalWord,
+    },
+    creates: ['Start'],
+    finalEvents: ['WorkflowExecutionCompleted', 'WorkflowExecutionFailed', 'WorkflowExecutionCancelled'],
+    view: { collection: WORKFLOW_EXECUTIONS.name, indexes: WORKFLOW_EXECUTIONS.indexes, project: projectWorkflow },
+    done: (state) => state.status !== 'pending' && !isRunning(state),
+  });

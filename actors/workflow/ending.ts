@@ -1,0 +1,74 @@
+import type { Json, JsonObject } from '../../runtime/json.ts';
+import { keepHead } from '../execution/bounded-text.ts';
+import { isJsonObject, own } from './json-field.ts';
+import { LIMITS } from './limits.ts';
+import type { WorkflowTurn } from './messages.ts';
+import type { EndedWorkflow, IdleWorkflow } from './state.ts';
+import type { WorkflowWord } from './word.ts';
+
+/** Names of the timers a run may have, one of each. */
+export const TIMERS = { state: 'state', retry: 'retry' } as const;
+
+export const isoTime = (turn: { readonly now: number }): string => new Date(turn.now).toISOString();
+
+export function completeRun(run: IdleWorkflow, turn: WorkflowTurn): EndedWorkflow {
+  const { execution_id, blackboard } = run;
+  const output = outputOf(blackboard, run.current_state);
+  const completed_at = isoTime(turn);
+  turn.emit('WorkflowExecutionCompleted', { execution_id, final_blackboard: blackboard, output, completed_at });
+  return end(run, { status: 'completed', reason: null, error: null, output }, turn);
+}
+
+/** `reason` is a code: `no_transition_matched`, `max_transitions_exceeded`, or that of the state's error. */
+export function failRun(run: IdleWorkflow, reason: string, message: string, turn: WorkflowTurn): EndedWorkflow {
+  const { execution_id, current_state } = run;
+  const error = keepHead(message, LIMITS.errorChars);
+  const failed_at = isoTime(turn);
+  turn.emit('WorkflowExecutionFailed', { execution_id, reason, error, state_name: current_state, failed_at });
+  return end(run, { status: 'failed', reason, error, output: null }, turn);
+}
+
+export function cancelRun(run: IdleWorkflow, reason: string | null, turn: WorkflowTurn): EndedWorkflow {
+  const { execution_id } = run;
+  turn.emit('WorkflowExecutionCancelled', { execution_id, reason, cancelled_at: isoTime(turn) });
+  return end(run, { status: 'cancelled', reason: reason ?? 'cancelled', error: null, output: null }, turn);
+}
+
+/**
+ * Output of a completed run: that of its last state. A state without `output` gives its `result`, else all it wrote but
+ * its status.
+ */
+export function outputOf(blackboard: JsonObject, lastState: string | null): Json {
+  const record = lastState === null ? undefined : own(blackboard, lastState);
+  if (!isJsonObject(record)) return record ?? null;
+  const { status: _status, error: _error, ...rest } = record;
+  return own(rest, 'output') ?? own(rest, 'result') ?? rest;
+}
+
+/** Tells whom the start named; nobody otherwise. */
+export function tellParent(
+  run: IdleWorkflow,
+  word: Pick<WorkflowWord, 'status' | 'reason' | 'error' | 'output' | 'blackboard'>,
+  turn: WorkflowTurn,
+): void {
+  const { notify, execution_id, workflow_id } = run;
+  if (notify === undefined) return;
+  const told: WorkflowWord = { execution_id, workflow_id, context: notify.context, ...word };
+  turn.tell(notify.to, notify.as, told);
+}
+
+type Outcome = Pick<WorkflowWord, 'reason' | 'error' | 'output'> & { readonly status: EndedWorkflow['status'] };
+
+function end(run: IdleWorkflow, outcome: Outcome, turn: WorkflowTurn): EndedWorkflow {
+  const { output, ...ended } = outcome;
+  tellParent(run, { ...ended, output, blackboard: run.blackboard }, turn);
+  const { execution_id, workflow_id, workflow_name, workflow_version, intent, input, blackboard, visits } = run;
+  const { current_state, in_doubt, started_at, last_transition_at, notify } = run;
+  return {
+    ...{ execution_id, workflow_id, workflow_name, workflow_version, intent, input, blackboard, visits },
+    ...{ current_state, in_doubt, started_at, last_transition_at },
+    ...(notify === undefined ? {} : { notify }),
+    ...ended,
+    ended_at: isoTime(turn),
+  };
+}

@@ -1,0 +1,124 @@
+import { z } from 'zod';
+import { jsonField, jsonObjectField } from './json-field.ts';
+
+/** Events of a workflow execution (original-facts 9.1; spec 3, Events). Every one has the moment in its own words. */
+const run = { execution_id: z.string() };
+const inState = { ...run, state_name: z.string() };
+const count = z.number().int().min(0);
+const stepName = { step_name: z.string().nullable() };
+
+export const workflowEvents = {
+  WorkflowExecutionStarted: z.object({
+    ...run,
+    workflow_id: z.string(),
+    workflow_name: z.string(),
+    workflow_version: z.string(),
+    started_at: z.string(),
+  }),
+  WorkflowStateEntered: z.object({ ...inState, kind: z.string(), visit: count, entered_at: z.string() }),
+  /** `next_state` is null when the run ends here; `condition` is the one that matched. */
+  WorkflowStateExited: z.object({
+    ...inState,
+    status: z.enum(['success', 'failed']),
+    /** What the blackboard has under the state's name; cut when large. */
+    output: jsonField,
+    next_state: z.string().nullable(),
+    condition: z.string().nullable(),
+    exited_at: z.string(),
+  }),
+  /** A step whose outcome was unknown after a crash is asked for again. */
+  WorkflowStepRepeated: z.object({
+    ...inState,
+    repeat: count,
+    by: z.enum(['policy', 'human']),
+    repeated_at: z.string(),
+  }),
+  WorkflowHumanInputRequested: z.object({
+    ...inState,
+    approval_id: z.string(),
+    prompt: z.string(),
+    requested_at: z.string(),
+  }),
+  WorkflowHumanInputReceived: z.object({
+    ...inState,
+    approval_id: z.string(),
+    /** `answered`, or `expired` with the default response. */
+    how: z.enum(['answered', 'expired']),
+    payload: z.string(),
+    received_at: z.string(),
+  }),
+  ContainerRunStarted: z.object({
+    ...inState,
+    ...stepName,
+    image: z.string(),
+    command: z.array(z.string()),
+    attempt: count,
+    started_at: z.string(),
+  }),
+  ContainerRunCompleted: z.object({
+    ...inState,
+    ...stepName,
+    exit_code: z.number().int(),
+    stdout_bytes: count,
+    stderr_bytes: count,
+    duration_ms: z.number(),
+    attempt: count,
+    completed_at: z.string(),
+  }),
+  ContainerRunFailed: z.object({
+    ...inState,
+    ...stepName,
+    reason: z.string(),
+    attempt: count,
+    /** When the next attempt starts; null: there is none. */
+    retry_at: z.string().nullable(),
+    failed_at: z.string(),
+  }),
+  ParallelContainerRunAggregated: z.object({
+    ...inState,
+    total_steps: count,
+    succeeded: count,
+    failed: count,
+    strategy: z.string(),
+    aggregated_at: z.string(),
+  }),
+  SubworkflowTriggered: z.object({
+    parent_execution_id: z.string(),
+    child_execution_id: z.string(),
+    child_workflow_id: z.string(),
+    mode: z.enum(['blocking', 'fire_and_forget']),
+    parent_state_name: z.string(),
+    triggered_at: z.string(),
+  }),
+  SubworkflowCompleted: z.object({
+    parent_execution_id: z.string(),
+    child_execution_id: z.string(),
+    parent_state_name: z.string(),
+    result_key: z.string().nullable(),
+    completed_at: z.string(),
+  }),
+  SubworkflowFailed: z.object({
+    parent_execution_id: z.string(),
+    child_execution_id: z.string(),
+    parent_state_name: z.string(),
+    reason: z.string(),
+    failed_at: z.string(),
+  }),
+  WorkflowExecutionCompleted: z.object({
+    ...run,
+    final_blackboard: jsonObjectField,
+    output: jsonField,
+    completed_at: z.string(),
+  }),
+  WorkflowExecutionFailed: z.object({
+    ...run,
+    /** Code: `no_transition_matched`, `max_transitions_exceeded`, or that of the state's error. */
+    reason: z.string(),
+    error: z.string(),
+    state_name: z.string().nullable(),
+    failed_at: z.string(),
+  }),
+  WorkflowExecutionCancelled: z.object({ ...run, reason: z.string().nullable(), cancelled_at: z.string() }),
+} as const;
+
+export type WorkflowEventName = keyof typeof workflowEvents;

@@ -1,0 +1,111 @@
+import { SvcError } from '../../../runtime/errors.ts';
+import type { Identity } from '../../../runtime/identity.ts';
+import { askEffect } from '../ask-effect.ts';
+import { blackboardBytes } from '../blackboard.ts';
+import { isoTime, tellParent } from '../ending.ts';
+import { badDoubtPolicy } from '../in-doubt.ts';
+import { jsonBytes } from '../json-field.ts';
+import { LIMITS } from '../limits.ts';
+import type { Start as StartMessage, WorkflowTurn } from '../messages.ts';
+import { advance } from '../run.ts';
+import type { IdleWorkflow, WorkflowState } from '../state.ts';
+
+/** pending → running. The same id again gets the same answer, whatever became of the run meanwhile. */
+export const start =
+  (settings: { readonly maxTransitions: number }) =>
+  (state: WorkflowState, message: StartMessage, turn: WorkflowTurn): WorkflowState => {
+    if (state.status !== 'pending') {
+      if (state.workflow_id !== message.workflow_id)
+        turn.refuse('conflict', 'the execution id is in use for another workflow');
+      turn.reply({ execution_id: state.execution_id, status: state.status });
+      return state;
+    }
+    const problem = problemOf(message);
+    if (problem !== null) turn.refuse(problem.code, problem.message, problem.details);
+    const next = begin(message, settings.maxTransitions, turn);
+    turn.reply({ execution_id: message.execution_id, status: next.status });
+    return next;
+  };
+
+function begin(message: StartMessage, maxTransitions: number, turn: WorkflowTurn): WorkflowState {
+  const run = newRun(message, maxTransitions, turn);
+  const { execution_id, workflow_id, workflow_name, workflow_version, started_at } = run;
+  const started = { execution_id, workflow_id, workflow_name, workflow_version, started_at };
+  turn.emit('WorkflowExecutionStarted', started);
+  tellParent(run, { status: 'running', reason: null, error: null, output: null, blackboard: {} }, turn);
+  const { storage, initial_state } = run.manifest.spec;
+  if (storage.workspace === undefined && storage.shared_volumes.length === 0) return advance(run, initial_state, turn);
+  const input = {
+    workflow_execution_id: execution_id,
+    workspace: storage.workspace === undefined ? null : { ...storage.workspace },
+    shared_volumes: storage.shared_volumes.map((volume) => ({ ...volume })),
+  };
+  // Optional fields may be present and undefined; JSON has no undefined.
+  const effectId = askEffect('volumes.prepare', JSON.parse(JSON.stringify(input)), null, turn);
+  return { ...run, awaiting: { kind: 'volumes', effect_id: effectId } };
+}
+
+function newRun(message: StartMessage, maxTransitions: number, turn: WorkflowTurn): IdleWorkflow {
+  const { metadata, spec } = message.manifest;
+  const blackboard = { ...spec.context, ...message.blackboard };
+  const startedAt = isoTime(turn);
+  return {
+    status: 'running',
+    execution_id: message.execution_id,
+    workflow_id: message.workflow_id,
+    workflow_name: metadata.name,
+    workflow_version: metadata.version,
+    manifest: message.manifest,
+    identity: turn.identity ?? ownIdentity(turn),
+    ancestors: message.ancestors,
+    ...(message.notify === undefined ? {} : { notify: message.notify }),
+    intent: message.intent ?? null,
+    input: message.input,
+    context: spec.context,
+    blackboard,
+    blackboard_bytes: blackboardBytes(blackboard),
+    storage: { workspace: message.execution_id, implicit: true, shared: {} },
+    visits: {},
+    current_state: null,
+    feedback: '',
+    human_feedback: null,
+    entry: 0,
+    max_transitions: maxTransitions,
+    in_doubt: 0,
+    started_at: startedAt,
+    last_transition_at: startedAt,
+  };
+}
+
+/** Nobody asked (an upkeep of the node): children run as this actor, without roles. */
+const ownIdentity = ({ self, tenant }: WorkflowTurn): Identity => ({
+  kind: 'actor',
+  subject: self,
+  tenant,
+  roles: [],
+  tier: 'free',
+});
+
+function problemOf({ manifest, input, intent = '', blackboard = {} }: StartMessage): SvcError | null {
+  const policy = badDoubtPolicy(manifest);
+  if (policy !== null) {
+    const path = `metadata.annotations.${policy}`;
+    const expected = 'expected retry, fail or ask';
+    return new SvcError('invalid_manifest', `${path}: ${expected}`, { details: [{ path, message: expected }] });
+  }
+  return (
+    tooLarge('input', jsonBytes(input), LIMITS.inputBytes) ??
+    tooLarge('intent', intent.length, LIMITS.intentChars) ??
+    tooLarge('blackboard', blackboardBytes({ ...manifest.spec.context, ...blackboard }), LIMITS.blackboardBytes) ??
+    tooLarge('manifest.spec.context', jsonBytes(manifest.spec.context), LIMITS.contextBytes) ??
+    tooLarge('manifest', jsonBytes(JSON.parse(JSON.stringify(manifest))), LIMITS.manifestBytes)
+  );
+}
+
+function tooLarge(field: string, size: number, limit: number): SvcError | null {
+  if (size <= limit) return null;
+  const message = `${field} has a size of ${size}, the limit is ${limit}`;
+  return new SvcError('payload_too_large', message, {
+    details: [{ path: field, message: `expected at most ${limit}` }],
+  });
+}

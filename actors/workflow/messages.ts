@@ -1,0 +1,72 @@
+import { z } from 'zod';
+import type { WorkflowManifest } from '../../manifests/workflow/schema.ts';
+import type { Turn } from '../../runtime/define-actor.ts';
+import { EffectResult } from '../../runtime/effect.ts';
+import { Notify } from '../../runtime/notify.ts';
+import { ApprovalWord } from '../approval/messages.ts';
+import { ExecutionWord } from '../execution/word.ts';
+import { PanelConcluded } from '../judge-panel/messages.ts';
+import type { workflowEvents } from './events.ts';
+import { jsonField, jsonObjectField } from './json-field.ts';
+import { WorkflowWord } from './word.ts';
+
+/** The parts a run is made of; the catalog checked the manifest itself when it was deployed. */
+const manifestShape = z.looseObject({
+  metadata: z.looseObject({ name: z.string(), version: z.string(), annotations: z.looseObject({}) }),
+  spec: z.looseObject({
+    initial_state: z.string(),
+    context: z.looseObject({}),
+    storage: z.looseObject({ shared_volumes: z.array(z.unknown()) }),
+    states: z.looseObject({}),
+  }),
+});
+
+export const manifestField = z.custom<WorkflowManifest>(
+  (value) => manifestShape.safeParse(value).success,
+  'expected a normalised workflow manifest',
+);
+
+const id = z.string().min(1).max(128);
+
+export const Ancestor = z.object({ workflow_id: z.string(), name: z.string(), execution_id: z.string() });
+
+/** Starts a run. The only message that creates one; the same id again is answered the same, never restarted. */
+export const Start = z.object({
+  execution_id: id,
+  workflow_id: id,
+  /** Normalised manifest, as the catalog keeps it. */
+  manifest: manifestField,
+  intent: z.string().optional(),
+  input: jsonField,
+  blackboard: jsonObjectField.optional(),
+  ancestors: z.array(Ancestor).max(100).default([]),
+  notify: Notify.optional(),
+});
+export type Start = z.output<typeof Start>;
+
+/** Of the state that is entered as number `entry` of the run: a timer of an earlier one is recognised. */
+const entry = z.object({ entry: z.number().int() });
+
+/** Messages of a run. Late, repeated and unknown ones are harmless: a word counts only while it is awaited. */
+export const workflowMessages = {
+  Start,
+  Cancel: z.object({ reason: z.string().max(1_000).optional() }),
+  /** The run goes on after a long chain of states that needed nobody. */
+  Continue: entry,
+  StateTimedOut: entry,
+  /** The pause before the next attempt of a container is over. */
+  RetryContainer: entry,
+  /** Results of effects. */
+  VolumesPrepared: EffectResult,
+  CommandEnded: EffectResult,
+  ContainerEnded: EffectResult,
+  AgentStarted: EffectResult,
+  ChildStarted: EffectResult,
+  /** Words of other actors. */
+  AgentWord: ExecutionWord,
+  ChildWord: WorkflowWord,
+  PanelWord: PanelConcluded,
+  ApprovalWord,
+} as const;
+
+export type WorkflowTurn = Turn<typeof workflowEvents, typeof workflowMessages>;

@@ -1,0 +1,141 @@
+import type { StateSpec } from '../../manifests/workflow/schema.ts';
+import type { Json, JsonObject } from '../../runtime/json.ts';
+import { keepHead } from '../execution/bounded-text.ts';
+import { overwrite, writeBlackboard } from './blackboard.ts';
+import { type Choice, chooseTransition } from './conditions.ts';
+import { completeRun, failRun, isoTime, TIMERS } from './ending.ts';
+import { jsonBytes, own } from './json-field.ts';
+import { LIMITS } from './limits.ts';
+import type { WorkflowTurn } from './messages.ts';
+import { renderer } from './render.ts';
+import type { EndedWorkflow, IdleWorkflow, WorkflowState } from './state.ts';
+import { beginStep } from './steps/begin.ts';
+import { type Begun, failureOf, type StepResult } from './steps/step.ts';
+
+/** The current state as the manifest has it. */
+export function currentStep(run: IdleWorkflow): StateSpec {
+  const step = own(run.manifest.spec.states, run.current_state ?? '');
+  if (step === undefined) throw new Error(`the manifest has no state ${run.current_state}`);
+  return step;
+}
+
+/** Enters a state, and those behind it as long as each ends in this turn. */
+export function advance(run: IdleWorkflow, target: string, turn: WorkflowTurn): WorkflowState {
+  let next: { readonly run: IdleWorkflow; readonly target: string } = { run, target };
+  for (let states = 0; states < LIMITS.statesPerTurn; states += 1) {
+    if (own(run.manifest.spec.states, next.target) === undefined)
+      return failRun(next.run, 'invalid_manifest', `the manifest has no state ${next.target}`, turn);
+    const entered = enter(next.run, next.target, turn);
+    const begun = begin(entered, turn);
+    if (begun.kind === 'waits') {
+      const { timeout_ms, kind } = currentStep(entered);
+      // The approval of a Human state keeps the time itself.
+      if (timeout_ms !== null && kind !== 'Human')
+        turn.after(TIMERS.state, timeout_ms, 'StateTimedOut', { entry: entered.entry });
+      return { ...entered, awaiting: begun.awaiting };
+    }
+    const left = leave(begun.run, begun.result, turn);
+    if ('ended' in left) return left.ended;
+    next = left;
+  }
+  turn.tell(turn.self, 'Continue', { entry: next.run.entry });
+  return { ...next.run, awaiting: { kind: 'turn', target: next.target } };
+}
+
+/** The state that waited has ended: its output is written, the run goes on. */
+export function finish(run: IdleWorkflow, result: StepResult, turn: WorkflowTurn): WorkflowState {
+  turn.clear(TIMERS.state);
+  const left = leave({ ...run, status: 'running' }, result, turn);
+  return 'ended' in left ? left.ended : advance(left.run, left.target, turn);
+}
+
+function enter(run: IdleWorkflow, name: string, turn: WorkflowTurn): IdleWorkflow {
+  const visit = (own(run.visits, name) ?? 0) + 1;
+  const at = isoTime(turn);
+  const { execution_id } = run;
+  const kind = own(run.manifest.spec.states, name)?.kind ?? '';
+  turn.emit('WorkflowStateEntered', { execution_id, state_name: name, kind, visit, entered_at: at });
+  return {
+    ...run,
+    current_state: name,
+    visits: { ...run.visits, [name]: visit },
+    entry: run.entry + 1,
+    last_transition_at: at,
+  };
+}
+
+/** Every text of a step is rendered before it asks for anything, so a step that fails here has asked for nothing. */
+function begin(run: IdleWorkflow, turn: WorkflowTurn): Begun {
+  try {
+    return beginStep(run, currentStep(run), turn);
+  } catch (thrown) {
+    return { kind: 'ended', run, result: failureOf(thrown) };
+  }
+}
+
+type Left = { readonly ended: EndedWorkflow } | { readonly run: IdleWorkflow; readonly target: string };
+
+/** Writes the output, then the first transition that matches decides (spec 3, Transition). */
+function leave(idle: IdleWorkflow, wanted: StepResult, turn: WorkflowTurn): Left {
+  const { run, result, record } = writeOutput(idle, wanted);
+  const step = currentStep(run);
+  const terminal = step.transitions.length === 0 || result.final === true;
+  const choice: Choice = terminal ? { transition: null, problems: [] } : chooseTransition(run, step, record);
+  const { transition } = choice;
+  turn.emit('WorkflowStateExited', {
+    execution_id: run.execution_id,
+    state_name: run.current_state ?? '',
+    status: result.error === null ? 'success' : 'failed',
+    output: shown(record),
+    next_state: transition?.target ?? null,
+    condition: transition?.condition ?? null,
+    exited_at: isoTime(turn),
+  });
+  if (terminal) return { ended: completeRun(run, turn) };
+  if (transition === null) return { ended: unmatched(run, result, choice, turn) };
+  if (run.entry > run.max_transitions) {
+    const message = `the run made ${run.max_transitions} transitions, the next would be to state ${transition.target}`;
+    return { ended: failRun(run, 'max_transitions_exceeded', message, turn) };
+  }
+  const { target, feedback } = transition;
+  return { run: { ...run, feedback: feedback === undefined ? '' : feedbackText(run, feedback) }, target };
+}
+
+function unmatched(run: IdleWorkflow, { error }: StepResult, { problems }: Choice, turn: WorkflowTurn): EndedWorkflow {
+  if (error !== null) return failRun(run, error.code, `state ${run.current_state}: ${error.message}`, turn);
+  const message = [`no transition of state ${run.current_state} matched`, ...problems].join('; ');
+  return failRun(run, 'no_transition_matched', message, turn);
+}
+
+/** A text that cannot be made is no reason to stop a run: the next state reads why. */
+function feedbackText(run: IdleWorkflow, template: string): string {
+  try {
+    return renderer(run)(template, LIMITS.spokenChars);
+  } catch (thrown) {
+    return `[${failureOf(thrown).error?.message ?? ''}]`;
+  }
+}
+
+function writeOutput(idle: IdleWorkflow, wanted: StepResult) {
+  const name = idle.current_state ?? '';
+  try {
+    const record = recordOf(wanted);
+    return { run: writeBlackboard(idle, { [name]: record }), result: wanted, record };
+  } catch (thrown) {
+    const result = failureOf(thrown);
+    const record = recordOf(result);
+    return { run: overwrite(idle, { [name]: record }), result, record };
+  }
+}
+
+function recordOf({ record, error }: StepResult): JsonObject {
+  const { status: _status, ...rest } = record;
+  if (error === null) return { status: 'success', ...rest };
+  return { status: 'failed', ...rest, error: { ...error } };
+}
+
+function shown(record: JsonObject): Json {
+  const bytes = jsonBytes(record);
+  if (bytes <= LIMITS.eventOutputBytes) return record;
+  return { truncated: true, bytes, head: keepHead(JSON.stringify(record), LIMITS.eventOutputBytes / 4) };
+}

@@ -1,0 +1,76 @@
+import { z } from 'zod';
+import { Identity } from '../../runtime/identity.ts';
+import { Notify } from '../../runtime/notify.ts';
+import { Awaiting } from './awaiting.ts';
+import { jsonField, jsonObjectField } from './json-field.ts';
+import { Ancestor, manifestField } from './messages.ts';
+
+const core = {
+  execution_id: z.string(),
+  workflow_id: z.string(),
+  workflow_name: z.string(),
+  workflow_version: z.string(),
+  intent: z.string().nullable(),
+  input: jsonField,
+  blackboard: jsonObjectField,
+  /** State -> how often it was entered. Those with an output of their own on the blackboard. */
+  visits: z.record(z.string(), z.number().int()),
+  current_state: z.string().nullable(),
+  /** Steps asked for again after an outcome in doubt, over the whole run. */
+  in_doubt: z.number().int(),
+  notify: Notify.optional(),
+  started_at: z.string(),
+  last_transition_at: z.string(),
+};
+
+/** Volume ids behind `{{workflow.storage…}}`. */
+const Storage = z.object({
+  workspace: z.string(),
+  /** The workspace every run has without asking: made by the first step that needs it. */
+  implicit: z.boolean(),
+  shared: z.record(z.string(), z.string()),
+});
+
+const Pending = z.object({ status: z.literal('pending') });
+
+const Running = z.object({
+  /** `waiting_for_human_input` only once the approval is committed as pending (design R2). */
+  status: z.enum(['running', 'waiting_for_human_input']),
+  ...core,
+  /** Read only. */
+  manifest: manifestField,
+  identity: Identity,
+  ancestors: z.array(Ancestor),
+  /** Copy of `spec.context` that `update_context` changes. */
+  context: jsonObjectField,
+  storage: Storage,
+  blackboard_bytes: z.number().int(),
+  /** `{{state.feedback}}` of the current state; empty when the transition into it gave none. */
+  feedback: z.string(),
+  /** `{{human.feedback}}`; null before the first answer. */
+  human_feedback: z.string().nullable(),
+  /** States entered so far: the number of the current entry. */
+  entry: z.number().int(),
+  /** The node's setting when the run began. */
+  max_transitions: z.number().int(),
+  awaiting: Awaiting,
+});
+
+const Ended = z.object({
+  status: z.enum(['completed', 'failed', 'cancelled']),
+  ...core,
+  /** Code of a failure, words of a cancel, null when completed. */
+  reason: z.string().nullable(),
+  error: z.string().nullable(),
+  ended_at: z.string(),
+});
+
+/** State of a run. Bounded (limits.ts): the event log is the history, here are only counters. */
+export const WorkflowState = z.discriminatedUnion('status', [Pending, Running, Ended]);
+export type WorkflowState = z.output<typeof WorkflowState>;
+export type RunningWorkflow = z.output<typeof Running>;
+export type EndedWorkflow = z.output<typeof Ended>;
+/** A run between two steps. */
+export type IdleWorkflow = Omit<RunningWorkflow, 'awaiting'>;
+export const isRunning = (state: WorkflowState): state is RunningWorkflow =>
+  state.status === 'running' || state.status === 'waiting_for_human_input';

@@ -1,0 +1,74 @@
+import type { StateOf } from '../../../manifests/workflow/schema.ts';
+import type { Json, JsonObject } from '../../../runtime/json.ts';
+import type { ExecutionWord } from '../../execution/word.ts';
+import { askEffect, bounded } from '../ask-effect.ts';
+import { isJsonObject, own } from '../json-field.ts';
+import type { WorkflowTurn } from '../messages.ts';
+import { renderer } from '../render.ts';
+import type { IdleWorkflow } from '../state.ts';
+import { type Begun, failed, StepFailure, type StepResult, succeeded } from './step.ts';
+import { volumeIdOf } from './volumes.ts';
+
+/** Kind Agent (spec 3): the run starts an execution under an id of its own making and waits for its word. */
+export function beginAgent(run: IdleWorkflow, step: StateOf<'Agent'>, turn: WorkflowTurn): Begun {
+  const render = renderer(run);
+  const executionId = turn.newId();
+  const mounts = step.volumes.map(({ volume, mount_path, access_mode }) => ({
+    volume_id: volumeIdOf(run, render(volume)),
+    mount_path,
+    read_only: access_mode === 'read-only',
+  }));
+  const input = {
+    execution_id: executionId,
+    agent: agentName(render(step.agent)),
+    input: step.input === undefined ? '' : render(step.input),
+    isolation: step.isolation,
+    mounts,
+    workflow_execution_id: run.execution_id,
+    notify: { to: turn.self, as: 'AgentWord', context: { entry: run.entry } },
+    identity: run.identity,
+  };
+  bounded([input]);
+  const effectId = askEffect('agent.start', input, { entry: run.entry }, turn);
+  return { kind: 'waits', awaiting: { kind: 'agent', effect_id: effectId, execution_id: executionId } };
+}
+
+const MAX_NAME = 128;
+
+/** A rendered name or UUID of an agent or workflow. */
+export function agentName(text: string): string {
+  const name = text.trim();
+  if (name !== '' && name.length <= MAX_NAME) return name;
+  throw new StepFailure('invalid_argument', `expected a name of 1 to ${MAX_NAME} characters, got ${name.length}`);
+}
+
+/** Spec 3, kind Agent: status, output, score, iterations; `confidence` is for its condition. */
+export function agentResult(word: ExecutionWord): StepResult {
+  const { output, iterations } = word;
+  if (word.status !== 'completed') {
+    const record = { output, score: 0, confidence: 0, iterations, execution_id: word.execution_id };
+    const code = word.status === 'cancelled' ? 'cancelled' : (word.reason ?? 'failed');
+    return failed(code, word.error ?? `the agent's execution ${word.status}`, record);
+  }
+  const said = jsonOf(output ?? '');
+  // Validators that found something to say win over what the agent says of itself.
+  const score = word.score < 1 ? word.score : (fraction(said, 'score') ?? word.score);
+  const confidence = fraction(said, 'confidence') ?? 1;
+  return succeeded({ output, score, confidence, iterations, execution_id: word.execution_id });
+}
+
+function fraction(said: JsonObject | null, key: string): number | undefined {
+  const value = said === null ? undefined : own(said, key);
+  return typeof value === 'number' && value >= 0 && value <= 1 ? value : undefined;
+}
+
+function jsonOf(output: string): JsonObject | null {
+  if (!output.trimStart().startsWith('{')) return null;
+  try {
+    const value: Json = JSON.parse(output);
+    return isJsonObject(value) ? value : null;
+  } catch (thrown) {
+    if (thrown instanceof SyntaxError) return null;
+    throw thrown;
+  }
+}

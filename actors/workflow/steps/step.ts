@@ -1,0 +1,55 @@
+import { TemplateError } from '../../../manifests/template/fault.ts';
+import { SvcError } from '../../../runtime/errors.ts';
+import type { JsonObject } from '../../../runtime/json.ts';
+import { keepHead } from '../../execution/bounded-text.ts';
+import type { Awaiting } from '../awaiting.ts';
+import { LIMITS } from '../limits.ts';
+import type { IdleWorkflow } from '../state.ts';
+
+/** Why a state failed; the reason of the run when no transition takes it. */
+export interface StepError {
+  readonly code: string;
+  readonly message: string;
+}
+
+/** How a state ended. `record` is what the blackboard gets beside `status` and `error`. */
+export interface StepResult {
+  readonly record: JsonObject;
+  /** Null: success. */
+  readonly error: StepError | null;
+  /** `finalize`: the run completes here, whatever its transitions say. */
+  readonly final?: true;
+}
+
+/** What became of a state when it was entered: it waits for one thing, or it has ended already. */
+export type Begun =
+  | { readonly kind: 'waits'; readonly awaiting: Awaiting }
+  | { readonly kind: 'ended'; readonly run: IdleWorkflow; readonly result: StepResult };
+
+/** Ends the state that is being worked on, with this code. */
+export class StepFailure extends Error {
+  override readonly name = 'StepFailure';
+  readonly code: string;
+
+  constructor(code: string, message: string) {
+    super(message);
+    this.code = code;
+  }
+}
+
+export const succeeded = (record: JsonObject): StepResult => ({ record, error: null });
+
+export const failed = (code: string, message: string, record: JsonObject = {}): StepResult => ({
+  record,
+  error: { code, message: keepHead(message, LIMITS.errorChars) },
+});
+
+/** The failed state a thrown error stands for; what is none of ours is thrown on. */
+export function failureOf(thrown: unknown): StepResult {
+  if (thrown instanceof StepFailure) return failed(thrown.code, thrown.message);
+  if (thrown instanceof TemplateError) return failed(`template_${thrown.code}`, thrown.message);
+  // JSON.stringify on a value nested too deep for the stack.
+  if (thrown instanceof RangeError) return failed('payload_too_large', 'a value is nested too deep');
+  if (thrown instanceof SvcError && thrown.row.kind !== 'bug') return failed(thrown.code, thrown.message);
+  throw thrown;
+}

@@ -1,0 +1,71 @@
+import type { StateOf } from '../../../manifests/workflow/schema.ts';
+import type { Json, JsonObject } from '../../../runtime/json.ts';
+import { type AncestryProblem, ancestryProblem } from '../ancestry.ts';
+import { askEffect, bounded } from '../ask-effect.ts';
+import { isJsonObject } from '../json-field.ts';
+import type { WorkflowTurn } from '../messages.ts';
+import { renderer } from '../render.ts';
+import type { Ancestor } from '../start-request.ts';
+import type { IdleWorkflow } from '../state.ts';
+import type { WorkflowWord } from '../word.ts';
+import { agentName } from './agent.ts';
+import { type Begun, failed, StepFailure, type StepResult, succeeded } from './step.ts';
+
+type Step = StateOf<'Subworkflow'>;
+
+/** Kind Subworkflow (spec 3): a child under an id of the run's own making, one level deeper. */
+export function beginSubworkflow(run: IdleWorkflow, step: Step, turn: WorkflowTurn): Begun {
+  const ancestors = withSelf(run);
+  const tooDeep = ancestryProblem(ancestors);
+  if (tooDeep !== null) throw new StepFailure(tooDeep.reason, tooDeep.message);
+  const render = renderer(run);
+  const executionId = turn.newId();
+  const input = {
+    execution_id: executionId,
+    workflow: agentName(render(step.workflow_id)),
+    input: childInput(step.input === undefined ? '' : render(step.input)),
+    ...(run.intent === null ? {} : { intent: run.intent }),
+    ancestors: ancestors.map((ancestor) => ({ ...ancestor })),
+    notify: { to: turn.self, as: 'ChildWord', context: { entry: run.entry } },
+    identity: run.identity,
+  };
+  bounded([input]);
+  const effectId = askEffect('workflow.start', input, { entry: run.entry }, turn);
+  const awaiting = { kind: 'child', effect_id: effectId, execution_id: executionId, workflow_id: null } as const;
+  return { kind: 'waits', awaiting };
+}
+
+/** JSON when it parses as JSON, else `{input: text}` (decided.md). */
+export function childInput(text: string): Json {
+  if (text.trim() === '') return {};
+  try {
+    const value: Json = JSON.parse(text);
+    return value;
+  } catch (thrown) {
+    if (thrown instanceof SyntaxError) return { input: text };
+    throw thrown;
+  }
+}
+
+const withSelf = ({ ancestors, workflow_id, workflow_name, execution_id }: IdleWorkflow): Ancestor[] => [
+  ...ancestors,
+  { workflow_id, name: workflow_name, execution_id },
+];
+
+/** Whether the child that answered may be below this run; its name is known only now. */
+export const childProblem = (run: IdleWorkflow, workflowId: string): AncestryProblem | null =>
+  ancestryProblem(withSelf(run), workflowId);
+
+/** Spec 3, kind Subworkflow: status, result, child_execution_id. */
+export function childResult(word: WorkflowWord): StepResult {
+  const child = { child_execution_id: word.execution_id };
+  if (word.status === 'completed') return succeeded({ result: word.output, ...child });
+  const code = word.status === 'cancelled' ? 'cancelled' : (word.reason ?? 'failed');
+  return failed(code, word.error ?? `the child workflow ${word.status}`, { result: null, ...child });
+}
+
+/** The child's final blackboard under `result_key`, when the state names one and waited for it. */
+export const resultEntries = (step: Step, word: WorkflowWord): JsonObject =>
+  step.result_key !== undefined && step.mode === 'blocking' && isJsonObject(word.blackboard)
+    ? { [step.result_key]: word.blackboard }
+    : {};

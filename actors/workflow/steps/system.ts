@@ -1,0 +1,64 @@
+import { z } from 'zod';
+import type { StateOf } from '../../../manifests/workflow/schema.ts';
+import type { Json } from '../../../runtime/json.ts';
+import { keepTail } from '../../execution/bounded-text.ts';
+import { askEffect, bounded } from '../ask-effect.ts';
+import type { WorkflowTurn } from '../messages.ts';
+import { renderer, renderMap } from '../render.ts';
+import type { IdleWorkflow } from '../state.ts';
+import { builtinOf, runBuiltin } from './builtin.ts';
+import { type Begun, failed, type StepResult, succeeded } from './step.ts';
+
+/** Kind System (spec 3): a built-in ends in the turn, a shell command is the effect `command.run`. */
+export function beginSystem(run: IdleWorkflow, step: StateOf<'System'>, turn: WorkflowTurn): Begun {
+  const builtin = builtinOf(step.command);
+  if (builtin !== undefined) return runBuiltin(run, builtin, renderMap(renderer(run), step.env));
+  return { kind: 'waits', awaiting: { kind: 'command', effect_id: askCommand(run, step, turn), repeats: 0 } };
+}
+
+/** Also asked for again after an outcome in doubt: the same scope renders the same command. */
+export function askCommand(run: IdleWorkflow, step: StateOf<'System'>, turn: WorkflowTurn): string {
+  const render = renderer(run);
+  const { workspace, implicit } = run.storage;
+  const input = {
+    command: render(step.command),
+    env: renderMap(render, step.env),
+    workdir: render(step.workdir),
+    workspace: { volume_id: workspace, implicit },
+    timeout_ms: step.timeout_ms,
+    execution_id: run.execution_id,
+  };
+  bounded([input]);
+  return askEffect('command.run', input, { entry: run.entry }, turn);
+}
+
+/** Result value of the effect `command.run`. */
+const CommandEnd = z.object({
+  /** Null: ended by a signal. */
+  exit_code: z.number().int().nullable(),
+  stdout: z.string(),
+  stderr: z.string().default(''),
+  stdout_truncated: z.boolean().default(false),
+  stderr_truncated: z.boolean().default(false),
+  timed_out: z.boolean().default(false),
+  duration_ms: z.number().default(0),
+});
+
+export function commandResult(value: Json, timeoutMs: number | null): StepResult {
+  const end = CommandEnd.safeParse(value);
+  if (!end.success) return failed('program_failed', 'the result of the command is malformed');
+  const { timed_out, stdout_truncated, stderr_truncated, ...output } = end.data;
+  const cut = { ...(stdout_truncated ? { stdout_truncated } : {}), ...(stderr_truncated ? { stderr_truncated } : {}) };
+  const record = { output: { ...output, ...cut } };
+  if (timed_out) return failed('state_timed_out', timedOutText(timeoutMs), record);
+  if (output.exit_code === 0) return succeeded(record);
+  return failed('command_failed', endText('the command', output.exit_code, output.stderr), record);
+}
+
+export const timedOutText = (timeoutMs: number | null): string => `it took longer than its ${timeoutMs} ms`;
+
+export function endText(what: string, exitCode: number | null, stderr: string): string {
+  const how = exitCode === null ? 'was ended by a signal' : `ended with exit code ${exitCode}`;
+  const said = stderr.trim();
+  return said === '' ? `${what} ${how}` : `${what} ${how}: ${keepTail(said, 1_000)}`;
+}

@@ -1,0 +1,20 @@
+import { own } from '../json-field.ts';
+import type { IdleWorkflow } from '../state.ts';
+import { StepFailure } from './step.ts';
+
+/** Name of the workspace among the volumes of a workflow. */
+const WORKSPACE = 'workspace';
+
+/** A volume of this run by the name its manifest gives it. Throws a StepFailure `volume_not_found`. */
+export function volumeNamed(run: IdleWorkflow, name: string): string {
+  const id = own(run.storage.shared, name) ?? (name === WORKSPACE ? run.storage.workspace : undefined);
+  if (id === undefined) throw new StepFailure('volume_not_found', `the workflow has no volume ${name}`);
+  return id;
+}
+
+/** An agent's mount: `{{workflow.storage…}}` renders an id, a name is taken as well. */
+export function volumeIdOf(run: IdleWorkflow, rendered: string): string {
+  const text = rendered.trim();
+  const ids = [run.storage.workspace, ...Object.values(run.storage.shared)];
+  return ids.includes(text) ? text : volumeNamed(run, text);
+}
