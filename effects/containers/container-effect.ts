@@ -1,0 +1,72 @@
+import { defineEffect, type EffectContext, type EffectHandler } from '../../runtime/effect.ts';
+import { SvcError, toSvcError } from '../../runtime/errors.ts';
+import type { Json } from '../../runtime/json.ts';
+import { runContainer } from './container-run.ts';
+import { ContainerInput } from './input.ts';
+import { type ContainerOwner, containerName } from './labels.ts';
+import type { ContainerParts, EngineParts } from './settings.ts';
+import { killContainer, removeContainer } from './state.ts';
+
+/** The runner waits 3 s for a stopped effect. */
+const LET_GO_MS = 2_500;
+
+/**
+ * `container.run` (repeatable): one command in a hardened container (spec 3, ContainerRun). Its end is a result
+ * whatever its exit code. An attempt that finds the container of an earlier one adopts it. Throws `image_unavailable`,
+ * `container_failed`, `quota_exceeded`, `in_doubt`, `unavailable` (engine away for longer than its patience) and
+ * `unsupported_isolation` when no engine is configured.
+ */
+export function createContainerEffect(parts: ContainerParts): EffectHandler<typeof ContainerInput> {
+  return defineEffect({
+    kind: 'container.run',
+    input: ContainerInput,
+    run: (input, context) => run(parts, input, context),
+  });
+}
+
+async function run(parts: ContainerParts, input: ContainerInput, context: EffectContext): Promise<Json> {
+  const { engine } = parts;
+  if (engine === null) {
+    throw new SvcError(
+      'unsupported_isolation',
+      'this node has no container engine: set spec.runtime.container_socket_path or DOCKER_HOST',
+    );
+  }
+  const withEngine: EngineParts = { ...parts, engine };
+  const owner: ContainerOwner = {
+    tenant: context.tenant,
+    executionId: input.workflow_execution_id,
+    effectId: context.effectId,
+    address: context.address,
+  };
+  try {
+    const result = await runContainer(withEngine, input, owner, context);
+    return { ...result };
+  } catch (error) {
+    if (context.signal.aborted) await letGo(withEngine, owner, context.signal);
+    throw error;
+  } finally {
+    parts.onEnd?.(owner);
+  }
+}
+
+/**
+ * The attempt was stopped. Cancelled: nobody waits any more, so the container goes. Node stopping, claim lost or taken
+ * over: the effect is still wanted and whoever takes it next adopts the container, so it stays. The effect's record
+ * knows which; when it cannot be asked, the sweep decides later.
+ */
+async function letGo(parts: EngineParts, owner: ContainerOwner, aborted: AbortSignal): Promise<void> {
+  const limit = new AbortController();
+  const cancel = parts.clock.after(LET_GO_MS, () => limit.abort(new SvcError('unavailable')));
+  const name = containerName(owner.effectId);
+  try {
+    // Its whole time is over: it must not work on, but stays as the record that it ran.
+    const late = aborted.reason instanceof SvcError && aborted.reason.code === 'deadline_exceeded';
+    if (late) await killContainer(parts.engine, name, limit.signal);
+    else if (!(await parts.isWanted(owner))) await removeContainer(parts.engine, name, limit.signal);
+  } catch (error) {
+    parts.warn(`the container of a stopped effect is left to the sweep (${toSvcError(error).code})`, error);
+  } finally {
+    cancel();
+  }
+}

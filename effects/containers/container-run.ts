@@ -1,0 +1,99 @@
+import type { EffectContext } from '../../runtime/effect.ts';
+import type { MountedVolume } from './create-options.ts';
+import { findOrCreate } from './find-or-create.ts';
+import { ContainerWatch, checkQuotas, type Followed } from './follow.ts';
+import type { ContainerInput, ContainerResult, StoppedBy } from './input.ts';
+import type { ContainerOwner } from './labels.ts';
+import type { ContainerOutput } from './output.ts';
+import { attachOutput, finalOutput, type LiveOutput } from './read-output.ts';
+import type { EngineParts } from './settings.ts';
+import { startOnce } from './start-once.ts';
+import type { ContainerState } from './state.ts';
+
+const KILLED = 137;
+
+/** Finds, or makes and starts, the container of an effect, follows it to its end and tells how it ended. */
+export async function runContainer(
+  parts: EngineParts,
+  input: ContainerInput,
+  owner: ContainerOwner,
+  context: EffectContext,
+): Promise<ContainerResult> {
+  const { engine } = parts;
+  const { signal } = context;
+  const mounts = await openVolumes(parts, input, owner);
+  if (context.attempt === 1) {
+    const full = await checkQuotas(parts, owner.tenant, mounts);
+    if (full !== null) throw full;
+  }
+  const found = await findOrCreate(parts, input, owner, mounts, context);
+  const watch = new ContainerWatch(parts);
+  const interruptions = engine.interruptions;
+  let live: LiveOutput | null = null;
+  try {
+    let state = found;
+    if (found.phase === 'fresh') {
+      live = await attachOutput(engine, found.id, signal, (bytes) => {
+        if (bytes > parts.limits.outputBytes) watch.stop('output');
+      });
+      state = await startOnce(parts, found, owner, mounts, signal);
+    }
+    const leftMs = timeLeftMs(parts, state, input.timeout_ms);
+    const { tenant } = owner;
+    const outputEnded = live?.ended ?? null;
+    const followed = await watch.follow({ id: found.id, tenant, mounts, leftMs, signal, outputEnded });
+    // A connection that broke in between may have ended without saying so.
+    const whole = engine.interruptions === interruptions ? live : null;
+    const output = await finalOutput(engine, found.id, whole, signal);
+    const full = await checkQuotas(parts, owner.tenant, mounts);
+    if (full !== null) throw full;
+    return resultOf(followed, output, input.timeout_ms);
+  } finally {
+    live?.close();
+  }
+}
+
+async function openVolumes(
+  { volumes }: EngineParts,
+  { mounts, workflow_execution_id }: ContainerInput,
+  { tenant }: ContainerOwner,
+): Promise<MountedVolume[]> {
+  return Promise.all(
+    mounts.map(async ({ volume_id, mount_path, read_only }) => {
+      // The implicit workspace is made by the first that needs it.
+      const create = volume_id === workflow_execution_id;
+      const { directory, sizeLimitBytes } = await volumes.open(tenant, volume_id, { create });
+      return { id: volume_id, directory, path: mount_path, readOnly: read_only, sizeLimitBytes };
+    }),
+  );
+}
+
+/** Measured from the container's start, so that a change of nodes gives it no more time. */
+function timeLeftMs({ clock }: EngineParts, state: ContainerState, timeoutMs: number): number {
+  if (state.phase === 'ended' || Number.isNaN(state.startedAt)) return timeoutMs;
+  return Math.min(timeoutMs, timeoutMs - (clock.now() - state.startedAt));
+}
+
+function resultOf({ state, stoppedBy }: Followed, output: ContainerOutput, timeoutMs: number): ContainerResult {
+  const durationMs = Math.max(0, Math.round(state.endedAt - state.startedAt)) || 0;
+  const killed = state.exitCode === KILLED;
+  // A node that died after killing it left only the times to tell by.
+  const timedOut = killed && (stoppedBy === 'timeout' || (stoppedBy === null && durationMs >= timeoutMs));
+  // Podman on cgroup v1 does not tell. A memory limit is always set, and nobody else kills with SIGKILL.
+  const oomKilled = state.oomKilled || (killed && !timedOut && stoppedBy === null);
+  const reason: StoppedBy | null = timedOut ? 'timeout' : stoppedBy === 'output' && killed ? 'output' : null;
+  const shown = reason ?? (oomKilled && killed ? 'memory' : null);
+  return {
+    exit_code: state.exitCode,
+    stdout: output.stdout.text(),
+    stderr: output.stderr.text(),
+    duration_ms: durationMs,
+    stdout_truncated: output.stdout.truncated,
+    stderr_truncated: output.stderr.truncated,
+    stdout_bytes: output.stdout.bytes,
+    stderr_bytes: output.stderr.bytes,
+    timed_out: timedOut,
+    oom_killed: oomKilled,
+    ...(shown === null ? {} : { stopped_by: shown }),
+  };
+}

@@ -1,0 +1,41 @@
+import { SvcError } from '../../runtime/errors.ts';
+
+const LONGEST_REASON_CHARS = 500;
+
+/** The engine answered with an error status. */
+export interface EngineRefusal {
+  readonly statusCode: number;
+  readonly reason: string;
+}
+
+/** What the engine said, when it said anything; null for a connection that failed. */
+export function refusalOf(thrown: unknown): EngineRefusal | null {
+  if (!(thrown instanceof Error) || !('statusCode' in thrown) || typeof thrown.statusCode !== 'number') return null;
+  const reason = thrown.message.replace(/^\(HTTP code \d+\) [^-]* - /, '').trim();
+  return { statusCode: thrown.statusCode, reason: reason.slice(0, LONGEST_REASON_CHARS) };
+}
+
+export const isStatus = (thrown: unknown, ...codes: number[]): boolean =>
+  codes.includes(refusalOf(thrown)?.statusCode ?? 0);
+
+/** No answer at all: the engine is down, restarts, or the connection broke. The call may have happened. */
+export function isUnreachable(thrown: unknown): boolean {
+  if (thrown instanceof SvcError || refusalOf(thrown) !== null) return false;
+  if (!(thrown instanceof Error)) return false;
+  if (thrown.name === 'AbortError' || thrown.name === 'TimeoutError') return true;
+  return 'code' in thrown && typeof thrown.code === 'string';
+}
+
+/** Exit code as a shell tells it, where the engine's reason shows which. */
+function startExitCode(reason: string): number | null {
+  if (/executable file not found|no such file or directory|command not found|not found in/i.test(reason)) return 127;
+  if (/permission denied|exec format error|is a directory/i.test(reason)) return 126;
+  return null;
+}
+
+/** A container that could not be created or started: the engine's reason, with 126 or 127 where it tells. */
+export function containerFailed(reason: string, cause?: unknown): SvcError {
+  const code = startExitCode(reason);
+  const exit = code === null ? '' : ` (exit code ${code})`;
+  return new SvcError('container_failed', `the container could not be started${exit}: ${reason}`, { cause });
+}

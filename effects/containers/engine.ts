@@ -1,0 +1,133 @@
+import Docker from 'dockerode';
+import type { Clock } from '../../runtime/clock.ts';
+import { SvcError } from '../../runtime/errors.ts';
+import { isUnreachable } from './engine-error.ts';
+import { type EngineLocation, nameOf } from './engine-location.ts';
+
+export interface EngineOptions {
+  readonly location: EngineLocation;
+  readonly clock: Clock;
+  /** How long calls are repeated while the engine does not answer. */
+  readonly patienceMs?: number;
+  /** Longest single call; pulls and waits have limits of their own. */
+  readonly callTimeoutMs?: number;
+}
+
+/** What the engine can give. */
+export interface EngineFacts {
+  readonly cpus: number;
+}
+
+const PATIENCE_MS = 60_000;
+const CALL_TIMEOUT_MS = 30_000;
+const FIRST_PAUSE_MS = 50;
+const LONGEST_PAUSE_MS = 2_000;
+
+/** A Docker or Podman engine whose API may be away for a while. */
+export class ContainerEngine {
+  readonly docker: Docker;
+  readonly name: string;
+  readonly #clock: Clock;
+  readonly #patienceMs: number;
+  readonly #callTimeoutMs: number;
+  #facts: Promise<EngineFacts> | null = null;
+  #interruptions = 0;
+  /** Podman without catatonit has no init for containers. */
+  hasInit = true;
+
+  constructor({ location, clock, patienceMs = PATIENCE_MS, callTimeoutMs = CALL_TIMEOUT_MS }: EngineOptions) {
+    // Named here, so that dockerode never looks into this process's environment.
+    this.docker = new Docker(location);
+    this.name = nameOf(location);
+    this.#clock = clock;
+    this.#patienceMs = patienceMs;
+    this.#callTimeoutMs = callTimeoutMs;
+  }
+
+  /** Grows whenever a call found the engine away. */
+  get interruptions(): number {
+    return this.#interruptions;
+  }
+
+  facts(signal: AbortSignal): Promise<EngineFacts> {
+    this.#facts ??= this.call(signal, async (docker) => ({ cpus: Number((await docker.info()).NCPU) || 1 })).catch(
+      (error: unknown) => {
+        this.#facts = null;
+        throw error;
+      },
+    );
+    return this.#facts;
+  }
+
+  /**
+   * Calls the engine, again and again while it does not answer: only for what may happen twice. An error status is
+   * thrown as it is. Throws `unavailable` when patience ends, the signal's reason when that is aborted.
+   */
+  async call<T>(
+    signal: AbortSignal,
+    use: (docker: Docker, stop: AbortSignal) => Promise<T>,
+    timeoutMs = this.#callTimeoutMs,
+  ): Promise<T> {
+    const since = this.#clock.monotonic();
+    for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(LONGEST_PAUSE_MS, pauseMs * 2)) {
+      try {
+        return await this.once(signal, use, timeoutMs);
+      } catch (error) {
+        if (signal.aborted || !(error instanceof SvcError && error.code === 'unavailable')) throw error;
+        if (this.#clock.monotonic() - since + pauseMs > this.#patienceMs) throw error;
+      }
+      await this.pause(pauseMs, signal);
+    }
+  }
+
+  /** One call. Throws `unavailable` without an answer: then nobody knows whether it happened. */
+  async once<T>(
+    signal: AbortSignal,
+    use: (docker: Docker, stop: AbortSignal) => Promise<T>,
+    timeoutMs = this.#callTimeoutMs,
+  ): Promise<T> {
+    signal.throwIfAborted();
+    const late = new AbortController();
+    const cancel = this.#clock.after(timeoutMs, () => late.abort());
+    try {
+      return await orAborted(use(this.docker, AbortSignal.any([signal, late.signal])), [signal, late.signal]);
+    } catch (error) {
+      signal.throwIfAborted();
+      if (!late.signal.aborted && !isUnreachable(error)) throw error;
+      this.#interruptions += 1;
+      throw new SvcError('unavailable', `the container engine at ${this.name} does not answer`, { cause: error });
+    } finally {
+      cancel();
+    }
+  }
+
+  /** Resolves early when the signal aborts. */
+  pause(delayMs: number, signal: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      if (signal.aborted) return resolve();
+      const finish = () => {
+        cancel();
+        signal.removeEventListener('abort', finish);
+        resolve();
+      };
+      const cancel = this.#clock.after(delayMs, finish);
+      signal.addEventListener('abort', finish, { once: true });
+    });
+  }
+}
+
+/** Not every call of the client heeds its signal; the wait for it ends all the same. */
+function orAborted<T>(work: Promise<T>, signals: readonly AbortSignal[]): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const stop = () => done(() => reject(new DOMException('stopped', 'AbortError')));
+    const done = (settle: () => void) => {
+      for (const signal of signals) signal.removeEventListener('abort', stop);
+      settle();
+    };
+    for (const signal of signals) signal.addEventListener('abort', stop, { once: true });
+    work.then(
+      (value) => done(() => resolve(value)),
+      (error: unknown) => done(() => reject(error)),
+    );
+  });
+}

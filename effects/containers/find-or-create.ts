@@ -1,0 +1,90 @@
+import type { EffectContext } from '../../runtime/effect.ts';
+import { SvcError } from '../../runtime/errors.ts';
+import { createOptions, type MountedVolume } from './create-options.ts';
+import { containerFailed, isStatus, refusalOf } from './engine-error.ts';
+import { ensureImage } from './image.ts';
+import type { ContainerInput } from './input.ts';
+import { type ContainerOwner, containerName, ownerOf, REALM_LABEL } from './labels.ts';
+import type { EngineParts } from './settings.ts';
+import { type ContainerState, readState } from './state.ts';
+
+const NO_INIT = /container-init|init binary|catatonit|docker-init/i;
+
+/**
+ * The container of an effect: that of an earlier attempt when there is one, else a new one. Throws `in_doubt` when an
+ * earlier attempt has started one that is gone: it may have done its work, so it is not run again.
+ */
+export async function findOrCreate(
+  parts: EngineParts,
+  input: ContainerInput,
+  owner: ContainerOwner,
+  mounts: readonly MountedVolume[],
+  context: EffectContext,
+): Promise<ContainerState> {
+  const { engine, starts, node } = parts;
+  const { signal } = context;
+  if (context.attempt > 1) {
+    const found = await findOwn(parts, owner, signal);
+    if (found !== null) return found;
+    if ((await starts.find(owner.tenant, owner.effectId)) !== null) {
+      throw new SvcError(
+        'in_doubt',
+        `an earlier attempt started the container, and the engine of node ${node} does not have it (any more): it was not run again`,
+      );
+    }
+  }
+  await ensureImage(parts, input, owner.tenant, signal);
+  const { cpus } = await engine.facts(signal);
+  await create(parts, { input, owner, mounts, cpus }, signal);
+  const created = await findOwn(parts, owner, signal);
+  if (created === null) throw containerFailed('the engine lost the container before it was started');
+  return created;
+}
+
+async function findOwn(parts: EngineParts, owner: ContainerOwner, signal: AbortSignal): Promise<ContainerState | null> {
+  const found = await readState(parts.engine, containerName(owner.effectId), signal);
+  if (found === null) return null;
+  const other = ownerOf(found.labels);
+  const ours =
+    other?.effectId === owner.effectId && other.tenant === owner.tenant && found.labels[REALM_LABEL] === parts.realm;
+  if (!ours) throw containerFailed(`${containerName(owner.effectId)} exists in the engine and is not of this effect`);
+  return found;
+}
+
+interface Wanted {
+  readonly input: ContainerInput;
+  readonly owner: ContainerOwner;
+  readonly mounts: readonly MountedVolume[];
+  readonly cpus: number;
+}
+
+/** The name makes a repeated call harmless: the engine refuses the second with 409. */
+async function create(parts: EngineParts, wanted: Wanted, signal: AbortSignal): Promise<void> {
+  const { engine, realm, node, limits } = parts;
+  const { input, owner, mounts, cpus } = wanted;
+  const init = engine.hasInit;
+  try {
+    await engine.call(signal, (docker) =>
+      docker.createContainer(createOptions({ input, owner, realm, node, limits, mounts, cpus, init })),
+    );
+  } catch (error) {
+    const refusal = refusalOf(error);
+    if (refusal === null) throw error;
+    if (isTaken(refusal.statusCode, refusal.reason)) return;
+    if (init && NO_INIT.test(refusal.reason)) {
+      engine.hasInit = false;
+      parts.warn('the container engine has no init (catatonit): the command is process 1 of its container', undefined);
+      return create(parts, wanted, signal);
+    }
+    if (isStatus(error, 404) && /image/i.test(refusal.reason)) {
+      throw new SvcError('image_unavailable', `image ${input.image} is not on this node`);
+    }
+    throw containerFailed(withoutDirectories(refusal.reason, mounts), error);
+  }
+}
+
+const isTaken = (statusCode: number, reason: string): boolean => statusCode === 409 || /already in use/i.test(reason);
+
+/** Where volumes lie on the host is nobody's business. */
+export const withoutDirectories = (reason: string, mounts: readonly MountedVolume[]): string =>
+  mounts.reduce((text, { directory, id }) => text.replaceAll(directory, `volume ${id}`), reason);

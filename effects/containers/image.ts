@@ -1,0 +1,133 @@
+import type Docker from 'dockerode';
+import { SvcError } from '../../runtime/errors.ts';
+import type { Secrets } from '../../security/api.ts';
+import type { ContainerEngine } from './engine.ts';
+import { isStatus, refusalOf } from './engine-error.ts';
+import type { ContainerInput } from './input.ts';
+import type { EngineParts } from './settings.ts';
+
+interface Login {
+  readonly username: string;
+  readonly password: string;
+}
+
+const PULL_TIMEOUT_MS = 10 * 60_000;
+const DOCKER_HUB = 'https://index.docker.io/v1/';
+
+/**
+ * Makes the image present as the policy says. Throws `image_unavailable` with the engine's reason, never with the
+ * credentials; `failed_precondition` when those cannot be read.
+ */
+export async function ensureImage(
+  parts: EngineParts,
+  input: ContainerInput,
+  tenant: string,
+  signal: AbortSignal,
+): Promise<void> {
+  const { engine, limits } = parts;
+  const policy = limits.alwaysPull && input.image_pull_policy !== 'Never' ? 'Always' : input.image_pull_policy;
+  if (policy !== 'Always') {
+    if (await isPresent(engine, input.image, signal)) return;
+    if (policy === 'Never') {
+      throw new SvcError('image_unavailable', `image ${input.image} is not on this node and its pull policy is Never`);
+    }
+  }
+  const login = await findLogin(parts.secrets, tenant, input.registry_credentials);
+  try {
+    await pull(parts, input.image, login, signal);
+  } catch (error) {
+    signal.throwIfAborted();
+    if (error instanceof SvcError) throw error;
+    const reason = hide(refusalOf(error)?.reason ?? (error instanceof Error ? error.message : String(error)), login);
+    // No cause: what the engine says may repeat what it was given.
+    throw new SvcError('image_unavailable', `image ${input.image} could not be pulled: ${reason}`);
+  }
+}
+
+async function isPresent(engine: ContainerEngine, image: string, signal: AbortSignal): Promise<boolean> {
+  try {
+    await engine.call(signal, (docker) => docker.getImage(image).inspect());
+    return true;
+  } catch (error) {
+    if (isStatus(error, 404)) return false;
+    throw error;
+  }
+}
+
+async function pull(parts: EngineParts, image: string, login: Login | null, signal: AbortSignal): Promise<void> {
+  const { engine, pullTimeoutMs = PULL_TIMEOUT_MS } = parts;
+  const auth = login === null ? {} : { authconfig: { ...login, serveraddress: registryOf(image) } };
+  // A pull that broke is begun anew; what was pulled stays.
+  const once = async (docker: Docker, stop: AbortSignal) => {
+    await readPull(await docker.pull(withTag(image), { ...auth, abortSignal: stop }));
+  };
+  await engine.call(signal, once, pullTimeoutMs);
+}
+
+/** The engine answers 200 and tells of a failure in a line of the stream. */
+async function readPull(stream: NodeJS.ReadableStream): Promise<void> {
+  let rest = '';
+  for await (const chunk of stream) {
+    const lines = (rest + chunk.toString()).split('\n');
+    rest = (lines.pop() ?? '').slice(0, 65_536);
+    lines.forEach(refuseError);
+  }
+  refuseError(rest);
+}
+
+function refuseError(line: string): void {
+  if (line.trim() === '') return;
+  const said: unknown = JSON.parse(line);
+  if (typeof said !== 'object' || said === null || !('error' in said)) return;
+  throw new Error(String(said.error).slice(0, 500));
+}
+
+async function findLogin(secrets: Secrets, tenant: string, path: string | undefined): Promise<Login | null> {
+  if (path === undefined) return null;
+  const reference = `secret:${path.replace(/^secret:/, '')}`;
+  const login = parseLogin(await secrets.resolve(tenant, reference));
+  if (login !== null) return login;
+  throw new SvcError(
+    'failed_precondition',
+    `${reference}: expected {"username", "password"} as JSON, or user:password`,
+    { field: 'registry_credentials' },
+  );
+}
+
+function parseLogin(value: string): Login | null {
+  const text = value.trim();
+  if (text.startsWith('{')) return loginOf(jsonOf(text));
+  const colon = text.indexOf(':');
+  return colon < 1 ? null : { username: text.slice(0, colon), password: text.slice(colon + 1) };
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}
+
+function loginOf(value: unknown): Login | null {
+  if (typeof value !== 'object' || value === null || !('username' in value) || !('password' in value)) return null;
+  const { username, password } = value;
+  return typeof username === 'string' && typeof password === 'string' ? { username, password } : null;
+}
+
+/** Takes the credentials out of what the engine says, in the forms in which they were sent. */
+function hide(reason: string, login: Login | null): string {
+  if (login === null) return reason;
+  const both = `${login.username}:${login.password}`;
+  const forms = [login.password, encodeURIComponent(login.password), Buffer.from(both).toString('base64')];
+  return forms.filter((one) => one !== '').reduce((text, one) => text.replaceAll(one, '[redacted]'), reason);
+}
+
+/** Without a tag, engines would pull all of them. */
+const withTag = (image: string): string =>
+  /@sha256:|:[\w][\w.-]*$/.test(image.slice(image.lastIndexOf('/') + 1)) ? image : `${image}:latest`;
+
+function registryOf(image: string): string {
+  const first = image.slice(0, Math.max(0, image.indexOf('/')));
+  return /[.:]/.test(first) || first === 'localhost' ? first : DOCKER_HUB;
+}

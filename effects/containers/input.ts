@@ -1,0 +1,111 @@
+import { z } from 'zod';
+
+/** One argument or `NAME=value` on Linux holds at most 128 KiB with its closing NUL (MAX_ARG_STRLEN). */
+const STRING_LIMIT_BYTES = 131_071;
+/** All arguments and variables together, well below the 2 MiB that Linux takes with the usual stack limit. */
+const TOGETHER_LIMIT_BYTES = 1_024 * 1_024;
+
+const text = (what: string) =>
+  z
+    .string()
+    .refine((value) => !value.includes('\0'), `${what} must not hold NUL`)
+    .refine(
+      (value) => Buffer.byteLength(value) < STRING_LIMIT_BYTES,
+      `${what} must be shorter than ${STRING_LIMIT_BYTES} bytes: that is all the system takes in one`,
+    );
+
+/** `[host[:port]/]path[:tag][@sha256:…]`. Nothing else: engines read `docker-archive:/file` as a file of the host. */
+const ImageReference = z
+  .string()
+  .max(1_024)
+  .regex(
+    /^(?:[A-Za-z0-9][A-Za-z0-9.-]*(?::\d{1,5})?\/)?[a-z0-9][a-z0-9._/-]*(?::\w[\w.-]{0,127})?(?:@sha256:[a-f0-9]{64})?$/,
+    'expected an image reference such as alpine:3.20 or registry.example/team/app@sha256:…',
+  );
+
+const AbsolutePath = z
+  .string()
+  .max(1_024)
+  .regex(/^\/[^\0]*$/, 'expected an absolute path')
+  .refine((path) => !path.split('/').some((part) => part === '.' || part === '..'), 'expected no "." or ".." parts');
+
+/** The engine's own mounts; a volume over them would take the hardening away. */
+const MountPath = AbsolutePath.refine(
+  (path) => !/^\/+(?:(?:proc|sys|dev)(?:\/.*)?)?$/.test(path),
+  'a volume cannot be mounted at /, /proc, /sys or /dev',
+);
+
+const Mount = z.object({
+  volume_id: z.string().min(1).max(200),
+  mount_path: MountPath,
+  read_only: z.boolean().default(false),
+});
+
+/** Input of `container.run`; every template is rendered already (spec 3, kind ContainerRun). */
+export const ContainerInput = z
+  .object({
+    workflow_execution_id: z.string().min(1).max(200),
+    state_name: z.string().max(200),
+    step_name: z.string().max(200).optional(),
+    image: ImageReference,
+    image_pull_policy: z.enum(['Always', 'IfNotPresent', 'Never']).default('IfNotPresent'),
+    /** Replaces the image's entrypoint. */
+    command: z.array(text('an argument')).min(1).max(256),
+    /** The elements joined by a space go to `sh -c`. */
+    shell: z.boolean().default(false),
+    env: z.record(z.string(), text('the value of a variable')).default({}),
+    workdir: AbsolutePath.default('/workspace'),
+    mounts: z.array(Mount).max(50).default([]),
+    cpu_millicores: z.number().int().min(1).optional(),
+    memory_bytes: z.number().int().min(1).optional(),
+    /** From the start of the container, by the engine's clock when another node has started it. */
+    timeout_ms: z
+      .number()
+      .int()
+      .min(1)
+      .max(24 * 3_600_000),
+    /** Path in the secret store; holds `{"username", "password"}` or `user:password`. */
+    registry_credentials: z.string().min(1).max(500).optional(),
+  })
+  .superRefine((input, check) => {
+    const script = input.shell ? Buffer.byteLength(input.command.join(' ')) : 0;
+    if (script >= STRING_LIMIT_BYTES) {
+      const message = `the joined command must be shorter than ${STRING_LIMIT_BYTES} bytes; put long scripts into a volume`;
+      check.addIssue({ code: 'custom', path: ['command'], message });
+    }
+    for (const name of Object.keys(input.env)) {
+      if (/^[^=\0\s]{1,256}$/.test(name)) continue;
+      const message = 'the name of a variable has 1 to 256 characters without "=", blanks and NUL';
+      check.addIssue({ code: 'custom', path: ['env', name.slice(0, 50)], message });
+    }
+    const strings = [...input.command, ...Object.entries(input.env).flat()];
+    if (strings.reduce((sum, one) => sum + Buffer.byteLength(one) + 1, 0) > TOGETHER_LIMIT_BYTES) {
+      const message = `command and env together must not exceed ${TOGETHER_LIMIT_BYTES} bytes; put data into a volume`;
+      check.addIssue({ code: 'custom', path: ['command'], message });
+    }
+    const paths = input.mounts.map((mount) => mount.mount_path.replace(/\/+/g, '/').replace(/\/$/, ''));
+    paths.forEach((path, at) => {
+      if (paths.indexOf(path) === at) return;
+      check.addIssue({ code: 'custom', path: ['mounts', at, 'mount_path'], message: 'two volumes at one path' });
+    });
+  });
+export type ContainerInput = z.output<typeof ContainerInput>;
+
+/** What ended a container before its own end. */
+export type StoppedBy = 'timeout' | 'memory' | 'output';
+
+export interface ContainerResult {
+  /** As the engine tells it: 128 and the signal's number when a signal ended it. */
+  readonly exit_code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+  readonly duration_ms: number;
+  readonly stdout_truncated: boolean;
+  readonly stderr_truncated: boolean;
+  /** All that was written, kept or not; after an adoption at least this much. */
+  readonly stdout_bytes: number;
+  readonly stderr_bytes: number;
+  readonly timed_out: boolean;
+  readonly oom_killed: boolean;
+  readonly stopped_by?: StoppedBy;
+}

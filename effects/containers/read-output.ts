@@ -1,0 +1,93 @@
+import type Docker from 'dockerode';
+import type { ContainerEngine } from './engine.ts';
+import { ContainerOutput } from './output.ts';
+
+/** Beyond this an adopter reads no more of a log: engines read their logs back slowly. */
+const REREAD_BYTES = 32 * 1_048_576;
+/** The engine closes the stream when the container has ended; a little later it counts as broken. */
+const END_WITHIN_MS = 5_000;
+
+/** The output of a container while it runs, from its start on. */
+export interface LiveOutput {
+  readonly output: ContainerOutput;
+  /** Resolves when the stream has ended; false when it broke. */
+  readonly ended: Promise<boolean>;
+  close(): void;
+}
+
+/** Attached before the start, so that nothing is missed. `onBytes` hears how much there is so far. */
+export async function attachOutput(
+  engine: ContainerEngine,
+  id: string,
+  signal: AbortSignal,
+  onBytes: (bytes: number) => void,
+): Promise<LiveOutput> {
+  const output = new ContainerOutput();
+  const stream = await engine.call(signal, (docker) => attach(docker, id, { stream: true, logs: false }));
+  return {
+    output,
+    ended: read(stream, output, () => {
+      onBytes(output.bytes);
+      return true;
+    }),
+    close: () => destroy(stream),
+  };
+}
+
+/** The whole live output, or what the engine has kept when the live one broke or there was none. */
+export async function finalOutput(
+  engine: ContainerEngine,
+  id: string,
+  live: LiveOutput | null,
+  signal: AbortSignal,
+): Promise<ContainerOutput> {
+  if (live !== null) {
+    const late = new AbortController();
+    const ended = await Promise.race([
+      live.ended,
+      engine.pause(END_WITHIN_MS, AbortSignal.any([signal, late.signal])).then(() => false),
+    ]);
+    late.abort();
+    live.close();
+    if (ended) return live.output;
+  }
+  return rereadOutput(engine, id, signal);
+}
+
+/** From the engine's log of an ended container, from the beginning. */
+async function rereadOutput(engine: ContainerEngine, id: string, signal: AbortSignal): Promise<ContainerOutput> {
+  return engine.call(
+    signal,
+    async (docker, stop) => {
+      const output = new ContainerOutput();
+      // Not `logs`: with `follow` Podman 4 leaves out the end of an ended container's log, without it the client
+      // would hold all of it in memory.
+      const stream = await attach(docker, id, { stream: false, logs: true });
+      stop.addEventListener('abort', () => destroy(stream), { once: true });
+      const whole = await read(stream, output, () => output.bytes < REREAD_BYTES);
+      if (!whole) throw Object.assign(new Error('the log could not be read'), { code: 'ECONNRESET' });
+      return output;
+    },
+    120_000,
+  );
+}
+
+const attach = (docker: Docker, id: string, what: { readonly stream: boolean; readonly logs: boolean }) =>
+  docker.getContainer(id).attach({ ...what, stdout: true, stderr: true });
+
+function destroy(stream: NodeJS.ReadableStream): void {
+  if ('destroy' in stream && typeof stream.destroy === 'function') stream.destroy();
+}
+
+async function read(stream: NodeJS.ReadableStream, output: ContainerOutput, goOn: () => boolean): Promise<boolean> {
+  try {
+    for await (const chunk of stream) {
+      output.push(Buffer.from(chunk));
+      if (!goOn()) break;
+    }
+    return true;
+  } catch {
+    // Broken off: the caller reads the log instead.
+    return false;
+  }
+}

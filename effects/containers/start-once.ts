@@ -1,0 +1,81 @@
+import { SvcError } from '../../runtime/errors.ts';
+import type { MountedVolume } from './create-options.ts';
+import { containerFailed, refusalOf } from './engine-error.ts';
+import { withoutDirectories } from './find-or-create.ts';
+import type { ContainerOwner } from './labels.ts';
+import type { EngineParts } from './settings.ts';
+import { type ContainerState, readState, removeContainer } from './state.ts';
+
+const START_SETTLE_MS = 2_000;
+const LOOK_EVERY_MS = 100;
+const MOST_STARTS = 10;
+
+/**
+ * Starts a container that was never started, once. Engines run an ended container again when told to start it, so a
+ * start without an answer is never repeated blindly: the container's state decides. Throws `in_doubt` when the effect
+ * was started in another container, `container_failed` with the engine's reason.
+ */
+export async function startOnce(
+  parts: EngineParts,
+  fresh: ContainerState,
+  owner: ContainerOwner,
+  mounts: readonly MountedVolume[],
+  signal: AbortSignal,
+): Promise<ContainerState> {
+  const { engine, starts } = parts;
+  const record = await starts.record(owner.tenant, owner.effectId, fresh.id);
+  if (record.containerId !== fresh.id) {
+    await removeContainer(engine, fresh.id, signal);
+    throw new SvcError('in_doubt', 'the effect was started in a container of another engine; it was not run again');
+  }
+  // A frozen node that wakes when all is over for this effect, its record too, must not run it again.
+  if (!(await parts.isWanted(owner))) throw new SvcError('cancelled', 'nobody waits for the effect any more');
+  let state = record.first ? fresh : await settled(parts, fresh, signal);
+  for (let tries = 0; state.phase === 'fresh' && tries < MOST_STARTS; tries += 1) {
+    try {
+      await engine.once(signal, (docker, stop) => docker.getContainer(fresh.id).start({ abortSignal: stop }));
+    } catch (error) {
+      const refusal = refusalOf(error);
+      if (refusal === null && !(error instanceof SvcError && error.code === 'unavailable')) throw error;
+      if (refusal !== null) return await refusedStart(parts, fresh.id, refusal.reason, mounts, signal);
+      state = await settled(parts, fresh, signal);
+      continue;
+    }
+    state = await look(parts, fresh.id, signal);
+  }
+  if (state.phase === 'fresh') throw containerFailed('the engine does not start it');
+  return state;
+}
+
+/** A start may still be under way in the engine: waits until it shows, or until it can be taken as lost. */
+async function settled(parts: EngineParts, seen: ContainerState, signal: AbortSignal): Promise<ContainerState> {
+  const { engine, clock, startSettleMs = START_SETTLE_MS } = parts;
+  const since = clock.monotonic();
+  for (;;) {
+    const state = await look(parts, seen.id, signal);
+    if (state.phase !== 'fresh' || clock.monotonic() - since >= startSettleMs) return state;
+    await engine.pause(LOOK_EVERY_MS, signal);
+    signal.throwIfAborted();
+  }
+}
+
+async function look(parts: EngineParts, id: string, signal: AbortSignal): Promise<ContainerState> {
+  const state = await readState(parts.engine, id, signal);
+  if (state === null) throw new SvcError('in_doubt', 'the container is gone from the engine; it was not run again');
+  return state;
+}
+
+/** An engine may refuse and have started it all the same. */
+async function refusedStart(
+  parts: EngineParts,
+  id: string,
+  reason: string,
+  mounts: readonly MountedVolume[],
+  signal: AbortSignal,
+): Promise<ContainerState> {
+  const state = await readState(parts.engine, id, signal);
+  // Docker counts a command that could not be executed as ended with 126, 127 or 128.
+  const never = state === null || state.phase === 'fresh' || [126, 127, 128].includes(state.exitCode);
+  if (state !== null && !never) return state;
+  throw containerFailed(withoutDirectories(reason, mounts));
+}

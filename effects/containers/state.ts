@@ -1,0 +1,79 @@
+import type Docker from 'dockerode';
+import type { ContainerEngine } from './engine.ts';
+import { isStatus } from './engine-error.ts';
+
+/** A container as the engine sees it now. */
+export interface ContainerState {
+  readonly id: string;
+  /** `fresh` was never started. */
+  readonly phase: 'fresh' | 'running' | 'ended';
+  readonly exitCode: number;
+  readonly oomKilled: boolean;
+  /** Unix ms by the engine's clock; NaN when it has not started or ended. */
+  readonly startedAt: number;
+  readonly endedAt: number;
+  readonly labels: Readonly<Record<string, string>>;
+}
+
+/** Null when the engine has no such container. */
+export async function readState(
+  engine: ContainerEngine,
+  nameOrId: string,
+  signal: AbortSignal,
+): Promise<ContainerState | null> {
+  try {
+    const seen = await engine.call(signal, (docker) => docker.getContainer(nameOrId).inspect());
+    return stateOf(seen);
+  } catch (error) {
+    if (isStatus(error, 404)) return null;
+    throw error;
+  }
+}
+
+function stateOf({ Id, State, Config }: Docker.ContainerInspectInfo): ContainerState {
+  return {
+    id: Id,
+    phase: phaseOf(State.Status),
+    exitCode: State.ExitCode,
+    oomKilled: State.OOMKilled,
+    startedAt: timeOf(State.StartedAt),
+    endedAt: timeOf(State.FinishedAt),
+    labels: Config.Labels ?? {},
+  };
+}
+
+/** Engines say more (`paused`, `removing`, `stopping`): what is not over yet counts as running. */
+function phaseOf(status: string): ContainerState['phase'] {
+  if (['created', 'configured', 'initialized'].includes(status)) return 'fresh';
+  return ['exited', 'dead', 'stopped'].includes(status) ? 'ended' : 'running';
+}
+
+/** The year 1 stands for never. */
+function timeOf(text: string): number {
+  const at = Date.parse(text);
+  return at > 0 ? at : Number.NaN;
+}
+
+/** Kills it when it runs and takes it away with its anonymous volumes. What is gone already is fine. */
+export async function removeContainer(engine: ContainerEngine, nameOrId: string, signal: AbortSignal): Promise<void> {
+  await ignoring(
+    [404, 409],
+    engine.call(signal, (docker) => docker.getContainer(nameOrId).remove({ force: true, v: true })),
+  );
+}
+
+/** SIGKILL; a container that does not run is fine. */
+export async function killContainer(engine: ContainerEngine, id: string, signal: AbortSignal): Promise<void> {
+  await ignoring(
+    [404, 409],
+    engine.call(signal, (docker) => docker.getContainer(id).kill({ signal: 'SIGKILL' })),
+  );
+}
+
+async function ignoring(codes: readonly number[], call: Promise<unknown>): Promise<void> {
+  try {
+    await call;
+  } catch (error) {
+    if (!isStatus(error, ...codes)) throw error;
+  }
+}

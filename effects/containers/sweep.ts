@@ -1,0 +1,104 @@
+import type { Clock } from '../../runtime/clock.ts';
+import type { ContainerEngine } from './engine.ts';
+import { type ContainerOwner, containerName, EFFECT_LABEL, ownerOf, REALM_LABEL } from './labels.ts';
+import type { ContainerStarts } from './starts.ts';
+import { removeContainer } from './state.ts';
+
+export interface ContainerSweepOptions {
+  readonly engine: ContainerEngine;
+  readonly realm: string;
+  /** Whether somebody waits for the effect. Once false it never becomes true again. */
+  readonly isWanted: (owner: ContainerOwner) => Promise<boolean>;
+  readonly starts: ContainerStarts;
+  readonly clock: Clock;
+  readonly intervalMs?: number;
+  readonly warn: (message: string, error: unknown) => void;
+}
+
+export interface ContainerSweep {
+  /** Looks at one effect's container soon: its result was given and is about to be delivered. */
+  soon(owner: ContainerOwner): void;
+  /** One pass; answers how many containers were removed. */
+  pass(): Promise<number>;
+  /** Resolves when nothing of it runs any more. */
+  stop(): Promise<void>;
+}
+
+const INTERVAL_MS = 60_000;
+/** Looks after a result; what is still wanted then waits for the next pass. */
+const SOON_MS = [250, 1_000, 4_000];
+
+/**
+ * Removes containers whose effect nobody waits for any more: their result was delivered, they were cancelled, or their
+ * node died. Running ones are killed. Only containers of this realm; any of its nodes may sweep a shared engine.
+ */
+export function startContainerSweep(options: ContainerSweepOptions): ContainerSweep {
+  const { clock, intervalMs = INTERVAL_MS, warn } = options;
+  const stopped = new AbortController();
+  const timers = new Set<() => void>();
+  const working = new Set<Promise<unknown>>();
+
+  const later = (delayMs: number, work: () => Promise<unknown>): void => {
+    if (stopped.signal.aborted) return;
+    const cancel = clock.after(delayMs, () => {
+      timers.delete(cancel);
+      const doing = work()
+        .catch((error: unknown) => {
+          if (!stopped.signal.aborted) warn('sweeping containers failed', error);
+        })
+        .finally(() => working.delete(doing));
+      working.add(doing);
+    });
+    timers.add(cancel);
+  };
+  const look = (owner: ContainerOwner, tries: readonly number[]): void => {
+    const [delayMs, ...rest] = tries;
+    if (delayMs === undefined) return;
+    later(delayMs, async () => {
+      if (await options.isWanted(owner)) look(owner, rest);
+      else await removeOf(options, owner, containerName(owner.effectId), stopped.signal);
+    });
+  };
+  const round = (): void => later(intervalMs, () => sweepContainers(options, stopped.signal).finally(round));
+  round();
+  return {
+    soon: (owner) => look(owner, SOON_MS),
+    pass: () => sweepContainers(options, stopped.signal),
+    async stop() {
+      stopped.abort();
+      for (const cancel of timers) cancel();
+      await Promise.allSettled(working);
+    },
+  };
+}
+
+async function sweepContainers(options: ContainerSweepOptions, signal: AbortSignal): Promise<number> {
+  const { engine, realm, isWanted, warn } = options;
+  const filters = { label: [`${REALM_LABEL}=${realm}`, EFFECT_LABEL] };
+  const found = await engine.call(signal, (docker) => docker.listContainers({ all: true, filters }));
+  let removed = 0;
+  for (const { Id, Labels } of found) {
+    const owner = ownerOf(Labels);
+    // Engines have their own ideas of filters; a container of others is never touched.
+    if (owner === null || Labels[REALM_LABEL] !== realm) continue;
+    try {
+      if (await isWanted(owner)) continue;
+      await removeOf(options, owner, Id, signal);
+      removed += 1;
+    } catch (error) {
+      if (signal.aborted) throw error;
+      warn(`the container of effect ${owner.effectId} could not be swept`, error);
+    }
+  }
+  return removed;
+}
+
+async function removeOf(
+  { engine, starts }: ContainerSweepOptions,
+  owner: ContainerOwner,
+  nameOrId: string,
+  signal: AbortSignal,
+): Promise<void> {
+  await removeContainer(engine, nameOrId, signal);
+  await starts.forget(owner.tenant, owner.effectId);
+}

@@ -1,0 +1,127 @@
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { cp, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import Docker from 'dockerode';
+import { waitUntil } from './wait-until.ts';
+
+/** Image of the tests: a static busybox and nothing else. */
+export const BUSYBOX = 'localhost/svc-test-busybox:1';
+
+const has = (program: string): boolean =>
+  (process.env.PATH ?? '').split(':').some((directory) => existsSync(join(directory, program)));
+
+const missing = ['podman', 'runc', 'busybox'].filter((program) => !has(program));
+const reason =
+  missing.length > 0
+    ? `${missing.join(', ')} is not installed (apt-get install podman runc busybox-static)`
+    : process.getuid?.() !== 0
+      ? 'a private Podman needs root here'
+      : null;
+
+/**
+ * Options of tests that need a real container engine. Without one they are skipped, and say so; under `CI` they run
+ * and fail.
+ */
+export const NEEDS_PODMAN: { readonly skip?: string } =
+  reason === null || process.env.CI !== undefined ? {} : { skip: `CONTAINERS NOT TESTED: ${reason}` };
+if (NEEDS_PODMAN.skip !== undefined) console.error(NEEDS_PODMAN.skip);
+
+/** A Podman of its own: storage, runtime directory and API socket are private to it. */
+export class TestPodman implements AsyncDisposable {
+  readonly directory: string;
+  readonly socketPath: string;
+  readonly docker: Docker;
+  readonly #env: NodeJS.ProcessEnv;
+  #service: { readonly pid: number; readonly exited: Promise<unknown> } | null = null;
+
+  /** `insecureRegistry`: `host:port` that it talks plain HTTP to. */
+  static async start(options: { readonly insecureRegistry?: string } = {}): Promise<TestPodman> {
+    if (reason !== null) throw new Error(`this test needs a container engine: ${reason}`);
+    const directory = await mkdtemp(join(tmpdir(), 'svc-podman-'));
+    const podman = new TestPodman(directory);
+    await writeConfiguration(directory, options.insecureRegistry);
+    await podman.#importBusybox();
+    await podman.up();
+    return podman;
+  }
+
+  constructor(directory: string) {
+    this.directory = directory;
+    this.socketPath = join(directory, 'api.sock');
+    this.docker = new Docker({ socketPath: this.socketPath });
+    this.#env = {
+      PATH: process.env.PATH,
+      HOME: directory,
+      CONTAINERS_CONF: join(directory, 'containers.conf'),
+      CONTAINERS_REGISTRIES_CONF: join(directory, 'registries.conf'),
+    };
+  }
+
+  /** Serves the API; containers of an earlier life go on. */
+  async up(): Promise<void> {
+    const args = [...this.#storage(), 'system', 'service', '--time=0', `unix://${this.socketPath}`];
+    const child = spawn('podman', args, { env: this.#env, stdio: 'ignore' });
+    if (child.pid === undefined) throw new Error('podman could not be started');
+    this.#service = { pid: child.pid, exited: once(child, 'exit') };
+    await waitUntil('the API of podman to answer', () => this.docker.ping().catch(() => null));
+  }
+
+  /** SIGKILL for the API; containers run on. */
+  async down(): Promise<void> {
+    if (this.#service === null) return;
+    process.kill(this.#service.pid, 'SIGKILL');
+    await this.#service.exited;
+    this.#service = null;
+  }
+
+  /** The command line on the same storage. */
+  podman(...args: string[]): string {
+    return execFileSync('podman', [...this.#storage(), ...args], { env: this.#env, encoding: 'utf8', stdio: 'pipe' });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    try {
+      this.podman('rm', '--all', '--force', '--time', '0');
+    } finally {
+      await this.down();
+      for (const mounted of ['root/overlay', 'root']) {
+        try {
+          execFileSync('umount', ['--lazy', join(this.directory, mounted)], { stdio: 'ignore' });
+        } catch {
+          // It was not mounted.
+        }
+      }
+      await rm(this.directory, { recursive: true, force: true, maxRetries: 5 });
+    }
+  }
+
+  #storage(): string[] {
+    const at = (name: string) => join(this.directory, name);
+    return ['--root', at('root'), '--runroot', at('run'), '--tmpdir', at('tmp')];
+  }
+
+  async #importBusybox(): Promise<void> {
+    const image = join(this.directory, 'image');
+    for (const name of ['bin', 'tmp', 'etc']) await mkdir(join(image, name), { recursive: true });
+    const busybox = execFileSync('which', ['busybox'], { encoding: 'utf8' }).trim();
+    await cp(busybox, join(image, 'bin/busybox'));
+    const applets = execFileSync('busybox', ['--list'], { encoding: 'utf8' }).trim().split('\n');
+    for (const applet of applets) {
+      if (applet !== 'busybox') await symlink('busybox', join(image, 'bin', applet));
+    }
+    execFileSync('tar', ['-C', image, '-cf', `${image}.tar`, '.']);
+    this.podman('import', `${image}.tar`, BUSYBOX);
+  }
+}
+
+async function writeConfiguration(directory: string, insecureRegistry: string | undefined): Promise<void> {
+  const engine = '[engine]\nruntime="runc"\ncgroup_manager="cgroupfs"\nevents_logger="file"\nlock_type="file"\n';
+  const containers = '[containers]\ndefault_ulimits=["nofile=1024:4096","nproc=1024:4096"]\n';
+  await writeFile(join(directory, 'containers.conf'), engine + containers);
+  const registry =
+    insecureRegistry === undefined ? '' : `[[registry]]\nlocation="${insecureRegistry}"\ninsecure=true\n`;
+  await writeFile(join(directory, 'registries.conf'), `unqualified-search-registries=[]\n${registry}`);
+}
