@@ -29,9 +29,7 @@ function successGap(state: StateSpec, has: Has): string | null {
     case 'Human':
       return answerGap(state.transitions, has);
     case 'ParallelAgents':
-      return has('any_rejected') && (has('all_approved') || state.transitions.some((one) => agreesWith(state, one)))
-        ? null
-        : 'the panel decides otherwise';
+      return panelGap(state, has);
     case 'ParallelContainerRun':
       return has('on_success') ? null : 'the steps succeed';
     case 'Subworkflow':
@@ -44,6 +42,16 @@ function answerGap(transitions: readonly Transition[], has: Has): string | null 
   if (!has('input_equals_yes') && !hasValue(transitions, 'input_equals', 'approved')) return 'the answer is approved';
   if (!has('input_equals_no') && !hasValue(transitions, 'input_equals', 'rejected')) return 'the answer is rejected';
   return null;
+}
+
+/** `all_approved` wants a verdict of every judge; without one of them neither it nor `any_rejected` matches. */
+function panelGap(state: StateOf<'ParallelAgents'>, has: Has): string | null {
+  if (!has('any_rejected')) return has('all_approved') ? 'a judge rejects' : 'the consensus is not reached';
+  if (state.transitions.some((one) => agreesWith(state, one))) return null;
+  if (!has('all_approved')) return 'no judge rejects';
+  return state.consensus.min_judges_required >= state.agents.length
+    ? null
+    : 'a judge gives no verdict and none rejects';
 }
 
 /** When no judge is below the state's threshold, the consensus is at least that. */

@@ -1,3 +1,5 @@
+import { checkExpression } from '../../expression/check.ts';
+import { expressionReferences } from '../../expression/references.ts';
 import { checkTemplate } from '../../template/check.ts';
 import { type Reference, templateReferences } from '../../template/references.ts';
 
@@ -13,5 +15,6 @@ export function readTemplate(text: string): Reading {
 }
 
 export function readExpression(text: string): Reading {
-  return text.includes('{{') ? readTemplate(text) : { references: [], fault: null };
+  const fault = checkExpression(text);
+  return fault === null ? { references: expressionReferences(text), fault } : { references: [], fault };
 }

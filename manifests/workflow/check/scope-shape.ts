@@ -22,7 +22,10 @@ export function scopeShape(manifest: WorkflowManifest): Shape {
   for (const [name, state] of Object.entries(spec.states)) fields.set(name, stateShape(state));
   fields.set('intent', PLAIN);
   fields.set('input', inputShape(metadata.input_schema));
-  fields.set('workflow', map({ context: contextShape(manifest), storage: storageShape(manifest) }));
+  fields.set(
+    'workflow',
+    map({ name: PLAIN, version: PLAIN, context: contextShape(manifest), storage: storageShape(manifest) }),
+  );
   fields.set('blackboard', ANY);
   fields.set('state', map({ feedback: PLAIN }));
   fields.set('human', map({ feedback: PLAIN }));

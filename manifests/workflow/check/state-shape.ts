@@ -2,20 +2,27 @@ import type { StateOf, StateSpec } from '../schema.ts';
 import { builtInCommand } from './built-in.ts';
 import { ANY, list, map, PLAIN, type Shape } from './shape.ts';
 
-const CONTAINER = map({ exit_code: PLAIN, stdout: PLAIN, stderr: PLAIN, duration_ms: PLAIN });
+const PROCESS = map({
+  exit_code: PLAIN,
+  stdout: PLAIN,
+  stderr: PLAIN,
+  duration_ms: PLAIN,
+  stdout_truncated: PLAIN,
+  stderr_truncated: PLAIN,
+});
 
 /** What stands under a state's name after it ran (spec 3, outputs of each kind). `error` is there when it failed. */
 export function stateShape(state: StateSpec): Shape {
   const ended = { status: PLAIN, error: ANY };
   switch (state.kind) {
     case 'Agent':
-      return map({ ...ended, output: ANY, score: PLAIN, confidence: PLAIN, iterations: PLAIN });
+      return map({ ...ended, output: ANY, score: PLAIN, confidence: PLAIN, iterations: PLAIN, execution_id: PLAIN });
     case 'System':
-      return map({ ...ended, output: builtInCommand(state) === null ? CONTAINER : ANY });
+      return map({ ...ended, output: builtInCommand(state) === null ? PROCESS : ANY });
     case 'ContainerRun':
-      return map({ ...ended, output: CONTAINER });
+      return map({ ...ended, output: PROCESS });
     case 'ParallelContainerRun':
-      return map({ ...ended, output: map(Object.fromEntries(state.steps.map(({ name }) => [name, CONTAINER]))) });
+      return map({ ...ended, output: map(Object.fromEntries(state.steps.map(({ name }) => [name, PROCESS]))) });
     case 'Human':
       return map({ ...ended, output: ANY, feedback: PLAIN });
     case 'ParallelAgents':
