@@ -2,6 +2,8 @@
 export interface RestLimits {
   /** Largest request body (design K7). */
   readonly bodyBytes: number;
+  /** Largest body of a webhook (decided.md "Stimuli"). */
+  readonly webhookBytes: number;
   /** Deepest nesting of a JSON body. */
   readonly jsonDepth: number;
   /** Longest part of a path. */
@@ -29,6 +31,7 @@ export interface RestLimits {
 
 export const REST_LIMITS: RestLimits = {
   bodyBytes: 16 * 1024 * 1024,
+  webhookBytes: 1024 * 1024,
   jsonDepth: 100,
   pathPartLength: 256,
   headerBytes: 16 * 1024,

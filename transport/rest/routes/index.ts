@@ -20,6 +20,7 @@ import { listExecutionsRoute } from './list-executions.ts';
 import { lookupAgentRoute } from './lookup-agent.ts';
 import { openapiRoute } from './openapi.ts';
 import { startExecutionRoute } from './start-execution.ts';
+import { stimulusRoutes } from './stimuli/index.ts';
 import { streamExecutionRoute } from './stream-execution.ts';
 
 /** Every route of the REST API, one file each. */
@@ -42,6 +43,7 @@ const ROUTES: readonly ((app: RestApp, parts: RestParts) => void)[] = [
   cancelExecutionRoute,
   deleteExecutionRoute,
   approvalRoutes,
+  stimulusRoutes,
   clusterRoutes,
   chaosRoutes,
   jwksRoute,

@@ -1,0 +1,105 @@
+import { isUtf8 } from 'node:buffer';
+import type { FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import type { StimulusApi, StimulusContent } from '../../../../actors/stimulus/api.ts';
+import { SvcError } from '../../../../runtime/errors.ts';
+import { signatureDigest, verifyWebhookBody, type WebhookSecret } from '../../../../security/api.ts';
+import type { RestLimits } from '../../limits.ts';
+import type { RestApp } from '../../parts.ts';
+import { problemSchemas } from '../../schemas/problems.ts';
+import { SourceParams, StimulusAnswer } from '../../schemas/stimuli.ts';
+import { answerStimulusError, duplicateSchema } from './duplicate-answer.ts';
+
+const SIGNATURE = 'x-svc-signature';
+const KEY = 'x-idempotency-key';
+
+const schema = {
+  tags: ['stimuli'],
+  summary: 'Take a webhook and start its workflow',
+  description: `The raw body is signed with the secret of the source, the environment variable
+SVC_WEBHOOK_SECRET_<SOURCE> of the node. Answers when the workflow execution is durably started.`,
+  security: [],
+  params: SourceParams,
+  headers: z.looseObject({
+    [SIGNATURE]: z.string().optional().describe('Required: `sha256=<hex>`, HMAC-SHA256 of the raw body.'),
+    [KEY]: z.string().optional().describe('A repeat within 24 hours is 409.'),
+  }),
+  body: { content: { '*/*': { schema: z.string().describe('Anything; at most 1 MiB.') } } },
+  response: {
+    200: StimulusAnswer,
+    ...problemSchemas({ style: 'coded', isPublic: true, also: [401, 404, 413, 422, 429, 503, 504] }),
+    ...duplicateSchema,
+  },
+};
+
+/** What the header said, kept while the body is being read. */
+interface Claim {
+  readonly digest: Uint8Array;
+  readonly secret: string;
+}
+
+interface WebhookParts {
+  readonly stimuli: StimulusApi;
+  readonly webhookSecret: WebhookSecret;
+  readonly limits: Pick<RestLimits, 'webhookBytes'>;
+}
+
+/**
+ * POST /v1/webhooks/{source} (spec 2). In a plugin of its own: only here every content type is raw bytes. No bearer is
+ * needed, the signature stands for it: it is checked before anything else is looked up.
+ */
+export function ingestWebhookRoute(app: RestApp, { stimuli, webhookSecret, limits }: WebhookParts): void {
+  const claims = new WeakMap<FastifyRequest, Claim>();
+  const options = {
+    config: { access: 'public' as const },
+    schema,
+    bodyLimit: limits.webhookBytes,
+    errorHandler: answerStimulusError,
+    // Before the body: who has no signature cannot make the node hold a payload.
+    onRequest: async (request: FastifyRequest<{ Params: { source: string } }>) => {
+      const digest = signatureDigest(headerOf(request, SIGNATURE));
+      const secret = await webhookSecret(request.params.source);
+      if (secret === null) throw new SvcError('secret_not_found');
+      claims.set(request, { digest, secret });
+    },
+  };
+  app.register((scope: RestApp, _options, done) => {
+    scope.removeAllContentTypeParsers();
+    scope.addContentTypeParser('*', { parseAs: 'buffer' }, async (_request: FastifyRequest, body: Buffer) => body);
+    scope.post('/v1/webhooks/:source', options, async (request) => {
+      const claim = claims.get(request);
+      if (claim === undefined) throw new SvcError('missing_signature');
+      const body = bytesOf(request.body);
+      verifyWebhookBody(claim.digest, claim.secret, body);
+      const { trace } = request;
+      return stimuli.ingestWebhook(contentOf(request.params.source, request, body), { trace });
+    });
+    done();
+  });
+}
+
+/** A request without a body has none that a parser saw. */
+const bytesOf = (body: unknown): Buffer => (Buffer.isBuffer(body) ? body : Buffer.alloc(0));
+
+function contentOf(source: string, request: FastifyRequest, body: Buffer): StimulusContent {
+  const key = headerOf(request, KEY);
+  const headers: Record<string, string> = {};
+  for (const name of Object.keys(request.headers)) {
+    const value = headerOf(request, name);
+    if (value !== undefined) headers[name] = value;
+  }
+  return {
+    source,
+    headers,
+    // The stimulus' content is text; what is none goes on as base64.
+    ...(isUtf8(body)
+      ? { content: body.toString('utf8') }
+      : { content: body.toString('base64'), contentEncoding: 'base64' }),
+    ...(key === undefined || key === '' ? {} : { idempotencyKey: key }),
+  };
+}
+
+function headerOf({ headers }: FastifyRequest, name: string): string | undefined {
+  const value = headers[name];
+  return Array.isArray(value) ? value.join(', ') : value;
+}

@@ -1,0 +1,44 @@
+import { z } from 'zod';
+
+const MAX_NAME_CHARS = 200;
+
+/** Body of POST /v1/stimuli (spec 2). */
+export const StimulusBody = z.object({
+  source: z.string().min(1).max(MAX_NAME_CHARS).describe('`http_api` or a source name of your own.'),
+  content: z.string().describe('Natural language or a JSON string.'),
+  idempotency_key: z.string().min(1).max(1_024).optional().describe('A repeat within 24 hours is 409.'),
+});
+
+export const StimulusAnswer = z.object({
+  stimulus_id: z.string(),
+  workflow_execution_id: z.string().describe('The workflow execution that was started.'),
+});
+
+/** What a refused repeat says of the first delivery. */
+export const DuplicateProblem = z.object({
+  error: z.literal('idempotent_duplicate'),
+  message: z.string(),
+  original_stimulus_id: z.string(),
+  workflow_execution_id: z.string(),
+});
+
+export const StimulusRecord = z.object({
+  id: z.string(),
+  source: z.string(),
+  status: z.enum(['received', 'routed', 'rejected']),
+  workflow_execution_id: z.string().nullable().describe('Null when it was rejected.'),
+  reason: z.string().nullable().describe('Why it was rejected.'),
+  received_at: z.string(),
+});
+export const StimulusList = z.object({ stimuli: z.array(StimulusRecord) });
+export const StimulusIdParams = z.object({ id: z.guid('invalid stimulus id').describe('UUID') });
+
+export const StimulusRoute = z.object({
+  source: z.string().describe('Lower-case.'),
+  workflow: z.string().describe('Name or UUID.'),
+  origin: z.enum(['settings', 'stored']).describe('Of the settings of the node, or put by a call.'),
+});
+export const StimulusRouteList = z.object({ routes: z.array(StimulusRoute) });
+export const SourceParams = z.object({ source: z.string().min(1).max(MAX_NAME_CHARS) });
+export const StimulusRouteBody = z.object({ workflow: z.string().min(1).max(MAX_NAME_CHARS) });
+export const RemovedRoute = z.object({ source: z.string(), removed: z.literal(true) });
