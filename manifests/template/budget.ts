@@ -4,6 +4,8 @@ import { isList, isMap, type Value } from './value.ts';
 /** Nodes and values one rendering may visit; about 20 ms. */
 export const MAX_STEPS = 200_000;
 
+const MAX_LOOP_BODIES = 10_000;
+
 /** Text that one rendering may handle besides its result: values made into JSON, text changed by helpers. */
 const WORKING_CHARS = 4 * 1_024 * 1_024;
 
@@ -12,6 +14,7 @@ export class Budget {
   readonly #maxChars: number;
   readonly #maxSteps: number;
   #steps = 0;
+  #loopBodies = 0;
   #chars = 0;
   #working = 0;
 
@@ -20,14 +23,17 @@ export class Budget {
     this.#maxSteps = maxSteps;
   }
 
-  get stepsTaken(): number {
-    return this.#steps;
-  }
-
   step(count = 1): void {
     this.#steps += count;
     if (this.#steps > this.#maxSteps) {
       throw new TemplateError('too_much_work', `the template runs more than ${this.#maxSteps} steps`);
+    }
+  }
+
+  loopBody(): void {
+    this.#loopBodies += 1;
+    if (this.#loopBodies > MAX_LOOP_BODIES) {
+      throw new TemplateError('too_much_work', `the template runs more than ${MAX_LOOP_BODIES} loop bodies`);
     }
   }
 

@@ -1,12 +1,12 @@
 import { Budget } from './budget.ts';
 import { TemplateError } from './fault.ts';
 import { templateOf } from './parsed.ts';
-import { Rendering } from './rendering.ts';
-import type { Missing, ValueMap } from './value.ts';
+import { type Placeholder, Rendering } from './rendering.ts';
+import type { ValueMap } from './value.ts';
 
 export interface RenderOptions {
-  /** State that renders, named in placeholders; without one they name the key alone. */
-  readonly state?: string;
+  /** State that renders, named in placeholders. */
+  readonly state: string;
   /** Longest result, in UTF-16 units. */
   readonly maxChars: number;
   /** Nodes and values visited; MAX_STEPS by default. */
@@ -18,9 +18,17 @@ export interface RenderOptions {
  * renders `[missing: PATH in STATE]`. Throws TemplateError: `invalid`, `too_long`, `too_much_work`.
  */
 export function renderTemplate(text: string, scope: ValueMap, options: RenderOptions): string {
+  return renderWith(text, scope, (written) => `[missing: ${written} in ${options.state}]`, options);
+}
+
+/** The same with placeholders of the caller's own. */
+export function renderWith(
+  text: string,
+  scope: ValueMap,
+  placeholder: Placeholder,
+  options: { readonly maxChars: number; readonly maxSteps?: number },
+): string {
   const { nodes } = templateOf(text);
-  const where = options.state === undefined ? '' : ` in ${options.state}`;
-  const placeholder = (missing: Missing) => `[missing: ${missing.written}${where}]`;
   try {
     return new Rendering(scope, new Budget(options.maxChars, options.maxSteps), placeholder).text(nodes);
   } catch (thrown) {

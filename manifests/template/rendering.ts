@@ -11,16 +11,19 @@ interface Frame {
   readonly loop: Readonly<Record<LoopName, Value>> | null;
 }
 
+/** The text for a path that leads nowhere, written as a value or as what `#each` or `#with` is about. */
+export type Placeholder = (written: string, place: 'value' | BlockKind) => string;
+
 const NO_PARAMS: ReadonlyMap<string, Value> = new Map();
 
 /** One rendering of one template over one scope. Walks the tree; no code is made from the template. */
 export class Rendering {
   readonly #scope: ValueMap;
   readonly #budget: Budget;
-  readonly #placeholder: (missing: Missing) => string;
+  readonly #placeholder: Placeholder;
   readonly #output: string[] = [];
 
-  constructor(scope: ValueMap, budget: Budget, placeholder: (missing: Missing) => string) {
+  constructor(scope: ValueMap, budget: Budget, placeholder: Placeholder) {
     this.#scope = scope;
     this.#budget = budget;
     this.#placeholder = placeholder;
@@ -54,7 +57,7 @@ export class Rendering {
   }
 
   #writeValue(value: Found): void {
-    this.#write(value instanceof Missing ? this.#placeholder(value) : this.#budget.textOf(value));
+    this.#write(value instanceof Missing ? this.#placeholder(value.written, 'value') : this.#budget.textOf(value));
   }
 
   #block(block: BlockNode, frame: Frame): void {
@@ -80,7 +83,8 @@ export class Rendering {
 
   /** Nothing to loop over or step into: the author's `{{else}}`, or the missing key is seen. `{{#path}}` is a test. */
   #without(block: BlockNode, missing: Missing, frame: Frame): void {
-    if (block.otherwise === null && block.kind !== 'section') this.#writeValue(missing);
+    if (block.otherwise === null && block.kind !== 'section')
+      this.#write(this.#placeholder(missing.written, block.kind));
     else this.#otherwise(block, frame);
   }
 
@@ -90,7 +94,7 @@ export class Rendering {
     const size = isList(subject) ? subject.length : (keys?.length ?? 0);
     if (size === 0) this.#otherwise(block, frame);
     for (let index = 0; index < size; index += 1) {
-      this.#budget.step();
+      this.#budget.loopBody();
       const key = keys?.[index] ?? index;
       const item = memberOf(subject, String(key)) ?? null;
       const loop = { index, key, first: index === 0, last: index === size - 1 };

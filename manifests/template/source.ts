@@ -1,8 +1,10 @@
 import Handlebars from 'handlebars';
 import { TemplateError } from './fault.ts';
 
-/** A template field of a manifest holds at most this many characters. */
-export const MAX_TEMPLATE_CHARS = 65_536;
+/** The longest field that may be a template, the prompt of an agent, holds this many characters. */
+export const MAX_TEMPLATE_CHARS = 262_144;
+/** The parser takes about 10 µs for each. */
+const MAX_MUSTACHES = 25_000;
 /** Blocks inside blocks; a chain of `{{else if}}` counts as one more each. */
 const MAX_BLOCK_DEPTH = 64;
 const MAX_CALL_DEPTH = 16;
@@ -56,8 +58,11 @@ export class TemplateSource {
 function checkDepth(text: string): void {
   const chains: number[] = [];
   let depth = 0;
+  let mustaches = 0;
   for (const match of text.matchAll(/\{\{+~?\s*(#|\^|\/|else\b)?([^}]*)/g)) {
     const [, sign, rest = ''] = match;
+    mustaches += 1;
+    if (mustaches > MAX_MUSTACHES) throw new TemplateError('invalid', `expected at most ${MAX_MUSTACHES} expressions`);
     if (sign === '#' || (sign === '^' && rest.trim() !== '' && rest.trim() !== '~')) {
       depth += 1;
       chains.push(1);
