@@ -1,10 +1,22 @@
-import type { ActorEvent, CallOptions } from '../../runtime/client.ts';
+import { z } from 'zod';
+import { type Address, addressOf } from '../../runtime/address.ts';
+import type { ActorClient, ActorEvent, ActorSnapshot, CallOptions } from '../../runtime/client.ts';
+import type { Collection, Condition } from '../../runtime/documents.ts';
+import type { EffectRow } from '../../runtime/effect-ledger.ts';
+import { SvcError } from '../../runtime/errors.ts';
 import type { Identity } from '../../runtime/identity.ts';
 import type { Json, JsonObject } from '../../runtime/json.ts';
-import type { Ancestor, StartWorkflow } from './start-request.ts';
-import type { WaitReason } from './waiting.ts';
+import type { ApprovalApi } from '../approval/api.ts';
+import { ancestryProblem } from './ancestry.ts';
+import { type WorkflowLogEvent, workflowLogEvents } from './log.ts';
+import { type Ancestor, type StartWorkflow, startPayload } from './start-request.ts';
+import { type EndedWorkflow, isRunning, type RunningWorkflow, WorkflowState } from './state.ts';
+import { executionOf, listed, summaryOf, tombstone } from './status.ts';
+import { WORKFLOW_EXECUTIONS, type WorkflowExecutionDocument } from './view.ts';
+import { type WaitReason, waitReason } from './waiting.ts';
 
-export type { Ancestor, StartWorkflow, WaitReason };
+export type { Ancestor, StartWorkflow, WaitReason, WorkflowLogEvent };
+export { ancestryProblem, WORKFLOW_EXECUTIONS, type WorkflowExecutionDocument, workflowLogEvents };
 
 export type WorkflowStatus = 'running' | 'waiting_for_human_input' | 'completed' | 'failed' | 'cancelled';
 
@@ -16,8 +28,10 @@ export interface WorkflowSummary {
   readonly workflow_version: string;
   readonly status: WorkflowStatus;
   readonly current_state: string | null;
-  /** Why it failed or was cancelled. */
+  /** Code of a failure (`no_transition_matched` …), words of a cancel. */
   readonly reason: string | null;
+  /** What failed, for people. */
+  readonly error: string | null;
   readonly started_at: string;
   readonly last_transition_at: string;
   readonly ended_at: string | null;
@@ -34,20 +48,16 @@ export interface WorkflowExecution extends WorkflowSummary {
   readonly waiting_for?: WaitReason;
 }
 
-/** One entry of svc.workflow.logs (spec 3). */
-export interface WorkflowLogEvent {
-  readonly sequence: number;
-  readonly event_type: string;
-  readonly state_name: string | null;
-  readonly iteration_number: number | null;
-  readonly payload: JsonObject;
-  readonly recorded_at: string;
-}
-
 /** The area's public surface. All reads answer from committed state; another tenant's id is `not_found`. */
 export interface WorkflowApi {
-  /** Resolves when the execution is durably started. */
-  start(request: StartWorkflow, options?: CallOptions): Promise<{ readonly execution_id: string }>;
+  /**
+   * Resolves when the execution is durably started; a run of built-in steps may have ended by then. Throws `conflict`
+   * when the id belongs to another workflow, `payload_too_large`, `invalid_manifest`.
+   */
+  start(
+    request: StartWorkflow,
+    options?: CallOptions,
+  ): Promise<{ readonly execution_id: string; readonly status: WorkflowStatus }>;
   get(tenant: string, executionId: string): Promise<WorkflowExecution>;
   status(tenant: string, executionId: string): Promise<WorkflowSummary>;
   events(tenant: string, executionId: string, after: number, limit: number): Promise<ActorEvent[]>;
@@ -79,3 +89,134 @@ export interface WorkflowApi {
   /** Removes an ended execution; throws `failed_precondition` while it runs. */
   remove(tenant: string, executionId: string): Promise<void>;
 }
+
+export type WorkflowClient = Pick<ActorClient, 'ask' | 'read' | 'events' | 'follow' | 'isServed'>;
+
+const MAX_LOG_EVENTS = 200;
+const MAX_LISTED = 1_000;
+
+/** Answer of Start. */
+const Started = z.object({
+  status: z.enum(['running', 'waiting_for_human_input', 'completed', 'failed', 'cancelled']),
+});
+
+/** What a caller may see: started, and not removed. */
+interface Visible {
+  readonly address: Address;
+  readonly snapshot: ActorSnapshot;
+  readonly state: RunningWorkflow | EndedWorkflow;
+}
+
+/** The area's api over messages, committed states and the collection `WORKFLOW_EXECUTIONS`. */
+export function createWorkflowApi(parts: {
+  readonly client: WorkflowClient;
+  readonly executions: Collection<WorkflowExecutionDocument>;
+  /** Where signals go. */
+  readonly approvals: Pick<ApprovalApi, 'answer'>;
+  /** Deletes what the kernel archived of a removed run; without it the archive keeps it, unseen. */
+  readonly archive?: { remove(address: Address): Promise<boolean> };
+  /** Unsettled effects of an actor, for `waiting_for`; without it they are named without their attempts. */
+  readonly effects?: (address: Address) => Promise<readonly EffectRow[]>;
+}): WorkflowApi {
+  const { client, executions, approvals, archive, effects } = parts;
+
+  async function find(tenant: string, executionId: string): Promise<Visible> {
+    const address = addressOf('workflow', tenant, executionId);
+    const snapshot = await client.read(address);
+    if (snapshot === null) throw notFound();
+    const state = WorkflowState.parse(snapshot.state);
+    if (state.status === 'pending') throw notFound();
+    const removed = !isRunning(state) && (await executions.get(tenant, executionId))?.removed === true;
+    if (removed) throw notFound();
+    return { address, snapshot, state };
+  }
+
+  return {
+    async start(request, options) {
+      const address = addressOf('workflow', request.identity.tenant, request.executionId);
+      const call = { ...options, identity: request.identity };
+      const { status } = Started.parse(await client.ask(address, 'Start', startPayload(request), call));
+      return { execution_id: request.executionId, status };
+    },
+
+    async get(tenant, executionId) {
+      const { address, snapshot, state } = await find(tenant, executionId);
+      const execution = executionOf(state);
+      if (!isRunning(state)) return execution;
+      return { ...execution, waiting_for: await waitReason(client, state, snapshot, effects, address) };
+    },
+
+    async status(tenant, executionId) {
+      return summaryOf((await find(tenant, executionId)).state);
+    },
+
+    async events(tenant, executionId, after, limit) {
+      const { address } = await find(tenant, executionId);
+      return client.events(address, after, limit);
+    },
+
+    async *follow(tenant, executionId, after, options) {
+      const { address } = await find(tenant, executionId);
+      yield* client.follow(address, after, options);
+    },
+
+    async logs(tenant, executionId, page) {
+      const { address, snapshot, state } = await find(tenant, executionId);
+      const limit = Math.min(Math.max(1, page.limit), MAX_LOG_EVENTS);
+      const events = await client.events(address, Math.max(0, page.offset), limit);
+      return { status: state.status, events: workflowLogEvents(events), total: snapshot.lastEvent };
+    },
+
+    async list(tenant, filter) {
+      const where: Record<string, Condition> = { removed: false };
+      if (filter.workflowId !== undefined) where.workflow_id = filter.workflowId;
+      if (filter.status !== undefined) where.status = filter.status;
+      const [found, total] = await Promise.all([
+        executions.find({
+          tenant,
+          where,
+          sort: [
+            ['started_at', 'desc'],
+            ['id', 'desc'],
+          ],
+          limit: Math.min(Math.max(1, filter.limit), MAX_LISTED),
+          ...(filter.skip === undefined ? {} : { skip: filter.skip }),
+        }),
+        executions.count({ tenant, where }),
+      ]);
+      return { executions: found.map(listed), total };
+    },
+
+    async signal(identity, executionId, response, options) {
+      const { state } = await find(identity.tenant, executionId);
+      const approval = isRunning(state) && state.awaiting.kind === 'approval' ? state.awaiting : null;
+      if (approval?.opened !== true) throw new SvcError('conflict', 'the workflow execution waits for no human');
+      const answer = { payload: response, feedback: null, by: null };
+      await approvals.answer(identity, approval.approval_id, answer, options);
+    },
+
+    async cancel(identity, executionId, options) {
+      const { address, state } = await find(identity.tenant, executionId);
+      if (!isRunning(state)) throw ended(state.status);
+      try {
+        await client.ask(address, 'Cancel', {}, { ...options, identity });
+      } catch (thrown) {
+        // It ended and was archived between the two calls.
+        if (!(thrown instanceof SvcError) || thrown.code !== 'not_found') throw thrown;
+        throw ended((await find(identity.tenant, executionId)).state.status);
+      }
+    },
+
+    async remove(tenant, executionId) {
+      const { address, state } = await find(tenant, executionId);
+      if (isRunning(state))
+        throw new SvcError('failed_precondition', 'the workflow execution has not ended: cancel it first');
+      await executions.put(tombstone(tenant, state));
+      await archive?.remove(address);
+    },
+  };
+}
+
+const notFound = (): SvcError => new SvcError('not_found', 'workflow execution not found');
+const ended = (status: string): SvcError =>
+  new SvcError('failed_precondition', `the workflow execution is ${status} already`);

@@ -25,3 +25,30 @@ export interface StartWorkflow {
   readonly ancestors?: readonly Ancestor[];
   readonly notify?: Notify;
 }
+
+/** Payload of the message Start. */
+export function startPayload(request: StartWorkflow): JsonObject {
+  const { intent, blackboard, ancestors, notify } = request;
+  return {
+    execution_id: request.executionId,
+    workflow_id: request.workflowId,
+    manifest: plain(request.manifest),
+    input: request.input,
+    ...(intent === undefined ? {} : { intent }),
+    ...(blackboard === undefined ? {} : { blackboard }),
+    ...(ancestors === undefined ? {} : { ancestors: ancestors.map((ancestor) => ({ ...ancestor })) }),
+    ...(notify === undefined ? {} : { notify }),
+  };
+}
+
+/** A memo: a deployed manifest is started many times, and never changed. */
+const plainManifests = new WeakMap<WorkflowManifest, Json>();
+
+/** A manifest is plain data whose optional fields may be present and undefined; JSON has no undefined. */
+function plain(manifest: WorkflowManifest): Json {
+  const known = plainManifests.get(manifest);
+  if (known !== undefined) return known;
+  const json: Json = JSON.parse(JSON.stringify(manifest));
+  plainManifests.set(manifest, json);
+  return json;
+}

@@ -9,6 +9,7 @@ import { NodeSigning } from './signing.ts';
 import { NodeStorage } from './storage.ts';
 import { NodeStores } from './stores.ts';
 import { BuiltinDispatchers, McpServers, SecurityContexts } from './tools.ts';
+import { NodeWorkflow } from './workflow.ts';
 
 const path = z.string().min(1).max(4_096);
 const tenant = z.string().min(1).max(128);
@@ -78,6 +79,7 @@ const Spec = z.strictObject({
   signing: NodeSigning.prefault({}),
   chaos: NodeChaos.prefault({}),
   stimulus: Stimulus.prefault({}),
+  workflow: NodeWorkflow.prefault({}),
   storage: NodeStorage.prefault({}),
   observability: Observability.prefault({}),
 });
