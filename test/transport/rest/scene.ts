@@ -35,7 +35,11 @@ export const namedUsers: Authenticator = {
   },
 };
 
-export interface SceneOptions extends Pick<RestServerParts, 'cluster' | 'peers' | 'chaos' | 'approvals' | 'stimuli'> {
+export interface SceneOptions
+  extends Pick<
+    RestServerParts,
+    'cluster' | 'peers' | 'chaos' | 'approvals' | 'stimuli' | 'stimulusRoutes' | 'webhookSecret'
+  > {
   readonly limits?: Partial<RestLimits>;
   readonly authenticator?: Authenticator;
 }
