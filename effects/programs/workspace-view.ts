@@ -13,12 +13,13 @@ const VIEW = '.view';
 /**
  * Runs in a mount namespace of its own, where nothing it mounts is seen by anybody else. Builds a root at $1 that holds
  * everything of the real one, puts directories in (host directory, path, rw or ro; ended by --), then goes to $2 there
- * and becomes the program. The root is unbindable, so that binding what holds it does not copy it into itself.
+ * and becomes the program, with the PATH it was given. The root is unbindable, so that binding what holds it does not copy it into itself.
  */
 const SCRIPT = `
 set -e
-root=$1 directory=$2
+root=$1 directory=$2 given=$PATH
 shift 2
+PATH=/usr/sbin:/usr/bin:/sbin:/bin
 mount -t tmpfs -o size=1m,mode=755 svc-view "$root"
 mount --make-unbindable "$root"
 for entry in /* /.[!.]*; do
@@ -35,7 +36,7 @@ while [ "$1" != -- ]; do
   shift 3
 done
 shift
-exec chroot "$root" /bin/sh -c 'cd "$1" && shift && exec "$@"' svc-view "$directory" "$@"
+exec chroot "$root" /bin/sh -c 'PATH=$1 && cd "$2" && shift 2 && exec "$@"' svc-view "$given" "$directory" "$@"
 `;
 
 /** A host directory and where a program finds it. */
@@ -83,7 +84,7 @@ export async function openWorkspaceView(
     const look = { program: '/bin/sh', args: ['-c', 'pwd && : >probe && test -e /proc/self'] };
     const bind = { directory: probe, path: WORKSPACE, readOnly: false };
     const { program, args } = view.through(look, [bind], WORKSPACE);
-    const { stdout } = await run(program, [...args], { env: { PATH: SYSTEM_PATH }, timeout: 10_000 });
+    const { stdout } = await run(program, [...args], { env: { PATH: '/usr/bin:/bin' }, timeout: 10_000 });
     return stdout === `${WORKSPACE}\n` ? { view } : { view: null, reason: 'the view is not the one asked for' };
   } catch (thrown) {
     return { view: null, reason: reasonOf(thrown) };
@@ -91,8 +92,6 @@ export async function openWorkspaceView(
     await rm(probe, { recursive: true, force: true });
   }
 }
-
-const SYSTEM_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
 function reasonOf(thrown: unknown): string {
   const said = thrown instanceof Error && 'stderr' in thrown ? String(thrown.stderr).trim().split('\n')[0] : '';

@@ -66,6 +66,12 @@ export class EventRecord {
     this.#cancel ??= this.#clock.after(WRITE_EVERY_MS, () => this.#write());
   }
 
+  /** Newest first. */
+  async newest(tenant: string, volumeId: string, limit: number): Promise<StorageEventDocument[]> {
+    const sort = [['order', 'desc']] as const;
+    return this.#documents.find({ tenant, where: { volume_id: volumeId }, sort, limit });
+  }
+
   /** Resolves when what was published is written, or could not be. */
   async flush(): Promise<void> {
     this.#write();

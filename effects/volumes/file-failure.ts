@@ -36,6 +36,7 @@ export function fileFailure(thrown: unknown, path: string): SvcError {
     case 'EROFS':
       return new SvcError('forbidden', `${path} may not be touched by this node (${code})`, context);
     case 'ENOSPC':
+    case 'EFBIG':
     case 'EDQUOT':
     case 'EMFILE':
     case 'ENFILE':

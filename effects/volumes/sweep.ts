@@ -25,15 +25,24 @@ const OLD_UPLOAD_MS = 24 * 3_600_000;
  */
 export function startVolumeSweep(options: VolumeSweepOptions): () => void {
   let cancel = (): void => {};
+  let stopped = false;
+  const warn: typeof options.warn = (message, error) => {
+    // What a stopping node closes meanwhile is no fault.
+    if (!stopped) options.warn(message, error);
+  };
   const arm = (): void => {
+    if (stopped) return;
     cancel = options.clock.after(options.everyMs, () => {
-      sweepVolumes(options)
-        .catch((error: unknown) => options.warn('sweeping volumes failed', error))
+      sweepVolumes({ ...options, warn })
+        .catch((error: unknown) => warn('sweeping volumes failed', error))
         .finally(arm);
     });
   };
   arm();
-  return () => cancel();
+  return () => {
+    stopped = true;
+    cancel();
+  };
 }
 
 /** One pass; answers how many volumes and orphan directories were removed. One that fails does not keep the others. */

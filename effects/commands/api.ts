@@ -1,0 +1,41 @@
+import { SvcError } from '../../runtime/errors.ts';
+import type { ProgramResult } from '../programs/input.ts';
+import type { Mount } from '../programs/mounts.ts';
+import { Command } from './input.ts';
+
+export type CommandResult = ProgramResult;
+
+export interface CommandRequest extends Command {
+  readonly tenant: string;
+  /** Null: an empty workspace for this command alone, removed at its end. */
+  readonly workspace: { readonly volume_id: string; readonly implicit: boolean } | null;
+  readonly mounts?: readonly Mount[];
+  /** Told to the command as SVC_EXECUTION_ID and SVC_STATE. */
+  readonly execution_id?: string;
+  readonly state_name?: string;
+}
+
+/**
+ * Runs shell commands on this host, for System states and for ExecuteSystemCommand. An exit code other than 0 is a
+ * result, and so is the end by time (`timed_out`) or by another limit (`stopped_by`). Throws `forbidden` for tenants
+ * without host commands (design S6), `invalid_argument`, `quota_exceeded` when a volume became full, `not_found` for a
+ * volume that is not there, `program_failed`, `unavailable`, and the signal's reason when that ended it.
+ */
+export interface CommandRunner {
+  run(request: CommandRequest, signal: AbortSignal): Promise<CommandResult>;
+}
+
+/** What came from outside as a command. Throws `invalid_argument` naming the field and what was expected. */
+export function parseCommand(given: {
+  readonly command: string;
+  readonly env: Readonly<Record<string, string>>;
+  readonly workdir?: string;
+  readonly timeout_ms: number;
+}): Command {
+  const parsed = Command.safeParse(given);
+  if (parsed.success) return parsed.data;
+  const [issue] = parsed.error.issues;
+  const field = String(issue?.path[0] ?? 'command').replace('timeout_ms', 'timeout_seconds');
+  const keyIssue = issue?.code === 'invalid_key' ? issue.issues[0]?.message : undefined;
+  throw new SvcError('invalid_argument', `${field}: expected ${keyIssue ?? issue?.message}`, { field });
+}

@@ -1,0 +1,226 @@
+import assert from 'node:assert/strict';
+import { mkdir, readdir, rm, symlink, utimes, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, test } from 'node:test';
+import { createPrepareEffect, PrepareInput } from '../../../effects/volumes/prepare-effect.ts';
+import { startVolumeSweep, sweepVolumes } from '../../../effects/volumes/sweep.ts';
+import { openVolumeImages } from '../../../effects/volumes/volume-images.ts';
+import type { Volumes } from '../../../effects/volumes/volumes.ts';
+import { addressOf } from '../../../runtime/address.ts';
+import { waitUntil } from '../../support/wait-until.ts';
+import { ACME, MiB, OTHER, RUN, type VolumesBench, volumesBench } from './bench.ts';
+
+const HOUR_MS = 3_600_000;
+
+const prepare = async (volumes: Volumes, input: unknown, tenant = 'acme'): Promise<unknown> =>
+  createPrepareEffect(volumes).run(PrepareInput.parse(input), {
+    ...{ effectId: 'e1', attempt: 1, tenant, address: addressOf('workflow', tenant, RUN) },
+    ...{ signal: new AbortController().signal, progress: async () => true },
+  });
+
+const sweep = (bench: VolumesBench): Promise<number> =>
+  sweepVolumes({
+    store: bench.volumes.store,
+    clock: bench.clock,
+    warn: (message) => void bench.warnings.push(message),
+  });
+
+describe('volumes through the API', () => {
+  test('are created with the node’s defaults, listed newest first, shown and deleted', async () => {
+    await using bench = await volumesBench();
+    const { volumes } = bench;
+    const kept = await volumes.create(ACME, { name: 'kept', storage_class: 'persistent' });
+    const short = await volumes.create(ACME, { name: 'short', storage_class: 'ephemeral', size_limit_bytes: 5 });
+    assert.deepEqual([kept.size_limit_bytes, kept.expires_at], [8 * MiB, null]);
+    const hours = (Date.parse(short.expires_at ?? '') - Date.parse(short.created_at)) / HOUR_MS;
+    assert.deepEqual([short.size_limit_bytes, Math.round(hours)], [5, 24]);
+    assert.deepEqual((await volumes.list('acme')).map(({ name }) => name).sort(), ['kept', 'short']);
+    assert.deepEqual(await volumes.list('other'), []);
+    assert.deepEqual(await volumes.get('acme', kept.id), kept);
+    await assert.rejects(volumes.get('other', kept.id), { code: 'not_found' });
+    await assert.rejects(volumes.delete(OTHER, kept.id), { code: 'not_found' });
+    await volumes.delete(ACME, kept.id);
+    await assert.rejects(volumes.get('acme', kept.id), { code: 'not_found' });
+    assert.deepEqual(await readdir(join(bench.root, 'acme')), [short.id]);
+    assert.deepEqual(bench.named(), ['VolumeCreated', 'VolumeCreated', 'VolumeDeleted']);
+  });
+
+  test('a bad request names the field', async () => {
+    await using bench = await volumesBench();
+    const create = (more: object) => bench.volumes.create(ACME, { name: 'v', storage_class: 'ephemeral', ...more });
+    await assert.rejects(create({ name: '../x' }), { code: 'invalid_argument', field: 'name' });
+    await assert.rejects(create({ size_limit_bytes: 0 }), { code: 'invalid_argument', field: 'size_limit_bytes' });
+    await assert.rejects(create({ size_limit_bytes: 100 * MiB + 1 }), { field: 'size_limit_bytes' });
+    await assert.rejects(create({ storage_class: 'persistent', ttl_hours: 1 }), { field: 'ttl_hours' });
+    await create({});
+    await assert.rejects(create({}), { code: 'conflict', field: 'name' });
+    await bench.volumes.create(OTHER, { name: 'v', storage_class: 'ephemeral' });
+  });
+
+  test('one that a crash left unmade is made when it is needed, one half removed is gone', async () => {
+    await using bench = await volumesBench();
+    const id = await bench.volume();
+    await rm(join(bench.root, 'acme', id), { recursive: true });
+    assert.equal((await bench.volumes.get('acme', id)).used_bytes, 0);
+    await bench.volumes.files.write('acme', id, 'a', Buffer.from('x'));
+    const { store } = bench.volumes;
+    await store.parts.records.change('acme', id, () => ({ status: 'removing' }));
+    await assert.rejects(bench.volumes.open('acme', id), { code: 'not_found' });
+    assert.equal(await sweep(bench), 1);
+    assert.deepEqual(await readdir(join(bench.root, 'acme')), []);
+    assert.equal(await store.parts.records.isKnown('acme', id), false);
+  });
+
+  test('events are kept in documents, the newest of each volume only', async () => {
+    await using bench = await volumesBench({ eventsKept: 50 });
+    const id = await bench.volume();
+    await bench.volumes.files.write('acme', id, 'a', Buffer.from('x'));
+    for (let read = 0; read < 260; read += 1) await bench.volumes.files.read('acme', id, 'a');
+    await bench.volumes.close();
+    const { events } = bench.volumes.store.parts;
+    const documents = await events.newest('acme', id, 200);
+    assert.ok(documents.length >= 50 && documents.length <= 120, String(documents.length));
+    assert.equal(documents[0]?.event, 'FileRead');
+    assert.deepEqual(await events.newest('other', id, 10), []);
+    assert.deepEqual(bench.warnings, []);
+  });
+});
+
+describe('volumes of a workflow execution', () => {
+  const storage = {
+    workflow_execution_id: RUN,
+    workspace: { storage_class: 'ephemeral', ttl_hours: 2, size_limit_mb: 1 },
+    shared_volumes: [
+      { name: 'cache', storage_class: 'ephemeral' },
+      { name: '__proto__', storage_class: 'persistent' },
+    ],
+  };
+
+  test('preparing again, also at the same time, finds the same volumes', async () => {
+    await using bench = await volumesBench();
+    const [first, ...others] = await Promise.all([1, 2, 3].map(() => prepare(bench.volumes, storage)));
+    for (const other of others) assert.deepEqual(other, first);
+    assert.deepEqual(await prepare(await bench.again(), storage), first);
+    const rows = await bench.volumes.list('acme');
+    assert.deepEqual(
+      rows.map(({ name, storage_class, size_limit_bytes }) => [name, storage_class, size_limit_bytes]).sort(),
+      [
+        [`${RUN}/shared/__proto__`, 'persistent', 8 * MiB],
+        [`${RUN}/shared/cache`, 'ephemeral', 8 * MiB],
+        [`${RUN}/workspace`, 'ephemeral', MiB],
+      ],
+    );
+    assert.equal(rows[0]?.workflow_execution_id, RUN);
+    assert.notDeepEqual(await prepare(bench.volumes, storage, 'other'), first);
+  });
+
+  test('a given volume must be the tenant’s and persistent, and is not deleted while it is used', async () => {
+    await using bench = await volumesBench();
+    const id = await bench.volume();
+    const given = (volume_id: string) => ({
+      ...{ workflow_execution_id: RUN, workspace: null },
+      shared_volumes: [{ name: 'data', storage_class: 'persistent', volume_id }],
+    });
+    bench.running.add(RUN);
+    assert.deepEqual(await prepare(bench.volumes, given(id)), {
+      workspace: { volume_id: RUN },
+      shared: { data: { volume_id: id } },
+    });
+    await assert.rejects(prepare(bench.volumes, given(id), 'other'), { code: 'not_found' });
+    const short = await bench.volumes.create(ACME, { name: 'short', storage_class: 'ephemeral' });
+    await assert.rejects(prepare(bench.volumes, given(short.id)), { code: 'failed_precondition' });
+    await assert.rejects(bench.volumes.delete(ACME, id), { code: 'conflict' });
+    bench.running.delete(RUN);
+    await bench.volumes.delete(ACME, id);
+  });
+
+  test('a size beyond the node’s limit is refused', async () => {
+    await using bench = await volumesBench();
+    const asked = { ...storage, workspace: { storage_class: 'ephemeral', size_limit_mb: 101 } };
+    await assert.rejects(prepare(bench.volumes, asked), { code: 'invalid_argument' });
+  });
+
+  test('an implicit workspace is made once by many that need it at once, and ends after its execution', async () => {
+    await using bench = await volumesBench();
+    const { volumes } = bench;
+    bench.running.add(RUN);
+    await assert.rejects(volumes.open('acme', RUN), { code: 'not_found' });
+    const opened = await Promise.all([1, 2, 3, 4].map(() => volumes.open('acme', RUN, { create: true })));
+    assert.deepEqual(new Set(opened.map(({ directory }) => directory)), new Set([join(bench.root, 'acme', RUN)]));
+    bench.clock.skewMs = 1_000 * HOUR_MS;
+    assert.equal(await sweep(bench), 0);
+    bench.running.clear();
+    assert.equal(await sweep(bench), 0);
+    bench.clock.skewMs += HOUR_MS + 1_000;
+    assert.equal(await sweep(bench), 1);
+    assert.deepEqual(await readdir(join(bench.root, 'acme')), []);
+  });
+});
+
+describe('the sweep', () => {
+  test('removes ephemeral volumes after their time, never one that an effect works in', async () => {
+    await using bench = await volumesBench();
+    const short = await bench.volumes.create(ACME, { name: 'short', storage_class: 'ephemeral', ttl_hours: 1 });
+    await bench.volume();
+    bench.clock.skewMs = HOUR_MS - 60_000;
+    assert.equal(await sweep(bench), 0);
+    bench.clock.skewMs = HOUR_MS + 1_000;
+    const release = bench.volumes.hold('acme', short.id);
+    assert.equal(await sweep(bench), 0);
+    release();
+    const warn = (message: string) => void bench.warnings.push(message);
+    const stop = startVolumeSweep({ store: bench.volumes.store, clock: bench.clock, everyMs: 20, warn });
+    await waitUntil('the volume has expired', () => bench.events.some(({ event }) => event === 'VolumeExpired'));
+    stop();
+    assert.equal((await bench.volumes.list('acme')).length, 1);
+    assert.deepEqual(bench.warnings, []);
+  });
+
+  test('removes directories nobody knows, after a while, and never what a link leads to', async () => {
+    await using bench = await volumesBench();
+    const precious = join(bench.directory, 'precious');
+    await mkdir(precious);
+    await writeFile(join(precious, 'file'), 'x');
+    const orphan = join(bench.root, 'acme', 'orphan');
+    await mkdir(orphan, { recursive: true });
+    await symlink(precious, join(orphan, 'link'));
+    await symlink(precious, join(bench.root, 'acme', 'linked'));
+    await symlink(precious, join(bench.root, 'tenant'));
+    assert.equal(await sweep(bench), 0);
+    bench.clock.skewMs = HOUR_MS;
+    assert.equal(await sweep(bench), 1);
+    assert.deepEqual(await readdir(precious), ['file']);
+    assert.deepEqual(await readdir(join(bench.root, 'acme')), ['linked']);
+  });
+
+  test('removes uploads that a crash cut off', async () => {
+    await using bench = await volumesBench();
+    const id = await bench.volume();
+    await bench.volumes.files.write('acme', id, 'a', Buffer.from('x'));
+    const uploads = join(bench.root, 'acme', id, '.svc-uploads');
+    await writeFile(join(uploads, 'upload-cut'), 'half');
+    await utimes(join(uploads, 'upload-cut'), 0, 0);
+    await sweep(bench);
+    assert.deepEqual(await readdir(uploads), ['upload-cut']);
+    bench.clock.skewMs = 25 * HOUR_MS;
+    await sweep(bench);
+    assert.deepEqual(await readdir(uploads), []);
+  });
+});
+
+test('where the node may mount, a volume is a file system of its size: anybody gets ENOSPC', async (t) => {
+  await using probe = await volumesBench();
+  const opened = await openVolumeImages(probe.root);
+  if (opened.images === null) return t.skip(`no file system can be mounted here: ${opened.reason}`);
+  await using bench = await volumesBench({ quota: 'image' });
+  const id = await bench.volume(4 * MiB);
+  const { directory } = await bench.volumes.open('acme', id);
+  assert.deepEqual(await readdir(directory), []);
+  await bench.volumes.files.write('acme', id, 'all', Buffer.alloc(4 * MiB));
+  await assert.rejects(writeFile(join(directory, 'more'), Buffer.alloc(4 * MiB)), { code: 'ENOSPC' });
+  await bench.volumes.files.delete('acme', id, 'more');
+  const after = await bench.again();
+  assert.equal((await after.files.read('acme', id, 'all')).length, 4 * MiB);
+  await bench.volumes.delete(ACME, id);
+  assert.deepEqual(await readdir(join(bench.root, 'acme')), []);
+});
