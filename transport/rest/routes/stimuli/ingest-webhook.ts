@@ -36,6 +36,8 @@ SVC_WEBHOOK_SECRET_<SOURCE> of the node. Answers when the workflow execution is 
 interface Claim {
   readonly digest: Uint8Array;
   readonly secret: string;
+  /** As it came. */
+  readonly headers: Readonly<Record<string, string>>;
 }
 
 interface WebhookParts {
@@ -57,10 +59,13 @@ export function ingestWebhookRoute(app: RestApp, { stimuli, webhookSecret, limit
     errorHandler: answerStimulusError,
     // Before the body: who has no signature cannot make the node hold a payload.
     onRequest: async (request: FastifyRequest<{ Params: { source: string } }>) => {
-      const digest = signatureDigest(headerOf(request, SIGNATURE));
+      const headers = headersOf(request);
+      const digest = signatureDigest(headers[SIGNATURE]);
       const secret = await webhookSecret(request.params.source);
       if (secret === null) throw new SvcError('secret_not_found');
-      claims.set(request, { digest, secret });
+      claims.set(request, { digest, secret, headers });
+      // Fastify refuses a content type that is none before a parser sees it; here nothing depends on it.
+      request.raw.headers['content-type'] = 'application/octet-stream';
     },
   };
   app.register((scope: RestApp, _options, done) => {
@@ -72,7 +77,7 @@ export function ingestWebhookRoute(app: RestApp, { stimuli, webhookSecret, limit
       const body = bytesOf(request.body);
       verifyWebhookBody(claim.digest, claim.secret, body);
       const { trace } = request;
-      return stimuli.ingestWebhook(contentOf(request.params.source, request, body), { trace });
+      return stimuli.ingestWebhook(contentOf(request.params.source, claim, body), { trace });
     });
     done();
   });
@@ -81,13 +86,8 @@ export function ingestWebhookRoute(app: RestApp, { stimuli, webhookSecret, limit
 /** A request without a body has none that a parser saw. */
 const bytesOf = (body: unknown): Buffer => (Buffer.isBuffer(body) ? body : Buffer.alloc(0));
 
-function contentOf(source: string, request: FastifyRequest, body: Buffer): StimulusContent {
-  const key = headerOf(request, KEY);
-  const headers: Record<string, string> = {};
-  for (const name of Object.keys(request.headers)) {
-    const value = headerOf(request, name);
-    if (value !== undefined) headers[name] = value;
-  }
+function contentOf(source: string, { headers }: Claim, body: Buffer): StimulusContent {
+  const key = headers[KEY] ?? '';
   return {
     source,
     headers,
@@ -95,11 +95,15 @@ function contentOf(source: string, request: FastifyRequest, body: Buffer): Stimu
     ...(isUtf8(body)
       ? { content: body.toString('utf8') }
       : { content: body.toString('base64'), contentEncoding: 'base64' }),
-    ...(key === undefined || key === '' ? {} : { idempotencyKey: key }),
+    ...(key === '' ? {} : { idempotencyKey: key }),
   };
 }
 
-function headerOf({ headers }: FastifyRequest, name: string): string | undefined {
-  const value = headers[name];
-  return Array.isArray(value) ? value.join(', ') : value;
+/** Repeated headers are joined, as HTTP does. */
+function headersOf({ headers }: FastifyRequest): Record<string, string> {
+  const all: Record<string, string> = {};
+  for (const [name, value] of Object.entries(headers)) {
+    if (value !== undefined) all[name] = Array.isArray(value) ? value.join(', ') : value;
+  }
+  return all;
 }
