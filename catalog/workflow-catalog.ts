@@ -64,12 +64,12 @@ export async function createWorkflowCatalog(parts: {
       row: (event, workflow_id) => ({ ...event, workflow_id }),
     }),
   });
-  return new DocumentWorkflowCatalog({ shelf, checks: new WorkflowChecks(shelf, agents), clock, random });
+  return new DocumentWorkflowCatalog({ shelf, agents, clock, random });
 }
 
 interface Parts {
   readonly shelf: WorkflowShelf;
-  readonly checks: WorkflowChecks;
+  readonly agents: Pick<AgentCatalog, 'get'>;
   readonly clock: Clock;
   readonly random: Random;
 }
@@ -77,14 +77,18 @@ interface Parts {
 class DocumentWorkflowCatalog implements WorkflowCatalog {
   readonly #parts: Parts;
   readonly #shelf: WorkflowShelf;
+  readonly #checks: WorkflowChecks;
 
   constructor(parts: Parts) {
     this.#parts = parts;
     this.#shelf = parts.shelf;
+    const find = (reader: CatalogReader, name: string) =>
+      this.get(reader, name).then(({ manifest }) => manifest, nullIfNone);
+    this.#checks = new WorkflowChecks(find, parts.agents);
   }
 
   async validate(reader: CatalogReader, manifestYaml: string): Promise<WorkflowValidation> {
-    const { manifest, findings } = await this.#parts.checks.check(reader, manifestYaml);
+    const { manifest, findings } = await this.#checks.check(reader, manifestYaml);
     const valid = errorsOf(findings).length === 0;
     if (manifest === null) return { valid, findings };
     const { name, version } = manifest.metadata;
@@ -97,7 +101,7 @@ class DocumentWorkflowCatalog implements WorkflowCatalog {
     { force, scope = 'tenant' }: { readonly force: boolean; readonly scope?: WorkflowScope },
   ): Promise<{ workflow_id: string; deployed: true; warnings: readonly Finding[] }> {
     requireDeploy(identity, scope);
-    const checked = await this.#parts.checks.check(readerOf(identity), manifestYaml);
+    const checked = await this.#checks.check(readerOf(identity), manifestYaml);
     const manifest = checkedManifest(checked);
     const place = placeOf(identity, scope);
     const manifestId = this.#parts.random.uuid();
@@ -231,3 +235,8 @@ class DocumentWorkflowCatalog implements WorkflowCatalog {
 }
 
 const readerOf = ({ tenant, subject }: Identity): CatalogReader => ({ tenant, subject });
+
+function nullIfNone(thrown: unknown): null {
+  if (thrown instanceof SvcError && thrown.code === 'not_found') return null;
+  throw thrown;
+}

@@ -175,6 +175,23 @@ for (const store of stores)
       assert.deepEqual(good.metadata, { name: 'good', version: '1.0.0', initial_state: 'START' });
     });
 
+    it('warns of unknown agents and of child cycles through what is deployed, and deploys all the same', async () => {
+      const [one, two] = [fresh(), fresh()];
+      const parent = (name: string, child: string) =>
+        yaml(name, '1.0.0').replace(
+          'START: {kind: System, command: "echo x", transitions: []}',
+          `START: {kind: Subworkflow, workflow_id: ${child}, transitions: [{target: NEXT}]}
+    NEXT: {kind: Agent, agent: nobody, transitions: []}`,
+        );
+      const rules = (warnings: readonly { rule: string; line: number }[]) =>
+        warnings.map(({ rule, line }) => `${rule} ${line}`).filter((text) => /^(child|unknown)_/.test(text));
+      const first = await deploy(ada, parent(one, two));
+      assert.deepEqual(rules(first.warnings), ['unknown_child_workflow 7', 'unknown_agent 8']);
+      const second = await catalog.validate(reader(ada), parent(two, one));
+      assert.equal(second.valid, true);
+      assert.deepEqual(rules(second.findings), ['child_cycle 7', 'unknown_agent 8']);
+    });
+
     it('finds the own workflow before the tenant’s, and that before a global one', async () => {
       const name = fresh();
       const ids = {
