@@ -1,6 +1,7 @@
 import type { EffectContext } from '../../runtime/effect.ts';
 import type { MountedVolume } from './create-options.ts';
-import { findOrCreate } from './find-or-create.ts';
+import { containerFailed, refusalOf } from './engine-error.ts';
+import { findOrCreate, withoutDirectories } from './find-or-create.ts';
 import { ContainerWatch, checkQuotas, type Followed } from './follow.ts';
 import type { ContainerInput, ContainerResult, StoppedBy } from './input.ts';
 import type { ContainerOwner } from './labels.ts';
@@ -33,9 +34,7 @@ export async function runContainer(
   try {
     let state = found;
     if (found.phase === 'fresh') {
-      live = await attachOutput(engine, found.id, signal, (bytes) => {
-        if (bytes > parts.limits.outputBytes) watch.stop('output');
-      });
+      live = await attachTo(parts, found.id, mounts, watch, signal);
       state = await startOnce(parts, found, owner, mounts, signal);
     }
     const leftMs = timeLeftMs(parts, state, input.timeout_ms);
@@ -50,6 +49,25 @@ export async function runContainer(
     return resultOf(followed, output, input.timeout_ms);
   } finally {
     live?.close();
+  }
+}
+
+/** Podman prepares the process when somebody attaches: a command that cannot be executed shows here already. */
+async function attachTo(
+  { engine, limits }: EngineParts,
+  id: string,
+  mounts: readonly MountedVolume[],
+  watch: ContainerWatch,
+  signal: AbortSignal,
+): Promise<LiveOutput> {
+  try {
+    return await attachOutput(engine, id, signal, (bytes) => {
+      if (bytes > limits.outputBytes) watch.stop('output');
+    });
+  } catch (error) {
+    const refusal = refusalOf(error);
+    if (refusal === null) throw error;
+    throw containerFailed(withoutDirectories(refusal.reason, mounts));
   }
 }
 

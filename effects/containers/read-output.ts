@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream';
 import type Docker from 'dockerode';
 import type { ContainerEngine } from './engine.ts';
 import { ContainerOutput } from './output.ts';
@@ -23,7 +24,9 @@ export async function attachOutput(
   onBytes: (bytes: number) => void,
 ): Promise<LiveOutput> {
   const output = new ContainerOutput();
-  const stream = await engine.call(signal, (docker) => attach(docker, id, { stream: true, logs: false }));
+  const stream = await engine.call(signal, (docker) =>
+    docker.getContainer(id).attach({ stream: true, stdout: true, stderr: true }),
+  );
   return {
     output,
     ended: read(stream, output, () => {
@@ -60,9 +63,7 @@ async function rereadOutput(engine: ContainerEngine, id: string, signal: AbortSi
     signal,
     async (docker, stop) => {
       const output = new ContainerOutput();
-      // Not `logs`: with `follow` Podman 4 leaves out the end of an ended container's log, without it the client
-      // would hold all of it in memory.
-      const stream = await attach(docker, id, { stream: false, logs: true });
+      const stream = await openLog(docker, id, stop);
       stop.addEventListener('abort', () => destroy(stream), { once: true });
       const whole = await read(stream, output, () => output.bytes < REREAD_BYTES);
       if (!whole) throw Object.assign(new Error('the log could not be read'), { code: 'ECONNRESET' });
@@ -72,8 +73,23 @@ async function rereadOutput(engine: ContainerEngine, id: string, signal: AbortSi
   );
 }
 
-const attach = (docker: Docker, id: string, what: { readonly stream: boolean; readonly logs: boolean }) =>
-  docker.getContainer(id).attach({ ...what, stdout: true, stderr: true });
+/**
+ * The log as a stream that ends. Not by the client's `logs`: with `follow` Podman 4 leaves out the end of an ended
+ * container's log, without it the client holds all of it in memory. (And `attach` with `logs` counts Podman's frames
+ * wrong.)
+ */
+function openLog(docker: Docker, id: string, abortSignal: AbortSignal): Promise<NodeJS.ReadableStream> {
+  const statusCodes = { 200: true, 404: 'no such container', 500: 'server error' };
+  const path = `/containers/${id}/logs?`;
+  const options = { stdout: true, stderr: true };
+  return new Promise((resolve, reject) => {
+    docker.modem.dial({ path, options, method: 'GET', isStream: true, statusCodes, abortSignal }, (error, answer) => {
+      if (error) reject(error);
+      else if (answer instanceof Readable) resolve(answer);
+      else reject(new Error('the engine sent no log'));
+    });
+  });
+}
 
 function destroy(stream: NodeJS.ReadableStream): void {
   if ('destroy' in stream && typeof stream.destroy === 'function') stream.destroy();

@@ -82,7 +82,6 @@ export async function podmanBench(
     patienceMs,
   });
   const parts = {
-    engine,
     limits: LIMITS,
     volumes: directories(join(podman.directory, 'volumes'), quotas),
     secrets: { resolve: async (_: string, reference: string) => Promise.reject(notSet(reference)) },

@@ -1,0 +1,122 @@
+import assert from 'node:assert/strict';
+import { readdir } from 'node:fs/promises';
+import { after, before, describe, test } from 'node:test';
+import { NEEDS_PODMAN } from '../../support/podman.ts';
+import { LIMITS, type PodmanBench, podmanBench, sh } from '../../support/podman-bench.ts';
+
+const MiB = 1_048_576;
+
+describe('a container is hardened and limited', NEEDS_PODMAN, () => {
+  let bench: PodmanBench;
+  before(async () => {
+    bench = await podmanBench();
+  });
+  after(async () => {
+    await bench[Symbol.asyncDispose]();
+  });
+
+  test('seen from inside: no network but lo, no capability, no new privileges, no core files', async () => {
+    const look =
+      'ls /sys/class/net; grep -E "CapEff|CapBnd|NoNewPrivs|Seccomp:" /proc/self/status; ulimit -c; ulimit -n';
+    const { stdout } = await bench.run(sh(look));
+    const lines = stdout.split('\n').map((line) => line.replace(/\s+/, ' '));
+    assert.deepEqual(lines.slice(0, 7), [
+      'lo',
+      'CapEff: 0000000000000000',
+      'CapBnd: 0000000000000000',
+      'NoNewPrivs: 1',
+      'Seccomp: 2',
+      '0',
+      '1024',
+    ]);
+  });
+
+  test('the root is writable by default and not when the node says so; /tmp always is, up to its size', async () => {
+    const script =
+      'touch /etc/new && echo root; touch /tmp/new && echo tmp; dd if=/dev/zero of=/tmp/big bs=1M count=20';
+    const open = await bench.run(sh(script));
+    assert.equal(open.stdout, 'root\ntmp\n');
+    assert.match(open.stderr, /No space left on device/);
+    const closed = await bench.runOn({ limits: { ...LIMITS, readOnlyRoot: true } }, sh(script));
+    assert.equal(closed.stdout, 'tmp\n');
+    assert.match(closed.stderr, /Read-only file system/);
+  });
+
+  test('the user is the image’s unless the node names one', async () => {
+    assert.equal((await bench.run(sh('id -u'))).stdout, '0\n');
+    assert.equal((await bench.runOn({ limits: { ...LIMITS, user: '1000:1000' } }, sh('id -u'))).stdout, '1000\n');
+  });
+
+  test('too much memory kills it and says so', async () => {
+    const result = await bench.run({
+      ...sh('x=$(head -c 100000000 /dev/zero | tr "\\0" x); echo no'),
+      memory_bytes: 32 * MiB,
+    });
+    assert.deepEqual([result.exit_code, result.oom_killed, result.stopped_by], [137, true, 'memory']);
+    assert.equal(result.timed_out, false);
+  });
+
+  test('processor time is throttled to its share', async () => {
+    const busy =
+      'end=$(($(date +%s) + 1)); while [ $(date +%s) -le $end ]; do :; done; cat /sys/fs/cgroup/cpu/cpu.stat /sys/fs/cgroup/cpu.stat';
+    const { stdout } = await bench.run({ ...sh(busy), cpu_millicores: 100 });
+    assert.ok(Number(/nr_throttled (\d+)/.exec(stdout)?.[1]) > 0, stdout);
+    const many = await bench.run({ ...sh('true'), cpu_millicores: 64_000 });
+    assert.equal(many.exit_code, 0, 'more than the machine has is cut to what it has');
+  });
+
+  test('time over: killed, exit code 137, and what it wrote is there', async () => {
+    const result = await bench.run({ ...sh('trap "" TERM; echo began; sleep 60'), timeout_ms: 700 });
+    assert.deepEqual([result.exit_code, result.timed_out, result.stopped_by], [137, true, 'timeout']);
+    assert.equal(result.oom_killed, false);
+    assert.equal(result.stdout, 'began\n');
+    assert.ok(result.duration_ms >= 600 && result.duration_ms < 10_000, String(result.duration_ms));
+  });
+
+  test('too many processes: the kernel refuses, and that is visible', async () => {
+    const result = await bench.run(sh('for i in $(seq 100); do sleep 5 & done; wait'));
+    assert.notEqual(result.exit_code, 0);
+    assert.match(result.stderr, /can't fork: Resource temporarily unavailable/);
+  });
+
+  test('volumes are mounted anywhere, read-only where said', async () => {
+    const mounts = [
+      { volume_id: 'one', mount_path: '/data/deep/er' },
+      { volume_id: 'two', mount_path: '/ro', read_only: true },
+    ];
+    const result = await bench.run({ ...sh('echo x > /data/deep/er/file; touch /ro/file'), mounts });
+    assert.match(result.stderr, /Read-only file system/);
+    assert.deepEqual(await readdir(bench.volume('one')), ['file']);
+    const clash = [...mounts, { volume_id: 'three', mount_path: '/ro/' }];
+    await assert.rejects(bench.run({ mounts: clash }), /two volumes at one path/);
+  });
+
+  test('a volume over its quota ends the container with ENOSPC, and the next one does not start', async () => {
+    bench.quotas.set('small', MiB);
+    const mounts = [{ volume_id: 'small', mount_path: '/data' }];
+    const endless = sh('while :; do head -c 300000 /dev/zero >> /data/file; sleep 0.05; done');
+    await assert.rejects(bench.run({ ...endless, mounts }), { code: 'quota_exceeded' });
+    await assert.rejects(bench.run({ ...sh('true'), mounts }), { code: 'quota_exceeded' });
+    const reading = [{ volume_id: 'small', mount_path: '/data', read_only: true }];
+    assert.equal((await bench.run({ ...sh('true'), mounts: reading })).exit_code, 0);
+  });
+
+  test('a command that cannot be executed is named with the exit code a shell gives', async () => {
+    await assert.rejects(bench.run({ command: ['/no/such'] }), {
+      code: 'container_failed',
+      message: /exit code 127.*no\/such/s,
+    });
+    await assert.rejects(bench.run({ command: ['/etc'] }), { code: 'container_failed', message: /exit code 126/ });
+    const shell = await bench.run({ command: ['nothing-like-it'], shell: true });
+    assert.equal(shell.exit_code, 127);
+  });
+
+  test('an image that is not there is named', async () => {
+    const asked = { image: 'localhost/none:1', image_pull_policy: 'Never' } as const;
+    await assert.rejects(bench.run(asked), { code: 'image_unavailable', message: /localhost\/none:1.*Never/ });
+    await assert.rejects(bench.run({ image: '127.0.0.1:9/none:1' }), {
+      code: 'image_unavailable',
+      message: /127.0.0.1:9/,
+    });
+  });
+});
