@@ -53,6 +53,11 @@ export class Budget {
     }
   }
 
+  /** Keys of a map that are listed; each costs about what 16 characters do. */
+  keys(count: number): void {
+    this.working(16 * count);
+  }
+
   /** A value as text: text as it is, null as nothing, lists and maps as JSON, the rest as written in JSON. */
   textOf(value: Value): string {
     if (typeof value === 'string') return value;

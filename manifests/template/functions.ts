@@ -51,7 +51,7 @@ function lengthOf(value: Value, budget: Budget): number {
   if (typeof value === 'string' || isList(value)) return value.length;
   if (!isMap(value)) return 0;
   const { length } = Object.keys(value);
-  budget.working(length);
+  budget.keys(length);
   return length;
 }
 

@@ -90,7 +90,7 @@ export class Rendering {
 
   #each(block: BlockNode, subject: Value, frame: Frame): void {
     const keys = isMap(subject) ? Object.keys(subject) : null;
-    this.#budget.working(keys?.length ?? 0);
+    this.#budget.keys(keys?.length ?? 0);
     const size = isList(subject) ? subject.length : (keys?.length ?? 0);
     if (size === 0) this.#otherwise(block, frame);
     for (let index = 0; index < size; index += 1) {

@@ -1,5 +1,6 @@
 import Handlebars from 'handlebars';
 import { TemplateError } from './fault.ts';
+import { type Mustache, mustachesOf } from './mustaches.ts';
 
 /** The longest field that may be a template, the prompt of an agent, holds this many characters. */
 export const MAX_TEMPLATE_CHARS = 262_144;
@@ -8,11 +9,6 @@ const MAX_MUSTACHES = 25_000;
 /** Blocks inside blocks; a chain of `{{else if}}` counts as one more each. */
 const MAX_BLOCK_DEPTH = 64;
 const MAX_CALL_DEPTH = 16;
-
-const MUSTACHE = /(?<!\\)\{\{[^}]*\}/g;
-const WORD = /"(?:\\"|[^"])*"|'(?:\\'|[^'])*'|\[[^\]]*\]|[^\s()'"|=}{[\]~]+/g;
-const NUMBER = /^-?[0-9]+(?:\.[0-9]+)?$/;
-const LAST_INDEX = /\.([0-9]+)$/;
 
 /** A template's text, with the way from the parser's positions back to the author's. */
 export class TemplateSource {
@@ -27,9 +23,8 @@ export class TemplateSource {
     if (text.length > MAX_TEMPLATE_CHARS) {
       throw new TemplateError('invalid', `expected at most ${MAX_TEMPLATE_CHARS} characters, got ${text.length}`);
     }
-    checkDepth(text);
     this.#text = text;
-    const { parsed, bracketed } = bracketLastIndexes(text);
+    const { parsed, bracketed } = scan(text);
     this.#parsed = parsed;
     this.#bracketed = bracketed;
     this.#lineStarts = lineStarts(parsed);
@@ -46,7 +41,7 @@ export class TemplateSource {
 
   offset(position: hbs.AST.Position): number {
     const at = (this.#lineStarts[position.line - 1] ?? 0) + position.column;
-    return at - 2 * this.#bracketed.filter((end) => end <= at).length;
+    return at - 2 * countUpTo(this.#bracketed, at);
   }
 
   written(location: hbs.AST.SourceLocation): string {
@@ -55,48 +50,37 @@ export class TemplateSource {
 }
 
 /** The parser takes minutes for a few thousand open blocks or brackets, so they are counted first. */
-function checkDepth(text: string): void {
+function scan(text: string): { parsed: string; bracketed: number[] } {
   const chains: number[] = [];
-  let depth = 0;
-  let mustaches = 0;
-  for (const match of text.matchAll(/\{\{+~?\s*(#|\^|\/|else\b)?([^}]*)/g)) {
-    const [, sign, rest = ''] = match;
-    mustaches += 1;
-    if (mustaches > MAX_MUSTACHES) throw new TemplateError('invalid', `expected at most ${MAX_MUSTACHES} expressions`);
-    if (sign === '#' || (sign === '^' && rest.trim() !== '' && rest.trim() !== '~')) {
-      depth += 1;
-      chains.push(1);
-    } else if (sign === 'else' && rest.trim() !== '' && rest.trim() !== '~') {
-      depth += 1;
-      chains.push((chains.pop() ?? 0) + 1);
-    } else if (sign === '/') depth -= chains.pop() ?? 0;
-    if (depth > MAX_BLOCK_DEPTH) throw new TemplateError('invalid', `blocks are nested deeper than ${MAX_BLOCK_DEPTH}`);
-    checkCalls(rest);
-  }
-}
-
-function checkCalls(inside: string): void {
-  let open = 0;
-  for (const character of inside) {
-    if (character === '(') open += 1;
-    else if (character === ')') open -= 1;
-    if (open > MAX_CALL_DEPTH) throw new TemplateError('invalid', `calls are nested deeper than ${MAX_CALL_DEPTH}`);
-  }
-}
-
-/** The parser takes `items.0.name` and `items.[0]`, but not `items.0` at the end of a path. */
-function bracketLastIndexes(text: string): { parsed: string; bracketed: number[] } {
+  const pieces: string[] = [];
   const bracketed: number[] = [];
-  const parsed = text.replace(MUSTACHE, (mustache, start: number) =>
-    mustache.replace(WORD, (word, inside: number) => {
-      if (/^["'[]/.test(word) || NUMBER.test(word)) return word;
-      return word.replace(LAST_INDEX, (_dotted, index: string) => {
-        bracketed.push(start + inside + word.length + 2 * (bracketed.length + 1));
-        return `.[${index}]`;
-      });
-    }),
-  );
-  return { parsed, bracketed };
+  let count = 0;
+  let depth = 0;
+  let copied = 0;
+  for (const mustache of mustachesOf(text)) {
+    count += 1;
+    if (count > MAX_MUSTACHES) throw new TemplateError('invalid', `expected at most ${MAX_MUSTACHES} expressions`);
+    if (mustache.callDepth > MAX_CALL_DEPTH) {
+      throw new TemplateError('invalid', `calls are nested deeper than ${MAX_CALL_DEPTH}`);
+    }
+    depth += depthChange(mustache, chains);
+    if (depth > MAX_BLOCK_DEPTH) throw new TemplateError('invalid', `blocks are nested deeper than ${MAX_BLOCK_DEPTH}`);
+    for (const { from, to } of mustache.lastIndexes) {
+      pieces.push(text.slice(copied, from), '[', text.slice(from, to), ']');
+      bracketed.push(to + 2 * (bracketed.length + 1));
+      copied = to;
+    }
+  }
+  pieces.push(text.slice(copied));
+  return { parsed: pieces.join(''), bracketed };
+}
+
+/** `chains` has, for each open block, how many `{{else if}}` deep it is. */
+function depthChange(mustache: Mustache, chains: number[]): number {
+  if (mustache.sign === '/') return -(chains.pop() ?? 0);
+  if (mustache.sign === '' || (mustache.isBare && mustache.sign !== '#')) return 0;
+  chains.push(mustache.sign === 'else' ? (chains.pop() ?? 0) + 1 : 1);
+  return 1;
 }
 
 /** Lines as the parser counts them. */
@@ -104,4 +88,16 @@ function lineStarts(text: string): number[] {
   const starts = [0];
   for (const match of text.matchAll(/\r\n?|\n/g)) starts.push(match.index + match[0].length);
   return starts;
+}
+
+/** How many of the sorted numbers are at most `limit`. */
+function countUpTo(sorted: readonly number[], limit: number): number {
+  let low = 0;
+  let high = sorted.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((sorted[middle] ?? 0) <= limit) low = middle + 1;
+    else high = middle;
+  }
+  return low;
 }
