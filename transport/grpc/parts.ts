@@ -1,5 +1,8 @@
 import type { ExecutionApi } from '../../actors/execution/api.ts';
+import type { JudgePanelApi } from '../../actors/judge-panel/api.ts';
+import type { StimulusApi } from '../../actors/stimulus/api.ts';
 import type { AgentCatalog } from '../../catalog/api.ts';
+import type { CommandRunner } from '../../effects/commands/api.ts';
 import type { Authenticator } from '../../security/api.ts';
 import type { Health } from '../health.ts';
 import type { OpenStreams } from '../open-streams.ts';
@@ -25,6 +28,12 @@ export interface GrpcLogger {
 export interface GrpcServerParts {
   readonly agents: AgentCatalog;
   readonly executions: ExecutionApi;
+  /** Without it ValidateWithJudges is not served. */
+  readonly judges?: JudgePanelApi;
+  /** Without it ExecuteSystemCommand is not served. */
+  readonly commands?: CommandRunner;
+  /** Without it IngestStimulus is not served. */
+  readonly stimuli?: StimulusApi;
   readonly authenticator: Authenticator;
   readonly auth: GrpcAuth;
   readonly logger: GrpcLogger;

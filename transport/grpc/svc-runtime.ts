@@ -1,7 +1,6 @@
 import type { Server } from '@grpc/grpc-js';
 import {
   AttestAgentRequest,
-  ExecuteSystemCommandRequest,
   IngestStimulusRequest,
   InvokeToolRequest,
   QueryMemoryRequest,
@@ -10,9 +9,12 @@ import {
   ValidateRequest,
 } from '../../proto/gen/svc/runtime/v1/runtime.ts';
 import { executeAgent } from './execute-agent.ts';
+import { executeSystemCommand } from './execute-system-command.ts';
+import { ingestStimulus } from './ingest-stimulus.ts';
 import type { GrpcParts } from './parts.ts';
 import { inBytes } from './service.ts';
 import { unserved } from './unserved.ts';
+import { validateWithJudges } from './validate-with-judges.ts';
 
 /** `svc.runtime.v1.SvcRuntime` (spec 1). */
 export function addSvcRuntime(server: Server, parts: GrpcParts): void {
@@ -29,12 +31,14 @@ export function addSvcRuntime(server: Server, parts: GrpcParts): void {
   };
   server.addService(methods, {
     executeAgent: executeAgent(parts),
-    executeSystemCommand: unserved(parts, ExecuteSystemCommandRequest),
-    validateWithJudges: unserved(parts, ValidateRequest),
+    executeSystemCommand: executeSystemCommand(parts),
+    validateWithJudges:
+      parts.judges === undefined ? unserved(parts, ValidateRequest) : validateWithJudges(parts, parts.judges),
     queryMemoryPatterns: unserved(parts, QueryMemoryRequest),
     storeMemoryPattern: unserved(parts, StoreMemoryPatternRequest),
     attestAgent: unserved(parts, AttestAgentRequest),
     invokeTool: unserved(parts, InvokeToolRequest),
-    ingestStimulus: unserved(parts, IngestStimulusRequest),
+    ingestStimulus:
+      parts.stimuli === undefined ? unserved(parts, IngestStimulusRequest) : ingestStimulus(parts, parts.stimuli),
   });
 }
