@@ -20,6 +20,7 @@ export type ReadJudge =
       readonly ok: true;
       readonly score: number;
       readonly confidence: number;
+      /** Cut; `output` holds all of it. */
       readonly reasoning: string;
       /** What it wrote, as JSON. */
       readonly output: Json;
@@ -38,7 +39,7 @@ export function readJudge(text: string): ReadJudge {
   const read = JudgeOutput.safeParse(parsed.value);
   if (!read.success) return { ok: false, reason: reasonOf(read.error), output: parsed.value };
   const { score, confidence, reasoning } = read.data;
-  return { ok: true, score, confidence, reasoning, output: parsed.value };
+  return { ok: true, score, confidence, reasoning: keepHead(reasoning, LIMITS.reasoningChars), output: parsed.value };
 }
 
 const EXPECTED: Readonly<Record<string, string>> = {

@@ -4,6 +4,8 @@ export const LIMITS = {
   outputChars: 64 * 1024,
   /** What is kept of an output that is none. */
   keptOutputChars: 4 * 1024,
+  /** A judge's reasoning among the results. */
+  reasoningChars: 16 * 1024,
   /** Why one judge has no verdict. */
   reasonChars: 500,
   /** Why a panel has none. */

@@ -1,0 +1,147 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { describe, test } from 'node:test';
+import type { ConsensusRule } from '../../../actors/judge-panel/messages.ts';
+import { SvcError } from '../../../runtime/errors.ts';
+import { waitUntil } from '../../support/wait-until.ts';
+import { ada, written } from './rig.ts';
+import { ruleOf } from './rules.ts';
+import { type Says, world } from './world.ts';
+
+const SCORES: Readonly<Record<string, number>> = { strict: 0.6, kind: 0.9, fair: 0.75 };
+
+/** Each judge says its own, whatever it is asked. */
+const says: Says = (prompt) => {
+  const name = /I am (\w+)\./.exec(prompt)?.[1] ?? '';
+  const score = SCORES[name];
+  return score === undefined ? 'hang' : written(score);
+};
+
+const judgesOf = (names: readonly string[], timeout_ms = 30_000) =>
+  names.map((agent) => ({ agent, input: `Judge it, ${agent}.`, weight: 1, timeout_ms }));
+
+const request = (
+  names: readonly string[],
+  more: { rule?: ConsensusRule; timeoutMs?: number; panelId?: string } = {},
+) => ({
+  panelId: more.panelId ?? randomUUID(),
+  judges: judgesOf(names, more.timeoutMs),
+  consensus: more.rule ?? ruleOf('weighted_average'),
+  identity: ada,
+});
+
+const code = (expected: string) => (error: unknown) => error instanceof SvcError && error.code === expected;
+
+describe('a judge panel on a kernel', () => {
+  test('starts its judges as executions of the tenant, hears of their ends, and answers its caller', async () => {
+    await using at = await world({ says });
+    for (const name of ['strict', 'kind', 'fair']) await at.deploy(ada, name);
+    const concluded = await at.panels.validate(request(['strict', 'kind', 'fair']));
+    // (0.6 + 0.9 + 0.75) / 3
+    assert.equal(concluded.consensus?.score, 0.75);
+    assert.equal(concluded.binary_valid, true);
+    assert.equal(at.prompts.length, 3);
+    await waitUntil('the lists show the three executions', async () => {
+      const runs = await at.executions.list('acme', { limit: 10 });
+      return runs.length === 3 && runs.every(({ status }) => status === 'completed');
+    });
+  });
+
+  test('the same id again is the same panel: nobody is asked twice', async () => {
+    await using at = await world({ says });
+    await at.deploy(ada, 'fair');
+    const again = request(['fair']);
+    const [first, second] = await Promise.all([at.panels.validate(again), at.panels.validate(again)]);
+    assert.deepEqual(second, first);
+    assert.deepEqual(await at.panels.validate(again), first);
+    assert.equal(at.prompts.length, 1);
+  });
+
+  test('a judge that is not deployed is named', async () => {
+    await using at = await world({ says });
+    await at.deploy(ada, 'fair');
+    await assert.rejects(
+      at.panels.validate(request(['fair', 'nobody'])),
+      (error) => code('not_found')(error) && /nobody/.test(String(error)),
+    );
+  });
+
+  test('too few verdicts are an error that says why', async () => {
+    await using at = await world({ says: () => 'I would rather not say.' });
+    await at.deploy(ada, 'fair');
+    await assert.rejects(
+      at.panels.validate(request(['fair'])),
+      (error) => code('failed_precondition')(error) && /0 of 1 judges.*expected JSON/.test(String(error)),
+    );
+  });
+
+  test('a judge that hangs is left out when its time is over, and stopped', async () => {
+    await using at = await world({ says });
+    for (const name of ['kind', 'silent']) await at.deploy(ada, name);
+    const concluded = await at.panels.validate(request(['kind', 'silent'], { timeoutMs: 500 }));
+    assert.equal(concluded.consensus?.score, 0.9);
+    assert.equal(concluded.individual_results.length, 1);
+    await waitUntil('the model of the hanging judge was stopped', () => at.stopped.length === 1);
+  });
+
+  test('a caller who stops waiting stops the judges', async () => {
+    await using at = await world({ says });
+    await at.deploy(ada, 'silent');
+    const waiting = new AbortController();
+    const verdict = at.panels.validate(request(['silent']), { signal: waiting.signal });
+    await waitUntil('the judge was asked', () => at.prompts.length === 1);
+    waiting.abort();
+    await assert.rejects(verdict, code('cancelled'));
+    await waitUntil('the model of the judge was stopped', () => at.stopped.length === 1);
+    await waitUntil('its execution was cancelled', async () => {
+      const [run] = await at.executions.list('acme', { limit: 1 });
+      return run?.status === 'cancelled';
+    });
+  });
+
+  test('with an early stop the judges that cannot change the outcome are stopped', async () => {
+    await using at = await world({ says });
+    for (const name of ['kind', 'silent']) await at.deploy(ada, name);
+    const rule = ruleOf('any_approved', { early_stop: true });
+    const concluded = await at.panels.validate(request(['silent', 'kind'], { rule }));
+    assert.equal(concluded.binary_valid, true);
+    assert.equal(concluded.consensus?.metadata.not_awaited, 1);
+    await waitUntil('the other judge ended', async () => {
+      const runs = await at.executions.list('acme', { limit: 10 });
+      return runs.length === 2 && runs.every(({ status }) => status === 'completed' || status === 'cancelled');
+    });
+  });
+
+  test('whichever commit of its life is done and not admitted, or neither, the verdict is the same and nobody is asked twice', async () => {
+    const names = ['strict', 'kind', 'fair'];
+    let calls = 0;
+    for (let struck = 1; struck <= 24; struck += 1) {
+      let commits = 0;
+      await using at = await world({
+        says,
+        store: (inner) => ({
+          async commit(...args) {
+            commits += 1;
+            if (commits !== struck) return inner.commit(...args);
+            if (struck % 2 === 0) await inner.commit(...args);
+            throw new SvcError('unavailable', 'the answer was lost');
+          },
+        }),
+      });
+      for (const name of names) await at.deploy(ada, name);
+      const asked = request(names);
+      const concluded = await at.panels.validate(asked, { timeoutMs: 60_000 });
+      assert.equal(concluded.consensus?.score, 0.75, `commit ${struck}`);
+      assert.equal(concluded.individual_results.length, 3);
+      const events = await at.client.events(`judge-panel/acme/${asked.panelId}`, 0, 100);
+      assert.equal(events.filter(({ name }) => name === 'JudgeAsked').length, 3);
+      const started = await waitUntil('the lists show every execution there is', async () => {
+        const runs = await at.executions.list('acme', { limit: 10 });
+        return runs.length >= 3 && runs;
+      });
+      assert.equal(started.length, 3, `commit ${struck}`);
+      calls = Math.max(calls, commits);
+    }
+    assert.ok(calls > 3, 'commits were struck while the panel lived');
+  });
+});
