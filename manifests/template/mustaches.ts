@@ -16,7 +16,7 @@ const COMMENT = /\{\{~?!/y;
 const LONG_COMMENT = /\{\{~?!--/y;
 const LONG_COMMENT_END = /--~?\}\}/g;
 const OPEN = /\{\{\{?[&~]?\s*(#|\^|\/|else)?/y;
-const TOKEN = /"(?:\\"|[^"])*"?|'(?:\\'|[^'])*'?|\[(?:\\\]|[^\]])*\]?|[()]|\}\}?|[^\s()'"[\]{}~=|]+|[\s\S]/y;
+const TOKEN = /"(?:\\"|[^"])*"?|'(?:\\'|[^'])*'?|\[(?:\\\]|[^\]])*\]?|[()]|\}~?\}\}|\}\}?|[^\s()'"[\]{}~=|]+|[\s\S]/y;
 const LAST_INDEX = /\.([0-9]+)$/;
 const NUMBER = /^-?[0-9]+(?:\.[0-9]+)?$/;
 
@@ -64,7 +64,7 @@ function mustacheAt(text: string, open: number): { mustache: Mustache; end: numb
     const from = at;
     at += token.length;
     if (token.startsWith('}')) {
-      end = token === '}}' ? at : -1;
+      end = token === '}' ? -1 : at;
       break;
     }
     if (token === '(') calls += 1;
