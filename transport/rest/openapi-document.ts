@@ -50,6 +50,7 @@ export function openapiOptions(version: string, bearer: boolean): FastifyDynamic
       tags: [
         { name: 'agents', description: 'What is deployed' },
         { name: 'executions', description: 'Runs of agents' },
+        { name: 'workflows', description: 'State machines of agents, people, commands and containers, and their runs' },
         { name: 'approvals', description: 'What waits for a human' },
         { name: 'stimuli', description: 'Events from outside, and where they are routed' },
         { name: 'cluster', description: 'Nodes of the fleet, for operators' },

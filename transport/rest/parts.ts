@@ -8,10 +8,12 @@ import type { StimulusApi } from '../../actors/stimulus/api.ts';
 import type { AgentCatalog, StimulusRoutes } from '../../catalog/api.ts';
 import type { ClusterApi } from '../../cluster/api.ts';
 import type { ChaosApi } from '../../cluster/chaos/api.ts';
+import type { VolumeApi, VolumeFiles } from '../../effects/volumes/api.ts';
 import type { Authenticator, NodeTokens, WebhookSecret } from '../../security/api.ts';
 import type { Health } from '../health.ts';
 import type { OpenStreams } from '../open-streams.ts';
 import type { RestLimits } from './limits.ts';
+import type { WorkflowParts } from './workflow-parts.ts';
 
 /** What the REST server translates into calls of. */
 export interface RestServerParts {
@@ -38,6 +40,10 @@ export interface RestServerParts {
   readonly stimulusRoutes?: StimulusRoutes;
   /** Shared secret of a webhook's source, null when none is set; without it there is no /v1/webhooks. */
   readonly webhookSecret?: WebhookSecret;
+  /** Without it there is no /v1/volumes. */
+  readonly volumes?: VolumeApi & { readonly files: VolumeFiles };
+  /** Without it there is no /v1/workflows. */
+  readonly workflows?: WorkflowParts;
   readonly limits?: Partial<RestLimits>;
 }
 

@@ -22,6 +22,8 @@ import { openapiRoute } from './openapi.ts';
 import { startExecutionRoute } from './start-execution.ts';
 import { stimulusRoutes } from './stimuli/index.ts';
 import { streamExecutionRoute } from './stream-execution.ts';
+import { volumeRoutes } from './volumes/index.ts';
+import { workflowRoutes } from './workflows/index.ts';
 
 /** Every route of the REST API, one file each. */
 const ROUTES: readonly ((app: RestApp, parts: RestParts) => void)[] = [
@@ -42,10 +44,12 @@ const ROUTES: readonly ((app: RestApp, parts: RestParts) => void)[] = [
   listExecutionEventsRoute,
   cancelExecutionRoute,
   deleteExecutionRoute,
+  workflowRoutes,
   approvalRoutes,
   stimulusRoutes,
   clusterRoutes,
   chaosRoutes,
+  volumeRoutes,
   jwksRoute,
   openapiRoute,
 ];

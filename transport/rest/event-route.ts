@@ -1,0 +1,83 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import type { ActorEvent } from '../../runtime/client.ts';
+import { SvcError } from '../../runtime/errors.ts';
+import { writeEvents } from './event-stream.ts';
+import type { RestParts } from './parts.ts';
+import { type ProblemStyle, problemBody } from './problem.ts';
+import { StreamedEvent } from './schemas/executions.ts';
+import { CallerHeaders } from './schemas/fields.ts';
+
+/** At most 15 digits: every such number is exact in JavaScript. An empty value is none. */
+const EventNumber = z
+  .string()
+  .regex(/^(?:0|[1-9]\d{0,14})?$/, 'must be the number of an event')
+  .optional();
+
+export const STREAM_DESCRIPTION =
+  'Server-sent events: each record is unnamed, its `id` is the number of the event, its data one JSON object whose ' +
+  'one key names the event. Ends after the last event; asked for at the last event of an ended execution it answers ' +
+  '204, so that an EventSource stops.';
+
+/** What every route of an event stream takes and answers. */
+export const streamSchema = {
+  headers: CallerHeaders.extend({ 'last-event-id': EventNumber.describe('Goes on behind this event.') }),
+  querystring: z.object({ last_event_id: EventNumber.describe('The same for clients that cannot set headers.') }),
+  response: {
+    200: { description: 'The stream.', content: { 'text/event-stream': { schema: StreamedEvent } } },
+    204: z.undefined().describe('The execution has ended and all its events were seen.'),
+  },
+};
+
+/** Options of such a route. Heartbeats come from the source, so they wait for a slow client as well. */
+export const streamOptions = (style: ProblemStyle) => ({
+  exposeHeadRoute: false,
+  // `only` takes curl's `Accept: */*` too.
+  sse: { kind: 'only', heartbeat: false } as const,
+  preSerialization: async (_request: FastifyRequest, reply: FastifyReply, payload: unknown) =>
+    reply.statusCode === 406 ? problemBody(new SvcError('not_acceptable'), style) : payload,
+});
+
+/** The events of one execution. */
+export interface EventSource {
+  /** Throws `not_found`. */
+  hasEnded(): Promise<boolean>;
+  events(after: number, limit: number): Promise<ActorEvent[]>;
+  follow(
+    after: number,
+    options: { readonly signal: AbortSignal; readonly heartbeatMs: number },
+  ): AsyncIterable<ActorEvent | null>;
+}
+
+/** Throws `not_found`, or `invalid_argument` for a number beyond the events there are. */
+async function nothingLeft(source: EventSource, after: number): Promise<boolean> {
+  if (await source.hasEnded()) return (await source.events(after, 1)).length === 0;
+  // Going on behind an event that was never sent would leave out the ones before it, silently.
+  if (after > 0 && (await source.events(after - 1, 1)).length === 0) {
+    throw new SvcError('invalid_argument', 'Last-Event-ID: this execution has no event with that number yet');
+  }
+  return false;
+}
+
+/** The number behind which a client wants to go on. */
+export const afterOf = (header: string | undefined, query: string | undefined): number => Number(header || query || 0);
+
+/** Serves the events behind `after` to the end, or 204 when the client has seen all. */
+export async function serveEvents(
+  { streams, limits }: Pick<RestParts, 'streams' | 'limits'>,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { source, after }: { readonly source: EventSource; readonly after: number },
+): Promise<undefined> {
+  if (await nothingLeft(source, after)) return reply.code(204).send();
+  using stream = streams.open();
+  reply.sse.sendHeaders();
+  const events = source.follow(after, { signal: stream.signal, heartbeatMs: limits.heartbeatMs });
+  try {
+    await writeEvents(events, reply.raw, stream, limits);
+  } catch (error) {
+    // The answer has begun, so the client can only be told to come back, which it was.
+    request.log.warn({ err: error, trace: request.trace }, 'event stream broke off');
+  }
+  return undefined;
+}

@@ -1,0 +1,21 @@
+import { z } from 'zod';
+import { SvcError } from '../../../../runtime/errors.ts';
+
+export const YamlBody = z.string().min(1).describe('The workflow manifest.');
+
+/** A flag of a query: without a value it is true. */
+export const flagField = z.enum(['', 'true', 'false']).optional();
+export const isSet = (flag: string | undefined): boolean => flag === '' || flag === 'true';
+
+/** The body as the JSON form, whichever way the manifest came. Throws `invalid_argument`. */
+export function manifestBody<T extends { readonly manifest_yaml: string }>(schema: z.ZodType<T>, body: unknown): T {
+  const asked = schema.safeParse(typeof body === 'string' ? { manifest_yaml: body } : body);
+  if (asked.success) return asked.data;
+  const [first] = asked.error.issues;
+  const field = first === undefined || first.path.length === 0 ? 'body' : first.path.join('.');
+  const text =
+    field === 'body' || field === 'manifest_yaml'
+      ? 'body: a manifest is expected, as application/yaml or {manifest_yaml}'
+      : `${field}: ${first?.message ?? 'is wrong'}`;
+  throw new SvcError('invalid_argument', text, { field });
+}

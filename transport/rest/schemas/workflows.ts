@@ -1,0 +1,163 @@
+import { z } from 'zod';
+import { ExecutionId } from './fields.ts';
+
+export const SCOPES = ['user', 'tenant', 'global'] as const;
+export const WORKFLOW_STATUSES = ['running', 'waiting_for_human_input', 'completed', 'failed', 'cancelled'] as const;
+
+/** Answers are never changed once they are made. */
+const list = <T extends z.ZodType>(item: T) => z.array(item).readonly();
+const anyObject = z.record(z.string(), z.unknown());
+/** Any JSON. Two steps, because the schema of `z.json()` refers to itself and the description has no place for that. */
+const jsonObject = anyObject.pipe(z.record(z.string(), z.json()));
+
+/** Name or UUID in a path. `executions` and `validate` are routes of their own. */
+export const WorkflowParams = z.object({
+  name: z.string().min(1).max(256).describe('Name or UUID; a name stands for the nearest scope: user, tenant, global.'),
+});
+export const WorkflowExecutionParams = z.object({ id: ExecutionId });
+
+export const WorkflowSummary = z.object({
+  id: z.string().describe('Workflow UUID; all versions of a name in a scope share it.'),
+  name: z.string(),
+  version: z.string(),
+  initial_state: z.string(),
+  scope: z.enum(SCOPES),
+  owner: z.string().nullable().describe('Subject, for scope user.'),
+  description: z.string(),
+  labels: z.record(z.string(), z.string()),
+  deployed_at: z.string(),
+});
+export const WorkflowList = z.object({ workflows: z.array(WorkflowSummary) });
+export const WorkflowVersions = z.object({ versions: z.array(WorkflowSummary) });
+
+export const DeployedWorkflow = WorkflowSummary.extend({
+  manifest: z.unknown().describe('The manifest, checked and with its defaults.'),
+  manifest_yaml: z.string().describe('The manifest as deployed.'),
+});
+
+const Finding = z.object({
+  rule: z.string().describe('Stable id of the rule, such as unreachable_state.'),
+  severity: z.enum(['error', 'warning']),
+  path: z.string(),
+  line: z.number().int(),
+  column: z.number().int(),
+  message: z.string(),
+  cure: z.string().describe('What to write instead.'),
+});
+
+export const DeployBody = z.object({
+  manifest_yaml: z.string().min(1),
+  force: z.boolean().default(false).describe('Overwrites the same name and version.'),
+  scope: z.enum(SCOPES).optional().describe('Default tenant; global needs the operator role.'),
+});
+export const DeployAnswer = z.object({
+  workflow_id: z.string(),
+  deployed: z.literal(true),
+  warnings: list(Finding).describe('Findings of the checker; they never refuse a deploy.'),
+});
+
+export const ValidateBody = z.object({ manifest_yaml: z.string().min(1) });
+export const ValidateAnswer = z.object({
+  valid: z.boolean(),
+  findings: list(Finding),
+  metadata: z
+    .object({ name: z.string(), version: z.string(), initial_state: z.string() })
+    .optional()
+    .describe('When the text is a manifest.'),
+});
+
+export const ScopeBody = z.object({
+  action: z.enum(['promote', 'demote']),
+  target_scope: z
+    .enum(SCOPES)
+    .optional()
+    .describe('Default global for promote, tenant for demote; one step from where it is.'),
+  user_id: z.string().min(1).max(256).optional().describe('Owner, for demote to user; default the caller.'),
+});
+export const ScopeAnswer = z.object({
+  workflow_id: z.string(),
+  name: z.string(),
+  target_scope: z.enum(SCOPES),
+  promoted: z.literal(true).optional(),
+  demoted: z.literal(true).optional(),
+});
+
+export const RunBody = z.object({
+  intent: z.string().max(65_536).optional().describe('The goal; {{intent}}.'),
+  input: jsonObject.default({}).describe('Checked against metadata.input_schema; {{input.KEY}}.'),
+  blackboard: jsonObject.optional().describe('Put on the blackboard before the first state.'),
+  version: z.string().min(1).max(64).optional().describe('Version of the workflow; default the newest.'),
+});
+export const RunAnswer = z.object({ execution_id: z.string(), status: z.literal('started') });
+
+const ExecutionSummary = z.object({
+  execution_id: z.string(),
+  workflow_id: z.string(),
+  workflow_name: z.string(),
+  workflow_version: z.string(),
+  status: z.enum(WORKFLOW_STATUSES),
+  current_state: z.string().nullable(),
+  reason: z.string().nullable().describe('Why it failed or was cancelled.'),
+  started_at: z.string(),
+  last_transition_at: z.string(),
+  ended_at: z.string().nullable(),
+});
+export const WorkflowExecutionList = z.object({
+  executions: z.array(ExecutionSummary),
+  total: z.number().int(),
+  limit: z.number().int(),
+  offset: z.number().int(),
+});
+
+const WaitReason = z.object({
+  kind: z.enum(['node', 'timer', 'approval', 'child', 'judges', 'effect', 'volumes', 'turn']),
+  reason: z.string().describe('For people.'),
+  state_name: z.string().optional(),
+  tags: list(z.string()).optional(),
+  approval_id: z.string().optional(),
+  child_execution_ids: list(z.string()).optional(),
+  effects: list(
+    z.object({
+      effect_id: z.string(),
+      kind: z.string(),
+      status: z.enum(['open', 'started', 'retrying']),
+      attempt: z.number().int(),
+      runner: z.string().optional(),
+      retry_at: z.string().optional(),
+    }),
+  ).optional(),
+  until: z.string().optional().describe('When a timer of its own ends the wait.'),
+});
+
+/** Result of svc.workflow.executions.get (spec 3), with what it waits for. */
+export const WorkflowExecution = ExecutionSummary.extend({
+  intent: z.string().nullable(),
+  input: z.unknown(),
+  blackboard: anyObject,
+  state_outputs: anyObject,
+  output: z.unknown(),
+  waiting_for: WaitReason.optional().describe('What an unfinished one waits for.'),
+});
+
+export const WorkflowLog = z.object({
+  execution_id: z.string(),
+  status: z.enum(WORKFLOW_STATUSES),
+  events: z.array(
+    z.object({
+      sequence: z.number().int(),
+      event_type: z.string(),
+      state_name: z.string().nullable(),
+      iteration_number: z.number().int().nullable(),
+      payload: anyObject,
+      recorded_at: z.string(),
+    }),
+  ),
+  total: z.number().int(),
+  limit: z.number().int(),
+  offset: z.number().int(),
+});
+
+export const SignalBody = z.object({
+  response: z.string().max(65_536).describe('What conditions and {{human.feedback}} see.'),
+});
+export const SignalAnswer = z.object({ signalled: z.literal(true), execution_id: z.string() });

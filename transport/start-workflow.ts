@@ -1,0 +1,116 @@
+import type { StartWorkflow, WorkflowApi } from '../actors/workflow/api.ts';
+import type { WorkflowCatalog } from '../catalog/api.ts';
+import { checkInput } from '../manifests/workflow/input.ts';
+import { SvcError } from '../runtime/errors.ts';
+import type { Identity } from '../runtime/identity.ts';
+import { executionIdFor } from './idempotency.ts';
+
+/** What a caller asks for, whichever way it came. */
+export interface StartWorkflowCall extends Pick<StartWorkflow, 'intent' | 'blackboard' | 'ancestors' | 'notify'> {
+  /** UUID or name. */
+  readonly workflow: string;
+  /** Version of the workflow; default the newest. */
+  readonly version?: string;
+  /** Default: an empty object. */
+  readonly input?: StartWorkflow['input'];
+}
+
+export interface StartWorkflowCaller {
+  readonly identity: Identity;
+  /** W3C trace id. */
+  readonly trace?: string;
+  /** The same key in the same tenant starts one execution. */
+  readonly idempotencyKey?: string;
+  /** Instead of a key: the id itself, made by a caller that repeats its call (effects). */
+  readonly executionId?: string;
+  /** Stops waiting for the answer; what was sent may start all the same. */
+  readonly signal?: AbortSignal;
+}
+
+export interface StartedWorkflow {
+  readonly execution_id: string;
+  readonly workflow_id: string;
+  readonly name: string;
+}
+
+interface Parts {
+  readonly catalog: Pick<WorkflowCatalog, 'get'>;
+  readonly workflows: Pick<WorkflowApi, 'start' | 'status'>;
+}
+
+/**
+ * Finds the workflow as the caller sees it (its own, its tenant's, global), checks the input against its schema and
+ * starts an execution; resolves when the start is durable. Throws `not_found`; `validation_failed` with path and message
+ * of each misfit, before anything is created; `conflict` for a key or id that started another workflow; and what
+ * `WorkflowApi.start` throws.
+ */
+export async function startWorkflow(
+  parts: Parts,
+  call: StartWorkflowCall,
+  caller: StartWorkflowCaller,
+): Promise<StartedWorkflow> {
+  const { identity, trace, signal } = caller;
+  const executionId = idOf(caller);
+  const repeated = executionId === undefined ? null : await startedBefore(parts, call, { identity, executionId });
+  if (repeated !== null) return repeated;
+  const { workflow, version, input = {}, ...rest } = call;
+  const found = await parts.catalog.get({ tenant: identity.tenant, subject: identity.subject }, workflow, version);
+  const misfits = checkInput(found.manifest.metadata.input_schema, input);
+  if (misfits.length > 0) throw unfit(found.name, misfits);
+  // Whoever asked has gone, so nothing is started for nobody.
+  signal?.throwIfAborted();
+  const start: StartWorkflow = {
+    ...rest,
+    executionId: executionId ?? executionIdFor(identity.tenant, undefined),
+    workflowId: found.id,
+    manifest: found.manifest,
+    input,
+    identity,
+  };
+  const options = {
+    ...(trace === undefined ? {} : { trace }),
+    ...(signal === undefined ? {} : { signal }),
+    // The message has the id of the execution, so the mailbox drops a repeat as well.
+    ...(executionId === undefined ? {} : { messageId: executionId }),
+  };
+  try {
+    const { execution_id } = await parts.workflows.start(start, options);
+    return { execution_id, workflow_id: found.id, name: found.name };
+  } catch (thrown) {
+    const isRepeat = thrown instanceof SvcError && thrown.code === 'conflict' && executionId !== undefined;
+    const before = isRepeat ? await startedBefore(parts, call, { identity, executionId }) : null;
+    if (before === null) throw thrown;
+    return before;
+  }
+}
+
+/** The space keeps the keys of workflows apart from those of executions: no key holds one. */
+const idOf = ({ identity, executionId, idempotencyKey }: StartWorkflowCaller): string | undefined =>
+  executionId ??
+  (idempotencyKey === undefined ? undefined : executionIdFor(identity.tenant, `workflow ${idempotencyKey}`));
+
+/** What an earlier call with the same id started; null when there was none. */
+async function startedBefore(
+  { workflows }: Parts,
+  { workflow }: StartWorkflowCall,
+  { identity, executionId }: { readonly identity: Identity; readonly executionId: string },
+): Promise<StartedWorkflow | null> {
+  try {
+    const { workflow_id, workflow_name } = await workflows.status(identity.tenant, executionId);
+    if (workflow === workflow_name || workflow.toLowerCase() === workflow_id)
+      return { execution_id: executionId, workflow_id, name: workflow_name };
+  } catch (thrown) {
+    if (thrown instanceof SvcError && thrown.code === 'not_found') return null;
+    throw thrown;
+  }
+  throw new SvcError('conflict', 'this key or id was used to start an execution of another workflow');
+}
+
+function unfit(name: string, misfits: ReturnType<typeof checkInput>): SvcError {
+  const [first] = misfits;
+  const where = first === undefined ? '' : ` ${first.path}: ${first.message}.`;
+  return new SvcError('validation_failed', `The input does not fit the schema of workflow ${name}.${where}`, {
+    field: 'input',
+    details: misfits,
+  });
+}
