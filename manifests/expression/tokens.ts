@@ -14,7 +14,7 @@ const NUMBER = /-?[0-9]{1,40}(?:\.[0-9]{1,40})?(?:[eE][+-]?[0-9]{1,3})?(?![^\s<>
 const QUOTED = /'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"/sy;
 const SEGMENT = String.raw`(?:\[[^\]]*\]|[^\s!"#%&'()*+,./;<=>@[\\\]^${'`'}{|}~]+)`;
 const PATH = new RegExp(String.raw`${SEGMENT}(?:\.${SEGMENT})*`, 'y');
-const CALL = /\(\s*([a-z_]+)\s+(?![<>=!&|)])/y;
+const CALL = /\(\s*([a-z_]+)\s+(?![\s<>=!&|)])/y;
 const BLOCK_TAG = /\{\{~?\s*([#^/])([^}]*)/g;
 const ESCAPES = new Map([
   ['n', '\n'],

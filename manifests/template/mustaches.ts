@@ -16,7 +16,9 @@ const COMMENT = /\{\{~?!/y;
 const LONG_COMMENT = /\{\{~?!--/y;
 const LONG_COMMENT_END = /--~?\}\}/g;
 const OPEN = /\{\{\{?[&~]?\s*(#|\^|\/|else)?/y;
-const TOKEN = /"(?:\\"|[^"])*"?|'(?:\\'|[^'])*'?|\[(?:\\\]|[^\]])*\]?|[()]|\}~?\}\}|\}\}?|[^\s()'"[\]{}~=|]+|[\s\S]/y;
+// Text and names in brackets as the lexer takes them, a last escaped quote may close; unclosed they end the template.
+const TOKEN =
+  /"(?:\\"|[^"])*"|'(?:\\'|[^'])*'|\[(?:\\\]|[^\]])*\]|["'[][\s\S]*|[()]|\}~?\}\}|\}\}?|[^\s()'"[\]{}~=|]+|[\s\S]/y;
 const LAST_INDEX = /\.([0-9]+)$/;
 const NUMBER = /^-?[0-9]+(?:\.[0-9]+)?$/;
 
