@@ -11,6 +11,7 @@ import { heading, type Plan, type Section } from './report.ts';
 import { asksOnRedis } from './suites/asks-redis.ts';
 import { asksOnSqlite } from './suites/asks-sqlite.ts';
 import { assignment } from './suites/assignment.ts';
+import { checker } from './suites/checker.ts';
 import { executionRate } from './suites/executions.ts';
 import { failover } from './suites/failover.ts';
 import { idleActors } from './suites/idle-actors.ts';
@@ -21,6 +22,7 @@ const SUITES: Readonly<Record<string, (plan: Plan) => Promise<Section>>> = {
   'asks-redis-always': (plan) => asksOnRedis(plan, 'always'),
   'asks-sqlite': asksOnSqlite,
   assignment,
+  checker,
   executions: executionRate,
   failover: (plan) => failover(plan, 'everysec'),
   'idle-actors': idleActors,

@@ -45,6 +45,7 @@ export const besideProblems = {
 
 /** Each entry's `name` differs from those before it. */
 export function refuseRepeatedNames(entries: readonly { readonly name: string }[], context: z.RefinementCtx): void {
+  if (!Array.isArray(entries)) return;
   const seen = new Set<string>();
   for (const [index, entry] of entries.entries()) {
     const name: unknown = entry?.name;
