@@ -6,7 +6,7 @@ import { defineEffect, type EffectHandler } from '../../runtime/effect.ts';
 import { EffectRunner } from '../../runtime/effects/effect-runner.ts';
 import type { EffectRunnerOptions, RunnerStore } from '../../runtime/effects/effect-runner-options.ts';
 import { EmbeddedEffectQueue } from '../../runtime/effects/embedded-effect-queue.ts';
-import { SvcError } from '../../runtime/errors.ts';
+import { SvcError, toSvcError } from '../../runtime/errors.ts';
 import {
   aborted,
   effect,
@@ -135,9 +135,9 @@ describe('the effect runner', { timeout: 60_000 }, () => {
   });
 
   test('an attempt that was taken over is stopped and its late result dropped', async () => {
-    const reason = Promise.withResolvers<void>();
+    const reason = Promise.withResolvers<unknown>();
     const slow = effect('test.slow', async (_, { signal }) => {
-      await aborted(signal).catch(() => reason.resolve());
+      await aborted(signal).catch(reason.resolve);
       return 'late';
     });
     await world([slow], async ({ ledger, queue, runner }) => {
@@ -148,11 +148,33 @@ describe('the effect runner', { timeout: 60_000 }, () => {
       assert.equal(await ledger.reopenEffect(PARTITION, job.id, 1, 0), true);
       const taken = await ledger.claimEffect(PARTITION, job.id, 'node-b/1', 60_000);
       assert.equal(taken.kind, 'claimed');
-      await reason.promise;
+      // Not `cancelled`: the other node goes on with what this attempt began.
+      assert.equal(toSvcError(await reason.promise).code, 'lease_lost');
       await until(() => runner.counts.dropped === 1, 'the drop');
       assert.equal(resultOf(ledger, job.id), undefined);
       assert.equal(ledger.row(job.id)?.attempt, 2);
     });
+  });
+
+  test('only a cancel tells the work that nobody wants it any more; a node that stops does not', async () => {
+    for (const [end, code] of [
+      ['cancel', 'cancelled'],
+      ['stop', 'lease_lost'],
+    ] as const) {
+      const reason = Promise.withResolvers<unknown>();
+      const slow = effect('test.slow', async (_, { signal }) => {
+        await aborted(signal).catch(reason.resolve);
+        return 'late';
+      });
+      await world([slow], async ({ ledger, queue, runner }) => {
+        const job = await openEffect(ledger, { kind: 'test.slow' });
+        await queue.enqueue(job);
+        await until(() => runner.counts.running === 1, 'the attempt');
+        if (end === 'cancel') await ledger.cancel(job.id);
+        else await runner.stop();
+        assert.equal(toSvcError(await reason.promise).code, code);
+      });
+    }
   });
 
   test('an unknown kind and input that does not fit are failures that say so', async () => {
