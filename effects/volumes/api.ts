@@ -92,12 +92,12 @@ export interface VolumeFiles {
   ): Promise<{ readonly entries: readonly FileEntry[]; readonly truncated: boolean }>;
   /** Whole content; throws `payload_too_large` beyond `maxBytes` (default 16 MiB). */
   read(tenant: string, volumeId: string, path: string, maxBytes?: number): Promise<Buffer>;
-  /** Content as it is read; the file is closed when the iteration ends. */
+  /** Content as it is read. The file is closed at the end of the iteration, or by `close` when nobody reads so far. */
   download(
     tenant: string,
     volumeId: string,
     path: string,
-  ): Promise<{ readonly sizeBytes: number; readonly content: AsyncIterable<Buffer> }>;
+  ): Promise<{ readonly sizeBytes: number; readonly content: AsyncIterable<Buffer>; close(): Promise<void> }>;
   /**
    * Creates or replaces a file, missing parents too. The file changes in one step when all content has arrived; a
    * content that fails leaves the old one.

@@ -42,6 +42,9 @@ export function fileFailure(thrown: unknown, path: string): SvcError {
     case 'ENFILE':
     case 'EIO':
       return new SvcError('unavailable', `this node cannot keep the files of volumes now (${code})`, { cause: thrown });
+    case 'ECONNRESET':
+    case 'ERR_STREAM_PREMATURE_CLOSE':
+      return new SvcError('cancelled', `the content of ${path} ended before all of it had arrived`, { cause: thrown });
     default:
       return new SvcError('internal', undefined, { cause: thrown });
   }

@@ -26,7 +26,7 @@ export function createVolumeFiles(store: VolumeStore, random: Random): VolumeFil
 
     async stat(tenant, volumeId, path) {
       await using operation = await on(tenant, volumeId, path);
-      return operation.run(async (root, parts) => {
+      return await operation.run(async (root, parts) => {
         const name = parts.at(-1);
         if (name === undefined) return { ...entryOf('', await lstat(root)), path: '/' };
         const { place } = await openParent(root, parts);
@@ -37,7 +37,7 @@ export function createVolumeFiles(store: VolumeStore, random: Random): VolumeFil
 
     async list(tenant, volumeId, path, limit = LISTED) {
       await using operation = await on(tenant, volumeId, path);
-      return operation.run(async (root, parts) => {
+      return await operation.run(async (root, parts) => {
         await using at = await openDirectory(root, parts);
         const { names, truncated } = await namesOf(at, Math.max(1, Math.min(limit, MAX_NAMES)));
         const entries: FileEntry[] = [];
@@ -52,7 +52,7 @@ export function createVolumeFiles(store: VolumeStore, random: Random): VolumeFil
 
     async read(tenant, volumeId, path, maxBytes = READ_BYTES) {
       await using operation = await on(tenant, volumeId, path);
-      return operation.run(async (root, parts) => {
+      return await operation.run(async (root, parts) => {
         await using file = await openFile(root, parts);
         const { size } = await file.stat();
         if (size > maxBytes) {
@@ -70,7 +70,12 @@ export function createVolumeFiles(store: VolumeStore, random: Random): VolumeFil
       try {
         const file = await operation.run((root, parts) => openFile(root, parts));
         const { size } = await file.stat();
-        return { sizeBytes: size, content: chunksOf(file, size, operation) };
+        let closed: Promise<void> | null = null;
+        const close = (): Promise<void> => {
+          closed ??= file.close().then(() => operation[Symbol.asyncDispose]());
+          return closed;
+        };
+        return { sizeBytes: size, content: chunksOf(file, size, operation, close), close };
       } catch (thrown) {
         await operation[Symbol.asyncDispose]();
         throw thrown;
@@ -133,7 +138,12 @@ async function firstBytes(file: FileHandle, size: number): Promise<Buffer> {
   return content.subarray(0, length);
 }
 
-async function* chunksOf(file: FileHandle, size: number, operation: FileOperation): AsyncGenerator<Buffer> {
+async function* chunksOf(
+  file: FileHandle,
+  size: number,
+  operation: FileOperation,
+  close: () => Promise<void>,
+): AsyncGenerator<Buffer> {
   let sent = 0;
   try {
     while (sent < size) {
@@ -145,8 +155,7 @@ async function* chunksOf(file: FileHandle, size: number, operation: FileOperatio
     }
   } finally {
     operation.publish('FileRead', { offset: 0, bytes_read: sent });
-    await file.close();
-    await operation[Symbol.asyncDispose]();
+    await close();
   }
 }
 

@@ -19,7 +19,7 @@ export function createVolumeWriter(store: VolumeStore, random: Random): Pick<Vol
   return {
     async write(tenant, volumeId, path, content) {
       await using operation = await FileOperation.begin(store, tenant, volumeId, path);
-      return operation.run(async (root, parts) => {
+      return await operation.run(async (root, parts) => {
         const { place, name } = await openParent(root, parts, { make: true });
         await using target = place;
         await using uploads = await openDirectory(root, [UPLOADS], true);

@@ -38,7 +38,7 @@ export const namedUsers: Authenticator = {
 export interface SceneOptions
   extends Pick<
     RestServerParts,
-    'cluster' | 'peers' | 'chaos' | 'approvals' | 'stimuli' | 'stimulusRoutes' | 'webhookSecret'
+    'cluster' | 'peers' | 'chaos' | 'approvals' | 'stimuli' | 'stimulusRoutes' | 'webhookSecret' | 'volumes'
   > {
   readonly limits?: Partial<RestLimits>;
   readonly authenticator?: Authenticator;

@@ -1,0 +1,162 @@
+import assert from 'node:assert/strict';
+import { symlink } from 'node:fs/promises';
+import { request as httpRequest } from 'node:http';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { type VolumesBench, volumesBench } from '../../effects/volumes/bench.ts';
+import { waitUntil } from '../../support/wait-until.ts';
+import { namedUsers, scene, UNKNOWN } from './scene.ts';
+
+let bench: VolumesBench;
+before(async () => {
+  bench = await volumesBench();
+});
+after(async () => bench[Symbol.asyncDispose]());
+
+const as = (user: string): Record<string, string> => ({ authorization: `Bearer ${user}` });
+const open = () => scene({ authenticator: namedUsers, volumes: bench.volumes });
+type Scene = Awaited<ReturnType<typeof open>>;
+
+let count = 0;
+async function made(at: Scene, more: object = {}): Promise<string> {
+  count += 1;
+  const answer = await at.postJson('/v1/volumes', { name: `v${count}`, ...more }, as('alice'));
+  assert.equal(answer.status, 200, answer.text);
+  return answer.body.id;
+}
+const content = (id: string, path: string): string =>
+  `/v1/volumes/${id}/files/content?path=${encodeURIComponent(path)}`;
+const put = (at: Scene, id: string, path: string, body: string | Uint8Array<ArrayBuffer>, user = 'alice') =>
+  at.call('PUT', content(id, path), { body, headers: { ...as(user), 'content-type': 'application/json' } });
+
+describe('volumes over REST', () => {
+  test('are created, listed, shown and deleted', async () => {
+    await using at = await open();
+    const id = await made(at, { size_limit_bytes: 1_000 });
+    const shown = (await at.call('GET', `/v1/volumes/${id.toUpperCase()}`, { headers: as('alice') })).body;
+    assert.deepEqual(
+      [shown.id, shown.storage_class, shown.size_limit_bytes, shown.used_bytes],
+      [id, 'persistent', 1_000, 0],
+    );
+    const listed = (await at.call('GET', '/v1/volumes', { headers: as('alice') })).body.volumes;
+    assert.deepEqual(listed, [shown]);
+    assert.deepEqual((await at.call('GET', '/v1/volumes?skip=1', { headers: as('alice') })).body, { volumes: [] });
+    const deleted = await at.call('DELETE', `/v1/volumes/${id}`, { headers: as('alice') });
+    assert.deepEqual(deleted.body, { volume_id: id, deleted: true });
+    assert.equal((await at.call('GET', `/v1/volumes/${id}`, { headers: as('alice') })).status, 404);
+  });
+
+  test('bad requests say what was expected', async () => {
+    await using at = await open();
+    for (const [body, status] of [
+      [{}, 400],
+      [{ name: 'a', more: 1 }, 400],
+      [{ name: '../a' }, 400],
+      [{ name: 'a', size_limit_bytes: -1 }, 400],
+      [{ name: 'a', size_limit_bytes: 1e15 }, 400],
+      [{ name: 'a', ttl_hours: 1 }, 400],
+    ] as const) {
+      const answer = await at.postJson('/v1/volumes', body, as('alice'));
+      assert.deepEqual([answer.status, answer.body.error], [status, 'invalid_argument'], JSON.stringify(body));
+    }
+    assert.equal((await at.call('GET', '/v1/volumes/xyz', { headers: as('alice') })).status, 400);
+    const id = await made(at, { name: 'twice' });
+    assert.equal((await at.postJson('/v1/volumes', { name: 'twice' }, as('alice'))).status, 409);
+    bench.running.add(UNKNOWN);
+    await bench.volumes.store.parts.records.addUser('alice', id, UNKNOWN);
+    const used = await at.call('DELETE', `/v1/volumes/${id}`, { headers: as('alice') });
+    assert.deepEqual([used.status, used.body.error], [409, 'conflict']);
+    bench.running.clear();
+  });
+
+  test('another tenant gets 404 everywhere, who may only look changes nothing', async () => {
+    await using at = await open();
+    const id = await made(at);
+    await put(at, id, 'f', 'x');
+    for (const [method, path] of [
+      ['GET', `/v1/volumes/${id}`],
+      ['DELETE', `/v1/volumes/${id}`],
+      ['GET', `/v1/volumes/${id}/files`],
+      ['GET', content(id, 'f')],
+      ['PUT', content(id, 'f')],
+      ['DELETE', `/v1/volumes/${id}/files?path=f`],
+    ] as const) {
+      assert.equal((await at.call(method, path, { headers: as('bob') })).status, 404, `${method} ${path}`);
+      if (method !== 'GET') assert.equal((await at.call(method, path, { headers: as('reader') })).status, 403);
+      assert.equal((await at.call(method, path)).status, 401);
+    }
+    assert.equal((await at.postJson('/v1/volumes', { name: 'r' }, as('reader'))).status, 403);
+    assert.equal((await at.call('GET', '/v1/volumes', { headers: as('reader') })).status, 200);
+    assert.deepEqual((await at.call('GET', '/v1/volumes', { headers: as('bob') })).body, { volumes: [] });
+  });
+
+  test('files go up and come down as they are, of any type', async () => {
+    await using at = await open();
+    const id = await made(at);
+    const bytes = new Uint8Array(300_000).map((_byte, index) => index % 251);
+    const up = await put(at, id, 'dir/binary file', bytes);
+    assert.deepEqual(up.body, { path: '/dir/binary file', bytes_written: 300_000, created: true });
+    assert.equal((await put(at, id, 'empty', '')).body.bytes_written, 0);
+    const down = await fetch(`${at.base}${content(id, '/dir/binary file')}`, { headers: as('alice') });
+    assert.deepEqual(new Uint8Array(await down.arrayBuffer()), bytes);
+    assert.equal(down.headers.get('content-type'), 'application/octet-stream');
+    assert.equal(down.headers.get('content-disposition'), 'attachment');
+    await at.postJson(`/v1/volumes/${id}/files/mkdir`, { path: 'dir/sub' }, as('alice'));
+    const list = await at.call('GET', `/v1/volumes/${id}/files?path=dir`, { headers: as('alice') });
+    assert.deepEqual(
+      list.body.entries.map((entry: { name: string }) => entry.name),
+      ['binary file', 'sub'],
+    );
+    const remove = (path: string) =>
+      at.call('DELETE', `/v1/volumes/${id}/files?path=${path}`, { headers: as('alice') });
+    assert.equal((await remove('dir')).status, 409);
+    assert.deepEqual((await remove('dir&recursive')).body, { path: 'dir', deleted: true });
+    assert.equal((await remove('dir')).status, 404);
+  });
+
+  test('paths and links that lead out are 403', async () => {
+    await using at = await open();
+    const id = await made(at);
+    const { directory } = await bench.volumes.open('alice', id);
+    await symlink('/etc', join(directory, 'etc'));
+    for (const path of ['../x', 'a/../../x', 'etc/passwd']) {
+      const get = await at.call('GET', content(id, path), { headers: as('alice') });
+      assert.deepEqual([get.status, get.body.error], [403, 'forbidden'], path);
+      assert.equal((await put(at, id, path, 'x')).status, 403, path);
+    }
+    assert.equal((await at.call('GET', content(id, '/etc/passwd/%00'), { headers: as('alice') })).status, 403);
+    assert.equal((await put(at, id, 'a\0b', 'x')).status, 400);
+  });
+
+  test('an upload beyond the limit is 507, however it is sent, and the old file stays', async () => {
+    await using at = await open();
+    const id = await made(at, { size_limit_bytes: 100_000 });
+    assert.equal((await put(at, id, 'f', new Uint8Array(100_000))).status, 200);
+    for (const size of [100_001, 5_000_000]) {
+      const full = await put(at, id, 'f', new Uint8Array(size));
+      assert.deepEqual([full.status, full.body.error], [507, 'quota_exceeded']);
+    }
+    assert.equal((await bench.volumes.files.stat('alice', id, 'f')).size_bytes, 100_000);
+  });
+
+  test('a client that leaves in the middle of an upload changes nothing', async () => {
+    await using at = await open();
+    const id = await made(at);
+    await put(at, id, 'f', 'old');
+    const upload = httpRequest(`${at.base}${content(id, 'f')}`, {
+      ...{ method: 'PUT', headers: { ...as('alice'), 'content-length': '1000' } },
+    });
+    upload.on('error', () => {});
+    upload.write('half');
+    await waitUntil('the upload began', async () => await bench.volumes.store.isHeld('alice', id));
+    upload.destroy();
+    await waitUntil('the upload is given up', () => !bench.volumes.store.isHeld('alice', id));
+    assert.equal(String(await bench.volumes.files.read('alice', id, 'f')), 'old');
+    assert.equal((await bench.volumes.get('alice', id)).used_bytes, 3);
+  });
+
+  test('a node without volumes has no such path', async () => {
+    await using at = await scene({ authenticator: namedUsers });
+    assert.equal((await at.call('GET', '/v1/volumes', { headers: as('alice') })).status, 404);
+  });
+});

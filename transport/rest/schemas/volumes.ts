@@ -1,0 +1,41 @@
+import { z } from 'zod';
+
+export const VolumeIdParams = z.object({ id: z.guid('invalid volume id').describe('UUID') });
+
+export const VolumeBody = z.strictObject({
+  name: z.string().describe('Unique in the tenant; letters, digits, dots, dashes, underscores.'),
+  storage_class: z.enum(['ephemeral', 'persistent']).default('persistent'),
+  size_limit_bytes: z.number().int().min(1).optional().describe('Default and largest: `spec.storage` of the node.'),
+  ttl_hours: z.number().int().min(1).optional().describe('Ephemeral only.'),
+});
+
+export const VolumeAnswer = z.object({
+  id: z.string(),
+  name: z.string(),
+  storage_class: z.enum(['ephemeral', 'persistent']),
+  size_limit_bytes: z.number().int().nullable(),
+  used_bytes: z.number().int(),
+  expires_at: z.string().nullable(),
+  workflow_execution_id: z.string().nullable(),
+  created_at: z.string(),
+});
+
+const path = z.string().max(4_096).describe('From the root of the volume; `..` is refused.');
+export const FilePathQuery = z.object({ path: path.min(1) });
+export const DirectoryQuery = z.object({ path: path.default('/') });
+export const DeleteQuery = FilePathQuery.extend({
+  recursive: z.enum(['', 'true', 'false']).optional().describe('Directories with all they hold.'),
+});
+
+const FileEntry = z.object({
+  name: z.string(),
+  kind: z.enum(['file', 'directory', 'link', 'other']),
+  size_bytes: z.number().int(),
+  modified_at: z.string(),
+});
+export const FileList = z.object({
+  path: z.string(),
+  entries: z.array(FileEntry),
+  truncated: z.boolean().describe('There are more than 1,000.'),
+});
+export const FileWritten = z.object({ path: z.string(), bytes_written: z.number().int(), created: z.boolean() });
