@@ -12,7 +12,7 @@ export const Judge = z.object({
   agent: z.string().min(1).max(128),
   input: z.string(),
   /** Only ratios count. */
-  weight: z.number().min(1e-6).max(1e6),
+  weight: z.number().positive().max(1e6),
   /** From the moment it is asked, its start included. */
   timeout_ms: z.number().int().min(1).max(86_400_000),
 });

@@ -26,6 +26,8 @@ export function beginParallelAgents(run: IdleWorkflow, step: StateOf<'ParallelAg
     judges: [...judges],
     consensus: step.consensus,
     workflow_execution_id: run.execution_id,
+    // A turn that an effect's result caused has no identity of its own.
+    identity: run.identity,
     notify: { to: turn.self, as: 'PanelWord', context: { entry: run.entry } },
   };
   turn.tell(addressOf('judge-panel', turn.tenant, panelId), 'Convene', plain(convene));
