@@ -38,7 +38,15 @@ export const namedUsers: Authenticator = {
 export interface SceneOptions
   extends Pick<
     RestServerParts,
-    'cluster' | 'peers' | 'chaos' | 'approvals' | 'stimuli' | 'stimulusRoutes' | 'webhookSecret' | 'volumes'
+    | 'cluster'
+    | 'peers'
+    | 'chaos'
+    | 'approvals'
+    | 'stimuli'
+    | 'stimulusRoutes'
+    | 'webhookSecret'
+    | 'workflows'
+    | 'volumes'
   > {
   readonly limits?: Partial<RestLimits>;
   readonly authenticator?: Authenticator;
