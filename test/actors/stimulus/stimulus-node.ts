@@ -1,4 +1,3 @@
-import { z } from 'zod';
 import type { ExecutionWord } from '../../../actors/execution/word.ts';
 import { stimulusActor } from '../../../actors/stimulus/definition.ts';
 import { createStimulusApi, type StimulusSettings } from '../../../actors/stimulus/stimuli.ts';
@@ -9,32 +8,11 @@ import {
   STIMULUS_ROUTES,
   type StimulusRouteDocument,
 } from '../../../catalog/stimulus-routes.ts';
+import { type AgentStartInput, createAgentStart } from '../../../effects/starts/agent-start.ts';
+import { createWorkflowStart, type WorkflowStartInput } from '../../../effects/starts/workflow-start.ts';
 import { systemClock } from '../../../runtime/clock.ts';
-import { defineEffect } from '../../../runtime/effect.ts';
 import { SvcError } from '../../../runtime/errors.ts';
-import { Identity } from '../../../runtime/identity.ts';
-import { Notify } from '../../../runtime/notify.ts';
 import type { AreaKernel, AreaParts } from '../../transport/rest/area-kernel.ts';
-
-const WorkflowStart = z.strictObject({
-  execution_id: z.guid(),
-  workflow: z.string(),
-  intent: z.string(),
-  input: z.record(z.string(), z.json()),
-  blackboard: z.record(z.string(), z.json()),
-  ancestors: z.array(z.never()),
-  identity: Identity,
-});
-export type WorkflowStart = z.output<typeof WorkflowStart>;
-
-const AgentStart = z.strictObject({
-  execution_id: z.guid(),
-  agent: z.string(),
-  input: z.string(),
-  notify: Notify,
-  identity: Identity,
-});
-export type AgentStart = z.output<typeof AgentStart>;
 
 /** What the router agent does: says a text, ends in another way, or stays silent. */
 export type RouterScript = string | Pick<ExecutionWord, 'status' | 'reason'> | 'silent' | 'unknown';
@@ -46,17 +24,17 @@ export interface StimulusNodeOptions {
 }
 
 /**
- * The stimulus area on a real kernel. The effects that start workflows and agents are recorded: `strict` refuses every
+ * The stimulus area on a real kernel. What the effects start is recorded only: `strict` refuses every
  * input, `broken` cannot be started, `absent` is not deployed, everything else starts.
  */
 export async function stimulusNode({ start, configured = [], settings = {} }: StimulusNodeOptions) {
-  const started: WorkflowStart[] = [];
-  const asked: AgentStart[] = [];
+  const started: WorkflowStartInput[] = [];
+  const asked: AgentStartInput[] = [];
+  const cancel = async (): Promise<void> => {};
   const router: { says: RouterScript } = { says: 'silent' };
-  const startWorkflow = defineEffect({
-    kind: 'workflow.start',
-    input: WorkflowStart,
-    async run(input) {
+  const startWorkflow = createWorkflowStart({
+    cancel,
+    async start(input) {
       if (input.workflow === 'strict') throw new SvcError('validation_failed', 'input.amount: expected a number');
       if (input.workflow === 'broken') throw new SvcError('container_failed', 'no engine');
       if (input.workflow === 'absent') throw new SvcError('not_found', 'workflow not found');
@@ -64,10 +42,9 @@ export async function stimulusNode({ start, configured = [], settings = {} }: St
       return { workflow_id: `id-of-${input.workflow}`, name: input.workflow };
     },
   });
-  const startAgent = defineEffect({
-    kind: 'agent.start',
-    input: AgentStart,
-    async run(input) {
+  const startAgent = createAgentStart({
+    cancel,
+    async start(input) {
       asked.push(input);
       if (router.says === 'unknown') throw new SvcError('not_found', 'agent not found');
       if (router.says !== 'silent') await say(input, router.says);
@@ -77,7 +54,7 @@ export async function stimulusNode({ start, configured = [], settings = {} }: St
   const kernel: AreaKernel = await start({ definitions: [stimulusActor], handlers: [startWorkflow, startAgent] });
   const { client } = kernel.runtime;
 
-  async function say({ execution_id, notify }: AgentStart, script: Exclude<RouterScript, 'silent' | 'unknown'>) {
+  async function say({ execution_id, notify }: AgentStartInput, script: Exclude<RouterScript, 'silent' | 'unknown'>) {
     const word: ExecutionWord = {
       execution_id,
       agent_id: 'router-id',
