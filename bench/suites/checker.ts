@@ -56,9 +56,8 @@ export async function checker({ repetitions }: Plan): Promise<Section> {
   const rows = SIZES.map((states) => {
     const text = manifestOf(states);
     const times: number[] = [];
-    let findings = 0;
     const start = performance.now();
-    findings = validateWorkflow(text).findings.length;
+    const { findings } = validateWorkflow(text);
     const firstMs = performance.now() - start;
     for (let round = 0; round < ROUNDS * repetitions; round += 1) {
       const at = performance.now();
@@ -67,11 +66,11 @@ export async function checker({ repetitions }: Plan): Promise<Section> {
     }
     times.sort((a, b) => a - b);
     const medianMs = times[Math.floor(times.length / 2)] ?? 0;
-    const bar = states === 200 ? (firstMs <= BAR_MS ? `≤ ${BAR_MS}: yes` : `≤ ${BAR_MS}: no`) : '';
+    const bar = states === 200 ? (medianMs <= BAR_MS ? `≤ ${BAR_MS}: yes` : `≤ ${BAR_MS}: no`) : '';
     return [
       `${states}`,
       `${Math.round(text.length / 1_024)}`,
-      `${findings}`,
+      `${findings.length}`,
       firstMs.toFixed(1),
       medianMs.toFixed(1),
       (times.at(-1) ?? 0).toFixed(1),

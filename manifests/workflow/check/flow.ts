@@ -13,7 +13,7 @@ export interface Flow {
   readonly ending: ReadonlySet<string>;
   successors(state: string): readonly string[];
   /** Groups of reachable states that can all reach each other; one state alone is a group too. */
-  loops(): readonly (readonly string[])[];
+  readonly loops: readonly (readonly string[])[];
   /** Whether `earlier` can have run before `later` is entered. */
   precedes(earlier: string, later: string): boolean;
 }
@@ -40,7 +40,7 @@ export function flowOf({ spec }: WorkflowManifest): Flow {
     reachable,
     ending: spread(ends, (state) => back.get(state) ?? []),
     successors,
-    loops: () => componentsOf(reachable, successors),
+    loops: componentsOf(reachable, successors),
     precedes(earlier, state) {
       if (!reachable.has(earlier)) return false;
       let behind = later.get(earlier);

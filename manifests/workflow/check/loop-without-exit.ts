@@ -8,7 +8,7 @@ export const loopWithoutExit: Rule = {
   cure: 'Add a transition that leaves the loop; after 1,000 transitions the execution fails.',
   *check({ flow }) {
     const position = new Map([...flow.states.keys()].map((name, index) => [name, index]));
-    for (const loop of flow.loops()) {
+    for (const loop of flow.loops) {
       const members = new Set(loop);
       const leaves = loop.some((name) => flow.successors(name).some((target) => !members.has(target)));
       const ends = loop.some((name) => {

@@ -6,7 +6,7 @@ export const noWayToEnd: Rule = {
   cure: 'Add a transition on some way from here to a state with `transitions: []`.',
   *check({ flow }) {
     if (flow.ending.size === 0) return;
-    for (const loop of flow.loops()) {
+    for (const loop of flow.loops) {
       const members = new Set(loop);
       const leaves = loop.some((name) => flow.successors(name).some((target) => !members.has(target)));
       if (!leaves) continue;

@@ -11,11 +11,11 @@ export const unknownTemplateKey: Rule = {
   cure: 'Name a template variable that exists; a missing one renders as `[missing: KEY in STATE]`.',
   *check({ manifest, texts }) {
     const scope = scopeShape(manifest);
-    const keys = blackboardKeys(manifest);
+    const slip = slipFinder(blackboardKeys(manifest));
     for (const { path, references } of texts)
       for (const reference of references) {
         if (reference.conditional && OPEN_ROOTS.has(reference.path[0] ?? '')) continue;
-        const found = unknown(reference.path, scope) ?? mistypedKey(reference.path, keys);
+        const found = unknown(reference.path, scope) ?? mistypedKey(reference.path, slip);
         if (found !== null) yield { path, ...found };
       }
   },
@@ -36,11 +36,23 @@ function unknown(path: readonly string[], scope: Shape): Omit<Hit, 'path'> | nul
   };
 }
 
+/** The key that a key of the blackboard may have been meant to be; each is compared with all others once. */
+function slipFinder(keys: ReadonlySet<string>): (key: string) => string | undefined {
+  const found = new Map<string, string | undefined>();
+  return (key) => {
+    if (keys.has(key)) return undefined;
+    if (!found.has(key)) found.set(key, nearest(key, keys));
+    return found.get(key);
+  };
+}
+
 /** Callers may put anything on the blackboard, so only what looks like a slip is named. */
-function mistypedKey([root, key]: readonly string[], keys: ReadonlySet<string>): Omit<Hit, 'path'> | null {
-  if (root !== 'blackboard' || key === undefined || keys.has(key)) return null;
-  const meant = nearest(key, keys);
-  if (meant === undefined) return null;
+function mistypedKey(
+  [root, key]: readonly string[],
+  slip: (key: string) => string | undefined,
+): Omit<Hit, 'path'> | null {
+  const meant = root === 'blackboard' && key !== undefined ? slip(key) : undefined;
+  if (key === undefined || meant === undefined) return null;
   return {
     message: `{{blackboard.${key.slice(0, 60)}}}: nothing in this workflow writes ${quoted(key)}`,
     cure: `Write blackboard.${meant}, or name what the caller passes more differently from it.`,
