@@ -2,6 +2,7 @@ import { defineEffect, type EffectContext, type EffectHandler } from '../../runt
 import { SvcError, toSvcError } from '../../runtime/errors.ts';
 import type { Json } from '../../runtime/json.ts';
 import { runContainer } from './container-run.ts';
+import { isGone, refusalOf } from './engine-error.ts';
 import { ContainerInput } from './input.ts';
 import { type ContainerOwner, containerName } from './labels.ts';
 import type { ContainerParts, EngineParts } from './settings.ts';
@@ -44,10 +45,17 @@ async function run(parts: ContainerParts, input: ContainerInput, context: Effect
     return { ...result };
   } catch (error) {
     if (context.signal.aborted) await letGo(withEngine, owner, context.signal);
-    throw error;
+    throw explained(error);
   } finally {
     parts.onEnd?.(owner);
   }
+}
+
+/** What the engine refused without this code expecting it. */
+function explained(error: unknown): unknown {
+  if (isGone(error)) return new SvcError('in_doubt', 'the container was removed from the engine; it was not run again');
+  const refusal = refusalOf(error);
+  return refusal === null ? error : new SvcError('container_failed', `the container engine refused: ${refusal.reason}`);
 }
 
 /**

@@ -1,4 +1,5 @@
 import type { EffectContext } from '../../runtime/effect.ts';
+import { SvcError } from '../../runtime/errors.ts';
 import type { MountedVolume } from './create-options.ts';
 import { containerFailed, refusalOf } from './engine-error.ts';
 import { findOrCreate, withoutDirectories } from './find-or-create.ts';
@@ -12,6 +13,7 @@ import { startOnce } from './start-once.ts';
 import type { ContainerState } from './state.ts';
 
 const KILLED = 137;
+const MOST_CONTAINERS = 3;
 
 /** Finds, or makes and starts, the container of an effect, follows it to its end and tells how it ended. */
 export async function runContainer(
@@ -27,29 +29,53 @@ export async function runContainer(
     const full = await checkQuotas(parts, owner.tenant, mounts);
     if (full !== null) throw full;
   }
-  const found = await findOrCreate(parts, input, owner, mounts, context);
   const watch = new ContainerWatch(parts);
   const interruptions = engine.interruptions;
-  let live: LiveOutput | null = null;
+  const { state, live } = await findStarted(parts, input, { owner, mounts, watch, context });
   try {
-    let state = found;
-    if (found.phase === 'fresh') {
-      live = await attachTo(parts, found.id, mounts, watch, signal);
-      state = await startOnce(parts, found, owner, mounts, signal);
-    }
     const leftMs = timeLeftMs(parts, state, input.timeout_ms);
     const { tenant } = owner;
     const outputEnded = live?.ended ?? null;
-    const followed = await watch.follow({ id: found.id, tenant, mounts, leftMs, signal, outputEnded });
+    const followed = await watch.follow({ id: state.id, tenant, mounts, leftMs, signal, outputEnded });
     // A connection that broke in between may have ended without saying so.
     const whole = engine.interruptions === interruptions ? live : null;
-    const output = await finalOutput(engine, found.id, whole, signal);
+    const output = await finalOutput(engine, state.id, whole, signal);
     const full = await checkQuotas(parts, owner.tenant, mounts);
     if (full !== null) throw full;
     return resultOf(followed, output, input.timeout_ms);
   } finally {
     live?.close();
   }
+}
+
+interface Run {
+  readonly owner: ContainerOwner;
+  readonly mounts: readonly MountedVolume[];
+  readonly watch: ContainerWatch;
+  readonly context: EffectContext;
+}
+
+/** The effect's container, started; with its live output when it was started here. */
+async function findStarted(
+  parts: EngineParts,
+  input: ContainerInput,
+  { owner, mounts, watch, context }: Run,
+): Promise<{ readonly state: ContainerState; readonly live: LiveOutput | null }> {
+  const { attempt, signal } = context;
+  for (let tries = 0; tries < MOST_CONTAINERS; tries += 1) {
+    const found = await findOrCreate(parts, input, owner, mounts, context);
+    if (found.phase !== 'fresh') return { state: found, live: null };
+    const live = await attachTo(parts, found.id, mounts, watch, signal);
+    try {
+      const state = await startOnce(parts, { fresh: found, owner, attempt, mounts, signal });
+      if (state !== null) return { state, live };
+    } catch (error) {
+      live.close();
+      throw error;
+    }
+    live.close();
+  }
+  throw new SvcError('in_doubt', 'starts of earlier attempts keep coming; it was not run again');
 }
 
 /** Podman prepares the process when somebody attaches: a command that cannot be executed shows here already. */

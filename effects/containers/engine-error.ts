@@ -18,6 +18,12 @@ export function refusalOf(thrown: unknown): EngineRefusal | null {
 export const isStatus = (thrown: unknown, ...codes: number[]): boolean =>
   codes.includes(refusalOf(thrown)?.statusCode ?? 0);
 
+/** The engine does not have the container; Podman says so with 500 when it goes while it is looked at. */
+export function isGone(thrown: unknown): boolean {
+  const refusal = refusalOf(thrown);
+  return refusal !== null && (refusal.statusCode === 404 || /no such container/i.test(refusal.reason));
+}
+
 /** No answer at all: the engine is down, restarts, or the connection broke. The call may have happened. */
 export function isUnreachable(thrown: unknown): boolean {
   if (thrown instanceof SvcError || refusalOf(thrown) !== null) return false;

@@ -10,41 +10,74 @@ const START_SETTLE_MS = 2_000;
 const LOOK_EVERY_MS = 100;
 const MOST_STARTS = 10;
 
+export interface StartRequest {
+  readonly fresh: ContainerState;
+  readonly owner: ContainerOwner;
+  readonly attempt: number;
+  readonly mounts: readonly MountedVolume[];
+  readonly signal: AbortSignal;
+}
+
 /**
  * Starts a container that was never started, once. Engines run an ended container again when told to start it, so a
- * start without an answer is never repeated blindly: the container's state decides. Throws `in_doubt` when the effect
- * was started in another container, `container_failed` with the engine's reason.
+ * start without an answer is never repeated blindly: the container's state decides. Null when an earlier attempt's start
+ * may still arrive: its container was taken away unstarted, and another is to be made. Throws `in_doubt` when the
+ * effect was started in another container, `container_failed` with the engine's reason.
  */
-export async function startOnce(
-  parts: EngineParts,
-  fresh: ContainerState,
-  owner: ContainerOwner,
-  mounts: readonly MountedVolume[],
-  signal: AbortSignal,
-): Promise<ContainerState> {
+export async function startOnce(parts: EngineParts, request: StartRequest): Promise<ContainerState | null> {
   const { engine, starts } = parts;
-  const record = await starts.record(owner.tenant, owner.effectId, fresh.id);
+  const { fresh, owner, attempt, signal } = request;
+  const record = await starts.record(owner.tenant, owner.effectId, { containerId: fresh.id, attempt });
+  // A frozen node that wakes when all is over for this effect, its record too, must not run it again.
+  if (record.attempt > attempt || !(await parts.isWanted(owner))) {
+    throw new SvcError('cancelled', 'nobody waits for this attempt any more');
+  }
   if (record.containerId !== fresh.id) {
     await removeContainer(engine, fresh.id, signal);
-    throw new SvcError('in_doubt', 'the effect was started in a container of another engine; it was not run again');
+    throw new SvcError('in_doubt', 'the effect was started in another container; it was not run again');
   }
-  // A frozen node that wakes when all is over for this effect, its record too, must not run it again.
-  if (!(await parts.isWanted(owner))) throw new SvcError('cancelled', 'nobody waits for the effect any more');
-  let state = record.first ? fresh : await settled(parts, fresh, signal);
+  if (record.attempt < attempt) {
+    const state = await settled(parts, fresh, signal);
+    return state.phase === 'fresh' ? withdraw(parts, owner, fresh.id, signal) : state;
+  }
+  return start(parts, request);
+}
+
+async function start(parts: EngineParts, { fresh, mounts, signal }: StartRequest): Promise<ContainerState> {
+  let state = fresh;
   for (let tries = 0; state.phase === 'fresh' && tries < MOST_STARTS; tries += 1) {
     try {
-      await engine.once(signal, (docker, stop) => docker.getContainer(fresh.id).start({ abortSignal: stop }));
+      await parts.engine.once(signal, (docker, stop) => docker.getContainer(fresh.id).start({ abortSignal: stop }));
+      state = await look(parts, fresh.id, signal);
     } catch (error) {
       const refusal = refusalOf(error);
-      if (refusal === null && !(error instanceof SvcError && error.code === 'unavailable')) throw error;
       if (refusal !== null) return await refusedStart(parts, fresh.id, refusal.reason, mounts, signal);
+      if (!(error instanceof SvcError && error.code === 'unavailable')) throw error;
       state = await settled(parts, fresh, signal);
-      continue;
     }
-    state = await look(parts, fresh.id, signal);
   }
   if (state.phase === 'fresh') throw containerFailed('the engine does not start it');
   return state;
+}
+
+/**
+ * Takes a container away that was not started yet: a start that is still under way then finds none. The engine refuses
+ * when it runs meanwhile; then it is adopted.
+ */
+async function withdraw(
+  parts: EngineParts,
+  { tenant, effectId }: ContainerOwner,
+  id: string,
+  signal: AbortSignal,
+): Promise<ContainerState | null> {
+  try {
+    await parts.engine.once(signal, (docker) => docker.getContainer(id).remove({ force: false, v: true }));
+  } catch (error) {
+    if (refusalOf(error) === null) throw error;
+    return look(parts, id, signal);
+  }
+  await parts.starts.forget(tenant, effectId);
+  return null;
 }
 
 /** A start may still be under way in the engine: waits until it shows, or until it can be taken as lost. */

@@ -1,6 +1,6 @@
 import type Docker from 'dockerode';
 import type { ContainerEngine } from './engine.ts';
-import { isStatus } from './engine-error.ts';
+import { isGone, isStatus } from './engine-error.ts';
 
 /** A container as the engine sees it now. */
 export interface ContainerState {
@@ -25,7 +25,7 @@ export async function readState(
     const seen = await engine.call(signal, (docker) => docker.getContainer(nameOrId).inspect());
     return stateOf(seen);
   } catch (error) {
-    if (isStatus(error, 404)) return null;
+    if (isGone(error)) return null;
     throw error;
   }
 }
@@ -56,24 +56,20 @@ function timeOf(text: string): number {
 
 /** Kills it when it runs and takes it away with its anonymous volumes. What is gone already is fine. */
 export async function removeContainer(engine: ContainerEngine, nameOrId: string, signal: AbortSignal): Promise<void> {
-  await ignoring(
-    [404, 409],
+  await ignoringAbsence(
     engine.call(signal, (docker) => docker.getContainer(nameOrId).remove({ force: true, v: true })),
   );
 }
 
 /** SIGKILL; a container that does not run is fine. */
 export async function killContainer(engine: ContainerEngine, id: string, signal: AbortSignal): Promise<void> {
-  await ignoring(
-    [404, 409],
-    engine.call(signal, (docker) => docker.getContainer(id).kill({ signal: 'SIGKILL' })),
-  );
+  await ignoringAbsence(engine.call(signal, (docker) => docker.getContainer(id).kill({ signal: 'SIGKILL' })));
 }
 
-async function ignoring(codes: readonly number[], call: Promise<unknown>): Promise<void> {
+async function ignoringAbsence(call: Promise<unknown>): Promise<void> {
   try {
     await call;
   } catch (error) {
-    if (!isStatus(error, ...codes)) throw error;
+    if (!isGone(error) && !isStatus(error, 409)) throw error;
   }
 }

@@ -77,6 +77,15 @@ export class TestPodman implements AsyncDisposable {
     this.#service = null;
   }
 
+  /** The API takes connections and answers nothing. */
+  freeze(): void {
+    if (this.#service !== null) process.kill(this.#service.pid, 'SIGSTOP');
+  }
+
+  thaw(): void {
+    if (this.#service !== null) process.kill(this.#service.pid, 'SIGCONT');
+  }
+
   /** The command line on the same storage. */
   podman(...args: string[]): string {
     return execFileSync('podman', [...this.#storage(), ...args], { env: this.#env, encoding: 'utf8', stdio: 'pipe' });

@@ -1,0 +1,200 @@
+import assert from 'node:assert/strict';
+import { fork } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { createOptions } from '../../../effects/containers/create-options.ts';
+import { ContainerInput } from '../../../effects/containers/input.ts';
+import { createContainerStarts } from '../../../effects/containers/starts.ts';
+import { SvcError } from '../../../runtime/errors.ts';
+import { SqliteDocuments } from '../../../runtime/sqlite/documents.ts';
+import { BUSYBOX, NEEDS_PODMAN } from '../../support/podman.ts';
+import { LIMITS, type PodmanBench, podmanBench, REALM, sh, TENANT } from '../../support/podman-bench.ts';
+import { waitUntil } from '../../support/wait-until.ts';
+
+const NODE = join(import.meta.dirname, '../../support/podman-node.ts');
+
+/** Counts its runs in a volume, says so, and waits for a file before it ends. */
+const COUNTING =
+  'echo run >> /data/runs; echo began; while [ ! -e /data/go ]; do sleep 0.05; done; echo ended >&2; exit 5';
+
+describe('a container is found again and never run twice', NEEDS_PODMAN, () => {
+  let bench: PodmanBench;
+  before(async () => {
+    bench = await podmanBench();
+  });
+  after(async () => {
+    await bench[Symbol.asyncDispose]();
+  });
+
+  const volume = async (): Promise<{ id: string; mounts: { volume_id: string; mount_path: string }[] }> => {
+    const id = randomUUID();
+    await mkdir(bench.volume(id), { recursive: true });
+    return { id, mounts: [{ volume_id: id, mount_path: '/data' }] };
+  };
+  const runsIn = async (id: string): Promise<number> =>
+    (await readFile(join(bench.volume(id), 'runs'), 'utf8').catch(() => '')).length / 'run\n'.length;
+  const runs = (id: string, count: number) => waitUntil(`${count} run`, async () => (await runsIn(id)) === count);
+  const container = (effectId: string) => bench.podman.docker.getContainer(`svc-${effectId}`);
+  const exists = (effectId: string) =>
+    container(effectId)
+      .inspect()
+      .then(
+        () => true,
+        () => false,
+      );
+  const go = (id: string) =>
+    bench.podman.podman('run', '--rm', '-v', `${bench.volume(id)}:/data`, BUSYBOX, 'touch', '/data/go');
+
+  test('after kill -9 of its node another one adopts the running container and has all of its output', async () => {
+    const { id, mounts } = await volume();
+    const effectId = randomUUID();
+    const directory = join(bench.podman.directory, 'node-b');
+    const args = [bench.podman.socketPath, directory, effectId, COUNTING, bench.volume(id)];
+    const node = fork(NODE, args, { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
+    await runs(id, 1);
+    const gone = once(node, 'exit');
+    node.kill('SIGKILL');
+    await gone;
+    const documents = new SqliteDocuments({ directory });
+    await documents.open();
+    const starts = await createContainerStarts(documents);
+    const adopted = bench.runOn({ starts }, { ...sh(COUNTING), mounts }, { effectId, attempt: 2 });
+    go(id);
+    const result = await adopted;
+    assert.deepEqual([result.exit_code, result.stdout, result.stderr], [5, 'began\n', 'ended\n']);
+    const ended = await bench.runOn({ starts }, { ...sh(COUNTING), mounts }, { effectId, attempt: 3 });
+    assert.deepEqual(ended, result, 'an ended one gives its result again');
+    assert.equal(await runsIn(id), 1);
+    await documents.close();
+  });
+
+  test('a node that stops leaves the container running for the next one', async () => {
+    const { id, mounts } = await volume();
+    const effectId = randomUUID();
+    const stop = new AbortController();
+    const first = bench.run({ ...sh(COUNTING), mounts }, { effectId, signal: stop.signal });
+    await runs(id, 1);
+    stop.abort(new SvcError('cancelled'));
+    await assert.rejects(first, { code: 'cancelled' });
+    assert.equal((await container(effectId).inspect()).State.Running, true);
+    const next = bench.run({ ...sh(COUNTING), mounts }, { effectId, attempt: 2 });
+    go(id);
+    assert.equal((await next).exit_code, 5);
+    assert.equal(await runsIn(id), 1);
+  });
+
+  test('a cancelled effect’s container is killed and removed at once', async () => {
+    const { id, mounts } = await volume();
+    const effectId = randomUUID();
+    const stop = new AbortController();
+    const first = bench.run({ ...sh(COUNTING), mounts }, { effectId, signal: stop.signal });
+    await runs(id, 1);
+    bench.unwanted.add(effectId);
+    stop.abort(new SvcError('cancelled'));
+    await assert.rejects(first, { code: 'cancelled' });
+    assert.equal(await exists(effectId), false);
+  });
+
+  test('a request whose own time is over kills the container and keeps it as the record', async () => {
+    const { id, mounts } = await volume();
+    const effectId = randomUUID();
+    const stop = new AbortController();
+    const first = bench.run({ ...sh(COUNTING), mounts }, { effectId, signal: stop.signal });
+    await runs(id, 1);
+    stop.abort(new SvcError('deadline_exceeded'));
+    await assert.rejects(first, { code: 'deadline_exceeded' });
+    const again = await bench.run({ ...sh(COUNTING), mounts }, { effectId, attempt: 2 });
+    assert.equal(again.exit_code, 137);
+    assert.equal(await runsIn(id), 1);
+  });
+
+  test('a container that was started and is gone is in doubt, not run again', async () => {
+    const { id, mounts } = await volume();
+    const effectId = randomUUID();
+    const first = bench.run({ ...sh(COUNTING), mounts }, { effectId });
+    await runs(id, 1);
+    await container(effectId).remove({ force: true });
+    // Whoever looks between its kill and its removal sees a killed one.
+    const ended = await first.catch((error: unknown) => error);
+    if (ended instanceof Error)
+      assert.deepEqual({ code: Reflect.get(ended, 'code') }, { code: 'in_doubt' }, ended.message);
+    else assert.equal(Reflect.get(Object(ended), 'exit_code'), 137);
+    await assert.rejects(bench.run({ ...sh(COUNTING), mounts }, { effectId, attempt: 2 }), { code: 'in_doubt' });
+    assert.equal(await runsIn(id), 1);
+  });
+
+  test('a later attempt runs what was certainly never started', async () => {
+    const result = await bench.run(sh('echo here'), { attempt: 2 });
+    assert.equal(result.stdout, 'here\n');
+  });
+
+  test('a container that was made and never started is started', async () => {
+    const effectId = randomUUID();
+    const owner = { tenant: TENANT, executionId: 'w1', effectId, address: `workflow/${TENANT}/w1` } as const;
+    const asked = {
+      workflow_execution_id: 'w1',
+      state_name: 'S',
+      image: BUSYBOX,
+      timeout_ms: 9_000,
+      ...sh('echo once'),
+    };
+    const input = ContainerInput.parse(asked);
+    const about = { input, owner, realm: REALM, node: 'node-b', limits: LIMITS, mounts: [], cpus: 2, init: false };
+    await bench.podman.docker.createContainer(createOptions(about));
+    assert.equal((await bench.run(sh('echo once'), { effectId, attempt: 2 })).stdout, 'once\n');
+  });
+
+  test('what another engine has started is not started here', async () => {
+    const effectId = randomUUID();
+    await bench.starts.record(TENANT, effectId, { containerId: 'of another engine', attempt: 1 });
+    await assert.rejects(bench.run(sh('true'), { effectId }), { code: 'in_doubt' });
+    assert.equal(await exists(effectId), false);
+  });
+
+  test('a node that wakes late starts nothing for an effect that is over', async () => {
+    const effectId = randomUUID();
+    bench.unwanted.add(effectId);
+    await assert.rejects(bench.run(sh('true'), { effectId }), { code: 'cancelled' });
+  });
+
+  test('a container of another tenant or installation is not taken for ours', async () => {
+    const effectId = randomUUID();
+    await bench.run(sh('true'), { effectId });
+    await assert.rejects(bench.run(sh('true'), { effectId, attempt: 2, tenant: 'other' }), {
+      code: 'container_failed',
+    });
+    await assert.rejects(bench.runOn({ realm: 'r2' }, sh('true'), { effectId, attempt: 2 }), {
+      code: 'container_failed',
+    });
+  });
+
+  test('a start that may still be under way finds its container taken away, and it runs once', async () => {
+    const { id, mounts } = await volume();
+    const effectId = randomUUID();
+    const quick = { ...sh('echo run >> /data/runs; echo done'), mounts };
+    const held = Promise.withResolvers<boolean>();
+    const frozen = bench.runOn({ isWanted: () => held.promise }, quick, { effectId });
+    await waitUntil('the start to be recorded', () => bench.starts.find(TENANT, effectId));
+    assert.equal((await bench.run(quick, { effectId, attempt: 2 })).stdout, 'done\n');
+    held.resolve(true);
+    await assert.rejects(frozen, { code: 'container_failed' });
+    assert.equal(await runsIn(id), 1);
+  });
+
+  test('two attempts at once run it once', async () => {
+    for (let round = 0; round < 3; round += 1) {
+      const { id, mounts } = await volume();
+      const effectId = randomUUID();
+      const quick = { ...sh('echo run >> /data/runs; echo done'), mounts };
+      const both = await Promise.allSettled([
+        bench.run(quick, { effectId }),
+        bench.run(quick, { effectId, attempt: 2 }),
+      ]);
+      assert.ok(both.some((one) => one.status === 'fulfilled' && one.value.stdout === 'done\n'));
+      assert.equal(await runsIn(id), 1);
+    }
+  });
+});

@@ -1,0 +1,106 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { after, before, describe, test } from 'node:test';
+import { inspect } from 'node:util';
+import { SvcError } from '../../../runtime/errors.ts';
+import { BUSYBOX, TestPodman } from '../../support/podman.ts';
+import { LIMITS, type PodmanBench, podmanBench, sh } from '../../support/podman-bench.ts';
+import {
+  NEEDS_REGISTRY,
+  REGISTRY_PASSWORD,
+  REGISTRY_USER,
+  startRegistry,
+  type TestRegistry,
+} from '../../support/registry.ts';
+
+const SECRETS: Readonly<Record<string, string>> = {
+  'secret:registry/json': JSON.stringify({ username: REGISTRY_USER, password: REGISTRY_PASSWORD }),
+  'secret:registry/plain': `${REGISTRY_USER}:${REGISTRY_PASSWORD}\n`,
+  'secret:registry/wrong': `${REGISTRY_USER}:not-${REGISTRY_PASSWORD}`,
+  'secret:registry/nonsense': 'neither-of-both-f00',
+};
+const BASE64 = Buffer.from(`${REGISTRY_USER}:${REGISTRY_PASSWORD}`).toString('base64');
+
+describe('private registries', NEEDS_REGISTRY, () => {
+  let registry: TestRegistry;
+  let bench: PodmanBench;
+  let image = '';
+  before(async () => {
+    registry = await startRegistry();
+    const podman = await TestPodman.start({ insecureRegistry: registry.host });
+    const secrets = {
+      async resolve(tenant: string, reference: string) {
+        const value = tenant === 'acme' ? SECRETS[reference] : undefined;
+        if (value === undefined) throw new SvcError('failed_precondition', `${reference} is not set`);
+        return value;
+      },
+    };
+    bench = await podmanBench({ podman, parts: { secrets } });
+    image = `${registry.host}/team/app:1`;
+    podman.podman('push', '--quiet', '--creds', `${REGISTRY_USER}:${REGISTRY_PASSWORD}`, BUSYBOX, image);
+  });
+  after(async () => {
+    await bench[Symbol.asyncDispose]();
+    await registry[Symbol.asyncDispose]();
+  });
+
+  const forget = () => {
+    bench.podman.podman('rm', '--all', '--force');
+    bench.podman.podman('rmi', '--force', image);
+  };
+  const hidden = (what: unknown) => {
+    const text = inspect(what, { depth: 20 });
+    for (const one of [REGISTRY_PASSWORD, BASE64, 'neither-of-both']) assert.ok(!text.includes(one), text);
+  };
+
+  test('without credentials the image cannot be had, and the reason is the registry’s', async () => {
+    await assert.rejects(bench.run({ image }), { code: 'image_unavailable', message: /unauthorized|authentication/i });
+  });
+
+  test('wrong or unreadable credentials fail without being shown', async () => {
+    for (const [registry_credentials, code] of [
+      ['registry/wrong', 'image_unavailable'],
+      ['registry/nonsense', 'failed_precondition'],
+      ['registry/none', 'failed_precondition'],
+      ['env:HOME', 'failed_precondition'],
+      ['literal:a:b', 'failed_precondition'],
+    ] as const) {
+      const error = await bench.run({ image, registry_credentials }).catch((thrown: unknown) => thrown);
+      assert.equal(error instanceof SvcError && error.code, code, registry_credentials);
+      hidden(error);
+    }
+    hidden(bench.warnings);
+  });
+
+  test('credentials in both forms pull it, and nothing of them is in the container, its labels or its result', async () => {
+    for (const registry_credentials of ['registry/json', 'registry/plain']) {
+      const effectId = randomUUID();
+      const look = 'env; cat /proc/1/cmdline; cat /proc/mounts; find / -xdev -name "*auth*" -type f';
+      const result = await bench.run({ image, registry_credentials, ...sh(look) }, { effectId });
+      assert.equal(result.exit_code, 0);
+      hidden([result, await bench.podman.docker.getContainer(`svc-${effectId}`).inspect()]);
+      forget();
+    }
+  });
+
+  test('the policy decides whether the registry is asked', async () => {
+    const registry_credentials = 'registry/json';
+    await assert.rejects(bench.run({ image, registry_credentials, image_pull_policy: 'Never' }), {
+      code: 'image_unavailable',
+    });
+    await bench.run({ image, registry_credentials });
+    // Present now: no credentials are needed, unless it is to be pulled always.
+    assert.equal((await bench.run({ image })).exit_code, 0);
+    assert.equal((await bench.run({ image, image_pull_policy: 'Never' })).exit_code, 0);
+    await assert.rejects(bench.run({ image, image_pull_policy: 'Always' }), { code: 'image_unavailable' });
+    assert.equal((await bench.run({ image, image_pull_policy: 'Always', registry_credentials })).exit_code, 0);
+    const strict = { limits: { ...LIMITS, alwaysPull: true } };
+    await assert.rejects(bench.runOn(strict, { image }), { code: 'image_unavailable' });
+    forget();
+  });
+
+  test('a tag nobody pushed is named', async () => {
+    const asked = { image: `${registry.host}/team/app:2`, registry_credentials: 'registry/json' };
+    await assert.rejects(bench.run(asked), { code: 'image_unavailable', message: /app:2.*(unknown|not found)/s });
+  });
+});

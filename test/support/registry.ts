@@ -1,0 +1,66 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { NEEDS_PODMAN } from './podman.ts';
+import { waitUntil } from './wait-until.ts';
+
+export const REGISTRY_USER = 'svc';
+export const REGISTRY_PASSWORD = 'hunter2-registry';
+/** bcrypt of the password, as `htpasswd -B` writes it. */
+const HTPASSWD = `${REGISTRY_USER}:$2y$05$m6ASn1s4wFpfX9urtRTIZOqWkiKEaFDKZjecq5E80sLSzlAT0HjsC\n`;
+
+const installed = (process.env.PATH ?? '').split(':').some((path) => existsSync(join(path, 'docker-registry')));
+
+/** As `NEEDS_PODMAN`, for tests that pull from a private registry. */
+export const NEEDS_REGISTRY: { readonly skip?: string } =
+  installed || process.env.CI !== undefined
+    ? NEEDS_PODMAN
+    : { skip: 'PRIVATE REGISTRY NOT TESTED: docker-registry is not installed (apt-get install docker-registry)' };
+if (NEEDS_REGISTRY.skip !== undefined) console.error(NEEDS_REGISTRY.skip);
+
+export interface TestRegistry extends AsyncDisposable {
+  /** `127.0.0.1:port`. */
+  readonly host: string;
+}
+
+/** Debian's docker-registry on loopback, plain HTTP, closed to all but one user. */
+export async function startRegistry(): Promise<TestRegistry> {
+  if (!installed) throw new Error('this test needs docker-registry (apt-get install docker-registry)');
+  const directory = await mkdtemp(join(tmpdir(), 'svc-registry-'));
+  const host = `127.0.0.1:${await freePort()}`;
+  const at = (name: string) => join(directory, name);
+  await writeFile(at('htpasswd'), HTPASSWD);
+  const storage = `storage: {filesystem: {rootdirectory: ${at('data')}}}`;
+  const auth = `auth: {htpasswd: {realm: svc, path: ${at('htpasswd')}}}`;
+  await writeFile(at('config.yml'), `version: 0.1\n${storage}\n${auth}\nhttp: {addr: '${host}'}\n`);
+  const child = spawn('docker-registry', ['serve', at('config.yml')], { stdio: 'ignore' });
+  const exited = once(child, 'exit');
+  await waitUntil('the registry to ask who is there', async () => {
+    if (child.exitCode !== null) throw new Error(`docker-registry ended with code ${child.exitCode}`);
+    const answer = await fetch(`http://${host}/v2/`).catch(() => null);
+    return answer?.status === 401;
+  });
+  return {
+    host,
+    async [Symbol.asyncDispose]() {
+      child.kill('SIGKILL');
+      await exited;
+      await rm(directory, { recursive: true, force: true });
+    },
+  };
+}
+
+async function freePort(): Promise<number> {
+  const probe = createServer();
+  probe.listen(0, '127.0.0.1');
+  await once(probe, 'listening');
+  const address = probe.address();
+  probe.close();
+  await once(probe, 'close');
+  if (address === null || typeof address === 'string') throw new Error('no port could be had');
+  return address.port;
+}
