@@ -10,7 +10,9 @@ import {
 } from '../../../catalog/stimulus-routes.ts';
 import { type AgentStartInput, createAgentStart } from '../../../effects/starts/agent-start.ts';
 import { createWorkflowStart, type WorkflowStartInput } from '../../../effects/starts/workflow-start.ts';
+import type { Address } from '../../../runtime/address.ts';
 import { systemClock } from '../../../runtime/clock.ts';
+import { defineEffect } from '../../../runtime/effect.ts';
 import { SvcError } from '../../../runtime/errors.ts';
 import type { AreaKernel, AreaParts } from '../../transport/rest/area-kernel.ts';
 
@@ -24,22 +26,32 @@ export interface StimulusNodeOptions {
 }
 
 /**
- * The stimulus area on a real kernel. What the effects start is recorded only: `strict` refuses every
- * input, `broken` cannot be started, `absent` is not deployed, everything else starts.
+ * The stimulus area on a real kernel. What the effects start is recorded only: `strict` refuses every input, `broken`
+ * cannot be started, `absent` is not deployed, everything else starts, once `hold.start` lets it.
  */
 export async function stimulusNode({ start, configured = [], settings = {} }: StimulusNodeOptions) {
   const started: WorkflowStartInput[] = [];
   const asked: AgentStartInput[] = [];
   const cancel = async (): Promise<void> => {};
   const router: { says: RouterScript } = { says: 'silent' };
-  const startWorkflow = createWorkflowStart({
+  const hold: { start: Promise<void> } = { start: Promise.resolve() };
+  const attempts: { readonly address: Address; readonly input: WorkflowStartInput }[] = [];
+  const starts = createWorkflowStart({
     cancel,
     async start(input) {
+      await hold.start;
       if (input.workflow === 'strict') throw new SvcError('validation_failed', 'input.amount: expected a number');
       if (input.workflow === 'broken') throw new SvcError('container_failed', 'no engine');
       if (input.workflow === 'absent') throw new SvcError('not_found', 'workflow not found');
       if (!started.some(({ execution_id }) => execution_id === input.execution_id)) started.push(input);
       return { workflow_id: `id-of-${input.workflow}`, name: input.workflow };
+    },
+  });
+  const startWorkflow = defineEffect({
+    ...starts,
+    run(input, context) {
+      attempts.push({ address: context.address, input });
+      return starts.run(input, context);
     },
   });
   const startAgent = createAgentStart({
@@ -80,5 +92,5 @@ export async function stimulusNode({ start, configured = [], settings = {} }: St
     routes,
     settings: { classification_confidence_threshold: 0.7, classification_timeout_secs: 30, ...settings },
   });
-  return { kernel, stimuli, routes, started, asked, router, say, stop: () => kernel.stop() };
+  return { kernel, stimuli, routes, started, attempts, hold, asked, router, say, stop: () => kernel.stop() };
 }
