@@ -190,9 +190,15 @@ export function createWorkflowApi(parts: {
     async signal(identity, executionId, response, options) {
       const { state } = await find(identity.tenant, executionId);
       const approval = isRunning(state) && state.awaiting.kind === 'approval' ? state.awaiting : null;
-      if (approval?.opened !== true) throw new SvcError('conflict', 'the workflow execution waits for no human');
+      if (approval?.opened !== true) throw notWaiting();
       const answer = { payload: response, feedback: null, by: null };
-      await approvals.answer(identity, approval.approval_id, answer, options);
+      try {
+        await approvals.answer(identity, approval.approval_id, answer, options);
+      } catch (thrown) {
+        // Answered or withdrawn between the two calls, and archived since.
+        if (thrown instanceof SvcError && thrown.code === 'not_found') throw notWaiting();
+        throw thrown;
+      }
     },
 
     async cancel(identity, executionId, options) {
@@ -217,6 +223,7 @@ export function createWorkflowApi(parts: {
   };
 }
 
+const notWaiting = (): SvcError => new SvcError('conflict', 'the workflow execution waits for no human');
 const notFound = (): SvcError => new SvcError('not_found', 'workflow execution not found');
 const ended = (status: string): SvcError =>
   new SvcError('failed_precondition', `the workflow execution is ${status} already`);

@@ -48,6 +48,8 @@ export const Awaiting = z.discriminatedUnion('kind', [
     execution_id: z.string(),
     /** Null until the child or its start has said so. */
     workflow_id: z.string().nullable(),
+    /** Whether the child itself has said that it runs. */
+    runs: z.boolean(),
   }),
 ]);
 export type Awaiting = z.output<typeof Awaiting>;

@@ -9,7 +9,13 @@ import type { WorkflowWord } from './word.ts';
 /** Names of the timers a run may have, one of each. */
 export const TIMERS = { state: 'state', retry: 'retry' } as const;
 
-export const isoTime = (turn: { readonly now: number }): string => new Date(turn.now).toISOString();
+let memo = { now: Number.NaN, text: '' };
+
+/** A turn writes its one moment many times: the last text is remembered. */
+export function isoTime({ now }: { readonly now: number }): string {
+  if (memo.now !== now) memo = { now, text: new Date(now).toISOString() };
+  return memo.text;
+}
 
 export function completeRun(run: IdleWorkflow, turn: WorkflowTurn): EndedWorkflow {
   const { execution_id, blackboard } = run;

@@ -1,4 +1,5 @@
 import type { EffectResult } from '../../../runtime/effect.ts';
+import { release } from '../children.ts';
 import type { WorkflowTurn } from '../messages.ts';
 import { finish } from '../run.ts';
 import { isRunning, type WorkflowState } from '../state.ts';
@@ -11,6 +12,8 @@ export function AgentStarted(state: WorkflowState, result: EffectResult, turn: W
   if (awaiting.effect_id !== result.effectId) return state;
   const { outcome } = result;
   if (outcome.kind === 'done') return { ...run, awaiting: { ...awaiting, effect_id: null } };
+  // It may run all the same, when only the answer of its start was lost.
+  release({ ...awaiting, effect_id: null }, 'its start failed', turn);
   const record = { output: null, score: 0, confidence: 0, iterations: 0 };
   const { code, message } =
     outcome.kind === 'failed' ? outcome : { code: 'in_doubt', message: 'nobody knows whether the agent was started' };

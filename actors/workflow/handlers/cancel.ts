@@ -1,5 +1,5 @@
 import { release } from '../children.ts';
-import { cancelRun } from '../ending.ts';
+import { cancelRun, TIMERS } from '../ending.ts';
 import type { WorkflowTurn } from '../messages.ts';
 import { isRunning, type WorkflowState } from '../state.ts';
 
@@ -14,6 +14,7 @@ export function Cancel(
   const { awaiting, ...run } = state;
   const why = reason === undefined || reason === '' ? null : reason;
   release(awaiting, why ?? 'its workflow was cancelled', turn);
+  for (const timer of Object.values(TIMERS)) turn.clear(timer);
   turn.reply({ cancelled: true });
   return cancelRun(run, why, turn);
 }

@@ -22,13 +22,20 @@ export function ChildWord(state: WorkflowState, word: WorkflowWord, turn: Workfl
   const { awaiting, ...run } = known;
   const step = currentStep(run);
   if (step.kind !== 'Subworkflow') return known;
-  if (step.mode === 'fire_and_forget') {
-    settle(awaiting.effect_id, turn);
-    return finish(run, succeeded({ child_execution_id: word.execution_id }), turn);
-  }
-  if (word.status === 'running') return known;
+  if (step.mode === 'fire_and_forget') return leaveChild({ ...run, awaiting: { ...awaiting, runs: true } }, turn);
+  if (word.status === 'running') return { ...run, awaiting: { ...awaiting, runs: true } };
   settle(awaiting.effect_id, turn);
   return finishChild(run, word, turn);
+}
+
+/**
+ * fire_and_forget goes on once the child runs and its start is settled: a start that is still under way would be
+ * cancelled at the end of this run, and the child with it.
+ */
+export function leaveChild(state: RunningWorkflow, turn: WorkflowTurn): WorkflowState {
+  const { awaiting, ...run } = state;
+  if (awaiting.kind !== 'child' || !awaiting.runs || awaiting.effect_id !== null) return state;
+  return finish(run, succeeded({ child_execution_id: awaiting.execution_id }), turn);
 }
 
 function finishChild(run: IdleWorkflow, word: WorkflowWord, turn: WorkflowTurn): WorkflowState {

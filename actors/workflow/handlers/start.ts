@@ -98,7 +98,7 @@ function problemOf({ manifest, input, intent = '', blackboard = {} }: StartMessa
     tooLarge('intent', intent.length, LIMITS.intentChars) ??
     tooLarge('blackboard', blackboardBytes({ ...manifest.spec.context, ...blackboard }), LIMITS.blackboardBytes) ??
     tooLarge('manifest.spec.context', jsonBytes(manifest.spec.context), LIMITS.contextBytes) ??
-    tooLarge('manifest', jsonBytes(JSON.parse(JSON.stringify(manifest))), LIMITS.manifestBytes)
+    tooLarge('manifest', Buffer.byteLength(JSON.stringify(manifest)), LIMITS.manifestBytes)
   );
 }
 

@@ -16,7 +16,7 @@ export function beginAgent(run: IdleWorkflow, step: StateOf<'Agent'>, turn: Work
   const mounts = step.volumes.map(({ volume, mount_path, access_mode }) => ({
     volume_id: volumeIdOf(run, render(volume)),
     mount_path,
-    read_only: access_mode === 'read-only',
+    access_mode,
   }));
   const input = {
     execution_id: executionId,

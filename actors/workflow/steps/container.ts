@@ -55,12 +55,19 @@ const ContainerEnd = z.object({
   stderr_truncated: z.boolean().default(false),
   timed_out: z.boolean().default(false),
   oom_killed: z.boolean().default(false),
+  /** Written, whether captured or not. */
+  stdout_bytes: z.number().int().nonnegative().optional(),
+  stderr_bytes: z.number().int().nonnegative().optional(),
+  /** The limit for which it was ended. */
+  stopped_by: z.string().max(100).optional(),
 });
+type ContainerEnd = z.output<typeof ContainerEnd>;
 
 /** How one container ended. `output` is what templates see. */
 export interface ContainerOutcome {
   /** Null when it did not start. */
   readonly output: JsonObject | null;
+  readonly end: ContainerEnd | null;
   readonly error: StepError | null;
   /** Whether another attempt may end otherwise. */
   readonly mayRetry: boolean;
@@ -69,24 +76,28 @@ export interface ContainerOutcome {
 export function containerOutcome(outcome: EffectResult['outcome'], timeoutMs: number): ContainerOutcome {
   if (outcome.kind === 'in_doubt') {
     const error = { code: 'in_doubt', message: 'nobody knows how the container ended' };
-    return { output: null, error, mayRetry: false };
+    return { output: null, end: null, error, mayRetry: false };
   }
   if (outcome.kind === 'failed') {
     const { code, message } = outcome;
-    return { output: null, error: { code, message }, mayRetry: isErrorCode(code) && ERRORS[code].kind === 'retry' };
+    const mayRetry = isErrorCode(code) && ERRORS[code].kind === 'retry';
+    return { output: null, end: null, error: { code, message }, mayRetry };
   }
   const end = ContainerEnd.safeParse(outcome.value);
   if (!end.success) {
     const error = { code: 'container_failed', message: 'the result of the container is malformed' };
-    return { output: null, error, mayRetry: false };
+    return { output: null, end: null, error, mayRetry: false };
   }
-  const { timed_out, oom_killed, ...output } = end.data;
-  return { output, error: errorOf(end.data, timeoutMs), mayRetry: true };
+  const { exit_code, stdout, stderr, duration_ms, stdout_truncated, stderr_truncated } = end.data;
+  const output = { exit_code, stdout, stderr, duration_ms, stdout_truncated, stderr_truncated };
+  return { output, end: end.data, error: errorOf(end.data, timeoutMs), mayRetry: true };
 }
 
-function errorOf(end: z.output<typeof ContainerEnd>, timeoutMs: number): StepError | null {
+function errorOf(end: ContainerEnd, timeoutMs: number): StepError | null {
   if (end.timed_out) return { code: 'container_timed_out', message: `the container ran longer than ${timeoutMs} ms` };
   if (end.oom_killed) return { code: 'out_of_memory', message: 'the container used more memory than it may' };
+  if (end.stopped_by !== undefined)
+    return { code: 'limit_exceeded', message: `the container was ended at its limit of ${end.stopped_by}` };
   if (end.exit_code === 0) return null;
   return { code: 'command_failed', message: endText('the container', end.exit_code, end.stderr) };
 }
@@ -112,15 +123,15 @@ export function tellStarted(run: IdleWorkflow, input: ContainerInput, which: Whi
 /** `ContainerRunCompleted` for one that ran to its end with any exit code, else `ContainerRunFailed`. */
 export function tellEnded(
   run: IdleWorkflow,
-  { output, error }: ContainerOutcome,
+  { end, error }: ContainerOutcome,
   which: Which & { readonly retryAt: string | null },
   turn: WorkflowTurn,
 ): void {
   const { retryAt, ...rest } = which;
-  const end = ContainerEnd.safeParse(output);
-  if (end.success && end.data.exit_code !== null && (error === null || error.code === 'command_failed')) {
-    const { exit_code, stdout, stderr, duration_ms } = end.data;
-    const sizes = { stdout_bytes: Buffer.byteLength(stdout), stderr_bytes: Buffer.byteLength(stderr) };
+  if (end !== null && end.exit_code !== null && (error === null || error.code === 'command_failed')) {
+    const { exit_code, duration_ms } = end;
+    const stdout_bytes = end.stdout_bytes ?? Buffer.byteLength(end.stdout);
+    const sizes = { stdout_bytes, stderr_bytes: end.stderr_bytes ?? Buffer.byteLength(end.stderr) };
     const completed = { ...inState(run), ...rest, exit_code, ...sizes, duration_ms, completed_at: isoTime(turn) };
     turn.emit('ContainerRunCompleted', completed);
     return;

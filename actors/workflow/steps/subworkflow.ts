@@ -31,7 +31,13 @@ export function beginSubworkflow(run: IdleWorkflow, step: Step, turn: WorkflowTu
   };
   bounded([input]);
   const effectId = askEffect('workflow.start', input, { entry: run.entry }, turn);
-  const awaiting = { kind: 'child', effect_id: effectId, execution_id: executionId, workflow_id: null } as const;
+  const awaiting = {
+    kind: 'child',
+    effect_id: effectId,
+    execution_id: executionId,
+    workflow_id: null,
+    runs: false,
+  } as const;
   return { kind: 'waits', awaiting };
 }
 

@@ -16,6 +16,9 @@ export function beginSystem(run: IdleWorkflow, step: StateOf<'System'>, turn: Wo
   return { kind: 'waits', awaiting: { kind: 'command', effect_id: askCommand(run, step, turn), repeats: 0 } };
 }
 
+/** Longest that a command may run, whatever the state's own time. */
+const MAX_COMMAND_MS = 24 * 3_600_000;
+
 /** Also asked for again after an outcome in doubt: the same scope renders the same command. */
 export function askCommand(run: IdleWorkflow, step: StateOf<'System'>, turn: WorkflowTurn): string {
   const render = renderer(run);
@@ -25,8 +28,9 @@ export function askCommand(run: IdleWorkflow, step: StateOf<'System'>, turn: Wor
     env: renderMap(render, step.env),
     workdir: render(step.workdir),
     workspace: { volume_id: workspace, implicit },
-    timeout_ms: step.timeout_ms,
+    timeout_ms: Math.min(step.timeout_ms ?? MAX_COMMAND_MS, MAX_COMMAND_MS),
     execution_id: run.execution_id,
+    state_name: run.current_state ?? '',
   };
   bounded([input]);
   return askEffect('command.run', input, { entry: run.entry }, turn);

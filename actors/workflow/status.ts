@@ -1,0 +1,72 @@
+import type { JsonObject } from '../../runtime/json.ts';
+import type { WorkflowExecution, WorkflowSummary } from './api.ts';
+import { outputOf } from './ending.ts';
+import { own } from './json-field.ts';
+import { type EndedWorkflow, isRunning, type RunningWorkflow } from './state.ts';
+import type { WorkflowExecutionDocument } from './view.ts';
+
+type Visible = RunningWorkflow | EndedWorkflow;
+
+/** Above every revision of an actor, so that the projector never writes a removed run again. */
+const REMOVED_VERSION = Number.MAX_SAFE_INTEGER;
+
+/** From committed state, so a client reads its own writes (design R2). */
+export function summaryOf(state: Visible): WorkflowSummary {
+  const ended = isRunning(state) ? null : state;
+  return {
+    execution_id: state.execution_id,
+    workflow_id: state.workflow_id,
+    workflow_name: state.workflow_name,
+    workflow_version: state.workflow_version,
+    status: state.status,
+    current_state: state.current_state,
+    reason: ended?.reason ?? null,
+    error: ended?.error ?? null,
+    started_at: state.started_at,
+    last_transition_at: state.last_transition_at,
+    ended_at: ended?.ended_at ?? null,
+  };
+}
+
+export function executionOf(state: Visible): WorkflowExecution {
+  return {
+    ...summaryOf(state),
+    intent: state.intent,
+    input: state.input,
+    blackboard: state.blackboard,
+    state_outputs: stateOutputs(state),
+    output: state.status === 'completed' ? outputOf(state.blackboard, state.current_state) : null,
+  };
+}
+
+/** What the blackboard has under the names of the states that were entered. */
+function stateOutputs({ blackboard, visits }: Visible): JsonObject {
+  const names = Object.keys(visits).filter((name) => Object.hasOwn(blackboard, name));
+  return Object.fromEntries(names.map((name) => [name, own(blackboard, name) ?? null]));
+}
+
+/** From a list document. */
+export function listed(document: WorkflowExecutionDocument): WorkflowSummary {
+  const { id, tenant: _tenant, version: _version, removed: _removed, ...rest } = document;
+  return { execution_id: id, ...rest };
+}
+
+/** Keeps only what tells that the id was removed: no text of the run stays in the collection. */
+export function tombstone(tenant: string, state: EndedWorkflow): WorkflowExecutionDocument {
+  return {
+    tenant,
+    id: state.execution_id,
+    version: REMOVED_VERSION,
+    workflow_id: state.workflow_id,
+    workflow_name: '',
+    workflow_version: '',
+    status: state.status,
+    current_state: null,
+    reason: null,
+    error: null,
+    started_at: state.started_at,
+    last_transition_at: state.ended_at,
+    ended_at: state.ended_at,
+    removed: true,
+  };
+}
