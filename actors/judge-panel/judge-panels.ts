@@ -16,7 +16,7 @@ export function createJudgePanelApi({ client }: { readonly client: PanelClient }
     async validate(request, options = {}) {
       const address = addressOf('judge-panel', request.identity.tenant, request.panelId);
       const signal = options.signal ?? new AbortController().signal;
-      signal.throwIfAborted();
+      if (signal.aborted) throw abandoned();
       const ended = await awaitEnd(client, address, { request, options, signal });
       return verdictOf(ended);
     },
@@ -36,7 +36,7 @@ async function awaitEnd(client: PanelClient, address: Address, waiting: Waiting)
     const { signal: _signal, ...call } = options;
     await client.ask(address, 'Convene', convening(request), { ...call, identity: request.identity });
     for await (const _event of client.follow(address, 0, { signal, heartbeatMs: HEARTBEAT_MS }));
-    if (signal.aborted) throw new SvcError('cancelled', 'the caller stopped waiting: its judge panel was cancelled');
+    if (signal.aborted) throw abandoned();
   } catch (thrown) {
     throw await withdrawn(client, address, toSvcError(thrown), waiting);
   }
@@ -45,6 +45,8 @@ async function awaitEnd(client: PanelClient, address: Address, waiting: Waiting)
   if (state?.status !== 'ended') throw new SvcError('unavailable', 'the end of the judge panel could not be read');
   return state;
 }
+
+const abandoned = (): SvcError => new SvcError('cancelled', 'the caller stopped waiting for its judge panel');
 
 /** A panel that nobody waits for judges nothing. What refused the panel made none. */
 async function withdrawn(client: PanelClient, address: Address, error: SvcError, waiting: Waiting): Promise<SvcError> {

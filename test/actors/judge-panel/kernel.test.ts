@@ -99,6 +99,29 @@ describe('a judge panel on a kernel', () => {
     });
   });
 
+  test('a caller who has gone already asks nobody', async () => {
+    await using at = await world({ says });
+    const asked = request(['kind']);
+    const verdict = at.panels.validate(asked, { signal: AbortSignal.abort('client_gone') });
+    await assert.rejects(verdict, code('cancelled'));
+    assert.equal(await at.client.read(`judge-panel/acme/${asked.panelId}`), null);
+  });
+
+  test('a panel that somebody else cancels is an error for its caller, and its end can be read from the archive', async () => {
+    await using at = await world({ says });
+    await at.deploy(ada, 'silent');
+    const asked = request(['silent']);
+    const verdict = at.panels.validate(asked);
+    await waitUntil('the judge was asked', () => at.prompts.length === 1);
+    await at.client.ask(`judge-panel/acme/${asked.panelId}`, 'Cancel', { reason: 'an operator said so' });
+    await assert.rejects(verdict, (error) => code('cancelled')(error) && /an operator said so/.test(String(error)));
+    await waitUntil('it was archived', async () => {
+      const snapshot = await at.client.read(`judge-panel/acme/${asked.panelId}`);
+      return snapshot?.archived === true;
+    });
+    await assert.rejects(at.panels.validate(asked), code('cancelled'));
+  });
+
   test('with an early stop the judges that cannot change the outcome are stopped', async () => {
     await using at = await world({ says });
     for (const name of ['kind', 'silent']) await at.deploy(ada, name);

@@ -49,7 +49,7 @@ export async function world(options: { readonly says: Says; readonly store?: Ker
   });
   const late = Promise.withResolvers<AgentStarts>();
   const starts: AgentStarts = {
-    start: async (request, signal) => (await late.promise).start(request, signal),
+    start: async (request, call) => (await late.promise).start(request, call),
     cancel: async (tenant, id) => (await late.promise).cancel(tenant, id),
   };
   const node = await startKernelNode({
@@ -64,7 +64,7 @@ export async function world(options: { readonly says: Says; readonly store?: Ker
     executions: await node.documents.collection<ExecutionDocument>(EXECUTIONS),
   });
   late.resolve({
-    async start(request, signal) {
+    async start(request, { trace, signal }) {
       const { agent_id, manifest: deployed } = await agents.get(request.identity.tenant, request.agent);
       const { spec } = deployed;
       const oneShot = { ...spec, execution: { ...spec.execution, mode: 'one-shot' as const } };
@@ -76,7 +76,7 @@ export async function world(options: { readonly says: Says; readonly store?: Ker
         notify: request.notify,
         identity: request.identity,
       };
-      await startOnce(executions, start, { trace: 'a'.repeat(32), signal });
+      await startOnce(executions, start, { trace, signal });
       return { agent_id };
     },
     cancel: (tenant, id) => executions.cancel(tenant, id),

@@ -7,6 +7,7 @@ import { type ErrorCode, SvcError } from '../../../runtime/errors.ts';
 import type { Json, JsonObject } from '../../../runtime/json.ts';
 
 const CHILD = '3f0c9a52-7a3e-4b67-9d44-0d0f6d1f2a01';
+const TRACE = 'a'.repeat(32);
 const identity = { kind: 'tenant_user', subject: 'ada', tenant: 'acme', roles: ['svc:operator'], tier: 'pro' };
 const agentInput: JsonObject = {
   execution_id: CHILD,
@@ -43,6 +44,7 @@ function run<Input extends EffectHandler['input']>(
     attempt: 1,
     tenant,
     address: 'workflow/acme/wf-1',
+    trace: TRACE,
     signal,
     progress: async () => true,
   };
@@ -205,17 +207,17 @@ describe('agent.start and workflow.start', () => {
     }
   });
 
-  test('the signal reaches the start', async () => {
+  test('signal and trace reach the start', async () => {
     const { signal } = new AbortController();
-    let seen: AbortSignal | undefined;
+    let seen: unknown[] = [];
     const starts: AgentStarts = {
-      start: async (_request, given) => {
-        seen = given;
+      start: async (_request, call) => {
+        seen = [call.signal, call.trace];
         return { agent_id: 'a-1' };
       },
       cancel: async () => {},
     };
     await run(createAgentStart(starts), agentInput, { signal });
-    assert.equal(seen, signal);
+    assert.deepEqual(seen, [signal, TRACE]);
   });
 });
