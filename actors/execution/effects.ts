@@ -56,6 +56,7 @@ function programInput(execution: IdleExecution, program: Program, prompt: string
     args: [argument(prompt)],
     env: { ...program.env, ...nodeEnvironment(execution) },
     execution_id: execution.execution_id,
+    ...mountsOf(execution),
     limits: {
       timeout_ms: timeoutMs,
       memory_bytes: program.memory_bytes,
@@ -63,6 +64,12 @@ function programInput(execution: IdleExecution, program: Program, prompt: string
       output_bytes: LIMITS.outputBytes,
     },
   };
+}
+
+/** The implicit workspace of a workflow is made by the first that needs it. */
+function mountsOf({ mounts = [], workflow_execution_id: parent }: IdleExecution): JsonObject {
+  if (mounts.length === 0) return {};
+  return { mounts: mounts.map((mount) => ({ ...mount, ...(mount.volume_id === parent ? { create: true } : {}) })) };
 }
 
 /** What the node tells a program (original-facts 2.11). */

@@ -1,11 +1,17 @@
 import { SvcError } from '../../runtime/errors.ts';
-import type { ExecutionApi } from './api.ts';
 
-/** An execution that is unknown has ended too: it was removed. */
-export async function hasEnded(executions: ExecutionApi, tenant: string, id: string): Promise<boolean> {
+/** Whatever can tell how a run stands: executions, workflows. */
+interface Runs {
+  status(tenant: string, id: string): Promise<{ readonly status: string }>;
+}
+
+const UNFINISHED = new Set(['pending', 'running', 'waiting_for_human_input']);
+
+/** A run that is unknown has ended too: it was removed. */
+export async function hasEnded(runs: Runs, tenant: string, id: string): Promise<boolean> {
   try {
-    const { status } = await executions.status(tenant, id);
-    return status !== 'running' && status !== 'pending';
+    const { status } = await runs.status(tenant, id);
+    return !UNFINISHED.has(status);
   } catch (thrown) {
     if (thrown instanceof SvcError && thrown.code === 'not_found') return true;
     throw thrown;

@@ -4,6 +4,7 @@ import type { Turn } from '../../runtime/define-actor.ts';
 import { EffectProgress, EffectResult } from '../../runtime/effect.ts';
 import { Notify } from '../../runtime/notify.ts';
 import type { executionEvents } from './events.ts';
+import { Mounts } from './mounts.ts';
 import { SecurityPolicy } from './security-policy.ts';
 
 /** The parts a plan is made of; the catalog checked the manifest itself when it was deployed. */
@@ -36,6 +37,7 @@ export const Start = z.object({
   context: z.record(z.string(), z.json()).optional(),
   security_policy: SecurityPolicy.optional(),
   workflow_execution_id: id.optional(),
+  mounts: Mounts.optional(),
   /** Who is told, by an `ExecutionWord`, that it has started and that it has ended. */
   notify: Notify.optional(),
 });

@@ -2,6 +2,7 @@ import type { AgentManifest } from '../../manifests/agent/schema.ts';
 import type { Identity } from '../../runtime/identity.ts';
 import type { Json, JsonObject } from '../../runtime/json.ts';
 import type { Notify } from '../../runtime/notify.ts';
+import type { Mount } from './mounts.ts';
 
 export interface StartExecution {
   /** UUID; made by the transport so that a retried call starts one execution. */
@@ -14,6 +15,8 @@ export interface StartExecution {
   /** gRPC SecurityPolicy as JSON (snake_case), narrows the manifest's security. */
   readonly securityPolicy?: JsonObject;
   readonly workflowExecutionId?: string;
+  /** Volumes of the workflow that the execution finds at these paths. */
+  readonly mounts?: readonly Mount[];
   /** For parents: never taken from a caller's request. */
   readonly notify?: Notify;
   readonly identity: Identity;
@@ -31,6 +34,7 @@ export function startPayload(request: StartExecution): JsonObject {
     ...(request.context === undefined ? {} : { context: request.context }),
     ...(request.securityPolicy === undefined ? {} : { security_policy: request.securityPolicy }),
     ...(request.workflowExecutionId === undefined ? {} : { workflow_execution_id: request.workflowExecutionId }),
+    ...(request.mounts === undefined ? {} : { mounts: request.mounts.map((mount) => ({ ...mount })) }),
     ...(request.notify === undefined ? {} : { notify: request.notify }),
   };
 }

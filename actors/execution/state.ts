@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { Notify } from '../../runtime/notify.ts';
+import { Mounts } from './mounts.ts';
 import { ExecutionPlan } from './plan.ts';
 import { StreamedText } from './streamed.ts';
 
@@ -45,6 +46,7 @@ const core = {
   agent_version: z.string(),
   workflow_execution_id: z.string().nullable(),
   notify: Notify.optional(),
+  mounts: Mounts.optional(),
   /** Iterations started so far; the number of the running one. */
   iteration_count: z.number().int(),
   attempts: z.array(Attempt),

@@ -9,7 +9,7 @@ export interface CommandRequest extends Command {
   readonly tenant: string;
   /** Null: an empty workspace for this command alone, removed at its end. */
   readonly workspace: { readonly volume_id: string; readonly implicit: boolean } | null;
-  readonly mounts?: readonly Mount[];
+  readonly mounts?: readonly Omit<Mount, 'create'>[];
   /** Told to the command as SVC_EXECUTION_ID and SVC_STATE. */
   readonly execution_id?: string;
   readonly state_name?: string;

@@ -8,6 +8,7 @@ import { ProgramLimits } from '../programs/input.ts';
 import { PRIVATE } from '../programs/leftovers.ts';
 import {
   linkMounts,
+  type Mount,
   makeWorkdir,
   type OpenMount,
   openMounts,
@@ -114,8 +115,10 @@ async function runIn(
 }
 
 /** The workspace is given by itself. */
-function inner({ mounts = [] }: CommandRequest): NonNullable<CommandRequest['mounts']> {
-  if (mounts.every(({ mount_path }) => mount_path.replace(/\/+$/, '') !== WORKSPACE)) return mounts;
+function inner({ mounts = [], execution_id }: CommandRequest): Mount[] {
+  if (mounts.every(({ mount_path }) => mount_path.replace(/\/+$/, '') !== WORKSPACE)) {
+    return mounts.map((mount) => ({ ...mount, create: mount.volume_id === execution_id }));
+  }
   throw new SvcError('invalid_argument', 'mounts: expected paths below /workspace', { field: 'mounts' });
 }
 

@@ -22,6 +22,8 @@ export const Mount = z.object({
     .regex(/^\/workspace(\/[^/\0]+)*\/?$/, 'a path at or under /workspace')
     .refine((path) => !path.split('/').includes('..'), 'a path without ..'),
   read_only: z.boolean().default(false),
+  /** It is the workspace of a workflow execution without storage: made when it is not there. */
+  create: z.boolean().default(false),
 });
 export type Mount = z.output<typeof Mount>;
 export const Mounts = z.array(Mount).max(50);
@@ -38,12 +40,12 @@ export async function openMounts(
   mounts: readonly Mount[],
 ): Promise<OpenMount[]> {
   const opened: OpenMount[] = [];
-  for (const { volume_id, mount_path, read_only } of mounts) {
+  for (const { volume_id, mount_path, read_only, create } of mounts) {
     const path = `/${partsOf(mount_path).join('/')}`;
     if (opened.some((other) => other.path === path)) {
       throw new SvcError('invalid_argument', `mounts: two volumes at ${path}`, { field: 'mounts' });
     }
-    const { directory, sizeLimitBytes } = await volumes.open(tenant, volume_id);
+    const { directory, sizeLimitBytes } = await volumes.open(tenant, volume_id, { create });
     opened.push({ directory, path, readOnly: read_only, volumeId: volume_id, sizeLimitBytes });
   }
   return opened;

@@ -51,6 +51,7 @@ function begin(start: StartMessage, turn: ExecutionTurn): RunningExecution {
     agent_version: start.manifest.metadata.version,
     workflow_execution_id: start.workflow_execution_id ?? null,
     ...(start.notify === undefined ? {} : { notify: start.notify }),
+    ...(start.mounts === undefined ? {} : { mounts: start.mounts }),
     iteration_count: 0,
     attempts: [],
     last_output: null,

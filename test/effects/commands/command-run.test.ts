@@ -159,8 +159,14 @@ describe('the effect command.run', () => {
       ...{ workspace: { volume_id: RUN, implicit: true }, timeout_ms: 5_000 },
     });
     const result = await createCommandEffect(runner()).run(input, {
-      ...{ effectId: 'e', attempt: 1, tenant: 'acme', address: addressOf('workflow', 'acme', RUN) },
-      ...{ signal: new AbortController().signal, progress: async () => true },
+      ...{
+        effectId: 'e',
+        attempt: 1,
+        tenant: 'acme',
+        address: addressOf('workflow', 'acme', RUN),
+        trace: 'a'.repeat(32),
+      },
+      ...{ signal: new AbortController().signal, progress: async () => true, trace: 'f'.repeat(32) },
     });
     assert.ok(typeof result === 'object' && result !== null && 'stdout' in result);
     assert.equal(result.stdout, `hi TEST\n${await directoryOf(RUN)}\n`);
