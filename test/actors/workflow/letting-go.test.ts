@@ -1,0 +1,101 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { AGENT, begun, CHILD, CONTAINERS, errorCode, KINDS, record, SYSTEM } from './one-state.ts';
+import { DrivenWorkflow, manifestOf, toJson } from './rig.ts';
+
+/** Whom a run must tell when it lets go of a state of this kind. */
+const STOPPED: Readonly<Record<string, readonly string[]>> = {
+  AGENT: ['execution', 'Cancel'],
+  HUMAN: ['approval', 'Withdraw'],
+  PANEL: ['judge-panel', 'Cancel'],
+  CHILD: ['workflow', 'Cancel'],
+  DETACHED: ['workflow', 'Cancel'],
+};
+
+for (const [name, state] of Object.entries(KINDS)) {
+  test(`a cancel reaches what a state ${name} waits for, and ends the run`, () => {
+    const run = begun(state);
+    const turn = run.send('Cancel', { reason: 'enough' });
+    assert.deepEqual(turn.reply, { ok: true, value: { cancelled: true } });
+    assert.equal(run.status, 'cancelled');
+    assert.equal(run.effects.size, 0);
+    const told = turn.sends.map(({ to, type }) => [to.split('/')[0], type]);
+    assert.deepEqual(told, STOPPED[name] === undefined ? [] : [STOPPED[name]]);
+    assert.equal(run.names.at(-1), 'WorkflowExecutionCancelled');
+    const again = run.send('Cancel', {});
+    assert.equal(again.reply?.ok === false && again.reply.code, 'failed_precondition');
+  });
+
+  if (name === 'HUMAN') continue;
+  test(`a state ${name} that takes too long lets go of what it waits for and fails`, () => {
+    const run = begun({ ...state, timeout: '7s' });
+    const before = run.now;
+    const turn = run.fire('state');
+    assert.equal(run.now - before, 7_000);
+    assert.equal(errorCode(run), 'state_timed_out');
+    const told = turn.sends.map(({ to, type }) => [to.split('/')[0], type]);
+    assert.deepEqual(told, STOPPED[name] === undefined ? [] : [STOPPED[name]]);
+    assert.equal(run.effects.size, 0);
+    assert.deepEqual(run.path, ['STEP', 'BAD']);
+    assert.equal(run.timers.size, 0);
+  });
+}
+
+test('a state waits 300 s unless it says otherwise', () => {
+  const run = begun(AGENT);
+  assert.equal((run.timers.get('state')?.at ?? 0) - run.now, 300_000);
+});
+
+test('parallel steps that ended before a time-out stay in the output', () => {
+  const run = begun(CONTAINERS);
+  run.exit(0, { stdout: 'linted' }, [...run.effects.keys()][0]);
+  run.fire('state');
+  assert.equal(toJson(toJson(record(run).output).lint).stdout, 'linted');
+});
+
+test('a child or agent that says it runs when nobody wants it any more is cancelled, also after the end', () => {
+  for (const [state, kind] of [
+    [AGENT, 'execution'],
+    [CHILD, 'workflow'],
+  ] as const) {
+    const run = begun(state);
+    const id = run.awaitedId;
+    run.send('Cancel', {});
+    const word = { status: 'running' };
+    const turn = kind === 'execution' ? run.agentWord(word, id) : run.childWord(word, id);
+    assert.deepEqual(
+      turn.sends.map(({ to, type }) => [to, type]),
+      [[`${kind}/acme/${id}`, 'Cancel']],
+    );
+    const ended = { status: 'completed', output: 'late' };
+    const late = kind === 'execution' ? run.agentWord(ended, id) : run.childWord(ended, id);
+    assert.equal(late.sends.length + late.events.length, 0);
+  }
+});
+
+test('a start that failed after all cancels the agent it may have started', () => {
+  const run = begun(AGENT);
+  const id = run.awaitedId;
+  const turn = run.fail('deadline_exceeded');
+  assert.deepEqual(
+    turn.sends.map(({ to, type }) => [to, type]),
+    [[`execution/acme/${id}`, 'Cancel']],
+  );
+  assert.equal(errorCode(run), 'deadline_exceeded');
+});
+
+test('a state without transitions completes the run even when it failed', () => {
+  const run = new DrivenWorkflow();
+  run.start(manifestOf({ LAST: { ...SYSTEM, transitions: [] } }));
+  run.exit(1);
+  assert.equal(run.status, 'completed');
+  assert.equal(toJson(run.blackboard.LAST).status, 'failed');
+});
+
+test('a failed state that no transition takes fails the run with its error', () => {
+  const run = new DrivenWorkflow();
+  run.start(manifestOf({ S: { ...SYSTEM, transitions: [{ condition: 'on_success', target: 'S' }] } }));
+  run.exit(1);
+  const [failed] = run.payloads('WorkflowExecutionFailed');
+  assert.deepEqual([failed?.reason, failed?.state_name], ['command_failed', 'S']);
+});
