@@ -35,16 +35,29 @@ const LAST_EVENTS: ReadonlySet<string> = new Set(['execution_completed', 'execut
 
 export const isLastEvent = (event: ExecutionEvent): boolean => LAST_EVENTS.has(event.name);
 
+/** Events of an execution of an agent until its last one (see `followEvents`). */
+export const followExecution = (client: NodeClient, executionId: string, options: FollowOptions) =>
+  followEvents(
+    client,
+    { path: `/v1/executions/${encodeURIComponent(executionId)}/stream`, isLast: isLastEvent },
+    options,
+  );
+
+/** An event stream of the node, and which event is the last of all. */
+export interface EventSource {
+  readonly path: string;
+  readonly isLast: (event: ExecutionEvent) => boolean;
+}
+
 /**
- * Events of an execution until its last one, each exactly once. A cut connection is taken up again behind the last
- * event seen, also over a restart of the node. Throws `CliFailure` when the node stays away or refuses.
+ * Events until the last one, each exactly once. A cut connection is taken up again behind the last event seen, also
+ * over a restart of the node. Throws `CliFailure` when the node stays away or refuses.
  */
-export async function* followExecution(
+export async function* followEvents(
   client: NodeClient,
-  executionId: string,
+  { path, isLast }: EventSource,
   { after, signal, onCut, patienceMs = PATIENCE_MS }: FollowOptions,
 ): AsyncGenerator<ExecutionEvent, void, undefined> {
-  const path = `/v1/executions/${encodeURIComponent(executionId)}/stream`;
   let last = after;
   let awaySince: number | null = null;
   let connected = false;
@@ -64,7 +77,7 @@ export async function* followExecution(
         if (event === null || event.id <= last) continue;
         last = event.id;
         yield event;
-        if (isLastEvent(event)) return;
+        if (isLast(event)) return;
       }
     } catch (thrown) {
       if (signal.aborted) return;

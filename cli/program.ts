@@ -18,6 +18,7 @@ import { nodeList } from './commands/node-list.ts';
 import { nodeRemove } from './commands/node-remove.ts';
 import { nodeShow } from './commands/node-show.ts';
 import { nodeStatus } from './commands/node-status.ts';
+import { run } from './commands/run.ts';
 import { start } from './commands/start.ts';
 import { stimulusList } from './commands/stimulus-list.ts';
 import { stimulusRoute } from './commands/stimulus-route.ts';
@@ -29,13 +30,34 @@ import { taskLogs } from './commands/task-logs.ts';
 import { taskRemove } from './commands/task-remove.ts';
 import { taskStatus } from './commands/task-status.ts';
 import { version } from './commands/version.ts';
+import { volumeCreate } from './commands/volume-create.ts';
+import { volumeDelete } from './commands/volume-delete.ts';
+import { volumeGet, volumeLs, volumePut } from './commands/volume-files.ts';
+import { volumeList } from './commands/volume-list.ts';
+import { volumeShow } from './commands/volume-show.ts';
+import { workflowCancel } from './commands/workflow-cancel.ts';
+import { workflowDelete } from './commands/workflow-delete.ts';
+import { workflowDeploy } from './commands/workflow-deploy.ts';
+import { workflowList } from './commands/workflow-list.ts';
+import { workflowLogs } from './commands/workflow-logs.ts';
+import { workflowRun } from './commands/workflow-run.ts';
+import { workflowDemote, workflowPromote } from './commands/workflow-scope.ts';
+import { workflowShow } from './commands/workflow-show.ts';
+import { workflowSignal } from './commands/workflow-signal.ts';
+import { workflowStatus } from './commands/workflow-status.ts';
+import { workflowValidate } from './commands/workflow-validate.ts';
 import { CliFailure, EXIT, type ExitCode } from './failure.ts';
 
 const AGENT = [agentDeploy, agentList, agentShow, agentExport, agentLogs, agentDelete];
 const TASK = [taskExecute, taskStatus, taskList, taskLogs, taskCancel, taskRemove];
 const APPROVAL = [approvalList, approvalApprove, approvalReject];
 const STIMULUS = [stimulusList, stimulusSend, stimulusRoute];
+const WORKFLOW = [
+  ...[workflowValidate, workflowDeploy, workflowRun, workflowList, workflowShow, workflowStatus, workflowLogs],
+  ...[workflowSignal, workflowCancel, workflowDelete, workflowPromote, workflowDemote],
+];
 const NODE = [nodeInit, nodeJoin, nodeStatus, nodeList, nodeShow, nodeDrain, nodeLeave, nodeRemove, nodeConfig];
+const VOLUME = [volumeCreate, volumeList, volumeShow, volumeDelete, volumeLs, volumePut, volumeGet];
 const CHAOS = [chaosFaults, chaosList];
 
 const EXIT_CODES =
@@ -59,12 +81,19 @@ export function svcProgram(): Command {
   for (const add of AGENT) add(agent);
   const task = program.command('task').description('executions: execute, status, list, logs, cancel, remove');
   for (const add of TASK) add(task);
+  const workflow = program
+    .command('workflow')
+    .description('workflows: validate, deploy, run, list, show, status, logs, signal, cancel, delete, promote, demote');
+  for (const add of WORKFLOW) add(workflow);
+  run(program);
   const approval = program.command('approval').description('what waits for a human: list, approve, reject');
   for (const add of APPROVAL) add(approval);
   const stimulus = program.command('stimulus').description('events from outside: list, send, route');
   for (const add of STIMULUS) add(stimulus);
   const node = program.command('node').description('nodes of a fleet: set up, look at, drain, remove, configure');
   for (const add of NODE) add(node);
+  const volume = program.command('volume').description('volumes: create, list, show, delete, and their files');
+  for (const add of VOLUME) add(volume);
   const chaos = program.command('chaos').description('faults on purpose, where nodes are set to take them');
   for (const add of CHAOS) add(chaos);
   version(program);

@@ -1,0 +1,42 @@
+import type { Command } from 'commander';
+import { contextOf } from '../context.ts';
+import { isObject, textOf } from '../json.ts';
+import { type RunOptions, startRun, statesOf, warn } from '../live-view-run.ts';
+import { watchWorkflow } from '../live-view-watch.ts';
+import { readText } from '../read-input.ts';
+
+/** `svc run FILE`: deploys the workflow of a manifest and follows a run of it, its states live on the terminal. */
+export function run(program: Command): void {
+  program
+    .command('run')
+    .description('deploy a workflow (--force) and follow a run of it to its end')
+    .argument('<file>', 'YAML manifest of a workflow')
+    .option('--input <json>', 'input, a JSON object; @FILE reads a file, - standard input')
+    .option('--intent <text>', 'the goal; @FILE, -')
+    .option('--blackboard <json>', 'first entries of the blackboard, a JSON object; @FILE, -')
+    .option('--node <url>', 'address of the node, the same as --url')
+    .action(async (file: string, options: RunOptions & { node?: string }, command: Command) => {
+      const node = options.node === undefined ? {} : { SVC_URL: options.node };
+      const context = contextOf(command, { ...process.env, ...node });
+      const text = await readText(file, 'FILE');
+      const deployed = await context.client.json('POST', '/v1/workflows', {
+        body: { type: 'application/yaml', text },
+        query: { force: 'true' },
+        repeatable: true,
+      });
+      warn(deployed);
+      const workflowId = textOf(deployed, 'workflow_id');
+      const version = await versionIn(text);
+      const id = await startRun(context.client, workflowId, { ...options, version });
+      process.stderr.write(`workflow execution ${id}\n`);
+      const states = await statesOf(context.client, workflowId, version);
+      await watchWorkflow(context, id, { after: 0, show: 'result', states });
+    });
+}
+
+/** Of the manifest that was just deployed: a newer one may have been there before. */
+async function versionIn(text: string): Promise<string> {
+  const { parse } = await import('yaml');
+  const manifest: unknown = parse(text);
+  return textOf(isObject(manifest) ? manifest.metadata : undefined, 'version');
+}

@@ -1,0 +1,20 @@
+import type { Command } from 'commander';
+import { contextOf } from '../context.ts';
+import { runPath } from '../live-view-watch.ts';
+import { print } from '../output.ts';
+
+/** `svc workflow delete NAME|ID`: all versions; with `--run` the record of a run that has ended. */
+export function workflowDelete(workflow: Command): void {
+  workflow
+    .command('delete')
+    .description('delete a workflow with all its versions')
+    .argument('<workflow>', 'name or id; with --run an execution id')
+    .option('--run', 'remove a workflow execution that has ended instead')
+    .action(async (id: string, options: { run?: true }, command: Command) => {
+      const { client, output } = contextOf(command);
+      const path = options.run ? runPath(id) : `/v1/workflows/${encodeURIComponent(id)}`;
+      const answer = await client.json('DELETE', path);
+      const text = options.run ? `removed workflow execution ${id}` : `deleted workflow ${id}`;
+      await print(output, { value: answer, text });
+    });
+}

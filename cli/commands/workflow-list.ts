@@ -1,0 +1,42 @@
+import type { Command } from 'commander';
+import { contextOf } from '../context.ts';
+import { listOf } from '../json.ts';
+import { print } from '../output.ts';
+import { wholeNumber } from '../read-input.ts';
+
+interface ListOptions {
+  readonly scope?: string;
+  readonly runs?: true;
+  readonly workflow?: string;
+  readonly status?: string;
+  readonly limit?: string;
+}
+
+/** `svc workflow list`: deployed workflows; with `--runs` their executions, newest first. */
+export function workflowList(workflow: Command): void {
+  workflow
+    .command('list')
+    .description('list deployed workflows, or executions of workflows')
+    .option('--scope <scope>', 'global, or visible for all that can be run; default those of the tenant')
+    .option('--runs', 'list executions, newest first')
+    .option('--workflow <workflow>', 'with --runs: of this workflow, by name or id')
+    .option('--status <status>', 'with --runs: running, waiting_for_human_input, completed, failed or cancelled')
+    .option('--limit <count>', 'at most so many')
+    .action(async (options: ListOptions, command: Command) => {
+      const { client, output } = contextOf(command);
+      const limit = wholeNumber(options.limit, '--limit', 1);
+      if (options.runs) {
+        const query = { workflow_id: options.workflow, status: options.status, limit };
+        const answer = await client.json('GET', '/v1/workflows/executions', { query, repeatable: true });
+        const items = listOf(answer, 'executions');
+        const columns = ['execution_id', 'workflow_name', 'status', 'current_state', 'started_at'];
+        return print(output, { value: items, rows: { items, columns } });
+      }
+      const query = { scope: options.scope, limit };
+      const items = listOf(await client.json('GET', '/v1/workflows', { query, repeatable: true }), 'workflows');
+      return print(output, {
+        value: items,
+        rows: { items, columns: ['name', 'version', 'scope', 'initial_state', 'id', 'description'] },
+      });
+    });
+}

@@ -1,0 +1,139 @@
+import { printable } from './event-lines.ts';
+import type { ExecutionEvent } from './follow.ts';
+import { workflowEventLine } from './live-view-lines.ts';
+import { LiveViewModel, type Mark, type StateLine } from './live-view-model.ts';
+import { type Paint, paintFor } from './paint.ts';
+
+const TICK_MS = 250;
+const MARKS: Readonly<Record<Mark, string>> = {
+  pending: '·',
+  running: '▶',
+  waiting: '⏸',
+  done: '✔',
+  failed: '✖',
+  skipped: '-',
+};
+const COLOURS: Readonly<Record<Mark, keyof Paint>> = {
+  pending: 'dim',
+  running: 'cyan',
+  waiting: 'yellow',
+  done: 'green',
+  failed: 'red',
+  skipped: 'dim',
+};
+/** Moves to the first column `lines` up and clears what is below. */
+const back = (lines: number): string => `\r${lines === 0 ? '' : `\u001b[${lines}A`}\u001b[0J`;
+
+/** The states of a run: redrawn in place on a terminal, one plain line an event elsewhere. */
+export class LiveView {
+  readonly #stream: NodeJS.WriteStream;
+  readonly #paint: Paint;
+  readonly #model: LiveViewModel;
+  #timer: NodeJS.Timeout | undefined;
+  #drawn = 0;
+  #paused = false;
+
+  constructor(states: readonly string[], stream: NodeJS.WriteStream = process.stderr) {
+    this.#stream = stream;
+    this.#paint = paintFor(stream, process.env);
+    this.#model = new LiveViewModel(states);
+    if (stream.isTTY && process.env.TERM !== 'dumb') {
+      this.#timer = setInterval(() => this.#redraw(), TICK_MS);
+      this.#timer.unref();
+    }
+  }
+
+  get isLive(): boolean {
+    return this.#timer !== undefined;
+  }
+
+  add(event: ExecutionEvent): void {
+    this.#model.add(event);
+    if (this.isLive) this.#redraw();
+    else {
+      const line = workflowEventLine(event, this.#paint);
+      if (line !== null) this.#stream.write(`${line}\n`);
+    }
+  }
+
+  wait(reason: string): void {
+    this.#model.wait(reason);
+  }
+
+  /** A line that stays. */
+  note(line: string): void {
+    this.#clear();
+    this.#stream.write(`${line}\n`);
+    this.#redraw();
+  }
+
+  /** Leaves the terminal to somebody who asks a question below the states. */
+  pause(): void {
+    this.#redraw();
+    this.#paused = true;
+    this.#drawn = 0;
+  }
+
+  resume(): void {
+    this.#paused = false;
+    this.#redraw();
+  }
+
+  /** The last drawing stays. */
+  end(): void {
+    if (this.#timer === undefined) return;
+    this.#paused = false;
+    this.#redraw();
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+  }
+
+  #clear(): void {
+    if (this.#timer === undefined || this.#paused) return;
+    this.#stream.write(back(this.#drawn));
+    this.#drawn = 0;
+  }
+
+  #redraw(): void {
+    if (this.#timer === undefined || this.#paused) return;
+    const lines = drawing(this.#model.lines, {
+      paint: this.#paint,
+      width: this.#stream.columns ?? 80,
+      // What scrolled out of sight cannot be redrawn.
+      height: Math.max(3, (this.#stream.rows ?? 24) - 2),
+      now: Date.now(),
+    });
+    this.#stream.write(`${back(this.#drawn)}${lines.map((line) => `${line}\n`).join('')}`);
+    this.#drawn = lines.length;
+  }
+}
+
+/** The states as lines no wider than the terminal; those that matter least are counted when there are too many. */
+export function drawing(
+  states: readonly StateLine[],
+  { paint, width, height, now }: { paint: Paint; width: number; height: number; now: number },
+): string[] {
+  const shown = states.length <= height ? states : mostTelling(states, height - 1);
+  const nameWidth = Math.min(32, Math.max(...shown.map(({ name }) => name.length)));
+  const lines = shown.map((state) => stateLine(state, { paint, width, nameWidth, now }));
+  const hidden = states.length - shown.length;
+  return hidden === 0 ? lines : [...lines, paint.dim(`  … and ${hidden} more states`)];
+}
+
+function mostTelling(states: readonly StateLine[], count: number): readonly StateLine[] {
+  const live = states.filter(({ mark }) => mark !== 'pending' && mark !== 'skipped');
+  const kept = new Set([...live.slice(-count), ...states.filter(({ mark }) => mark === 'pending')].slice(0, count));
+  return states.filter((state) => kept.has(state));
+}
+
+function stateLine(
+  { name, mark, visits, startedAt, endedAt, note }: StateLine,
+  { paint, width, nameWidth, now }: { paint: Paint; width: number; nameWidth: number; now: number },
+): string {
+  const seconds = startedAt === null ? '' : `${(((endedAt ?? now) - startedAt) / 1_000).toFixed(1)} s`;
+  const times = visits > 1 ? ` ×${visits}` : '';
+  const head = `${MARKS[mark]} ${name.slice(0, nameWidth).padEnd(nameWidth)} ${mark.padEnd(7)} ${seconds.padStart(8)}${times}`;
+  const room = width - head.length - 3;
+  const tail = note === '' || room < 8 ? '' : `  ${printable(note).slice(0, room)}`;
+  return `${paint[COLOURS[mark]](head)}${paint.dim(tail)}`.trimEnd();
+}
