@@ -41,6 +41,7 @@ export function askRouter(
     emitted,
     content,
     ...(content_encoding === undefined ? {} : { content_encoding }),
+    headers,
     router_execution_id: executionId,
     effect_id: effectId,
     threshold,

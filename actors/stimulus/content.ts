@@ -6,10 +6,12 @@ const MAX_DEPTH = 100;
 export interface Content {
   readonly content: string;
   readonly content_encoding?: 'base64' | undefined;
+  /** Lower-case names; none that carries a secret. */
+  readonly headers: Readonly<Record<string, string>>;
 }
 
 /** Input of the workflow (decided.md "Stimuli"): the content when it is a JSON object, else `{content}`. */
-export function workflowInput({ content, content_encoding }: Content): JsonObject {
+export function workflowInput({ content, content_encoding }: Omit<Content, 'headers'>): JsonObject {
   if (content_encoding !== undefined) return { content, content_encoding };
   return objectOf(content) ?? { content };
 }

@@ -15,13 +15,12 @@ export function Receive(state: StimulusState, receive: ReceiveMessage, turn: Sti
   const { identity } = turn;
   if (identity === null) return turn.refuse('forbidden', 'a stimulus comes from a known caller');
   if (state.status !== 'new' && isDuplicate(state, turn.now)) return refuseDuplicate(state, turn);
-  const { source, headers, window_ms, routing } = receive;
+  const { source, window_ms, routing } = receive;
   const after = state.status === 'new' ? 0 : state.emitted;
   const delivery = {
     stimulus_id: turn.newId(),
     workflow_execution_id: turn.newId(),
     source,
-    headers,
     received_at: timeOf(turn),
     identity,
   };

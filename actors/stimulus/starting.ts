@@ -16,7 +16,7 @@ export function startWorkflow(
   workflow: string,
   turn: StimulusTurn,
 ): Starting {
-  const { stimulus_id, workflow_execution_id, source, headers, identity } = delivery;
+  const { stimulus_id, workflow_execution_id, source, identity } = delivery;
   turn.effect({
     kind: 'workflow.start',
     mode: 'repeatable',
@@ -25,7 +25,7 @@ export function startWorkflow(
       workflow,
       intent: content.content,
       input: workflowInput(content),
-      blackboard: { stimulus: { id: stimulus_id, source, headers } },
+      blackboard: { stimulus: { id: stimulus_id, source, headers: { ...content.headers } } },
       ancestors: [],
       identity,
     },

@@ -8,7 +8,6 @@ const Delivery = z.object({
   /** Execution that is or would be started for it. */
   workflow_execution_id: z.string(),
   source: z.string(),
-  headers: z.record(z.string(), z.string()),
   received_at: z.string(),
   identity: Identity,
 });
@@ -31,7 +30,7 @@ const kept = { delivery: Delivery, expires_at: z.number(), emitted: z.number().i
 
 /**
  * new → (classifying →) starting → settled → over. A rejected one starts nothing, so its repeat is no duplicate: it is
- * received anew, in the same actor. The content is kept only as long as the router may need it.
+ * received anew, in the same actor. Content and headers are kept only as long as the router may need them.
  */
 export const StimulusState = z.discriminatedUnion('status', [
   z.object({ status: z.literal('new') }),
@@ -40,6 +39,7 @@ export const StimulusState = z.discriminatedUnion('status', [
     status: z.literal('classifying'),
     content: z.string(),
     content_encoding: ContentEncoding.optional(),
+    headers: z.record(z.string(), z.string()),
     /** Execution of the router agent, and the effect that starts it. */
     router_execution_id: z.string(),
     effect_id: z.string(),

@@ -24,7 +24,13 @@ class StimulusDriver extends ActorDriver {
   }
 }
 
-const receive = (routing: Json) => ({ source: 'mail', content: 'x', headers: {}, window_ms: DAY_MS, routing });
+const receive = (routing: Json) => ({
+  source: 'mail',
+  content: 'x',
+  headers: { 'x-event': 'push' },
+  window_ms: DAY_MS,
+  routing,
+});
 const refused = ({ reply }: DrivenTurn) => (reply?.ok === false ? reply.code : undefined);
 const names = (actor: ActorDriver): string[] => actor.events.map(({ name }) => name);
 const stateOf = (actor: ActorDriver) => StimulusState.parse(actor.state);
@@ -102,11 +108,11 @@ describe('stimulus', () => {
     assert.equal(projectStimulus(state, { tenant: 'acme' })?.status, 'routed');
   });
 
-  test('the content is kept only as long as the router may need it', () => {
+  test('content and headers are kept only as long as the router may need them', () => {
     const actor = received(router);
-    assert.match(JSON.stringify(actor.state), /"content":"x"/);
+    assert.match(JSON.stringify(actor.state), /"content":"x".*push/);
     said(actor, { status: 'completed', output: answer(1) });
-    assert.doesNotMatch(JSON.stringify(actor.state), /"content"/);
+    assert.doesNotMatch(JSON.stringify(actor.state), /"content"|push/);
   });
 
   test('a router agent that is too late is cancelled and not heard', () => {
