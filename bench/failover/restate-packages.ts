@@ -1,13 +1,9 @@
-import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
+import { npmPackages } from '../npm-packages.ts';
 
 const SERVER = '1.7.12';
 const SDK = '1.17.2';
-const FOLDER = new URL(`../../.cache/restate-${SERVER}-${SDK}`, import.meta.url).pathname;
-const INSTALL_WITHIN_MS = 180_000;
 
 export interface RestatePackages {
   /** Folder with the `node_modules` of Restate's SDK. */
@@ -23,24 +19,10 @@ export interface RestatePackages {
  * script of theirs is run. Rejects when npm cannot have them, or they have no server for this machine.
  */
 export async function restatePackages(): Promise<RestatePackages> {
-  if (!existsSync(FOLDER)) await install();
+  const wanted = [`@restatedev/restate-server@${SERVER}`, `@restatedev/restate-sdk@${SDK}`];
+  const folder = await npmPackages(`restate-${SERVER}-${SDK}`, wanted);
   const platform = `restate-server-${process.platform}-${process.arch}`;
-  const server = join(FOLDER, 'node_modules', '@restatedev', platform, 'bin', 'restate-server');
+  const server = join(folder, 'node_modules', '@restatedev', platform, 'bin', 'restate-server');
   if (!existsSync(server)) throw new Error(`Restate has no server for ${process.platform} ${process.arch}`);
-  return { folder: FOLDER, server, versions: `server ${SERVER}, SDK ${SDK}` };
-}
-
-/** Beside its place first: an install that broke off leaves nothing there. */
-async function install(): Promise<void> {
-  const beside = `${FOLDER}-${process.pid}`;
-  await mkdir(beside, { recursive: true });
-  try {
-    await writeFile(join(beside, 'package.json'), '{"private": true}\n');
-    const wanted = [`@restatedev/restate-server@${SERVER}`, `@restatedev/restate-sdk@${SDK}`];
-    const args = ['install', '--prefix', beside, '--ignore-scripts', '--no-audit', '--no-fund', ...wanted];
-    await promisify(execFile)('npm', args, { cwd: beside, timeout: INSTALL_WITHIN_MS });
-    await rename(beside, FOLDER);
-  } finally {
-    await rm(beside, { recursive: true, force: true });
-  }
+  return { folder, server, versions: `server ${SERVER}, SDK ${SDK}` };
 }

@@ -1,0 +1,39 @@
+import { z } from 'zod';
+import { parseWorkflowManifest } from '../../manifests/workflow/parse.ts';
+import type { WorkflowManifest } from '../../manifests/workflow/schema.ts';
+import { defineEffect } from '../../runtime/effect.ts';
+
+/** `pure`: built-in commands, which end in the actor's turn; `effects`: each step is a job of the effect engine. */
+export type Steps = 'pure' | 'effects';
+
+export const STEPS = 5;
+
+/** The workflow that is measured: five System states, one behind the other. */
+export function fiveSteps(steps: Steps): WorkflowManifest {
+  const names = Array.from({ length: STEPS }, (_, index) => `STEP_${index + 1}`);
+  const states = names.map((name, index) => {
+    const next = names[index + 1];
+    const to = next === undefined ? '[]' : `[{ condition: on_success, target: ${next} }]`;
+    const work = steps === 'pure' ? `command: update_blackboard, env: { step_${index + 1}: done }` : 'command: no-op';
+    return `    ${name}: { kind: System, ${work}, transitions: ${to} }`;
+  });
+  const text = [
+    'apiVersion: svc.dev/v1',
+    'kind: Workflow',
+    `metadata: { name: five-${steps}, version: 1.0.0 }`,
+    'spec:',
+    `  initial_state: ${names[0]}`,
+    '  states:',
+    ...states,
+  ].join('\n');
+  const parsed = parseWorkflowManifest(text);
+  if (!parsed.ok) throw new Error(`the benchmark’s manifest is wrong: ${JSON.stringify(parsed.problems)}`);
+  return parsed.manifest;
+}
+
+/** Stands for the shell: answers at once, so that the engine round it is what is measured. */
+export const noOpCommand = defineEffect({
+  kind: 'command.run',
+  input: z.looseObject({ command: z.literal('no-op') }),
+  run: async () => ({ exit_code: 0, stdout: '', stderr: '', duration_ms: 0 }),
+});

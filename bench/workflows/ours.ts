@@ -1,0 +1,49 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createWorkflowApi, WORKFLOW_EXECUTIONS, type WorkflowExecutionDocument } from '../../actors/workflow/api.ts';
+import { workflowActor } from '../../actors/workflow/definition.ts';
+import { startRedis } from '../../test/support/redis.ts';
+import { startEmbedded } from '../embedded.ts';
+import { closedLoop, type LoadPlan, type Measured } from '../load.ts';
+import { type RoleProcess, startRole } from '../role.ts';
+import { fiveSteps, noOpCommand, type Steps } from './five-steps.ts';
+import type { WorkflowPeer } from './peer.ts';
+import { runWorkflow } from './run-workflow.ts';
+
+/** The product on Redis: worker and client are processes of their own, effects go through BullMQ. */
+export async function startOurs(appendfsync: 'always' | 'everysec', steps: Steps): Promise<WorkflowPeer> {
+  const directory = await mkdtemp(join(tmpdir(), 'svc-bench-'));
+  const redis = await startRedis({ appendfsync });
+  const options = { url: redis.url, directory, steps };
+  const worker = await startRole('workflow-ours-worker', options);
+  const client: RoleProcess<LoadPlan, Measured> = await startRole('workflow-ours-client', options);
+  return {
+    measure: (plan) => client.ask(plan),
+    async stop() {
+      await client.stop();
+      await worker.stop();
+      await redis.stop();
+      await rm(directory, { recursive: true, force: true });
+    },
+  };
+}
+
+/** The product on its embedded store: one process is everything, as `npm start` has it. */
+export async function startOursEmbedded(steps: Steps): Promise<WorkflowPeer> {
+  const node = await startEmbedded([workflowActor()], [noOpCommand], { effectConcurrency: 64 });
+  const workflows = createWorkflowApi({
+    client: node.runtime.client,
+    executions: await node.ports.documents.collection<WorkflowExecutionDocument>(WORKFLOW_EXECUTIONS),
+    approvals: {
+      async answer() {
+        throw new Error('nothing waits for a human here');
+      },
+    },
+  });
+  const manifest = fiveSteps(steps);
+  return {
+    measure: (plan) => closedLoop(plan, () => runWorkflow(workflows, manifest)),
+    stop: () => node.stop(),
+  };
+}

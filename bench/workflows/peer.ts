@@ -1,0 +1,9 @@
+import type { LoadPlan, Measured } from '../load.ts';
+
+/** A started peer: its server, its worker, its client, each a process of its own. */
+export interface WorkflowPeer {
+  /** Keeps so many workflows in flight, each started and awaited. Rejects when one ended badly. */
+  measure(plan: LoadPlan): Promise<Measured>;
+  /** Ends all its processes by pid and removes its data. */
+  stop(): Promise<void>;
+}

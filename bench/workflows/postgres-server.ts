@@ -1,0 +1,81 @@
+import { execFile, execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readdirSync } from 'node:fs';
+import { chown, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { freeRedisPort as freePort } from '../../test/support/redis.ts';
+import { waitUntil } from '../../test/support/wait-until.ts';
+
+const run = promisify(execFile);
+const DEBIAN = '/usr/lib/postgresql';
+
+export interface PostgresServer {
+  readonly url: string;
+  /** `PostgreSQL 15.1`. */
+  readonly version: string;
+  stop(): Promise<void>;
+}
+
+/**
+ * A PostgreSQL of our own, from Debian's package: private directory, free port, loopback only, its defaults otherwise
+ * (fsync and synchronous_commit on). Rejects where it is not installed.
+ */
+export async function startPostgres(): Promise<PostgresServer> {
+  const programs = join(DEBIAN, newest(), 'bin');
+  const directory = await mkdtemp(join(tmpdir(), 'svc-bench-postgres-'));
+  const owner = await ownerOf(directory);
+  const data = join(directory, 'data');
+  await run(join(programs, 'initdb'), ['-D', data, '-U', 'bench', '-A', 'trust', '--no-sync'], { ...owner, cwd: '/' });
+  const port = await freePort();
+  const settings = ['listen_addresses=127.0.0.1', `unix_socket_directories=${directory}`, 'max_connections=200'];
+  const args = ['-D', data, '-p', `${port}`, ...settings.flatMap((setting) => ['-c', setting])];
+  const child = spawn(join(programs, 'postgres'), args, { ...owner, cwd: '/', stdio: 'ignore' });
+  const reap = (): void => {
+    child.kill('SIGKILL');
+  };
+  process.once('exit', reap);
+  const stop = async (): Promise<void> => {
+    process.off('exit', reap);
+    if (child.exitCode === null && child.signalCode === null) {
+      const ended = once(child, 'exit');
+      // Immediate shutdown: its own children end too, and its data goes with it.
+      child.kill('SIGQUIT');
+      await ended;
+    }
+    await rm(directory, { recursive: true, force: true });
+  };
+  const ready = ['-h', '127.0.0.1', '-p', `${port}`, '-U', 'bench', '-d', 'postgres'];
+  try {
+    await waitUntil('PostgreSQL to answer', async () => {
+      if (child.exitCode !== null) throw new Error(`PostgreSQL ended with ${child.exitCode}`);
+      return run(join(programs, 'pg_isready'), ready).then(
+        () => true,
+        () => false,
+      );
+    });
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  const { stdout } = await run(join(programs, 'postgres'), ['--version']);
+  const version = `PostgreSQL ${/\d+(\.\d+)*/.exec(stdout)?.[0] ?? ''}`;
+  return { url: `postgresql://bench@127.0.0.1:${port}/postgres`, version, stop };
+}
+
+function newest(): string {
+  const versions = readdirSync(DEBIAN).sort((a, b) => Number(b) - Number(a));
+  const [version] = versions;
+  if (version === undefined) throw new Error('PostgreSQL is not installed (Debian: apt-get install postgresql)');
+  return version;
+}
+
+/** PostgreSQL refuses to run as root: then its package's user has the directory. */
+async function ownerOf(directory: string): Promise<{ uid?: number; gid?: number }> {
+  if (process.getuid?.() !== 0) return {};
+  const idOf = (flag: string): number => Number(execFileSync('id', [flag, 'postgres'], { encoding: 'utf8' }).trim());
+  const owner = { uid: idOf('-u'), gid: idOf('-g') };
+  await chown(directory, owner.uid, owner.gid);
+  return owner;
+}
