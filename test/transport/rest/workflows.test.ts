@@ -1,19 +1,10 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
-import { createApprovalApi } from '../../../actors/approval/approvals.ts';
-import { approvalActor } from '../../../actors/approval/definition.ts';
-import { APPROVALS, type ApprovalDocument } from '../../../actors/approval/view.ts';
-import { createWorkflowApi } from '../../../actors/workflow/api.ts';
-import { workflowActor } from '../../../actors/workflow/definition.ts';
-import { WORKFLOW_EXECUTIONS, type WorkflowExecutionDocument } from '../../../actors/workflow/view.ts';
-import { createWorkflowCatalog } from '../../../catalog/workflow-catalog.ts';
-import { systemClock } from '../../../runtime/clock.ts';
-import { SvcError } from '../../../runtime/errors.ts';
-import { systemRandom } from '../../../runtime/random.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { AREA_KERNELS, type AreaKernel } from './area-kernel.ts';
 import { namedUsers, scene } from './scene.ts';
+import { WORKFLOW_ACTORS, workflowParts } from './workflow-area.ts';
 
 const manifest = (name: string, version = '1.0.0') => `apiVersion: svc.dev/v1
 kind: Workflow
@@ -42,20 +33,8 @@ for (const { name: store, missing, start } of AREA_KERNELS) {
     let kernel: AreaKernel;
     let at: Awaited<ReturnType<typeof scene>>;
     before(async () => {
-      kernel = await start({ definitions: [workflowActor(), approvalActor] });
-      const { documents, runtime } = kernel;
-      const { client } = runtime;
-      const approvals = createApprovalApi({
-        client,
-        approvals: await documents.collection<ApprovalDocument>(APPROVALS),
-      });
-      const executions = await documents.collection<WorkflowExecutionDocument>(WORKFLOW_EXECUTIONS);
-      const catalog = await createWorkflowCatalog({
-        ...{ documents, clock: systemClock, random: systemRandom },
-        agents: { get: () => Promise.reject(new SvcError('not_found')) },
-      });
-      const workflows = { catalog, workflows: createWorkflowApi({ client, executions, approvals }) };
-      at = await scene({ workflows, approvals, authenticator: namedUsers, limits: { heartbeatMs: 100 } });
+      kernel = await start({ definitions: WORKFLOW_ACTORS });
+      at = await scene({ ...(await workflowParts(kernel)), authenticator: namedUsers, limits: { heartbeatMs: 100 } });
     });
     after(async () => {
       await at[Symbol.asyncDispose]();
