@@ -5,6 +5,7 @@ import { parseDocument } from 'yaml';
 import { parseAgentManifest } from '../../manifests/agent/parse.ts';
 import { parseManagedConfig } from '../../manifests/node/managed.ts';
 import { resolveSettings } from '../../manifests/node/settings.ts';
+import { parseWorkflowManifest } from '../../manifests/workflow/parse.ts';
 import { fencesOf, pages } from './pages.ts';
 
 const fences = pages.flatMap(fencesOf);
@@ -27,11 +28,12 @@ test('TypeScript is never shown without the file it comes from', () => {
   );
 });
 
-test('YAML that is shown can be used: agents, configurations, or parts of them', () => {
+test('YAML that is shown can be used: agents, workflows, configurations, or parts of them', () => {
   for (const { text, at } of fences.filter(({ language }) => language === 'yaml')) {
     const document = parseDocument(text);
     assert.deepEqual(document.errors, [], at);
     if (document.get('kind') === 'Agent') assert.ok(parseAgentManifest(text).ok, at);
+    else if (document.get('kind') === 'Workflow') assert.ok(parseWorkflowManifest(text).ok, at);
     else if (document.get('kind') === 'ManagedConfig') assert.ok(parseManagedConfig(text).ok, at);
     else if (document.has('spec')) {
       const head = document.has('kind') ? '' : 'apiVersion: svc.dev/v1\nkind: NodeConfig\nmetadata: { name: docs }\n';

@@ -63,4 +63,20 @@ describe('a manifest with one planted defect', () => {
       ],
     );
   });
+
+  it('is named twice when a state is reached by a transition only that is never evaluated', () => {
+    const states = {
+      s: {
+        kind: 'System',
+        command: 'a',
+        transitions: [{ target: 'end' }, { condition: 'on_failure', target: 'lost' }],
+      },
+      lost: { kind: 'System', command: 'b', transitions: [{ target: 'end' }] },
+    };
+    const { findings } = validateWorkflow(workflowText(states));
+    assert.deepEqual(
+      findings.map(({ rule, path }) => `${rule} ${path}`),
+      ['transition_never_evaluated spec.states.s.transitions[1]', 'unreachable_state spec.states.lost'],
+    );
+  });
 });
