@@ -161,6 +161,20 @@ for (const { name, missing, start } of AREA_KERNELS) {
       assert.equal((await words(id)).length, 2);
     });
 
+    test('one whose actor is in no memory is shown, answered and expires all the same', async () => {
+      const { client, dropActor } = kernel.runtime;
+      const id = await ask();
+      await dropActor(addressOf('approval', 'alice', id));
+      assert.equal((await get(`${PENDING}/${id}`)).body.request.id, id);
+      assert.equal((await post(`${PENDING}/${id}/approve`, {})).status, 200);
+      await answered(id);
+      const short = await ask({ timeoutMs: 200 });
+      await dropActor(addressOf('approval', 'alice', short));
+      await waitUntil('it expires', async () => (await words(short)).some(({ kind }) => kind === 'expired'));
+      await client.tell(addressOf('approval', 'alice', short), 'Withdraw', {});
+      assert.deepEqual((await get(`${PENDING}/${short}`)).body, GONE);
+    });
+
     test('every route is in the OpenAPI description with its statuses', async () => {
       const { paths } = (await at.call('GET', '/v1/openapi.json')).body;
       const described = Object.keys(paths).filter((path) => path.startsWith(PENDING));
