@@ -68,9 +68,11 @@ async function letGo(parts: EngineParts, owner: ContainerOwner, aborted: AbortSi
   const cancel = parts.clock.after(LET_GO_MS, () => limit.abort(new SvcError('unavailable')));
   const name = containerName(owner.effectId);
   try {
+    const code = aborted.reason instanceof SvcError ? aborted.reason.code : 'cancelled';
+    // Another attempt goes on with it, on this node or another.
+    if (code === 'lease_lost') return;
     // Its whole time is over: it must not work on, but stays as the record that it ran.
-    const late = aborted.reason instanceof SvcError && aborted.reason.code === 'deadline_exceeded';
-    if (late) await killContainer(parts.engine, name, limit.signal);
+    if (code === 'deadline_exceeded') await killContainer(parts.engine, name, limit.signal);
     else if (!(await parts.isWanted(owner))) await removeContainer(parts.engine, name, limit.signal);
   } catch (error) {
     parts.warn(`the container of a stopped effect is left to the sweep (${toSvcError(error).code})`, error);

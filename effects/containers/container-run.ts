@@ -65,15 +65,12 @@ async function findStarted(
   for (let tries = 0; tries < MOST_CONTAINERS; tries += 1) {
     const found = await findOrCreate(parts, input, owner, mounts, context);
     if (found.phase !== 'fresh') return { state: found, live: null };
-    const live = await attachTo(parts, found.id, mounts, watch, signal);
-    try {
-      const state = await startOnce(parts, { fresh: found, owner, attempt, mounts, signal });
-      if (state !== null) return { state, live };
-    } catch (error) {
-      live.close();
-      throw error;
-    }
-    live.close();
+    let live: LiveOutput | null = null;
+    const attach = async () => {
+      live = await attachTo(parts, found.id, mounts, watch, signal);
+    };
+    const state = await startOnce(parts, { fresh: found, owner, attempt, mounts, signal, attach });
+    if (state !== null) return { state, live };
   }
   throw new SvcError('in_doubt', 'starts of earlier attempts keep coming; it was not run again');
 }

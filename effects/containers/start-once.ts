@@ -4,6 +4,7 @@ import { containerFailed, refusalOf } from './engine-error.ts';
 import { withoutDirectories } from './find-or-create.ts';
 import type { ContainerOwner } from './labels.ts';
 import type { EngineParts } from './settings.ts';
+import { neverStarted } from './start-evidence.ts';
 import { type ContainerState, readState, removeContainer } from './state.ts';
 
 const START_SETTLE_MS = 2_000;
@@ -16,6 +17,8 @@ export interface StartRequest {
   readonly attempt: number;
   readonly mounts: readonly MountedVolume[];
   readonly signal: AbortSignal;
+  /** Called before the start by whoever may start: Podman makes an ended container ready again when one attaches. */
+  readonly attach: () => Promise<void>;
 }
 
 /**
@@ -38,8 +41,9 @@ export async function startOnce(parts: EngineParts, request: StartRequest): Prom
   }
   if (record.attempt < attempt) {
     const state = await settled(parts, fresh, signal);
-    return state.phase === 'fresh' ? withdraw(parts, owner, fresh.id, signal) : state;
+    return state.phase === 'fresh' ? withdraw(parts, owner, state, signal) : state;
   }
+  await request.attach();
   return start(parts, request);
 }
 
@@ -48,7 +52,7 @@ async function start(parts: EngineParts, { fresh, mounts, signal }: StartRequest
   for (let tries = 0; state.phase === 'fresh' && tries < MOST_STARTS; tries += 1) {
     try {
       await parts.engine.once(signal, (docker, stop) => docker.getContainer(fresh.id).start({ abortSignal: stop }));
-      state = await look(parts, fresh.id, signal);
+      return await look(parts, fresh.id, signal);
     } catch (error) {
       const refusal = refusalOf(error);
       if (refusal !== null) return await refusedStart(parts, fresh.id, refusal.reason, mounts, signal);
@@ -62,21 +66,26 @@ async function start(parts: EngineParts, { fresh, mounts, signal }: StartRequest
 
 /**
  * Takes a container away that was not started yet: a start that is still under way then finds none. The engine refuses
- * when it runs meanwhile; then it is adopted.
+ * when it runs meanwhile; then it is adopted. It does not refuse when it has run and ended meanwhile: the engine's events
+ * tell, and without their word the effect is in doubt.
  */
 async function withdraw(
   parts: EngineParts,
   { tenant, effectId }: ContainerOwner,
-  id: string,
+  fresh: ContainerState,
   signal: AbortSignal,
 ): Promise<ContainerState | null> {
+  const { engine, clock, starts } = parts;
   try {
-    await parts.engine.once(signal, (docker) => docker.getContainer(id).remove({ force: false, v: true }));
+    await engine.once(signal, (docker) => docker.getContainer(fresh.id).remove({ force: false, v: true }));
   } catch (error) {
     if (refusalOf(error) === null) throw error;
-    return look(parts, id, signal);
+    return look(parts, fresh.id, signal);
   }
-  await parts.starts.forget(tenant, effectId);
+  if (!(await neverStarted(engine, clock, fresh, signal))) {
+    throw new SvcError('in_doubt', 'an earlier attempt may have started the container; it was not run again');
+  }
+  await starts.forget(tenant, effectId);
   return null;
 }
 

@@ -9,6 +9,7 @@ export interface ContainerState {
   readonly phase: 'fresh' | 'running' | 'ended';
   readonly exitCode: number;
   readonly oomKilled: boolean;
+  readonly createdAt: number;
   /** Unix ms by the engine's clock; NaN when it has not started or ended. */
   readonly startedAt: number;
   readonly endedAt: number;
@@ -30,12 +31,13 @@ export async function readState(
   }
 }
 
-function stateOf({ Id, State, Config }: Docker.ContainerInspectInfo): ContainerState {
+function stateOf({ Id, Created, State, Config }: Docker.ContainerInspectInfo): ContainerState {
   return {
     id: Id,
     phase: phaseOf(State.Status),
     exitCode: State.ExitCode,
     oomKilled: State.OOMKilled,
+    createdAt: timeOf(Created),
     startedAt: timeOf(State.StartedAt),
     endedAt: timeOf(State.FinishedAt),
     labels: Config.Labels ?? {},

@@ -127,6 +127,7 @@ export async function runEffect(parts: ContainerParts, asked: Asked, told: Told)
     attempt: 1,
     tenant,
     address: addressOf('workflow', tenant, 'w1'),
+    trace: '0'.repeat(32),
     signal: new AbortController().signal,
     progress: async () => true,
     ...told,

@@ -77,8 +77,8 @@ describe('a container is found again and never run twice', NEEDS_PODMAN, () => {
     const stop = new AbortController();
     const first = bench.run({ ...sh(COUNTING), mounts }, { effectId, signal: stop.signal });
     await runs(id, 1);
-    stop.abort(new SvcError('cancelled'));
-    await assert.rejects(first, { code: 'cancelled' });
+    stop.abort(new SvcError('lease_lost'));
+    await assert.rejects(first, { code: 'lease_lost' });
     assert.equal((await container(effectId).inspect()).State.Running, true);
     const next = bench.run({ ...sh(COUNTING), mounts }, { effectId, attempt: 2 });
     go(id);
@@ -114,11 +114,12 @@ describe('a container is found again and never run twice', NEEDS_PODMAN, () => {
   test('a container that was started and is gone is in doubt, not run again', async () => {
     const { id, mounts } = await volume();
     const effectId = randomUUID();
-    const first = bench.run({ ...sh(COUNTING), mounts }, { effectId });
+    // Held at once, so that its end is never unhandled.
+    const first = bench.run({ ...sh(COUNTING), mounts }, { effectId }).catch((error: unknown) => error);
     await runs(id, 1);
     await container(effectId).remove({ force: true });
     // Whoever looks between its kill and its removal sees a killed one.
-    const ended = await first.catch((error: unknown) => error);
+    const ended = await first;
     if (ended instanceof Error)
       assert.deepEqual({ code: Reflect.get(ended, 'code') }, { code: 'in_doubt' }, ended.message);
     else assert.equal(Reflect.get(Object(ended), 'exit_code'), 137);
@@ -193,7 +194,9 @@ describe('a container is found again and never run twice', NEEDS_PODMAN, () => {
         bench.run(quick, { effectId }),
         bench.run(quick, { effectId, attempt: 2 }),
       ]);
-      assert.ok(both.some((one) => one.status === 'fulfilled' && one.value.stdout === 'done\n'));
+      const told = both.map((one) => (one.status === 'fulfilled' ? one.value.stdout : one.reason.code));
+      // One that began and ended while the other took it away leaves no result, and that is said.
+      assert.ok(told.includes('done\n') || told.includes('in_doubt'), told.join());
       assert.equal(await runsIn(id), 1);
     }
   });
