@@ -4,7 +4,6 @@ import { join, resolve } from 'node:path';
 import { type Logger, pino } from 'pino';
 import { createExecutionApi } from './actors/execution/api.ts';
 import { execution } from './actors/execution/definition.ts';
-import { hasEnded } from './actors/execution/has-ended.ts';
 import { EXECUTIONS, type ExecutionDocument } from './actors/execution/view.ts';
 import { nodeActors } from './actors/node-peer/node-actors.ts';
 import { createNodePeerApi } from './actors/node-peer/node-peers.ts';
@@ -15,10 +14,9 @@ import { createNodeControls } from './cluster/operations/node-controls.ts';
 import { openOperations } from './cluster/operations/open-operations.ts';
 import { readiness } from './cluster/operations/readiness.ts';
 import { advertised } from './cluster/pulse/advertise.ts';
-import { createModelEffect } from './effects/models/model-effect.ts';
-import { endLeftovers } from './effects/programs/leftovers.ts';
-import { createProgramEffect } from './effects/programs/program-effect.ts';
-import { startWorkspaceSweep } from './effects/programs/workspace-sweep.ts';
+import { LateAreas } from './compose/areas.ts';
+import { openEffects } from './compose/effects.ts';
+import { openWorkflowAreas, workflowActors } from './compose/workflow-areas.ts';
 import { heartbeats, kernelSettings, readFlags, readSettings } from './read-settings.ts';
 import { systemClock } from './runtime/clock.ts';
 import { openDataDirectory } from './runtime/data-directory.ts';
@@ -89,8 +87,6 @@ export async function startNode(input: NodeInput): Promise<Node> {
     ...(stores.mongodb === undefined ? {} : { mongodb: await resolveSecret(stores.mongodb) }),
   });
   opened.defer(() => ports.close());
-  // Programs of an earlier life of this node, whose results nobody waits for any more.
-  await endLeftovers(workspaces);
 
   const clusterHost = settings.cluster.bind ?? network.bind;
   const seat = await joinFleet({
@@ -105,21 +101,19 @@ export async function startNode(input: NodeInput): Promise<Node> {
   const fleet = seat.placement;
   const told = Promise.withResolvers<string>();
   const controls = createNodeControls({ fleet, settings, logger, onShutDown: told.resolve });
+  const areas = new LateAreas();
+  const allow = (tenant: string): boolean =>
+    iam.realms.length === 0 || settings.runtime.host_commands.allow.includes(tenant);
+  const effects = await openEffects({
+    ...{ ...world, settings, dataDir, workspaces, env: input.env, documents: ports.documents, secrets, allow, areas },
+  });
+  opened.defer(() => effects.close());
   const runtime = await createRuntime({
     ...ports,
     ...world,
     placement: fleet,
-    definitions: [execution, ...nodeActors(heartbeats(settings)), ...(input.actors ?? [])],
-    handlers: [
-      createModelEffect({ providers: settings.llm_providers, selection: settings.llm_selection, secrets }),
-      createProgramEffect({
-        workspaces,
-        allow: (tenant) => iam.realms.length === 0 || settings.runtime.host_commands.allow.includes(tenant),
-        secrets,
-        ...(settings.runtime.bootstrap_dir === undefined ? {} : { baseDirectory: settings.runtime.bootstrap_dir }),
-      }),
-      ...(input.effects ?? []),
-    ],
+    definitions: [execution, ...workflowActors(settings), ...nodeActors(heartbeats(settings)), ...(input.actors ?? [])],
+    handlers: [...effects.handlers, ...(input.effects ?? [])],
     settings: kernelSettings(settings),
   });
   opened.defer(() => runtime.stop());
@@ -131,8 +125,11 @@ export async function startNode(input: NodeInput): Promise<Node> {
     archive: runtime.archive,
     node: () => ({ isolation: controls.isolation }),
   });
-  const ended = (tenant: string, id: string): Promise<boolean> => hasEnded(executions, tenant, id);
-  opened.defer(startWorkspaceSweep({ workspaces, ended, clock: systemClock, warn }));
+  const workflowAreas = await openWorkflowAreas({
+    ...{ ...world, runtime, agents, executions, settings, env: input.env, areas },
+    store: ports.store,
+    documents: ports.documents,
+  });
   const peers = createNodePeerApi({ client: runtime.client, random: systemRandom, randomBytes });
   const clusterNode = !settings.cluster.enabled
     ? null
@@ -152,9 +149,19 @@ export async function startNode(input: NodeInput): Promise<Node> {
   const authenticator = createAuthenticator(authenticatorSettings(settings));
   opened.defer(() => authenticator.close());
   const health = { ready: async () => readiness(runtime, controls) };
-  const transports = { agents, executions, authenticator, logger, version: VERSION, health };
+  const { volumes, commands } = effects;
+  const transports = {
+    agents,
+    executions,
+    ...workflowAreas,
+    commands,
+    authenticator,
+    logger,
+    version: VERSION,
+    health,
+  };
   const forNodes = clusterNode === null ? {} : { nodeTokens: clusterNode.tokens };
-  const rest = createRestServer({ ...transports, ...forNodes, ...operations, peers });
+  const rest = createRestServer({ ...transports, ...forNodes, ...operations, peers, volumes });
   const grpc = createGrpcServer({ ...transports, auth: settings.grpc_auth });
   const nodeGrpc =
     clusterNode === null

@@ -19,6 +19,7 @@ const AREAS = [
   'security',
   'transport',
   'cli',
+  'compose',
 ];
 const NOT_SHIPPED = new Set(['cli/pack.ts']);
 /** Read at run time, next to the code that reads it. */

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { defineEffect, type EffectHandler } from '../../runtime/effect.ts';
 import { Notify } from '../../runtime/notify.ts';
-import { childFields, nameOrId, startChild } from './child-start.ts';
+import { type ChildCall, childFields, nameOrId, startChild } from './child-start.ts';
 
 /** Input of the effect `agent.start`. */
 export const AgentStartInput = z.object({
@@ -38,7 +38,7 @@ export interface AgentStarts {
    * Finds the agent in the identity's tenant and starts the execution, or finds it started by an earlier attempt with
    * the same `execution_id`. Throws `not_found`, `validation_failed`, `conflict`, and what a start throws.
    */
-  start(request: AgentStartInput, signal: AbortSignal): Promise<{ readonly agent_id: string }>;
+  start(request: AgentStartInput, call: ChildCall): Promise<{ readonly agent_id: string }>;
   /** Cancels an execution; `not_found` and `failed_precondition` mean that there is nothing to cancel. */
   cancel(tenant: string, executionId: string): Promise<void>;
 }
@@ -54,7 +54,7 @@ export function createAgentStart(starts: AgentStarts): EffectHandler<typeof Agen
           executionId: input.execution_id,
           identity: input.identity,
           what: `agent "${input.agent}"`,
-          start: () => starts.start(input, context.signal),
+          start: () => starts.start(input, context),
           cancel: (tenant, executionId) => starts.cancel(tenant, executionId),
         },
         context,

@@ -14,6 +14,9 @@ export const childFields = {
 /** Name or UUID of what is started. */
 export const nameOrId = z.string().min(1).max(256);
 
+/** What of the effect's context a start may use. */
+export type ChildCall = Pick<EffectContext, 'signal' | 'trace'>;
+
 export interface ChildStart<Started> {
   readonly executionId: string;
   readonly identity: Identity;

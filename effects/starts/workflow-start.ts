@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { defineEffect, type EffectHandler } from '../../runtime/effect.ts';
 import { Notify } from '../../runtime/notify.ts';
-import { childFields, nameOrId, startChild } from './child-start.ts';
+import { type ChildCall, childFields, nameOrId, startChild } from './child-start.ts';
 
 /** Input of the effect `workflow.start`. */
 export const WorkflowStartInput = z.object({
@@ -29,10 +29,7 @@ export interface WorkflowStarts {
    * Finds the workflow as the identity sees it and starts the execution, or finds it started by an earlier attempt with
    * the same `execution_id`. Throws `not_found`, `validation_failed`, `conflict`, and what a start throws.
    */
-  start(
-    request: WorkflowStartInput,
-    signal: AbortSignal,
-  ): Promise<{ readonly workflow_id: string; readonly name: string }>;
+  start(request: WorkflowStartInput, call: ChildCall): Promise<{ readonly workflow_id: string; readonly name: string }>;
   /** Cancels an execution; `not_found` and `failed_precondition` mean that there is nothing to cancel. */
   cancel(tenant: string, executionId: string): Promise<void>;
 }
@@ -48,7 +45,7 @@ export function createWorkflowStart(starts: WorkflowStarts): EffectHandler<typeo
           executionId: input.execution_id,
           identity: input.identity,
           what: `workflow "${input.workflow}"`,
-          start: () => starts.start(input, context.signal),
+          start: () => starts.start(input, context),
           cancel: (tenant, executionId) => starts.cancel(tenant, executionId),
         },
         context,

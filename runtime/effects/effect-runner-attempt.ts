@@ -104,6 +104,7 @@ export class EffectAttempt {
       attempt: this.#attempt,
       tenant: this.#envelope.tenant,
       address: this.#envelope.to,
+      trace: this.#envelope.trace,
       signal: this.#abort.signal,
       progress: async (value) => !this.#abort.signal.aborted && (await this.#report.progress(value)),
     };

@@ -74,6 +74,7 @@ export async function programBench(options: Partial<ProgramEffectOptions> = {}):
         attempt: 1,
         tenant,
         address: addressOf('execution', tenant, 'e1'),
+        trace: 'f'.repeat(32),
         signal: signal ?? new AbortController().signal,
         progress: async (value: Json) => progress?.(value) ?? true,
       };

@@ -11,6 +11,7 @@ await effect.run(ProgramInput.parse({ path, args: [], env: {}, execution_id: 'e1
   attempt: 1,
   tenant: 'acme',
   address: 'execution/acme/e1',
+  trace: 'f'.repeat(32),
   signal: new AbortController().signal,
   progress: async (value) => process.send?.(value) ?? true,
 });

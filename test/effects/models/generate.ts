@@ -53,6 +53,7 @@ export async function ask(options: Ask): Promise<Asked> {
     attempt: options.attempt ?? 1,
     tenant: 'acme',
     address: 'execution/acme/x',
+    trace: 'f'.repeat(32),
     signal: options.signal ?? new AbortController().signal,
     progress: async (value) => {
       if (options.progress !== undefined) return options.progress(value);

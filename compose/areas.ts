@@ -1,0 +1,44 @@
+import type { AgentStarts } from '../effects/starts/agent-start.ts';
+import type { WorkflowStarts } from '../effects/starts/workflow-start.ts';
+import type { Address } from '../runtime/address.ts';
+
+/** What effects ask of the areas. Effects are registered before the runtime is there, areas talk through it. */
+export interface Areas {
+  readonly agents: AgentStarts;
+  readonly workflows: WorkflowStarts;
+  /** Whether an execution or a workflow has ended; an unknown one has. */
+  ended(tenant: string, executionId: string): Promise<boolean>;
+  /** Whether the effect's record is there still: somebody waits for its result. */
+  isOpen(address: Address, effectId: string): Promise<boolean>;
+}
+
+/** The areas, once they are there: an effect that runs earlier waits. */
+export class LateAreas {
+  readonly #areas = Promise.withResolvers<Areas>();
+
+  provide(areas: Areas): void {
+    this.#areas.resolve(areas);
+  }
+
+  get agents(): AgentStarts {
+    return {
+      start: async (request, call) => (await this.#areas.promise).agents.start(request, call),
+      cancel: async (tenant, id) => (await this.#areas.promise).agents.cancel(tenant, id),
+    };
+  }
+
+  get workflows(): WorkflowStarts {
+    return {
+      start: async (request, call) => (await this.#areas.promise).workflows.start(request, call),
+      cancel: async (tenant, id) => (await this.#areas.promise).workflows.cancel(tenant, id),
+    };
+  }
+
+  async ended(tenant: string, executionId: string): Promise<boolean> {
+    return (await this.#areas.promise).ended(tenant, executionId);
+  }
+
+  async isOpen(address: Address, effectId: string): Promise<boolean> {
+    return (await this.#areas.promise).isOpen(address, effectId);
+  }
+}

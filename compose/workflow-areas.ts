@@ -1,0 +1,93 @@
+import { createApprovalApi } from '../actors/approval/approvals.ts';
+import { approvalActor } from '../actors/approval/definition.ts';
+import { APPROVALS, type ApprovalDocument } from '../actors/approval/view.ts';
+import type { ExecutionApi } from '../actors/execution/api.ts';
+import { hasEnded } from '../actors/execution/has-ended.ts';
+import { judgePanel } from '../actors/judge-panel/definition.ts';
+import { createJudgePanelApi } from '../actors/judge-panel/judge-panels.ts';
+import { stimulusActor } from '../actors/stimulus/definition.ts';
+import { createStimulusApi } from '../actors/stimulus/stimuli.ts';
+import { STIMULI, type StimulusDocument } from '../actors/stimulus/view.ts';
+import { createWorkflowApi, WORKFLOW_EXECUTIONS, type WorkflowExecutionDocument } from '../actors/workflow/api.ts';
+import { workflowActor } from '../actors/workflow/definition.ts';
+import type { AgentCatalog } from '../catalog/api.ts';
+import { createStimulusRoutes, STIMULUS_ROUTES, type StimulusRouteDocument } from '../catalog/stimulus-routes.ts';
+import { createWorkflowCatalog } from '../catalog/workflow-catalog.ts';
+import type { NodeSettings } from '../manifests/node/settings.ts';
+import type { ActorStore } from '../runtime/actor-store.ts';
+import { type Address, parseAddress } from '../runtime/address.ts';
+import type { Clock } from '../runtime/clock.ts';
+import type { ActorDefinition } from '../runtime/define-actor.ts';
+import type { Documents } from '../runtime/documents.ts';
+import type { EffectRow } from '../runtime/effect-ledger.ts';
+import type { Random } from '../runtime/random.ts';
+import type { Runtime } from '../runtime/runtime.ts';
+import { webhookSecretsFrom } from '../security/webhook-signature.ts';
+import type { LateAreas } from './areas.ts';
+import { agentStarts, workflowStarts } from './children.ts';
+
+/** Kinds of actors behind workflows. */
+export const workflowActors = ({ workflow }: NodeSettings): readonly ActorDefinition[] => [
+  workflowActor({ maxTransitions: workflow.max_transitions }),
+  judgePanel,
+  approvalActor,
+  stimulusActor,
+];
+
+export interface WorkflowAreasParts {
+  readonly runtime: Runtime;
+  readonly store: ActorStore;
+  readonly documents: Documents;
+  readonly agents: AgentCatalog;
+  readonly executions: ExecutionApi;
+  readonly settings: NodeSettings;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly areas: LateAreas;
+}
+
+/** The surfaces of workflows: catalog, runs, approvals, judge panels, stimuli. From here on effects find them. */
+export async function openWorkflowAreas(parts: WorkflowAreasParts) {
+  const { runtime, documents, agents, executions, settings, clock, random } = parts;
+  const { client, archive } = runtime;
+  const effects = effectsOf(parts);
+  const catalog = await createWorkflowCatalog({ documents, clock, random, agents });
+  const approvals = createApprovalApi({ client, approvals: await documents.collection<ApprovalDocument>(APPROVALS) });
+  const workflows = createWorkflowApi({
+    ...{ client, archive, approvals, effects },
+    executions: await documents.collection<WorkflowExecutionDocument>(WORKFLOW_EXECUTIONS),
+  });
+  const stimulusRoutes = createStimulusRoutes({
+    documents: await documents.collection<StimulusRouteDocument>(STIMULUS_ROUTES),
+    configured: settings.stimulus.routes,
+    clock,
+  });
+  const stimuli = createStimulusApi({
+    ...{ client, clock, random },
+    stimuli: await documents.collection<StimulusDocument>(STIMULI),
+    routes: stimulusRoutes,
+    settings: settings.stimulus,
+  });
+  parts.areas.provide({
+    agents: agentStarts(agents, executions),
+    workflows: workflowStarts(catalog, workflows),
+    ended: async (tenant, id) => (await hasEnded(workflows, tenant, id)) && (await hasEnded(executions, tenant, id)),
+    isOpen: async (address, id) => (await effects(address)).some((row) => row.id === id),
+  });
+  return {
+    ...{ approvals, stimuli, stimulusRoutes },
+    workflows: { catalog, workflows },
+    judges: createJudgePanelApi({ client }),
+    webhookSecret: webhookSecretsFrom(parts.env),
+  };
+}
+
+/** Unsettled effects of an actor, from the records of its partition. */
+const effectsOf =
+  ({ runtime, store }: WorkflowAreasParts) =>
+  async (address: Address): Promise<readonly EffectRow[]> => {
+    parseAddress(address);
+    const rows = await store.openEffects(await runtime.client.partitionOf(address));
+    return rows.filter((row) => row.address === address);
+  };
