@@ -14,7 +14,7 @@ export interface Call {
   /** Sent as JSON. */
   readonly json?: unknown;
   /** Sent as it is, with this content type. */
-  readonly body?: { readonly type: string; readonly text: string };
+  readonly body?: { readonly type: string; readonly text: string | Uint8Array<ArrayBuffer> };
   readonly signal?: AbortSignal;
   /** Repeating it does no harm, so a connection cut in the middle is tried again. */
   readonly repeatable?: boolean;
@@ -41,15 +41,23 @@ export class NodeClient {
     );
   }
 
-  async text(method: string, path: string, call: Call = {}): Promise<string> {
+  text(method: string, path: string, call: Call = {}): Promise<string> {
+    return this.#answer(method, path, call, (response) => response.text());
+  }
+
+  /** Content of any type. */
+  async bytes(method: string, path: string, call: Call = {}): Promise<Uint8Array> {
+    return new Uint8Array(await this.#answer(method, path, call, (response) => response.arrayBuffer()));
+  }
+
+  async #answer<T>(method: string, path: string, call: Call, read: (response: Response) => Promise<T>): Promise<T> {
     const timeout = AbortSignal.timeout(CALL_TIMEOUT_MS);
     const signal = call.signal === undefined ? timeout : AbortSignal.any([call.signal, timeout]);
     for (let repeat = 0; ; repeat += 1) {
       try {
         const response = await this.#send(method, path, call, signal);
-        const text = await response.text();
-        if (response.ok) return text;
-        throw failureOf(response.status, text);
+        if (response.ok) return await read(response);
+        throw failureOf(response.status, await response.text());
       } catch (thrown) {
         if (thrown instanceof CliFailure) throw thrown;
         if (call.repeatable === true && repeat < REPEATS && reasonOf(thrown) === 'ECONNRESET') continue;

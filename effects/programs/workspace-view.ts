@@ -66,7 +66,7 @@ export class WorkspaceView {
     const mounts = ordered.flatMap((bind) => [bind.directory, bind.path, bind.readOnly ? 'ro' : 'rw']);
     return {
       program: '/usr/bin/unshare',
-      args: ['--mount', '/bin/sh', '-c', SCRIPT, 'svc-view', this.#root, directory, ...mounts, '--', program, ...args],
+      args: ['-m', '/bin/sh', '-c', SCRIPT, 'svc-view', this.#root, directory, ...mounts, '--', program, ...args],
     };
   }
 }
