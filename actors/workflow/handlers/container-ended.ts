@@ -17,6 +17,7 @@ import { failed, failureOf } from '../steps/step.ts';
 export function ContainerEnded(state: WorkflowState, result: EffectResult, turn: WorkflowTurn): WorkflowState {
   if (!isRunning(state)) return state;
   const { awaiting, ...run } = state;
+  if (awaiting.kind !== 'container' && awaiting.kind !== 'containers') return state;
   const step = currentStep(run);
   if (awaiting.kind === 'container' && step.kind === 'ContainerRun') {
     if (awaiting.effect_id !== result.effectId) return state;

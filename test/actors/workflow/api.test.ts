@@ -130,6 +130,16 @@ describe('the workflow api over the kernel and SQLite', { timeout: 60_000 }, () 
     assert.deepEqual(executions[0], await api.status(TENANT, executionId));
   });
 
+  test('a chain of 300 built-in steps ends by itself, in turns that others can come between', async () => {
+    const states = Array.from({ length: 300 }, (_, n) => [
+      `S${n}`,
+      pure(`${n}`, n < 299 ? [{ target: `S${n + 1}` }] : []),
+    ]);
+    const id = await start(manifestOf(Object.fromEntries(states)));
+    await reaches(id, 'completed');
+    assert.equal((await api.get(TENANT, id)).blackboard.ran, '299');
+  });
+
   test('a real effect answers, and the run goes on by its exit code', async () => {
     const failing = command('bad', [{ condition: 'exit_code_non_zero', target: 'DONE' }]);
     const id = await start(manifestOf({ A: failing, DONE: pure('{{A.output.stdout}}') }));

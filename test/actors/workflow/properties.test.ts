@@ -11,6 +11,8 @@ import { DrivenWorkflow, manifestOf, pure, single, toJson } from './rig.ts';
 type Step =
   | { readonly kind: 'start' | 'cancel' }
   | { readonly kind: 'result'; readonly pick: number; readonly outcome: Json }
+  /** A result under the name of another effect's. */
+  | { readonly kind: 'stray'; readonly type: string; readonly pick: number; readonly outcome: Json }
   | { readonly kind: 'word'; readonly type: string; readonly pick: number; readonly word: JsonObject }
   | { readonly kind: 'timer'; readonly type: 'StateTimedOut' | 'RetryContainer' | 'Continue'; readonly entry: number }
   | { readonly kind: 'fire'; readonly name: 'state' | 'retry' };
@@ -32,10 +34,18 @@ const outcome: fc.Arbitrary<Json> = weighted<Json>(
 const ended = fc.constantFrom('running', 'completed', 'completed', 'failed', 'cancelled');
 const payload = fc.constantFrom('yes', 'no', 'text', null);
 
+const RESULTS = ['VolumesPrepared', 'CommandEnded', 'ContainerEnded', 'AgentStarted', 'ChildStarted'] as const;
+
 const step: fc.Arbitrary<Step> = weighted<Step>(
   [1, fc.constant({ kind: 'start' })],
   [1, fc.constant({ kind: 'cancel' })],
   [8, fc.tuple(pick, outcome).map(([picked, made]) => ({ kind: 'result', pick: picked, outcome: made }))],
+  [
+    2,
+    fc
+      .tuple(fc.constantFrom(...RESULTS), pick, outcome)
+      .map(([type, picked, made]) => ({ kind: 'stray', type, pick: picked, outcome: made })),
+  ],
   [
     8,
     fc.tuple(fc.constantFrom('AgentWord', 'ChildWord'), pick, ended).map(([type, picked, status]) => ({
@@ -150,6 +160,14 @@ function apply(driven: DrivenWorkflow, flow: WorkflowManifest, each: Step): void
     case 'result': {
       const asked = driven.turns.flatMap((turn) => turn.effects.map((effect) => effect.id)).toReversed();
       driven.result(each.outcome, asked[each.pick] ?? 'never-asked');
+      break;
+    }
+    case 'stray': {
+      const asked = driven.turns.flatMap((turn) => turn.effects).toReversed()[each.pick];
+      const { id: effectId, kind } = { id: asked?.id ?? 'never-asked', kind: asked?.request.kind ?? '' };
+      // Under its own name it is a result like any other, and its effect is closed.
+      if (asked?.request.replyAs === each.type) driven.result(each.outcome, effectId);
+      else driven.send(each.type, { effectId, kind, attempt: 1, outcome: each.outcome }, 'effect');
       break;
     }
     case 'word': {
