@@ -1,0 +1,27 @@
+import { z } from 'zod';
+import { bytes, millicores } from '../quantity.ts';
+
+const MiB = 1_048_576;
+const TiB = 1_024 ** 4;
+const size = (min: number, value: string, text: string) => bytes({ min, max: 64 * TiB, text }).prefault(value);
+
+/** `spec.runtime.containers`: what every container of a workflow gets on this node (docs/containers.md). */
+export const NodeContainers = z.strictObject({
+  /** Processes and threads of one container. */
+  pids_limit: z.number().int().min(1).max(1_000_000).default(256),
+  /** For steps that name none. */
+  cpu: millicores({ min: 1, max: 1_024_000 }).prefault(2_000),
+  memory: size(6 * MiB, '2Gi', 'at least 6Mi'),
+  /** `uid` or `uid:gid` instead of the image's user. */
+  user: z
+    .string()
+    .regex(/^\d{1,10}(:\d{1,10})?$/, 'expected uid or uid:gid')
+    .optional(),
+  read_only_root: z.boolean().default(false),
+  /** Size of the tmpfs at /tmp; its files count as memory of the container. */
+  tmp_size: size(MiB, '256Mi', 'at least 1Mi'),
+  /** A container that writes more to stdout and stderr is killed. */
+  output_limit: size(MiB, '1Gi', 'at least 1Mi'),
+  /** Pull every image anew, so that one tenant's private image is not another's. */
+  always_pull: z.boolean().default(false),
+});
