@@ -19,7 +19,7 @@ import type {
 } from './workflow-api.ts';
 import { checkedManifest, errorsOf, readWorkflowManifest, WorkflowChecks } from './workflow-checks.ts';
 import { listRecords } from './workflow-list.ts';
-import { findToChange, findVisible } from './workflow-lookup.ts';
+import { findStanding, findToChange, findVisible } from './workflow-lookup.ts';
 import { moveWorkflow } from './workflow-move.ts';
 import { requireChange, requireDeploy, requireScopeChange } from './workflow-permissions.ts';
 import {
@@ -212,21 +212,9 @@ class DocumentWorkflowCatalog implements WorkflowCatalog {
     { from, to }: { readonly from: WorkflowScope; readonly to: Place },
   ): Promise<WorkflowEntry> {
     requireScopeChange(identity, from, to.scope);
-    const known = await this.#standing(identity, idOrName, from);
+    const known = await findStanding(this.#shelf, identity, idOrName, from);
     const { shelf, clock, random } = this.#parts;
     return newestEntry(await moveWorkflow({ shelf, clock, random, by: identity.subject }, known, to));
-  }
-
-  /** The workflow in this scope, also where a nearer one of the same name hides it. */
-  async #standing(identity: Identity, idOrName: string, scope: WorkflowScope): Promise<WorkflowRecord> {
-    const known = await findToChange(this.#shelf, identity, idOrName);
-    if (known.scope === scope) return known;
-    const seen = await findVisible(this.#shelf, readerOf(identity), idOrName);
-    const standing = seen.find((record) => record.scope === scope);
-    if (standing !== undefined) return standing;
-    throw new SvcError('failed_precondition', `the workflow is in scope ${known.scope}, not ${scope}`, {
-      field: 'target_scope',
-    });
   }
 
   #now(): string {

@@ -1,6 +1,7 @@
+import { SvcError } from '../runtime/errors.ts';
 import { type Identity, SYSTEM_TENANT } from '../runtime/identity.ts';
 import { MAX_PAGE } from './page.ts';
-import type { CatalogReader } from './workflow-api.ts';
+import type { CatalogReader, WorkflowScope } from './workflow-api.ts';
 import { isTenantAdmin } from './workflow-permissions.ts';
 import type { WorkflowRecord } from './workflow-record.ts';
 import { busy, notFound } from './workflow-rules.ts';
@@ -41,6 +42,26 @@ export async function findToChange(
   }
   const [first] = await findVisible(shelf, { tenant: identity.tenant, subject: identity.subject }, idOrName);
   return first ?? notFound();
+}
+
+/**
+ * The workflow to change that stands in this scope, also where a nearer one of the same name hides it. Throws
+ * `not_found`, and `failed_precondition` when it stands in another.
+ */
+export async function findStanding(
+  shelf: WorkflowShelf,
+  identity: Identity,
+  idOrName: string,
+  scope: WorkflowScope,
+): Promise<WorkflowRecord> {
+  const known = await findToChange(shelf, identity, idOrName);
+  if (known.scope === scope) return known;
+  const seen = await findVisible(shelf, { tenant: identity.tenant, subject: identity.subject }, idOrName);
+  const standing = seen.find((record) => record.scope === scope);
+  if (standing !== undefined) return standing;
+  throw new SvcError('failed_precondition', `the workflow is in scope ${known.scope}, not ${scope}`, {
+    field: 'target_scope',
+  });
 }
 
 async function look(shelf: WorkflowShelf, reader: CatalogReader, idOrName: string): Promise<WorkflowRecord[]> {

@@ -98,9 +98,9 @@ export class LiveView {
     if (this.#timer === undefined || this.#paused) return;
     const lines = drawing(this.#model.lines, {
       paint: this.#paint,
-      width: this.#stream.columns ?? 80,
-      // What scrolled out of sight cannot be redrawn.
-      height: Math.max(3, (this.#stream.rows ?? 24) - 2),
+      width: this.#stream.columns || 80,
+      // What scrolled out of sight cannot be redrawn. Some terminals say 0.
+      height: Math.max(3, (this.#stream.rows || 24) - 2),
       now: Date.now(),
     });
     this.#stream.write(`${back(this.#drawn)}${lines.map((line) => `${line}\n`).join('')}`);
