@@ -74,8 +74,14 @@ async function openWorkspace(
   const { tenant, workspace } = request;
   if (workspace !== null) {
     const { volume_id: volumeId, implicit: create } = workspace;
-    const opened = await volumes.open(tenant, volumeId, { create });
-    return { ...opened, volumeId, [Symbol.asyncDispose]: async () => {} };
+    const release = volumes.hold(tenant, volumeId);
+    try {
+      const opened = await volumes.open(tenant, volumeId, { create });
+      return { ...opened, volumeId, [Symbol.asyncDispose]: async () => release() };
+    } catch (thrown) {
+      release();
+      throw thrown;
+    }
   }
   const directory = join(workspaces, PRIVATE, randomUUID());
   await mkdir(directory, { recursive: true, mode: 0o700 });
