@@ -97,6 +97,8 @@ describe('volumes over REST', () => {
     const up = await put(at, id, 'dir/binary file', bytes);
     assert.deepEqual(up.body, { path: '/dir/binary file', bytes_written: 300_000, created: true });
     assert.equal((await put(at, id, 'empty', '')).body.bytes_written, 0);
+    const typed = { ...as('alice'), 'content-type': 'application/octet-stream' };
+    assert.equal((await at.call('PUT', content(id, 'typed'), { body: bytes, headers: typed })).status, 200);
     const down = await fetch(`${at.base}${content(id, '/dir/binary file')}`, { headers: as('alice') });
     assert.deepEqual(new Uint8Array(await down.arrayBuffer()), bytes);
     assert.equal(down.headers.get('content-type'), 'application/octet-stream');
@@ -153,6 +155,21 @@ describe('volumes over REST', () => {
     await waitUntil('the upload is given up', () => !bench.volumes.store.isHeld('alice', id));
     assert.equal(String(await bench.volumes.files.read('alice', id, 'f')), 'old');
     assert.equal((await bench.volumes.get('alice', id)).used_bytes, 3);
+  });
+
+  test('every route is described, uploads and downloads as bytes', async () => {
+    await using at = await open();
+    const { paths } = (await at.call('GET', '/v1/openapi.json')).body;
+    const routes = Object.entries<Record<string, { summary?: string }>>(paths)
+      .filter(([path]) => path.startsWith('/v1/volumes'))
+      .flatMap(([path, methods]) =>
+        Object.entries(methods).map(([method, { summary }]) => ({ path, method, summary })),
+      );
+    assert.equal(routes.length, 9);
+    assert.ok(routes.every(({ summary }) => summary !== undefined));
+    const bytes = paths['/v1/volumes/{id}/files/content'];
+    assert.deepEqual(Object.keys(bytes.put.requestBody.content), ['application/octet-stream']);
+    assert.deepEqual(Object.keys(bytes.get.responses['200'].content), ['application/octet-stream']);
   });
 
   test('a node without volumes has no such path', async () => {

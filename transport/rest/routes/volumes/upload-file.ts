@@ -1,4 +1,5 @@
 import { Readable } from 'node:stream';
+import { z } from 'zod';
 import { SvcError } from '../../../../runtime/errors.ts';
 import type { RestApp } from '../../parts.ts';
 import { callerOf } from '../../request-context.ts';
@@ -14,6 +15,7 @@ const schema = {
   headers: CallerHeaders,
   params: VolumeIdParams,
   querystring: FilePathQuery,
+  body: { content: { 'application/octet-stream': { schema: z.unknown() } } },
   response: { 200: FileWritten, ...problemSchemas({ style: 'coded', hasBody: true, also: FILE_STATUSES }) },
 };
 
