@@ -63,7 +63,7 @@ export class TestPodman implements AsyncDisposable {
   /** Serves the API; containers of an earlier life go on. */
   async up(): Promise<void> {
     const args = [...this.#storage(), 'system', 'service', '--time=0', `unix://${this.socketPath}`];
-    const child = spawn('podman', args, { env: this.#env, stdio: 'ignore' });
+    const child = spawn('podman', args, { cwd: this.directory, env: this.#env, stdio: 'ignore' });
     if (child.pid === undefined) throw new Error('podman could not be started');
     this.#service = { pid: child.pid, exited: once(child, 'exit') };
     await waitUntil('the API of podman to answer', () => this.docker.ping().catch(() => null));
@@ -88,7 +88,12 @@ export class TestPodman implements AsyncDisposable {
 
   /** The command line on the same storage. */
   podman(...args: string[]): string {
-    return execFileSync('podman', [...this.#storage(), ...args], { env: this.#env, encoding: 'utf8', stdio: 'pipe' });
+    return execFileSync('podman', [...this.#storage(), ...args], {
+      cwd: this.directory,
+      env: this.#env,
+      encoding: 'utf8',
+      stdio: 'pipe',
+    });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
