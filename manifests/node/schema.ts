@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { API_VERSION } from '../api-version.ts';
 import { NodeChaos, NodeCluster, NodeSelf } from './cluster.ts';
+import { NodeContainers } from './containers.ts';
 import { NodeGrpcAuth, NodeIam, NodeSeal } from './identity.ts';
 import { NodeKernel } from './kernel.ts';
 import { ModelSelection, ProviderConfigs } from './models.ts';
@@ -21,7 +22,9 @@ const Runtime = z.strictObject({
   bootstrap_dir: path.optional(),
   bootstrap_script: path.optional(),
   container_socket_path: path.optional(),
+  /** Default `none`: containers have no network. */
   container_network_mode: z.string().min(1).max(200).optional(),
+  containers: NodeContainers.prefault({}),
   /** What agents' programs are told to call; default: the internal listener. */
   orchestrator_url: z.url({ protocol: /^https?$/, error: 'expected an http or https URL' }).optional(),
   host_commands: z.strictObject({ allow: z.array(tenant).max(1_000).default([]) }).prefault({}),
