@@ -109,13 +109,17 @@ async function openContainers(world: EffectsWorld, volumes: VolumeDirectories) {
   return { handler, close: async () => sweep?.stop() };
 }
 
-const containerLimits = ({ runtime }: NodeSettings): ContainerLimits => ({
-  networkMode: runtime.container_network_mode ?? 'none',
-  pids: 256,
-  cpuMillicores: 1_000,
-  memoryBytes: 512 * 1024 ** 2,
-  readOnlyRoot: false,
-  tmpBytes: 64 * 1024 ** 2,
-  outputBytes: 64 * 1024 ** 2,
-  alwaysPull: false,
-});
+const containerLimits = ({ runtime }: NodeSettings): ContainerLimits => {
+  const { pids_limit, cpu, memory, user, read_only_root, tmp_size, output_limit, always_pull } = runtime.containers;
+  return {
+    networkMode: runtime.container_network_mode ?? 'none',
+    pids: pids_limit,
+    cpuMillicores: cpu,
+    memoryBytes: memory,
+    user,
+    readOnlyRoot: read_only_root,
+    tmpBytes: tmp_size,
+    outputBytes: output_limit,
+    alwaysPull: always_pull,
+  };
+};

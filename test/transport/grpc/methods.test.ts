@@ -57,7 +57,14 @@ const METHODS: Readonly<Record<string, Method>> = {
   ),
 };
 
-const served = (name: string): string => (name === 'ExecuteAgent' ? 'OK' : 'UNIMPLEMENTED');
+/** What these requests get from a method that is served; the others are specified and not served by this version. */
+const SERVED: Readonly<Record<string, string>> = {
+  ExecuteAgent: 'OK',
+  ExecuteSystemCommand: 'OK',
+  ValidateWithJudges: 'INVALID_ARGUMENT',
+  IngestStimulus: 'INVALID_ARGUMENT',
+};
+const served = (name: string): string => SERVED[name] ?? 'UNIMPLEMENTED';
 /** What a reader may not do, and what a user of a tenant may not do (security/policy.ts). */
 const READABLE = ['QueryMemoryPatterns'];
 const FOR_OPERATORS = ['ExecuteSystemCommand', 'StoreMemoryPattern'];
@@ -84,6 +91,7 @@ describe('methods of SvcRuntime behind an identity provider', () => {
     at = await node({
       spec: {
         iam: { realms: [realm('svc-system', 'system'), realm('alice', 'tenant')] },
+        runtime: { host_commands: { allow: ['svc-system'] } },
         grpc_auth: { exempt_methods: ['/svc.runtime.v1.SvcRuntime/QueryMemoryPatterns'] },
       },
     });
