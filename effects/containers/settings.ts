@@ -1,4 +1,3 @@
-import type { NodeConfig } from '../../manifests/node/schema.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Secrets } from '../../security/api.ts';
 import type { VolumeDirectories } from '../volumes/api.ts';
@@ -49,19 +48,3 @@ export interface ContainerParts {
 }
 
 export type EngineParts = ContainerParts & { readonly engine: ContainerEngine };
-
-/** The limits a node's `spec.runtime` sets. */
-export function containerLimits(runtime: NodeConfig['spec']['runtime']): ContainerLimits {
-  const { containers, container_network_mode: networkMode = 'none' } = runtime;
-  return {
-    networkMode,
-    pids: containers.pids_limit,
-    cpuMillicores: containers.cpu,
-    memoryBytes: containers.memory,
-    readOnlyRoot: containers.read_only_root,
-    user: containers.user,
-    tmpBytes: containers.tmp_size,
-    outputBytes: containers.output_limit,
-    alwaysPull: containers.always_pull,
-  };
-}
