@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process';
-import { mkdir, rm } from 'node:fs/promises';
-import { join } from 'node:path';
+import type { Dirent } from 'node:fs';
+import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 
 const run = promisify(execFile);
@@ -13,22 +14,19 @@ const VIEW = '.view';
 /**
  * Runs in a mount namespace of its own, where nothing it mounts is seen by anybody else. Builds a root at $1 that holds
  * everything of the real one, puts directories in (host directory, path, rw or ro; ended by --), then goes to $2 there
- * and becomes the program, with the PATH it was given. The root is unbindable, so that binding what holds it does not copy it into itself.
+ * and becomes the program, with the PATH it was given. The root is unbindable, so that binding what holds it does not
+ * copy it into itself; what is at / was listed at start, so that one `mount` binds all of it.
  */
-const SCRIPT = `
+const script = (table: string, top: TopLevel): string => `
 set -e
 root=$1 directory=$2 given=$PATH
 shift 2
 PATH=/usr/sbin:/usr/bin:/sbin:/bin
-mount -t tmpfs -o size=1m,mode=755 svc-view "$root"
-mount --make-unbindable "$root"
-for entry in /* /.[!.]*; do
-  [ "$entry" = ${WORKSPACE} ] && continue
-  if [ -L "$entry" ]; then cp -P "$entry" "$root/"
-  elif [ -d "$entry" ]; then mkdir "$root$entry" && mount --rbind "$entry" "$root$entry"
-  elif [ -f "$entry" ]; then : >"$root$entry" && mount --bind "$entry" "$root$entry"
-  fi
-done
+mount -t tmpfs -o size=1m,mode=755,unbindable svc-view "$root"
+cd "$root"
+mkdir ${top.directories.map(quoted).join(' ')}
+${top.links.length === 0 ? '' : `cp -P ${top.links.map((name) => quoted(`/${name}`)).join(' ')} .`}
+mount -a -T ${quoted(table)}
 while [ "$1" != -- ]; do
   mkdir -p "$root$2"
   mount --bind "$1" "$root$2"
@@ -38,6 +36,23 @@ done
 shift
 exec chroot "$root" /bin/sh -c 'PATH=$1 && cd "$2" && shift 2 && exec "$@"' svc-view "$given" "$directory" "$@"
 `;
+
+/** What is at /: files there are nobody's business. */
+interface TopLevel {
+  readonly directories: readonly string[];
+  readonly links: readonly string[];
+}
+
+async function topLevel(): Promise<TopLevel> {
+  const entries = (await readdir('/', { withFileTypes: true })).filter(({ name }) => `/${name}` !== WORKSPACE);
+  const named = (is: (entry: Dirent) => boolean): string[] => entries.filter(is).map(({ name }) => name);
+  return { directories: named((entry) => entry.isDirectory()), links: named((entry) => entry.isSymbolicLink()) };
+}
+
+const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
+/** Blanks and backslashes as the table of mounts writes them. */
+const tabled = (path: string): string =>
+  path.replaceAll(/[\s\\]/g, (mark) => `\\${mark.charCodeAt(0).toString(8).padStart(3, '0')}`);
 
 /** A host directory and where a program finds it. */
 export interface Bind {
@@ -55,9 +70,11 @@ export interface ViewedProgram {
 /** Lets a program find its workspace at `/workspace`, as containers do. For its convenience: it is no sandbox. */
 export class WorkspaceView {
   readonly #root: string;
+  readonly #script: string;
 
-  constructor(root: string) {
+  constructor(root: string, text: string) {
     this.#root = root;
+    this.#script = text;
   }
 
   /** The same program, started through the view; binds are put in order, outer ones first. */
@@ -66,9 +83,17 @@ export class WorkspaceView {
     const mounts = ordered.flatMap((bind) => [bind.directory, bind.path, bind.readOnly ? 'ro' : 'rw']);
     return {
       program: '/usr/bin/unshare',
-      args: ['-m', '/bin/sh', '-c', SCRIPT, 'svc-view', this.#root, directory, ...mounts, '--', program, ...args],
+      args: ['-m', '/bin/sh', '-c', this.#script, 'svc-view', this.#root, directory, ...mounts, '--', program, ...args],
     };
   }
+}
+
+async function viewAt(root: string): Promise<WorkspaceView> {
+  const top = await topLevel();
+  const table = `${root}.table`;
+  const lines = top.directories.map((name) => `${tabled(`/${name}`)} ${tabled(`${root}/${name}`)} none rbind 0 0\n`);
+  await writeFile(table, lines.join(''), { mode: 0o600 });
+  return new WorkspaceView(root, script(table, top));
 }
 
 /** Whether this node may give programs a view of their own, found out by doing it once. Call it at start. */
@@ -80,7 +105,7 @@ export async function openWorkspaceView(
   try {
     await mkdir(join(workspaces, VIEW), { recursive: true, mode: 0o700 });
     await mkdir(probe, { recursive: true, mode: 0o700 });
-    const view = new WorkspaceView(join(workspaces, VIEW));
+    const view = await viewAt(resolve(workspaces, VIEW));
     const look = { program: '/bin/sh', args: ['-c', 'pwd && : >probe && test -e /proc/self'] };
     const bind = { directory: probe, path: WORKSPACE, readOnly: false };
     const { program, args } = view.through(look, [bind], WORKSPACE);
