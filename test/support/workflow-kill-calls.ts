@@ -1,0 +1,115 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { z } from 'zod';
+import type { NodeProcess } from './node-process.ts';
+
+const AGAIN_MS = 20;
+
+const Execution = z.object({
+  execution_id: z.string(),
+  workflow_name: z.string(),
+  status: z.enum(['running', 'waiting_for_human_input', 'completed', 'failed', 'cancelled']),
+  current_state: z.string().nullable(),
+  reason: z.string().nullable(),
+  blackboard: z.record(z.string(), z.json()),
+  output: z.json(),
+  ended_at: z.string().nullable(),
+  waiting_for: z.looseObject({ reason: z.string(), approval_id: z.string().optional() }).optional(),
+});
+/** What `GET /v1/workflows/executions/{id}` says. */
+export type WorkflowSeen = z.output<typeof Execution>;
+
+const LogEvent = z.object({
+  sequence: z.number(),
+  event_type: z.string(),
+  state_name: z.string().nullable(),
+  payload: z.record(z.string(), z.json()),
+  recorded_at: z.string(),
+});
+export type WorkflowLogged = z.output<typeof LogEvent>;
+const Log = z.object({ events: z.array(LogEvent), total: z.number() });
+const LOG_PAGE = 200;
+
+/** How a human answers. */
+export type HumanAnswer = { readonly approve: string } | { readonly reject: string };
+
+/**
+ * A client of workflows that never minds the death of a node: each call is repeated until a node answers it, and a
+ * repeat is harmless by its key or the id it names.
+ */
+export class WorkflowCalls {
+  readonly #node: Pick<NodeProcess, 'url'>;
+  readonly #signal: AbortSignal;
+
+  constructor(node: Pick<NodeProcess, 'url'>, signal: AbortSignal) {
+    this.#node = node;
+    this.#signal = signal;
+  }
+
+  async deploy(manifest: string): Promise<void> {
+    const type = { 'content-type': 'application/yaml' };
+    await this.#call('POST', '/v1/workflows?force=true', { headers: type, body: manifest });
+  }
+
+  async deployAgent(manifest: string): Promise<void> {
+    const type = { 'content-type': 'application/yaml' };
+    await this.#call('POST', '/v1/agents?force=true', { headers: type, body: manifest });
+  }
+
+  /** Answers the execution id; `key` makes it one run however often it is asked. */
+  async run(workflow: string, start: object, key: string): Promise<string> {
+    const headers = { 'content-type': 'application/json', 'idempotency-key': key };
+    const answer = await this.#call('POST', `/v1/workflows/${workflow}/run`, { headers, body: JSON.stringify(start) });
+    return z.object({ execution_id: z.string() }).parse(answer).execution_id;
+  }
+
+  async get(executionId: string): Promise<WorkflowSeen> {
+    return Execution.parse(await this.#call('GET', `/v1/workflows/executions/${executionId}`));
+  }
+
+  /** One answer wins: a repeat that comes second (409) has been answered by the first. */
+  async answer(approvalId: string, answer: HumanAnswer): Promise<void> {
+    const [verb, body] =
+      'approve' in answer ? ['approve', { feedback: answer.approve }] : ['reject', { reason: answer.reject }];
+    const headers = { 'content-type': 'application/json' };
+    const path = `/v1/human-approvals/${approvalId}/${verb}`;
+    await this.#call('POST', path, { headers, body: JSON.stringify(body) }, [404, 409]);
+  }
+
+  async log(executionId: string): Promise<WorkflowLogged[]> {
+    const events: WorkflowLogged[] = [];
+    for (;;) {
+      const path = `/v1/workflows/executions/${executionId}/logs?limit=${LOG_PAGE}&offset=${events.length}`;
+      const page = Log.parse(await this.#call('GET', path));
+      events.push(...page.events);
+      if (page.events.length === 0 || events.length >= page.total) return events;
+    }
+  }
+
+  /** Actors in memory of the node that answers. */
+  async residents(): Promise<number> {
+    const status = z.object({ node: z.object({ residents: z.number() }) });
+    return status.parse(await this.#call('GET', '/v1/cluster/status')).node.residents;
+  }
+
+  /** Runs of the tenant that have this status, as the list counts them. */
+  async count(status?: WorkflowSeen['status']): Promise<number> {
+    const filter = status === undefined ? '' : `&status=${status}`;
+    const answer = await this.#call('GET', `/v1/workflows/executions?limit=1${filter}`);
+    return z.object({ total: z.number() }).parse(answer).total;
+  }
+
+  async #call(method: string, path: string, init: RequestInit = {}, also: readonly number[] = []): Promise<unknown> {
+    const ask = { ...init, method, signal: this.#signal };
+    for (;;) {
+      this.#signal.throwIfAborted();
+      // The node may die before, while and after it answers.
+      const response = await this.#node.url.then((url) => fetch(`${url}${path}`, ask)).catch(() => null);
+      const text = await response?.text().catch(() => null);
+      if (response !== null && typeof text === 'string' && response.status !== 503) {
+        if (response.ok || also.includes(response.status)) return JSON.parse(text);
+        throw new Error(`${method} ${path} answered ${response.status} ${text}`);
+      }
+      await pause(AGAIN_MS);
+    }
+  }
+}
