@@ -18,7 +18,9 @@ const EVERY_MS = 60_000;
  */
 export function startWorkspaceSweep(options: WorkspaceSweepOptions): () => void {
   let cancel = (): void => {};
+  let stopped = false;
   const arm = (): void => {
+    if (stopped) return;
     cancel = options.clock.after(options.everyMs ?? EVERY_MS, () => {
       sweepWorkspaces(options)
         .catch((error: unknown) => options.warn('sweeping workspaces failed', error))
@@ -26,7 +28,10 @@ export function startWorkspaceSweep(options: WorkspaceSweepOptions): () => void 
     });
   };
   arm();
-  return () => cancel();
+  return () => {
+    stopped = true;
+    cancel();
+  };
 }
 
 /** One pass; answers how many workspaces were removed. */

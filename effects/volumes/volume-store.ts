@@ -72,7 +72,10 @@ export class VolumeStore {
   }
 
   async usedBytes(volume: VolumeDocument): Promise<number> {
-    return usedBytes(this.parts.disk.pathOf(volume.tenant, volume.id));
+    const { disk } = this.parts;
+    // A file system of its own may have to be mounted before anything is seen in it.
+    if (disk.enforces) await this.directory(volume);
+    return usedBytes(disk.pathOf(volume.tenant, volume.id));
   }
 
   /** Removes a volume for good. Repeating it after a crash ends what was begun. */
