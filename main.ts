@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { flushCompileCache } from 'node:module';
 import { join, resolve } from 'node:path';
-import { type Logger, pino } from 'pino';
+import { pino } from 'pino';
 import { createExecutionApi } from './actors/execution/api.ts';
 import { execution } from './actors/execution/definition.ts';
 import { EXECUTIONS, type ExecutionDocument } from './actors/execution/view.ts';
@@ -16,12 +16,11 @@ import { readiness } from './cluster/operations/readiness.ts';
 import { advertised } from './cluster/pulse/advertise.ts';
 import { LateAreas } from './compose/areas.ts';
 import { openEffects } from './compose/effects.ts';
+import type { Node, NodeInput } from './compose/node.ts';
 import { openWorkflowAreas, workflowActors } from './compose/workflow-areas.ts';
 import { heartbeats, kernelSettings, readFlags, readSettings } from './read-settings.ts';
 import { systemClock } from './runtime/clock.ts';
 import { openDataDirectory } from './runtime/data-directory.ts';
-import type { ActorDefinition } from './runtime/define-actor.ts';
-import type { EffectHandler } from './runtime/effect.ts';
 import { SvcError } from './runtime/errors.ts';
 import { SYSTEM_TENANT } from './runtime/identity.ts';
 import { openStores } from './runtime/open-stores.ts';
@@ -37,30 +36,7 @@ import { createRestServer } from './transport/rest/server.ts';
 
 export const VERSION = '0.1.0';
 
-export interface NodeInput {
-  /** By long name without dashes. */
-  readonly flags: Readonly<Record<string, string | undefined>>;
-  readonly env: Readonly<Record<string, string | undefined>>;
-  /** For embedding: where the log goes. Default: standard error. */
-  readonly logger?: Logger;
-  /** For embedding: actor kinds and effects of one's own (docs/adding-an-actor.md). */
-  readonly actors?: readonly ActorDefinition[];
-  readonly effects?: readonly EffectHandler[];
-}
-
-export interface Node {
-  readonly id: string;
-  readonly restUrl: string;
-  readonly grpcAddress: string;
-  /** `host:port` of NodeClusterService as others reach it; null unless `spec.cluster.enabled`. */
-  readonly clusterAddress: string | null;
-  /** Lines a person wants to read at the start: where data is kept, how durable, who is let in. */
-  readonly notes: readonly string[];
-  /** Refuses new calls, lets running turns commit, gives everything back. */
-  stop(): Promise<void>;
-  /** Resolves when it has stopped, also when an operator told it to. */
-  readonly stopped: Promise<void>;
-}
+export type { Node, NodeInput } from './compose/node.ts';
 
 const NOT_ENABLED = { accepted: false, reason: 'spec.cluster.enabled is false on this node' };
 

@@ -19,45 +19,12 @@ import { Archive } from './projection/archive.ts';
 import { Projector } from './projection/projector.ts';
 import { type Random, systemRandom } from './random.ts';
 import { Registry } from './registry.ts';
+import { type RuntimeSettings, runtimeDefaults } from './runtime-settings.ts';
 import { ActorCache } from './turns/actor-cache.ts';
 import { encodeMessage } from './turns/codec.ts';
-import type { RetrySettings } from './turns/kernel-messages.ts';
 import { createPayloads, type Payloads } from './turns/payload.ts';
 
-export interface RuntimeSettings {
-  /** Partitions of pool `default`; fixed at the store's first start (design K2). */
-  readonly partitions: number;
-  /** Partitions of pool `system`. */
-  readonly systemPartitions: number;
-  /** Partitions of each pool for tags, fixed when it is made (design P1). */
-  readonly tagPoolPartitions: number;
-  readonly leaseTtlMs: number;
-  readonly leaseRenewMs: number;
-  readonly pollMs: number;
-  readonly batchLimit: number;
-  readonly mailboxBound: number;
-  readonly cacheLimit: number;
-  readonly passivateAfterMs: number;
-  readonly effectConcurrency: number;
-  readonly ledger: boolean;
-  readonly retry: RetrySettings;
-}
-
-export const runtimeDefaults: RuntimeSettings = {
-  partitions: 64,
-  systemPartitions: 8,
-  tagPoolPartitions: 32,
-  leaseTtlMs: 6_000,
-  leaseRenewMs: 2_000,
-  pollMs: 1_000,
-  batchLimit: 256,
-  mailboxBound: 1_024,
-  cacheLimit: 10_000,
-  passivateAfterMs: 60_000,
-  effectConcurrency: 32,
-  ledger: true,
-  retry: { maxAttempts: 5, initialDelayMs: 100, maxDelayMs: 10_000 },
-};
+export { type RuntimeSettings, runtimeDefaults } from './runtime-settings.ts';
 
 export interface RuntimeParts {
   /** Ports, opened by the caller and closed by the caller after `stop`. */

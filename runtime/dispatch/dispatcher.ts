@@ -1,14 +1,14 @@
 import type { MailboxEntry, Unsubscribe } from '../actor-store.ts';
 import type { Partition } from '../address.ts';
 import type { EffectQueue } from '../effect-queue.ts';
-import { toSvcError } from '../errors.ts';
 import type { Projector } from '../projection/projector.ts';
+import { Background } from './background.ts';
 import { DirectorySweep } from './directory-sweep.ts';
 import { Holdings, type HoldingsOptions } from './holdings.ts';
 import { OutboxRelay } from './outbox-relay.ts';
 import type { Committed, PartitionServer } from './partition-server.ts';
 import { PartitionSweeps } from './partition-sweeps.ts';
-import { TimerWheel } from './timer-wheel.ts';
+import { TimerFiring } from './timer-firing.ts';
 
 export interface DispatcherOptions extends HoldingsOptions {
   readonly projector: Projector;
@@ -21,7 +21,6 @@ export interface DispatcherOptions extends HoldingsOptions {
 
 const SWEEP_MS = 2_000;
 const DIRECTORY_SWEEP_MS = 600_000;
-const FIRE_AGAIN_MS = 100;
 
 /**
  * Serves the partitions that this node holds: rings in, batches out (design, the way of a call). Owns the loops:
@@ -31,7 +30,8 @@ export class Dispatcher {
   readonly #options: DispatcherOptions;
   readonly #holdings: Holdings;
   readonly #ringing = new Set<Partition>();
-  readonly #wheel: TimerWheel;
+  readonly #background: Background;
+  readonly #timers: TimerFiring;
   readonly #outbox: OutboxRelay;
   readonly #sweeps: PartitionSweeps;
   readonly #busy = new Set<PartitionServer>();
@@ -40,10 +40,10 @@ export class Dispatcher {
   #unsubscribe: Unsubscribe = () => {};
   #unplace: Unsubscribe = () => {};
   #lives: ReadonlySet<string> = new Set();
-  readonly #loops: (() => void)[] = [];
 
   constructor(options: DispatcherOptions) {
     this.#options = options;
+    this.#background = new Background(options.clock, options.warn);
     this.#holdings = new Holdings(options, {
       committed: (server, done) => this.#committed(server, done),
       taken: (server, nextTimerAt) => this.#taken(server, nextTimerAt),
@@ -54,33 +54,42 @@ export class Dispatcher {
     const isLive = (runner: string) => options.placement.isLive(runner);
     this.#outbox = new OutboxRelay(options.store, leaseOf);
     this.#sweeps = new PartitionSweeps(options.store, options.effects, leaseOf, isLive);
-    this.#wheel = new TimerWheel(options.clock, (due) => this.#guard('firing timers', this.#fireTimers(due)));
+    this.#timers = new TimerFiring({
+      store: options.store,
+      clock: options.clock,
+      leaseOf,
+      fired: (partition) => this.ring(partition),
+      watch: (firing) => this.#background.watch('firing timers', firing),
+    });
   }
 
   /** Joins the fleet, takes what is this node's and begins to serve. */
   async start(): Promise<void> {
     const { store, node, placement, leaseRenewMs, pollMs } = this.#options;
     this.#unsubscribe = store.onBell(node, (partition) => this.ring(partition));
-    await this.#readClock();
+    await this.#timers.readClock();
     await this.#holdings.start();
     this.#lives = new Set(placement.lives());
     this.#unplace = placement.onChange(() => {
       // The look at who is there comes with the first; who is gone is known behind it.
-      const adjusted = this.#holdings.adjust().finally(() => this.#guard('sweeping effects', this.#sweepForGone()));
-      this.#guard('taking and handing over', adjusted);
+      const adjusted = this.#holdings
+        .adjust()
+        .finally(() => this.#background.watch('sweeping effects', this.#sweepForGone()));
+      this.#background.watch('taking and handing over', adjusted);
     });
-    this.#every(leaseRenewMs, 'renewing leases', async () => {
-      this.#guard("reading the store's clock", this.#readClock());
-      await this.#holdings.renew().finally(() => this.#guard('sweeping effects', this.#sweepForGone()));
+    this.#background.every(leaseRenewMs, 'renewing leases', async () => {
+      this.#background.watch("reading the store's clock", this.#timers.readClock());
+      await this.#holdings.renew().finally(() => this.#background.watch('sweeping effects', this.#sweepForGone()));
     });
-    this.#every(pollMs, 'polling', async () => {
+    this.#background.every(pollMs, 'polling', async () => {
       for (const partition of this.#holdings.partitions) this.ring(partition);
-      for (const partition of this.#outbox.owing) this.#guard('flushing the outbox', this.#outbox.flush(partition));
+      for (const partition of this.#outbox.owing)
+        this.#background.watch('flushing the outbox', this.#outbox.flush(partition));
       this.#options.cache.passivate();
     });
-    this.#every(SWEEP_MS, 'sweeping effects', () => this.#sweeps.sweep());
+    this.#background.every(SWEEP_MS, 'sweeping effects', () => this.#sweeps.sweep());
     const directory = new DirectorySweep(store, this.#options.locator);
-    this.#every(DIRECTORY_SWEEP_MS, 'sweeping the directory', async () => {
+    this.#background.every(DIRECTORY_SWEEP_MS, 'sweeping the directory', async () => {
       await directory.sweep(this.#holdings.partitions);
     });
   }
@@ -112,8 +121,8 @@ export class Dispatcher {
   #halt(): void {
     this.#stopped = true;
     this.#unsubscribe();
-    this.#wheel.stop();
-    for (const cancel of this.#loops) cancel();
+    this.#timers.stop();
+    this.#background.stop();
   }
 
   get holdings(): Holdings {
@@ -143,7 +152,7 @@ export class Dispatcher {
       polls.push(this.#poll(server));
     }
     // Of many that fail together one is reported.
-    this.#guard('polling', Promise.all(polls));
+    this.#background.watch('polling', Promise.all(polls));
   }
 
   /** One by one, since each may have a server of its own; what is asked in one turn goes out together all the same. */
@@ -164,7 +173,7 @@ export class Dispatcher {
       this.#idle(server);
       return;
     }
-    this.#guard(
+    this.#background.watch(
       `serving ${partition}`,
       server.serve(entries).finally(() => {
         this.#idle(server);
@@ -183,39 +192,21 @@ export class Dispatcher {
     const { partition } = server.lease;
     const { projector, effects } = this.#options;
     projector.add(server, done.projected);
-    for (const timer of done.commit.timersSet) this.#wheel.note(partition, done.at + timer.afterMs);
-    if (done.owes) this.#guard('flushing the outbox', this.#outbox.owe(partition));
+    for (const timer of done.commit.timersSet) this.#timers.note(partition, done.at + timer.afterMs);
+    if (done.owes) this.#background.watch('flushing the outbox', this.#outbox.owe(partition));
     for (const job of done.jobs) {
       this.#sweeps.note(partition);
       // A job that could not be queued is found by the sweep: the record is the truth (design E1).
-      this.#guard('queueing an effect', effects.enqueue(job));
-    }
-  }
-
-  async #fireTimers(due: readonly Partition[]): Promise<void> {
-    await Promise.all(due.map((partition) => this.#fireTimersOf(partition)));
-  }
-
-  /** One by one, as polls. */
-  async #fireTimersOf(partition: Partition): Promise<void> {
-    const lease = this.#holdings.get(partition)?.lease;
-    if (lease === undefined) return;
-    try {
-      const [next = null] = await this.#options.store.fireTimers([lease]);
-      if (next !== null) this.#wheel.note(partition, next);
-      this.ring(partition);
-    } catch (thrown) {
-      this.#wheel.note(partition, this.#wheel.now() + FIRE_AGAIN_MS);
-      throw thrown;
+      this.#background.watch('queueing an effect', effects.enqueue(job));
     }
   }
 
   #taken(server: PartitionServer, nextTimerAt: number | null): void {
     const { lease } = server;
     this.#options.projector.attach(server);
-    if (nextTimerAt !== null) this.#wheel.note(lease.partition, nextTimerAt);
-    this.#guard('flushing the outbox', this.#outbox.owe(lease.partition));
-    this.#guard('sweeping effects', this.#sweeps.acquired(lease));
+    if (nextTimerAt !== null) this.#timers.note(lease.partition, nextTimerAt);
+    this.#background.watch('flushing the outbox', this.#outbox.owe(lease.partition));
+    this.#background.watch('sweeping effects', this.#sweeps.acquired(lease));
     this.ring(lease.partition);
   }
 
@@ -225,30 +216,7 @@ export class Dispatcher {
     // Held again under a later lease: what is noted for that one stays.
     if (this.#holdings.get(partition) !== undefined) return;
     this.#outbox.drop(partition);
-    this.#wheel.drop(partition);
+    this.#timers.drop(partition);
     this.#sweeps.drop(partition);
-  }
-
-  /** Timers are due by the store's clock (design K10); ours may differ. */
-  async #readClock(): Promise<void> {
-    const { store, clock } = this.#options;
-    const asked = clock.now();
-    const at = await store.now();
-    this.#wheel.adjust(at - (asked + clock.now()) / 2);
-  }
-
-  #every(intervalMs: number, what: string, work: () => Promise<void>): void {
-    const slot = this.#loops.length;
-    const arm = (): void => {
-      if (this.#stopped) return;
-      this.#loops[slot] = this.#options.clock.after(intervalMs, () => this.#guard(what, work().finally(arm)));
-    };
-    this.#loops.push(() => {});
-    arm();
-  }
-
-  /** Background work reports its failure and is repeated by its loop; it never goes unseen. */
-  #guard(what: string, work: Promise<unknown>): void {
-    work.catch((thrown: unknown) => this.#options.warn(`${what} failed`, toSvcError(thrown)));
   }
 }

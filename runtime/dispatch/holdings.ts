@@ -1,10 +1,12 @@
 import { type Partition, partitionsOf, poolOf } from '../address.ts';
 import { toSvcError } from '../errors.ts';
+import { Coalesced } from './coalesced.ts';
 import { drained, handOver, patiently } from './hand-over.ts';
 import { LeaseAges } from './lease-ages.ts';
 import { type LeaseTaking, servedByOthers, takeAll, takeLease } from './lease-taking.ts';
 import { type Committed, type KernelParts, PartitionServer } from './partition-server.ts';
 import { Seat } from './seat.ts';
+import { ServersHeld } from './servers-held.ts';
 
 export interface HoldingsOptions extends KernelParts, LeaseTaking {
   readonly leaseRenewMs: number;
@@ -25,15 +27,10 @@ export interface HoldingsEvents {
 export class Holdings {
   readonly #options: HoldingsOptions;
   readonly #events: HoldingsEvents;
-  readonly #servers = new Map<Partition, PartitionServer>();
-  readonly #leaving = new Set<PartitionServer>();
-  /** Held beside the assignment, since an actor was to start here (design P4). */
-  readonly #kept = new Set<Partition>();
+  readonly #servers = new ServersHeld();
   readonly #seat: Seat;
   readonly #ages = new LeaseAges();
-  #settling: Promise<void> = Promise.resolve();
-  #again = false;
-  #turn = 0;
+  readonly #settling = new Coalesced(() => this.#settle());
   #cancelWake: () => void = () => {};
   #stopped = false;
 
@@ -48,7 +45,7 @@ export class Holdings {
   }
 
   get partitions(): Iterable<Partition> {
-    return this.#servers.keys();
+    return this.#servers.partitions;
   }
 
   get size(): number {
@@ -76,12 +73,12 @@ export class Holdings {
     const asked = clock.monotonic();
     const seat = this.#seat.ask().then(() => this.#ages.seated(asked));
     // Each may have a server of its own (Redis Cluster): one that is away must not cost what the others hold.
-    const leases = [...this.#servers.values()].map((server) => this.#extend(server, asked));
+    const leases = this.#servers.all.map((server) => this.#extend(server, asked));
     const [seated, ...extended] = await Promise.allSettled([seat, ...leases]);
     this.#ages.look();
     this.loseIfLate();
     if (seated.status === 'fulfilled')
-      this.#settle().catch((thrown: unknown) => warn('taking and handing over failed', toSvcError(thrown)));
+      this.#settling.run().catch((thrown: unknown) => warn('taking and handing over failed', toSvcError(thrown)));
     for (const outcome of [seated, ...extended]) if (outcome.status === 'rejected') throw outcome.reason;
   }
 
@@ -98,7 +95,7 @@ export class Holdings {
   async adjust(): Promise<void> {
     if (this.#stopped) return;
     await this.#seat.ask();
-    await this.#settle();
+    await this.#settling.run();
   }
 
   /** What was not renewed for a whole TTL, by a store that is away or a process that was frozen, others may hold. */
@@ -109,23 +106,16 @@ export class Holdings {
 
   /** A partition of the pool that this node holds; a free one is taken when it holds none. */
   async holdOne(pool: string): Promise<Partition | null> {
-    const held = (): Partition | undefined => {
-      const servers = [...this.#servers.values()].filter((one) => !this.#leaving.has(one));
-      const ofPool = servers.map(({ lease }) => lease.partition).filter((partition) => poolOf(partition) === pool);
-      // Each in its turn: one partition would serve all that starts here alone.
-      this.#turn += 1;
-      return ofPool[this.#turn % ofPool.length];
-    };
-    const already = held();
+    const already = this.#servers.nextOf(pool);
     if (already !== undefined || this.#stopped) return already ?? null;
     await this.adjust();
-    const assigned = held();
+    const assigned = this.#servers.nextOf(pool);
     if (assigned !== undefined || !this.#seat.assignment.queues.includes(pool)) return assigned ?? null;
     const layout = (await this.#options.store.pools()).find((one) => one.pool === pool);
     for (const partition of layout === undefined ? [] : partitionsOf(layout)) {
       await this.#acquire(partition);
       if (!this.#servers.has(partition)) continue;
-      this.#kept.add(partition);
+      this.#servers.keep(partition);
       return partition;
     }
     return null;
@@ -140,11 +130,11 @@ export class Holdings {
     this.#stopped = true;
     this.#seat.leaving();
     this.#cancelWake();
-    await this.#settling;
+    await this.#settling.idle;
     await patiently(this.#options, 'telling the others', placement.drain());
-    await this.#handOver(await servedByOthers(this.#options, [...this.#servers.values()]));
+    await this.#handOver(await servedByOthers(this.#options, this.#servers.all));
     await patiently(this.#options, 'ending effects', last.keepServing());
-    const left = [...this.#servers.values()];
+    const left = this.#servers.all;
     await Promise.all(left.map((server) => drained(this.#options.clock, server)));
     await patiently(this.#options, 'ending what runs', last.beforeRelease());
     await this.#handOver(left);
@@ -159,25 +149,13 @@ export class Holdings {
     this.#loseAll();
   }
 
-  /** One at a time; who comes while one runs is served by one more run. */
-  #settle(): Promise<void> {
-    if (this.#again) return this.#settling;
-    this.#again = true;
-    const run = this.#settling.then(() => {
-      this.#again = false;
-      return this.#settleOnce();
-    });
-    this.#settling = run.catch(() => undefined);
-    return run;
-  }
-
-  async #settleOnce(): Promise<void> {
+  async #settle(): Promise<void> {
     if (this.#stopped) return;
     const { wanted, queues } = this.#seat.assignment;
     this.#events.queues(queues);
-    const unwanted = [...this.#servers.values()].filter(
+    const unwanted = this.#servers.all.filter(
       ({ lease: { partition } }) =>
-        !wanted.has(partition) && !(this.#kept.has(partition) && queues.includes(poolOf(partition))),
+        !wanted.has(partition) && !(this.#servers.isKept(partition) && queues.includes(poolOf(partition))),
     );
     const missing = [...wanted].filter((partition) => !this.#servers.has(partition));
     await Promise.all([this.#handOver(unwanted), this.#acquireAll(missing)]);
@@ -210,7 +188,7 @@ export class Holdings {
     const server: PartitionServer = new PartitionServer(lease, cursor, this.#options, (done) =>
       this.#events.committed(server, done),
     );
-    this.#servers.set(partition, server);
+    this.#servers.add(server);
     this.#ages.kept(server, asked);
     this.#events.taken(server, nextTimerAt);
     return Number.POSITIVE_INFINITY;
@@ -218,29 +196,23 @@ export class Holdings {
 
   /** After the batch that runs, to whoever wants it (design P2). */
   async #handOver(servers: readonly PartitionServer[]): Promise<void> {
-    const going = servers.filter((server) => !this.#leaving.has(server) && !server.lost);
+    const going = this.#servers.leave(servers.filter((server) => !server.lost));
     if (going.length === 0) return;
-    for (const server of going) this.#leaving.add(server);
     await Promise.all(going.map((server) => handOver(this.#options, server, () => this.lose(server))));
-    for (const server of going) this.#leaving.delete(server);
+    this.#servers.left(going);
     await patiently(this.#options, 'telling the others', this.#options.placement.freed());
   }
 
   /** Ends serving without a word to the store: the lease is gone, or its end is left to the TTL. */
   lose(server: PartitionServer): void {
-    const { partition } = server.lease;
     server.lose();
     this.#ages.drop(server);
-    // The node may hold the partition again under a later lease: what is noted for that one stays.
-    if (this.#servers.get(partition) === server) {
-      this.#servers.delete(partition);
-      this.#kept.delete(partition);
-    }
+    this.#servers.remove(server);
     this.#events.lost(server);
   }
 
   #loseAll(): void {
-    for (const server of [...this.#servers.values()]) this.lose(server);
+    for (const server of this.#servers.all) this.lose(server);
   }
 
   #wakeIn(delayMs: number): void {

@@ -6,16 +6,15 @@ import { SvcError, toSvcError } from '../errors.ts';
 import type { Locator } from '../locator.ts';
 import type { Message } from '../message.ts';
 import type { Archive } from '../projection/archive.ts';
-import type { ProjectedCommit } from '../projection/projector.ts';
+import type { ProjectedCommit } from '../projection/projected-commit.ts';
 import type { Registry } from '../registry.ts';
 import type { ActorCache } from '../turns/actor-cache.ts';
-import { Batch } from '../turns/batch.ts';
 import type { RetrySettings } from '../turns/kernel-messages.ts';
-import { decodeEntry, isReadable, loadResidents, setAside, UNREADABLE } from '../turns/loading.ts';
+import { decodeEntry, isReadable, UNREADABLE } from '../turns/loading.ts';
 import { packCommit } from '../turns/pack-commit.ts';
 import type { Payloads } from '../turns/payload.ts';
-import { TurnFailed } from '../turns/turn-failure.ts';
 import { commitPatiently } from './commit-patiently.ts';
+import { type Handling, runBatch } from './run-batch.ts';
 
 export interface KernelParts {
   readonly store: ActorStore;
@@ -33,16 +32,6 @@ export interface KernelParts {
   /** Commits that the store refused; counted up here. */
   readonly counts: { fenced: number };
   readonly warn: (message: string, error: unknown) => void;
-}
-
-/** How the entries of a batch are handled. */
-interface Handling {
-  /** Most messages set aside that one retry drains. */
-  readonly drainLimit: number;
-  /** Every message counts as failed with this error: what its turn decided cannot be written. */
-  readonly failAll?: string;
-  /** Nothing is run, every entry is dead-lettered. */
-  readonly bury?: SvcError;
 }
 
 const USUAL: Handling = { drainLimit: 100 };
@@ -188,7 +177,7 @@ export class PartitionServer {
     handling: Handling,
   ): Promise<readonly MailboxEntry[]> {
     const { payloads, locator, ledger, cache } = this.#parts;
-    const batch = await this.#runTurns(entries, messages, handling);
+    const batch = await runBatch(this.#parts, this, entries, messages, handling);
     const last = entries[entries.length - 1];
     if (last === undefined || batch === null) return [];
     const cursor = { after: this.#cursor, upTo: last.seq, upToAt: last.at };
@@ -200,7 +189,7 @@ export class PartitionServer {
       return [];
     }
     this.#cursor = last.seq;
-    for (const work of batch.works.values()) {
+    for (const work of batch.writes.works.values()) {
       work.resident.record = work.record;
       work.resident.text = packed.texts.get(work.resident.address) ?? work.resident.text;
       // A later holder may have changed it when the lease was lost meanwhile.
@@ -212,44 +201,5 @@ export class PartitionServer {
     const projected = { upTo: last.seq, epoch: this.lease.epoch, entries, targets, rows: batch.rows };
     this.#onCommitted({ commit: packed.commit, at: outcome.at, owes: outcome.owes, jobs, projected });
     return outcome.next;
-  }
-
-  /**
-   * Runs the batch; each message whose handler throws is marked and the batch run again on fresh copies. Null when the
-   * lease was lost meanwhile: what is cached may be a later holder's in this very process.
-   */
-  async #runTurns(
-    entries: readonly MailboxEntry[],
-    messages: readonly (Message | SvcError)[],
-    handling: Handling,
-  ): Promise<Batch | null> {
-    const { clock, retry } = this.#parts;
-    const failing = new Map<string, string>();
-    const now = clock.now();
-    for (;;) {
-      const readable = messages.filter(isReadable);
-      const residents = await loadResidents(this.#parts, this.lease.partition, readable, failing.size > 0);
-      const bodies = await setAside(this.#parts, entries, messages, residents, handling.drainLimit);
-      if (this.#lost) return null;
-      const rules = { ...retry, drainLimit: handling.drainLimit, failing, failAll: handling.failAll };
-      const batch = new Batch(now, () => clock.monotonic() * 1_000, rules);
-      try {
-        entries.forEach((entry, index) => {
-          const message = messages[index];
-          if (message === undefined) return;
-          if (message instanceof SvcError) batch.bury(entry, null, message);
-          else if (handling.bury !== undefined) batch.bury(entry, message, handling.bury);
-          else {
-            const resident = residents.get(message.to) ?? null;
-            if (resident instanceof SvcError) batch.bury(entry, message, resident);
-            else batch.deliver(entry, message, resident, bodies);
-          }
-        });
-        return batch;
-      } catch (thrown) {
-        if (!(thrown instanceof TurnFailed) || failing.has(thrown.messageId)) throw thrown;
-        failing.set(thrown.messageId, thrown.message);
-      }
-    }
   }
 }

@@ -4,6 +4,7 @@ import type { EffectJob, JobOutcome } from '../effect-queue.ts';
 import { type ErrorCode, SvcError, toSvcError } from '../errors.ts';
 import type { Json } from '../json.ts';
 import type { EffectEnvelope } from './effect-envelope.ts';
+import { renewClaim } from './effect-runner-claim.ts';
 import type { RunnerCounts, RunnerSettings } from './effect-runner-options.ts';
 import { persist } from './effect-runner-persist.ts';
 import { EffectReport, failure } from './effect-runner-report.ts';
@@ -74,7 +75,7 @@ export class EffectAttempt {
   async run(handler: EffectHandler | undefined): Promise<JobOutcome> {
     const { clock } = this.#settings;
     const { timeoutMs } = this.#envelope.request;
-    const stopRenewing = this.#renew();
+    const stopRenewing = renewClaim(this.#settings, this.#job, this.#attempt, (cause) => this.abort(cause));
     const cancelTimeout = timeoutMs === undefined ? () => {} : clock.after(timeoutMs, () => this.abort('timeout'));
     try {
       const ending = await this.#handle(handler);
@@ -185,39 +186,6 @@ export class EffectAttempt {
   #drop(outcome: JobOutcome): JobOutcome {
     this.#counts.dropped += 1;
     return outcome;
-  }
-
-  /** Keeps the claim alive; stops the work when it is no longer ours or may not be. */
-  #renew(): () => void {
-    const { clock, store, claimTtlMs, renewEveryMs } = this.#settings;
-    let keptAt = clock.monotonic();
-    let stopped = false;
-    let cancel = () => {};
-    const beat = async () => {
-      const askedAt = clock.monotonic();
-      try {
-        if (!(await store.keepEffect(this.#job.partition, this.#job.id, this.#attempt, claimTtlMs))) {
-          this.abort('gone');
-          return;
-        }
-        keptAt = askedAt;
-      } catch (error) {
-        if (toSvcError(error).code !== 'unavailable') {
-          this.#settings.onFault(error, { effectId: this.#job.id, doing: 'renewing its claim' });
-        }
-      }
-      if (!stopped) next();
-    };
-    const next = () => {
-      const leftMs = keptAt + claimTtlMs - clock.monotonic();
-      if (leftMs <= 0) return this.abort('silent');
-      cancel = clock.after(Math.min(renewEveryMs, leftMs), () => void beat());
-    };
-    next();
-    return () => {
-      stopped = true;
-      cancel();
-    };
   }
 }
 

@@ -3,7 +3,7 @@ import { type Address, type Partition, tenantOf } from '../address.ts';
 import type { StoredDocument } from '../documents.ts';
 import { UNREADABLE } from '../turns/loading.ts';
 import type { TurnRow } from '../turns/turn-row.ts';
-import type { ProjectedCommit } from './projector.ts';
+import type { ProjectedCommit } from './projected-commit.ts';
 
 /**
  * A stretch of one partition's deliveries of one tenant (design R3). `lines` is JSON text, one array

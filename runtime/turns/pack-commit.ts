@@ -4,6 +4,7 @@ import { encodeEffect } from '../effects/effect-envelope.ts';
 import type { Locator } from '../locator.ts';
 import type { Message } from '../message.ts';
 import type { Batch } from './batch.ts';
+import type { BatchWrites } from './batch-writes.ts';
 import { encodeEvent, encodeMessage, encodeReply } from './codec.ts';
 import { timerId } from './kernel-messages.ts';
 import type { Payloads } from './payload.ts';
@@ -20,7 +21,7 @@ const MOST_WAITING_CHARS = 16_384;
 
 /** Encodes a batch; large parts go to Blobs first, so the commit itself stays small (design K3, K7). */
 export async function packCommit(
-  batch: Batch,
+  { writes, rows }: Batch,
   lease: Lease,
   cursor: Required<Pick<Commit, 'after' | 'upTo' | 'upToAt'>>,
   kernel: { readonly payloads: Payloads; readonly locator: Locator; readonly ledger: boolean },
@@ -33,7 +34,7 @@ export async function packCommit(
   const texts = new Map<string, string>();
   const records: { address: Commit['records'][number]['address']; record: string }[] = [];
   const events: EventAppend[] = [];
-  for (const work of batch.works.values()) {
+  for (const work of writes.works.values()) {
     const { address, tenant, definition } = work.resident;
     if (work.dirty) {
       if (work.record.stuck !== null) work.record = await slim(work.record, work.record.stuck, tenant, payloads);
@@ -52,12 +53,12 @@ export async function packCommit(
     }
   }
   const sends: { partition: Partition; delivery: Delivery }[] = [];
-  for (const message of batch.sends) {
+  for (const message of writes.sends) {
     const partition = locator.known(message.to) ?? (await locator.locate(message.to));
     sends.push({ partition, delivery: await deliver(message) });
   }
   const replies: { session: string; messageId: string; body: string }[] = [];
-  for (const { message, reply } of batch.replies) {
+  for (const { message, reply } of writes.replies) {
     if (message.session === undefined) continue;
     const tenant = tenantOf(message.to);
     const body = encodeReply(payloads, tenant, reply);
@@ -68,8 +69,8 @@ export async function packCommit(
     });
   }
   const timersSet: Commit['timersSet'][number][] = [];
-  const pending = pendingTimers(batch);
-  for (const timer of batch.timersSet) {
+  const pending = pendingTimers(writes);
+  for (const timer of writes.timersSet) {
     // Set and then cleared or replaced inside one batch: only the last word counts.
     if (pending.get(timer.id) !== timer.message.id) continue;
     timersSet.push({ id: timer.id, afterMs: timer.afterMs, delivery: await deliver(timer.message) });
@@ -83,16 +84,16 @@ export async function packCommit(
       // Without the ledger a row only says that there is something to project, unless messages were put aside.
       journal: JSON.stringify({
         epoch: lease.epoch,
-        turns: kernel.ledger || batch.rows.some(isRare) ? batch.rows : [],
+        turns: kernel.ledger || rows.some(isRare) ? rows : [],
       }),
       events,
       sends,
       timersSet,
-      timersCleared: batch.timersCleared.filter((id) => !pending.has(id)),
-      effectsOpened: await openEffects(batch, poolOf(lease.partition), payloads),
-      effectsCancelled: batch.effectsCancelled,
+      timersCleared: writes.timersCleared.filter((id) => !pending.has(id)),
+      effectsOpened: await openEffects(writes, poolOf(lease.partition), payloads),
+      effectsCancelled: writes.effectsCancelled,
       replies,
-      handled: [...batch.handled].map(([address, count]) => ({ address, count })),
+      handled: [...writes.handled].map(([address, count]) => ({ address, count })),
     },
   };
 }
@@ -106,9 +107,9 @@ async function slim(record: ActorRecord, stuck: Stuck, tenant: string, payloads:
 }
 
 /** Timers pending after the batch: timer id -> id of the message that will come. */
-function pendingTimers(batch: Batch): Map<string, string> {
+function pendingTimers(writes: BatchWrites): Map<string, string> {
   const pending = new Map<string, string>();
-  for (const { resident, record } of batch.works.values()) {
+  for (const { resident, record } of writes.works.values()) {
     for (const [name, messageId] of Object.entries(record.timers))
       pending.set(timerId(resident.address, name), messageId);
   }
@@ -116,11 +117,11 @@ function pendingTimers(batch: Batch): Map<string, string> {
 }
 
 /** An effect runs where its actor's tags are: its queue is named as its pool (design E1). */
-async function openEffects(batch: Batch, queue: string, payloads: Payloads): Promise<EffectOpen[]> {
+async function openEffects(writes: BatchWrites, queue: string, payloads: Payloads): Promise<EffectOpen[]> {
   const opened: EffectOpen[] = [];
   // Opened and cancelled inside one batch: nobody saw it, so it never existed.
-  const cancelled = new Set(batch.effectsCancelled);
-  for (const { id, request, cause } of batch.effects) {
+  const cancelled = new Set(writes.effectsCancelled);
+  for (const { id, request, cause } of writes.effects) {
     if (cancelled.has(id)) continue;
     const tenant = tenantOf(cause.to);
     const body = payloads.pack(

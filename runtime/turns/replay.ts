@@ -43,7 +43,7 @@ export async function replayActor(
     const batch = batchOf(row, message, bodies, options.retry);
     const self = { address, partition: NOWHERE, tenant, definition };
     batch.deliver({ seq, at, body }, message, { ...self, record, text: null }, bodies);
-    for (const work of batch.works.values()) {
+    for (const work of batch.writes.works.values()) {
       for (const [index, event] of work.events.entries()) events.push({ ...event, seq: work.firstEvent + index });
       record = work.record;
     }

@@ -1,0 +1,46 @@
+import type { Partition } from '../address.ts';
+import type { Collection, Documents } from '../documents.ts';
+import { type DeadLetter, deadLettersOf, LEDGER, type LedgerSegment, ledgerSegments } from './ledger.ts';
+import { packLines } from './ledger-text.ts';
+import type { ProjectedCommit } from './projected-commit.ts';
+
+/** Commits of one partition, oldest first. */
+export interface LedgerPart {
+  readonly partition: Partition;
+  readonly commits: readonly ProjectedCommit[];
+}
+
+const packed = async (segment: LedgerSegment): Promise<LedgerSegment> => ({
+  ...segment,
+  lines: await packLines(segment.lines),
+});
+
+/** Writes deliveries and dead letters into documents (design R3); the same commits again write the same again. */
+export class LedgerWriter {
+  readonly #segments: Collection<LedgerSegment> | null;
+  readonly #deadLetters: Collection<DeadLetter>;
+
+  static async open(parts: { readonly documents: Documents; readonly ledger: boolean }): Promise<LedgerWriter> {
+    const { documents, ledger } = parts;
+    const segments = await documents.collection<LedgerSegment>(LEDGER);
+    return new LedgerWriter(
+      ledger ? segments : null,
+      await documents.collection<DeadLetter>({ name: 'dead_letters', unique: [], indexes: [['address'], ['at']] }),
+    );
+  }
+
+  /** Without `segments` deliveries are not recorded. */
+  constructor(segments: Collection<LedgerSegment> | null, deadLetters: Collection<DeadLetter>) {
+    this.#segments = segments;
+    this.#deadLetters = deadLetters;
+  }
+
+  async write(parts: readonly LedgerPart[]): Promise<void> {
+    if (this.#segments !== null) {
+      const segments = parts.flatMap(({ partition, commits }) => ledgerSegments(partition, commits));
+      if (segments.length > 0) await this.#segments.putMany(await Promise.all(segments.map(packed)));
+    }
+    const letters = parts.flatMap(({ commits }) => deadLettersOf(commits));
+    if (letters.length > 0) await this.#deadLetters.putMany(letters);
+  }
+}

@@ -1,0 +1,12 @@
+import type { MailboxEntry } from '../actor-store.ts';
+import type { Address } from '../address.ts';
+import type { TurnRow } from '../turns/turn-row.ts';
+
+/** One commit as the projector sees it: what came in, what became of it. */
+export interface ProjectedCommit {
+  readonly upTo: number;
+  readonly epoch: number;
+  readonly entries: readonly MailboxEntry[];
+  readonly targets: readonly Address[];
+  readonly rows: readonly TurnRow[];
+}
