@@ -15,7 +15,7 @@ import { startWorkspaceSweep } from '../effects/programs/workspace-sweep.ts';
 import { openWorkspaceView } from '../effects/programs/workspace-view.ts';
 import { createAgentStart } from '../effects/starts/agent-start.ts';
 import { createWorkflowStart } from '../effects/starts/workflow-start.ts';
-import type { VolumeDirectories } from '../effects/volumes/api.ts';
+import type { VolumeDirectories, VolumeHolds } from '../effects/volumes/api.ts';
 import { createPrepareEffect } from '../effects/volumes/prepare-effect.ts';
 import { startVolumeSweep } from '../effects/volumes/sweep.ts';
 import { createVolumes } from '../effects/volumes/volumes.ts';
@@ -93,7 +93,7 @@ function openVolumes({ settings, dataDir, documents, clock, random, areas, warn 
 }
 
 /** Containers over whatever engine is there; without one the effect refuses by name. */
-async function openContainers(world: EffectsWorld, volumes: VolumeDirectories) {
+async function openContainers(world: EffectsWorld, volumes: VolumeDirectories & VolumeHolds) {
   const { settings, env, areas, documents, random, clock, node, secrets, warn } = world;
   const location = findEngine({ configured: settings.runtime.container_socket_path, env });
   const engine = location === null ? null : new ContainerEngine({ location, clock });

@@ -24,6 +24,9 @@ export async function runContainer(
 ): Promise<ContainerResult> {
   const { engine } = parts;
   const { signal } = context;
+  // Nobody sweeps them away under the container.
+  using held = new DisposableStack();
+  for (const { volume_id } of input.mounts) held.defer(parts.volumes.hold(owner.tenant, volume_id));
   const mounts = await openVolumes(parts, input, owner);
   if (context.attempt === 1) {
     const full = await checkQuotas(parts, owner.tenant, mounts);

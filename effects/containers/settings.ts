@@ -1,6 +1,6 @@
 import type { Clock } from '../../runtime/clock.ts';
 import type { Secrets } from '../../security/api.ts';
-import type { VolumeDirectories } from '../volumes/api.ts';
+import type { VolumeDirectories, VolumeHolds } from '../volumes/api.ts';
 import type { ContainerEngine } from './engine.ts';
 import type { ContainerOwner } from './labels.ts';
 import type { ContainerStarts } from './starts.ts';
@@ -27,7 +27,7 @@ export interface ContainerParts {
   /** Null: none is configured and no well-known socket exists. */
   readonly engine: ContainerEngine | null;
   readonly limits: ContainerLimits;
-  readonly volumes: VolumeDirectories;
+  readonly volumes: VolumeDirectories & VolumeHolds;
   readonly secrets: Secrets;
   readonly starts: ContainerStarts;
   /** Whether somebody waits for the effect. Containers are removed only when nobody does. */

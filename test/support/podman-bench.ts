@@ -8,7 +8,7 @@ import { ContainerInput } from '../../effects/containers/input.ts';
 import type { ContainerOwner } from '../../effects/containers/labels.ts';
 import type { ContainerParts } from '../../effects/containers/settings.ts';
 import { type ContainerStarts, createContainerStarts } from '../../effects/containers/starts.ts';
-import type { VolumeDirectories } from '../../effects/volumes/api.ts';
+import type { VolumeDirectories, VolumeHolds } from '../../effects/volumes/api.ts';
 import { addressOf } from '../../runtime/address.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import type { EffectContext } from '../../runtime/effect.ts';
@@ -139,13 +139,14 @@ export const sh = (script: string): { readonly command: string[] } => ({ command
 
 const notSet = (reference: string) => new SvcError('failed_precondition', `${reference} is not set`);
 
-function directories(root: string, quotas: ReadonlyMap<string, number>): VolumeDirectories {
+function directories(root: string, quotas: ReadonlyMap<string, number>): VolumeDirectories & VolumeHolds {
   return {
     async open(tenant, volumeId) {
       const directory = join(root, tenant, volumeId);
       await mkdir(directory, { recursive: true });
       return { directory, sizeLimitBytes: quotas.get(volumeId) ?? null };
     },
+    hold: () => () => {},
     async checkQuota(tenant, volumeId) {
       const limit = quotas.get(volumeId);
       if (limit === undefined) return;

@@ -14,7 +14,11 @@ await documents.open();
 const parts = {
   engine: new ContainerEngine({ location: { socketPath }, clock: systemClock }),
   limits: LIMITS,
-  volumes: { open: async () => ({ directory: volume, sizeLimitBytes: null }), checkQuota: async () => {} },
+  volumes: {
+    open: async () => ({ directory: volume, sizeLimitBytes: null }),
+    checkQuota: async () => {},
+    hold: () => () => {},
+  },
   secrets: { resolve: async () => '' },
   starts: await createContainerStarts(documents),
   isWanted: async () => true,
