@@ -3,7 +3,7 @@
  *
  *   npm run bench                    all suites, median of three
  *   npm run bench -- asks-redis      suites by name
- *   npm run bench -- --quick         one short repetition, to see that everything runs
+ *   npm run bench -- --quick         one short repetition, to see that everything runs; `--small` is the same
  *   npm run bench -- --write         also keeps the result in docs/benchmarks.md
  */
 import { writeFileSync } from 'node:fs';
@@ -16,6 +16,7 @@ import { executionRate } from './suites/executions.ts';
 import { failover } from './suites/failover.ts';
 import { idleActors } from './suites/idle-actors.ts';
 import { idleNode } from './suites/idle-node.ts';
+import { workflows } from './suites/workflows.ts';
 
 const SUITES: Readonly<Record<string, (plan: Plan) => Promise<Section>>> = {
   'asks-redis': (plan) => asksOnRedis(plan, 'everysec'),
@@ -27,6 +28,7 @@ const SUITES: Readonly<Record<string, (plan: Plan) => Promise<Section>>> = {
   failover: (plan) => failover(plan, 'everysec'),
   'idle-actors': idleActors,
   'idle-node': idleNode,
+  workflows,
 };
 
 const args = process.argv.slice(2);
@@ -37,9 +39,10 @@ if (unknown.length > 0) {
   console.error(`no suite ${unknown.join(', ')}; there are: ${Object.keys(SUITES).join(', ')}`);
   process.exit(2);
 }
-const plan: Plan = flags.has('--quick')
-  ? { inFlight: [1, 64], repetitions: 1, warmUpMs: 300, runMs: 500 }
-  : { inFlight: [1, 64, 512], repetitions: 3, warmUpMs: 1_500, runMs: 3_000 };
+const plan: Plan =
+  flags.has('--quick') || flags.has('--small')
+    ? { inFlight: [1, 64], repetitions: 1, warmUpMs: 300, runMs: 500 }
+    : { inFlight: [1, 64, 512], repetitions: 3, warmUpMs: 1_500, runMs: 3_000 };
 
 const parts = ['# Benchmarks', heading(`npm run bench${args.length > 0 ? ` -- ${args.join(' ')}` : ''}`)];
 console.log(parts.join('\n\n'));

@@ -32,7 +32,7 @@ const workflows = createWorkflowApi({
 });
 const manifest = fiveSteps(steps);
 
-serveProfiled(
+await serveProfiled(
   (plan: LoadPlan) => closedLoop(plan, () => runWorkflow(workflows, manifest)),
   async () => {
     client.close();

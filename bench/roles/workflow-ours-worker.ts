@@ -24,7 +24,7 @@ const runtime = await startRuntime({
   settings: { partitions: 256, effectConcurrency: 64 },
 });
 
-serveProfiled(
+await serveProfiled(
   async () => ({ effects: runtime.counts().effects.done }),
   async () => {
     await runtime.stop();

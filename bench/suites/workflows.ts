@@ -1,0 +1,112 @@
+import { type Measured, medianOf } from '../load.ts';
+import { type Plan, type Section, table, whole } from '../report.ts';
+import { type Contestant, type Field, field } from '../workflows/contestants.ts';
+
+const IN_FLIGHT = [1, 64, 256];
+/** Where the bars are. */
+const BAR_IN_FLIGHT = 64;
+
+/** Results by name and number in flight, one a round. */
+type Runs = Map<string, Measured[]>;
+const keyOf = (name: string, inFlight: number): string => `${name}|${inFlight}`;
+
+/**
+ * A workflow of five steps, started and awaited, beside peers that do the same durably. Each has fresh servers in each
+ * round, and worker and client as processes of their own; they take turns so that a noisy minute hits all of them.
+ */
+export async function workflows(plan: Plan): Promise<Section> {
+  const found = await field();
+  const small = plan.repetitions < 3;
+  const levels = small ? [1, BAR_IN_FLIGHT] : IN_FLIGHT;
+  // The whole form has ten contestants at three levels in three rounds: longer stretches would take a quarter of an hour.
+  const times = small ? { warmUpMs: 1_000, runMs: 1_000 } : { warmUpMs: 1_000, runMs: 2_000 };
+  const runs: Runs = new Map();
+  const failures: string[] = [];
+  for (let round = 0; round < plan.repetitions; round += 1) {
+    for (const contestant of found.contestants) {
+      try {
+        await roundOf(contestant, levels, times, runs);
+      } catch (thrown) {
+        if (contestant.name.startsWith('svc')) throw thrown;
+        failures.push(`**${contestant.name} failed in round ${round + 1}**: ${String(thrown).slice(0, 500)}`);
+      }
+    }
+  }
+  const text = [textOf(found, levels, runs), ...failures].join('\n\n');
+  return { title: 'Workflows of five steps, started and awaited', text };
+}
+
+async function roundOf(
+  contestant: Contestant,
+  levels: readonly number[],
+  times: { readonly warmUpMs: number; readonly runMs: number },
+  runs: Runs,
+): Promise<void> {
+  const peer = await contestant.start();
+  try {
+    // The bar's level first warms what the others use too: compiled code, connections, pools.
+    await peer.measure({ inFlight: BAR_IN_FLIGHT, warmUpMs: 0, runMs: times.warmUpMs });
+    for (const inFlight of levels.filter((level) => level <= (contestant.mostInFlight ?? level))) {
+      const measured = await peer.measure({ inFlight, ...times });
+      const key = keyOf(contestant.name, inFlight);
+      runs.set(key, [...(runs.get(key) ?? []), measured]);
+    }
+  } finally {
+    await peer.stop();
+  }
+}
+
+function textOf({ contestants, versions, leftOut }: Field, levels: readonly number[], runs: Runs): string {
+  const rateOf = (name: string, inFlight: number): number => {
+    const list = runs.get(keyOf(name, inFlight)) ?? [];
+    return list.length === 0 ? 0 : medianOf(list).perSecond;
+  };
+  const bestAt = (inFlight: number): number =>
+    Math.max(0, ...contestants.filter((one) => one.sets === true).map((one) => rateOf(one.name, inFlight)));
+  const times = (value: number, inFlight: number): string =>
+    bestAt(inFlight) === 0 ? '' : (value / bestAt(inFlight)).toFixed(2);
+  const rows = contestants.flatMap((one) =>
+    levels.map((inFlight) => {
+      const list = runs.get(keyOf(one.name, inFlight)) ?? [];
+      if (list.length === 0) return [one.name, `${inFlight}`, 'not measured', '', '', '', '', ''];
+      const median = medianOf(list);
+      return [
+        one.name,
+        `${inFlight}`,
+        whole(median.perSecond),
+        `${whole(median.low)}–${whole(median.high)}`,
+        median.p50Ms.toFixed(1),
+        median.p99Ms.toFixed(1),
+        times(median.perSecond, inFlight),
+        barText(one, inFlight, median.perSecond / bestAt(inFlight)),
+      ];
+    }),
+  );
+  const head = [
+    'peer',
+    'in flight',
+    'workflows/s',
+    'low–high',
+    'p50 ms',
+    'p99 ms',
+    'of the best',
+    `bar at ${BAR_IN_FLIGHT}`,
+  ];
+  return [
+    table(head, rows),
+    [
+      `The best is the quickest of Restate, DBOS and Temporal at as many in flight. ${versions.join('; ')}.`,
+      'Pure steps of svc are the built-in command `update_blackboard`; its effects are System states whose command is',
+      'answered at once by a handler in the worker, so each goes through commit, job queue (BullMQ on Redis), claim,',
+      'result and turn. A step of the peers is a recorded no-op: `ctx.run`, `runStep`, a local activity, a child job.',
+      'Restate and PostgreSQL have their defaults (a write is on disk before it is answered), so `appendfsync always` is',
+      'the like of them. Documents of svc are SQLite. Temporal is not asked for more than 64 at once.',
+    ].join('\n'),
+    ...leftOut,
+  ].join('\n\n');
+}
+
+function barText({ bar }: Contestant, inFlight: number, ratio: number): string {
+  if (bar === undefined || inFlight !== BAR_IN_FLIGHT || !Number.isFinite(ratio)) return '';
+  return `${bar}: ${ratio >= bar ? 'reached' : '**missed**'}`;
+}

@@ -1,0 +1,70 @@
+import { type RestatePackages, restatePackages } from '../failover/restate-packages.ts';
+import { startBullmq } from './bullmq.ts';
+import { type DbosPackages, dbosPackages, startDbos } from './dbos.ts';
+import { startOurs, startOursEmbedded } from './ours.ts';
+import type { WorkflowPeer } from './peer.ts';
+import { startRestate } from './restate.ts';
+import { startTemporal } from './temporal.ts';
+import { type TemporalPackages, temporalPackages } from './temporal-packages.ts';
+
+export interface Contestant {
+  readonly name: string;
+  /** Of the product: how many times the best of the peers with `sets` it has to be at 64 in flight. */
+  readonly bar?: number;
+  /** One of the peers that the bars are measured by. */
+  readonly sets?: true;
+  /** Most that are put in flight: beyond, it does not end in a sensible time. */
+  readonly mostInFlight?: number;
+  start(): Promise<WorkflowPeer>;
+}
+
+export interface Field {
+  readonly contestants: readonly Contestant[];
+  /** Versions of those that are here. */
+  readonly versions: readonly string[];
+  /** Who is not here, and why. */
+  readonly leftOut: readonly string[];
+}
+
+/** Whom to compare. Peers that cannot be had are named, loudly, with the reason. */
+export async function field(): Promise<Field> {
+  const leftOut: string[] = [];
+  const had = async <Packages>(name: string, fetch: () => Promise<Packages>): Promise<Packages | null> => {
+    try {
+      return await fetch();
+    } catch (thrown) {
+      leftOut.push(`**${name} is left out**: ${String(thrown).slice(0, 500)}`);
+      console.error(`${name.toUpperCase()} IS LEFT OUT: ${String(thrown)}`);
+      return null;
+    }
+  };
+  const restate = await had<RestatePackages>('Restate', restatePackages);
+  const dbos = await had<DbosPackages>('DBOS', dbosPackages);
+  const temporal = await had<TemporalPackages>('Temporal', temporalPackages);
+  const contestants: Contestant[] = [
+    { name: 'svc, pure steps', bar: 8, start: () => startOurs('everysec', 'pure') },
+    { name: 'svc, pure steps, appendfsync always', bar: 4, start: () => startOurs('always', 'pure') },
+    { name: 'svc, effects', bar: 1.5, start: () => startOurs('everysec', 'effects') },
+    { name: 'svc, effects, appendfsync always', start: () => startOurs('always', 'effects') },
+  ];
+  if (restate !== null) contestants.push({ name: 'Restate', sets: true, start: () => startRestate(restate) });
+  if (dbos !== null) contestants.push({ name: 'DBOS on PostgreSQL', sets: true, start: () => startDbos(dbos) });
+  if (temporal !== null)
+    contestants.push({
+      name: 'Temporal, local activities',
+      sets: true,
+      mostInFlight: 64,
+      start: () => startTemporal(temporal),
+    });
+  contestants.push(
+    { name: 'BullMQ flow', start: () => startBullmq('everysec') },
+    { name: 'svc embedded, pure steps', start: () => startOursEmbedded('pure') },
+    { name: 'svc embedded, effects', start: () => startOursEmbedded('effects') },
+  );
+  const versions = [
+    ...(restate === null ? [] : [`Restate ${restate.versions}`]),
+    ...(dbos === null ? [] : [`DBOS ${dbos.versions}`]),
+    ...(temporal === null ? [] : [`Temporal ${temporal.versions}`]),
+  ];
+  return { contestants, versions, leftOut };
+}
