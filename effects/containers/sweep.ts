@@ -25,6 +25,8 @@ export interface ContainerSweep {
 }
 
 const INTERVAL_MS = 60_000;
+/** After a start: what an earlier life of this node left behind goes soon. */
+const FIRST_MS = 5_000;
 /** Looks after a result; what is still wanted then waits for the next pass. */
 const SOON_MS = [250, 1_000, 4_000];
 
@@ -59,8 +61,9 @@ export function startContainerSweep(options: ContainerSweepOptions): ContainerSw
       else await removeOf(options, owner, containerName(owner.effectId), stopped.signal);
     });
   };
-  const round = (): void => later(intervalMs, () => sweepContainers(options, stopped.signal).finally(round));
-  round();
+  const round = (delayMs: number): void =>
+    later(delayMs, () => sweepContainers(options, stopped.signal).finally(() => round(intervalMs)));
+  round(Math.min(FIRST_MS, intervalMs));
   return {
     soon: (owner) => look(owner, SOON_MS),
     pass: () => sweepContainers(options, stopped.signal),

@@ -1,0 +1,195 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
+import { SeededRandom } from '../kill/random.ts';
+import { waitUntil } from './wait-until.ts';
+import { WorkflowCalls } from './workflow-kill-calls.ts';
+import type { WorkflowCase } from './workflow-kill-cases.ts';
+import {
+  type ContainerStarted,
+  containerStarts,
+  containersLeft,
+  journalCounts,
+  processesWith,
+  withMarks,
+} from './workflow-kill-marks.ts';
+import { type RunSeen, runCase } from './workflow-kill-run.ts';
+import type { WorkflowKillWorld } from './workflow-kill-world.ts';
+
+export interface WorkflowKillOptions {
+  readonly kills: number;
+  readonly seed: number;
+  /** Runs at a time. */
+  readonly atATime: number;
+}
+
+/** What happened, for the checks and the figures. */
+export interface WorkflowKillOutcome {
+  /** By case: as it goes when nobody kills anything. */
+  readonly unkilled: ReadonlyMap<string, RunSeen>;
+  readonly runs: readonly RunSeen[];
+  /** Unix ms. */
+  readonly kills: readonly number[];
+  readonly killsInStartup: number;
+  /** Starts of commands by `execution state`. */
+  readonly commands: ReadonlyMap<string, number>;
+  readonly containers: readonly ContainerStarted[];
+  /** Executions that the node lists. */
+  readonly listed: number;
+  readonly containersLeft: readonly string[];
+  readonly processesLeft: readonly string[];
+  readonly sweptAfterMs: number;
+  readonly tookMs: number;
+}
+
+/** Share of kills that come while the node starts: the second of two. */
+const STARTUP_SHARE = 0.25;
+const STARTUP_MS = 1_500;
+/** Since the last kill; beyond it something hangs. */
+const SETTLE_MS = 120_000;
+const SWEEP_MS = 90_000;
+
+/** Runs the cases again and again while the node is killed at random moments of them; answers what came of it. */
+export async function killWorkflows(
+  world: WorkflowKillWorld,
+  cases: readonly WorkflowCase[],
+  options: WorkflowKillOptions,
+): Promise<WorkflowKillOutcome> {
+  const run = new WorkflowKills(world, cases, options);
+  try {
+    return await run.all();
+  } catch (error) {
+    const text = error instanceof Error ? error.message : String(error);
+    throw new Error(`seed ${options.seed}: ${text}\n${world.node.log.slice(-4_000)}`, { cause: error });
+  }
+}
+
+class WorkflowKills {
+  readonly #world: WorkflowKillWorld;
+  readonly #cases: readonly WorkflowCase[];
+  readonly #options: WorkflowKillOptions;
+  readonly #random: SeededRandom;
+  readonly #abort = new AbortController();
+  readonly #calls: WorkflowCalls;
+  readonly #running = new Set<string>();
+  readonly #kills: number[] = [];
+  #killing = true;
+  #killsInStartup = 0;
+
+  constructor(world: WorkflowKillWorld, cases: readonly WorkflowCase[], options: WorkflowKillOptions) {
+    this.#world = world;
+    this.#cases = cases;
+    this.#options = options;
+    this.#random = new SeededRandom(options.seed);
+    this.#calls = new WorkflowCalls(world.node, this.#abort.signal);
+  }
+
+  async all(): Promise<WorkflowKillOutcome> {
+    const { node, podman, journal, directory, startedAtMs } = this.#world;
+    const begun = performance.now();
+    node.spawn();
+    await node.url;
+    await this.#deploy();
+    // As many at a time as later, so that the moments of the kills fall into the runs.
+    const unkilled = (await this.#lanes(this.#cases)).flat();
+    const longestMs = Math.max(...unkilled.map((run) => run.endedAtMs - run.startedAtMs));
+    const killer = this.#killAgainAndAgain(longestMs);
+    const lanes = Array.from({ length: this.#options.atATime }, (_, lane) => this.#untilTheKillsAreOver(lane));
+    const work = Promise.all([killer, ...lanes]);
+    // The first failure ends the rest.
+    work.catch((error: unknown) => this.#abort.abort(error));
+    const [, ...seen] = await work;
+    const runs = seen.flat();
+    const known = [...unkilled, ...runs].reduce((sum, { below }) => sum + 1 + below.length, 0);
+    const listed = await this.#listed(known);
+    const sweeping = performance.now();
+    const left = await lookUntilEmpty(() => containersLeft(podman));
+    const sweptAfterMs = performance.now() - sweeping;
+    const processesLeft = await processesWith(directory, new Set([process.pid, node.pid]));
+    await node.stop();
+    return {
+      unkilled: new Map(unkilled.map((run) => [run.of.name, run])),
+      runs,
+      kills: this.#kills,
+      killsInStartup: this.#killsInStartup,
+      commands: await journalCounts(journal),
+      containers: await containerStarts(podman, startedAtMs),
+      listed,
+      containersLeft: left,
+      processesLeft,
+      sweptAfterMs,
+      tookMs: performance.now() - begun,
+    };
+  }
+
+  async #deploy(): Promise<void> {
+    for (const { agents, manifests } of this.#cases) {
+      for (const agent of agents) await this.#calls.deployAgent(agent);
+      for (const manifest of manifests) await this.#calls.deploy(withMarks(manifest, this.#world.journal));
+    }
+  }
+
+  async #lanes(cases: readonly WorkflowCase[]): Promise<RunSeen[][]> {
+    const left = [...cases];
+    const lane = async (): Promise<RunSeen[]> => {
+      const seen: RunSeen[] = [];
+      for (let of = left.shift(); of !== undefined; of = left.shift()) seen.push(await this.#run(of));
+      return seen;
+    };
+    return Promise.all(Array.from({ length: this.#options.atATime }, lane));
+  }
+
+  async #untilTheKillsAreOver(lane: number): Promise<RunSeen[]> {
+    const seen: RunSeen[] = [];
+    for (let turn = lane; this.#killing; turn += 1) {
+      const of = this.#cases[turn % this.#cases.length];
+      if (of === undefined) throw new Error('there are no workflows to run');
+      seen.push(await this.#run(of));
+    }
+    return seen;
+  }
+
+  async #run(of: WorkflowCase): Promise<RunSeen> {
+    const key = randomUUID();
+    const name = `${of.name} (key ${key})`;
+    this.#running.add(name);
+    const seen = await runCase(this.#calls, of, key);
+    this.#running.delete(name);
+    return seen;
+  }
+
+  async #killAgainAndAgain(longestMs: number): Promise<void> {
+    const { node } = this.#world;
+    while (this.#kills.length < this.#options.kills) {
+      const early = this.#kills.length > 0 && this.#random.chance(STARTUP_SHARE);
+      const afterMs = this.#random.between(0, early ? STARTUP_MS : longestMs);
+      if (!early) await node.url;
+      await pause(afterMs, undefined, { signal: this.#abort.signal });
+      if (node.crashed) throw new Error('the node ended by itself');
+      if (early) this.#killsInStartup += 1;
+      this.#kills.push(Date.now());
+      await node.kill();
+      node.spawn();
+    }
+    this.#killing = false;
+    const late = setTimeout(() => {
+      this.#abort.abort(new Error(`did not end after the last kill: ${[...this.#running].join(', ')}`));
+    }, SETTLE_MS);
+    late.unref();
+  }
+
+  /** Lists lag behind: what counts is where they come to rest. */
+  async #listed(known: number): Promise<number> {
+    const look = async () => (await this.#calls.count()) === known;
+    await waitUntil('the list to know every run', look, 10_000).catch(() => null);
+    return this.#calls.count();
+  }
+}
+
+async function lookUntilEmpty(look: () => Promise<string[]>): Promise<string[]> {
+  const deadline = performance.now() + SWEEP_MS;
+  for (;;) {
+    const seen = await look();
+    if (seen.length === 0 || performance.now() > deadline) return seen;
+    await pause(250);
+  }
+}

@@ -1,0 +1,56 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import type { WorkflowCalls, WorkflowLogged, WorkflowSeen } from './workflow-kill-calls.ts';
+import type { WorkflowCase } from './workflow-kill-cases.ts';
+import { hasEnded } from './workflow-kill-waiting.ts';
+
+const LOOK_MS = 50;
+
+/** A run from its start to its end as a client saw it, with those below it. */
+export interface RunSeen {
+  readonly of: WorkflowCase;
+  readonly end: WorkflowSeen;
+  readonly log: readonly WorkflowLogged[];
+  /** All below it, children before grandchildren. */
+  readonly below: readonly { readonly end: WorkflowSeen; readonly log: readonly WorkflowLogged[] }[];
+  readonly startedAtMs: number;
+  readonly endedAtMs: number;
+}
+
+/** Starts one, answers for its humans, and follows it and its children to their end, however often the node dies. */
+export async function runCase(calls: WorkflowCalls, of: WorkflowCase, key: string): Promise<RunSeen> {
+  const startedAtMs = Date.now();
+  const id = await calls.run(of.name, of.start, key);
+  const end = await followToEnd(calls, id, of);
+  const log = await calls.log(id);
+  const below: { end: WorkflowSeen; log: WorkflowLogged[] }[] = [];
+  const waiting = childrenIn(log);
+  for (let child = waiting.shift(); child !== undefined; child = waiting.shift()) {
+    const ended = await followToEnd(calls, child, of);
+    const its = await calls.log(child);
+    below.push({ end: ended, log: its });
+    waiting.push(...childrenIn(its));
+  }
+  return { of, end, log, below, startedAtMs, endedAtMs: Date.parse(end.ended_at ?? '') };
+}
+
+async function followToEnd(calls: WorkflowCalls, id: string, { name, answers }: WorkflowCase): Promise<WorkflowSeen> {
+  for (;;) {
+    const seen = await calls.get(id);
+    if (hasEnded(seen)) return seen;
+    const approvalId = seen.waiting_for?.approval_id;
+    if (seen.status === 'waiting_for_human_input' && approvalId !== undefined) {
+      const answer = answers[seen.current_state ?? ''];
+      if (answer === undefined) throw new Error(`${name} asks a human in ${seen.current_state}: no answer is known`);
+      await calls.answer(approvalId, answer);
+    }
+    await pause(LOOK_MS);
+  }
+}
+
+const childrenIn = (log: readonly WorkflowLogged[]): string[] => [
+  ...new Set(
+    log
+      .filter(({ event_type }) => event_type === 'SubworkflowTriggered')
+      .map(({ payload }) => String(payload.child_execution_id)),
+  ),
+];

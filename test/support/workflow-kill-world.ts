@@ -1,0 +1,48 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { stringify } from 'yaml';
+import type { JsonObject } from '../../runtime/json.ts';
+import { startMongo } from './ferretdb.ts';
+import { NodeProcess } from './node-process.ts';
+import { TestPodman } from './podman.ts';
+import { startRedis } from './redis.ts';
+
+/** All that outlives the node: Redis with `appendfsync always`, documents, a container engine, what commands noted. */
+export interface WorkflowKillWorld extends AsyncDisposable {
+  readonly node: NodeProcess;
+  readonly podman: TestPodman;
+  readonly directory: string;
+  /** Where commands note that they ran. */
+  readonly journal: string;
+  readonly startedAtMs: number;
+}
+
+/** `spec`: blocks of the node's configuration beside these, such as a scripted model. */
+export async function openWorkflowKillWorld(spec: JsonObject = {}): Promise<WorkflowKillWorld> {
+  await using opened = new AsyncDisposableStack();
+  const directory = await mkdtemp(join(tmpdir(), 'svc-workflow-kill-'));
+  opened.defer(() => rm(directory, { recursive: true, force: true, maxRetries: 5 }));
+  const journal = join(directory, 'journal');
+  await writeFile(journal, '');
+  const redis = await startRedis({ appendfsync: 'always' });
+  opened.defer(() => redis.stop());
+  const mongo = await startMongo();
+  opened.defer(() => mongo.stop());
+  const startedAtMs = Date.now();
+  const podman = await TestPodman.start();
+  opened.defer(() => podman[Symbol.asyncDispose]());
+  const config = join(directory, 'svc.yaml');
+  const blocks = {
+    observability: { logging: { level: 'warn' } },
+    runtime: { container_socket_path: podman.socketPath },
+    ...spec,
+  };
+  await writeFile(config, stringify({ apiVersion: 'svc.dev/v1', kind: 'NodeConfig', spec: blocks }));
+  const data = join(directory, 'data');
+  const node = new NodeProcess(['--data', data, '--redis', redis.url, '--mongodb', mongo.uri, '--config', config]);
+  opened.defer(() => node.kill());
+  const servers = opened.move();
+  const close = () => servers.disposeAsync();
+  return { node, podman, directory, journal, startedAtMs, [Symbol.asyncDispose]: close };
+}
