@@ -44,6 +44,9 @@ export interface WorkflowKillOutcome {
 /** Share of kills that come while the node starts: the second of two. */
 const STARTUP_SHARE = 0.25;
 const STARTUP_MS = 1_500;
+/** Some lives are longer, so that runs get somewhere; the rest are no longer than a run. */
+const LONG_SHARE = 0.3;
+const LONG_LIFE = 3;
 /** Since the last kill; beyond it something hangs. */
 const SETTLE_MS = 120_000;
 const SWEEP_MS = 90_000;
@@ -161,7 +164,8 @@ class WorkflowKills {
     const { node } = this.#world;
     while (this.#kills.length < this.#options.kills) {
       const early = this.#kills.length > 0 && this.#random.chance(STARTUP_SHARE);
-      const afterMs = this.#random.between(0, early ? STARTUP_MS : longestMs);
+      const lifeMs = this.#random.chance(LONG_SHARE) ? LONG_LIFE * longestMs : longestMs;
+      const afterMs = this.#random.between(0, early ? STARTUP_MS : lifeMs);
       if (!early) await node.url;
       await pause(afterMs, undefined, { signal: this.#abort.signal });
       if (node.crashed) throw new Error('the node ended by itself');
