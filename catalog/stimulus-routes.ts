@@ -47,6 +47,7 @@ export type ConfiguredRoute = {
 
 const MOST_ROUTES = 1_000;
 const MAX_CHARS = 200;
+const CONTROL = /\p{Cc}/u;
 const MAX_ATTEMPTS = 16;
 
 /** The table over the collection `STIMULUS_ROUTES` and the node's settings. */
@@ -113,7 +114,7 @@ export function createStimulusRoutes(parts: {
     },
 
     async remove(tenant, source) {
-      const id = source.toLowerCase();
+      const id = checked('source', source).toLowerCase();
       if (await documents.delete(tenant, id)) return;
       if (inSettings(tenant, id) === undefined) throw new SvcError('not_found', 'route not found');
       throw new SvcError('failed_precondition', 'the route stands in the settings of the node: remove it there');
@@ -122,6 +123,7 @@ export function createStimulusRoutes(parts: {
 }
 
 function checked(field: string, text: string): string {
-  if (text.trim() !== '' && text.length <= MAX_CHARS) return text;
-  throw new SvcError('invalid_argument', `${field}: expected 1 to ${MAX_CHARS} characters`, { field });
+  if (text.trim() !== '' && text.length <= MAX_CHARS && !CONTROL.test(text)) return text;
+  const rule = `${field}: expected 1 to ${MAX_CHARS} characters, none of them a control character`;
+  throw new SvcError('invalid_argument', rule, { field });
 }

@@ -40,6 +40,7 @@ export const IDEMPOTENCY_WINDOW_MS = 24 * 3_600_000;
 const KEYLESS_WINDOW_MS = 600_000;
 const MAX_CONTENT_BYTES = 2 * 1024 * 1024;
 const MAX_SOURCE_CHARS = 200;
+const CONTROL = /\p{Cc}/u;
 const MAX_KEY_CHARS = 1_024;
 const MOST_LISTED = 1_000;
 /** Lists lag some 250 ms (design R2); who has just sent one looks for it at once. */
@@ -84,11 +85,13 @@ export function createStimulusApi(parts: StimulusParts): StimulusApi {
 
   return {
     async ingest(request, options = {}) {
+      checkSource(request.source);
       const workflow = await routes.find(request.identity.tenant, request.source);
       return route(request, routingOf(workflow), options);
     },
 
     async ingestWebhook(request, options = {}) {
+      checkSource(request.source);
       const found = await routes.findWebhook(request.source);
       const routing = routingOf(found?.workflow ?? null);
       if (routing.kind === 'none') throw new SvcError('not_found', 'nothing takes webhooks of this source');
@@ -132,12 +135,17 @@ const webhookIdentity = ({ source }: StimulusContent, tenant: string): IngestSti
   tier: 'enterprise',
 });
 
+const expected = (field: string, what: string): SvcError =>
+  new SvcError('invalid_argument', `${field}: expected ${what}`, { field });
+
+/** It is the name of a route: see catalog/stimulus-routes.ts. */
+function checkSource(source: string): void {
+  if (source.trim() === '' || source.length > MAX_SOURCE_CHARS || CONTROL.test(source))
+    throw expected('source', `1 to ${MAX_SOURCE_CHARS} characters, none of them a control character`);
+}
+
 function receiveOf(request: IngestStimulus, routing: Routing): Receive {
   const { source, content, contentEncoding, headers, idempotencyKey: key } = request;
-  const expected = (field: string, what: string): SvcError =>
-    new SvcError('invalid_argument', `${field}: expected ${what}`, { field });
-  if (source.trim() === '' || source.length > MAX_SOURCE_CHARS)
-    throw expected('source', `1 to ${MAX_SOURCE_CHARS} characters`);
   if (key !== undefined && (key === '' || key.length > MAX_KEY_CHARS))
     throw expected('idempotency_key', `1 to ${MAX_KEY_CHARS} characters`);
   if (Buffer.byteLength(content) > MAX_CONTENT_BYTES) {

@@ -15,6 +15,9 @@ export class KnownPaths {
   /** Methods of the path, sorted; empty when there is no such path. */
   methodsOf(url: string): string[] {
     const path = url.split('?', 1)[0] ?? '';
+    // A path that is written out is one of its own, also where a parameter of another one would fit.
+    const own = this.#methods.get(path);
+    if (own !== undefined) return [...own].sort();
     const found = new Set<string>();
     for (const [route, pattern] of this.#patterns) {
       if (pattern.test(path)) for (const method of this.#methods.get(route) ?? []) found.add(method);

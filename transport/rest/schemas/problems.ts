@@ -6,6 +6,9 @@ const ErrorDetail = z.object({
   line: z.number().int().optional(),
   column: z.number().int().optional(),
   message: z.string(),
+  rule: z.string().optional().describe('Of a workflow manifest: stable id of the rule.'),
+  severity: z.enum(['error', 'warning']).optional(),
+  cure: z.string().optional().describe('What to write instead.'),
 });
 
 const Coded = z.object({

@@ -2,11 +2,17 @@ import { z } from 'zod';
 
 export const VolumeIdParams = z.object({ id: z.guid('invalid volume id').describe('UUID') });
 
+/** Ten years. */
+const MAX_TTL_HOURS = 87_600;
+
 export const VolumeBody = z.strictObject({
-  name: z.string().describe('Unique in the tenant; letters, digits, dots, dashes, underscores.'),
+  name: z
+    .string()
+    .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/, '1 to 63 letters, digits, dots, dashes and underscores')
+    .describe('Unique in the tenant.'),
   storage_class: z.enum(['ephemeral', 'persistent']).default('persistent'),
   size_limit_bytes: z.number().int().min(1).optional().describe('Default and largest: `spec.storage` of the node.'),
-  ttl_hours: z.number().int().min(1).optional().describe('Ephemeral only.'),
+  ttl_hours: z.number().int().min(1).max(MAX_TTL_HOURS).optional().describe('Ephemeral only.'),
 });
 
 export const VolumeAnswer = z.object({

@@ -6,8 +6,7 @@ import type { WorkflowParts } from '../../workflow-parts.ts';
 /** The parts of a node that has workflows. */
 export interface WorkflowRouteParts extends Omit<RestParts, 'workflows'>, WorkflowParts {}
 
-export const workflowRoute = (access: Access) =>
-  ({ access, problems: 'coded', texts: { notFound: 'workflow not found' } }) as const;
+export const workflowRoute = (access: Access) => ({ access, problems: 'coded' }) as const;
 
 export const workflowExecutionRoute = (access: Access) =>
   ({ access, problems: 'coded', texts: { notFound: 'workflow execution not found' } }) as const;
