@@ -1,6 +1,7 @@
 import type { Json, JsonObject } from '../../runtime/json.ts';
 import { jsonBytes, own } from './json-field.ts';
 import { LIMITS } from './limits.ts';
+import type { WorkflowTurn } from './messages.ts';
 import type { IdleWorkflow } from './state.ts';
 import { StepFailure } from './steps/step.ts';
 
@@ -8,24 +9,67 @@ import { StepFailure } from './steps/step.ts';
 const ENTRY_BYTES = 4;
 
 /** Writes entries over those of the same key. Throws a StepFailure `blackboard_full` when it would grow too large. */
-export function writeBlackboard(run: IdleWorkflow, entries: JsonObject): IdleWorkflow {
-  const written = overwrite(run, entries);
-  if (written.blackboard_bytes > LIMITS.blackboardBytes && written.blackboard_bytes > run.blackboard_bytes) {
-    const message = `the blackboard would have ${written.blackboard_bytes} bytes, the limit is ${LIMITS.blackboardBytes}`;
-    throw new StepFailure('blackboard_full', message);
-  }
-  return written;
+export function writeBlackboard(run: IdleWorkflow, entries: JsonObject, turn: WorkflowTurn): IdleWorkflow {
+  const bytes = bytesWith(run, entries);
+  if (bytes > LIMITS.blackboardBytes && bytes > run.blackboard_bytes)
+    throw full(`${bytes} bytes`, LIMITS.blackboardBytes);
+  const added = Object.keys(entries).filter((key) => !Object.hasOwn(run.blackboard, key)).length;
+  const keys = draftOf(run, turn).keys + added;
+  if (added > 0 && keys > LIMITS.blackboardKeys) throw full(`${keys} keys`, LIMITS.blackboardKeys);
+  return write(run, entries, { bytes, keys }, turn);
 }
 
 /** The same without a limit, for what is small: the record of a failed state. */
-export function overwrite(run: IdleWorkflow, entries: JsonObject): IdleWorkflow {
+export function overwrite(run: IdleWorkflow, entries: JsonObject, turn: WorkflowTurn): IdleWorkflow {
+  const added = Object.keys(entries).filter((key) => !Object.hasOwn(run.blackboard, key)).length;
+  const keys = draftOf(run, turn).keys + added;
+  return write(run, entries, { bytes: bytesWith(run, entries), keys }, turn);
+}
+
+const full = (size: string, limit: number): StepFailure =>
+  new StepFailure('blackboard_full', `the blackboard would have ${size}, the limit is ${limit}`);
+
+function bytesWith(run: IdleWorkflow, entries: JsonObject): number {
   let bytes = run.blackboard_bytes;
   for (const [key, value] of Object.entries(entries)) {
     const before = own(run.blackboard, key);
     bytes += before === undefined ? keyBytes(key) : -jsonBytes(before);
     bytes += jsonBytes(value);
   }
-  return { ...run, blackboard: { ...run.blackboard, ...entries }, blackboard_bytes: bytes };
+  return bytes;
+}
+
+interface Draft {
+  readonly blackboard: JsonObject;
+  keys: number;
+}
+
+/**
+ * A turn may write a hundred times, so the blackboard is copied once a turn and written in place from then on. The
+ * state that the turn began with is never touched: a turn that is rolled back leaves nothing.
+ */
+const drafts = new WeakMap<WorkflowTurn, Draft>();
+
+function draftOf(run: IdleWorkflow, turn: WorkflowTurn): Draft {
+  const known = drafts.get(turn);
+  if (known?.blackboard === run.blackboard) return known;
+  const blackboard = { ...run.blackboard };
+  return { blackboard, keys: Object.keys(blackboard).length };
+}
+
+function write(
+  run: IdleWorkflow,
+  entries: JsonObject,
+  { bytes, keys }: { readonly bytes: number; readonly keys: number },
+  turn: WorkflowTurn,
+): IdleWorkflow {
+  const draft = draftOf(run, turn);
+  // Defined, not assigned: a key is never a setter of a prototype.
+  for (const [key, value] of Object.entries(entries))
+    Object.defineProperty(draft.blackboard, key, { value, enumerable: true, configurable: true, writable: true });
+  draft.keys = keys;
+  drafts.set(turn, draft);
+  return { ...run, blackboard: draft.blackboard, blackboard_bytes: bytes };
 }
 
 const keyBytes = (key: string): number => Buffer.byteLength(key) + ENTRY_BYTES;

@@ -9,6 +9,8 @@ export const LIMITS = {
   intentChars: 256 * 1024,
   /** Blackboard, and what a running parallel state has gathered so far beside it. More: the state fails, `blackboard_full`. */
   blackboardBytes: 6 * 1024 * 1024,
+  /** Keys of the blackboard itself, not of what lies under them. More: refused at the start, `blackboard_full` later. */
+  blackboardKeys: 10_000,
   /** The copy of `spec.context` that `update_context` changes. */
   contextBytes: 1024 * 1024,
   /** One rendered template. */

@@ -77,7 +77,7 @@ type Left = { readonly ended: EndedWorkflow } | { readonly run: IdleWorkflow; re
 
 /** Writes the output, then the first transition that matches decides (spec 3, Transition). */
 function leave(idle: IdleWorkflow, wanted: StepResult, turn: WorkflowTurn): Left {
-  const { run, result, record } = writeOutput(idle, wanted);
+  const { run, result, record } = writeOutput(idle, wanted, turn);
   const step = currentStep(run);
   const terminal = step.transitions.length === 0 || result.final === true;
   const choice: Choice = terminal ? { transition: null, problems: [] } : chooseTransition(run, step, record);
@@ -116,15 +116,15 @@ function feedbackText(run: IdleWorkflow, template: string): string {
   }
 }
 
-function writeOutput(idle: IdleWorkflow, wanted: StepResult) {
+function writeOutput(idle: IdleWorkflow, wanted: StepResult, turn: WorkflowTurn) {
   const name = idle.current_state ?? '';
   try {
     const record = recordOf(wanted);
-    return { run: writeBlackboard(idle, { [name]: record }), result: wanted, record };
+    return { run: writeBlackboard(idle, { [name]: record }, turn), result: wanted, record };
   } catch (thrown) {
     const result = failureOf(thrown);
     const record = recordOf(result);
-    return { run: overwrite(idle, { [name]: record }), result, record };
+    return { run: overwrite(idle, { [name]: record }, turn), result, record };
   }
 }
 

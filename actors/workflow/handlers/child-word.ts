@@ -52,7 +52,7 @@ function finishChild(run: IdleWorkflow, word: WorkflowWord, turn: WorkflowTurn):
   });
   let written: IdleWorkflow;
   try {
-    written = writeBlackboard(run, resultEntries(step, word));
+    written = writeBlackboard(run, resultEntries(step, word), turn);
   } catch (thrown) {
     return finish(run, failureOf(thrown), turn);
   }

@@ -1,5 +1,6 @@
 import { SvcError } from '../../../runtime/errors.ts';
 import type { Identity } from '../../../runtime/identity.ts';
+import type { JsonObject } from '../../../runtime/json.ts';
 import { askEffect } from '../ask-effect.ts';
 import { blackboardBytes } from '../blackboard.ts';
 import { isoTime, tellParent } from '../ending.ts';
@@ -47,7 +48,7 @@ function begin(message: StartMessage, maxTransitions: number, turn: WorkflowTurn
 
 function newRun(message: StartMessage, maxTransitions: number, turn: WorkflowTurn): IdleWorkflow {
   const { metadata, spec } = message.manifest;
-  const blackboard = { ...spec.context, ...message.blackboard };
+  const blackboard = seeded(message.manifest, message.blackboard);
   const startedAt = isoTime(turn);
   return {
     status: 'running',
@@ -96,16 +97,30 @@ function problemOf({ manifest, input, intent = '', blackboard = {} }: StartMessa
   return (
     tooLarge('input', jsonBytes(input), LIMITS.inputBytes) ??
     tooLarge('intent', intent.length, LIMITS.intentChars) ??
-    tooLarge('blackboard', blackboardBytes({ ...manifest.spec.context, ...blackboard }), LIMITS.blackboardBytes) ??
+    tooLarge('blackboard', blackboardBytes(seeded(manifest, blackboard)), LIMITS.blackboardBytes) ??
+    tooMany('blackboard', Object.keys(seeded(manifest, blackboard)).length, LIMITS.blackboardKeys) ??
     tooLarge('manifest.spec.context', jsonBytes(manifest.spec.context), LIMITS.contextBytes) ??
     tooLarge('manifest', Buffer.byteLength(JSON.stringify(manifest)), LIMITS.manifestBytes)
   );
 }
+
+/** The caller's pairs win over the constants of the manifest (spec 3, Blackboard). */
+const seeded = (manifest: StartMessage['manifest'], pairs: JsonObject = {}): JsonObject => ({
+  ...manifest.spec.context,
+  ...pairs,
+});
 
 function tooLarge(field: string, size: number, limit: number): SvcError | null {
   if (size <= limit) return null;
   const message = `${field} has a size of ${size}, the limit is ${limit}`;
   return new SvcError('payload_too_large', message, {
     details: [{ path: field, message: `expected at most ${limit}` }],
+  });
+}
+
+function tooMany(field: string, count: number, limit: number): SvcError | null {
+  if (count <= limit) return null;
+  return new SvcError('payload_too_large', `${field} has ${count} keys, the limit is ${limit}`, {
+    details: [{ path: field, message: `expected at most ${limit} keys` }],
   });
 }

@@ -12,7 +12,7 @@ import { type Begun, failed, type StepResult, succeeded } from './step.ts';
 /** Kind System (spec 3): a built-in ends in the turn, a shell command is the effect `command.run`. */
 export function beginSystem(run: IdleWorkflow, step: StateOf<'System'>, turn: WorkflowTurn): Begun {
   const builtin = builtinOf(step.command);
-  if (builtin !== undefined) return runBuiltin(run, builtin, renderMap(renderer(run), step.env));
+  if (builtin !== undefined) return runBuiltin(run, builtin, renderMap(renderer(run), step.env), turn);
   return { kind: 'waits', awaiting: { kind: 'command', effect_id: askCommand(run, step, turn), repeats: 0 } };
 }
 
