@@ -17,6 +17,7 @@ import { advertised } from './cluster/pulse/advertise.ts';
 import { LateAreas } from './compose/areas.ts';
 import { openEffects } from './compose/effects.ts';
 import type { Node, NodeInput } from './compose/node.ts';
+import { waitsOf } from './compose/waits.ts';
 import { openWorkflowAreas, workflowActors } from './compose/workflow-areas.ts';
 import { heartbeats, kernelSettings, readFlags, readSettings } from './read-settings.ts';
 import { systemClock } from './runtime/clock.ts';
@@ -95,15 +96,16 @@ export async function startNode(input: NodeInput): Promise<Node> {
   opened.defer(() => runtime.stop());
 
   const agents = await createAgentCatalog({ ...world, documents: ports.documents });
+  const waits = waitsOf(runtime, ports.store);
   const executions = createExecutionApi({
+    waits,
     client: runtime.client,
     executions: await ports.documents.collection<ExecutionDocument>(EXECUTIONS),
     archive: runtime.archive,
     node: () => ({ isolation: controls.isolation }),
   });
   const workflowAreas = await openWorkflowAreas({
-    ...{ ...world, runtime, agents, executions, settings, env: input.env, areas },
-    store: ports.store,
+    ...{ ...world, runtime, agents, executions, waits, settings, env: input.env, areas },
     documents: ports.documents,
   });
   const peers = createNodePeerApi({ client: runtime.client, random: systemRandom, randomBytes });

@@ -14,17 +14,15 @@ import type { AgentCatalog } from '../catalog/api.ts';
 import { createStimulusRoutes, STIMULUS_ROUTES, type StimulusRouteDocument } from '../catalog/stimulus-routes.ts';
 import { createWorkflowCatalog } from '../catalog/workflow-catalog.ts';
 import type { NodeSettings } from '../manifests/node/settings.ts';
-import type { ActorStore } from '../runtime/actor-store.ts';
-import { type Address, parseAddress } from '../runtime/address.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { ActorDefinition } from '../runtime/define-actor.ts';
 import type { Documents } from '../runtime/documents.ts';
-import type { EffectRow } from '../runtime/effect-ledger.ts';
 import type { Random } from '../runtime/random.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import { webhookSecretsFrom } from '../security/webhook-signature.ts';
 import type { LateAreas } from './areas.ts';
 import { agentStarts, workflowStarts } from './children.ts';
+import type { Waits } from './waits.ts';
 
 /** Kinds of actors behind workflows. */
 export const workflowActors = ({ workflow }: NodeSettings): readonly ActorDefinition[] => [
@@ -36,10 +34,10 @@ export const workflowActors = ({ workflow }: NodeSettings): readonly ActorDefini
 
 export interface WorkflowAreasParts {
   readonly runtime: Runtime;
-  readonly store: ActorStore;
   readonly documents: Documents;
   readonly agents: AgentCatalog;
   readonly executions: ExecutionApi;
+  readonly waits: Waits;
   readonly settings: NodeSettings;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly clock: Clock;
@@ -49,13 +47,13 @@ export interface WorkflowAreasParts {
 
 /** The surfaces of workflows: catalog, runs, approvals, judge panels, stimuli. From here on effects find them. */
 export async function openWorkflowAreas(parts: WorkflowAreasParts) {
-  const { runtime, documents, agents, executions, settings, clock, random } = parts;
+  const { runtime, documents, agents, executions, waits, settings, clock, random } = parts;
   const { client, archive } = runtime;
-  const effects = effectsOf(parts);
   const catalog = await createWorkflowCatalog({ documents, clock, random, agents });
   const approvals = createApprovalApi({ client, approvals: await documents.collection<ApprovalDocument>(APPROVALS) });
   const workflows = createWorkflowApi({
-    ...{ client, archive, approvals, effects },
+    ...{ client, archive, approvals, waits },
+    agents: executions,
     executions: await documents.collection<WorkflowExecutionDocument>(WORKFLOW_EXECUTIONS),
   });
   const stimulusRoutes = createStimulusRoutes({
@@ -73,7 +71,7 @@ export async function openWorkflowAreas(parts: WorkflowAreasParts) {
     agents: agentStarts(agents, executions),
     workflows: workflowStarts(catalog, workflows),
     ended: async (tenant, id) => (await hasEnded(workflows, tenant, id)) && (await hasEnded(executions, tenant, id)),
-    isOpen: async (address, id) => (await effects(address)).some((row) => row.id === id),
+    isOpen: async (address, id) => (await waits.effects(address)).some((row) => row.id === id),
   });
   return {
     ...{ approvals, stimuli, stimulusRoutes },
@@ -82,12 +80,3 @@ export async function openWorkflowAreas(parts: WorkflowAreasParts) {
     webhookSecret: webhookSecretsFrom(parts.env),
   };
 }
-
-/** Unsettled effects of an actor, from the records of its partition. */
-const effectsOf =
-  ({ runtime, store }: WorkflowAreasParts) =>
-  async (address: Address): Promise<readonly EffectRow[]> => {
-    parseAddress(address);
-    const rows = await store.openEffects(await runtime.client.partitionOf(address));
-    return rows.filter((row) => row.address === address);
-  };

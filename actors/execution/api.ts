@@ -3,15 +3,16 @@ import type { ActorClient, ActorEvent, ActorSnapshot, CallOptions } from '../../
 import { type Clock, systemClock } from '../../runtime/clock.ts';
 import type { Collection, Condition } from '../../runtime/documents.ts';
 import { SvcError } from '../../runtime/errors.ts';
+import type { WaitLookups, WaitReason } from '../wait-reason.ts';
 import { type ExecutionLogEvent, executionLogEvents } from './log.ts';
 import { fitToNode, type NodeOffer } from './node-fit.ts';
 import { type StartExecution, startPayload } from './start-request.ts';
 import { type EndedExecution, ExecutionState, type RunningExecution } from './state.ts';
 import { type ExecutionStatus, listed, statusOf, tombstone } from './status.ts';
 import { EXECUTIONS, type ExecutionDocument } from './view.ts';
-import { type WaitingFor, waitingDocument, waitingFor } from './waiting.ts';
+import { aboutToStart, executionWait, waitingDocument, waitingFor } from './waiting.ts';
 
-export type { ExecutionStatus, StartExecution, WaitingFor };
+export type { ExecutionStatus, StartExecution, WaitReason };
 export { EXECUTIONS, type ExecutionDocument, type ExecutionLogEvent, executionLogEvents };
 
 /** The area's public surface: what transports, CLI views and tools call. Implemented over ActorClient. */
@@ -23,8 +24,8 @@ export interface ExecutionApi {
   start(
     request: StartExecution,
     options?: CallOptions,
-  ): Promise<{ readonly execution_id: string; readonly waiting_for?: WaitingFor }>;
-  /** Throws `not_found`, for another tenant's id too. */
+  ): Promise<{ readonly execution_id: string; readonly waiting_for?: WaitReason }>;
+  /** With what it waits for. Throws `not_found`, for another tenant's id too. */
   status(tenant: string, executionId: string): Promise<ExecutionStatus>;
   /** Events behind `after` as recorded; payloads are the wire objects of events.ts. */
   events(tenant: string, executionId: string, after: number, limit: number): Promise<ActorEvent[]>;
@@ -77,8 +78,10 @@ export function createExecutionApi(parts: {
   /** Default: `inherit` means `process`. */
   readonly node?: () => NodeOffer;
   readonly clock?: Clock;
+  /** For `waiting_for` of running ones. */
+  readonly waits?: Omit<WaitLookups, 'client'>;
 }): ExecutionApi {
-  const { client, executions, archive, node = () => ({ isolation: 'inherit' }), clock = systemClock } = parts;
+  const { client, executions, archive, node = () => ({ isolation: 'inherit' }), clock = systemClock, waits } = parts;
 
   async function find(tenant: string, executionId: string): Promise<Visible | Waiting> {
     const address = addressOf('execution', tenant, executionId);
@@ -117,8 +120,14 @@ export function createExecutionApi(parts: {
 
     async status(tenant, executionId) {
       const found = await find(tenant, executionId);
-      if ('document' in found) return listed(found.document, await waitingFor(client, found.document));
-      return statusOf(found.state, found.snapshot);
+      if ('document' in found) {
+        const waiting_for = (await waitingFor(client, found.document)) ?? aboutToStart;
+        return listed(found.document, waiting_for);
+      }
+      const { address, state, snapshot } = found;
+      const status = statusOf(state, snapshot);
+      if (state.status !== 'running') return status;
+      return { ...status, waiting_for: await executionWait({ ...waits, client }, state, snapshot, address) };
     },
 
     async events(tenant, executionId, after, limit) {

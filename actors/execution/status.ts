@@ -1,7 +1,7 @@
 import type { ActorSnapshot } from '../../runtime/client.ts';
+import type { WaitReason } from '../wait-reason.ts';
 import type { EndedExecution, RunningExecution } from './state.ts';
 import type { ExecutionDocument } from './view.ts';
-import type { WaitingFor } from './waiting.ts';
 
 /** Above every revision of an actor, so that the projector never writes a removed execution again. */
 const REMOVED_VERSION = Number.MAX_SAFE_INTEGER;
@@ -19,8 +19,8 @@ export interface ExecutionStatus {
   readonly usage: { readonly input_tokens: number; readonly output_tokens: number; readonly cost: number };
   /** How often an effect was asked for again because nobody knew whether it had acted; absent when never. */
   readonly in_doubt?: number;
-  /** Set while it is pending and no live node may serve it. */
-  readonly waiting_for?: WaitingFor;
+  /** What an unfinished one waits for; in lists and answers to a start only when no live node may serve it. */
+  readonly waiting_for?: WaitReason;
 }
 
 /** From committed state, so a client reads its own writes (design R2). */
@@ -42,7 +42,7 @@ export function statusOf(state: RunningExecution | EndedExecution, snapshot: Act
 }
 
 /** From a list document; its texts are shorter. */
-export function listed(document: ExecutionDocument, waiting?: WaitingFor): ExecutionStatus {
+export function listed(document: ExecutionDocument, waiting?: WaitReason): ExecutionStatus {
   const { agent_id, status, iteration_count, last_output, last_error, started_at, ended_at, usage } = document;
   const doubts = document.in_doubt > 0 ? { in_doubt: document.in_doubt } : {};
   const execution_id = document.id;

@@ -1,14 +1,9 @@
-import type { ActorClient } from '../../runtime/client.ts';
-import { poolOfTags } from '../../runtime/placement.ts';
+import type { Address } from '../../runtime/address.ts';
+import type { ActorSnapshot } from '../../runtime/client.ts';
+import { nodeWait, turnWait, type WaitLookups, type WaitReason, waitedEffects, withProgress } from '../wait-reason.ts';
 import type { StartExecution } from './start-request.ts';
+import type { RunningExecution } from './state.ts';
 import type { ExecutionDocument } from './view.ts';
-
-/** Why an execution has not started: no node may serve it (design P1). */
-export interface WaitingFor {
-  readonly tags: readonly string[];
-  /** For people. */
-  readonly reason: string;
-}
 
 const WAITING_VERSION = 0;
 
@@ -40,13 +35,36 @@ export function waitingDocument(request: StartExecution, tags: readonly string[]
   };
 }
 
-/** What a pending execution waits for; undefined when a node that may serve it is there. */
+/** What a pending execution waits for; undefined when a node that may serve it is there, and for any other. */
 export async function waitingFor(
-  client: Pick<ActorClient, 'isServed'>,
+  client: WaitLookups['client'],
   { status, waiting_tags }: ExecutionDocument,
-): Promise<WaitingFor | undefined> {
+): Promise<WaitReason | undefined> {
   if (status !== 'pending' || waiting_tags === undefined) return undefined;
-  if (await client.isServed(poolOfTags(waiting_tags))) return undefined;
-  const whom = waiting_tags.length === 0 ? 'a worker' : `a node with tags ${waiting_tags.join(', ')}`;
-  return { tags: waiting_tags, reason: `waiting for ${whom}` };
+  return nodeWait(client, waiting_tags);
+}
+
+/** What a pending execution waits for when a node that may serve it is there. */
+export const aboutToStart: WaitReason = { kind: 'turn', reason: 'about to start' };
+
+/** What a running execution waits for: somebody to serve it, or the effect of its iteration. */
+export async function executionWait(
+  lookups: WaitLookups,
+  running: RunningExecution,
+  snapshot: Pick<ActorSnapshot, 'stuck'>,
+  address: Address,
+): Promise<WaitReason> {
+  const turn = await turnWait(lookups, snapshot, address);
+  if (turn !== undefined) return turn;
+  const [kind, what] = running.plan.program === null ? ['model.generate', 'model'] : ['program.run', 'program'];
+  const effects = await waitedEffects(lookups, new Map([[running.current.effect_id, kind]]), address);
+  const reason = `iteration ${running.iteration_count} waits for its ${what}`;
+  return { kind: 'effect', reason: withProgress(reason, effects), effects, until: until(running) };
+}
+
+/** The earlier time-out: of the iteration, which `updated_at` began, or of the execution. */
+function until({ started_at, updated_at, plan }: RunningExecution): string {
+  const iterationEnds = Date.parse(updated_at) + plan.iteration_timeout_ms;
+  const executionEnds = Date.parse(started_at) + plan.execution_timeout_ms;
+  return new Date(Math.min(iterationEnds, executionEnds)).toISOString();
 }

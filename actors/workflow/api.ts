@@ -2,51 +2,38 @@ import { z } from 'zod';
 import { type Address, addressOf } from '../../runtime/address.ts';
 import type { ActorClient, ActorEvent, ActorSnapshot, CallOptions } from '../../runtime/client.ts';
 import type { Collection, Condition } from '../../runtime/documents.ts';
-import type { EffectRow } from '../../runtime/effect-ledger.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import type { Identity } from '../../runtime/identity.ts';
-import type { Json, JsonObject } from '../../runtime/json.ts';
 import type { ApprovalApi } from '../approval/api.ts';
+import type { ExecutionApi } from '../execution/api.ts';
+import type { OwnWait, WaitLookups, WaitReason } from '../wait-reason.ts';
 import { ancestryProblem } from './ancestry.ts';
 import { type WorkflowLogEvent, workflowLogEvents } from './log.ts';
 import { type Ancestor, type StartWorkflow, startPayload } from './start-request.ts';
 import { type EndedWorkflow, isRunning, type RunningWorkflow, WorkflowState } from './state.ts';
-import { executionOf, listed, summaryOf, tombstone } from './status.ts';
+import {
+  executionOf,
+  listed,
+  summaryOf,
+  tombstone,
+  type WorkflowExecution,
+  type WorkflowFilter,
+  type WorkflowStatus,
+  type WorkflowSummary,
+} from './status.ts';
 import { WORKFLOW_EXECUTIONS, type WorkflowExecutionDocument } from './view.ts';
-import { type WaitReason, waitReason } from './waiting.ts';
+import { waitReason } from './waiting.ts';
 
-export type { Ancestor, StartWorkflow, WaitReason, WorkflowLogEvent };
+export type {
+  Ancestor,
+  StartWorkflow,
+  WaitReason,
+  WorkflowExecution,
+  WorkflowLogEvent,
+  WorkflowStatus,
+  WorkflowSummary,
+};
 export { ancestryProblem, WORKFLOW_EXECUTIONS, type WorkflowExecutionDocument, workflowLogEvents };
-
-export type WorkflowStatus = 'running' | 'waiting_for_human_input' | 'completed' | 'failed' | 'cancelled';
-
-/** Result of svc.workflow.status (spec 3). */
-export interface WorkflowSummary {
-  readonly execution_id: string;
-  readonly workflow_id: string;
-  readonly workflow_name: string;
-  readonly workflow_version: string;
-  readonly status: WorkflowStatus;
-  readonly current_state: string | null;
-  /** Code of a failure (`no_transition_matched` …), words of a cancel. */
-  readonly reason: string | null;
-  /** What failed, for people. */
-  readonly error: string | null;
-  readonly started_at: string;
-  readonly last_transition_at: string;
-  readonly ended_at: string | null;
-}
-
-/** Result of svc.workflow.executions.get (spec 3). */
-export interface WorkflowExecution extends WorkflowSummary {
-  readonly intent: string | null;
-  readonly input: Json;
-  readonly blackboard: JsonObject;
-  readonly state_outputs: JsonObject;
-  readonly output: Json;
-  /** What an unfinished one waits for. */
-  readonly waiting_for?: WaitReason;
-}
 
 /** The area's public surface. All reads answer from committed state; another tenant's id is `not_found`. */
 export interface WorkflowApi {
@@ -75,12 +62,7 @@ export interface WorkflowApi {
   /** Newest first. */
   list(
     tenant: string,
-    filter: {
-      readonly workflowId?: string;
-      readonly status?: string;
-      readonly limit: number;
-      readonly skip?: number;
-    },
+    filter: WorkflowFilter,
   ): Promise<{ readonly executions: WorkflowSummary[]; readonly total: number }>;
   /** Answers the approval it waits for. Throws `conflict` when it waits for none, `not_found`. */
   signal(identity: Identity, executionId: string, response: string, options?: CallOptions): Promise<void>;
@@ -115,10 +97,13 @@ export function createWorkflowApi(parts: {
   readonly approvals: Pick<ApprovalApi, 'answer'>;
   /** Deletes what the kernel archived of a removed run; without it the archive keeps it, unseen. */
   readonly archive?: { remove(address: Address): Promise<boolean> };
-  /** Unsettled effects of an actor, for `waiting_for`; without it they are named without their attempts. */
-  readonly effects?: (address: Address) => Promise<readonly EffectRow[]>;
+  /** For `waiting_for`. */
+  readonly waits?: Omit<WaitLookups, 'client'>;
+  /** What a child agent waits for itself is asked here. */
+  readonly agents?: Pick<ExecutionApi, 'status'>;
 }): WorkflowApi {
-  const { client, executions, approvals, archive, effects } = parts;
+  const { client, executions, approvals, archive, agents } = parts;
+  const waits = { ...parts.waits, client };
 
   async function find(tenant: string, executionId: string): Promise<Visible> {
     const address = addressOf('workflow', tenant, executionId);
@@ -129,6 +114,18 @@ export function createWorkflowApi(parts: {
     const removed = !isRunning(state) && (await executions.get(tenant, executionId))?.removed === true;
     if (removed) throw notFound();
     return { address, snapshot, state };
+  }
+
+  /** One level deep: of a child's own child only the id is told. */
+  async function childWait(kind: 'agent' | 'child', tenant: string, id: string): Promise<OwnWait | undefined> {
+    try {
+      if (kind === 'agent') return (await agents?.status(tenant, id))?.waiting_for;
+      const { address, snapshot, state } = await find(tenant, id);
+      return isRunning(state) ? await waitReason(waits, state, snapshot, address) : undefined;
+    } catch (thrown) {
+      if (thrown instanceof SvcError && thrown.code === 'not_found') return undefined;
+      throw thrown;
+    }
   }
 
   return {
@@ -143,7 +140,7 @@ export function createWorkflowApi(parts: {
       const { address, snapshot, state } = await find(tenant, executionId);
       const execution = executionOf(state);
       if (!isRunning(state)) return execution;
-      return { ...execution, waiting_for: await waitReason(client, state, snapshot, effects, address) };
+      return { ...execution, waiting_for: await waitReason({ ...waits, childWait }, state, snapshot, address) };
     },
 
     async status(tenant, executionId) {
@@ -167,10 +164,10 @@ export function createWorkflowApi(parts: {
       return { status: state.status, events: workflowLogEvents(events), total: snapshot.lastEvent };
     },
 
-    async list(tenant, filter) {
+    async list(tenant, { workflowId: workflow_id, status, limit, skip }) {
       const where: Record<string, Condition> = { removed: false };
-      if (filter.workflowId !== undefined) where.workflow_id = filter.workflowId;
-      if (filter.status !== undefined) where.status = filter.status;
+      if (workflow_id !== undefined) where.workflow_id = workflow_id;
+      if (status !== undefined) where.status = status;
       const [found, total] = await Promise.all([
         executions.find({
           tenant,
@@ -179,8 +176,8 @@ export function createWorkflowApi(parts: {
             ['started_at', 'desc'],
             ['id', 'desc'],
           ],
-          limit: Math.min(Math.max(1, filter.limit), MAX_LISTED),
-          ...(filter.skip === undefined ? {} : { skip: filter.skip }),
+          limit: Math.min(Math.max(1, limit), MAX_LISTED),
+          ...(skip === undefined ? {} : { skip }),
         }),
         executions.count({ tenant, where }),
       ]);

@@ -1,9 +1,47 @@
-import type { JsonObject } from '../../runtime/json.ts';
-import type { WorkflowExecution, WorkflowSummary } from './api.ts';
+import type { Json, JsonObject } from '../../runtime/json.ts';
+import type { WaitReason } from '../wait-reason.ts';
 import { outputOf } from './ending.ts';
 import { own } from './json-field.ts';
 import { type EndedWorkflow, isRunning, type RunningWorkflow } from './state.ts';
 import type { WorkflowExecutionDocument } from './view.ts';
+
+export type WorkflowStatus = 'running' | 'waiting_for_human_input' | 'completed' | 'failed' | 'cancelled';
+
+/** Result of svc.workflow.status (spec 3). */
+export interface WorkflowSummary {
+  readonly execution_id: string;
+  readonly workflow_id: string;
+  readonly workflow_name: string;
+  readonly workflow_version: string;
+  readonly status: WorkflowStatus;
+  readonly current_state: string | null;
+  /** Code of a failure (`no_transition_matched` …), words of a cancel. */
+  readonly reason: string | null;
+  /** What failed, for people. */
+  readonly error: string | null;
+  readonly started_at: string;
+  readonly last_transition_at: string;
+  readonly ended_at: string | null;
+}
+
+/** Which runs a list shows. */
+export interface WorkflowFilter {
+  readonly workflowId?: string;
+  readonly status?: string;
+  readonly limit: number;
+  readonly skip?: number;
+}
+
+/** Result of svc.workflow.executions.get (spec 3). */
+export interface WorkflowExecution extends WorkflowSummary {
+  readonly intent: string | null;
+  readonly input: Json;
+  readonly blackboard: JsonObject;
+  readonly state_outputs: JsonObject;
+  readonly output: Json;
+  /** What an unfinished one waits for. */
+  readonly waiting_for?: WaitReason;
+}
 
 type Visible = RunningWorkflow | EndedWorkflow;
 

@@ -1,60 +1,42 @@
-import type { Address } from '../../runtime/address.ts';
+import { type Address, addressOf, tenantOf } from '../../runtime/address.ts';
 import type { ActorClient, ActorSnapshot } from '../../runtime/client.ts';
-import type { EffectRow } from '../../runtime/effect-ledger.ts';
-import { poolOfTags } from '../../runtime/placement.ts';
-import type { Awaiting } from './awaiting.ts';
+import { JudgePanelState, type Seat } from '../judge-panel/state.ts';
+import {
+  type OwnWait,
+  turnWait,
+  type WaitedEffect,
+  type WaitedJudge,
+  type WaitLookups,
+  type WaitReason,
+  waitedEffects,
+  withProgress,
+} from '../wait-reason.ts';
+import type { Awaiting, AwaitingOf } from './awaiting.ts';
 import { own } from './json-field.ts';
 import type { RunningWorkflow } from './state.ts';
 
-/** What an unfinished execution waits for, in one call. `reason` is for people. */
-export interface WaitReason {
-  readonly kind: 'node' | 'timer' | 'approval' | 'child' | 'judges' | 'effect' | 'volumes' | 'turn';
-  readonly reason: string;
-  readonly state_name?: string;
-  readonly tags?: readonly string[];
-  readonly approval_id?: string;
-  readonly child_execution_ids?: readonly string[];
-  readonly effects?: readonly {
-    readonly effect_id: string;
-    readonly kind: string;
-    /** `open`: no runner has it; `started`: attempt `attempt` runs on `runner`; `retrying` until `retry_at`. */
-    readonly status: 'open' | 'started' | 'retrying';
-    readonly attempt: number;
-    readonly runner?: string;
-    readonly retry_at?: string;
-  }[];
-  /** When a timer of its own ends the wait: retry pause or state time-out. */
-  readonly until?: string;
+/** Where what others do for a run is looked up. */
+export interface WorkflowWaitLookups extends WaitLookups {
+  readonly client: Pick<ActorClient, 'isServed' | 'read'>;
+  /** What a child waits for itself; undefined when it has ended or does not exist yet. */
+  readonly childWait?: (kind: 'agent' | 'child', tenant: string, executionId: string) => Promise<OwnWait | undefined>;
 }
 
-type WaitedEffect = NonNullable<WaitReason['effects']>[number];
-
-/** From committed state, the members of the fleet and, when they can be had, the records of its effects. */
+/** From committed state, the members of the fleet and, when they can be had, effects, judges and the child. */
 export async function waitReason(
-  client: Pick<ActorClient, 'isServed'>,
+  lookups: WorkflowWaitLookups,
   run: RunningWorkflow,
   snapshot: Pick<ActorSnapshot, 'stuck'>,
-  effects: ((address: Address) => Promise<readonly EffectRow[]>) | undefined,
   address: Address,
 ): Promise<WaitReason> {
   const state = run.current_state === null ? {} : { state_name: run.current_state };
-  const { stuck } = snapshot;
-  if (stuck !== null) return { kind: 'turn', reason: `${stuck.messageType} keeps failing: ${stuck.error}`, ...state };
-  if (!(await client.isServed(poolOfTags([]))))
-    return { kind: 'node', reason: 'waiting for a worker', tags: [], ...state };
-  const asked = askedEffects(run.awaiting);
-  const rows = asked.size === 0 || effects === undefined ? [] : await effects(address);
-  const waited = [...asked].map(([id, kind]) =>
-    waitedEffect(
-      id,
-      kind,
-      rows.find((row) => row.id === id),
-    ),
-  );
+  const turn = await turnWait(lookups, snapshot, address);
+  if (turn !== undefined) return { ...turn, ...state };
+  const effects = await waitedEffects(lookups, askedEffects(run.awaiting), address);
   return {
-    ...whatFor(run.awaiting),
+    ...(await whatFor(lookups, run.awaiting, effects, tenantOf(address))),
     ...state,
-    ...(waited.length === 0 ? {} : { effects: waited }),
+    ...(effects.length === 0 ? {} : { effects }),
     ...until(run),
   };
 }
@@ -80,33 +62,31 @@ function askedEffects(awaiting: Awaiting): Map<string, string> {
   }
 }
 
-function waitedEffect(effect_id: string, kind: string, row: EffectRow | undefined): WaitedEffect {
-  if (row === undefined) return { effect_id, kind, status: 'open', attempt: 0 };
-  const { attempt } = row;
-  if (row.status === 'started') return { effect_id, kind, status: 'started', attempt, runner: row.runner };
-  // Open after an attempt: its pause is on the record.
-  if (attempt === 0) return { effect_id, kind, status: 'open', attempt };
-  return { effect_id, kind, status: 'retrying', attempt, retry_at: new Date(row.until).toISOString() };
-}
-
-function whatFor(awaiting: Awaiting): Pick<WaitReason, 'kind' | 'reason' | 'approval_id' | 'child_execution_ids'> {
+async function whatFor(
+  lookups: WorkflowWaitLookups,
+  awaiting: Awaiting,
+  effects: readonly WaitedEffect[],
+  tenant: string,
+): Promise<WaitReason> {
   switch (awaiting.kind) {
     case 'volumes':
-      return { kind: 'volumes', reason: 'waiting for its volumes' };
+      return { kind: 'volumes', reason: withProgress('waiting for its volumes', effects) };
     case 'turn':
       return { kind: 'turn', reason: `about to enter state ${awaiting.target}` };
     case 'agent':
-      return { kind: 'child', reason: 'waiting for an agent', child_execution_ids: [awaiting.execution_id] };
     case 'child':
-      return { kind: 'child', reason: 'waiting for a child workflow', child_execution_ids: [awaiting.execution_id] };
+      return childWait(lookups, awaiting, effects, tenant);
     case 'panel':
-      return { kind: 'judges', reason: `waiting for the verdict of ${awaiting.judges} judges` };
+      return judgesWait(lookups.client, awaiting, tenant);
     case 'command':
-      return { kind: 'effect', reason: 'waiting for a command' };
+      return { kind: 'effect', reason: withProgress('waiting for a command', effects) };
     case 'container':
       if (awaiting.retry_at !== null)
         return { kind: 'timer', reason: `attempt ${awaiting.attempt} of its container starts at ${awaiting.retry_at}` };
-      return { kind: 'effect', reason: `waiting for attempt ${awaiting.attempt} of its container` };
+      return {
+        kind: 'effect',
+        reason: withProgress(`waiting for run ${awaiting.attempt} of its container`, effects),
+      };
     case 'containers':
       return { kind: 'effect', reason: `waiting for the containers of ${Object.keys(awaiting.effects).join(', ')}` };
     case 'approval':
@@ -116,6 +96,40 @@ function whatFor(awaiting: Awaiting): Pick<WaitReason, 'kind' | 'reason' | 'appr
         approval_id: awaiting.approval_id,
       };
   }
+}
+
+async function childWait(
+  lookups: WorkflowWaitLookups,
+  { kind, execution_id }: AwaitingOf<'agent'> | AwaitingOf<'child'>,
+  effects: readonly WaitedEffect[],
+  tenant: string,
+): Promise<WaitReason> {
+  const whom = kind === 'agent' ? 'an agent' : 'a child workflow';
+  const child = await lookups.childWait?.(kind, tenant, execution_id);
+  // A child that runs says more than the effect that started it.
+  const reason =
+    child === undefined && effects.length > 0 ? withProgress(`starting ${whom}`, effects) : `waiting for ${whom}`;
+  const ids = { child_execution_ids: [execution_id] };
+  return { kind: 'child', reason, ...ids, ...(child === undefined ? {} : { child }) };
+}
+
+const isAwaited = (seat: Seat): seat is Seat & WaitedJudge => seat.status === 'asked' || seat.status === 'judging';
+
+async function judgesWait(
+  client: WorkflowWaitLookups['client'],
+  { panel_id, judges: all }: AwaitingOf<'panel'>,
+  tenant: string,
+): Promise<WaitReason> {
+  const kind = 'judges';
+  const snapshot = await client.read(addressOf('judge-panel', tenant, panel_id));
+  const panel = snapshot === null ? null : JudgePanelState.parse(snapshot.state);
+  if (panel === null || panel.status === 'idle') return { kind, reason: `${all} judges are being convened` };
+  const judges = panel.seats
+    .filter(isAwaited)
+    .map(({ agent, execution_id, status }) => ({ agent, execution_id, status }));
+  if (panel.status === 'ended' || judges.length === 0) return { kind, reason: 'its judges have answered' };
+  const names = judges.map(({ agent }) => agent).join(', ');
+  return { kind, reason: `waiting for ${judges.length} of ${all} judges: ${names}`, judges };
 }
 
 function until({ awaiting, manifest, current_state, last_transition_at }: RunningWorkflow): { until?: string } {

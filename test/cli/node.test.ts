@@ -77,7 +77,11 @@ describe('svc node', () => {
     const list = await scene.svc(['task', 'list']);
     assert.match(list.stdout, new RegExp(`^${execution} +pending .* waiting for a node with tags tpu$`, 'm'));
     const json = JSON.parse((await scene.svc(['task', 'status', execution, '--output=json'])).stdout);
-    assert.deepEqual(json.waiting_for, { tags: ['tpu'], reason: 'waiting for a node with tags tpu' });
+    assert.deepEqual(json.waiting_for, {
+      kind: 'node',
+      tags: ['tpu'],
+      reason: 'waiting for a node with tags tpu',
+    });
     assert.match((await scene.svc(['node', 'status'])).stdout, /^waiting +\+tpu: waiting for a node with tags tpu$/m);
   });
 

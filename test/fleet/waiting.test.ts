@@ -51,7 +51,11 @@ describe('executions that need tags', { skip: missing || false }, () => {
   test('one whose tags no node has is accepted, listed, and says what it waits for; a node with them runs it', async () => {
     const plain = await world.node('wait-plain');
     const { execution_id: id, waiting_for } = await start(plain, ['gpu', 'a100']);
-    assert.deepEqual(waiting_for, { tags: ['gpu', 'a100'], reason: 'waiting for a node with tags gpu, a100' });
+    assert.deepEqual(waiting_for, {
+      kind: 'node',
+      tags: ['gpu', 'a100'],
+      reason: 'waiting for a node with tags gpu, a100',
+    });
     const waiting = await plain.executions.status(SYSTEM_TENANT, id);
     assert.deepEqual([waiting.status, waiting.waiting_for], ['pending', waiting_for]);
     const [listed] = await plain.executions.list(SYSTEM_TENANT, { limit: 1 });

@@ -20,7 +20,10 @@ describe('work that needs a tag no node has', () => {
     const agent = await node.deploy(agentYaml('tagged', { execution: { target_tags: ['gpu'] } }));
     const id = await node.run(agent, 'over REST');
     const waiting = await node.statusOf(id);
-    assert.deepEqual([waiting.status, waiting.waiting_for], ['pending', { tags: ['gpu'], reason: WAITS }]);
+    assert.deepEqual(
+      [waiting.status, waiting.waiting_for],
+      ['pending', { kind: 'node', tags: ['gpu'], reason: WAITS }],
+    );
 
     const client = clientOf(await node.process.grpcAddress);
     const call = client.executeAgent(request(agent, 'over gRPC'));

@@ -207,7 +207,7 @@ describe('an execution that waits for tags', () => {
     await using at = await scene();
     const id = await at.startRun();
     assert.equal((await at.call('GET', `/v1/executions/${id}`)).body.waiting_for, undefined);
-    const waiting_for = { tags: ['gpu'], reason: 'waiting for a node with tags gpu' };
+    const waiting_for = { kind: 'node' as const, tags: ['gpu'], reason: 'waiting for a node with tags gpu' };
     at.executions.waits = waiting_for;
     assert.deepEqual((await at.call('GET', `/v1/executions/${id}`)).body.waiting_for, waiting_for);
     assert.deepEqual((await at.call('GET', '/v1/executions')).body.executions[0].waiting_for, waiting_for);

@@ -1,5 +1,5 @@
 import { EventEmitter, once } from 'node:events';
-import type { ExecutionApi, ExecutionStatus, StartExecution } from '../../../actors/execution/api.ts';
+import type { ExecutionApi, ExecutionStatus, StartExecution, WaitReason } from '../../../actors/execution/api.ts';
 import type { ActorEvent, CallOptions } from '../../../runtime/client.ts';
 import { SvcError } from '../../../runtime/errors.ts';
 import type { Json } from '../../../runtime/json.ts';
@@ -22,7 +22,7 @@ export class FakeExecutions implements ExecutionApi {
   following = 0;
   failure: unknown = null;
   /** What every run waits for. */
-  waits: { readonly tags: readonly string[]; readonly reason: string } | null = null;
+  waits: WaitReason | null = null;
 
   async start(request: StartExecution, options?: CallOptions) {
     if (this.failure !== null) throw this.failure;

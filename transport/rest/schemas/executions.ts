@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { WaitingFor } from './cluster.ts';
 import { AgentId } from './fields.ts';
+import { WaitReason } from './wait-reason.ts';
 
 export const EXECUTION_STATUSES = ['pending', 'running', 'completed', 'failed', 'cancelled'] as const;
 
@@ -17,7 +17,7 @@ export const StartBody = z.object({
 
 export const StartAnswer = z.object({
   execution_id: z.string(),
-  waiting_for: WaitingFor.optional().describe('What no live node has, so that it cannot begin yet.'),
+  waiting_for: WaitReason.optional().describe('What no live node has, so that it cannot begin yet.'),
 });
 
 export const ExecutionStatus = z.object({
@@ -35,7 +35,9 @@ export const ExecutionStatus = z.object({
     .int()
     .optional()
     .describe('How often a program ran again because nobody knew whether it had acted; absent when never.'),
-  waiting_for: WaitingFor.optional().describe('What no live node has; absent while it does not wait for one.'),
+  waiting_for: WaitReason.optional().describe(
+    'What an unfinished one waits for; in lists only while no live node may serve it.',
+  ),
 });
 
 export const ExecutionList = z.object({ executions: z.array(ExecutionStatus) });

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { ExecutionId } from './fields.ts';
+import { WaitReason } from './wait-reason.ts';
 
 export const SCOPES = ['user', 'tenant', 'global'] as const;
 export const WORKFLOW_STATUSES = ['running', 'waiting_for_human_input', 'completed', 'failed', 'cancelled'] as const;
@@ -66,14 +67,18 @@ export const ValidateAnswer = z.object({
     .describe('When the text is a manifest.'),
 });
 
-export const ScopeBody = z.object({
-  action: z.enum(['promote', 'demote']),
-  target_scope: z
-    .enum(SCOPES)
-    .optional()
-    .describe('Default global for promote, tenant for demote; one step from where it is.'),
-  user_id: z.string().min(1).max(256).optional().describe('Owner, for demote to user; default the caller.'),
-});
+/** One step from where it is. */
+export const ScopeBody = z.discriminatedUnion('action', [
+  z.object({
+    action: z.literal('promote'),
+    target_scope: z.enum(['tenant', 'global']).default('global'),
+  }),
+  z.object({
+    action: z.literal('demote'),
+    target_scope: z.enum(['tenant', 'user']).default('tenant'),
+    user_id: z.string().min(1).max(256).optional().describe('Owner, for scope user; default the caller.'),
+  }),
+]);
 export const ScopeAnswer = z.object({
   workflow_id: z.string(),
   name: z.string(),
@@ -97,7 +102,8 @@ const ExecutionSummary = z.object({
   workflow_version: z.string(),
   status: z.enum(WORKFLOW_STATUSES),
   current_state: z.string().nullable(),
-  reason: z.string().nullable().describe('Why it failed or was cancelled.'),
+  reason: z.string().nullable().describe('Code of a failure, or why it was cancelled.'),
+  error: z.string().nullable().describe('What failed, for people.'),
   started_at: z.string(),
   last_transition_at: z.string(),
   ended_at: z.string().nullable(),
@@ -107,26 +113,6 @@ export const WorkflowExecutionList = z.object({
   total: z.number().int(),
   limit: z.number().int(),
   offset: z.number().int(),
-});
-
-const WaitReason = z.object({
-  kind: z.enum(['node', 'timer', 'approval', 'child', 'judges', 'effect', 'volumes', 'turn']),
-  reason: z.string().describe('For people.'),
-  state_name: z.string().optional(),
-  tags: list(z.string()).optional(),
-  approval_id: z.string().optional(),
-  child_execution_ids: list(z.string()).optional(),
-  effects: list(
-    z.object({
-      effect_id: z.string(),
-      kind: z.string(),
-      status: z.enum(['open', 'started', 'retrying']),
-      attempt: z.number().int(),
-      runner: z.string().optional(),
-      retry_at: z.string().optional(),
-    }),
-  ).optional(),
-  until: z.string().optional().describe('When a timer of its own ends the wait.'),
 });
 
 /** Result of svc.workflow.executions.get (spec 3), with what it waits for. */
