@@ -10,6 +10,8 @@ const SCRIPT = {
     { match: { contains: 'slow' }, reply: { text: words(100), chunks: 100, delay_ms: 50 } },
     { match: { contains: 'sleepy' }, reply: { text: words(2), chunks: 2, delay_ms: 30_000 } },
     { match: { contains: 'steady' }, reply: { text: words(20), chunks: 20, delay_ms: 30 } },
+    { match: { contains: 'unavailable' }, reply: { error: { status: 503 } } },
+    { match: { contains: 'verdict' }, reply: { text: '{"score": 1, "confidence": 1, "reasoning": "good"}' } },
     { reply: 'done' },
   ],
 };
@@ -111,6 +113,16 @@ export class ProductNode implements AsyncDisposable {
     const answer = await this.json('POST', '/v1/executions', { agent_id: agentId, input }, headers);
     if (answer.status !== 200) throw new Error(`start: ${answer.status} ${answer.text}`);
     return String(answer.body.execution_id);
+  }
+
+  /** Deploys a workflow, starts it and returns the id of its execution. */
+  async runWorkflow(yaml: string): Promise<string> {
+    const headers = { 'content-type': 'application/yaml' };
+    const deployed = await this.call('POST', '/v1/workflows', { body: yaml, headers });
+    if (deployed.status !== 200) throw new Error(`deploy: ${deployed.status} ${deployed.text}`);
+    const started = await this.json('POST', `/v1/workflows/${deployed.body.workflow_id}/run`, {});
+    if (started.status !== 200) throw new Error(`run: ${started.status} ${started.text}`);
+    return String(started.body.execution_id);
   }
 
   async statusOf(executionId: string, headers: Ask['headers'] = {}): Promise<Answer['body']> {

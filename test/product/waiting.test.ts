@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { Metadata } from '@grpc/grpc-js';
+import { stringify } from 'yaml';
+import { z } from 'zod';
 import { svc } from '../cli/svc-run.ts';
+import { BUSYBOX, NEEDS_PODMAN, TestPodman } from '../support/podman.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { clientOf, ended, request } from '../transport/grpc/call.ts';
 import { agentYaml, ProductNode } from './product-node.ts';
@@ -50,4 +53,153 @@ describe('work that needs a tag no node has', () => {
     assert.equal((await node.statusOf(id)).waiting_for, undefined);
     client.close();
   });
+});
+
+const OwnWait = z.object({ kind: z.string(), reason: z.string(), approval_id: z.string().optional() }).loose();
+const Unfinished = z.object({ execution_id: z.string(), waiting_for: OwnWait.extend({ child: OwnWait.optional() }) });
+type Wait = z.output<typeof Unfinished>['waiting_for'];
+
+const wordsOf = ({ reason, child }: Wait): string => (child === undefined ? reason : `${reason}: ${child.reason}`);
+
+/** Waits until the execution gives a reason like this one, its child's behind it; one call has to tell it all. */
+const waitOf = (node: ProductNode, path: string, reason: RegExp): Promise<Wait> =>
+  waitUntil(
+    `an execution that says ${reason}`,
+    async () => {
+      const seen = Unfinished.safeParse((await node.call('GET', path)).body);
+      return seen.success && reason.test(wordsOf(seen.data.waiting_for)) && seen.data.waiting_for;
+    },
+    30_000,
+  );
+
+const stateOf = (name: string, state: object): string =>
+  stringify({
+    apiVersion: 'svc.dev/v1',
+    kind: 'Workflow',
+    metadata: { name, version: '1.0.0' },
+    spec: { initial_state: 'STEP', states: { STEP: { timeout: '10m', ...state, transitions: TO_END }, END } },
+  });
+const END = { kind: 'System', command: 'finalize', transitions: [] };
+const TO_END = [{ condition: 'always', target: 'END' }];
+const RUNS = { status: 'started', attempt: 1, runner: /^[^/]+\/[0-9a-f-]{36}$/ };
+const UUID = /^[0-9a-f-]{36}$/;
+
+/** Name, state, reason, what else is told, and the sentence of the command line. */
+const ROWS: readonly (readonly [string, object, RegExp, object, RegExp])[] = [
+  [
+    'effect',
+    { kind: 'System', command: 'sleep 600' },
+    /a command, attempt 1 on node/,
+    { kind: 'effect', state_name: 'STEP', effects: [{ kind: 'command.run', ...RUNS }] },
+    /waiting for a command, attempt 1 on node \S+ \(until .+\)/,
+  ],
+  [
+    'approval',
+    { kind: 'Human', prompt: 'May I?' },
+    /waiting for a human/,
+    { kind: 'approval', approval_id: UUID },
+    /waiting for a human \(until .+\)/,
+  ],
+  [
+    'agent',
+    { kind: 'Agent', agent: 'talks', input: 'sleepy' },
+    /waiting for an agent: .*, attempt 1 on node/,
+    {
+      kind: 'child',
+      child_execution_ids: [UUID],
+      child: { kind: 'effect', effects: [{ kind: 'model.generate', ...RUNS }] },
+    },
+    /waiting for an agent \(until .+\): iteration 1 waits for its model, attempt 1 on node/,
+  ],
+  [
+    'agent-without-node',
+    { kind: 'Agent', agent: 'needs-tpu', input: 'x' },
+    /waiting for an agent: /,
+    { kind: 'child', child: { kind: 'node', tags: ['tpu'] } },
+    /waiting for an agent \(until .+\): waiting for a node with tags tpu/,
+  ],
+  [
+    'child',
+    { kind: 'Subworkflow', workflow_id: 'approval' },
+    /waiting for a child workflow: waiting for a human/,
+    { kind: 'child', child_execution_ids: [UUID], child: { kind: 'approval', approval_id: UUID, state_name: 'STEP' } },
+    /waiting for a child workflow \(until .+\): waiting for a human/,
+  ],
+  [
+    'judges',
+    {
+      kind: 'ParallelAgents',
+      agents: [
+        { agent: 'talks', input: 'sleepy' },
+        { agent: 'says', input: 'verdict' },
+      ],
+      consensus: { strategy: 'majority' },
+    },
+    /waiting for 1 of 2 judges: talks/,
+    { kind: 'judges', judges: [{ agent: 'talks', execution_id: UUID, status: 'judging' }] },
+    /waiting for 1 of 2 judges: talks/,
+  ],
+];
+
+/** The members that are expected, patterns included; others may be there. */
+function assertHas(actual: unknown, expected: unknown): void {
+  if (expected instanceof RegExp) {
+    assert.match(String(actual), expected);
+    return;
+  }
+  if (typeof expected !== 'object' || expected === null) {
+    assert.equal(actual, expected);
+    return;
+  }
+  assert.ok(typeof actual === 'object' && actual !== null, `expected ${JSON.stringify(expected)}`);
+  if (Array.isArray(expected)) assert.equal(Object.keys(actual).length, expected.length);
+  const members = new Map<string, unknown>(Object.entries(actual));
+  for (const [key, value] of Object.entries(expected)) assertHas(members.get(key), value);
+}
+
+describe('any unfinished execution tells in one call what it waits for', () => {
+  let node: ProductNode;
+  const agents = new Map<string, string>();
+  before(async () => {
+    // One try an attempt: what is tried again is the effect, at a time that its record has.
+    node = await ProductNode.start({ spec: { llm_selection: { max_retries: 0 } } });
+    for (const name of ['talks', 'says']) agents.set(name, await node.deploy(agentYaml(name)));
+    await node.deploy(agentYaml('needs-tpu', { execution: { target_tags: ['tpu'] } }));
+  });
+  after(() => node[Symbol.asyncDispose]());
+
+  for (const [name, state, reason, told, words] of ROWS) {
+    test(`a workflow: ${name}`, async () => {
+      const id = await node.runWorkflow(stateOf(name, state));
+      assertHas(await waitOf(node, `/v1/workflows/executions/${id}`, reason), { until: /^20/, ...told });
+      const shown = await svc(['--url', node.url, 'workflow', 'status', id]);
+      assert.match(shown.stdout, new RegExp(`^waiting_for +${words.source}`, 'm'));
+    });
+  }
+
+  test('an agent: its model, with the attempt, where it runs and until when', async () => {
+    const id = await node.run(agents.get('talks') ?? '', 'sleepy');
+    const wait = await waitOf(node, `/v1/executions/${id}`, /its model, attempt 1 on node/);
+    assertHas(wait, { kind: 'effect', effects: [{ kind: 'model.generate', ...RUNS }], until: /^20/ });
+    const shown = await svc(['--url', node.url, 'task', 'status', id]);
+    assert.match(shown.stdout, /^waiting_for +iteration 1 waits for its model, attempt 1 on node \S+ \(until 20.+\)$/m);
+  });
+
+  test('an agent: a model that is tried again, and at which time', async () => {
+    const id = await node.run(agents.get('talks') ?? '', 'unavailable');
+    const wait = await waitOf(node, `/v1/executions/${id}`, /its model, attempt \d begins at 20/);
+    assertHas(wait, { kind: 'effect', effects: [{ kind: 'model.generate', status: 'retrying', retry_at: /^20/ }] });
+  });
+});
+
+test('a pause between attempts of a container is a timer, and says until when', NEEDS_PODMAN, async (context) => {
+  const podman = await TestPodman.start();
+  context.after(() => podman[Symbol.asyncDispose]());
+  const node = await ProductNode.start({ spec: { runtime: { container_socket_path: podman.socketPath } } });
+  context.after(() => node[Symbol.asyncDispose]());
+  const retry = { max_attempts: 2, backoff: '5m' };
+  const state = { kind: 'ContainerRun', image: BUSYBOX, command: ['false'], image_pull_policy: 'Never', retry };
+  const id = await node.runWorkflow(stateOf('timer', state));
+  const wait = await waitOf(node, `/v1/workflows/executions/${id}`, /attempt 2 of its container starts at 20/);
+  assertHas(wait, { kind: 'timer', state_name: 'STEP', until: /^20/ });
 });
