@@ -17,6 +17,7 @@ import { rolling } from './scenarios/rolling.ts';
 import { scale } from './scenarios/scale.ts';
 import { stepsUnderKills } from './scenarios/steps-under-kills.ts';
 import { type Death, takeover } from './scenarios/takeover.ts';
+import { smallWorkflows, wholeWorkflows, workflowsUnderKills } from './workflows-under-kills.ts';
 
 interface Scenario {
   /** One report a repetition. */
@@ -72,6 +73,10 @@ const SCENARIOS: Readonly<Record<string, Scenario>> = {
   churn: { repeats: 1, run: (seed, small) => churn(small ? sizes.smallChurn(seed) : sizes.wholeChurn(seed)) },
   rolling: { repeats: 1, run: (seed, small) => rolling(small ? sizes.smallRolling(seed) : sizes.wholeRolling(seed)) },
   scale: { repeats: 1, run: (seed, small) => scale(small ? sizes.smallScale(seed) : sizes.wholeScale(seed)) },
+  workflows: {
+    repeats: 1,
+    run: (seed, small) => workflowsUnderKills(small ? smallWorkflows(seed) : wholeWorkflows(seed)),
+  },
   'kill-sqlite': killsOf('sqlite'),
   'kill-redis': killsOf('redis'),
 };

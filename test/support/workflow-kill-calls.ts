@@ -62,6 +62,19 @@ export class WorkflowCalls {
     return z.object({ execution_id: z.string() }).parse(answer).execution_id;
   }
 
+  /** The same for a delivery of a webhook; that of an earlier try (409) names the same run. */
+  async deliver(source: string, body: string, headers: Readonly<Record<string, string>>, key: string): Promise<string> {
+    const init = { headers: { ...headers, 'x-idempotency-key': key }, body };
+    const answer = await this.#call('POST', `/v1/webhooks/${source}`, init, [409]);
+    return z.object({ workflow_execution_id: z.string() }).parse(answer).workflow_execution_id;
+  }
+
+  /** Deliveries of the source start this workflow. */
+  async route(source: string, workflow: string): Promise<void> {
+    const headers = { 'content-type': 'application/json' };
+    await this.#call('PUT', `/v1/stimuli/routes/${source}`, { headers, body: JSON.stringify({ workflow }) });
+  }
+
   async get(executionId: string): Promise<WorkflowSeen> {
     return Execution.parse(await this.#call('GET', `/v1/workflows/executions/${executionId}`));
   }

@@ -8,10 +8,17 @@ export interface WorkflowCase {
   /** YAML, children before parents. */
   readonly manifests: readonly string[];
   readonly agents: readonly string[];
-  readonly start: JsonObject;
-  /** By state. */
-  readonly answers: Readonly<Record<string, HumanAnswer>>;
-  readonly needsContainers: boolean;
+  readonly start:
+    | { readonly by: 'run'; readonly body: JsonObject }
+    /** A delivery of `source`, signed already. */
+    | {
+        readonly by: 'webhook';
+        readonly source: string;
+        readonly body: string;
+        readonly headers: Readonly<Record<string, string>>;
+      };
+  /** In the order in which humans are asked. */
+  readonly answers: readonly HumanAnswer[];
   /** What of a blackboard is the same in every run. */
   readonly normalise: (blackboard: JsonObject) => unknown;
 }
@@ -78,7 +85,7 @@ const FAMILY = `${head('kill-family')}spec:
     DONE: { kind: System, command: finalize, env: { said: "{{human.feedback}}", end: "{{END.output.stdout}}" }, transitions: [] }
 `;
 
-const plain = { agents: [], answers: {}, normalise: withoutChance } as const;
+const plain = { agents: [], answers: [], start: { by: 'run', body: {} }, normalise: withoutChance } as const;
 
 /** Small workflows of every kind of wait, for harness and sample. */
 export const SMALL_CASES: readonly WorkflowCase[] = [
@@ -86,18 +93,15 @@ export const SMALL_CASES: readonly WorkflowCase[] = [
     ...plain,
     name: 'kill-release',
     manifests: [RELEASE],
-    start: { input: { number: 7 } },
-    answers: { GATE: { approve: 'yes, go' } },
-    needsContainers: true,
+    start: { by: 'run', body: { input: { number: 7 } } },
+    answers: [{ approve: 'yes, go' }],
   },
-  { ...plain, name: 'kill-checks', manifests: [CHECKS], start: {}, needsContainers: true },
+  { ...plain, name: 'kill-checks', manifests: [CHECKS] },
   {
     ...plain,
     name: 'kill-family',
     manifests: [CHILD, FAMILY],
-    start: {},
-    answers: { ASK: { reject: 'not yet' } },
-    needsContainers: false,
+    answers: [{ reject: 'not yet' }],
   },
 ];
 

@@ -62,6 +62,8 @@ export async function killWorkflows(
     return await run.all();
   } catch (error) {
     const text = error instanceof Error ? error.message : String(error);
+    // What a node that ended said last is read a moment later.
+    await pause(200);
     throw new Error(`seed ${options.seed}: ${text}\n${world.node.log.slice(-4_000)}`, { cause: error });
   }
 }
@@ -125,9 +127,10 @@ class WorkflowKills {
   }
 
   async #deploy(): Promise<void> {
-    for (const { agents, manifests } of this.#cases) {
+    for (const { name, start, agents, manifests } of this.#cases) {
       for (const agent of agents) await this.#calls.deployAgent(agent);
       for (const manifest of manifests) await this.#calls.deploy(withMarks(manifest, this.#world.journal));
+      if (start.by === 'webhook') await this.#calls.route(start.source, name);
     }
   }
 

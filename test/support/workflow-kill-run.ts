@@ -19,7 +19,11 @@ export interface RunSeen {
 /** Starts one, answers for its humans, and follows it and its children to their end, however often the node dies. */
 export async function runCase(calls: WorkflowCalls, of: WorkflowCase, key: string): Promise<RunSeen> {
   const startedAtMs = Date.now();
-  const id = await calls.run(of.name, of.start, key);
+  const { start } = of;
+  const id =
+    start.by === 'run'
+      ? await calls.run(of.name, start.body, key)
+      : await calls.deliver(start.source, start.body, start.headers, key);
   const end = await followToEnd(calls, id, of);
   const log = await calls.log(id);
   const below: { end: WorkflowSeen; log: WorkflowLogged[] }[] = [];
@@ -34,12 +38,15 @@ export async function runCase(calls: WorkflowCalls, of: WorkflowCase, key: strin
 }
 
 async function followToEnd(calls: WorkflowCalls, id: string, { name, answers }: WorkflowCase): Promise<WorkflowSeen> {
+  // In the order in which they came up: one that is asked for again gets the same answer.
+  const asked: string[] = [];
   for (;;) {
     const seen = await calls.get(id);
     if (hasEnded(seen)) return seen;
     const approvalId = seen.waiting_for?.approval_id;
     if (seen.status === 'waiting_for_human_input' && approvalId !== undefined) {
-      const answer = answers[seen.current_state ?? ''];
+      if (!asked.includes(approvalId)) asked.push(approvalId);
+      const answer = answers[asked.indexOf(approvalId)];
       if (answer === undefined) throw new Error(`${name} asks a human in ${seen.current_state}: no answer is known`);
       await calls.answer(approvalId, answer);
     }

@@ -2,7 +2,6 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
-import type { JsonObject } from '../../runtime/json.ts';
 import { startMongo } from './ferretdb.ts';
 import { NodeProcess } from './node-process.ts';
 import { TestPodman } from './podman.ts';
@@ -18,8 +17,14 @@ export interface WorkflowKillWorld extends AsyncDisposable {
   readonly startedAtMs: number;
 }
 
-/** `spec`: blocks of the node's configuration beside these, such as a scripted model. */
-export async function openWorkflowKillWorld(spec: JsonObject = {}): Promise<WorkflowKillWorld> {
+/** `spec`: blocks of the node's configuration beside these, such as a scripted model; `env`: its environment. */
+export async function openWorkflowKillWorld({
+  spec = {},
+  env = {},
+}: {
+  readonly spec?: object;
+  readonly env?: NodeJS.ProcessEnv;
+} = {}): Promise<WorkflowKillWorld> {
   await using opened = new AsyncDisposableStack();
   const directory = await mkdtemp(join(tmpdir(), 'svc-workflow-kill-'));
   opened.defer(() => rm(directory, { recursive: true, force: true, maxRetries: 5 }));
@@ -40,7 +45,8 @@ export async function openWorkflowKillWorld(spec: JsonObject = {}): Promise<Work
   };
   await writeFile(config, stringify({ apiVersion: 'svc.dev/v1', kind: 'NodeConfig', spec: blocks }));
   const data = join(directory, 'data');
-  const node = new NodeProcess(['--data', data, '--redis', redis.url, '--mongodb', mongo.uri, '--config', config]);
+  const args = ['--data', data, '--redis', redis.url, '--mongodb', mongo.uri, '--config', config];
+  const node = new NodeProcess(args, env);
   opened.defer(() => node.kill());
   const servers = opened.move();
   const close = () => servers.disposeAsync();
