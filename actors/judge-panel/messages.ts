@@ -11,8 +11,8 @@ export const Judge = z.object({
   /** Name or UUID. */
   agent: z.string().min(1).max(128),
   input: z.string(),
-  /** Only ratios count. */
-  weight: z.number().positive().max(1e6),
+  /** Only ratios count; all 0 is as all equal. */
+  weight: z.number().min(0).max(1e6),
   /** From the moment it is asked, its start included. */
   timeout_ms: z.number().int().min(1).max(86_400_000),
 });

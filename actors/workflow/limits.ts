@@ -25,6 +25,11 @@ export const LIMITS = {
   errorChars: 4 * 1024,
   /** States that end inside a turn before the run sends itself Continue. */
   statesPerTurn: 50,
+  /**
+   * A command ends itself when its state's time is over and then tells what it wrote, at most 2 s later; only one that
+   * is not heard of by then is let go without its output.
+   */
+  commandGraceMs: 3_000,
   /** How often a step whose outcome is in doubt is asked for again (design E2). */
   inDoubtRepeats: 3,
   /** Depth of a child below the outermost workflow (spec 3, Limits). */

@@ -28,10 +28,7 @@ export function advance(run: IdleWorkflow, target: string, turn: WorkflowTurn): 
     const entered = enter(next.run, next.target, turn);
     const begun = begin(entered, turn);
     if (begun.kind === 'waits') {
-      const { timeout_ms, kind } = currentStep(entered);
-      // The approval of a Human state keeps the time itself.
-      if (timeout_ms !== null && kind !== 'Human')
-        turn.after(TIMERS.state, timeout_ms, 'StateTimedOut', { entry: entered.entry });
+      setStateTimer(entered, turn);
       return { ...entered, awaiting: begun.awaiting };
     }
     const left = leave(begun.run, begun.result, turn);
@@ -47,6 +44,15 @@ export function finish(run: IdleWorkflow, result: StepResult, turn: WorkflowTurn
   turn.clear(TIMERS.state);
   const left = leave({ ...run, status: 'running' }, result, turn);
   return 'ended' in left ? left.ended : advance(left.run, left.target, turn);
+}
+
+/** Of the state just begun, with its whole time. */
+export function setStateTimer(run: IdleWorkflow, turn: WorkflowTurn): void {
+  const { timeout_ms, kind } = currentStep(run);
+  // The approval of a Human state keeps the time itself.
+  if (timeout_ms === null || kind === 'Human') return;
+  const ms = timeout_ms + (kind === 'System' ? LIMITS.commandGraceMs : 0);
+  turn.after(TIMERS.state, ms, 'StateTimedOut', { entry: run.entry });
 }
 
 function enter(run: IdleWorkflow, name: string, turn: WorkflowTurn): IdleWorkflow {

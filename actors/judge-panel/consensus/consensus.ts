@@ -17,6 +17,8 @@ const STRATEGIES: Readonly<Record<ConsensusRule['strategy'], Strategy>> = {
   any_approved: anyApproved,
 };
 
+const WEIGHTED: ReadonlySet<ConsensusRule['strategy']> = new Set(['weighted_average', 'best_of_n']);
+
 export interface Consensus extends Agreed {
   /** The score reaches the threshold and the confidence `min_agreement_confidence`. */
   readonly valid: boolean;
@@ -49,6 +51,9 @@ export function reachConsensus(verdicts: readonly Verdict[], rule: ConsensusRule
 export function isDecided(verdicts: readonly Verdict[], missing: readonly number[], rule: ConsensusRule): boolean {
   if (missing.length === 0) return true;
   if (verdicts.length === 0) return false;
+  // Without weight a judge moves no mean as long as another has some: who drops out decides, so all are heard.
+  const weightless = [...verdicts.map(({ weight }) => weight), ...missing].includes(0);
+  if (weightless && WEIGHTED.has(rule.strategy)) return false;
   const { score, confidence } = STRATEGIES[rule.strategy].reach(inCanonicalOrder(verdicts), missing, rule);
   if (sideOf(score, rule.threshold) === 'below') return true;
   if (sideOf(score, rule.threshold) === 'open') return false;

@@ -6,9 +6,11 @@ const sum = (numbers: readonly number[]): number => numbers.reduce((total, one) 
 
 export const weightOf = (verdicts: readonly Verdict[]): number => sum(verdicts.map(({ weight }) => weight));
 
-/** sum(weight * figure) / sum(weight). */
+/** sum(weight * figure) / sum(weight); when all of them weigh nothing, the plain mean. */
 export function weightedMean(verdicts: readonly Verdict[], figure: Figure): number {
-  return sum(verdicts.map((verdict) => verdict.weight * verdict[figure])) / weightOf(verdicts);
+  const weight = weightOf(verdicts);
+  if (weight === 0) return sum(verdicts.map((verdict) => verdict[figure])) / verdicts.length;
+  return sum(verdicts.map((verdict) => verdict.weight * verdict[figure])) / weight;
 }
 
 /** Bounds of the weighted mean when judges of the given weights may join with anything from 0 to 1. */

@@ -54,7 +54,8 @@ function finishChild(run: IdleWorkflow, word: WorkflowWord, turn: WorkflowTurn):
   try {
     written = writeBlackboard(run, resultEntries(step, word), turn);
   } catch (thrown) {
-    return finish(run, failureOf(thrown), turn);
+    const record = { result: null, child_execution_id: word.execution_id };
+    return finish(run, { ...failureOf(thrown), record }, turn);
   }
   return finish(written, childResult(word), turn);
 }

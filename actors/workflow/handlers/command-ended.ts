@@ -3,7 +3,7 @@ import { isoTime, TIMERS } from '../ending.ts';
 import { doubtPolicy } from '../in-doubt.ts';
 import { LIMITS } from '../limits.ts';
 import type { WorkflowTurn } from '../messages.ts';
-import { currentStep, finish } from '../run.ts';
+import { currentStep, finish, setStateTimer } from '../run.ts';
 import { type IdleWorkflow, isRunning, type WorkflowState } from '../state.ts';
 import { askHuman } from '../steps/human.ts';
 import { failed, failureOf } from '../steps/step.ts';
@@ -57,7 +57,7 @@ export function repeatCommand(
   const repeat = repeats + 1;
   const told = { execution_id, state_name: current_state ?? '', repeat, by, repeated_at: isoTime(turn) };
   turn.emit('WorkflowStepRepeated', told);
-  if (step.timeout_ms !== null) turn.after(TIMERS.state, step.timeout_ms, 'StateTimedOut', { entry: run.entry });
+  setStateTimer(run, turn);
   const awaiting = { kind: 'command', effect_id: effectId, repeats: repeat } as const;
   return { ...run, in_doubt: run.in_doubt + 1, awaiting };
 }

@@ -15,6 +15,9 @@ import { volumeNamed } from './volumes.ts';
 /** Input of the effect `container.run`. */
 export type ContainerInput = JsonObject & { readonly image: string; readonly command: string[] };
 
+/** Longest that a container may run, whatever its `resources.timeout`. */
+const MAX_CONTAINER_MS = 24 * 3_600_000;
+
 /** Everything of a container that is asked for, rendered; throws when something of it cannot be. */
 export function containerInput(
   run: IdleWorkflow,
@@ -40,7 +43,7 @@ export function containerInput(
     })),
     ...(cpu_millicores === undefined ? {} : { cpu_millicores }),
     ...(memory_bytes === undefined ? {} : { memory_bytes }),
-    timeout_ms,
+    timeout_ms: Math.min(timeout_ms, MAX_CONTAINER_MS),
     ...(step.registry_credentials === undefined ? {} : { registry_credentials: step.registry_credentials }),
   };
 }

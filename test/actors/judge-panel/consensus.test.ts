@@ -36,6 +36,24 @@ const ROWS: readonly Row[] = [
     valid: true,
   },
   {
+    // the second has no weight: score 0.9, self 0.8; mean 0.6, variance 0.3² = 0.09, agreement 1 - 0.36 = 0.64
+    what: 'weighted_average with a judge of weight 0: it counts for the agreement only',
+    rule: ruleOf('weighted_average'),
+    verdicts: verdictsOf([0.9, 0.8, 2], [0.3, 0.1, 0]),
+    score: 0.9,
+    confidence: 0.7 * 0.64 + 0.3 * 0.8,
+    valid: true,
+  },
+  {
+    // score 0.8, self 0.6; variance 0.01, agreement 0.96
+    what: 'weighted_average of weights that are all 0 is the plain mean',
+    rule: ruleOf('weighted_average'),
+    verdicts: verdictsOf([0.9, 0.8, 0], [0.7, 0.4, 0]),
+    score: 0.8,
+    confidence: 0.7 * 0.96 + 0.3 * 0.6,
+    valid: true,
+  },
+  {
     // score 0.5; variance 0.5² = 0.25, agreement 0; confidence 0.7 * 0 + 0.3 * 1
     what: 'weighted_average of the two extremes: no agreement at all',
     rule: ruleOf('weighted_average'),

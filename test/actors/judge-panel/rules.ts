@@ -24,7 +24,7 @@ export const fraction = fc.oneof(
 export const verdict: fc.Arbitrary<Verdict> = fc.record({
   score: fraction,
   confidence: fraction,
-  weight: fc.oneof(fc.constant(1), fc.constantFrom(0.5, 2, 10), fc.double({ min: 0.001, max: 1_000, noNaN: true })),
+  weight: fc.oneof(fc.constant(1), fc.constantFrom(0, 0.5, 2, 10), fc.double({ min: 0.001, max: 1_000, noNaN: true })),
 });
 
 export const rule: fc.Arbitrary<ConsensusRule> = fc

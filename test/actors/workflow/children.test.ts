@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { LIMITS } from '../../../actors/workflow/limits.ts';
 import { begun, CHILD, DETACHED, errorCode, record } from './one-state.ts';
 import { DrivenWorkflow, RUN_ID, single, toJson, WORKFLOW_ID } from './rig.ts';
 
@@ -21,6 +22,14 @@ test('a child is started with its input and ancestors, and its result and blackb
     run.names.filter((name) => name.startsWith('Sub')),
     names,
   );
+});
+
+test('a child whose blackboard has no room in its parent fails the state, which still names the child', () => {
+  const run = begun({ ...CHILD, result_key: 'from_child' });
+  const id = run.awaitedId;
+  run.childWord({ status: 'completed', output: 1, blackboard: { big: 'x'.repeat(LIMITS.blackboardBytes) } });
+  assert.equal(errorCode(run), 'blackboard_full');
+  assert.equal(record(run).child_execution_id, id);
 });
 
 test('text that is no JSON is the childs input under the key input; none is an empty object', () => {

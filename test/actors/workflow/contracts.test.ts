@@ -19,7 +19,7 @@ const mounts = [{ volume: 'workspace', mount_path: '/w', access_mode: 'read-writ
 const EFFECTS: readonly (readonly [string, JsonObject, z.ZodType])[] = [
   ['agent.start', { ...AGENT, volumes: mounts }, AgentStartInput],
   ['command.run', { ...SYSTEM, timeout: '30d' }, CommandInput],
-  ['container.run', { ...CONTAINER, volumes, resources: { cpu: 100, memory: '64Mi' } }, ContainerInput],
+  ['container.run', { ...CONTAINER, volumes, resources: { cpu: 100, memory: '64Mi', timeout: '30d' } }, ContainerInput],
   ['container.run', CONTAINERS, ContainerInput],
   ['workflow.start', CHILD, WorkflowStartInput],
 ];
@@ -48,10 +48,13 @@ test('volumes are asked for as their effect takes them', () => {
   }
 });
 
-for (const [state, schema] of [
+const ACTORS: readonly (readonly [JsonObject, z.ZodType])[] = [
   [HUMAN, Ask],
   [PANEL, Convene],
-] as const) {
+  [{ ...PANEL, agents: [{ agent: 'watcher', weight: 0, timeout_seconds: 86_400 }] }, Convene],
+];
+
+for (const [state, schema] of ACTORS) {
   test(`a state ${String(state.kind)} asks its actor as it takes it`, () => {
     fits(schema, begun(state).told[0]?.payload ?? null);
   });

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { LIMITS } from '../../../actors/workflow/limits.ts';
 import { DrivenWorkflow, manifestOf, single, toJson } from './rig.ts';
 
 const SYSTEM = { kind: 'System', command: 'deploy {{input.who}}' };
@@ -58,7 +59,7 @@ test('policy ask waits for a human without end; yes repeats, with the whole time
   run.approvalWord('answered', ' Yes ');
   assert.equal(run.status, 'running');
   assert.equal(run.payloads('WorkflowStepRepeated')[0]?.by, 'human');
-  assert.equal((run.timers.get('state')?.at ?? 0) - run.now, 300_000);
+  assert.equal((run.timers.get('state')?.at ?? 0) - run.now, 300_000 + LIMITS.commandGraceMs);
   run.exit(0);
   assert.deepEqual(run.path, ['STEP', 'DONE']);
   assert.equal(run.blackboard.DONE !== undefined && run.view.status, 'completed');

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { LIMITS } from '../../../actors/workflow/limits.ts';
 import { AGENT, begun, CHILD, CONTAINERS, errorCode, KINDS, record, SYSTEM } from './one-state.ts';
 import { DrivenWorkflow, manifestOf, toJson } from './rig.ts';
 
@@ -31,7 +32,7 @@ for (const [name, state] of Object.entries(KINDS)) {
     const run = begun({ ...state, timeout: '7s' });
     const before = run.now;
     const turn = run.fire('state');
-    assert.equal(run.now - before, 7_000);
+    assert.equal(run.now - before, name === 'SYSTEM' ? 7_000 + LIMITS.commandGraceMs : 7_000);
     assert.equal(errorCode(run), 'state_timed_out');
     const told = turn.sends.map(({ to, type }) => [to.split('/')[0], type]);
     assert.deepEqual(told, STOPPED[name] === undefined ? [] : [STOPPED[name]]);
@@ -44,6 +45,15 @@ for (const [name, state] of Object.entries(KINDS)) {
 test('a state waits 300 s unless it says otherwise', () => {
   const run = begun(AGENT);
   assert.equal((run.timers.get('state')?.at ?? 0) - run.now, 300_000);
+});
+
+test('a command that takes too long ends itself and still tells what it wrote', () => {
+  const run = begun({ ...SYSTEM, timeout: '7s' });
+  assert.equal(run.effect.request.input.timeout_ms, 7_000);
+  run.advance(7_100);
+  run.exit(null, { timed_out: true, stdout: 'so far' });
+  assert.equal(errorCode(run), 'state_timed_out');
+  assert.equal(toJson(record(run).output).stdout, 'so far');
 });
 
 test('parallel steps that ended before a time-out stay in the output', () => {
