@@ -83,15 +83,18 @@ export class Realms implements AsyncDisposable {
 
   /** Headers of REST and metadata of gRPC. */
   async headers(name: CallerName): Promise<Record<string, string>> {
-    const caller: Caller = CALLERS[name];
-    const key = this.#keys.get(caller.realm);
-    if (key === undefined) throw new Error(`no key for ${caller.realm}`);
+    const { realm, claims, tenantHeader }: Caller = CALLERS[name];
+    const headers = await this.headersWith(realm, claims);
+    return tenantHeader === undefined ? headers : { ...headers, 'x-tenant-id': tenantHeader };
+  }
+
+  /** The same for somebody who is no caller of the table. */
+  async headersWith(realm: RealmSlug, claims: JWTPayload): Promise<Record<string, string>> {
+    const key = this.#keys.get(realm);
+    if (key === undefined) throw new Error(`no key for ${realm}`);
     const exp = Math.floor(Date.now() / 1_000) + 3_600;
-    const token = await sign(key, { iss: issuer(caller.realm), aud: AUDIENCE, exp, ...caller.claims });
-    const authorization = `Bearer ${token}`;
-    return caller.tenantHeader === undefined
-      ? { authorization }
-      : { authorization, 'x-tenant-id': caller.tenantHeader };
+    const token = await sign(key, { iss: issuer(realm), aud: AUDIENCE, exp, ...claims });
+    return { authorization: `Bearer ${token}` };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

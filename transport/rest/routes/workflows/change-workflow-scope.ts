@@ -1,4 +1,3 @@
-import { SvcError } from '../../../../runtime/errors.ts';
 import type { RestApp } from '../../parts.ts';
 import { callerOf } from '../../request-context.ts';
 import { CallerHeaders } from '../../schemas/fields.ts';
@@ -20,20 +19,14 @@ const schema = {
 export function changeWorkflowScopeRoute(app: RestApp, { catalog }: WorkflowRouteParts): void {
   app.post('/v1/workflows/:name/scope', { config: workflowRoute('write'), schema }, async (request) => {
     const caller = callerOf(request);
-    const { action, target_scope, user_id } = request.body;
     const named = request.params.name;
-    if (action === 'promote') {
-      const target = target_scope ?? 'global';
-      if (target === 'user') throw wrongTarget('promote', 'tenant or global');
-      const { id, name } = await catalog.promote(caller, named, target);
-      return { workflow_id: id, name, promoted: true as const, target_scope: target };
+    const { body } = request;
+    const { target_scope } = body;
+    if (body.action === 'promote') {
+      const { id, name } = await catalog.promote(caller, named, body.target_scope);
+      return { workflow_id: id, name, promoted: true as const, target_scope };
     }
-    const target = target_scope ?? 'tenant';
-    if (target === 'global') throw wrongTarget('demote', 'tenant or user');
-    const { id, name } = await catalog.demote(caller, named, target, user_id);
-    return { workflow_id: id, name, demoted: true as const, target_scope: target };
+    const { id, name } = await catalog.demote(caller, named, body.target_scope, body.user_id);
+    return { workflow_id: id, name, demoted: true as const, target_scope };
   });
 }
-
-const wrongTarget = (action: string, expected: string): SvcError =>
-  new SvcError('invalid_argument', `target_scope: expected ${expected} to ${action}`, { field: 'target_scope' });

@@ -1,0 +1,64 @@
+import assert from 'node:assert/strict';
+import { waitUntil } from '../support/wait-until.ts';
+import { type Answer, type Ask, agentYaml } from './product-node.ts';
+import type { ThingKind } from './surface.ts';
+
+/** A workflow as JSON, which is YAML. */
+export const workflowText = (name: string, states: object, spec: object = {}): string =>
+  JSON.stringify({
+    apiVersion: 'svc.dev/v1',
+    kind: 'Workflow',
+    metadata: { name, version: '1.0.0' },
+    spec: { initial_state: Object.keys(states)[0], ...spec, states },
+  });
+
+export const DONE = { kind: 'System', command: 'finalize', transitions: [] };
+
+/** One thing of every kind, and names that stand for the same thing. */
+export type Belongings = Readonly<Record<Exclude<ThingKind, 'node'>, string>> & {
+  readonly agentName: string;
+  readonly workflowName: string;
+};
+
+/** How the owner calls the node. */
+type Call = (method: string, path: string, ask?: Ask) => Promise<Answer>;
+
+/** Makes one thing of every kind in the caller's tenant: all names hold `word`. */
+export async function settle(call: Call, word: string): Promise<Belongings> {
+  const ask = async (method: string, path: string, body: object | string): Promise<Answer['body']> => {
+    const type = typeof body === 'string' ? 'application/yaml' : 'application/json';
+    const text = typeof body === 'string' ? body : JSON.stringify(body);
+    const answer = await call(method, path, { body: text, headers: { 'content-type': type } });
+    assert.equal(answer.status, 200, `${method} ${path}: ${answer.text}`);
+    return answer.body;
+  };
+  const agentName = `agent-${word}`;
+  const { agent_id } = await ask('POST', '/v1/agents', agentYaml(agentName));
+  const { execution_id } = await ask('POST', '/v1/executions', { agent_id, input: 'quick' });
+
+  const workflowName = `flow-${word}`;
+  const gate = { kind: 'Human', prompt: `May ${word} go on?`, transitions: [{ target: 'done' }] };
+  const { workflow_id } = await ask('POST', '/v1/workflows', workflowText(workflowName, { gate, done: DONE }));
+  const run = await ask('POST', `/v1/workflows/${workflowName}/run`, { intent: `intent of ${word}` });
+  const approval = await waitUntil('its run to wait for a human', async () => {
+    const { body } = await call('GET', `/v1/workflows/executions/${run.execution_id}`);
+    const { waiting_for: wait } = body;
+    const open = body.status === 'waiting_for_human_input' && typeof wait === 'object' && wait !== null;
+    return open && 'approval_id' in wait && String(wait.approval_id);
+  });
+
+  const source = `source-${word}`;
+  await ask('PUT', `/v1/stimuli/routes/${source}`, { workflow: workflowName });
+  const { stimulus_id } = await ask('POST', '/v1/stimuli', { source, content: `content of ${word}` });
+  const { id: volume } = await ask('POST', '/v1/volumes', { name: `volume-${word}` });
+  await ask('PUT', `/v1/volumes/${volume}/files/content?path=note.txt`, `note of ${word}`);
+  return {
+    ...{ agentName, workflowName, source, approval },
+    agent: String(agent_id),
+    execution: String(execution_id),
+    workflow: String(workflow_id),
+    run: String(run.execution_id),
+    stimulus: String(stimulus_id),
+    volume: String(volume),
+  };
+}

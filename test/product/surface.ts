@@ -1,0 +1,137 @@
+import { z } from 'zod';
+import type { Ask, ProductNode } from './product-node.ts';
+
+/** What a route's path names. */
+export type ThingKind =
+  | 'agent'
+  | 'execution'
+  | 'workflow'
+  | 'run'
+  | 'approval'
+  | 'stimulus'
+  | 'source'
+  | 'volume'
+  | 'node';
+
+export interface SurfaceRow {
+  readonly access: 'public' | 'read' | 'run' | 'write' | 'inspect' | 'operate' | 'break';
+  /** Whose thing the parameter of the path names. */
+  readonly thing?: ThingKind;
+  /** It makes what its path names, so a thing of another tenant is nothing it could touch. */
+  readonly makes?: true;
+  /** Behind the path. */
+  readonly query?: string;
+  readonly body?: object | string;
+}
+
+const look = (thing?: ThingKind, query = ''): SurfaceRow => ({
+  access: 'read',
+  query,
+  ...(thing === undefined ? {} : { thing }),
+});
+
+/**
+ * Every route of the served description, what it needs, and a call of it that gets beyond its schema. A test compares
+ * this table with the description: a new route cannot be forgotten by the tests that go through all of them.
+ */
+export const SURFACE: Readonly<Record<string, SurfaceRow>> = {
+  'GET /health': { access: 'public' },
+  'GET /health/live': { access: 'public' },
+  'GET /health/ready': { access: 'public' },
+
+  'GET /v1/agents': look(),
+  'POST /v1/agents': { access: 'write', body: 'no manifest' },
+  'GET /v1/agents/lookup/{name}': look('agent'),
+  'GET /v1/agents/{id}': look('agent'),
+  'DELETE /v1/agents/{id}': { access: 'write', thing: 'agent' },
+  'GET /v1/agents/{id}/versions': look('agent'),
+  'GET /v1/agents/{id}/export': look('agent'),
+  'GET /v1/agents/{id}/logs': look('agent'),
+
+  'GET /v1/executions': look(),
+  'POST /v1/executions': { access: 'run', body: {} },
+  'GET /v1/executions/{id}': look('execution'),
+  'DELETE /v1/executions/{id}': { access: 'write', thing: 'execution' },
+  'GET /v1/executions/{id}/stream': look('execution'),
+  'GET /v1/executions/{id}/events': look('execution'),
+  'POST /v1/executions/{id}/cancel': { access: 'run', thing: 'execution' },
+
+  'GET /v1/workflows': look(),
+  'POST /v1/workflows': { access: 'write', body: 'no manifest' },
+  'POST /v1/workflows/validate': { access: 'read', body: 'no manifest' },
+  'GET /v1/workflows/{name}': look('workflow'),
+  'DELETE /v1/workflows/{name}': { access: 'write', thing: 'workflow' },
+  'GET /v1/workflows/{name}/export': look('workflow'),
+  'GET /v1/workflows/{name}/versions': look('workflow'),
+  'POST /v1/workflows/{name}/scope': {
+    access: 'write',
+    thing: 'workflow',
+    body: { action: 'demote', target_scope: 'user' },
+  },
+  'POST /v1/workflows/{name}/run': { access: 'run', thing: 'workflow', body: {} },
+
+  'GET /v1/workflows/executions': look(),
+  'GET /v1/workflows/executions/{id}': look('run'),
+  'DELETE /v1/workflows/executions/{id}': { access: 'write', thing: 'run' },
+  'GET /v1/workflows/executions/{id}/logs': look('run'),
+  'GET /v1/workflows/executions/{id}/stream': look('run'),
+  'GET /v1/workflows/executions/{id}/logs/stream': look('run'),
+  'POST /v1/workflows/executions/{id}/signal': { access: 'run', thing: 'run', body: { response: 'yes' } },
+  'POST /v1/workflows/executions/{id}/cancel': { access: 'run', thing: 'run' },
+
+  'GET /v1/human-approvals': look(),
+  'GET /v1/human-approvals/{id}': look('approval'),
+  'POST /v1/human-approvals/{id}/approve': { access: 'run', thing: 'approval', body: {} },
+  'POST /v1/human-approvals/{id}/reject': { access: 'run', thing: 'approval', body: { reason: 'no' } },
+
+  'GET /v1/stimuli': look(),
+  'POST /v1/stimuli': { access: 'run', body: { source: 'nobody-routes-this', content: 'x' } },
+  'GET /v1/stimuli/{id}': look('stimulus'),
+  'GET /v1/stimuli/routes': look(),
+  'PUT /v1/stimuli/routes/{source}': { access: 'write', thing: 'source', makes: true, body: {} },
+  'DELETE /v1/stimuli/routes/{source}': { access: 'write', thing: 'source' },
+  'POST /v1/webhooks/{source}': { access: 'public', thing: 'source', body: 'x' },
+
+  'GET /v1/volumes': look(),
+  'POST /v1/volumes': { access: 'write', body: {} },
+  'GET /v1/volumes/{id}': look('volume'),
+  'DELETE /v1/volumes/{id}': { access: 'write', thing: 'volume' },
+  'GET /v1/volumes/{id}/files': look('volume'),
+  'DELETE /v1/volumes/{id}/files': { access: 'write', thing: 'volume', query: '?path=note.txt' },
+  'GET /v1/volumes/{id}/files/content': look('volume', '?path=note.txt'),
+  'PUT /v1/volumes/{id}/files/content': { access: 'write', thing: 'volume', query: '?path=note.txt', body: 'theirs' },
+  'POST /v1/volumes/{id}/files/mkdir': { access: 'write', thing: 'volume', body: { path: 'theirs' } },
+
+  'GET /v1/cluster/status': { access: 'inspect' },
+  'GET /v1/cluster/nodes': { access: 'inspect' },
+  'GET /v1/cluster/nodes/{id}': { access: 'inspect', thing: 'node' },
+  'DELETE /v1/cluster/nodes/{id}': { access: 'operate', thing: 'node' },
+  'POST /v1/cluster/nodes/{id}/drain': { access: 'operate', thing: 'node' },
+  'POST /v1/cluster/nodes/{id}/shutdown': { access: 'operate', thing: 'node' },
+  'GET /v1/cluster/config': { access: 'inspect' },
+  'PUT /v1/cluster/config': { access: 'operate', body: 'no configuration' },
+  'POST /v1/cluster/config/push': { access: 'operate' },
+  'POST /v1/chaos/faults': { access: 'break', body: {} },
+  'GET /v1/chaos/faults': { access: 'break' },
+};
+
+/** `METHOD /path` of all operations a node describes. */
+export async function operationsOf(node: ProductNode): Promise<string[]> {
+  const { body } = await node.call('GET', '/v1/openapi.json');
+  const paths = z.record(z.string(), z.record(z.string(), z.unknown())).parse(body.paths);
+  return Object.entries(paths).flatMap(([path, methods]) =>
+    Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
+  );
+}
+
+/** A call of the route on the thing of that name. */
+export function callOf(operation: string, name = ''): { method: string; path: string; ask: Ask } {
+  const [method = '', template = ''] = operation.split(' ');
+  const { query = '', body } = SURFACE[operation] ?? { access: 'public' };
+  const path = template.replace(/\{\w+\}/, encodeURIComponent(name)) + query;
+  if (body === undefined) return { method, path, ask: {} };
+  if (typeof body !== 'string')
+    return { method, path, ask: { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } } };
+  const type = template.startsWith('/v1/volumes') ? 'application/octet-stream' : 'application/yaml';
+  return { method, path, ask: { body, headers: { 'content-type': type } } };
+}
