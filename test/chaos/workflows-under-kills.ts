@@ -5,7 +5,11 @@ import { exampleCases, openExamplesWorld } from '../support/workflow-kill-exampl
 import { sinceLastKill, workflowKillLines } from '../support/workflow-kill-report.ts';
 import { type ScenarioReport, timeLines } from './report.ts';
 
-export const wholeWorkflows = (seed: number): WorkflowKillOptions => ({ kills: 300, seed, atATime: 4 });
+export const wholeWorkflows = (seed: number): WorkflowKillOptions => ({
+  kills: Number(process.env.SVC_KILLS ?? 300),
+  seed,
+  atATime: 4,
+});
 export const smallWorkflows = (seed: number): WorkflowKillOptions => ({ kills: 12, seed, atATime: 4 });
 
 /**

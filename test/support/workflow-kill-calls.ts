@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { z } from 'zod';
 import type { NodeProcess } from './node-process.ts';
+import { waitUntil } from './wait-until.ts';
 
 const AGAIN_MS = 20;
 
@@ -62,11 +63,20 @@ export class WorkflowCalls {
     return z.object({ execution_id: z.string() }).parse(answer).execution_id;
   }
 
-  /** The same for a delivery of a webhook; that of an earlier try (409) names the same run. */
+  /**
+   * The same for a delivery of a webhook. That of an earlier try (409) names the same run, which may not have begun yet:
+   * resolves when it has.
+   */
   async deliver(source: string, body: string, headers: Readonly<Record<string, string>>, key: string): Promise<string> {
     const init = { headers: { ...headers, 'x-idempotency-key': key }, body };
     const answer = await this.#call('POST', `/v1/webhooks/${source}`, init, [409]);
-    return z.object({ workflow_execution_id: z.string() }).parse(answer).workflow_execution_id;
+    const { workflow_execution_id: id } = z.object({ workflow_execution_id: z.string() }).parse(answer);
+    const hasBegun = async (): Promise<boolean> => {
+      const seen = await this.#call('GET', `/v1/workflows/executions/${id}`, {}, [404]);
+      return Execution.safeParse(seen).success;
+    };
+    await waitUntil(`the run ${id} of a delivery to begin`, hasBegun, 60_000);
+    return id;
   }
 
   /** Deliveries of the source start this workflow. */

@@ -45,8 +45,8 @@ export interface WorkflowKillOutcome {
 const STARTUP_SHARE = 0.25;
 const STARTUP_MS = 1_500;
 /** Some lives are longer, so that runs get somewhere; the rest are no longer than a run. */
-const LONG_SHARE = 0.3;
-const LONG_LIFE = 3;
+const LONG_SHARE = 0.2;
+const LONG_LIFE = 2;
 /** Since the last kill; beyond it something hangs. */
 const SETTLE_MS = 120_000;
 const SWEEP_MS = 90_000;
@@ -158,9 +158,13 @@ class WorkflowKills {
     const key = randomUUID();
     const name = `${of.name} (key ${key})`;
     this.#running.add(name);
-    const seen = await runCase(this.#calls, of, key);
-    this.#running.delete(name);
-    return seen;
+    try {
+      return await runCase(this.#calls, of, key);
+    } catch (error) {
+      throw new Error(`${name}: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
+    } finally {
+      this.#running.delete(name);
+    }
   }
 
   async #killAgainAndAgain(longestMs: number): Promise<void> {
