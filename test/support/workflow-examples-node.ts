@@ -1,0 +1,39 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { NodeProcess } from './node-process.ts';
+import { EXAMPLE_ENV, EXAMPLE_SPEC } from './workflow-examples.ts';
+import { ExampleClient } from './workflow-examples-run.ts';
+
+/** A node in a process of its own, on the embedded store, on which the examples run. */
+export class ExampleNode implements AsyncDisposable {
+  readonly process: NodeProcess;
+  readonly client: ExampleClient;
+  readonly #directory: string;
+
+  /** `engineSocket`: of the container engine; without it the node has none. */
+  static async start(options: { readonly engineSocket?: string } = {}): Promise<ExampleNode> {
+    const directory = await mkdtemp(join(tmpdir(), 'svc-examples-'));
+    const { engineSocket } = options;
+    const runtime = engineSocket === undefined ? {} : { runtime: { container_socket_path: engineSocket } };
+    const spec = { observability: { logging: { level: 'warn' } }, ...EXAMPLE_SPEC, ...runtime };
+    const config = { apiVersion: 'svc.dev/v1', kind: 'NodeConfig', metadata: { name: 'examples' }, spec };
+    await writeFile(join(directory, 'svc.yaml'), JSON.stringify(config));
+    const node = new ExampleNode(directory);
+    node.process.spawn();
+    await node.process.url;
+    return node;
+  }
+
+  constructor(directory: string) {
+    this.#directory = directory;
+    const args = ['--data', join(directory, 'data'), '--config', join(directory, 'svc.yaml')];
+    this.process = new NodeProcess(args, EXAMPLE_ENV);
+    this.client = new ExampleClient(() => this.process.url);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.process.stop();
+    await rm(this.#directory, { recursive: true, force: true, maxRetries: 5 });
+  }
+}
