@@ -21,7 +21,7 @@ const runtime = await startRuntime({
   definitions: [workflowActor()],
   handlers: [noOpCommand],
   node: 'bench-worker',
-  settings: { partitions: 256, effectConcurrency: 64 },
+  settings: { partitions: 256, effectConcurrency: 256 },
 });
 
 await serveProfiled(

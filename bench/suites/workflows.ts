@@ -18,7 +18,7 @@ export async function workflows(plan: Plan): Promise<Section> {
   const found = await field();
   const small = plan.repetitions < 3;
   const levels = small ? [1, BAR_IN_FLIGHT] : IN_FLIGHT;
-  // The whole form has ten contestants at three levels in three rounds: longer stretches would take a quarter of an hour.
+  // Ten contestants, three levels, three rounds: seven minutes.
   const times = small ? { warmUpMs: 1_000, runMs: 1_000 } : { warmUpMs: 1_000, runMs: 2_000 };
   const runs: Runs = new Map();
   const failures: string[] = [];
@@ -96,11 +96,12 @@ function textOf({ contestants, versions, leftOut }: Field, levels: readonly numb
     table(head, rows),
     [
       `The best is the quickest of Restate, DBOS and Temporal at as many in flight. ${versions.join('; ')}.`,
-      'Pure steps of svc are the built-in command `update_blackboard`; its effects are System states whose command is',
-      'answered at once by a handler in the worker, so each goes through commit, job queue (BullMQ on Redis), claim,',
-      'result and turn. A step of the peers is a recorded no-op: `ctx.run`, `runStep`, a local activity, a child job.',
-      'Restate and PostgreSQL have their defaults (a write is on disk before it is answered), so `appendfsync always` is',
-      'the like of them. Documents of svc are SQLite. Temporal is not asked for more than 64 at once.',
+      'Pure steps of svc are the built-in command `update_blackboard`, all in one turn. Its effects are System states',
+      'whose command is answered at once by a handler in the worker: each goes through a commit, the effect queue on',
+      'Redis, a claim, a result and the next turn. A step of the peers is a recorded no-op: `ctx.run`, `runStep`, a local',
+      'activity, a child job. Restate and PostgreSQL have their defaults (a write is on disk before it is answered), so',
+      '`appendfsync always` is the like of them. What svc keeps in MongoDB beside a node on Redis (lists, ended runs) is',
+      'SQLite in memory here; on its embedded store all is on disk. Temporal is not asked for more than 64 at once.',
     ].join('\n'),
     ...leftOut,
   ].join('\n\n');

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,9 +12,15 @@ import { fiveSteps, noOpCommand, type Steps } from './five-steps.ts';
 import type { WorkflowPeer } from './peer.ts';
 import { runWorkflow } from './run-workflow.ts';
 
+/**
+ * Where the worker's documents are. Beside a node on Redis they are in MongoDB, whose fsyncs stop nobody's event loop;
+ * SQLite stands for it in memory, where it has none.
+ */
+const MEMORY = existsSync('/dev/shm') ? '/dev/shm' : tmpdir();
+
 /** The product on Redis: worker and client are processes of their own, effects go through BullMQ. */
 export async function startOurs(appendfsync: 'always' | 'everysec', steps: Steps): Promise<WorkflowPeer> {
-  const directory = await mkdtemp(join(tmpdir(), 'svc-bench-'));
+  const directory = await mkdtemp(join(MEMORY, 'svc-bench-'));
   const redis = await startRedis({ appendfsync });
   const options = { url: redis.url, directory, steps };
   const worker = await startRole('workflow-ours-worker', options);
@@ -31,7 +38,7 @@ export async function startOurs(appendfsync: 'always' | 'everysec', steps: Steps
 
 /** The product on its embedded store: one process is everything, as `npm start` has it. */
 export async function startOursEmbedded(steps: Steps): Promise<WorkflowPeer> {
-  const node = await startEmbedded([workflowActor()], [noOpCommand], { effectConcurrency: 64 });
+  const node = await startEmbedded([workflowActor()], [noOpCommand], { effectConcurrency: 256 });
   const workflows = createWorkflowApi({
     client: node.runtime.client,
     executions: await node.ports.documents.collection<WorkflowExecutionDocument>(WORKFLOW_EXECUTIONS),
