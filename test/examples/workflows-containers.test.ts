@@ -91,7 +91,7 @@ scan: failed with 1
 
     const text = readFileSync(join(EXAMPLES, 'release/workflow.yaml'), 'utf8');
     const next = text
-      .replace('# volume_id: VOLUME', `volume_id: ${volume}`)
+      .replaceAll('# volume_id: VOLUME', `volume_id: ${volume}`)
       .replace('name: release', 'name: next-release');
     await node.client.deployText('workflow', next);
     const second = await run('next-release', { input: { version: '1.1.0' } });
