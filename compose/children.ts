@@ -14,7 +14,7 @@ import { startWorkflow } from '../transport/start-workflow.ts';
 export function agentStarts(agents: AgentCatalog, executions: ExecutionApi): AgentStarts {
   return {
     async start(request, call) {
-      const { identity, context, mounts, workflow_execution_id: parent } = request;
+      const { identity, context, mounts, workflow_execution_id: parent, depth } = request;
       const agent = await agents.get(identity.tenant, request.agent);
       const start: StartExecution = {
         executionId: request.execution_id,
@@ -26,6 +26,7 @@ export function agentStarts(agents: AgentCatalog, executions: ExecutionApi): Age
         ...(context === undefined ? {} : { context }),
         ...(mounts === undefined ? {} : { mounts: mounts.map(mountOf) }),
         ...(parent === undefined ? {} : { workflowExecutionId: parent }),
+        ...(depth === undefined ? {} : { depth }),
       };
       await startOnce(executions, start, call);
       return { agent_id: agent.agent_id };

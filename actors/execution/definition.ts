@@ -5,6 +5,8 @@ import { ExecutionTimedOut } from './handlers/execution-timed-out.ts';
 import { IterationTimedOut } from './handlers/iteration-timed-out.ts';
 import { ModelAnswered } from './handlers/model-answered.ts';
 import { ModelChunk } from './handlers/model-chunk.ts';
+import { ModelJudged } from './handlers/model-judged.ts';
+import { PanelWord } from './handlers/panel-word.ts';
 import { ProgramChunk } from './handlers/program-chunk.ts';
 import { ProgramEnded } from './handlers/program-ended.ts';
 import { Start } from './handlers/start.ts';
@@ -32,6 +34,8 @@ export const execution = defineActor({
     ModelChunk,
     ProgramEnded,
     ProgramChunk,
+    PanelWord,
+    ModelJudged,
   },
   placed: true,
   creates: ['Start'],

@@ -52,7 +52,7 @@ function end(
 ): EndedExecution {
   turn.clear(TIMERS.iteration);
   turn.clear(TIMERS.execution);
-  const { plan: _plan, input: _input, variables: _variables, ...kept } = execution;
+  const { plan: _plan, input: _input, variables: _variables, identity: _identity, ...kept } = execution;
   const lastError = execution.last_error ?? reason;
   return {
     ...kept,

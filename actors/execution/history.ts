@@ -56,7 +56,9 @@ function attemptText(attempt: Attempt, wholeOutput: string | null): string {
 }
 
 function failureText(attempt: Attempt): string {
-  return [`${attempt.error_type}: ${attempt.message}`, ...attempt.verdicts.map(verdictText)].join('\n');
+  // The verdict says the rest, such as what each judge said.
+  const message = attempt.verdicts.length === 0 ? attempt.message : attempt.message.split('\n', 1)[0];
+  return [`${attempt.error_type}: ${message}`, ...attempt.verdicts.map(verdictText)].join('\n');
 }
 
 function verdictText(verdict: Verdict): string {

@@ -65,11 +65,10 @@ export function rejectIteration(
   if (closed.iteration_count >= closed.plan.max_iterations) {
     return failExecution(closed, 'failed', 'max_iterations_exceeded', turn);
   }
-  const hasOutput = failure.output !== undefined && failure.output !== null;
   turn.emit('refinement_applied', {
     execution_id: running.execution_id,
     iteration_number: running.iteration_count,
-    code_diff: hasOutput ? outputDiff(running.last_output, closed.last_output) : '',
+    code_diff: outputDiff(running.last_output, closed.last_output),
     applied_at: new Date(turn.now).toISOString(),
   });
   try {
@@ -103,7 +102,9 @@ function closeIteration(running: RunningExecution, failure: IterationFailure, tu
     },
     failed_at: new Date(turn.now).toISOString(),
   });
-  const output = failure.output ?? null;
+  // One that ends while it is judged has a result all the same.
+  const { result, verdicts = [] } = running.current.judging ?? {};
+  const output = failure.output ?? result?.stdout ?? null;
   return {
     ...idleOf(running),
     attempts: [
@@ -113,8 +114,8 @@ function closeIteration(running: RunningExecution, failure: IterationFailure, tu
         error_type: failure.error_type,
         message: keepHead(failure.message, LIMITS.keptAttemptChars),
         output: output === null ? null : keepHead(output, LIMITS.keptAttemptChars),
-        exit_code: failure.exit_code ?? null,
-        verdicts: [...(failure.verdicts ?? [])],
+        exit_code: failure.exit_code ?? result?.exit_code ?? null,
+        verdicts: [...(failure.verdicts ?? verdicts)],
       },
     ],
     last_output: output === null ? running.last_output : keepHead(output, LIMITS.keptOutputChars),

@@ -27,6 +27,14 @@ export const LIMITS = {
   historyChars: 48 * 1024,
   /** Longest text a validator looks at. */
   validatedChars: 1024 * 1024,
+  /** Why one validator failed, as later prompts show it: the judges' reasoning among it. */
+  keptVerdictChars: 4 * 1024,
+  /** What one judge is given as JSON; a panel may have 20 of them. A longer output is not judged, and fails. */
+  judgeInputBytes: 384 * 1024,
+  /** The task, among what a judge is given. */
+  judgeTaskChars: 16 * 1024,
+  /** Depth of a judge's execution; the root has 0 (original-facts 6.2). */
+  judgeDepth: 3,
   /** Nesting of a JSON output that a schema is applied to. */
   jsonDepth: 100,
   /** Streamed text of one iteration; chunks beyond it are not sent (iteration_completed.output is the truth). */

@@ -3,6 +3,7 @@ import type { AgentManifest } from '../../manifests/agent/schema.ts';
 import type { Turn } from '../../runtime/define-actor.ts';
 import { EffectProgress, EffectResult } from '../../runtime/effect.ts';
 import { Notify } from '../../runtime/notify.ts';
+import { PanelConcluded } from '../judge-panel/messages.ts';
 import type { executionEvents } from './events.ts';
 import { Mounts } from './mounts.ts';
 import { SecurityPolicy } from './security-policy.ts';
@@ -40,6 +41,8 @@ export const Start = z.object({
   mounts: Mounts.optional(),
   /** Who is told, by an `ExecutionWord`, that it has started and that it has ended. */
   notify: Notify.optional(),
+  /** How many executions are above it: 0 unless it is a judge's (original-facts 6.2). */
+  depth: z.number().int().min(0).max(100).optional(),
 });
 export type Start = z.output<typeof Start>;
 
@@ -55,6 +58,10 @@ export const executionMessages = {
   ModelChunk: EffectProgress,
   ProgramEnded: EffectResult,
   ProgramChunk: EffectProgress,
+  /** A judge panel has ended. */
+  PanelWord: PanelConcluded,
+  /** Answer of a model that was asked as a judge. */
+  ModelJudged: EffectResult,
 } as const;
 
 export type ExecutionTurn = Turn<typeof executionEvents, typeof executionMessages>;

@@ -1,12 +1,12 @@
 import type { EffectResult } from '../../runtime/effect.ts';
 import { iterationEffect } from './effects.ts';
-import { abandonIteration, acceptIteration, type IterationFailure, rejectIteration } from './iteration.ts';
+import { abandonIteration, type IterationFailure, rejectIteration } from './iteration.ts';
+import { takeThrough } from './judging.ts';
 import { LIMITS } from './limits.ts';
 import type { ExecutionTurn } from './messages.ts';
 import { renderPrompt } from './prompt.ts';
 import type { ExecutionState, RunningExecution } from './state.ts';
 import { expectRepeat, takeChunk } from './streamed.ts';
-import { validate } from './validators/validate.ts';
 import type { IterationResult } from './validators/verdict.ts';
 
 /** Failures of an effect that no further iteration can mend: somebody must change the manifest, node or rights. */
@@ -23,9 +23,12 @@ const HOPELESS: ReadonlySet<string> = new Set([
   'unimplemented',
 ]);
 
+export const isHopeless = (code: string): boolean => HOPELESS.has(code);
+
 /** The execution when it waits for this effect, else null: the message is late, repeated, or of another life. */
 export function awaiting(state: ExecutionState, effectId: string): RunningExecution | null {
-  return state.status === 'running' && state.current.effect_id === effectId ? state : null;
+  if (state.status !== 'running' || state.current.judging !== undefined) return null;
+  return state.current.effect_id === effectId ? state : null;
 }
 
 /** Validators in order decide. Without any, only a program that exits with 0 is accepted (decided.md). */
@@ -34,12 +37,7 @@ export function judge(running: RunningExecution, result: IterationResult, turn: 
     const message = `the output has more than ${LIMITS.outputBytes} bytes`;
     return rejectIteration(running, { error_type: 'output_too_large', message, exit_code: result.exit_code }, turn);
   }
-  const verdicts = validate(running.plan.validators, result);
-  const failed = verdicts.find((verdict) => !verdict.passed);
-  if (failed === undefined) return acceptIteration(running, result.stdout, verdicts, turn);
-  const message = `${failed.validator}: ${failed.reason}`;
-  const { stdout: output, exit_code } = result;
-  return rejectIteration(running, { error_type: 'validation_failed', message, output, exit_code, verdicts }, turn);
+  return takeThrough(running, { result, verdicts: [] }, turn);
 }
 
 /** An effect that ended without a value. */
@@ -50,7 +48,7 @@ export function undone(
 ): ExecutionState {
   if (outcome.kind === 'in_doubt') return inDoubt(running, turn);
   const failure: IterationFailure = { error_type: outcome.code, message: outcome.message };
-  if (!HOPELESS.has(outcome.code)) return rejectIteration(running, failure, turn);
+  if (!isHopeless(outcome.code)) return rejectIteration(running, failure, turn);
   return abandonIteration(running, failure, { status: 'failed', reason: outcome.code }, turn);
 }
 

@@ -1,11 +1,10 @@
-import type { AgentManifest, Validator } from '../../manifests/agent/schema.ts';
+import type { AgentManifest } from '../../manifests/agent/schema.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import { LIMITS } from './limits.ts';
-import type { ExecutionPlan, ResultValidator } from './plan.ts';
+import type { ExecutionPlan } from './plan.ts';
+import { planValidator, unimplemented } from './plan-validators.ts';
 import { checkTemplate } from './prompt-template.ts';
 import { narrow, type SecurityPolicy } from './security-policy.ts';
-import { checkJsonSchema } from './validators/json-schema.ts';
-import { checkPattern } from './validators/linear-regex.ts';
 
 /** Annotation that says what happens to a program whose outcome is unknown after a crash: `retry` or `fail`. */
 export const ON_IN_DOUBT = 'svc.dev/on-in-doubt';
@@ -39,7 +38,7 @@ export function planExecution(manifest: AgentManifest, policy: SecurityPolicy): 
     max_iterations: spec.execution.mode === 'one-shot' ? 1 : spec.execution.max_iterations,
     iteration_timeout_ms: spec.execution.iteration_timeout_ms,
     execution_timeout_ms: timeoutMs,
-    validators: spec.execution.validation.map(resultValidator),
+    validators: spec.execution.validation.map(planValidator),
     program:
       path === undefined
         ? null
@@ -89,36 +88,5 @@ function onInDoubt(annotations: Readonly<Record<string, string>>): 'retry' | 'fa
   throw new SvcError('invalid_manifest', `${path}: expected retry or fail`, {
     field: path,
     details: [{ path, message: 'expected retry or fail' }],
-  });
-}
-
-function resultValidator(validator: Validator, index: number): ResultValidator {
-  const path = `spec.execution.validation[${index}]`;
-  switch (validator.type) {
-    case 'exit_code':
-      return { type: 'exit_code', expected: validator.expected, min_score: validator.min_score };
-    case 'stderr_empty':
-    case 'output_format':
-      return { ...validator };
-    case 'json_schema':
-      if (validator.schema === undefined) throw unimplemented(`${path}.schema_path`, 'a schema in a file');
-      if (validator.target_path !== undefined) throw unimplemented(`${path}.target_path`, 'checking a file');
-      checkJsonSchema(validator.schema, `${path}.schema`);
-      return { type: 'json_schema', schema: validator.schema, min_score: validator.min_score };
-    case 'regex': {
-      const { pattern, target, min_score } = validator;
-      if (target !== 'stdout' && target !== 'stderr') throw unimplemented(`${path}.target`, 'checking a file');
-      checkPattern(pattern, `${path}.pattern`);
-      return { type: 'regex', pattern, target, min_score };
-    }
-    default:
-      throw unimplemented(path, `validator ${validator.type}`);
-  }
-}
-
-function unimplemented(path: string, what: string): SvcError {
-  return new SvcError('unimplemented', `${path}: ${what} is not served by this version`, {
-    field: path,
-    details: [{ path, message: 'not served by this version' }],
   });
 }

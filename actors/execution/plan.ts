@@ -1,7 +1,6 @@
 import { z } from 'zod';
 
-/** One check of an iteration's result, in the order of the manifest (original-facts 2.6, 2.7). */
-export const ResultValidator = z.discriminatedUnion('type', [
+const ResultCheck = z.discriminatedUnion('type', [
   z.object({ type: z.literal('exit_code'), expected: z.number().int(), min_score: z.number() }),
   z.object({ type: z.literal('json_schema'), schema: z.record(z.string(), z.json()), min_score: z.number() }),
   z.object({
@@ -17,7 +16,46 @@ export const ResultValidator = z.discriminatedUnion('type', [
     min_score: z.number(),
   }),
 ]);
+/** Decided within the turn. */
+export type ResultCheck = z.infer<typeof ResultCheck>;
+
+/** Agents judge, as a panel; `semantic` is a panel of one. */
+const PanelCheck = z.object({
+  type: z.enum(['semantic', 'multi_judge']),
+  /** Names or UUIDs of agents. */
+  judges: z.array(z.string()).min(1),
+  criteria: z.string(),
+  consensus: z.enum(['weighted_average', 'majority', 'unanimous', 'best_of_n']),
+  min_judges_required: z.number().int(),
+  min_score: z.number(),
+  min_confidence: z.number(),
+  timeout_ms: z.number().int().positive(),
+});
+export type PanelCheck = z.infer<typeof PanelCheck>;
+
+/** A model judges (object form `semantic`). */
+const ModelCheck = z.object({
+  type: z.literal('semantic_prompt'),
+  model: z.string(),
+  /** Null: the node's. */
+  prompt: z.string().nullable(),
+  min_score: z.number(),
+  timeout_ms: z.number().int().positive(),
+  /** What becomes of the result when the model cannot be asked. */
+  fallback: z.enum(['skip', 'fail']),
+});
+export type ModelCheck = z.infer<typeof ModelCheck>;
+
+/** One check of an iteration's result, in the order of the manifest (original-facts 2.6, 2.7). */
+export const ResultValidator = z.discriminatedUnion('type', [ResultCheck, PanelCheck, ModelCheck]);
 export type ResultValidator = z.infer<typeof ResultValidator>;
+
+/** Has to be asked for and waited for. */
+export const needsJudge = (validator: ResultValidator): validator is PanelCheck | ModelCheck =>
+  needsPanel(validator) || validator.type === 'semantic_prompt';
+
+export const needsPanel = (validator: ResultValidator): validator is PanelCheck =>
+  validator.type === 'semantic' || validator.type === 'multi_judge';
 
 /** What of a manifest an execution needs while it runs. Smaller than the manifest: it is written with every turn. */
 export const ExecutionPlan = z.object({

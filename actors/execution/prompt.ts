@@ -21,11 +21,8 @@ export const RESERVED_VARIABLES = [
  */
 export function renderPrompt(execution: IdleExecution, iteration: number): string {
   const { plan, attempts } = execution;
-  const maxBytes = plan.program === null ? LIMITS.modelPromptBytes : LIMITS.programPromptBytes;
-  const base =
-    plan.prompt_template === null
-      ? [plan.instruction, plan.context, execution.input].filter((part) => part !== '').join('\n\n')
-      : renderTemplate(plan.prompt_template, variablesOf(execution, iteration), maxBytes);
+  const maxBytes = maxPromptBytes(execution);
+  const base = renderTask(execution, iteration);
   const bytes = Buffer.byteLength(base);
   if (bytes > maxBytes) {
     throw new SvcError('payload_too_large', `the prompt has ${bytes} bytes, at most ${maxBytes} can be given`, {
@@ -42,6 +39,18 @@ export function renderPrompt(execution: IdleExecution, iteration: number): strin
   const history = speaksItself ? '' : historySection(attempts, execution.last_output, room);
   return [base, history].filter((part) => part !== '').join('\n\n');
 }
+
+/** What is asked of the agent, without the history of attempts. Throws as `renderTemplate`. */
+export function renderTask(execution: IdleExecution, iteration: number): string {
+  const { plan, input } = execution;
+  if (plan.prompt_template === null) {
+    return [plan.instruction, plan.context, input].filter((part) => part !== '').join('\n\n');
+  }
+  return renderTemplate(plan.prompt_template, variablesOf(execution, iteration), maxPromptBytes(execution));
+}
+
+const maxPromptBytes = ({ plan }: IdleExecution): number =>
+  plan.program === null ? LIMITS.modelPromptBytes : LIMITS.programPromptBytes;
 
 /**
  * Template variables of a caller's context: its own members, then those of `context_overrides`. The keys that link a

@@ -19,6 +19,8 @@ export interface StartExecution {
   readonly mounts?: readonly Mount[];
   /** For parents: never taken from a caller's request. */
   readonly notify?: Notify;
+  /** For parents: how many executions are above it. Default 0. */
+  readonly depth?: number;
   readonly identity: Identity;
   /** Start it on the very node that is asked (spec 1, ForwardExecution; design P4). */
   readonly here?: boolean;
@@ -36,6 +38,7 @@ export function startPayload(request: StartExecution): JsonObject {
     ...(request.workflowExecutionId === undefined ? {} : { workflow_execution_id: request.workflowExecutionId }),
     ...(request.mounts === undefined ? {} : { mounts: request.mounts.map((mount) => ({ ...mount })) }),
     ...(request.notify === undefined ? {} : { notify: request.notify }),
+    ...(request.depth === undefined ? {} : { depth: request.depth }),
   };
 }
 

@@ -1,8 +1,10 @@
 import { z } from 'zod';
+import { Identity } from '../../runtime/identity.ts';
 import { Notify } from '../../runtime/notify.ts';
 import { Mounts } from './mounts.ts';
 import { ExecutionPlan } from './plan.ts';
 import { StreamedText } from './streamed.ts';
+import { IterationResult } from './validators/verdict.ts';
 
 export const Usage = z.object({
   input_tokens: z.number().nonnegative(),
@@ -31,12 +33,26 @@ export const Attempt = z.object({
 });
 export type Attempt = z.infer<typeof Attempt>;
 
-/** The iteration that runs now and the one effect it waits for. */
+/** Who was asked about the result of the running iteration, and what is known of it. */
+const Judging = z.object({
+  by: z.discriminatedUnion('kind', [
+    z.object({ kind: z.literal('panel'), panel_id: z.string(), judges: z.number().int() }),
+    z.object({ kind: z.literal('model'), effect_id: z.string() }),
+  ]),
+  result: IterationResult,
+  /** Of the validators before the one that is asked: their number is its index. */
+  verdicts: z.array(Verdict),
+});
+export type Judging = z.infer<typeof Judging>;
+
+/** The iteration that runs now and the one effect it waits for, or waited for. */
 const Iteration = z.object({
   effect_id: z.string(),
   /** How often this iteration's effect was asked for again because its outcome was in doubt (design E2). */
   in_doubt: z.number().int(),
   streamed: StreamedText,
+  /** Present while a judge is asked; its effect has answered then. */
+  judging: Judging.optional(),
 });
 
 const core = {
@@ -47,6 +63,8 @@ const core = {
   workflow_execution_id: z.string().nullable(),
   notify: Notify.optional(),
   mounts: Mounts.optional(),
+  /** How many executions are above it; absent: none. */
+  depth: z.number().int().optional(),
   /** Iterations started so far; the number of the running one. */
   iteration_count: z.number().int(),
   attempts: z.array(Attempt),
@@ -67,6 +85,8 @@ const Running = z.object({
   input: z.string(),
   /** Template variables of the caller. */
   variables: z.record(z.string(), z.json()),
+  /** In whose name judges are asked; absent where none may be. */
+  identity: Identity.optional(),
   current: Iteration,
 });
 const Ended = z.object({

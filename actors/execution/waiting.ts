@@ -1,5 +1,6 @@
-import type { Address } from '../../runtime/address.ts';
-import type { ActorSnapshot } from '../../runtime/client.ts';
+import { type Address, tenantOf } from '../../runtime/address.ts';
+import type { ActorClient, ActorSnapshot } from '../../runtime/client.ts';
+import { judgesWait } from '../judge-panel/waiting.ts';
 import { nodeWait, turnWait, type WaitLookups, type WaitReason, waitedEffects, withProgress } from '../wait-reason.ts';
 import type { StartExecution } from './start-request.ts';
 import type { RunningExecution } from './state.ts';
@@ -47,19 +48,37 @@ export async function waitingFor(
 /** What a pending execution waits for when a node that may serve it is there. */
 export const aboutToStart: WaitReason = { kind: 'turn', reason: 'about to start' };
 
-/** What a running execution waits for: somebody to serve it, or the effect of its iteration. */
+/** Where what others do for an execution is looked up. */
+interface ExecutionWaitLookups extends WaitLookups {
+  readonly client: Pick<ActorClient, 'isServed' | 'read'>;
+}
+
+/** What a running execution waits for: somebody to serve it, the effect of its iteration, or the judges of its result. */
 export async function executionWait(
-  lookups: WaitLookups,
+  lookups: ExecutionWaitLookups,
   running: RunningExecution,
   snapshot: Pick<ActorSnapshot, 'stuck'>,
   address: Address,
 ): Promise<WaitReason> {
   const turn = await turnWait(lookups, snapshot, address);
   if (turn !== undefined) return turn;
-  const [kind, what] = running.plan.program === null ? ['model.generate', 'model'] : ['program.run', 'program'];
-  const effects = await waitedEffects(lookups, new Map([[running.current.effect_id, kind]]), address);
+  const by = running.current.judging?.by;
+  if (by?.kind === 'panel') {
+    const wait = await judgesWait(lookups.client, by, tenantOf(address));
+    return { ...wait, reason: `iteration ${running.iteration_count}: ${wait.reason}`, until: until(running) };
+  }
+  const [id, kind, what] = awaitedEffect(running);
+  const effects = await waitedEffects(lookups, new Map([[id, kind]]), address);
   const reason = `iteration ${running.iteration_count} waits for its ${what}`;
   return { kind: 'effect', reason: withProgress(reason, effects), effects, until: until(running) };
+}
+
+/** Id, kind, and what people call it. */
+function awaitedEffect({ current, plan }: RunningExecution): readonly [string, string, string] {
+  if (current.judging?.by.kind === 'model') return [current.judging.by.effect_id, 'model.generate', 'judge'];
+  return plan.program === null
+    ? [current.effect_id, 'model.generate', 'model']
+    : [current.effect_id, 'program.run', 'program'];
 }
 
 /** The earlier time-out: of the iteration, which `updated_at` began, or of the execution. */

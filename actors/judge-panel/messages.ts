@@ -37,6 +37,8 @@ export const Convene = z.object({
   judges: z.array(Judge).min(1).max(100),
   consensus: ConsensusRule,
   workflow_execution_id: z.string().max(128).optional(),
+  /** Of the judges' executions; absent: 0, nobody's children. */
+  depth: z.number().int().min(0).max(100).optional(),
   /** Whose tenant and rights the judges run with. Default: the identity the message travels with. */
   identity: Identity.optional(),
   notify: Notify.optional(),

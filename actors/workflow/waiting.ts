@@ -1,11 +1,10 @@
-import { type Address, addressOf, tenantOf } from '../../runtime/address.ts';
+import { type Address, tenantOf } from '../../runtime/address.ts';
 import type { ActorClient, ActorSnapshot } from '../../runtime/client.ts';
-import { JudgePanelState, type Seat } from '../judge-panel/state.ts';
+import { judgesWait } from '../judge-panel/waiting.ts';
 import {
   type OwnWait,
   turnWait,
   type WaitedEffect,
-  type WaitedJudge,
   type WaitLookups,
   type WaitReason,
   waitedEffects,
@@ -111,25 +110,6 @@ async function childWait(
     child === undefined && effects.length > 0 ? withProgress(`starting ${whom}`, effects) : `waiting for ${whom}`;
   const ids = { child_execution_ids: [execution_id] };
   return { kind: 'child', reason, ...ids, ...(child === undefined ? {} : { child }) };
-}
-
-const isAwaited = (seat: Seat): seat is Seat & WaitedJudge => seat.status === 'asked' || seat.status === 'judging';
-
-async function judgesWait(
-  client: WorkflowWaitLookups['client'],
-  { panel_id, judges: all }: AwaitingOf<'panel'>,
-  tenant: string,
-): Promise<WaitReason> {
-  const kind = 'judges';
-  const snapshot = await client.read(addressOf('judge-panel', tenant, panel_id));
-  const panel = snapshot === null ? null : JudgePanelState.parse(snapshot.state);
-  if (panel === null || panel.status === 'idle') return { kind, reason: `${all} judges are being convened` };
-  const judges = panel.seats
-    .filter(isAwaited)
-    .map(({ agent, execution_id, status }) => ({ agent, execution_id, status }));
-  if (panel.status === 'ended' || judges.length === 0) return { kind, reason: 'its judges have answered' };
-  const names = judges.map(({ agent }) => agent).join(', ');
-  return { kind, reason: `waiting for ${judges.length} of ${all} judges: ${names}`, judges };
 }
 
 function until({ awaiting, manifest, current_state, last_transition_at }: RunningWorkflow): { until?: string } {

@@ -1,6 +1,7 @@
 import type { Address } from '../../runtime/address.ts';
 import { addressOf } from '../../runtime/address.ts';
 import type { ActorDefinition, EffectRequest } from '../../runtime/define-actor.ts';
+import type { Identity } from '../../runtime/identity.ts';
 import type { Json } from '../../runtime/json.ts';
 import type { Message, MessageOrigin, Reply } from '../../runtime/message.ts';
 import { runTurn } from '../../runtime/turns/run-turn.ts';
@@ -46,6 +47,8 @@ export class ActorDriver {
   now = START_MS;
   state: unknown;
   revision = 0;
+  /** With which the next messages travel. */
+  identity: Identity | null = null;
   readonly #definition: ActorDefinition;
   readonly #tenant: string;
   #messages = 0;
@@ -83,6 +86,7 @@ export class ActorDriver {
       origin,
       type,
       payload,
+      ...(this.identity === null ? {} : { identity: this.identity }),
     };
     const record = {
       revision: this.revision,

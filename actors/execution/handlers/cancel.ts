@@ -1,6 +1,7 @@
 import { abandonIteration } from '../iteration.ts';
 import type { ExecutionTurn } from '../messages.ts';
 import type { ExecutionState } from '../state.ts';
+import { stopWork } from '../stop-work.ts';
 
 /** Stops the running work; `execution_failed` with reason `cancelled` is the last event (decided.md). */
 export function Cancel(
@@ -10,9 +11,9 @@ export function Cancel(
 ): ExecutionState {
   if (state.status === 'pending') return turn.refuse('not_found', 'execution not found');
   if (state.status !== 'running') return turn.refuse('failed_precondition', `the execution is ${state.status} already`);
-  turn.cancelEffect(state.current.effect_id);
   turn.reply({ cancelled: true });
   const message = reason === undefined || reason === '' ? 'the execution was cancelled' : `cancelled: ${reason}`;
+  stopWork(state, message, turn);
   return abandonIteration(
     state,
     { error_type: 'cancelled', message },

@@ -1,6 +1,7 @@
 import { abandonIteration } from '../iteration.ts';
 import type { ExecutionTurn } from '../messages.ts';
 import type { ExecutionState } from '../state.ts';
+import { stopWork } from '../stop-work.ts';
 
 /** The whole execution took too long: status `failed`, reason `timed_out` (decided.md). */
 export function ExecutionTimedOut(
@@ -9,7 +10,7 @@ export function ExecutionTimedOut(
   turn: ExecutionTurn,
 ): ExecutionState {
   if (state.status !== 'running') return state;
-  turn.cancelEffect(state.current.effect_id);
   const message = `the execution took longer than ${state.plan.execution_timeout_ms} ms`;
+  stopWork(state, message, turn);
   return abandonIteration(state, { error_type: 'timed_out', message }, { status: 'failed', reason: 'timed_out' }, turn);
 }

@@ -1,9 +1,11 @@
 import { SvcError } from '../../../runtime/errors.ts';
+import type { Identity } from '../../../runtime/identity.ts';
 import { TIMERS } from '../ending.ts';
 import { beginIteration } from '../iteration.ts';
 import { LIMITS } from '../limits.ts';
 import type { ExecutionTurn, Start as StartMessage } from '../messages.ts';
 import { tellParent } from '../parent.ts';
+import { needsPanel } from '../plan.ts';
 import { planExecution } from '../plan-execution.ts';
 import { callerVariables } from '../prompt.ts';
 import type { ExecutionState, IdleExecution, RunningExecution } from '../state.ts';
@@ -52,6 +54,7 @@ function begin(start: StartMessage, turn: ExecutionTurn): RunningExecution {
     workflow_execution_id: start.workflow_execution_id ?? null,
     ...(start.notify === undefined ? {} : { notify: start.notify }),
     ...(start.mounts === undefined ? {} : { mounts: start.mounts }),
+    ...(start.depth === undefined ? {} : { depth: start.depth }),
     iteration_count: 0,
     attempts: [],
     last_output: null,
@@ -63,6 +66,7 @@ function begin(start: StartMessage, turn: ExecutionTurn): RunningExecution {
     plan,
     input,
     variables,
+    ...(plan.validators.some(needsPanel) ? { identity: principal(turn) } : {}),
   };
   turn.emit('execution_started', {
     execution_id: start.execution_id,
@@ -72,6 +76,12 @@ function begin(start: StartMessage, turn: ExecutionTurn): RunningExecution {
   tellParent(execution, { status: 'running', output: null, reason: null, score: 0 }, turn);
   turn.after(TIMERS.execution, plan.execution_timeout_ms, 'ExecutionTimedOut', {});
   return beginIteration(execution, turn);
+}
+
+/** What an effect's result or a timer causes later has no identity of its own. */
+function principal({ identity }: ExecutionTurn): Identity {
+  if (identity !== null) return identity;
+  throw new SvcError('invalid_argument', 'identity: expected in whose name the judges run');
 }
 
 /** The caller's input, else the manifest's `input_data` as JSON, else nothing. */

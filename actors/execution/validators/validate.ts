@@ -1,6 +1,6 @@
 import { keepHead } from '../bounded-text.ts';
 import { LIMITS } from '../limits.ts';
-import type { ResultValidator } from '../plan.ts';
+import { needsJudge, type ResultCheck, type ResultValidator } from '../plan.ts';
 import type { Verdict } from '../state.ts';
 import { checkExitCode, checkStderrEmpty } from './exit-code.ts';
 import { checkJson } from './json-schema.ts';
@@ -8,10 +8,14 @@ import { checkFormat } from './output-format.ts';
 import { checkRegex } from './regex.ts';
 import type { Complaint, IterationResult } from './verdict.ts';
 
-/** Runs validators in order; the first failure stops, so the last verdict is the only one that can be a failure. */
+/**
+ * Runs validators in order, up to the first that needs a judge. The first failure stops, so the last verdict is the only
+ * one that can be a failure.
+ */
 export function validate(validators: readonly ResultValidator[], result: IterationResult): Verdict[] {
   const verdicts: Verdict[] = [];
   for (const validator of validators) {
+    if (needsJudge(validator)) break;
     const complaint = complaintOf(validator, result);
     const score = complaint === null ? 1 : 0;
     const passed = score >= validator.min_score;
@@ -22,7 +26,7 @@ export function validate(validators: readonly ResultValidator[], result: Iterati
   return verdicts;
 }
 
-function complaintOf(validator: ResultValidator, result: IterationResult): Complaint {
+function complaintOf(validator: ResultCheck, result: IterationResult): Complaint {
   switch (validator.type) {
     case 'exit_code':
       return checkExitCode(result, validator.expected);
@@ -37,7 +41,18 @@ function complaintOf(validator: ResultValidator, result: IterationResult): Compl
   }
 }
 
-function nameOf(validator: ResultValidator): string {
-  if (validator.type === 'regex') return `regex (${validator.target})`;
-  return validator.type === 'output_format' ? `output_format (${validator.format})` : validator.type;
+/** As verdicts name it. */
+export function nameOf(validator: ResultValidator): string {
+  switch (validator.type) {
+    case 'regex':
+      return `regex (${validator.target})`;
+    case 'output_format':
+      return `output_format (${validator.format})`;
+    case 'semantic':
+      return `semantic (${validator.judges.join(', ')})`;
+    case 'semantic_prompt':
+      return `semantic (model ${validator.model})`;
+    default:
+      return validator.type;
+  }
 }

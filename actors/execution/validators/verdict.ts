@@ -1,9 +1,12 @@
+import { z } from 'zod';
+
 /** What a validator looks at: for a model its text, exit code 0 and an empty stderr. */
-export interface IterationResult {
-  readonly stdout: string;
-  readonly stderr: string;
-  readonly exit_code: number | null;
-}
+export const IterationResult = z.object({
+  stdout: z.string(),
+  stderr: z.string(),
+  exit_code: z.number().int().nullable(),
+});
+export type IterationResult = Readonly<z.infer<typeof IterationResult>>;
 
 /** Null: it passed. A text: why it did not. */
 export type Complaint = string | null;

@@ -66,6 +66,7 @@ function ask(judge: Judge, index: number, { convene, identity, executionId }: As
     input: judge.input,
     one_shot: true,
     ...(convene.workflow_execution_id === undefined ? {} : { workflow_execution_id: convene.workflow_execution_id }),
+    ...(convene.depth === undefined ? {} : { depth: convene.depth }),
     notify: { to: turn.self, as: 'JudgeWord', context: { judge: index } },
     identity,
   };

@@ -8,8 +8,11 @@ import type { JsonObject } from '../../../runtime/json.ts';
 import { DrivenExecution, manifestOf, programOf } from './rig.ts';
 
 /** Only the pool of no tags, and of those in `tags`, is served. */
-const lookups = (pools: readonly string[] = ['default']): WaitLookups => ({
-  client: { isServed: (pool) => Promise.resolve(pools.includes(pool)) },
+const lookups = (pools: readonly string[] = ['default']) => ({
+  client: {
+    isServed: (pool: string) => Promise.resolve(pools.includes(pool)),
+    read: () => Promise.resolve(null),
+  },
 });
 
 function begun(manifest = manifestOf()): DrivenExecution {
@@ -20,7 +23,7 @@ function begun(manifest = manifestOf()): DrivenExecution {
 
 async function reason(
   run: DrivenExecution,
-  more: Partial<WaitLookups> & { readonly stuck?: ActorSnapshot['stuck'] } = {},
+  more: Omit<WaitLookups, 'client'> & { readonly stuck?: ActorSnapshot['stuck'] } = {},
 ): Promise<WaitReason> {
   const { view } = run;
   assert.ok(view.status === 'running');
