@@ -1,0 +1,261 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { after, before, describe, test } from 'node:test';
+import { BY_STATUS, ENDS, type Execution, finalize, WorkflowScene } from './spec-workflow-scene.ts';
+
+const outputOf = (execution: Execution): unknown => execution.output;
+
+describe('a workflow run against the specification, over REST', { timeout: 300_000 }, () => {
+  let scene: WorkflowScene;
+  before(async () => {
+    scene = await WorkflowScene.start();
+  });
+  after(() => scene[Symbol.asyncDispose]());
+
+  test('the constants and the caller’s pairs seed the blackboard, the caller wins, and input never changes', async () => {
+    const ended = await scene.run(
+      {
+        WRITE: {
+          kind: 'System',
+          command: 'update_blackboard',
+          env: { who: 'state', both: '{{input.who}}-{{workflow.context.both}}' },
+          transitions: [{ target: 'DONE' }],
+        },
+        DONE: finalize({ input: '{{input.who}}', intent: '{{intent}}', missing: '{{blackboard.nothing}}' }),
+      },
+      {
+        spec: { context: { both: 'constant', only: 1 } },
+        body: { intent: 'see', input: { who: 'caller' }, blackboard: { both: 'pair', more: [1] } },
+      },
+    );
+    const { status, current_state, reason, input, intent } = ended;
+    assert.deepEqual([status, current_state, reason, intent], ['completed', 'DONE', null, 'see']);
+    assert.deepEqual(input, { who: 'caller' });
+    const { WRITE: _write, DONE: _done, ...pairs } = ended.blackboard;
+    assert.deepEqual(pairs, { both: 'caller-constant', only: 1, more: [1], who: 'state' });
+    assert.deepEqual(outputOf(ended), {
+      input: 'caller',
+      intent: 'see',
+      missing: '[missing: blackboard.nothing in DONE]',
+    });
+    assert.deepEqual(Object.keys(ended.state_outputs), ['WRITE', 'DONE']);
+    for (const time of ['started_at', 'last_transition_at', 'ended_at'])
+      assert.ok(!Number.isNaN(Date.parse(String(ended[time]))), time);
+  });
+
+  test('feedback of a transition is seen in the next state and not in the one behind it', async () => {
+    const note = (key: string, transitions: object[]) => ({
+      kind: 'System',
+      command: 'update_blackboard',
+      env: { [key]: 'got <{{state.feedback}}>' },
+      transitions,
+    });
+    const { blackboard } = await scene.run({
+      FIRST: note('a', [{ target: 'SECOND', feedback: '{{FIRST.status}} & {{execution.id}}' }]),
+      SECOND: note('b', [{ target: 'THIRD' }]),
+      THIRD: note('c', []),
+    });
+    assert.match(String(blackboard.b), /^got <success & [0-9a-f-]{36}>$/);
+    assert.deepEqual([blackboard.a, blackboard.c], ['got <>', 'got <>']);
+  });
+
+  test('on_failure takes a failed agent, command, child, panel and a state out of time', async () => {
+    const failing: Readonly<Record<string, object>> = {
+      model_failed: { kind: 'Agent', agent: 'writer', input: 'break' },
+      not_found: { kind: 'Agent', agent: 'nobody' },
+      command_failed: { kind: 'System', command: 'echo so far; exit 3' },
+      state_timed_out: { kind: 'System', command: 'echo so far; sleep 30', timeout: '1s' },
+      'not_found ': { kind: 'Subworkflow', workflow_id: 'not-deployed' },
+      too_few_judges: {
+        kind: 'ParallelAgents',
+        agents: [{ agent: 'writer', input: 'no-json' }],
+        consensus: { strategy: 'majority' },
+      },
+      human_input_timeout: { kind: 'Human', prompt: 'Well?', timeout: '200ms' },
+    };
+    await Promise.all(
+      Object.entries(failing).map(async ([code, state]) => {
+        const { status, output, state_outputs } = await scene.run({
+          STEP: { ...state, transitions: BY_STATUS },
+          ...ENDS,
+        });
+        assert.deepEqual([status, output], ['completed', { outcome: 'failed' }], code);
+        const { STEP } = state_outputs;
+        assert.equal(STEP?.status, 'failed', code);
+        if (code !== 'model_failed') assert.equal(Object(STEP?.error).code, code.trim());
+        if (/^(command|state)_/.test(code)) assert.equal(Object(STEP?.output).stdout, 'so far\n', code);
+      }),
+    );
+  });
+
+  test('without a transition that matches a run fails: with the error of its state, else no_transition_matched', async () => {
+    const only = (command: string, condition: string) => ({
+      STEP: { kind: 'System', command, transitions: [{ condition, target: 'DONE' }] },
+      ...ENDS,
+    });
+    const [failed, unmatched, lastFailed] = await Promise.all([
+      scene.run(only('exit 3', 'exit_code_zero')),
+      scene.run(only('true', 'exit_code_non_zero')),
+      scene.run({ STEP: { kind: 'System', command: 'exit 3', transitions: [] } }),
+    ]);
+    assert.deepEqual([failed.status, failed.reason], ['failed', 'command_failed']);
+    assert.deepEqual([unmatched.status, unmatched.reason], ['failed', 'no_transition_matched']);
+    assert.match(String(unmatched.error), /STEP/);
+    assert.equal(lastFailed.status, 'completed', 'an end completes the run, whatever it did');
+  });
+
+  test('scores are compared strictly, consensus inclusively, and a judge’s fields are seen by number', async () => {
+    const panel = (input: string, transition: object) => ({
+      STEP: {
+        kind: 'ParallelAgents',
+        agents: [{ agent: 'writer', input }],
+        consensus: { strategy: 'weighted_average' },
+        transitions: [{ ...transition, target: 'DONE' }, { target: 'FAILED' }],
+      },
+      DONE: finalize({ color: '{{STEP.agents.0.output.extra.color}}', score: '{{STEP.consensus.score}}' }),
+      FAILED: finalize(),
+    });
+    const agent = (threshold: number) => ({
+      STEP: {
+        kind: 'Agent',
+        agent: 'writer',
+        input: 'score-edge',
+        transitions: [{ condition: 'score_above', threshold, target: 'DONE' }, { target: 'FAILED' }],
+      },
+      ...ENDS,
+    });
+    const [atEdge, below, approved, rejected, strict, above] = await Promise.all([
+      scene.run(panel('score-edge', { condition: 'consensus' })),
+      scene.run(panel('score-edge', { condition: 'consensus', threshold: 0.71 })),
+      scene.run(panel('score-edge', { condition: 'all_approved' })),
+      scene.run(panel('score-edge', { condition: 'any_rejected' })),
+      scene.run(agent(0.7)),
+      scene.run(agent(0.69)),
+    ]);
+    assert.deepEqual(outputOf(atEdge), { color: 'red', score: '0.7' });
+    assert.equal(below.current_state, 'FAILED');
+    assert.deepEqual([approved.current_state, rejected.current_state], ['DONE', 'FAILED']);
+    assert.deepEqual([strict.current_state, above.current_state], ['FAILED', 'DONE']);
+  });
+
+  test('a child’s output is STATE.result, its blackboard result_key, and both ends are told by name', async () => {
+    const name = `child-${randomUUID().slice(0, 8)}`;
+    const work = { kind: 'System', command: 'update_blackboard', env: { got: '{{input.n}}' } };
+    await scene.deploy(
+      { WORK: { ...work, transitions: [{ target: 'END' }] }, END: finalize({ twice: '{{input.n}}{{input.n}}' }) },
+      {},
+      { name },
+    );
+    const ended = await scene.run(
+      {
+        CALL: {
+          kind: 'Subworkflow',
+          workflow_id: name,
+          input: '{"n": {{input.n}} }',
+          result_key: 'kept',
+          transitions: [{ condition: 'on_success', target: 'LEAVE' }],
+        },
+        LEAVE: {
+          kind: 'Subworkflow',
+          workflow_id: name,
+          input: 'text',
+          mode: 'fire_and_forget',
+          transitions: [{ condition: 'on_success', target: 'DONE' }],
+        },
+        DONE: finalize({ result: '{{CALL.result.twice}}', got: '{{blackboard.kept.got}}', left: '{{LEAVE.status}}' }),
+      },
+      { body: { input: { n: 7 } } },
+    );
+    assert.deepEqual(outputOf(ended), { result: '77', got: '7', left: 'success' });
+    const { events } = await scene.logs(ended.execution_id);
+    const told = events.filter(({ event_type }) => event_type.startsWith('Subworkflow'));
+    assert.deepEqual(
+      told.map(({ event_type, payload }) => [event_type, payload.mode ?? payload.result_key]),
+      [
+        ['SubworkflowTriggered', 'blocking'],
+        ['SubworkflowCompleted', 'kept'],
+        ['SubworkflowTriggered', 'fire_and_forget'],
+      ],
+    );
+  });
+
+  test('a signal, an approval and a default response are answers with what conditions and templates see of them', async () => {
+    const states = {
+      ASK: {
+        kind: 'Human',
+        prompt: 'Release {{input.what}}?',
+        transitions: [
+          { condition: 'input_equals', value: 'later', target: 'LATER' },
+          { condition: 'input_equals_yes', target: 'YES' },
+          { condition: 'input_equals_no', target: 'NO' },
+        ],
+      },
+      ...Object.fromEntries(['LATER', 'YES', 'NO'].map((name) => [name, finalize({ said: '{{human.feedback}}' })])),
+    };
+    const workflow = await scene.deploy(states);
+    const answered = async (answer: (id: string) => Promise<{ readonly status: number }>): Promise<Execution> => {
+      const id = await scene.start(workflow, { input: { what: 'it' } });
+      await scene.approvalOf(id);
+      assert.equal((await answer(id)).status, 200);
+      return scene.ended(id);
+    };
+    const signal = (response: string) => (id: string) =>
+      scene.node.json('POST', `/v1/workflows/executions/${id}/signal`, { response });
+    const verdict = (verb: string, body: object) => async (id: string) =>
+      scene.node.json('POST', `/v1/human-approvals/${await scene.approvalOf(id)}/${verb}`, body);
+    const seen = await Promise.all([
+      answered(signal('later')),
+      answered(signal('yes')),
+      answered(verdict('approve', { feedback: 'well done' })),
+      answered(verdict('reject', { reason: 'not yet' })),
+      scene.run({ ...states, ASK: { ...states.ASK, timeout: '200ms', default_response: 'false' } }),
+    ]);
+    assert.deepEqual(
+      seen.map((run) => [run.current_state, run.state_outputs.ASK?.output, Object(run.output).said]),
+      [
+        ['LATER', 'later', 'later'],
+        ['YES', 'yes', 'yes'],
+        ['YES', 'approved', 'well done'],
+        ['NO', 'rejected', 'not yet'],
+        ['NO', 'false', 'false'],
+      ],
+    );
+  });
+
+  test('a log has every event by name, at most 200 a page and 50 unless asked', async () => {
+    const loop = {
+      COUNT: {
+        kind: 'System',
+        command: 'update_blackboard',
+        env: { n: '{{blackboard.n}}x' },
+        transitions: [
+          { condition: 'custom', expression: '{{length blackboard.n}} < 120', target: 'COUNT' },
+          { target: 'DONE' },
+        ],
+      },
+      DONE: finalize(),
+    };
+    const { execution_id } = await scene.run(loop, { spec: { context: { n: '' } } });
+    const first = await scene.logs(execution_id);
+    assert.deepEqual([first.events.length, first.limit], [50, 50]);
+    const most = await scene.logs(execution_id, '?limit=1000');
+    assert.deepEqual([most.events.length, most.limit], [200, 200]);
+    const rest = await scene.logs(execution_id, '?limit=200&offset=200');
+    const all = [...most.events, ...rest.events];
+    assert.equal(first.total, all.length);
+    assert.deepEqual(
+      all.map(({ sequence }) => sequence),
+      all.map((_event, index) => index + 1),
+    );
+    const names = all.map(({ event_type }) => event_type);
+    assert.equal(names[0], 'WorkflowExecutionStarted');
+    assert.deepEqual(names.slice(1, 3), ['WorkflowStateEntered', 'WorkflowStateExited']);
+    assert.equal(names.at(-1), 'WorkflowExecutionCompleted');
+    assert.deepEqual(Object.keys(all.at(-1)?.payload ?? {}).sort(), [
+      'completed_at',
+      'execution_id',
+      'final_blackboard',
+      'output',
+    ]);
+  });
+});
