@@ -1,6 +1,7 @@
 import { type ExecutionEvent, isLastEvent } from './follow.ts';
 import { isObject, numberOf, textOf } from './json.ts';
 import { type Paint, plain } from './paint.ts';
+import { printable } from './printable.ts';
 
 export interface EventLinesOptions {
   readonly write: (line: string) => void;
@@ -109,8 +110,3 @@ function iterations(payload: ExecutionEvent['payload']): string {
   const count = numberOf(payload, 'total_iterations');
   return count === 1 ? '1 iteration' : `${count} iterations`;
 }
-
-/** Output of a program must not move the cursor or recolour the terminal of whoever watches. */
-export const printable = (text: string): string =>
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
-  text.replaceAll(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, '\ufffd').replaceAll('\t', '  ');

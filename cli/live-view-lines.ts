@@ -1,12 +1,12 @@
-import { printable } from './event-lines.ts';
 import type { ExecutionEvent } from './follow.ts';
 import { textOf } from './json.ts';
 import { outputInOneLine } from './live-view-model.ts';
 import { type Paint, plain } from './paint.ts';
+import { printable } from './printable.ts';
 
 /** An event of a workflow as one line for people; null for what nobody wants to read. */
 export function workflowEventLine({ name, payload }: ExecutionEvent, paint: Paint = plain): string | null {
-  const state = textOf(payload, 'state_name') || textOf(payload, 'parent_state_name');
+  const state = printable(textOf(payload, 'state_name') || textOf(payload, 'parent_state_name'));
   const field = (key: string): string => printable(textOf(payload, key));
   switch (name) {
     case 'WorkflowExecutionStarted':

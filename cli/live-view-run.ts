@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { isObject, listOf, textOf } from './json.ts';
 import type { NodeClient } from './node-client.ts';
+import { printable } from './printable.ts';
 import { readInput, readObject } from './read-input.ts';
 
 /** What a run of a workflow is given on the command line. */
@@ -48,5 +49,5 @@ export const findingLines = (answer: unknown, key: 'findings' | 'warnings'): rea
 
 /** Warnings go to standard error: they stop nothing. */
 export function warn(answer: unknown): void {
-  for (const line of findingLines(answer, 'warnings')) process.stderr.write(`${line}\n`);
+  for (const line of findingLines(answer, 'warnings')) process.stderr.write(`${printable(line)}\n`);
 }

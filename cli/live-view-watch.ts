@@ -1,6 +1,5 @@
 import { createInterface } from 'node:readline/promises';
 import type { CliContext } from './context.ts';
-import { printable } from './event-lines.ts';
 import { CliFailure, EXIT } from './failure.ts';
 import { type ExecutionEvent, followEvents } from './follow.ts';
 import { textOf } from './json.ts';
@@ -9,6 +8,7 @@ import { workflowEventLine } from './live-view-lines.ts';
 import { isLastWorkflowEvent } from './live-view-model.ts';
 import { print } from './output.ts';
 import { paintFor } from './paint.ts';
+import { printable } from './printable.ts';
 
 const WAIT_REASON_MS = 1_000;
 
@@ -54,8 +54,8 @@ export async function watchWorkflow(context: CliContext, executionId: string, op
   if (options.show === 'result') await print(context.output, { value: run, text: outputText(run.output) });
   const status = textOf(run, 'status');
   if (status === 'completed') return;
-  const reason = textOf(run, 'reason');
-  throw new CliFailure(EXIT.internal, `the execution ended ${status}${reason === '' ? '' : `: ${reason}`}`);
+  const why = [textOf(run, 'reason'), textOf(run, 'error')].filter((text) => text !== '');
+  throw new CliFailure(EXIT.internal, [`the execution ended ${status}`, ...why].join(': '));
 }
 
 interface Screen {

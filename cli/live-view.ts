@@ -1,8 +1,8 @@
-import { printable } from './event-lines.ts';
 import type { ExecutionEvent } from './follow.ts';
 import { workflowEventLine } from './live-view-lines.ts';
 import { LiveViewModel, type Mark, type StateLine } from './live-view-model.ts';
 import { type Paint, paintFor } from './paint.ts';
+import { printable } from './printable.ts';
 
 const TICK_MS = 250;
 const MARKS: Readonly<Record<Mark, string>> = {

@@ -11,6 +11,7 @@ export async function printLog(
   { client, output }: CliContext,
   path: string,
   options: { readonly limit?: string; readonly offset?: string },
+  detailOf: (event: JsonObject) => string = whatSaysMost,
 ): Promise<void> {
   const limit = Number(wholeNumber(options.limit, '--limit', 1) ?? Number.POSITIVE_INFINITY);
   const start = Number(wholeNumber(options.offset, '--offset', 0) ?? 0);
@@ -21,7 +22,7 @@ export async function printLog(
     items.push(...events);
     if (events.length < Number(query.limit)) break;
   }
-  const rows = items.map((event) => ({ ...event, detail: detailOf(event.payload) }));
+  const rows = items.map((event) => ({ ...event, detail: detailOf(event) }));
   await print(output, {
     value: items,
     rows: { items: rows, columns: ['sequence', 'recorded_at', 'event_type', 'detail'] },
@@ -29,7 +30,7 @@ export async function printLog(
 }
 
 /** The member of a payload that says most. */
-function detailOf(payload: unknown): string {
+function whatSaysMost({ payload }: JsonObject): string {
   const error = isObject(payload) ? textOf(payload.error, 'message') : '';
   const says = ['chunk', 'reason', 'final_output', 'output', 'code_diff', 'action', 'version', 'name'];
   return error || (says.map((key) => textOf(payload, key)).find((text) => text !== '') ?? '');

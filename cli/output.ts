@@ -1,5 +1,6 @@
 import { invalid } from './failure.ts';
 import { isObject, type JsonObject } from './json.ts';
+import { forReader, printable } from './printable.ts';
 
 export const OUTPUT_FORMATS = ['text', 'table', 'json', 'yaml'] as const;
 export type OutputFormat = (typeof OUTPUT_FORMATS)[number];
@@ -32,7 +33,7 @@ async function render(format: OutputFormat, { value, text, rows }: Result): Prom
     return stringify(value, { lineWidth: 0 });
   }
   if (rows !== undefined) return table(rows.items, rows.columns);
-  if (format === 'text' && text !== undefined) return text;
+  if (format === 'text' && text !== undefined) return forReader(text);
   return isObject(value) ? fields(value) : cell(value);
 }
 
@@ -61,7 +62,7 @@ function fields(value: JsonObject): string {
 
 function cell(value: unknown): string {
   if (value === null || value === undefined) return '-';
-  return typeof value === 'object' ? JSON.stringify(value) : String(value);
+  return printable(typeof value === 'object' ? JSON.stringify(value) : String(value));
 }
 
 function shortCell(value: unknown): string {

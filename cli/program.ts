@@ -47,6 +47,7 @@ import { workflowSignal } from './commands/workflow-signal.ts';
 import { workflowStatus } from './commands/workflow-status.ts';
 import { workflowValidate } from './commands/workflow-validate.ts';
 import { CliFailure, EXIT, type ExitCode } from './failure.ts';
+import { printable } from './printable.ts';
 
 const AGENT = [agentDeploy, agentList, agentShow, agentExport, agentLogs, agentDelete];
 const TASK = [taskExecute, taskStatus, taskList, taskLogs, taskCancel, taskRemove];
@@ -119,8 +120,8 @@ export async function runSvc(args: readonly string[]): Promise<ExitCode> {
       return thrown.exitCode === 0 ? EXIT.ok : EXIT.validation;
     }
     const failure = failureOf(thrown);
-    process.stderr.write(`svc: ${failure.message}\n`);
-    for (const problem of failure.problems) process.stderr.write(`  ${problem}\n`);
+    process.stderr.write(`svc: ${printable(failure.message)}\n`);
+    for (const problem of failure.problems) process.stderr.write(`  ${printable(problem)}\n`);
     return failure.exitCode;
   }
 }
@@ -150,8 +151,9 @@ const START_FAILURES: Readonly<Record<string, ExitCode>> = {
   unavailable: EXIT.connection,
 };
 
-/** Whoever reads our output has enough (`| head`): that is no error. */
+/** Whoever reads our output has enough (`| head`): that is no error. A full disk is one. */
 function endWithReader(error: NodeJS.ErrnoException): void {
   if (error.code === 'EPIPE') process.exit(EXIT.ok);
-  throw error;
+  process.stderr.write(`svc: standard output cannot be written (${error.code ?? error.message})\n`);
+  process.exit(EXIT.internal);
 }

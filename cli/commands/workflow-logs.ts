@@ -1,5 +1,7 @@
 import type { Command } from 'commander';
 import { contextOf } from '../context.ts';
+import { isObject, type JsonObject, numberOf, textOf } from '../json.ts';
+import { workflowEventLine } from '../live-view-lines.ts';
 import { runPath, watchWorkflow } from '../live-view-watch.ts';
 import { printLog } from '../log-pages.ts';
 import { wholeNumber } from '../read-input.ts';
@@ -23,8 +25,15 @@ export function workflowLogs(workflow: Command): void {
     .option('--offset <count>', 'leave out so many from the start')
     .action(async (id: string, options: LogOptions, command: Command) => {
       const context = contextOf(command);
-      if (!options.follow) return printLog(context, `${runPath(id)}/logs`, options);
+      if (!options.follow) return printLog(context, `${runPath(id)}/logs`, options, detailOf);
       const after = Number(wholeNumber(options.after, '--after', 0) ?? 0);
       return watchWorkflow(context, id, { after, show: 'events', states: [] });
     });
+}
+
+/** The line that following shows. */
+function detailOf(event: JsonObject): string {
+  const payload = isObject(event.payload) ? event.payload : {};
+  const seen = { id: numberOf(event, 'sequence'), name: textOf(event, 'event_type'), payload, data: '' };
+  return workflowEventLine(seen) ?? '';
 }

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { contextOf } from '../context.ts';
 import { print } from '../output.ts';
+import { forReader } from '../printable.ts';
 
 /** `svc workflow show NAME|ID`: a workflow with its manifest. */
 export function workflowShow(workflow: Command): void {
@@ -17,6 +18,6 @@ export function workflowShow(workflow: Command): void {
       if (output === 'json' || output === 'yaml') return print(output, { value: { ...summary, manifest } });
       await print(output, { value: summary });
       if (output === 'text' && typeof manifest_yaml === 'string')
-        process.stdout.write(`\n${manifest_yaml.trimEnd()}\n`);
+        process.stdout.write(`\n${forReader(manifest_yaml.trimEnd())}\n`);
     });
 }
