@@ -17,8 +17,8 @@ export const QUERY_TIMEOUT_MS = 20_000;
 
 const DUPLICATE_KEY = 11_000;
 const AUTHENTICATION_FAILED = 18;
-/** Not primary, shutting down, stepped down, write concern not reached: another moment may do. */
-const PASSING_CODES = new Set([6, 7, 64, 89, 91, 189, 9001, 10107, 11600, 11602, 13435, 13436]);
+/** Not primary, shutting down, stepped down, out of time, write concern not reached: another moment may do. */
+const PASSING_CODES = new Set([6, 7, 50, 64, 89, 91, 189, 262, 9001, 10107, 11600, 11602, 13435, 13436]);
 
 /** One open connection pool. After `close` the driver would connect again by itself: a session does not. */
 export class MongoSession {

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { inspect } from 'node:util';
+import { MongoClient, MongoServerError } from 'mongodb';
 import type { StoredDocument } from '../../../runtime/documents.ts';
 import { type ErrorCode, SvcError } from '../../../runtime/errors.ts';
+import { MongoSession } from '../../../runtime/mongo/connection.ts';
 import { MongoDocuments } from '../../../runtime/mongo/documents.ts';
 import { mongoMissing } from '../../support/ferretdb.ts';
 import { type MongoRig, mongoRig } from './rig.ts';
@@ -50,6 +52,17 @@ describe('the connection to MongoDB', { skip, timeout: 60_000 }, () => {
     await documents.open();
     await documents.collection(SPEC);
   });
+});
+
+test('a query that a busy server gave up is unavailable: another moment may do', async (t) => {
+  const client = new MongoClient('mongodb://127.0.0.1:1');
+  const session = new MongoSession(client, 'none');
+  t.after(() => session.close());
+  const outOfTime = new MongoServerError({ code: 50, codeName: 'MaxTimeMSExpired', message: 'exceeded time limit' });
+  await failsWith(
+    session.run(() => Promise.reject(outOfTime)),
+    'unavailable',
+  );
 });
 
 test('a malformed URI is a configuration error that does not repeat the password', async () => {
