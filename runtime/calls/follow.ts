@@ -39,6 +39,7 @@ export async function* followEvents(
   const onAbort = (): void => wake();
   signal.addEventListener('abort', onAbort, { once: true });
   let spokeAt = clock.monotonic();
+  let yielded = false;
   try {
     for (;;) {
       woken = false;
@@ -52,10 +53,13 @@ export async function* followEvents(
       if (signal.aborted) return;
       if (events.length > 0) {
         spokeAt = clock.monotonic();
-        continue;
+        const first = !yielded;
+        yielded = true;
+        // Behind a short page there was nothing, and what came since has woken us. The first was read before that was sure.
+        if (first || events.length >= PAGE) continue;
       }
-      // Asked for beyond the end of an ended actor: nothing will come.
-      if (await ended(parts, address, seen)) return;
+      // Asked for beyond the end of an ended actor, nothing will come. Whoever saw an event will see the last one too.
+      if (!yielded && (await ended(parts, address, seen))) return;
       const silentMs = clock.monotonic() - spokeAt;
       if (silentMs >= heartbeatMs) {
         yield null;

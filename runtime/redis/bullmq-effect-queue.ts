@@ -3,6 +3,7 @@ import type { ClaimOutcome, EffectLedger } from '../actor-store.ts';
 import type { EffectJob, EffectQueue, JobOutcome } from '../effect-queue.ts';
 import { SvcError } from '../errors.ts';
 import { type Connection, connect } from './connection.ts';
+import { EffectsAtHand } from './effects-at-hand.ts';
 
 export interface BullmqEffectQueueOptions {
   /** Redis URL or the URLs of a Cluster's nodes; see redis-url.ts. */
@@ -33,14 +34,17 @@ const EVENTS_KEPT = 100;
 /**
  * Hands effects to the nodes of a cluster through BullMQ (design E1). A job's id is its effect's id, so queueing it
  * again changes nothing while it waits, is delayed or runs; a job that ended leaves no trace, so the id can be queued
- * again. A job that is lost or fails is never the truth: the effect's record is, and the sweep of the partition's
- * holder brings it back.
+ * again. What this very process may run and has a free place for takes no way through Redis (`EffectsAtHand`). A job
+ * that is lost or fails is never the truth: the effect's record is, and the sweep of the partition's holder brings it
+ * back.
  */
 export class BullmqEffectQueue implements EffectQueue {
   readonly #options: BullmqEffectQueueOptions;
   readonly #queues = new Map<string, Queue<PointerData, null, 'effect'>>();
   /** Each worker with its running jobs. */
   readonly #workers = new Map<EffectWorker, Set<Promise<JobOutcome>>>();
+  /** Places of this process, by queue it works for. */
+  readonly #atHand = new Map<string, EffectsAtHand>();
   #client: Connection | null = null;
 
   constructor(options: BullmqEffectQueueOptions) {
@@ -54,6 +58,11 @@ export class BullmqEffectQueue implements EffectQueue {
   }
 
   async enqueue(job: EffectJob, delayMs = 0, token?: string): Promise<void> {
+    if (delayMs <= 0 && token === undefined && this.#atHand.get(job.queue)?.take(job) === true) return;
+    await this.#add(job, delayMs, token);
+  }
+
+  async #add(job: EffectJob, delayMs: number, token?: string): Promise<void> {
     const queue = this.#queue(job.queue);
     const data: PointerData = { id: job.id, partition: job.partition, address: job.address };
     const options = {
@@ -100,8 +109,11 @@ export class BullmqEffectQueue implements EffectQueue {
   /** BullMQ waits for a lost Redis without end when it closes: beyond a while the connections are cut. */
   async #stopWorker(worker: EffectWorker): Promise<void> {
     const running = this.#workers.get(worker) ?? new Set();
+    const atHand = this.#atHand.get(nameOf(worker));
+    this.#atHand.delete(nameOf(worker));
     const closed = worker.close();
     while (running.size > 0) await Promise.allSettled(running);
+    await atHand?.ended();
     if (!(await within(CLOSE_WITHIN_MS, closed))) {
       this.#options.onFault(new SvcError('unavailable', 'Redis did not answer while a worker stopped'));
       this.#drop();
@@ -124,13 +136,19 @@ export class BullmqEffectQueue implements EffectQueue {
       running.add(outcome);
       return outcome;
     };
+    const atHand = new EffectsAtHand(
+      Math.floor(concurrency / 2),
+      run,
+      (job, delayMs) => this.#add(job, delayMs),
+      onFault,
+    );
     const worker: EffectWorker = new Worker<PointerData, null, 'effect'>(
       queueName(name),
       (job, token) => this.#process(name, job, token, tracked),
       {
         connection: this.#connected(),
         prefix: this.#prefix(name),
-        concurrency,
+        concurrency: concurrency - atHand.places,
         lockDuration: lockMs,
         stalledInterval: stalledEveryMs,
         // The attempt is counted and bounded in the effect's record.
@@ -142,6 +160,7 @@ export class BullmqEffectQueue implements EffectQueue {
     worker.on('error', onFault);
     worker.on('failed', (_job, error) => onFault(error));
     this.#workers.set(worker, running);
+    this.#atHand.set(name, atHand);
     return worker;
   }
 
@@ -203,3 +222,5 @@ async function within(timeMs: number, call: Promise<unknown>): Promise<boolean> 
 function queueName(name: string): string {
   return encodeURIComponent(name).replaceAll('%', '=');
 }
+
+const nameOf = (worker: { readonly name: string }): string => decodeURIComponent(worker.name.replaceAll('=', '%'));

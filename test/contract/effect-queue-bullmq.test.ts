@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { test } from 'node:test';
+import { Redis } from 'ioredis';
 import { EffectRunner } from '../../runtime/effects/effect-runner.ts';
 import { BullmqEffectQueue } from '../../runtime/redis/bullmq-effect-queue.ts';
 import { RedisActorStore } from '../../runtime/redis/redis-actor-store.ts';
@@ -108,7 +109,7 @@ test('a Redis that goes away refuses as unavailable, and work goes on when it is
   const queue = new BullmqEffectQueue({ urls: server.url, ledger, onFault: (error) => faults.push(error) });
   await queue.open();
   const handlers = [effect('test.ok', async () => 'ok')];
-  const runner = new EffectRunner(runnerOptions({ store: ledger, queue, handlers }));
+  const runner = new EffectRunner(runnerOptions({ store: ledger, queue, handlers, concurrency: 1 }));
   await runner.start();
   const before = await openEffect(ledger, { kind: 'test.ok' });
   await queue.enqueue(before);
@@ -140,5 +141,31 @@ test('a runner stops in bounded time though Redis is gone', { skip: missing ?? f
   await runner.stop();
   await queue.close();
   assert.ok(Date.now() - asked < 8_000, `stopped after ${Date.now() - asked} ms`);
+  await server.stop();
+});
+
+test('an effect that its own node has a place for writes no job, what exceeds the places does', {
+  skip: missing ?? false,
+  timeout: 30_000,
+}, async () => {
+  const server = await startRedis();
+  const ledger = new MemoryEffectLedger();
+  const queue = await connect(ledger, server.url);
+  const going = Promise.withResolvers<void>();
+  const wait = effect('test.wait', async () => going.promise.then(() => 'ok'));
+  const runner = new EffectRunner(runnerOptions({ store: ledger, queue, handlers: [wait], concurrency: 2 }));
+  await runner.start();
+  const probe = new Redis(server.url);
+  const jobs = [await openEffect(ledger, { kind: 'test.wait' }), await openEffect(ledger, { kind: 'test.wait' })];
+  for (const [index, job] of jobs.entries()) {
+    await queue.enqueue(job);
+    await until(() => runner.counts.running === index + 1, `effect ${index + 1} to run`);
+    assert.equal((await probe.keys(`*${job.id}`)).length, index, `jobs in Redis of effect ${index + 1}`);
+  }
+  going.resolve();
+  for (const job of jobs) await until(() => resultOf(ledger, job.id), 'a result');
+  probe.disconnect();
+  await runner.stop();
+  await queue.close();
   await server.stop();
 });
