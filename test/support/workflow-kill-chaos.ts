@@ -30,6 +30,8 @@ export interface WorkflowKillOutcome {
   /** Unix ms. */
   readonly kills: readonly number[];
   readonly killsInStartup: number;
+  /** Lives that did not listen within 20 s. */
+  readonly slowStarts: number;
   /** Starts of commands by `execution state`. */
   readonly commands: ReadonlyMap<string, number>;
   readonly containers: readonly ContainerStarted[];
@@ -79,6 +81,7 @@ class WorkflowKills {
   readonly #kills: number[] = [];
   #killing = true;
   #killsInStartup = 0;
+  #slowStarts = 0;
 
   constructor(world: WorkflowKillWorld, cases: readonly WorkflowCase[], options: WorkflowKillOptions) {
     this.#world = world;
@@ -116,6 +119,7 @@ class WorkflowKills {
       runs,
       kills: this.#kills,
       killsInStartup: this.#killsInStartup,
+      slowStarts: this.#slowStarts,
       commands: await journalCounts(journal),
       containers: await containerStarts(podman, startedAtMs),
       listed,
@@ -173,7 +177,7 @@ class WorkflowKills {
       const early = this.#kills.length > 0 && this.#random.chance(STARTUP_SHARE);
       const lifeMs = this.#random.chance(LONG_SHARE) ? LONG_LIFE * longestMs : longestMs;
       const afterMs = this.#random.between(0, early ? STARTUP_MS : lifeMs);
-      if (!early) await node.url;
+      if (!early) await this.#listening();
       await pause(afterMs, undefined, { signal: this.#abort.signal });
       if (node.crashed) throw new Error('the node ended by itself');
       if (early) this.#killsInStartup += 1;
@@ -186,6 +190,17 @@ class WorkflowKills {
       this.#abort.abort(new Error(`did not end after the last kill: ${[...this.#running].join(', ')}`));
     }, SETTLE_MS);
     late.unref();
+  }
+
+  /** On a busy machine a start may take longer than anybody waits: such a life is ended like the others, and told. */
+  async #listening(): Promise<void> {
+    const { node } = this.#world;
+    try {
+      await node.url;
+    } catch (error) {
+      if (node.crashed) throw error;
+      this.#slowStarts += 1;
+    }
   }
 
   /** Lists lag behind: what counts is where they come to rest. */
