@@ -5,7 +5,7 @@ import { problemBody, retryAfterSeconds } from './problem.ts';
 
 /** Answers a thrown value: status and body of the one table, in the style of the route (decided.md "Status codes"). */
 export function answerError(thrown: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  const error = fromFramework(thrown);
+  const error = fromFramework(thrown, request.routeOptions.bodyLimit);
   log(error, request);
   const retryAfter = retryAfterSeconds(error);
   if (retryAfter !== undefined) reply.header('retry-after', String(retryAfter));

@@ -1,5 +1,6 @@
 import type { FastifyError } from 'fastify';
 import { type ErrorCode, type ErrorDetail, SvcError } from '../../runtime/errors.ts';
+import { REST_LIMITS } from './limits.ts';
 
 /** Errors Fastify makes before a handler runs, in our terms. */
 const CODES: Readonly<Record<string, [ErrorCode, string?]>> = {
@@ -13,11 +14,14 @@ const CODES: Readonly<Record<string, [ErrorCode, string?]>> = {
 const isFastifyError = (error: unknown): error is FastifyError =>
   error instanceof Error && 'code' in error && typeof error.code === 'string' && error.code.startsWith('FST_');
 
-/** Any thrown value as an SvcError, keeping what Fastify knew about it. */
-export function fromFramework(thrown: unknown): SvcError {
+/** Any thrown value as an SvcError, keeping what Fastify knew about it. `bodyBytes`: what the route takes at most. */
+export function fromFramework(thrown: unknown, bodyBytes: number = REST_LIMITS.bodyBytes): SvcError {
   if (thrown instanceof SvcError) return thrown;
   if (!isFastifyError(thrown)) return new SvcError('internal', undefined, { cause: thrown });
   if (thrown.validation !== undefined) return fromValidation(thrown);
+  const isLarge = thrown.code === 'FST_ERR_CTP_BODY_TOO_LARGE';
+  if (isLarge && bodyBytes !== REST_LIMITS.bodyBytes)
+    return new SvcError('payload_too_large', `the body is larger than ${bodyBytes} bytes`, { cause: thrown });
   const known = CODES[thrown.code];
   if (known !== undefined) return new SvcError(known[0], known[1], { cause: thrown });
   const ours = thrown.statusCode === undefined || thrown.statusCode >= 500;
