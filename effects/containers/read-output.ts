@@ -37,7 +37,10 @@ export async function attachOutput(
   };
 }
 
-/** The whole live output, or what the engine has kept when the live one broke or there was none. */
+/**
+ * What the engine has kept; the live output where that is too much to read again. A live stream that broke inside the
+ * engine may end in order, with less than all or with words of the engine's own in it (seen with Podman 4.3).
+ */
 export async function finalOutput(
   engine: ContainerEngine,
   id: string,
@@ -52,7 +55,7 @@ export async function finalOutput(
     ]);
     late.abort();
     live.close();
-    if (ended) return live.output;
+    if (ended && live.output.bytes >= REREAD_BYTES) return live.output;
   }
   return rereadOutput(engine, id, signal);
 }

@@ -18,14 +18,16 @@ export function isTruthy(value: Value): boolean {
 }
 
 /**
- * Compares two values. Null equals null only and has no order. A number and a number, or a number and a numeric text,
- * compare as numbers; everything else as text (lists and maps as JSON, true and false as these words) by UTF-16 unit.
+ * Compares two values. Null equals null only and has no order. Two numbers compare as numbers; so do a number and a
+ * numeric text, and for order two numeric texts too, since what commands print is text. Everything else compares as text
+ * (lists and maps as JSON, true and false as these words) by UTF-16 unit.
  */
 export function compare(operator: Comparison, left: Value, right: Value, budget: Budget): boolean {
   if (left === null || right === null) {
     return operator === '!=' ? left !== right : operator === '==' && left === right;
   }
-  const [a, b] = asNumbers(left, right) ?? [budget.textOf(left), budget.textOf(right)];
+  const isOrder = operator !== '==' && operator !== '!=';
+  const [a, b] = asNumbers(left, right, isOrder) ?? [budget.textOf(left), budget.textOf(right)];
   switch (operator) {
     case '<':
       return a < b;
@@ -42,8 +44,8 @@ export function compare(operator: Comparison, left: Value, right: Value, budget:
   }
 }
 
-function asNumbers(left: Value, right: Value): [number, number] | null {
-  if (typeof left !== 'number' && typeof right !== 'number') return null;
+function asNumbers(left: Value, right: Value, texts: boolean): [number, number] | null {
+  if (!texts && typeof left !== 'number' && typeof right !== 'number') return null;
   const a = numberOf(left);
   const b = numberOf(right);
   return a === null || b === null ? null : [a, b];

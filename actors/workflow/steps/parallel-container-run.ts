@@ -45,7 +45,11 @@ export function aggregate(run: IdleWorkflow, step: Step, results: JsonObject, tu
     strategy: step.completion,
     aggregated_at: isoTime(turn),
   });
-  const record = { output: results };
+  // In the manifest's order, whichever ended first: what is rendered from it is the same in each run.
+  const inOrder = step.steps
+    .filter(({ name }) => Object.hasOwn(results, name))
+    .map(({ name }) => [name, results[name] ?? null]);
+  const record = { output: Object.fromEntries(inOrder) };
   const enough = { all_succeed: bad.length === 0, any_succeed: bad.length < total, best_effort: true };
   if (enough[step.completion]) return succeeded(record);
   return failed('steps_failed', `${bad.length} of ${total} steps failed: ${bad.join(', ')}`, record);

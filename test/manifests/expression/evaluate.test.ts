@@ -46,7 +46,10 @@ const TRUE = [
   // a number against numeric text; else text
   'BUILD.output.stdout == 10',
   'BUILD.output.stdout > 9',
-  "'10' < '9'",
+  "'9' < '10'",
+  "'9\\n' < ' 10'",
+  "'10' < '9a'",
+  "BUILD.output.stdout > '9'",
   "'1.0' != '1'",
   "1 == '1.0'",
   "input.yes == 'true'",

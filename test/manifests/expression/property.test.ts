@@ -30,11 +30,12 @@ const SCOPE: Readonly<Record<string, Plain>> = {
 const truthy = (value: Plain) =>
   !(value === null || value === false || value === 0 || value === '' || value === 'false');
 
-function ordered(left: Plain, right: Plain): [number, number] | [string, string] {
+function comparable(operator: string, left: Plain, right: Plain): [number, number] | [string, string] {
   const numeric = (value: Plain) =>
     typeof value === 'number' || (typeof value === 'string' && value.trim() !== '' && Number.isFinite(Number(value)));
-  const hasNumber = typeof left === 'number' || typeof right === 'number';
-  return hasNumber && numeric(left) && numeric(right) ? [Number(left), Number(right)] : [String(left), String(right)];
+  const isOrder = operator.startsWith('<') || operator.startsWith('>');
+  const may = isOrder || typeof left === 'number' || typeof right === 'number';
+  return may && numeric(left) && numeric(right) ? [Number(left), Number(right)] : [String(left), String(right)];
 }
 
 function compared(operator: string, left: Plain, right: Plain): boolean {
@@ -42,7 +43,7 @@ function compared(operator: string, left: Plain, right: Plain): boolean {
     const same = left === null && right === null;
     return operator === '==' ? same : operator === '!=' ? !same : false;
   }
-  const [a, b] = ordered(left, right);
+  const [a, b] = comparable(operator, left, right);
   if (operator === '==') return a === b;
   if (operator === '!=') return a !== b;
   if (operator === '<') return a < b;
