@@ -147,7 +147,7 @@ describe('after the judges', () => {
     assert.notEqual(driven.panels[0]?.panel_id, driven.panels[1]?.panel_id);
   });
 
-  test('judges that never accept end it as any validator does', () => {
+  test('judges that never accept end it as every validator does', () => {
     const driven = started([CRITIC]);
     for (let at = 0; at < 3; at += 1) {
       driven.answer(`attempt ${at}`);
