@@ -6,13 +6,15 @@ import { ensureImage } from './image.ts';
 import type { ContainerInput } from './input.ts';
 import { type ContainerOwner, containerName, ownerOf, REALM_LABEL } from './labels.ts';
 import type { EngineParts } from './settings.ts';
+import { neverStarted } from './start-evidence.ts';
 import { type ContainerState, readState } from './state.ts';
 
 const NO_INIT = /container-init|init binary|catatonit|docker-init/i;
 
 /**
  * The container of an effect: that of an earlier attempt when there is one, else a new one. Throws `in_doubt` when an
- * earlier attempt has started one that is gone: it may have done its work, so it is not run again.
+ * earlier attempt has started one that is gone: it may have done its work, so it is not run again. Only the engine's
+ * events can show that it never did.
  */
 export async function findOrCreate(
   parts: EngineParts,
@@ -21,16 +23,22 @@ export async function findOrCreate(
   mounts: readonly MountedVolume[],
   context: EffectContext,
 ): Promise<ContainerState> {
-  const { engine, starts, node } = parts;
+  const { engine, clock, starts, node } = parts;
   const { signal } = context;
   if (context.attempt > 1) {
     const found = await findOwn(parts, owner, signal);
     if (found !== null) return found;
-    if ((await starts.find(owner.tenant, owner.effectId)) !== null) {
-      throw new SvcError(
-        'in_doubt',
-        `an earlier attempt started the container, and the engine of node ${node} does not have it (any more): it was not run again`,
-      );
+    const start = await starts.find(owner.tenant, owner.effectId);
+    if (start !== null) {
+      const { containerId: id, createdAt } = start;
+      if (!(await neverStarted(engine, clock, { id, createdAt }, signal))) {
+        throw new SvcError(
+          'in_doubt',
+          `an earlier attempt started the container, and the engine of node ${node} does not have it (any more): it was not run again`,
+        );
+      }
+      // An earlier attempt took it away unstarted, and died before it could say so.
+      await starts.forget(owner.tenant, owner.effectId);
     }
   }
   await ensureImage(parts, input, owner.tenant, signal);

@@ -30,7 +30,8 @@ export interface StartRequest {
 export async function startOnce(parts: EngineParts, request: StartRequest): Promise<ContainerState | null> {
   const { engine, starts } = parts;
   const { fresh, owner, attempt, signal } = request;
-  const record = await starts.record(owner.tenant, owner.effectId, { containerId: fresh.id, attempt });
+  const mine = { containerId: fresh.id, attempt, createdAt: fresh.createdAt };
+  const record = await starts.record(owner.tenant, owner.effectId, mine);
   // A frozen node that wakes when all is over for this effect, its record too, must not run it again.
   if (record.attempt > attempt || !(await parts.isWanted(owner))) {
     throw new SvcError('cancelled', 'nobody waits for this attempt any more');

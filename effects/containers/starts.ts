@@ -15,11 +15,14 @@ export interface ContainerStarts {
 export interface ContainerStart {
   readonly containerId: string;
   readonly attempt: number;
+  /** Unix ms by the engine's clock: where its events about the container begin. */
+  readonly createdAt: number;
 }
 
 interface StartDocument extends StoredDocument {
   readonly container_id: string;
   readonly attempt: number;
+  readonly created_at: number;
 }
 
 /** Kept in Documents, which all nodes share. */
@@ -31,15 +34,16 @@ export async function createContainerStarts(documents: Documents): Promise<Conta
   });
   const find = async (tenant: string, effectId: string): Promise<ContainerStart | null> => {
     const found = await starts.get(tenant, effectId);
-    return found === null ? null : { containerId: found.container_id, attempt: found.attempt };
+    if (found === null) return null;
+    return { containerId: found.container_id, attempt: found.attempt, createdAt: found.created_at };
   };
   return {
     find,
-    async record(tenant, effectId, { containerId, attempt }) {
-      const document = { tenant, id: effectId, version: 1, container_id: containerId, attempt };
-      if (await starts.insert(document)) return { containerId, attempt };
+    async record(tenant, effectId, start) {
+      const { containerId: container_id, attempt, createdAt: created_at } = start;
+      if (await starts.insert({ tenant, id: effectId, version: 1, container_id, attempt, created_at })) return start;
       // Forgotten in between: whoever did that has taken over.
-      return (await find(tenant, effectId)) ?? { containerId: '', attempt: Number.MAX_SAFE_INTEGER };
+      return (await find(tenant, effectId)) ?? { containerId: '', attempt: Number.MAX_SAFE_INTEGER, createdAt: 0 };
     },
     async forget(tenant, effectId) {
       await starts.delete(tenant, effectId);

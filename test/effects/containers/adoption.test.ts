@@ -132,25 +132,37 @@ describe('a container is found again and never run twice', NEEDS_PODMAN, () => {
     assert.equal(result.stdout, 'here\n');
   });
 
+  const made = (effectId: string) => {
+    const owner = { tenant: TENANT, executionId: 'w1', effectId, address: `workflow/${TENANT}/w1` } as const;
+    const asked = { workflow_execution_id: 'w1', state_name: 'S', image: BUSYBOX, timeout_ms: 9_000 };
+    const input = ContainerInput.parse({ ...asked, ...sh('echo once') });
+    const about = { input, owner, realm: REALM, node: 'node-b', limits: LIMITS, mounts: [], cpus: 2, init: false };
+    return bench.podman.docker.createContainer(createOptions(about));
+  };
+
   test('a container that was made and never started is started', async () => {
     const effectId = randomUUID();
-    const owner = { tenant: TENANT, executionId: 'w1', effectId, address: `workflow/${TENANT}/w1` } as const;
-    const asked = {
-      workflow_execution_id: 'w1',
-      state_name: 'S',
-      image: BUSYBOX,
-      timeout_ms: 9_000,
-      ...sh('echo once'),
-    };
-    const input = ContainerInput.parse(asked);
-    const about = { input, owner, realm: REALM, node: 'node-b', limits: LIMITS, mounts: [], cpus: 2, init: false };
-    await bench.podman.docker.createContainer(createOptions(about));
+    await made(effectId);
     assert.equal((await bench.run(sh('echo once'), { effectId, attempt: 2 })).stdout, 'once\n');
+  });
+
+  test('a node that dies while it takes an unstarted container away leaves no doubt: it runs, once', async () => {
+    const effectId = randomUUID();
+    const unstarted = await made(effectId);
+    const { Id: containerId, Created } = await unstarted.inspect();
+    await bench.starts.record(TENANT, effectId, { containerId, attempt: 1, createdAt: Date.parse(Created) });
+    await unstarted.remove();
+    assert.equal((await bench.run(sh('echo once'), { effectId, attempt: 3 })).stdout, 'once\n');
+    assert.equal((await bench.starts.find(TENANT, effectId))?.attempt, 3);
   });
 
   test('what another engine has started is not started here', async () => {
     const effectId = randomUUID();
-    await bench.starts.record(TENANT, effectId, { containerId: 'of another engine', attempt: 1 });
+    await bench.starts.record(TENANT, effectId, {
+      containerId: 'of another engine',
+      attempt: 1,
+      createdAt: Date.now(),
+    });
     await assert.rejects(bench.run(sh('true'), { effectId }), { code: 'in_doubt' });
     assert.equal(await exists(effectId), false);
   });
