@@ -8,6 +8,7 @@ import { LIMITS } from './limits.ts';
 import type { ExecutionTurn } from './messages.ts';
 import { type ModelCheck, needsJudge, type PanelCheck, type ResultValidator } from './plan.ts';
 import type { ExecutionState, Judging, RunningExecution, Verdict } from './state.ts';
+import { judgeTimeoutMs } from './time-left.ts';
 import { nameOf, validate } from './validators/validate.ts';
 import type { IterationResult } from './validators/verdict.ts';
 
@@ -87,7 +88,8 @@ function convene(running: RunningExecution, check: PanelCheck, { result }: Judge
   }
   const input = judgeInput(running, check, result);
   refuseTooLong(input);
-  const { judges, consensus: strategy, min_score: threshold, min_judges_required, timeout_ms } = check;
+  const { judges, consensus: strategy, min_score: threshold, min_judges_required } = check;
+  const timeout_ms = judgeTimeoutMs(running, check.timeout_ms, turn.now);
   const panelId = turn.newId();
   const message: Convene = {
     panel_id: panelId,
@@ -131,7 +133,7 @@ function askModel(
     replyAs: 'ModelJudged',
     context: { iteration: running.iteration_count },
     retry: { maxAttempts: 4, initialDelayMs: 1_000, maxDelayMs: 30_000 },
-    timeoutMs: check.timeout_ms,
+    timeoutMs: judgeTimeoutMs(running, check.timeout_ms, turn.now),
   });
   return { kind: 'model', effect_id: effectId };
 }

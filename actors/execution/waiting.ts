@@ -4,6 +4,7 @@ import { judgesWait } from '../judge-panel/waiting.ts';
 import { nodeWait, turnWait, type WaitLookups, type WaitReason, waitedEffects, withProgress } from '../wait-reason.ts';
 import type { StartExecution } from './start-request.ts';
 import type { RunningExecution } from './state.ts';
+import { endOfIteration } from './time-left.ts';
 import type { ExecutionDocument } from './view.ts';
 
 const WAITING_VERSION = 0;
@@ -81,9 +82,4 @@ function awaitedEffect({ current, plan }: RunningExecution): readonly [string, s
     : [current.effect_id, 'program.run', 'program'];
 }
 
-/** The earlier time-out: of the iteration, which `updated_at` began, or of the execution. */
-function until({ started_at, updated_at, plan }: RunningExecution): string {
-  const iterationEnds = Date.parse(updated_at) + plan.iteration_timeout_ms;
-  const executionEnds = Date.parse(started_at) + plan.execution_timeout_ms;
-  return new Date(Math.min(iterationEnds, executionEnds)).toISOString();
-}
+const until = (running: RunningExecution): string => new Date(endOfIteration(running)).toISOString();

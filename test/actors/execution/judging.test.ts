@@ -18,7 +18,7 @@ describe('a result that agents judge', () => {
     assert.equal(driven.sent('Convene')[0]?.to, `judge-panel/acme/${panel.panel_id}`);
     assert.deepEqual(
       panel.judges.map(({ agent, weight, timeout_ms }) => ({ agent, weight, timeout_ms })),
-      [{ agent: 'critic', weight: 1, timeout_ms: 300_000 }],
+      [{ agent: 'critic', weight: 1, timeout_ms: 295_000 }],
     );
     assert.deepEqual(driven.names, ['execution_started', 'iteration_started']);
     assert.equal(driven.view.status, 'running');
@@ -34,6 +34,22 @@ describe('a result that agents judge', () => {
       generation_evidence: { iteration_number: 1, exit_code: 0, stderr: '' },
       validation_context: 'semantic_judge_post_execution',
     });
+  });
+
+  test('a judge has its own time, but never so much that one who hangs lets the iteration time out', () => {
+    const ROWS = [
+      ['600s', 0, 300_000],
+      ['300s', 0, 295_000],
+      ['300s', 100_000, 195_000],
+      ['20s', 10_000, 9_000],
+      ['1s', 999, 1],
+    ] as const;
+    for (const [iteration_timeout, passedMs, timeoutMs] of ROWS) {
+      const driven = started([CRITIC], { iteration_timeout });
+      driven.advance(passedMs);
+      driven.answer('short');
+      assert.equal(driven.panel.judges[0]?.timeout_ms, timeoutMs, `${iteration_timeout}, ${passedMs} ms passed`);
+    }
   });
 
   test('the confidence in a single judge is its own; in several it counts how far they agree', () => {
