@@ -2,7 +2,7 @@ import type { FastifyDynamicSwaggerOptions } from '@fastify/swagger';
 import { jsonSchemaTransform } from 'fastify-type-provider-zod';
 import { z } from 'zod';
 
-const DESCRIPTION = `Deploy agents, start executions, follow them live.
+const DESCRIPTION = `Deploy agents and workflows, start executions, follow them live, answer what waits for a human.
 
 Errors: agent and execution routes answer 400, 404 and 500 with \`{"error": TEXT}\`; everything else is
 \`{"error": CODE, "message": TEXT}\`.`;
@@ -53,6 +53,7 @@ export function openapiOptions(version: string, bearer: boolean): FastifyDynamic
         { name: 'workflows', description: 'State machines of agents, people, commands and containers, and their runs' },
         { name: 'approvals', description: 'What waits for a human' },
         { name: 'stimuli', description: 'Events from outside, and where they are routed' },
+        { name: 'volumes', description: 'Storage that outlives a run, and its files' },
         { name: 'cluster', description: 'Nodes of the fleet, for operators' },
         { name: 'chaos', description: 'Faults on purpose, for operators' },
         { name: 'health', description: 'Liveness and readiness' },
