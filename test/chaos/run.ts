@@ -1,8 +1,7 @@
 /**
  * npm run chaos [-- SCENARIO …]: every promise of the fleet shown whole, one report block each (`--small`: as the tests
  * have them). SVC_SEED repeats a run's choices; SVC_KILLS is the number of kills of `kill-sqlite`, `kill-redis` and
- * `workflows`. Ends
- * with code 1 when a promise was broken.
+ * `workflows`. Ends with code 1 when a promise was broken.
  */
 import { runChaos } from '../kill/chaos.ts';
 import { checkOutcome } from '../kill/checks.ts';
