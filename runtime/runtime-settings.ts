@@ -15,6 +15,8 @@ export interface RuntimeSettings {
   readonly cacheLimit: number;
   readonly passivateAfterMs: number;
   readonly effectConcurrency: number;
+  /** A large state is deleted so long after a later one has replaced it; until then who just read its name can fetch it. */
+  readonly replacedStatesKeptMs: number;
   readonly ledger: boolean;
   readonly retry: RetrySettings;
 }
@@ -31,6 +33,7 @@ export const runtimeDefaults: RuntimeSettings = {
   cacheLimit: 10_000,
   passivateAfterMs: 60_000,
   effectConcurrency: 32,
+  replacedStatesKeptMs: 60_000,
   ledger: true,
   retry: { maxAttempts: 5, initialDelayMs: 100, maxDelayMs: 10_000 },
 };

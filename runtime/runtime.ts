@@ -6,6 +6,7 @@ import type { ServedHere } from './calls/place-actor.ts';
 import { type Clock, systemClock } from './clock.ts';
 import type { ActorDefinition } from './define-actor.ts';
 import { Dispatcher } from './dispatch/dispatcher.ts';
+import { ReplacedStates } from './dispatch/replaced-states.ts';
 import { solePlacement } from './dispatch/sole-placement.ts';
 import type { Documents } from './documents.ts';
 import type { EffectHandler } from './effect.ts';
@@ -96,7 +97,8 @@ export async function createRuntime(parts: RuntimeParts): Promise<Runtime> {
   const placement = parts.placement ?? solePlacement(store, node, random.uuid());
   const cache = new ActorCache(clock, settings.cacheLimit, settings.passivateAfterMs);
   const counts = { fenced: 0 };
-  const projector = await Projector.open({ ...kernel, store, documents, warn, ledger: settings.ledger });
+  const replaced = new ReplacedStates({ ...kernel, store, warn, keptMs: settings.replacedStatesKeptMs });
+  const projector = await Projector.open({ ...kernel, store, documents, replaced, warn, ledger: settings.ledger });
   const runner = new EffectRunner({
     store,
     queue: unpackingClaims(effects, payloads),
@@ -119,6 +121,7 @@ export async function createRuntime(parts: RuntimeParts): Promise<Runtime> {
     node,
     placement,
     projector,
+    replaced,
     effects,
     warn,
     onQueues(names) {
@@ -156,6 +159,7 @@ export async function createRuntime(parts: RuntimeParts): Promise<Runtime> {
         .catch((thrown: unknown) => warn('the effects did not end in order', toSvcError(thrown)));
       await dispatcher.stop(effectsEnded);
       await effectsEnded;
+      await replaced.stop();
       client.close();
     },
   };

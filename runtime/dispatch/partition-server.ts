@@ -12,8 +12,9 @@ import type { ActorCache } from '../turns/actor-cache.ts';
 import type { RetrySettings } from '../turns/kernel-messages.ts';
 import { decodeEntry, isReadable, UNREADABLE } from '../turns/loading.ts';
 import { packCommit } from '../turns/pack-commit.ts';
-import type { Payloads } from '../turns/payload.ts';
+import { isAside, type Payloads } from '../turns/payload.ts';
 import { commitPatiently } from './commit-patiently.ts';
+import type { ReplacedStates } from './replaced-states.ts';
 import { type Handling, runBatch } from './run-batch.ts';
 
 export interface KernelParts {
@@ -23,6 +24,8 @@ export interface KernelParts {
   readonly payloads: Payloads;
   readonly archive: Archive;
   readonly cache: ActorCache;
+  /** Takes the states stored aside that a commit has replaced. */
+  readonly replaced: Pick<ReplacedStates, 'add'>;
   readonly clock: Clock;
   readonly retry: RetrySettings;
   /** Most entries a batch takes. */
@@ -188,14 +191,21 @@ export class PartitionServer {
       this.lose();
       return [];
     }
+    const { partition } = this.lease;
     this.#cursor = last.seq;
     for (const work of batch.writes.works.values()) {
-      work.resident.record = work.record;
-      work.resident.text = packed.texts.get(work.resident.address) ?? work.resident.text;
+      const { resident } = work;
+      const { address, text, owned } = resident;
+      resident.record = work.record;
+      const written = packed.texts.get(address);
+      if (written !== undefined) {
+        if (owned && text !== null) this.#parts.replaced.add({ partition, address, text });
+        resident.text = written;
+        resident.owned = isAside(written);
+      }
       // A later holder may have changed it when the lease was lost meanwhile.
-      if (work.resident.text !== null && !this.#lost) cache.put(work.resident);
+      if (resident.text !== null && !this.#lost) cache.put(resident);
     }
-    const { partition } = this.lease;
     const jobs = packed.commit.effectsOpened.map(({ id, queue, address }) => ({ id, queue, address, partition }));
     const targets = messages.map((message) => (message instanceof SvcError ? UNREADABLE : message.to));
     const projected = { upTo: last.seq, epoch: this.lease.epoch, entries, targets, rows: batch.rows };

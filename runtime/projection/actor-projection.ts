@@ -2,11 +2,12 @@ import type { ActorStore } from '../actor-store.ts';
 import type { Address } from '../address.ts';
 import { type ActorDefinition, isArchived } from '../define-actor.ts';
 import type { PartitionServer } from '../dispatch/partition-server.ts';
+import type { ReplacedStates } from '../dispatch/replaced-states.ts';
 import type { Collection, Documents, StoredDocument } from '../documents.ts';
 import { toSvcError } from '../errors.ts';
 import type { Locator } from '../locator.ts';
 import type { Registry } from '../registry.ts';
-import type { Payloads } from '../turns/payload.ts';
+import { isOwned, type Payloads } from '../turns/payload.ts';
 import { decodeRecord } from '../turns/record.ts';
 import type { Archive } from './archive.ts';
 
@@ -17,6 +18,8 @@ export interface ActorProjectionParts {
   readonly registry: Registry;
   readonly locator: Locator;
   readonly payloads: Payloads;
+  /** Takes the states of actors that end without an archive. */
+  readonly replaced: Pick<ReplacedStates, 'add'>;
   readonly warn: (message: string, error: unknown) => void;
 }
 
@@ -34,6 +37,8 @@ interface Ended {
   readonly record: string;
   /** Whether the archive keeps it. */
   readonly kept: boolean;
+  /** Whether nothing else names what its record may name (turns/payload.ts). */
+  readonly owned: boolean;
   readonly revision: number;
   readonly lastEvent: number;
 }
@@ -82,7 +87,8 @@ export class ActorProjection {
         list.push(seen.document);
         documents.set(definition.view.collection, list);
       }
-      if (seen.ended) ended.push({ address, record: text, kept: isArchived(definition), ...seen });
+      if (!seen.ended) continue;
+      ended.push({ address, record: text, kept: isArchived(definition), owned: isOwned(text, plain), ...seen });
     }
     for (const [collection, list] of documents) await this.#views.get(collection)?.putMany(list);
     for (let start = 0; start < ended.length; start += ARCHIVE_AT_ONCE) {
@@ -90,7 +96,11 @@ export class ActorProjection {
         ended.slice(start, start + ARCHIVE_AT_ONCE).map(async (actor) => {
           if (actor.kept) await this.#parts.archive.store(store, partition, actor);
           // An entry that outlives this process is found by the directory's sweep.
-          if (await server.forget(actor.address, actor.record)) await locator.unplace(actor.address);
+          if (!(await server.forget(actor.address, actor.record))) return;
+          const { address, record: text } = actor;
+          // The archive goes on naming the last state of those that it keeps.
+          if (!actor.kept && actor.owned) this.#parts.replaced.add({ partition, address, text });
+          await locator.unplace(address);
         }),
       );
     }

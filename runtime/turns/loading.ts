@@ -8,7 +8,7 @@ import type { Registry } from '../registry.ts';
 import type { ActorCache } from './actor-cache.ts';
 import { decodeMessage, decodeMessageText } from './codec.ts';
 import { RETRY_TIMER } from './kernel-messages.ts';
-import type { Payloads } from './payload.ts';
+import { isOwned, type Payloads } from './payload.ts';
 import { type ActorRecord, decodeRecord } from './record.ts';
 import type { Resident } from './resident.ts';
 import { MOST_BEHIND } from './turn-failure.ts';
@@ -79,11 +79,19 @@ async function activate(
   const [, tenant = '', id = ''] = address.split('/');
   // An actor that has ended lives on in the archive: a late message finds its end, never an empty beginning.
   const text = stored ?? (isArchived(definition) ? await archive.loadRecord(address) : null);
-  const record: ActorRecord =
-    text === null
-      ? initialRecord(definition, { address, tenant, id })
-      : decodeRecord(definition, await payloads.unpack(text));
-  return { ...self, tenant, record, text };
+  if (text === null) {
+    const record = initialRecord(definition, { address, tenant, id });
+    return { ...self, tenant, record, text, owned: false };
+  }
+  const plain = await payloads.unpack(text);
+  // What the archive names is not the store's to replace.
+  return {
+    ...self,
+    tenant,
+    record: decodeRecord(definition, plain),
+    text,
+    owned: text === stored && isOwned(text, plain),
+  };
 }
 
 /** Decodes the messages that a retry in this batch will drain. */

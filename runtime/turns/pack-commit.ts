@@ -38,7 +38,9 @@ export async function packCommit(
     const { address, tenant, definition } = work.resident;
     if (work.dirty) {
       if (work.record.stuck !== null) work.record = await slim(work.record, work.record.stuck, tenant, payloads);
-      const packed = payloads.pack(tenant, encodeRecord(definition.version, work.record));
+      // Every commit's record has bytes of its own, so that they can be deleted when the next one replaced it.
+      const owner = `${address}#${lease.grant}#${cursor.upTo}`;
+      const packed = payloads.packOwned(tenant, encodeRecord(definition.version, work.record), owner);
       const record = typeof packed === 'string' ? packed : await packed;
       texts.set(address, record);
       records.push({ address, record });

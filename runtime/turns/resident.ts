@@ -12,4 +12,6 @@ export interface Resident {
   record: ActorRecord;
   /** Committed encoding; null while the actor does not exist in the store. */
   text: string | null;
+  /** Its text names bytes that nothing else names (payload.ts): they may go when a later commit has replaced it. */
+  owned: boolean;
 }

@@ -1,0 +1,134 @@
+import type { ActorStore } from '../actor-store.ts';
+import type { Address, Partition } from '../address.ts';
+import type { Clock } from '../clock.ts';
+import { isArchived } from '../define-actor.ts';
+import { toSvcError } from '../errors.ts';
+import type { Archive } from '../projection/archive.ts';
+import type { Registry } from '../registry.ts';
+import type { Payloads } from '../turns/payload.ts';
+
+/** The text of a state record, stored aside and owned (turns/payload.ts), that its actor no longer names. */
+export interface ReplacedState {
+  readonly partition: Partition;
+  readonly address: Address;
+  readonly text: string;
+}
+
+export interface ReplacedStatesParts {
+  readonly store: Pick<ActorStore, 'load'>;
+  readonly archive: Pick<Archive, 'loadRecord'>;
+  readonly registry: Pick<Registry, 'definitionOf'>;
+  readonly payloads: Pick<Payloads, 'discard'>;
+  readonly clock: Clock;
+  readonly keptMs: number;
+  readonly warn: (message: string, error: unknown) => void;
+}
+
+interface Waiting extends ReplacedState {
+  readonly since: number;
+}
+
+/** Some 15 MB; at 60 s that is 800 large commits a second. What comes beyond stays stored. */
+const MOST_WAITING = 50_000;
+const AT_ONCE = 8;
+/** What a stopping node still deletes was replaced at least so long ago: another node may have just read its name. */
+const LEAST_KEPT_MS = 5_000;
+const STOPPED_WITHIN_MS = 5_000;
+
+/**
+ * Deletes large states some time after a later commit replaced them (design K7): who read the record just before can
+ * still fetch what it names. Before each it looks once more whether store or archive name it, since a store that failed
+ * over may have gone back to an earlier commit. What waits when the process is killed stays stored.
+ */
+export class ReplacedStates {
+  readonly #parts: ReplacedStatesParts;
+  #waiting: Waiting[] = [];
+  #sweeping: Promise<void> = Promise.resolve();
+  #cancelTimer: (() => void) | null = null;
+  #stopped = false;
+  #isOver = false;
+  #overflowed = 0;
+
+  constructor(parts: ReplacedStatesParts) {
+    this.#parts = parts;
+  }
+
+  /** States that wait to be deleted. */
+  get size(): number {
+    return this.#waiting.length;
+  }
+
+  /** The commit that replaced it has succeeded. */
+  add(replaced: ReplacedState): void {
+    if (this.#waiting.length >= MOST_WAITING) {
+      this.#overflowed += 1;
+      return;
+    }
+    this.#waiting.push({ ...replaced, since: this.#parts.clock.monotonic() });
+    this.#arm();
+  }
+
+  /** Deletes what was replaced some seconds ago and ends; never takes long and never throws. */
+  async stop(): Promise<void> {
+    const { clock, keptMs } = this.#parts;
+    this.#stopped = true;
+    this.#cancelTimer?.();
+    const late = Promise.withResolvers<void>();
+    const cancel = clock.after(STOPPED_WITHIN_MS, late.resolve);
+    const swept = this.#sweeping.then(() => this.#sweep(Math.min(LEAST_KEPT_MS, keptMs)));
+    await Promise.race([swept, late.promise]).finally(cancel);
+    this.#isOver = true;
+  }
+
+  #arm(): void {
+    const first = this.#waiting[0];
+    if (this.#stopped || this.#cancelTimer !== null || first === undefined) return;
+    const { clock, keptMs } = this.#parts;
+    const dueMs = first.since + keptMs - clock.monotonic();
+    // Never at once again: those that follow shortly go together, and a store that is away is not pressed.
+    this.#cancelTimer = clock.after(Math.max(dueMs, keptMs / 20), () => {
+      this.#sweeping = this.#sweep(keptMs).finally(() => {
+        this.#cancelTimer = null;
+        this.#arm();
+      });
+    });
+  }
+
+  async #sweep(keptMs: number): Promise<void> {
+    const { clock, warn } = this.#parts;
+    if (this.#overflowed > 0) {
+      warn(`${this.#overflowed} replaced states stay stored`, new Error('too many wait to be deleted'));
+      this.#overflowed = 0;
+    }
+    const before = clock.monotonic() - keptMs;
+    while (!this.#isOver) {
+      const due = this.#waiting.slice(0, AT_ONCE).filter(({ since }) => since <= before);
+      if (due.length === 0) return;
+      this.#waiting = this.#waiting.slice(due.length);
+      const again = (await Promise.all(due.map((state) => this.#delete(state)))).filter((state) => state !== null);
+      if (again.length === 0) continue;
+      this.#waiting = [...again, ...this.#waiting];
+      return;
+    }
+  }
+
+  /** Null when nothing is left to do; the state itself when it is to be tried again. */
+  async #delete(state: Waiting): Promise<Waiting | null> {
+    try {
+      if (!(await this.#isNamed(state))) await this.#parts.payloads.discard(state.text);
+      return null;
+    } catch (thrown) {
+      const error = toSvcError(thrown);
+      this.#parts.warn(`a replaced state of ${state.address} could not be deleted`, error);
+      return error.code === 'unavailable' ? state : null;
+    }
+  }
+
+  async #isNamed({ partition, address, text }: ReplacedState): Promise<boolean> {
+    const { store, archive, registry } = this.#parts;
+    const [stored = null] = await store.load(partition, [address]);
+    if (stored === text) return true;
+    const definition = registry.definitionOf(address);
+    return definition !== undefined && isArchived(definition) && (await archive.loadRecord(address)) === text;
+  }
+}
