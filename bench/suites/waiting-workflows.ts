@@ -66,11 +66,10 @@ export async function waitingWorkflows(plan: Plan): Promise<Section> {
       '',
       table(['store', 'wake p50, p99 ms', 'bare call p50, p99 ms', 'store p50, p99 ms', 'answered at once'], rows),
       '',
-      'Heap: the least of five looks, each after a forced collection, when no actor is in memory; the first line of each store',
-      'is its baseline. Wake: from the',
-      'approval over REST to the completion read from the event stream, one at a time, none in memory before; bare call and',
-      'store (PING) are round trips at the same moments, the share of the machine in it. At once: from the first request to',
-      'the last answer, and to the end that the last run was given.',
+      'Heap: the least of five looks, each after a forced collection, when no actor is in memory; the first line of each',
+      'store is its baseline. Wake: from the approval over REST to the completion read from the event stream, one at a time,',
+      'none in memory before; bare call and store (PING) are round trips at the same moments, the share of the machine in it.',
+      'At once: from the first request to the last answer, and to the end that the last run was given.',
     ].join('\n'),
   };
 }
