@@ -7,6 +7,7 @@ import { mongoMissing, startMongo } from '../support/ferretdb.ts';
 import { redisMissing, startRedis } from '../support/redis.ts';
 import { startRedisCluster } from '../support/redis-cluster.ts';
 import { type KernelWorld, kernelContract } from './kernel.ts';
+import { largeStatesContract } from './kernel-large-states.ts';
 
 const missing = redisMissing() ?? (await mongoMissing());
 
@@ -31,4 +32,5 @@ async function world(startServers: () => Promise<{ url: string; stop(): Promise<
 describe('kernel on real servers', { skip: missing || false }, () => {
   kernelContract('Redis, BullMQ and a MongoDB-wire server', () => world(() => startRedis({ appendfsync: 'always' })));
   kernelContract('Redis Cluster, BullMQ and a MongoDB-wire server', () => world(startRedisCluster));
+  largeStatesContract('Redis and a MongoDB-wire server', () => world(() => startRedis({ appendfsync: 'always' })));
 });

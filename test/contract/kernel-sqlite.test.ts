@@ -6,9 +6,10 @@ import { EmbeddedEffectQueue } from '../../runtime/effects/embedded-effect-queue
 import { SqliteActorStore } from '../../runtime/sqlite/actor-store.ts';
 import { FileBlobs } from '../../runtime/sqlite/blobs.ts';
 import { SqliteDocuments } from '../../runtime/sqlite/documents.ts';
-import { kernelContract } from './kernel.ts';
+import { type KernelWorld, kernelContract } from './kernel.ts';
+import { largeStatesContract } from './kernel-large-states.ts';
 
-kernelContract('SQLite', async () => {
+async function world(): Promise<KernelWorld> {
   const directory = await mkdtemp(join(tmpdir(), 'svc-kernel-'));
   return {
     async open() {
@@ -39,4 +40,7 @@ kernelContract('SQLite', async () => {
     },
     destroy: () => rm(directory, { recursive: true, force: true }),
   };
-});
+}
+
+kernelContract('SQLite', world);
+largeStatesContract('SQLite', world);

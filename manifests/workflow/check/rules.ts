@@ -8,6 +8,7 @@ import { inputInShellCommand } from './input-in-shell-command.ts';
 import { loopWithoutExit } from './loop-without-exit.ts';
 import { memoryTooSmall } from './memory-too-small.ts';
 import { mountPathTwice, unknownMountVolume } from './mounts.ts';
+import { neverStarts } from './never-starts.ts';
 import { noTerminalState } from './no-terminal-state.ts';
 import { noWayToEnd } from './no-way-to-end.ts';
 import { tooFewJudges } from './panel-size.ts';
@@ -50,4 +51,5 @@ export const RULES: readonly Rule[] = [
   unknownMountVolume,
   mountPathTwice,
   memoryTooSmall,
+  neverStarts,
 ];

@@ -76,14 +76,16 @@ function ownTexts(step: StateSpec): Part[] {
 }
 
 interface Container {
+  readonly image: string;
   readonly command: readonly string[];
   readonly shell: boolean;
   readonly env: Readonly<Record<string, string>>;
   readonly workdir: string;
 }
 
-function containerTexts({ command, shell, env, workdir }: Container, path: readonly PropertyKey[]): Part[] {
+function containerTexts({ image, command, shell, env, workdir }: Container, path: readonly PropertyKey[]): Part[] {
   return [
+    ...part([...path, 'image'], image),
     ...command.flatMap((element, index) =>
       part([...path, 'command', index], element, shell || isScript(command, index) ? 'shell' : 'text'),
     ),

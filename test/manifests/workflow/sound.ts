@@ -268,6 +268,23 @@ const odd: readonly Sound[] = [
       },
     },
   ),
+  alone('paths that only begin like those of the engine, and variables as containers take them', {
+    ...Run,
+    image: 'registry.example:5000/team/app:{{input.topic}}',
+    env: { 'my.name-1': 'x' },
+    volumes: [
+      { name: 'workspace', mount_path: '/procedures' },
+      { name: 'workspace', mount_path: '/srv/dev' },
+    ],
+    resources: { timeout: '24h' },
+    timeout: '24h',
+  }),
+  alone('any name as a key of a built-in command', {
+    kind: 'System',
+    command: 'update_context',
+    env: { 'a key-1': 'x', ENV: 'y' },
+    transitions: [to('end')],
+  }),
   alone('a chain of ten children', { ...Child, workflow_id: 'depth-10' }),
   alone('a short state timeout with all else left alone', { ...Run, timeout: '30s' }),
 ];
