@@ -6,6 +6,7 @@ export interface Blobs {
   put(tenant: string, bytes: Uint8Array): Promise<string>;
   /** Throws `not_found` for an unknown reference or one of another tenant. */
   get(tenant: string, ref: string): Promise<Uint8Array>;
+  /** For every text that names it: only who knows that there is no other may (turns/payload.ts, `packOwned`). */
   delete(tenant: string, ref: string): Promise<void>;
 }
 
