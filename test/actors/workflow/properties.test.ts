@@ -143,6 +143,9 @@ function idsFor(driven: DrivenWorkflow, type: string): string[] {
   return ids.filter((id) => typeof id === 'string').toReversed();
 }
 
+const entryOf = (payload: Json): Json | undefined =>
+  payload !== null && typeof payload === 'object' && !Array.isArray(payload) ? payload.entry : undefined;
+
 function apply(driven: DrivenWorkflow, flow: WorkflowManifest, each: Step): void {
   switch (each.kind) {
     case 'start':
@@ -154,9 +157,15 @@ function apply(driven: DrivenWorkflow, flow: WorkflowManifest, each: Step): void
     case 'fire':
       if (driven.timers.has(each.name)) driven.fire(each.name);
       break;
-    case 'timer':
-      driven.send(each.type, { entry: each.entry }, 'timer');
+    case 'timer': {
+      // The kernel lets a timer's message in by taking the timer: an armed one cannot come and stay armed.
+      const armed = [...driven.timers].find(
+        ([, { type, payload }]) => type === each.type && entryOf(payload) === each.entry,
+      );
+      if (armed === undefined) driven.send(each.type, { entry: each.entry }, 'timer');
+      else driven.fire(armed[0]);
       break;
+    }
     case 'result': {
       const asked = driven.turns.flatMap((turn) => turn.effects.map((effect) => effect.id)).toReversed();
       driven.result(each.outcome, asked[each.pick] ?? 'never-asked');
