@@ -111,7 +111,8 @@ export class BullmqEffectQueue implements EffectQueue {
     const running = this.#workers.get(worker) ?? new Set();
     const atHand = this.#atHand.get(nameOf(worker));
     this.#atHand.delete(nameOf(worker));
-    const closed = worker.close();
+    // A worker that waits for a lost Redis never says that its jobs have finished, and keeps its timers.
+    const closed = worker.close(this.#client?.status !== 'ready');
     while (running.size > 0) await Promise.allSettled(running);
     await atHand?.ended();
     if (!(await within(CLOSE_WITHIN_MS, closed))) {
