@@ -20,7 +20,11 @@ describe('jobs of BullMQ that get lost', { skip, timeout: 120_000 }, () => {
   let queue: Queue;
   before(async () => {
     kernels = await openKernels();
-    kernel = await kernels.start('only', { definitions: [job], handlers: [workEffect(probe)] });
+    kernel = await kernels.start('only', {
+      ...{ definitions: [job], handlers: [workEffect(probe)] },
+      // Nothing runs beside the queue.
+      effectConcurrency: 1,
+    });
     const { port } = kernels.redis;
     queue = new Queue('default', { connection: { host: '127.0.0.1', port }, prefix: 'svc-effects:{default}' });
     await queue.waitUntilReady();

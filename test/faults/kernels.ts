@@ -19,6 +19,8 @@ export interface KernelParts {
   readonly card?: Partial<MemberCard>;
   /** Replaces ports that the kernel sees. */
   readonly bend?: (stores: OpenStores) => Partial<OpenStores>;
+  /** With 1 every effect takes the way over a job: no place is kept for what the node itself asked. */
+  readonly effectConcurrency?: number;
 }
 
 export interface Kernel {
@@ -55,7 +57,7 @@ export async function openKernels(): Promise<Kernels> {
   const running = new Set<Kernel>();
   return {
     redis,
-    async start(name, { definitions, handlers = [], card = {}, bend = () => ({}) }) {
+    async start(name, { definitions, handlers = [], card = {}, bend = () => ({}), effectConcurrency = 32 }) {
       const warnings: string[] = [];
       const warn = (message: string, error: unknown): void => {
         warnings.push(`${message} ${error instanceof Error ? error.message : ''}`);
@@ -66,7 +68,13 @@ export async function openKernels(): Promise<Kernels> {
       const ports = { ...stores, ...bend(stores) };
       const leaseTtlMs = 3_000;
       const placement = new FleetPlacement({ ...world, members: ports.store, card: { ...CARD, ...card }, leaseTtlMs });
-      const settings = { partitions: PARTITIONS, systemPartitions: 2, leaseTtlMs, leaseRenewMs: 1_000 };
+      const settings = {
+        partitions: PARTITIONS,
+        systemPartitions: 2,
+        leaseTtlMs,
+        leaseRenewMs: 1_000,
+        effectConcurrency,
+      };
       const runtime = await startRuntime({ ...ports, ...world, definitions, handlers, placement, settings });
       const kernel: Kernel = {
         ...{ name, runtime, placement, stores, warnings },
