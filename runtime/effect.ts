@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { Address } from './address.ts';
 import type { Json } from './json.ts';
+import { jsonField } from './json-field.ts';
 
 /** Payload schema of the message that brings an effect's result. Use it in a definition's `messages`. */
 export const EffectResult = z.object({
@@ -8,9 +9,9 @@ export const EffectResult = z.object({
   kind: z.string(),
   attempt: z.number().int(),
   /** Echo of the request's `context`. */
-  context: z.json().optional(),
+  context: jsonField.optional(),
   outcome: z.discriminatedUnion('kind', [
-    z.object({ kind: z.literal('done'), value: z.json() }),
+    z.object({ kind: z.literal('done'), value: jsonField }),
     z.object({ kind: z.literal('failed'), code: z.string(), message: z.string() }),
     /** A `once` effect had started when its node died (design E2); nothing repeated it. */
     z.object({ kind: z.literal('in_doubt') }),
@@ -22,8 +23,8 @@ export type EffectResult = z.infer<typeof EffectResult>;
 export const EffectProgress = z.object({
   effectId: z.string(),
   attempt: z.number().int(),
-  context: z.json().optional(),
-  value: z.json(),
+  context: jsonField.optional(),
+  value: jsonField,
 });
 export type EffectProgress = z.infer<typeof EffectProgress>;
 

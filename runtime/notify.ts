@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { type Address, parseAddress } from './address.ts';
+import { jsonField } from './json-field.ts';
 
 /** Who wants to hear that an actor has ended, as which message, and what to send back unchanged. */
 export const Notify = z.object({
@@ -14,6 +15,6 @@ export const Notify = z.object({
   }, 'expected an address kind/tenant/id'),
   /** Message type of the one that is told. */
   as: z.string().min(1).max(100),
-  context: z.json(),
+  context: jsonField,
 });
 export type Notify = z.output<typeof Notify>;

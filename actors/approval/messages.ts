@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { jsonField } from '../../runtime/json-field.ts';
 import { Notify } from '../../runtime/notify.ts';
 
 /** Opens an approval; the workflow hears `ApprovalOpened`, `ApprovalAnswered` or `ApprovalExpired` under `notify.as`. */
@@ -41,6 +42,6 @@ export const ApprovalWord = z.object({
   /** Null for `opened`, and for `expired` without a default response. */
   payload: z.string().nullable(),
   feedback: z.string().nullable(),
-  context: z.json(),
+  context: jsonField,
 });
 export type ApprovalWord = z.output<typeof ApprovalWord>;

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { jsonField } from '../../runtime/json-field.ts';
 
 /**
  * Payload of the message an execution sends to whom its start named (`notify`): once when it has started, once when it
@@ -16,6 +17,6 @@ export const ExecutionWord = z.object({
   iterations: z.number().int(),
   /** Lowest score of the validators of the accepted iteration; 1 without validators, 0 unless completed. */
   score: z.number(),
-  context: z.json(),
+  context: jsonField,
 });
 export type ExecutionWord = z.output<typeof ExecutionWord>;

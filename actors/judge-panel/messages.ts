@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { EffectResult } from '../../runtime/effect.ts';
 import { Identity } from '../../runtime/identity.ts';
+import { jsonField, jsonObjectField } from '../../runtime/json-field.ts';
 import { Notify } from '../../runtime/notify.ts';
 import { ExecutionWord } from '../execution/word.ts';
 
@@ -74,7 +75,7 @@ export const PanelConcluded = z.object({
       score: fraction,
       confidence: fraction,
       strategy: z.string(),
-      metadata: z.record(z.string(), z.json()),
+      metadata: jsonObjectField,
     })
     .nullable(),
   /** Whether the score reached the threshold and the confidence `min_agreement_confidence`. */
@@ -85,7 +86,7 @@ export const PanelConcluded = z.object({
    * All judges in their order; `output` is what one wrote, as JSON when it is JSON, and null when it wrote nothing.
    * `agent_id` is the name it was asked by when no such agent was found.
    */
-  agents: z.array(z.object({ agent_id: z.string(), output: z.json(), weight: z.number() })),
-  context: z.json(),
+  agents: z.array(z.object({ agent_id: z.string(), output: jsonField, weight: z.number() })),
+  context: jsonField,
 });
 export type PanelConcluded = z.output<typeof PanelConcluded>;

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { jsonField } from '../../runtime/json-field.ts';
 import { Notify } from '../../runtime/notify.ts';
 import { ConsensusRule, JudgeResult, PanelConcluded } from './messages.ts';
 
@@ -18,7 +19,7 @@ const Seat = z.object({
   /** UUID, once it is known. */
   agent_id: z.string().nullable(),
   verdict: JudgeResult.omit({ agent_id: true }).nullable(),
-  output: z.json(),
+  output: jsonField,
   reason: z.string().nullable(),
   /** Code of the error that kept it from starting. */
   code: z.string().nullable(),

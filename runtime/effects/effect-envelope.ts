@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { Address } from '../address.ts';
 import type { EffectRequest } from '../define-actor.ts';
 import { SvcError } from '../errors.ts';
+import { jsonField, jsonObjectField } from '../json-field.ts';
 
 /** What `EffectOpen.body` holds: the request, and what is needed to send its results as messages. */
 export interface EffectEnvelope {
@@ -25,10 +26,10 @@ const Envelope = z.object({
   request: z.object({
     kind: z.string(),
     mode: z.enum(['repeatable', 'once']),
-    input: z.record(z.string(), z.json()),
+    input: jsonObjectField,
     replyAs: z.string(),
     progressAs: z.string().optional(),
-    context: z.json().optional(),
+    context: jsonField.optional(),
     retry: Retry.optional(),
     timeoutMs: z.number().positive().optional(),
   }),

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { Address, Partition } from '../address.ts';
 import type { Collection, Documents } from '../documents.ts';
+import { jsonField } from '../json-field.ts';
 import type { Message } from '../message.ts';
 import { decodeMessage } from '../turns/codec.ts';
 import type { Payloads } from '../turns/payload.ts';
@@ -26,7 +27,7 @@ export interface LedgerLine {
 
 const SEGMENTS = 50;
 
-const Lines = z.array(z.tuple([z.number().int(), z.number(), z.number().int(), turnRow.nullable(), z.json()]));
+const Lines = z.array(z.tuple([z.number().int(), z.number(), z.number().int(), turnRow.nullable(), jsonField]));
 
 /** Deliveries of one actor, oldest first. What was committed within the last second or so is not there yet. */
 export async function* readLedger(

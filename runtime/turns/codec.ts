@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { tenantOf } from '../address.ts';
 import { SvcError } from '../errors.ts';
 import { Identity } from '../identity.ts';
+import { jsonField } from '../json-field.ts';
 import type { Message, Reply } from '../message.ts';
 import type { Payloads } from './payload.ts';
 
@@ -17,7 +18,7 @@ const wireMessage = z.object({
   trace: z.string(),
   origin: z.enum(['client', 'actor', 'timer', 'effect']),
   type: z.string(),
-  payload: z.json(),
+  payload: jsonField,
   identity: Identity.optional(),
   session: z.string().optional(),
   replyAs: z.string().optional(),
@@ -58,8 +59,8 @@ function isMessage(value: unknown): value is Message {
 }
 
 const wireReply = z.discriminatedUnion('ok', [
-  z.object({ ok: z.literal(true), value: z.json() }),
-  z.object({ ok: z.literal(false), code: z.string(), message: z.string(), details: z.json().optional() }),
+  z.object({ ok: z.literal(true), value: jsonField }),
+  z.object({ ok: z.literal(false), code: z.string(), message: z.string(), details: jsonField.optional() }),
 ]);
 
 export function encodeReply(payloads: Payloads, tenant: string, reply: Reply): string | Promise<string> {
@@ -77,7 +78,7 @@ function isReply(value: unknown): value is Reply {
   return typeof value === 'object' && value !== null && 'ok' in value && value.ok === true && 'value' in value;
 }
 
-const wireEvent = z.object({ n: z.string(), at: z.number(), p: z.json() });
+const wireEvent = z.object({ n: z.string(), at: z.number(), p: jsonField });
 export type WireEvent = z.infer<typeof wireEvent>;
 
 export function encodeEvent(

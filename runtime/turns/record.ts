@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { ActorDefinition } from '../define-actor.ts';
 import { SvcError } from '../errors.ts';
+import { jsonField } from '../json-field.ts';
 
 /** A message that keeps failing, with those that wait behind it (design K6). Bodies are encoded messages. */
 const Stuck = z.object({
@@ -62,7 +63,7 @@ export function decodeRecord(definition: ActorDefinition, text: string): ActorRe
     if (definition.migrate === undefined) {
       throw new SvcError('internal', `${definition.kind} version ${definition.version} has no migrate for ${wire.v}`);
     }
-    state = definition.migrate(z.json().parse(state), wire.v);
+    state = definition.migrate(jsonField.parse(state), wire.v);
   }
   return {
     revision: wire.r,

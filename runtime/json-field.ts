@@ -1,0 +1,13 @@
+import { z } from 'zod';
+import type { Json, JsonObject } from './json.ts';
+
+/**
+ * JSON inside a message, event or state. What crosses the kernel was parsed from JSON text, so its inside is not walked
+ * again: payloads have up to 16 MiB and are read at every hop.
+ */
+export const jsonField = z.custom<Json>((value) => value !== undefined, 'expected a JSON value');
+
+export const jsonObjectField = z.custom<JsonObject>(
+  (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
+  'expected an object',
+);
