@@ -5,6 +5,8 @@ import { type Contestant, type Field, field } from '../workflows/contestants.ts'
 const IN_FLIGHT = [1, 64, 256];
 /** Where the bars are. */
 const BAR_IN_FLIGHT = 64;
+/** Until the code of a process of Node.js is compiled; the same for all. */
+const WARM_UP_MS = 4_000;
 
 /** Results by name and number in flight, one a round. */
 type Runs = Map<string, Measured[]>;
@@ -45,7 +47,7 @@ async function roundOf(
   const peer = await contestant.start();
   try {
     // The bar's level first warms what the others use too: compiled code, connections, pools.
-    await peer.measure({ inFlight: BAR_IN_FLIGHT, warmUpMs: 0, runMs: times.warmUpMs });
+    await peer.measure({ inFlight: BAR_IN_FLIGHT, warmUpMs: 0, runMs: WARM_UP_MS });
     for (const inFlight of levels.filter((level) => level <= (contestant.mostInFlight ?? level))) {
       const measured = await peer.measure({ inFlight, ...times });
       const key = keyOf(contestant.name, inFlight);
