@@ -36,6 +36,18 @@ const transform: NonNullable<FastifyDynamicSwaggerOptions['transform']> = (route
   return { schema: { ...schema, body: { content } }, url };
 };
 
+type Generated = Parameters<NonNullable<FastifyDynamicSwaggerOptions['transformObject']>>[0];
+
+/** The generator calls every body required; of a file no bytes at all are a content too. */
+const transformObject: NonNullable<FastifyDynamicSwaggerOptions['transformObject']> = (generated: Generated) => {
+  if (!('openapiObject' in generated)) return generated.swaggerObject;
+  for (const methods of Object.values(generated.openapiObject.paths ?? {})) {
+    const body = methods?.put?.requestBody;
+    if (body !== undefined && 'content' in body && 'application/octet-stream' in body.content) body.required = false;
+  }
+  return generated.openapiObject;
+};
+
 /** Options of the generator: OpenAPI 3.1 from the routes' own schemas. */
 export function openapiOptions(version: string, bearer: boolean): FastifyDynamicSwaggerOptions {
   return {
@@ -64,5 +76,6 @@ export function openapiOptions(version: string, bearer: boolean): FastifyDynamic
       ...(bearer ? { security: [{ bearer: [] }] } : {}),
     },
     transform,
+    transformObject,
   };
 }
