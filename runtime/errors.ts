@@ -57,6 +57,9 @@ export const ERRORS = {
   rate_limited: row('retry', 429, 'RESOURCE_EXHAUSTED', 'Too many calls; see Retry-After.'),
   iteration_limit: row('terminal', 409, 'RESOURCE_EXHAUSTED', 'The iteration limit was reached.'),
   no_capable_worker: row('retry', 503, 'RESOURCE_EXHAUSTED', 'No worker has the tags or capabilities that are needed.'),
+  tool_failed: row('terminal', 500, 'INTERNAL', 'The tool could not be run.'),
+  tool_denied: row('terminal', 403, 'PERMISSION_DENIED', 'Policy does not allow this tool call.'),
+  invalid_arguments: row('terminal', 422, 'INVALID_ARGUMENT', 'The arguments of the tool break a rule.'),
   cancelled: row('cancelled', 409, 'CANCELLED', 'The work was cancelled.'),
   deadline_exceeded: row(
     'retry',

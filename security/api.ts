@@ -5,9 +5,35 @@ import type { Identity } from '../runtime/identity.ts';
 export { openNodeEnvelope, sealNodeEnvelope } from './node-envelope.ts';
 export { parsePublicKeyPem } from './node-key.ts';
 export { type Action, requireRole } from './policy.ts';
+export type {
+  AgentClaims,
+  AgentTokens,
+  AuditSigner,
+  ExecutionTokens,
+  OpenedEnvelope,
+  Refusal,
+  SealEnvelope,
+  SealEnvelopes,
+  VerifiedCall,
+} from './seal/api.ts';
 export { delegatedTenant } from './tenant.ts';
 export { bearerToken } from './token.ts';
 export { signatureDigest, verifyWebhookBody, type WebhookSecret } from './webhook-signature.ts';
+
+/** What a tier bounds (original-facts 13.1): `tool:NAME` is one call of that tool. */
+export type Limited = 'agent_executions' | 'workflow_executions' | 'model_calls' | 'model_tokens' | `tool:${string}`;
+
+/** Whose limits count. */
+export type Principal = Pick<Identity, 'kind' | 'subject' | 'tier'> & { readonly tenant: string };
+
+/**
+ * Limits of a caller's tier, by setting, over all nodes (decided.md "Limits"). Operators, service accounts, actors and the
+ * local operator have none unless set.
+ */
+export interface TierLimits {
+  /** Throws `rate_limited` with `retryAfterMs`, naming what is limited. */
+  take(principal: Principal, what: Limited, units?: number): Promise<void>;
+}
 
 /** Who a call is from, as the transport received it. */
 export interface Credentials {

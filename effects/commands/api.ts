@@ -25,6 +25,40 @@ export interface CommandRunner {
   run(request: CommandRequest, signal: AbortSignal): Promise<CommandResult>;
 }
 
+/** One command of `cmd.run`: no shell, its arguments as they are (spec 3, Command tool). */
+export interface ToolCommandRequest {
+  readonly tenant: string;
+  readonly execution_id: string;
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly mounts: readonly Mount[];
+  readonly timeout_ms: number;
+  /** Of stdout and stderr together. */
+  readonly max_output_bytes: number;
+  /** Names or prefixes with `*` that it does not see, besides the compiled-in ones. */
+  readonly env_denylist: readonly string[];
+  /** Isolation `docker`: it runs in this container. */
+  readonly container_id?: string;
+}
+
+export interface ToolCommandResult {
+  readonly exit_code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+  readonly duration_ms: number;
+  /** Which ceiling ended it: an error of the tool, `ExecTimeoutCeilingExceeded` or `OutputSizeLimitExceeded`. */
+  readonly stopped_by?: 'timeout' | 'output' | 'memory' | 'processes';
+}
+
+/**
+ * Runs `cmd.run` where the agent runs: on this host in the execution's workspace, or in its container. The whole process
+ * group is ended with it. Throws `forbidden` for tenants without host commands (design S6), `not_found` for a command
+ * that is not there, `unsupported_isolation`, `quota_exceeded`, and the signal's reason.
+ */
+export interface ToolCommands {
+  run(request: ToolCommandRequest, signal: AbortSignal): Promise<ToolCommandResult>;
+}
+
 /** What came from outside as a command. Throws `invalid_argument` naming the field and what was expected. */
 export function parseCommand(given: {
   readonly command: string;

@@ -1,0 +1,65 @@
+import type { AuditRecord } from '../../manifests/audit/record.ts';
+import type { ToolOutcome } from '../../manifests/tool/call.ts';
+import type { ToolOffer } from '../../manifests/tool/scope.ts';
+import type { CallOptions } from '../../runtime/client.ts';
+import type { Identity } from '../../runtime/identity.ts';
+import type { OpenSession } from './messages.ts';
+
+/** One call of a tool through a session. */
+export interface InvokeCall {
+  /** JSON-RPC id as text with its type: `n:1`, `s:abc`; the same again is answered from the record. */
+  readonly call: string;
+  readonly tool: string | null;
+  readonly arguments: unknown;
+  /** Null: no envelope, a caller of /mcp. */
+  readonly envelopeHash: string | null;
+  readonly payloadHash: string;
+}
+
+export type InvokeAnswer =
+  | { readonly kind: 'outcome'; readonly outcome: ToolOutcome; readonly replayed: boolean }
+  /** A denial reason of manifests/tool/decision.ts; `InvalidArguments` is 422 / -32602, the rest 403 / -32000. */
+  | { readonly kind: 'denied'; readonly reason: string; readonly message: string; readonly retryAfterMs?: number }
+  /** 403: the session is closed, revoked, or was never opened. */
+  | { readonly kind: 'inactive'; readonly message: string }
+  /** 400 / -32600: the same id with another payload, or no tool name. */
+  | { readonly kind: 'invalid_request'; readonly message: string };
+
+/** Sessions in which agents and callers use tools; each is an actor with an audit chain (design, SEAL). */
+export interface ToolSessionApi {
+  /** Opens a session. Repeating it is harmless. */
+  open(tenant: string, session: OpenSession, options?: CallOptions): Promise<void>;
+  /**
+   * One call, from its decision to its result. The wait ends with `signal`, the call does not: the same id asks for its
+   * result again. Throws `unavailable`, `deadline_exceeded`.
+   */
+  invoke(tenant: string, sessionId: string, call: InvokeCall, options?: CallOptions): Promise<InvokeAnswer>;
+  /** Records an envelope that was refused before its sender was certain; never throws for an unknown session. */
+  refuse(
+    tenant: string,
+    sessionId: string,
+    refusal: { readonly envelopeHash: string; readonly reason: string },
+  ): Promise<void>;
+  /** What the session may call, as pinned. Throws `not_found`, `failed_precondition` when it is closed. */
+  tools(tenant: string, sessionId: string): Promise<readonly ToolOffer[]>;
+  /** Nothing more may be called in it. Throws `not_found`. */
+  revoke(identity: Identity, sessionId: string): Promise<void>;
+  /** The whole chain, live or from the archive. Throws `not_found`. */
+  audit(tenant: string, sessionId: string): Promise<readonly AuditRecord[]>;
+  /** Sessions of an execution, newest first. */
+  list(
+    tenant: string,
+    filter: { readonly executionId?: string; readonly limit: number; readonly skip?: number },
+  ): Promise<
+    readonly {
+      readonly session_id: string;
+      readonly execution_id: string | null;
+      readonly agent_id: string | null;
+      readonly source: 'seal' | 'inner_loop' | 'mcp';
+      readonly status: 'active' | 'closed' | 'revoked';
+      readonly calls: number;
+      readonly denied: number;
+      readonly opened_at: string;
+    }[]
+  >;
+}

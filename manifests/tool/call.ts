@@ -1,0 +1,86 @@
+import { z } from 'zod';
+import { ToolScope } from './scope.ts';
+
+/** A volume and where the agent finds it; `/workspace` is the execution's own unless a mount says else. */
+export const ToolMount = z.object({
+  volume_id: z.string(),
+  mount_path: z.string(),
+  read_only: z.boolean(),
+  /** The implicit workspace: made by the first that needs it. */
+  create: z.boolean().default(false),
+});
+export type ToolMount = z.output<typeof ToolMount>;
+
+/** For whom a tool runs. */
+export const ToolSubject = z.object({
+  /** Null for a caller of `/mcp`, who has no files and no commands. */
+  execution_id: z.string().nullable(),
+  agent_id: z.string().nullable(),
+  /** Session of the audit chain. */
+  session_id: z.string(),
+  /** Whose rate limits count, from the identity that started the execution. */
+  principal: z.object({
+    kind: z.enum(['local', 'operator', 'service_account', 'consumer', 'tenant_user', 'actor']),
+    subject: z.string(),
+    roles: z.array(z.string()),
+    tier: z.enum(['free', 'pro', 'business', 'enterprise']),
+  }),
+  mounts: z.array(ToolMount),
+  isolation: z.enum(['process', 'docker']),
+  /** Of the running iteration, isolation `docker`. */
+  container_id: z.string().optional(),
+});
+export type ToolSubject = z.output<typeof ToolSubject>;
+
+/** Input of the effect `tool.call`: one call that policy allowed. */
+export const ToolRun = z.object({
+  tool: z.string(),
+  arguments: z.record(z.string(), z.json()),
+  /** Of the pinned offer: another hash today is `ToolChanged`. */
+  schema_hash: z.string(),
+  server: z.string().optional(),
+  subject: ToolSubject,
+  /** For what the tool must check again while it runs: redirects, links, what `svc.tools.list` shows. */
+  scope: ToolScope,
+  limits: z.object({
+    max_response_bytes: z.number().int().optional(),
+    rate_limit: z.object({ key: z.string(), calls: z.number().int(), per_seconds: z.number().int() }).optional(),
+    max_concurrent: z.number().int().optional(),
+    command: z
+      .object({
+        timeout_secs: z.number(),
+        max_output_bytes: z.number().int(),
+        env_denylist: z.array(z.string()),
+        max_concurrent: z.number().int(),
+      })
+      .optional(),
+  }),
+});
+export type ToolRun = z.output<typeof ToolRun>;
+
+/** What the model, or the caller, should make of an error (original-facts 6.4). */
+export const ERROR_CLASSES = ['fatal', 'policy', 'recoverable'] as const;
+
+/**
+ * Value of the effect's result, and of every call's record: an MCP tool result. Its texts are those of spec 3; objects are
+ * also `structured`. A whole result over `STORED_ABOVE_BYTES` is in Blobs: `content` then holds its beginning and says so.
+ */
+export const ToolOutcome = z.object({
+  content: z.array(z.record(z.string(), z.json())),
+  structured: z.record(z.string(), z.json()).optional(),
+  is_error: z.boolean(),
+  error: z
+    .object({
+      /** A denial reason, a tool-level error of spec 3 (`NOT_FOUND`), or a code of the error table. */
+      code: z.string(),
+      class: z.enum(ERROR_CLASSES),
+      message: z.string(),
+    })
+    .optional(),
+  /** The whole `{content, structured}` as JSON, tenant's blob. */
+  stored: z.object({ ref: z.string(), bytes: z.number().int() }).optional(),
+  duration_ms: z.number(),
+});
+export type ToolOutcome = z.output<typeof ToolOutcome>;
+
+export const STORED_ABOVE_BYTES = 32 * 1024;

@@ -1,0 +1,26 @@
+/** One bound: at most `limit` units in each window of `windowMs`, counted under `key`. */
+export interface RateLimit {
+  /** Tenant, subject and what is counted; see `rate-keys` of each caller. At most 512 characters. */
+  readonly key: string;
+  readonly limit: number;
+  readonly windowMs: number;
+}
+
+/**
+ * Counters that all nodes of an installation share (spec 1, Errors; original-facts 13.1). Windows are fixed and counted by
+ * the store's clock: window n of a bound covers [n·windowMs, (n+1)·windowMs).
+ */
+export interface RateLimits {
+  /**
+   * Takes `units` from every bound, or from none: one atomic step. Refused when any bound has fewer left;
+   * `retryAfterMs` is when the fullest window ends, `broken` the bound that refused. Bounds of one call share `tenant`.
+   */
+  take(
+    tenant: string,
+    limits: readonly RateLimit[],
+    units?: number,
+  ): Promise<
+    { readonly taken: true } | { readonly taken: false; readonly broken: RateLimit; readonly retryAfterMs: number }
+  >;
+  close(): Promise<void>;
+}
