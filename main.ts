@@ -17,6 +17,7 @@ import { advertised } from './cluster/pulse/advertise.ts';
 import { LateAreas } from './compose/areas.ts';
 import { openEffects } from './compose/effects.ts';
 import type { Node, NodeInput } from './compose/node.ts';
+import { openSigning } from './compose/signing.ts';
 import { waitsOf } from './compose/waits.ts';
 import { openWorkflowAreas, workflowActors } from './compose/workflow-areas.ts';
 import { heartbeats, kernelSettings, readFlags, readSettings } from './read-settings.ts';
@@ -65,6 +66,9 @@ export async function startNode(input: NodeInput): Promise<Node> {
   });
   opened.defer(() => ports.close());
 
+  const signing = openSigning({ ...world, settings, dataDir, documents: ports.documents, resolve: resolveSecret });
+  opened.defer(() => signing.keys.close());
+
   const clusterHost = settings.cluster.bind ?? network.bind;
   const seat = await joinFleet({
     ...world,
@@ -112,8 +116,7 @@ export async function startNode(input: NodeInput): Promise<Node> {
   const clusterNode = !settings.cluster.enabled
     ? null
     : await openClusterNode({
-        ...{ ...world, settings, dataDir, controls, log: logger, resolve: resolveSecret },
-        documents: ports.documents,
+        ...{ ...world, settings, dataDir, controls, log: logger, resolve: resolveSecret, signing },
         activeExecutions: () => runtime.counts().effects.running,
         managedConfig: async () => (await peers.config()).config_yaml,
       });
@@ -138,8 +141,8 @@ export async function startNode(input: NodeInput): Promise<Node> {
     version: VERSION,
     health,
   };
-  const forNodes = clusterNode === null ? {} : { nodeTokens: clusterNode.tokens };
-  const rest = createRestServer({ ...transports, ...forNodes, ...operations, peers, volumes });
+  const nodeTokens = { keySet: async () => ({ keys: await signing.published.all() }) };
+  const rest = createRestServer({ ...transports, nodeTokens, ...operations, peers, volumes });
   const grpc = createGrpcServer({ ...transports, auth: settings.grpc_auth });
   const nodeGrpc =
     clusterNode === null

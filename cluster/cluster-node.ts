@@ -2,11 +2,9 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { NodeSettings } from '../manifests/node/settings.ts';
 import type { Clock } from '../runtime/clock.ts';
-import type { Documents } from '../runtime/documents.ts';
 import { SvcError } from '../runtime/errors.ts';
-import type { NodeTokens } from '../security/api.ts';
-import { createSigningKeys } from '../security/keys/open-keys.ts';
-import { createPublishedKeys } from '../security/keys/published-keys.ts';
+import type { NodeTokens, SigningKeys } from '../security/api.ts';
+import type { PublishedKeys } from '../security/keys/published-keys.ts';
 import { loadOrMakeNodeKey } from '../security/node-key.ts';
 import { createNodeTokens } from '../security/node-tokens.ts';
 import type { PushAnswer } from './api.ts';
@@ -23,7 +21,8 @@ export interface ClusterNodeParts {
   readonly settings: NodeSettings;
   readonly dataDir: string;
   readonly node: string;
-  readonly documents: Documents;
+  /** What node tokens are signed and verified with. */
+  readonly signing: { readonly keys: SigningKeys; readonly published: PublishedKeys };
   /** A secret reference to its value. */
   readonly resolve: (reference: string) => Promise<string>;
   readonly controls: NodeControls;
@@ -57,7 +56,7 @@ const ROLES = { controller: 'CONTROLLER', worker: 'WORKER', hybrid: 'HYBRID' } a
 
 /** Throws `invalid_config` for files that cannot be used. */
 export async function openClusterNode(parts: ClusterNodeParts): Promise<ClusterNode> {
-  const { settings, dataDir, node, documents, resolve, controls, clock, log, warn } = parts;
+  const { settings, dataDir, node, signing, resolve, controls, clock, log, warn } = parts;
   const { cluster } = settings;
   const role = ROLES[cluster.role];
   const [key, credentials, tls, joinToken, controllerToken] = await Promise.all([
@@ -67,9 +66,8 @@ export async function openClusterNode(parts: ClusterNodeParts): Promise<ClusterN
     cluster.join_token === undefined ? null : resolve(cluster.join_token),
     cluster.controller?.token === undefined ? undefined : resolve(cluster.controller.token),
   ]);
-  const keys = createSigningKeys(settings.signing, { dataDir, resolve, clock, warn });
-  if (cluster.role !== 'worker') await keys.open();
-  const tokens = createNodeTokens({ keys, published: createPublishedKeys({ documents, clock }), clock });
+  if (cluster.role !== 'worker') await signing.keys.open();
+  const tokens = createNodeTokens({ ...signing, clock });
   const managed = createManagedConfig({
     nodeId: node,
     path: join(dataDir, 'managed-config.yaml'),
@@ -124,7 +122,6 @@ export async function openClusterNode(parts: ClusterNodeParts): Promise<ClusterN
     async close() {
       await enrolment?.stop('graceful_shutdown');
       calls.close();
-      await keys.close();
     },
   };
 }

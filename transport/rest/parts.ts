@@ -29,7 +29,7 @@ export interface RestServerParts {
   /** Registered peers, and the configuration controllers manage; without it /v1/cluster shows members alone. */
   readonly peers?: NodePeerApi;
   /** Without it there is no /.well-known/jwks.json. */
-  readonly nodeTokens?: NodeTokens;
+  readonly nodeTokens?: Pick<NodeTokens, 'keySet'>;
   /** Without it there is no /v1/chaos. */
   readonly chaos?: ChaosApi;
   /** Without it there is no /v1/human-approvals. */
