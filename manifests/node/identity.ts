@@ -50,10 +50,8 @@ export const NodeGrpcAuth = z.strictObject({
     .default(['/svc.v1.InnerLoop/Generate']),
 });
 
-/** `spec.seal`: tokens of agents. Without paths a key pair is made in the data directory. */
+/** `spec.seal`: tokens of agents. They are signed with the keys of `spec.signing`. */
 export const NodeSeal = z.strictObject({
-  private_key_path: z.string().min(1).max(4_096).optional(),
-  public_key_path: z.string().min(1).max(4_096).optional(),
   issuer: claim.default('svc-orchestrator'),
   audiences: z.array(claim).min(1).max(20).default(['svc-agents']),
   token_ttl_seconds: seconds(60, 86_400).default(3_600),
