@@ -12,33 +12,85 @@ const ToolCapability = z.union([
   z.strictObject({ name: capabilityName, skip_judge: z.boolean().default(false) }),
 ]);
 
-/** `spec.mcp_servers[]`. Credentials and environment may be secret references. */
+/** Begins the names of its tools: `NAME.TOOL`. Built-in tools keep theirs. */
+const serverName = z
+  .string()
+  .regex(/^[A-Za-z0-9_-]{1,48}$/, 'expected at most 48 letters, digits, _ or -')
+  .refine((text) => !['fs', 'web', 'cmd', 'svc'].includes(text), 'fs, web, cmd and svc belong to built-in tools');
+
+const environmentNames = /^[A-Za-z_][A-Za-z0-9_]{0,255}$/;
+const headerNames = /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}$/;
+
+const McpServer = z
+  .strictObject({
+    name: serverName,
+    enabled: z.boolean().default(true),
+    /** A program that speaks MCP over its standard input and output; or `url`. */
+    executable: z.string().min(1).max(4_096).optional(),
+    /** A server that speaks streamable HTTP; or `executable`. */
+    url: z
+      .string()
+      .max(2_048)
+      .refine((text) => /^https?:$/.test(URL.parse(text)?.protocol ?? ''), 'expected a URL with http:// or https://')
+      .refine((text) => URL.parse(text)?.username === '', 'credentials belong into credentials.bearer or headers')
+      .optional(),
+    args: z.array(z.string().max(4_096)).max(200).default([]),
+    /** Empty: every tool it has, and judges look at each. */
+    capabilities: z.array(ToolCapability).max(500).prefault([]),
+    /** Environment of a program; over HTTP only `bearer`. */
+    credentials: z.record(name, secretText).default({}),
+    environment: z.record(name, secretText).default({}),
+    /** Of each request over HTTP. */
+    headers: z.record(name, secretText).default({}),
+    tool_timeout_seconds: count.max(86_400).default(60),
+    health_check: z
+      .strictObject({
+        interval_seconds: count.max(86_400).default(60),
+        timeout_seconds: count.max(3_600).default(5),
+        method: z.enum(['tools/list', 'ping']).default('tools/list'),
+      })
+      .prefault({}),
+    resource_limits: z
+      .strictObject({
+        cpu_millicores: count.max(256_000).default(1_000),
+        memory_mb: count.max(4_194_304).default(512),
+      })
+      .prefault({}),
+  })
+  .superRefine((server, context) => {
+    const refuse = (field: string, message: string): void =>
+      context.addIssue({ code: 'custom', path: [field], message });
+    if ((server.executable === undefined) === (server.url === undefined)) {
+      refuse('executable', 'expected either executable or url');
+    } else if (server.url === undefined) {
+      if (Object.keys(server.headers).length > 0) refuse('headers', 'only a server with a url has headers');
+      for (const field of ['credentials', 'environment'] as const) {
+        const bad = Object.keys(server[field]).find((key) => !environmentNames.test(key));
+        if (bad !== undefined) refuse(field, `${bad}: expected the name of an environment variable`);
+      }
+    } else {
+      if (server.args.length > 0) refuse('args', 'only a server with an executable has arguments');
+      if (Object.keys(server.environment).length > 0) refuse('environment', 'only a program has an environment');
+      if (Object.keys(server.credentials).some((key) => key !== 'bearer')) {
+        refuse('credentials', 'a server with a url knows bearer only; others belong into headers');
+      }
+      const bad = Object.keys(server.headers).find((key) => !headerNames.test(key));
+      if (bad !== undefined) refuse('headers', `${bad}: expected the name of a header`);
+    }
+  });
+
+/** `spec.mcp_servers[]` (original-facts 3): servers whose tools the node offers. Secret texts may be references. */
 export const McpServers = z
-  .array(
-    z.strictObject({
-      name,
-      enabled: z.boolean().default(true),
-      executable: z.string().min(1).max(4_096),
-      args: z.array(z.string().max(4_096)).max(200).default([]),
-      capabilities: z.array(ToolCapability).max(500).prefault([]),
-      credentials: z.record(name, secretText).default({}),
-      environment: z.record(name, secretText).default({}),
-      health_check: z
-        .strictObject({
-          interval_seconds: count.max(86_400).default(60),
-          timeout_seconds: count.max(3_600).default(5),
-          method: z.string().min(1).max(100).default('tools/list'),
-        })
-        .prefault({}),
-      resource_limits: z
-        .strictObject({
-          cpu_millicores: count.max(256_000).default(1_000),
-          memory_mb: count.max(4_194_304).default(512),
-        })
-        .prefault({}),
-    }),
-  )
+  .array(McpServer)
   .max(200)
+  .superRefine((servers, context) => {
+    const seen = new Set<string>();
+    for (const [index, { name: one }] of servers.entries()) {
+      if (seen.has(one))
+        context.addIssue({ code: 'custom', path: [index, 'name'], message: 'expected a name of its own' });
+      seen.add(one);
+    }
+  })
   .prefault([]);
 
 const commandLimits = {
