@@ -1,0 +1,43 @@
+import type { z } from 'zod';
+import type { ToolRun } from '../manifests/tool/call.ts';
+import type { ToolContract } from '../manifests/tool/contract.ts';
+import type { Json, JsonObject } from '../runtime/json.ts';
+import { ToolFailure } from './failure.ts';
+
+/** One call as its handler sees it. */
+export interface ToolCall {
+  readonly run: ToolRun;
+  readonly tenant: string;
+  readonly signal: AbortSignal;
+  /** Tells whoever waits how it goes on. */
+  progress(value: Json): Promise<boolean>;
+}
+
+/** What a tool answers: text as spec 3 shows it, and the object where the result is one. */
+export interface ToolAnswer {
+  readonly text: string;
+  readonly structured?: JsonObject;
+}
+
+/** One built-in tool: its contract, and what it does. Failures of the tool are `ToolFailure`s. */
+export interface Tool {
+  readonly contract: ToolContract;
+  run(given: unknown, call: ToolCall): Promise<ToolAnswer>;
+}
+
+/** Puts a handler beside its contract. The arguments are checked again where they are used: a grant may be old. */
+export function defineTool<Input extends z.ZodType>(
+  contract: ToolContract<Input>,
+  handler: (input: z.output<Input>, call: ToolCall) => Promise<ToolAnswer>,
+): Tool {
+  return {
+    contract,
+    async run(given, call) {
+      const parsed = contract.input.safeParse(given);
+      if (parsed.success) return handler(parsed.data, call);
+      const issue = parsed.error.issues[0];
+      const field = issue?.path.join('.') || 'arguments';
+      throw new ToolFailure('InvalidArguments', `${contract.name}: ${field}: ${issue?.message ?? 'is wrong'}`);
+    },
+  };
+}
