@@ -1,0 +1,135 @@
+import { createPublicKey, type KeyObject } from 'node:crypto';
+import { type CryptoKey, errors, type JWK, jwtVerify } from 'jose';
+import { z } from 'zod';
+import type { Clock } from '../runtime/clock.ts';
+import { SvcError } from '../runtime/errors.ts';
+import type { SigningKeys } from './api.ts';
+import type { FindKey, PublishedKeys } from './keys/published-keys.ts';
+import { NODE_TOKEN_TTL_MS } from './keys/retention.ts';
+
+/** Tokens, envelopes' bearers and audit heads are all signed by the node's RS256 keys; this is the one place that does it. */
+
+/** No token of ours lives longer: public keys are kept for this long (keys/retention.ts). */
+export const MAX_TOKEN_LIFE_MS = NODE_TOKEN_TTL_MS;
+export const MAX_TOKEN_LENGTH = 4_096;
+export const CLOCK_TOLERANCE_S = 5;
+
+const MAX_SIGN_ATTEMPTS = 3;
+const THUMBPRINT = /^[A-Za-z0-9_-]{43}$/;
+
+/** `cnf` of RFC 7800: the Ed25519 key of whom the token is for. */
+export const Confirmation = z.strictObject({
+  jwk: z.strictObject({ kty: z.literal('OKP'), crv: z.literal('Ed25519'), x: z.string().length(43) }),
+});
+export type Confirmation = z.output<typeof Confirmation>;
+
+/** When a token was made and until when it counts: in every one of ours. Unix seconds. */
+export const Lifetime = { iat: z.number().int(), exp: z.number().int() };
+
+export interface SigningParts {
+  readonly keys: SigningKeys;
+  readonly published: PublishedKeys;
+}
+
+/** What a token of one kind must be, so that none of another kind passes for it. */
+export interface TokenRules {
+  /** Header `typ`; none for node tokens, which `iss` and `aud` tell apart. */
+  readonly typ?: string;
+  readonly issuer: string;
+  readonly audience: string | readonly string[];
+  /** Texts of the refusals: they never say which check failed. */
+  readonly invalid: string;
+  readonly expired: string;
+}
+
+type Lived = { readonly iat: number; readonly exp: number };
+
+/** Compact JWS. The key is published before its signature leaves, so every other node can verify it. */
+export async function signCompact(payload: object, typ: string, { keys, published }: SigningParts): Promise<string> {
+  // The header names the key before it signs: when another one signed, a rotation came between and it is done again.
+  for (let attempt = 1; attempt <= MAX_SIGN_ATTEMPTS; attempt += 1) {
+    const [newest]: readonly (JWK | undefined)[] = await keys.publicKeys();
+    if (newest === undefined) throw new SvcError('internal', 'the signing keys show none');
+    await published.publish(newest);
+    const input = `${encoded({ alg: 'RS256', typ, kid: newest.kid })}.${encoded(payload)}`;
+    const { kid, signature } = await keys.sign(Buffer.from(input));
+    if (kid === newest.kid) return `${input}.${Buffer.from(signature).toString('base64url')}`;
+  }
+  throw new SvcError('unavailable', 'The signing key changes all the time.', { retryAfterMs: 1_000 });
+}
+
+/**
+ * Verifies tokens of one kind and answers with what `read` makes of their claims. It throws `unauthenticated` with one of
+ * two fixed texts, or `unavailable` when the keys cannot be had.
+ */
+export function createTokenVerifier<C extends Lived, T>(
+  find: FindKey,
+  clock: Clock,
+  rules: TokenRules,
+  claims: z.ZodType<C>,
+  read: (claims: C) => T,
+): (token: string) => Promise<T> {
+  return async (token) => {
+    try {
+      return read(await verifiedClaims(token, find, clock, rules, claims));
+    } catch (error) {
+      throw refusalOf(error, rules);
+    }
+  };
+}
+
+async function verifiedClaims<C extends Lived>(
+  token: string,
+  find: FindKey,
+  clock: Clock,
+  rules: TokenRules,
+  schema: z.ZodType<C>,
+): Promise<C> {
+  if (token.length > MAX_TOKEN_LENGTH) throw new errors.JWTInvalid('too long');
+  const verified = await jwtVerify(token, (header) => keyNamed(header.kid, find), {
+    algorithms: ['RS256'],
+    issuer: rules.issuer,
+    audience: typeof rules.audience === 'string' ? rules.audience : [...rules.audience],
+    clockTolerance: CLOCK_TOLERANCE_S,
+    currentDate: new Date(clock.now()),
+    ...(rules.typ === undefined ? {} : { typ: rules.typ }),
+  });
+  const claims = schema.parse(verified.payload);
+  // Keys are kept for as long as their tokens may live: nothing of ours lives longer.
+  if ((claims.exp - claims.iat) * 1_000 > MAX_TOKEN_LIFE_MS) throw new errors.JWTInvalid('lives too long');
+  return claims;
+}
+
+function refusalOf(error: unknown, { invalid, expired }: TokenRules): SvcError {
+  if (error instanceof SvcError) return error;
+  // jose looks at `exp` only after the signature, so "expired" tells nothing about a token that is not ours.
+  const isExpired = error instanceof errors.JWTExpired;
+  const isInvalid = error instanceof errors.JOSEError || error instanceof z.ZodError || error instanceof TypeError;
+  if (!isExpired && !isInvalid) return new SvcError('internal', undefined, { cause: error });
+  return new SvcError('unauthenticated', isExpired ? expired : invalid, { cause: new Error(error.name) });
+}
+
+async function keyNamed(kid: string | undefined, keys: FindKey): Promise<KeyObject | CryptoKey> {
+  // What is no thumbprint costs no look-up.
+  if (kid === undefined || !THUMBPRINT.test(kid)) throw new errors.JWKSNoMatchingKey();
+  const key = await keys.find(kid);
+  if (key === null) throw new errors.JWKSNoMatchingKey();
+  return key;
+}
+
+/** The key that a verified token names; what is no key makes the token invalid. */
+export function confirmedKey({ jwk }: Confirmation): KeyObject {
+  try {
+    return createPublicKey({ key: jwk, format: 'jwk' });
+  } catch (error) {
+    throw new errors.JWTInvalid('cnf is no Ed25519 key', { cause: error });
+  }
+}
+
+/** `cnf` for an Ed25519 public key. */
+export function confirmationOf(key: KeyObject): object {
+  const { kty, crv, x } = key.export({ format: 'jwk' });
+  return { jwk: { kty, crv, x } };
+}
+
+const encoded = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url');
