@@ -14,6 +14,8 @@ export interface InvokeCall {
   /** Null: no envelope, a caller of /mcp. */
   readonly envelopeHash: string | null;
   readonly payloadHash: string;
+  /** The session ends with this call (source `mcp`). */
+  readonly last?: boolean;
 }
 
 export type InvokeAnswer =
@@ -31,7 +33,8 @@ export interface ToolSessionApi {
   open(tenant: string, session: OpenSession, options?: CallOptions): Promise<void>;
   /**
    * One call, from its decision to its result. The wait ends with `signal`, the call does not: the same id asks for its
-   * result again. Throws `unavailable`, `deadline_exceeded`.
+   * result again. Throws `unavailable`, `deadline_exceeded`, `cancelled` with `signal`, and what kept the tool from running:
+   * a code of the error table, else `tool_failed`.
    */
   invoke(tenant: string, sessionId: string, call: InvokeCall, options?: CallOptions): Promise<InvokeAnswer>;
   /** Records an envelope that was refused before its sender was certain; never throws for an unknown session. */

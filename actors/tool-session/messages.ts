@@ -7,6 +7,7 @@ import { jsonField } from '../../runtime/json-field.ts';
 
 const id = z.string().min(1).max(128);
 const text = z.string().max(2_000);
+const hash = z.string().regex(/^[0-9a-f]{64}$/, 'expected SHA-256 in lower-case hex');
 
 /** Opens a session; the same again is harmless, after `Close` it is refused. */
 export const Open = z.object({
@@ -16,30 +17,54 @@ export const Open = z.object({
   grant: ToolGrant,
   /** Ed25519, JWK `x`; null for sessions without an agent's key. */
   public_key: z.string().max(64).nullable(),
-  /** The execution's own: its calls are told by `Record`, and it closes with the execution. */
-  expires_at: z.string().nullable(),
+  /** ISO time at which it ends by itself; null: with its execution, or its one call. */
+  expires_at: z.iso.datetime().nullable(),
 });
 export type OpenSession = z.input<typeof Open>;
 
+/** Asked: decides, records, begins the effect. Answered by an `InvokeReply`; the result is the event `CallEnded`. */
+export const Invoke = z.object({
+  call: z.string().min(1).max(300),
+  tool: z.string().max(200).nullable(),
+  arguments: jsonField,
+  /** SHA-256 of the canonical JSON of name and arguments, for the chain. */
+  call_hash: hash,
+  envelope_hash: hash.nullable(),
+  /** The same call with the same payload is a repeat, with another it is refused. */
+  payload_hash: hash,
+  /** The session ends with this call. */
+  last: z.boolean().optional(),
+});
+export type Invoke = z.output<typeof Invoke>;
+
+/** What `Invoke` is answered. */
+export const InvokeReply = z.discriminatedUnion('kind', [
+  /** Runs: its end is the first `CallEnded` of this call behind `sequence`. */
+  z.object({ kind: z.literal('accepted'), sequence: z.number().int(), replayed: z.boolean() }),
+  /** A repeat; the event of that number is its `CallEnded`. */
+  z.object({ kind: z.literal('ended'), sequence: z.number().int() }),
+  z.object({ kind: z.literal('denied'), reason: z.string(), message: z.string() }),
+  z.object({ kind: z.literal('inactive'), message: z.string() }),
+  z.object({ kind: z.literal('invalid_request'), message: z.string() }),
+]);
+export type InvokeReply = z.output<typeof InvokeReply>;
+
+/** What an execution did in its inner loop, for the chain. */
+export const Record = z.object({ body: AuditRecord.shape.body });
+
+/** A refused envelope whose token claimed this session. */
+export const Refuse = z.object({ envelope_hash: hash, reason: text });
+
+/** The execution has ended. Creates a closed session when none was opened yet. */
+export const Close = z.object({ reason: text });
+
 export const toolSessionMessages = {
   Open,
-  /** Asked: decides, records, begins the effect; answers `{accepted}` or the refusal. The result is the event `CallEnded`. */
-  Invoke: z.object({
-    call: z.string().min(1).max(300),
-    tool: z.string().max(200).nullable(),
-    arguments: jsonField,
-    envelope_hash: z.string().nullable(),
-    payload_hash: z.string(),
-    /** Only for a session that ends with this one call (source `mcp`). */
-    last: z.boolean().optional(),
-  }),
+  Invoke,
   ToolEnded: EffectResult,
-  /** What an execution did in its inner loop: decided and ended calls, for the chain. */
-  Record: z.object({ body: AuditRecord.shape.body }),
-  /** A refused envelope whose token claimed this session. */
-  Refuse: z.object({ envelope_hash: z.string(), reason: text }),
-  /** The execution has ended. Creates a closed session when none was opened yet. */
-  Close: z.object({ reason: text }),
+  Record,
+  Refuse,
+  Close,
   /** An operator ends it. */
   Revoke: z.object({ reason: text }),
   Expired: z.object({}),

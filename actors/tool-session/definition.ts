@@ -1,0 +1,30 @@
+import type { ToolPolicy } from '../../manifests/tool/decision.ts';
+import { defineActor } from '../../runtime/define-actor.ts';
+import { toolSessionEvents } from './events.ts';
+import { Close, Expired, Revoke } from './handlers/ends.ts';
+import { invoke } from './handlers/invoke.ts';
+import { Open } from './handlers/open.ts';
+import { Record, Refuse } from './handlers/record.ts';
+import { ToolEnded } from './handlers/tool-ended.ts';
+import { toolSessionMessages } from './messages.ts';
+import { newSession, ToolSessionState } from './state.ts';
+import { projectToolSession, TOOL_SESSIONS } from './view.ts';
+
+/**
+ * A session in which an agent or caller uses tools: new → active → closed | revoked. Its events are its audit chain
+ * (manifests/audit). `policy` is pure and the same on every node.
+ */
+export const toolSessionActor = ({ policy }: { readonly policy: ToolPolicy }) =>
+  defineActor({
+    kind: 'tool-session',
+    version: 1,
+    state: ToolSessionState,
+    initial: () => newSession,
+    messages: toolSessionMessages,
+    events: toolSessionEvents,
+    on: { Open, Invoke: invoke(policy), ToolEnded, Record, Refuse, Close, Revoke, Expired },
+    creates: ['Open', 'Close', 'Record'],
+    finalEvents: ['SessionClosed'],
+    view: { collection: TOOL_SESSIONS.name, indexes: TOOL_SESSIONS.indexes, project: projectToolSession },
+    done: ({ status }) => status === 'closed' || status === 'revoked',
+  });

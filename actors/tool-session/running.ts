@@ -1,0 +1,49 @@
+import type { CallLimits, ToolDecision } from '../../manifests/tool/decision.ts';
+import type { ToolGrant } from '../../manifests/tool/scope.ts';
+import type { Json, JsonObject } from '../../runtime/json.ts';
+import type { SessionTurn } from './appending.ts';
+import type { Session } from './state.ts';
+
+/** A tool bounds itself; this ends what does not. */
+const LONGEST_MS = 600_000;
+const MARGIN_MS = 30_000;
+/** Of what may be repeated only: what must not is never tried again by itself. */
+const RETRY = { maxAttempts: 3, initialDelayMs: 250, maxDelayMs: 2_000 };
+
+/** What `max_concurrent` counts together. */
+export const capabilityOf = (tool: string, limits: CallLimits): string => limits.rate_limit?.key ?? tool;
+
+export interface Beginning {
+  readonly call: string;
+  readonly decision: Extract<ToolDecision, { allowed: true }>;
+  readonly session: Session;
+  readonly grant: ToolGrant;
+}
+
+/** Asks for the effect of an allowed call; answers its id. */
+export function begin({ call, decision, session, grant }: Beginning, turn: SessionTurn): string {
+  const { offer, limits } = decision;
+  const { tools: _pinned, ...scope } = grant;
+  const commandMs = (limits.command?.timeout_secs ?? 0) * 1_000;
+  const input: JsonObject = {
+    tool: offer.name,
+    arguments: decision.arguments,
+    schema_hash: offer.schema_hash,
+    ...(offer.server === undefined ? {} : { server: offer.server }),
+    subject: plain(session.subject),
+    scope: plain(scope),
+    limits: plain(limits),
+  };
+  return turn.effect({
+    kind: 'tool.call',
+    mode: offer.mode,
+    input,
+    replyAs: 'ToolEnded',
+    context: { call },
+    timeoutMs: Math.max(LONGEST_MS, commandMs) + MARGIN_MS,
+    ...(offer.mode === 'repeatable' ? { retry: RETRY } : {}),
+  });
+}
+
+/** As it travels: without members that are not there. */
+const plain = (value: object): Json => JSON.parse(JSON.stringify(value));

@@ -1,0 +1,77 @@
+import { z } from 'zod';
+import { ToolSubject } from '../../manifests/tool/call.ts';
+import type { ToolGrant } from '../../manifests/tool/scope.ts';
+import type { Open } from './messages.ts';
+
+const count = z.number().int();
+
+/** Checked when it was opened; not walked again at every call. */
+const checked = <T extends object>() => z.custom<T>((value) => typeof value === 'object' && value !== null);
+
+/** What is remembered of a call for as long as the session lives: little, for there may be thousands. */
+export interface CallRecord {
+  readonly payload: string;
+  /**
+   * `denied` by policy, whose word is the same each time; `deferred`: not run because a limit was reached that passes,
+   * so a repeat is decided again.
+   */
+  readonly status: 'running' | 'ended' | 'denied' | 'deferred';
+  /** Event of its decision while it runs, of its end afterwards. */
+  readonly sequence: number;
+}
+
+const RunningCall = z.object({
+  effect_id: z.string(),
+  tool: z.string(),
+  mode: z.enum(['repeatable', 'once']),
+  /** What its `max_concurrent` counts. */
+  capability: z.string(),
+  /** The session ends with it. */
+  last: z.boolean(),
+});
+export type RunningCall = z.output<typeof RunningCall>;
+
+export const ToolSessionState = z.object({
+  status: z.enum(['new', 'active', 'closed', 'revoked']),
+  /** Null: nobody opened it. */
+  session: z
+    .object({
+      source: z.enum(['seal', 'inner_loop', 'mcp']),
+      subject: ToolSubject,
+      public_key: z.string().nullable(),
+      expires_at: z.string().nullable(),
+      opened_at: z.string(),
+    })
+    .nullable(),
+  /** Null once it is closed. */
+  grant: checked<ToolGrant>().nullable(),
+  /** Last link of the audit chain; `sequence` is the number of the last event. */
+  chain: z.object({ sequence: count, hash: z.string().nullable() }),
+  calls: checked<Readonly<Record<string, CallRecord>>>(),
+  running: z.record(z.string(), RunningCall),
+  counts: z.object({ calls: count, denied: count, refused: count, replayed: count }),
+});
+export type ToolSessionState = z.output<typeof ToolSessionState>;
+export type Session = NonNullable<ToolSessionState['session']>;
+
+export const newSession: ToolSessionState = {
+  status: 'new',
+  session: null,
+  grant: null,
+  chain: { sequence: 0, hash: null },
+  calls: {},
+  running: {},
+  counts: { calls: 0, denied: 0, refused: 0, replayed: 0 },
+};
+
+export const sessionOf = (open: z.output<typeof Open>, openedAt: string): Session => ({
+  source: open.source,
+  subject: open.subject,
+  public_key: open.public_key,
+  expires_at: open.expires_at,
+  opened_at: openedAt,
+});
+
+/** The call of that id, unless it is the name of something every object has. */
+export const callOf = ({ calls }: ToolSessionState, id: string): CallRecord | undefined =>
+  Object.hasOwn(calls, id) ? calls[id] : undefined;

@@ -1,0 +1,155 @@
+import { canonicalHash } from '../../manifests/audit/chain.ts';
+import { AuditRecord } from '../../manifests/audit/record.ts';
+import { type Address, addressOf } from '../../runtime/address.ts';
+import type { Blobs } from '../../runtime/blobs.ts';
+import type { ActorClient, CallOptions } from '../../runtime/client.ts';
+import type { Collection } from '../../runtime/documents.ts';
+import { SvcError } from '../../runtime/errors.ts';
+import type { Json } from '../../runtime/json.ts';
+import type { InvokeCall, ToolSessionApi } from './api.ts';
+import { endBehind, endOf, type SessionEvents } from './call-end.ts';
+import { SESSION_LIMITS } from './limits.ts';
+import { InvokeReply } from './messages.ts';
+import { ToolSessionState } from './state.ts';
+import type { ToolSessionDocument } from './view.ts';
+
+const MOST_LISTED = 1_000;
+const PAGE = 500;
+
+export interface ToolSessionParts {
+  readonly client: Pick<ActorClient, 'ask' | 'tell' | 'read'> & SessionEvents;
+  /** Collection `TOOL_SESSIONS`. */
+  readonly sessions: Collection<ToolSessionDocument>;
+  /** Where large results are. */
+  readonly blobs: Pick<Blobs, 'get'>;
+}
+
+/** `ToolSessionApi` over messages, events and committed states. Keeps nothing itself. */
+export function createToolSessionApi(parts: ToolSessionParts): ToolSessionApi {
+  const { client, sessions } = parts;
+  return {
+    async open(tenant, session, options = {}) {
+      const message: Json = JSON.parse(JSON.stringify(session));
+      await client.ask(sessionAddress(tenant, session.session_id), 'Open', message, options);
+    },
+
+    async invoke(tenant, sessionId, call, options = {}) {
+      const address = sessionAddress(tenant, sessionId);
+      const reply = await begun(client, address, call, options);
+      switch (reply.kind) {
+        case 'ended':
+          return endOf({ ...parts, tenant, address }, reply.sequence);
+        case 'accepted': {
+          const waiting = { call: call.call, after: reply.sequence, replayed: reply.replayed };
+          return endBehind({ ...parts, tenant, address }, waiting, options.signal);
+        }
+        default:
+          return reply;
+      }
+    },
+
+    async refuse(tenant, sessionId, refusal) {
+      const address = knownAddress(tenant, sessionId);
+      if (address === null) return;
+      // Read first: whoever guesses ids must not make a message of each guess.
+      const state = await stateOf(client, address);
+      if (state?.status !== 'active' || state.counts.refused > SESSION_LIMITS.refusals) return;
+      const { envelopeHash, reason } = refusal;
+      await client.tell(address, 'Refuse', { envelope_hash: envelopeHash, reason: reason.slice(0, 500) });
+    },
+
+    async tools(tenant, sessionId) {
+      const state = await stateOf(client, sessionAddress(tenant, sessionId));
+      if (state === null || state.session === null) throw unknownSession();
+      if (state.status !== 'active' || state.grant === null) {
+        throw new SvcError('failed_precondition', 'the session is not active');
+      }
+      return state.grant.tools;
+    },
+
+    async revoke(identity, sessionId) {
+      const reason = `revoked by ${identity.subject.slice(0, 200)}`;
+      await found(client.ask(sessionAddress(identity.tenant, sessionId), 'Revoke', { reason }, { identity }));
+    },
+
+    async audit(tenant, sessionId) {
+      const address = sessionAddress(tenant, sessionId);
+      const records: AuditRecord[] = [];
+      for (;;) {
+        const page = await client.events(address, records.length, PAGE);
+        records.push(...page.map(({ payload }) => AuditRecord.parse(payload)));
+        if (page.length < PAGE) break;
+      }
+      if (records.length === 0) throw unknownSession();
+      return records;
+    },
+
+    async list(tenant, { executionId, limit, skip = 0 }) {
+      const found = await sessions.find({
+        tenant,
+        ...(executionId === undefined ? {} : { where: { execution_id: executionId } }),
+        sort: [
+          ['opened_at', 'desc'],
+          ['id', 'asc'],
+        ],
+        limit: Math.min(limit, MOST_LISTED),
+        skip,
+      });
+      return found.map(({ tenant: _tenant, version: _version, id, ...shown }) => ({ session_id: id, ...shown }));
+    },
+  };
+}
+
+const sessionAddress = (tenant: string, sessionId: string): Address => addressOf('tool-session', tenant, sessionId);
+
+/** Null for what cannot be an address: it comes from tokens that nobody signed. */
+function knownAddress(tenant: string, sessionId: string): Address | null {
+  try {
+    return sessionAddress(tenant, sessionId);
+  } catch (thrown) {
+    if (thrown instanceof SvcError && thrown.code === 'invalid_argument') return null;
+    throw thrown;
+  }
+}
+
+const unknownSession = (): SvcError => new SvcError('not_found', 'session not found');
+
+async function found<T>(asked: Promise<T>): Promise<T> {
+  try {
+    return await asked;
+  } catch (thrown) {
+    if (thrown instanceof SvcError && thrown.code === 'not_found') throw unknownSession();
+    throw thrown;
+  }
+}
+
+async function stateOf(client: Pick<ActorClient, 'read'>, address: Address): Promise<ToolSessionState | null> {
+  const snapshot = await client.read(address);
+  return snapshot === null ? null : ToolSessionState.parse(snapshot.state);
+}
+
+const INACTIVE = { kind: 'inactive' as const, message: 'the session is not active' };
+
+async function begun(
+  client: Pick<ActorClient, 'ask'>,
+  address: Address,
+  call: InvokeCall,
+  options: CallOptions,
+): Promise<InvokeReply> {
+  const args: Json = JSON.parse(JSON.stringify(call.arguments ?? {}));
+  const message = {
+    call: call.call,
+    tool: call.tool,
+    arguments: args,
+    call_hash: canonicalHash({ name: call.tool, arguments: args }),
+    envelope_hash: call.envelopeHash,
+    payload_hash: call.payloadHash,
+    last: call.last === true,
+  };
+  try {
+    return InvokeReply.parse(await client.ask(address, 'Invoke', message, options));
+  } catch (thrown) {
+    if (thrown instanceof SvcError && thrown.code === 'not_found') return INACTIVE;
+    throw thrown;
+  }
+}
