@@ -11,6 +11,7 @@ import { ProgramChunk } from './handlers/program-chunk.ts';
 import { ProgramEnded } from './handlers/program-ended.ts';
 import { Start } from './handlers/start.ts';
 import { executionMessages } from './messages.ts';
+import { migrate } from './migrate.ts';
 import { ExecutionState } from './state.ts';
 import { EXECUTIONS, projectExecution } from './view.ts';
 
@@ -20,8 +21,9 @@ import { EXECUTIONS, projectExecution } from './view.ts';
  */
 export const execution = defineActor({
   kind: 'execution',
-  version: 1,
+  version: 2,
   state: ExecutionState,
+  migrate,
   initial: () => ({ status: 'pending' as const }),
   messages: executionMessages,
   events: executionEvents,

@@ -1,4 +1,5 @@
 import { keepHead } from './bounded-text.ts';
+import { closeSessions } from './inner-loop/audit.ts';
 import { LIMITS } from './limits.ts';
 import type { ExecutionTurn } from './messages.ts';
 import { tellParent } from './parent.ts';
@@ -52,7 +53,9 @@ function end(
 ): EndedExecution {
   turn.clear(TIMERS.iteration);
   turn.clear(TIMERS.execution);
-  const { plan: _plan, input: _input, variables: _variables, identity: _identity, ...kept } = execution;
+  closeSessions(execution, status, turn);
+  const { plan: _plan, input: _input, variables: _variables, identity: _identity, ...rest } = execution;
+  const { grant: _grant, sessions: _sessions, tool_history: _history, ...kept } = rest;
   const lastError = execution.last_error ?? reason;
   return {
     ...kept,

@@ -2,7 +2,8 @@ import type { AgentManifest } from '../../manifests/agent/schema.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import { LIMITS } from './limits.ts';
 import type { ExecutionPlan } from './plan.ts';
-import { planValidator, unimplemented } from './plan-validators.ts';
+import { planGrant } from './plan-tools.ts';
+import { panelCheck, planValidator, unimplemented } from './plan-validators.ts';
 import { checkTemplate } from './prompt-template.ts';
 import { narrow, type SecurityPolicy } from './security-policy.ts';
 
@@ -16,8 +17,6 @@ export const ON_IN_DOUBT = 'svc.dev/on-in-doubt';
 export function planExecution(manifest: AgentManifest, policy: SecurityPolicy): ExecutionPlan {
   const { spec, metadata } = manifest;
   refuseForeignIsolation(spec.runtime.isolation);
-  const judge = spec.execution.tool_validation[0];
-  if (judge !== undefined) throw unimplemented('spec.execution.tool_validation[0]', `validator ${judge.type}`);
   const limits = policy.resource_limits ?? {};
   const timeoutMs = narrow(
     spec.security.resources.timeout_ms ?? LIMITS.executionTimeoutMs,
@@ -26,7 +25,11 @@ export function planExecution(manifest: AgentManifest, policy: SecurityPolicy): 
   const template = spec.task.prompt_template ?? null;
   if (template !== null) checkTemplate(template, 'spec.task.prompt_template');
   const path = spec.advanced.bootstrap_path;
-  if (path !== undefined) refuseUnenforceable(policy);
+  const inContainer = spec.runtime.isolation === 'docker';
+  if (path !== undefined) refuseUnenforceable(policy, inContainer);
+  const tools = planGrant(manifest, policy);
+  const cpu_millicores = narrow(spec.security.resources.cpu_millicores, limits.cpu_millicores);
+  const memory_bytes = narrow(spec.security.resources.memory_bytes, limits.memory_bytes);
   return {
     instruction: spec.task.instruction ?? '',
     prompt_template: template,
@@ -39,35 +42,53 @@ export function planExecution(manifest: AgentManifest, policy: SecurityPolicy): 
     iteration_timeout_ms: spec.execution.iteration_timeout_ms,
     execution_timeout_ms: timeoutMs,
     validators: spec.execution.validation.map(planValidator),
+    tool_checks: spec.execution.tool_validation.map(panelCheck),
+    tools,
+    container: inContainer
+      ? {
+          image: spec.runtime.image ?? null,
+          language: spec.runtime.language ?? null,
+          version: spec.runtime.version ?? null,
+          image_pull_policy: spec.runtime.image_pull_policy,
+          bootstrap_path: path ?? null,
+          env: spec.env,
+          cpu_millicores,
+          memory_bytes,
+          disk_bytes: spec.security.resources.disk_bytes,
+          network: isOpen(tools.network) ? 'open' : 'none',
+        }
+      : null,
     program:
-      path === undefined
+      path === undefined || inContainer
         ? null
-        : {
-            path,
-            env: spec.env,
-            cpu_millicores: narrow(spec.security.resources.cpu_millicores, limits.cpu_millicores),
-            memory_bytes: narrow(spec.security.resources.memory_bytes, limits.memory_bytes),
-            on_in_doubt: onInDoubt(metadata.annotations),
-          },
+        : { path, env: spec.env, cpu_millicores, memory_bytes, on_in_doubt: onInDoubt(metadata.annotations) },
   };
 }
 
-/** A program of isolation `process` is no sandbox: rules nobody would enforce are refused, never ignored. */
-function refuseUnenforceable(policy: SecurityPolicy): void {
+const isOpen = (network: ExecutionPlan['tools']['network']): boolean =>
+  network?.mode === 'allow' && network.allowlist.length === 0 && network.denylist.length === 0;
+
+/**
+ * A program of isolation `process` is no sandbox: rules nobody would enforce are refused, never ignored. A container has
+ * no network where a list of domains is given, but its own program sees all of its mounts.
+ */
+function refuseUnenforceable(policy: SecurityPolicy, inContainer: boolean): void {
   for (const field of ['network_policy', 'filesystem_policy'] as const) {
     const rules = policy[field];
+    if (inContainer && field === 'network_policy') continue;
     if (rules === null || rules === undefined || Object.values(rules).every((list) => list.length === 0)) continue;
-    throw new SvcError('unsupported_isolation', `security_policy.${field}: isolation process cannot enforce it`, {
+    const isolation = inContainer ? 'docker' : 'process';
+    throw new SvcError('unsupported_isolation', `security_policy.${field}: isolation ${isolation} cannot enforce it`, {
       field: `security_policy.${field}`,
     });
   }
 }
 
 function refuseForeignIsolation(isolation: AgentManifest['spec']['runtime']['isolation']): void {
-  if (isolation === 'process' || isolation === 'inherit') return;
+  if (isolation === 'process' || isolation === 'docker' || isolation === 'inherit') return;
   throw new SvcError(
     'unsupported_isolation',
-    `spec.runtime.isolation: this node cannot run isolation ${isolation}; it runs process and inherit`,
+    `spec.runtime.isolation: this node cannot run isolation ${isolation}; it runs process, docker and inherit`,
     { field: 'spec.runtime.isolation' },
   );
 }

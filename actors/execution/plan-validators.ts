@@ -1,6 +1,6 @@
 import type { Validator } from '../../manifests/agent/schema.ts';
 import { SvcError } from '../../runtime/errors.ts';
-import type { ResultValidator } from './plan.ts';
+import type { PanelCheck, ResultValidator } from './plan.ts';
 import { checkTemplate } from './prompt-template.ts';
 import { checkJsonSchema } from './validators/json-schema.ts';
 import { checkPattern } from './validators/linear-regex.ts';
@@ -44,7 +44,8 @@ function schemaCheck({ schema, target_path, min_score }: Of<'json_schema'>, path
   return { type: 'json_schema', schema, min_score };
 }
 
-function panelCheck(validator: Of<'semantic' | 'multi_judge'>): ResultValidator {
+/** Judges of a result, or of a proposed tool call. */
+export function panelCheck(validator: Of<'semantic' | 'multi_judge'>): PanelCheck {
   const { criteria, min_score, min_confidence, timeout_seconds } = validator;
   const check = { criteria, min_score, timeout_ms: timeout_seconds * 1_000 };
   if (validator.type === 'semantic') {

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { GrantRequest } from '../../manifests/tool/scope.ts';
 
 const ResultCheck = z.discriminatedUnion('type', [
   z.object({ type: z.literal('exit_code'), expected: z.number().int(), min_score: z.number() }),
@@ -20,7 +21,7 @@ const ResultCheck = z.discriminatedUnion('type', [
 export type ResultCheck = z.infer<typeof ResultCheck>;
 
 /** Agents judge, as a panel; `semantic` is a panel of one. */
-const PanelCheck = z.object({
+export const PanelCheck = z.object({
   type: z.enum(['semantic', 'multi_judge']),
   /** Names or UUIDs of agents. */
   judges: z.array(z.string()).min(1),
@@ -57,6 +58,23 @@ export const needsJudge = (validator: ResultValidator): validator is PanelCheck 
 export const needsPanel = (validator: ResultValidator): validator is PanelCheck =>
   validator.type === 'semantic' || validator.type === 'multi_judge';
 
+const ContainerPlan = z.object({
+  /** One of image and language is given, or none: the node's default. */
+  image: z.string().nullable(),
+  language: z.string().nullable(),
+  version: z.string().nullable(),
+  image_pull_policy: z.enum(['Always', 'IfNotPresent', 'Never']),
+  /** Null: the node's own bootstrap. */
+  bootstrap_path: z.string().nullable(),
+  env: z.record(z.string(), z.string()),
+  cpu_millicores: z.number().int(),
+  memory_bytes: z.number().int(),
+  disk_bytes: z.number().int(),
+  /** `open` only where the manifest allows everything: no engine enforces lists of domains. */
+  network: z.enum(['none', 'open']),
+});
+export type ContainerPlan = z.infer<typeof ContainerPlan>;
+
 /** What of a manifest an execution needs while it runs. Smaller than the manifest: it is written with every turn. */
 export const ExecutionPlan = z.object({
   instruction: z.string(),
@@ -72,7 +90,13 @@ export const ExecutionPlan = z.object({
   iteration_timeout_ms: z.number().int().positive(),
   execution_timeout_ms: z.number().int().positive(),
   validators: z.array(ResultValidator),
-  /** Null: the loop runs in the node and talks to the model. */
+  /** Judges of proposed tool calls, asked in this order (`tool_validation`). */
+  tool_checks: z.array(PanelCheck),
+  /** What is asked of the node's tools; an empty manifest list wants none. */
+  tools: GrantRequest,
+  /** Isolation `docker`. Null: the agent runs on this host. */
+  container: ContainerPlan.nullable(),
+  /** Null, and no container: the loop runs in the node and talks to the model. */
   program: z
     .object({
       path: z.string(),
@@ -86,3 +110,12 @@ export const ExecutionPlan = z.object({
     .nullable(),
 });
 export type ExecutionPlan = z.infer<typeof ExecutionPlan>;
+
+export const wantsTools = ({ tools }: ExecutionPlan): boolean => (tools.manifest ?? []).length > 0;
+
+/** The node drives the loop itself: no program and no container. */
+export const runsInNode = ({ program, container }: ExecutionPlan): boolean => program === null && container === null;
+
+/** A bootstrap of the agent's own says what is streamed and what the output is. */
+export const hasOwnBootstrap = ({ program, container }: ExecutionPlan): boolean =>
+  program !== null || (container !== null && container.bootstrap_path !== null);

@@ -1,6 +1,8 @@
 import { z } from 'zod';
+import { ToolGrant } from '../../manifests/tool/scope.ts';
 import { Identity } from '../../runtime/identity.ts';
 import { Notify } from '../../runtime/notify.ts';
+import { CallInDoubt, Loop, ToolHistory } from './inner-loop/state.ts';
 import { Mounts } from './mounts.ts';
 import { ExecutionPlan } from './plan.ts';
 import { StreamedText } from './streamed.ts';
@@ -47,12 +49,17 @@ export type Judging = z.infer<typeof Judging>;
 
 /** The iteration that runs now and the one effect it waits for, or waited for. */
 const Iteration = z.object({
+  /** Empty where the node's own loop with tools runs: `loop` says what it waits for. */
   effect_id: z.string(),
   /** How often this iteration's effect was asked for again because its outcome was in doubt (design E2). */
   in_doubt: z.number().int(),
   streamed: StreamedText,
   /** Present while a judge is asked; its effect has answered then. */
   judging: Judging.optional(),
+  /** Present while, or since, a model is asked with tools or by a bootstrap. */
+  loop: Loop.optional(),
+  /** Of isolation `docker`, once it runs. */
+  container_id: z.string().optional(),
 });
 
 const core = {
@@ -73,6 +80,10 @@ const core = {
   usage: Usage,
   /** Effects asked for again after an outcome in doubt, over all iterations. */
   in_doubt: z.number().int(),
+  /** Tool calls that really ran, over all iterations. */
+  tool_calls_executed: z.number().int(),
+  /** Tool calls that may have acted and were not repeated. */
+  calls_in_doubt: z.array(CallInDoubt),
   started_at: z.string(),
   updated_at: z.string(),
 };
@@ -85,8 +96,13 @@ const Running = z.object({
   input: z.string(),
   /** Template variables of the caller. */
   variables: z.record(z.string(), z.json()),
-  /** In whose name judges are asked; absent where none may be. */
+  /** Who started it: in whose name judges are asked, and whose limits count. */
   identity: Identity.optional(),
+  /** What its tools may do, pinned at the first use. */
+  grant: ToolGrant.optional(),
+  /** Attested sessions, which end with it. */
+  sessions: z.array(z.string()),
+  tool_history: z.array(ToolHistory),
   current: Iteration,
 });
 const Ended = z.object({

@@ -17,6 +17,8 @@ export const StreamedText = z.object({
   replay: z.object({ matched: z.number().int(), text: z.string() }).nullable(),
   /** No more chunks are sent for this attempt: it differs from what was sent, or the stream is at its bound. */
   closed: z.boolean(),
+  /** Characters of earlier rounds of the same iteration; absent: none. */
+  earlier: z.number().int().optional(),
 });
 export type StreamedText = z.infer<typeof StreamedText>;
 
@@ -26,6 +28,14 @@ export const nothingStreamed: StreamedText = { segments: [], tail: '', attempt: 
 export function expectRepeat(streamed: StreamedText): StreamedText {
   return { ...streamed, attempt: 0, replay: null, closed: false };
 }
+
+/** The next answer of the same iteration: its text follows what was sent. */
+export function nextRound(streamed: StreamedText): StreamedText {
+  return { ...nothingStreamed, earlier: lengthOf(streamed) };
+}
+
+const lengthOf = ({ segments, tail, earlier = 0 }: StreamedText): number =>
+  earlier + segments.length * SEGMENT_CHARS + tail.length;
 
 /** Takes a chunk of an attempt; answers the text to send (empty: none) and what is known afterwards. */
 export function takeChunk(
@@ -67,8 +77,8 @@ function compare(
 }
 
 function append(streamed: StreamedText, chunk: string): { streamed: StreamedText; send: string } {
-  const length = streamed.segments.length * SEGMENT_CHARS + streamed.tail.length;
-  if (length + chunk.length > LIMITS.streamedChars) return { streamed: { ...streamed, closed: true }, send: '' };
+  if (lengthOf(streamed) + chunk.length > LIMITS.streamedChars)
+    return { streamed: { ...streamed, closed: true }, send: '' };
   const segments = [...streamed.segments];
   let tail = streamed.tail + chunk;
   while (tail.length >= SEGMENT_CHARS) {

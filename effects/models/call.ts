@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { Identity } from '../../runtime/identity.ts';
 import type { JsonObject } from '../../runtime/json.ts';
 
 /** Characters of one message; a request as a whole is bounded by the payload limit (design K7). */
@@ -18,7 +19,14 @@ const ModelMessage = z.discriminatedUnion('role', [
   z.strictObject({ role: z.literal('user'), content: Text }),
   z.strictObject({ role: z.literal('assistant'), content: Text, tool_calls: z.array(ToolCall).max(100).optional() }),
   /** What a tool answered to the call with this id. */
-  z.strictObject({ role: z.literal('tool'), content: Text, tool_call_id: z.string(), tool_name: z.string() }),
+  z.strictObject({
+    role: z.literal('tool'),
+    content: Text,
+    tool_call_id: z.string(),
+    tool_name: z.string(),
+    /** The whole result `{content, structured}` in Blobs, of which `content` is the beginning (tool-results.ts). */
+    content_ref: z.string().max(200).optional(),
+  }),
 ]);
 export type ModelMessage = z.output<typeof ModelMessage>;
 
@@ -27,24 +35,27 @@ export const ModelInput = z.strictObject({
   /** Alias from the node's configuration; `default` always means something when a provider exists. */
   model: z.string().min(1).max(200),
   system: Text.optional(),
-  messages: z.array(ModelMessage).min(1).max(1_000),
+  messages: z.array(ModelMessage).min(1).max(2_000),
   temperature: z.number().min(0).max(2).optional(),
   max_output_tokens: z.number().int().min(1).max(10_000_000).optional(),
   /** Tools the model may ask for; its calls come back in the result and are not run here. */
   tools: z
     .array(
       z.strictObject({
-        name: z.string().regex(/^[A-Za-z0-9_.-]{1,64}$/),
+        /** Providers are given a name they accept (tool-names.ts). */
+        name: z.string().regex(/^[A-Za-z0-9_.:/-]{1,200}$/),
         description: z.string().max(10_000).default(''),
         input_schema: z.record(z.string(), z.json()),
       }),
     )
-    .max(200)
+    .max(1_000)
     .optional(),
   /** False asks for the answer in one piece and sends no progress, for endpoints that cannot stream. */
   stream: z.boolean().default(true),
   /** Iteration of the execution this call is for; only the scripted provider reads it. */
   iteration: z.number().int().min(1).optional(),
+  /** Whose limits count (original-facts 13.1); absent: nobody's. */
+  principal: Identity.pick({ kind: true, subject: true, tier: true }).optional(),
 });
 export type ModelInput = z.output<typeof ModelInput>;
 

@@ -5,7 +5,7 @@ import { beginIteration } from '../iteration.ts';
 import { LIMITS } from '../limits.ts';
 import type { ExecutionTurn, Start as StartMessage } from '../messages.ts';
 import { tellParent } from '../parent.ts';
-import { needsPanel } from '../plan.ts';
+import { type ExecutionPlan, needsPanel, wantsTools } from '../plan.ts';
 import { planExecution } from '../plan-execution.ts';
 import { callerVariables } from '../prompt.ts';
 import type { ExecutionState, IdleExecution, RunningExecution } from '../state.ts';
@@ -61,12 +61,16 @@ function begin(start: StartMessage, turn: ExecutionTurn): RunningExecution {
     last_error: null,
     usage: { input_tokens: 0, output_tokens: 0, cost: 0 },
     in_doubt: 0,
+    tool_calls_executed: 0,
+    calls_in_doubt: [],
+    sessions: [],
+    tool_history: [],
     started_at: startedAt,
     updated_at: startedAt,
     plan,
     input,
     variables,
-    ...(plan.validators.some(needsPanel) ? { identity: principal(turn) } : {}),
+    ...identityOf(plan, turn),
   };
   turn.emit('execution_started', {
     execution_id: start.execution_id,
@@ -79,9 +83,13 @@ function begin(start: StartMessage, turn: ExecutionTurn): RunningExecution {
 }
 
 /** What an effect's result or a timer causes later has no identity of its own. */
-function principal({ identity }: ExecutionTurn): Identity {
-  if (identity !== null) return identity;
-  throw new SvcError('invalid_argument', 'identity: expected in whose name the judges run');
+function identityOf(plan: ExecutionPlan, { identity }: ExecutionTurn): { identity?: Identity } {
+  if (identity !== null) return { identity };
+  if (plan.validators.some(needsPanel) || plan.tool_checks.length > 0) {
+    throw new SvcError('invalid_argument', 'identity: expected in whose name the judges run');
+  }
+  if (wantsTools(plan)) throw new SvcError('invalid_argument', 'identity: expected in whose name tools are used');
+  return {};
 }
 
 /** The caller's input, else the manifest's `input_data` as JSON, else nothing. */

@@ -40,12 +40,6 @@ const REFUSED: readonly Refused[] = [
     names: /spec\.runtime\.isolation.*firecracker/,
   },
   {
-    title: 'isolation docker',
-    manifest: manifestOf({ runtime: { isolation: 'docker' } }),
-    code: 'unsupported_isolation',
-    names: /docker/,
-  },
-  {
     title: 'judges that nobody would ask for',
     manifest: manifestOf({ execution: { validation: [judge] } }),
     code: 'invalid_argument',
@@ -64,10 +58,16 @@ const REFUSED: readonly Refused[] = [
     names: /spec\.execution\.validation\.semantic\.prompt/,
   },
   {
-    title: 'tool validation',
+    title: 'judges of tool calls that nobody would ask for',
     manifest: manifestOf({ execution: { tool_validation: [judge] } }),
-    code: 'unimplemented',
-    names: /spec\.execution\.tool_validation\[0\]/,
+    code: 'invalid_argument',
+    names: /in whose name the judges run/,
+  },
+  {
+    title: 'tools that nobody would use',
+    manifest: manifestOf({ tools: ['fs.read'] }),
+    code: 'invalid_argument',
+    names: /in whose name tools are used/,
   },
   {
     title: 'a schema in a file',

@@ -1,0 +1,40 @@
+import { keepHead } from './bounded-text.ts';
+import { historyJson } from './history.ts';
+import { LIMITS } from './limits.ts';
+import { wantsTools } from './plan.ts';
+import type { IdleExecution } from './state.ts';
+
+/** Of executions whose manifest names none (original-facts 4). */
+export const DEFAULT_CONTEXT = 'svc-system-agent-runtime';
+
+/**
+ * What a program or container is told (original-facts 2.11). What only the node knows, its addresses and the execution's
+ * capability token (SVC_ORCHESTRATOR_URL, SVC_SEAL_GATEWAY_URL), is added by the effect that starts it.
+ */
+export function nodeEnvironment(execution: IdleExecution): Record<string, string> {
+  const { plan } = execution;
+  return {
+    SVC_AGENT_ID: execution.agent_id,
+    SVC_EXECUTION_ID: execution.execution_id,
+    SVC_ITERATION: String(execution.iteration_count),
+    SVC_ITERATION_HISTORY: historyJson(execution.attempts),
+    SVC_MODEL_ALIAS: literal(plan.model),
+    SVC_AGENT_INSTRUCTION: literal(plan.instruction),
+    SVC_PROMPT_TEMPLATE: literal(plan.prompt_template ?? ''),
+    SVC_LLM_TIMEOUT_SECONDS: String(plan.llm_timeout_seconds),
+    ...(wantsTools(plan) || plan.container !== null
+      ? { SVC_SECURITY_CONTEXT: plan.tools.security_context ?? DEFAULT_CONTEXT }
+      : {}),
+  };
+}
+
+/** Text that must not be read as a reference (design S3), cut to what an environment variable can hold. */
+function literal(text: string): string {
+  const bounded = keepHead(argument(text), Math.floor(LIMITS.environmentTextBytes / 3));
+  return /^(env|secret|config|literal):/.test(bounded) ? `literal:${bounded}` : bounded;
+}
+
+/** Arguments and environment cannot hold NUL. */
+export function argument(text: string): string {
+  return text.replaceAll('\u0000', '\ufffd');
+}

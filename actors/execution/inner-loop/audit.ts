@@ -1,0 +1,89 @@
+import { canonicalHash } from '../../../manifests/audit/chain.ts';
+import type { AuditBody } from '../../../manifests/audit/record.ts';
+import type { ToolSubject } from '../../../manifests/tool/call.ts';
+import { type Address, addressOf } from '../../../runtime/address.ts';
+import type { Json } from '../../../runtime/json.ts';
+import { keepHead } from '../bounded-text.ts';
+import type { ExecutionTurn } from '../messages.ts';
+import { principalOf } from '../principal.ts';
+import type { IdleExecution, RunningExecution } from '../state.ts';
+import { mountsOf } from '../workspace.ts';
+import type { LoopCall } from './state.ts';
+
+const REASON_CHARS = 500;
+
+const sessionOf = (id: string, turn: ExecutionTurn): Address => addressOf('tool-session', turn.tenant, id);
+
+/** For whom the execution's tools run. Its own session has its id. */
+export function subjectOf(running: RunningExecution, sessionId: string): ToolSubject {
+  const { plan, current } = running;
+  return {
+    execution_id: running.execution_id,
+    agent_id: running.agent_id,
+    session_id: sessionId,
+    principal: principalOf(running),
+    mounts: mountsOf(running),
+    isolation: plan.container === null ? 'process' : 'docker',
+    ...(current.container_id === undefined ? {} : { container_id: current.container_id }),
+  };
+}
+
+/** Begins the execution's own chain. What is told to it is off the way of the calls. */
+export function openSession(running: RunningExecution, turn: ExecutionTurn): void {
+  const { execution_id: id, grant } = running;
+  if (grant === undefined) return;
+  const open = { session_id: id, source: 'inner_loop', subject: subjectOf(running, id), grant };
+  turn.tell(sessionOf(id, turn), 'Open', plain({ ...open, public_key: null, expires_at: null }));
+}
+
+export function recordDecision(
+  running: RunningExecution,
+  call: Pick<LoopCall, 'key' | 'name' | 'payload_hash'>,
+  decision: { readonly reason: string | null; readonly schema_hash: string | null },
+  turn: ExecutionTurn,
+): void {
+  const { reason, schema_hash } = decision;
+  record(running, turn, {
+    kind: 'decided',
+    call: call.key,
+    tool: keepHead(call.name, 200),
+    envelope_hash: null,
+    payload_hash: call.payload_hash,
+    decision: reason === null ? 'allowed' : 'denied',
+    reason,
+    schema_hash,
+  });
+}
+
+export function recordEnd(
+  running: RunningExecution,
+  { key }: Pick<LoopCall, 'key'>,
+  end: { readonly outcome: 'succeeded' | 'failed' | 'in_doubt'; readonly error: string | null; readonly result: Json },
+  turn: ExecutionTurn,
+): void {
+  const { outcome, error, result } = end;
+  record(running, turn, {
+    kind: 'ended',
+    call: key,
+    outcome,
+    error: error === null ? null : keepHead(error, REASON_CHARS),
+    result_hash: result === null ? null : canonicalHash(result),
+  });
+}
+
+/** Its own session and the attested ones end with the execution (decided.md, Identity). */
+export function closeSessions(execution: IdleExecution, status: string, turn: ExecutionTurn): void {
+  const own = execution.grant === undefined ? [] : [execution.execution_id];
+  const reason = `the execution is ${status}`;
+  for (const id of [...own, ...execution.sessions]) turn.tell(sessionOf(id, turn), 'Close', { reason });
+}
+
+function record({ execution_id: id }: RunningExecution, turn: ExecutionTurn, body: AuditBody): void {
+  turn.tell(sessionOf(id, turn), 'Record', { body });
+}
+
+/** Optional fields may be present and undefined; JSON has no undefined. */
+function plain(value: object): Json {
+  const json: Json = JSON.parse(JSON.stringify(value));
+  return json;
+}

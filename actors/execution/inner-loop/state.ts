@@ -1,0 +1,83 @@
+import { z } from 'zod';
+import { ToolRun } from '../../../manifests/tool/call.ts';
+import { ToolOffer } from '../../../manifests/tool/scope.ts';
+import { jsonObjectField } from '../../../runtime/json-field.ts';
+
+/** What of a call goes into the conversation. */
+const CallAnswer = z.object({
+  content: z.string(),
+  /** The whole result in Blobs, where `content` holds its beginning. */
+  content_ref: z.string().optional(),
+  is_error: z.boolean(),
+});
+export type CallAnswer = z.infer<typeof CallAnswer>;
+
+/** A call that policy allowed. */
+const AllowedCall = z.object({
+  arguments: jsonObjectField,
+  offer: ToolOffer.omit({ description: true, input_schema: true }),
+  limits: ToolRun.shape.limits,
+});
+export type AllowedCall = z.infer<typeof AllowedCall>;
+
+/**
+ * One call of the model's turn: waiting → (judging →) running or dispatched → answered. Denied ones are answered at once.
+ */
+const LoopCall = z.object({
+  /** Unique in the execution, for the audit chain. */
+  key: z.string(),
+  /** The model's, unique in its turn. */
+  id: z.string(),
+  name: z.string(),
+  status: z.enum(['waiting', 'judging', 'running', 'dispatched', 'answered']),
+  /** Null once it is answered. */
+  allowed: AllowedCall.nullable(),
+  payload_hash: z.string(),
+  /** Judges that have let it pass. */
+  judged: z.number().int(),
+  panel_id: z.string().optional(),
+  effect_id: z.string().optional(),
+  dispatch_id: z.string().optional(),
+  answer: CallAnswer.nullable(),
+});
+export type LoopCall = z.infer<typeof LoopCall>;
+
+/** The inner loop of the running iteration: model → calls → model … → final. */
+export const Loop = z.object({
+  /** Who began it: the node, or a bootstrap over the dispatch gateway. */
+  by: z.enum(['node', 'gateway']),
+  /** Hash of what the bootstrap asked: the same again is the same loop. */
+  request: z.string(),
+  model: z.string(),
+  /** Rounds with the model, the running one included. */
+  round: z.number().int(),
+  phase: z.enum(['granting', 'model', 'calls', 'final', 'failed']),
+  /** Of the phases granting and model. */
+  effect_id: z.string().nullable(),
+  /** Messages of `model.generate`, without the node's own system message. Bounded (conversation.ts). */
+  messages: z.array(jsonObjectField),
+  calls: z.array(LoopCall),
+  /** Calls that really ran. */
+  executed: z.number().int(),
+  ended_dispatches: z.array(z.string()),
+  failure: z.object({ code: z.string(), message: z.string() }).nullable(),
+});
+export type Loop = z.infer<typeof Loop>;
+
+/** A call of which nobody knows whether it acted (design E2). */
+export const CallInDoubt = z.object({
+  tool: z.string(),
+  call: z.string(),
+  iteration: z.number().int(),
+  round: z.number().int(),
+});
+export type CallInDoubt = z.infer<typeof CallInDoubt>;
+
+/** What judges are told of an earlier call (`tool_audit_history`, original-facts 6.2). Texts are cut. */
+export const ToolHistory = z.object({
+  tool: z.string(),
+  arguments: z.string(),
+  status: z.enum(['succeeded', 'failed', 'denied', 'in_doubt']),
+  result: z.string(),
+});
+export type ToolHistory = z.infer<typeof ToolHistory>;
