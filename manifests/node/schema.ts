@@ -6,10 +6,12 @@ import { NodeGrpcAuth, NodeIam, NodeSeal } from './identity.ts';
 import { NodeKernel } from './kernel.ts';
 import { ModelSelection, ProviderConfigs } from './models.ts';
 import { NodeNetwork } from './network.ts';
+import { NodeRateLimits } from './rate-limits.ts';
 import { NodeSigning } from './signing.ts';
 import { NodeStorage } from './storage.ts';
 import { NodeStores } from './stores.ts';
 import { BuiltinDispatchers, McpServers, SecurityContexts } from './tools.ts';
+import { NodeWeb } from './web.ts';
 import { NodeWorkflow } from './workflow.ts';
 
 const path = z.string().min(1).max(4_096);
@@ -78,6 +80,8 @@ const Spec = z.strictObject({
   security_contexts: SecurityContexts,
   mcp_servers: McpServers,
   builtin_dispatchers: BuiltinDispatchers,
+  web: NodeWeb.prefault({}),
+  rate_limits: NodeRateLimits.prefault({}),
   cluster: NodeCluster.prefault({}),
   signing: NodeSigning.prefault({}),
   chaos: NodeChaos.prefault({}),

@@ -1,0 +1,131 @@
+import type { Agent } from 'undici';
+import { request } from 'undici';
+import type { Clock } from '../../runtime/clock.ts';
+import { SvcError } from '../../runtime/errors.ts';
+import type { AddressGuard } from './addresses.ts';
+import type { FetchedPage, FetchRequest, WebRules } from './api.ts';
+import { readBody } from './body.ts';
+import { type ContentType, checkTextual, decodeText, isHtml, parseContentType } from './content.ts';
+import { agentFor, type Resolve, resolveChecked } from './guarded-agent.ts';
+import type { MarkdownConversions } from './markdown.ts';
+import { domainOf, parsePageUrl, parseRedirect } from './page-url.ts';
+
+export interface FetchParts {
+  readonly guard: AddressGuard;
+  readonly resolve: Resolve;
+  readonly conversions: MarkdownConversions;
+  readonly clock: Clock;
+  readonly userAgent: string;
+  /** Of one page, whatever is asked for. */
+  readonly maxBytes: number;
+  readonly timeoutCeilingMs: number;
+  /** Extra roots for TLS, in tests. */
+  readonly ca?: string;
+}
+
+const MOST_REDIRECTS = 10;
+const REDIRECTS = new Set([301, 302, 303, 307, 308]);
+
+/** One page, over all its redirects, within its time. */
+export async function fetchPage(
+  parts: FetchParts,
+  asked: FetchRequest,
+  rules: WebRules,
+  signal: AbortSignal,
+): Promise<FetchedPage> {
+  signal.throwIfAborted();
+  const url = parsePageUrl(asked.url);
+  const timeoutMs = Math.min(asked.timeout_ms, parts.timeoutCeilingMs);
+  const late = new AbortController();
+  const text = `web.fetch: no answer of ${domainOf(url)} within ${timeoutMs} ms`;
+  const cancel = parts.clock.after(timeoutMs, () => late.abort(new SvcError('deadline_exceeded', text)));
+  const stop = AbortSignal.any([signal, late.signal]);
+  try {
+    return await follow(parts, asked, { url, rules, stop, timeoutMs });
+  } catch (thrown) {
+    stop.throwIfAborted();
+    throw thrown;
+  } finally {
+    cancel();
+  }
+}
+
+interface Visit {
+  readonly url: URL;
+  readonly rules: WebRules;
+  readonly stop: AbortSignal;
+  readonly timeoutMs: number;
+}
+
+async function follow(parts: FetchParts, asked: FetchRequest, first: Visit): Promise<FetchedPage> {
+  let { url } = first;
+  for (let hop = 0; hop <= MOST_REDIRECTS; hop += 1) {
+    const answer = await visit(parts, asked, { ...first, url });
+    if ('page' in answer) return answer.page;
+    url = parseRedirect(answer.location, url);
+  }
+  throw new SvcError('failed_precondition', `web.fetch: more than ${MOST_REDIRECTS} redirects`);
+}
+
+type Answer = { readonly page: FetchedPage } | { readonly location: string };
+
+/** One hop: rules, then addresses, then the connection to exactly these. */
+async function visit(parts: FetchParts, asked: FetchRequest, hop: Visit): Promise<Answer> {
+  const { url, rules, stop, timeoutMs } = hop;
+  const host = domainOf(url);
+  rules.checkDomain(host);
+  const addresses = await resolveChecked(host, { guard: parts.guard, resolve: parts.resolve, signal: stop });
+  const agent = agentFor(addresses, timeoutMs, parts.ca);
+  try {
+    return await ask(agent, parts, asked, hop);
+  } catch (thrown) {
+    if (thrown instanceof SvcError) throw thrown;
+    stop.throwIfAborted();
+    const code = thrown instanceof Error && 'code' in thrown ? String(thrown.code) : 'unknown';
+    throw new SvcError('unavailable', `web.fetch: ${host} could not be read (${code})`, { cause: thrown });
+  } finally {
+    // What is left of the body is not wanted.
+    await agent.destroy();
+  }
+}
+
+async function ask(agent: Agent, parts: FetchParts, asked: FetchRequest, { url, stop }: Visit): Promise<Answer> {
+  const { statusCode, headers, body } = await request(url, {
+    ...{ dispatcher: agent, signal: stop, method: 'GET' },
+    headers: {
+      'user-agent': parts.userAgent,
+      accept: 'text/html,application/xhtml+xml,text/markdown,text/plain,application/json,*/*;q=0.5',
+      'accept-encoding': 'gzip, br, deflate',
+    },
+  });
+  // Its fault after the last look at it is the connection's end.
+  body.on('error', () => {});
+  const location = one(headers.location);
+  if (REDIRECTS.has(statusCode) && location !== undefined) {
+    if (asked.follow_redirects) return { location };
+    const target = parseRedirect(location, url);
+    const text = `${statusCode}: redirects to ${target.href}`;
+    return { page: { status: statusCode, url: url.href, content_type: 'text/plain', text, truncated: false } };
+  }
+  if (statusCode >= 400) {
+    throw new SvcError('failed_precondition', `web.fetch: ${domainOf(url)} answered with HTTP status ${statusCode}`);
+  }
+  const content = parseContentType(one(headers['content-type']) ?? '');
+  checkTextual(content, one(headers['content-length']));
+  const maxBytes = Math.min(asked.max_bytes, parts.maxBytes);
+  const { bytes, truncated } = await readBody(body, one(headers['content-encoding']) ?? '', maxBytes);
+  const shown = await present(parts, asked, { text: decodeText(bytes, content), content, url, stop });
+  const page = { status: statusCode, url: url.href, content_type: content.type, text: shown.text };
+  return { page: { ...page, truncated: truncated || shown.truncated } };
+}
+
+async function present(
+  { conversions }: FetchParts,
+  { to_markdown }: FetchRequest,
+  page: { readonly text: string; readonly content: ContentType; readonly url: URL; readonly stop: AbortSignal },
+): Promise<{ readonly text: string; readonly truncated: boolean }> {
+  if (!to_markdown || !isHtml(page.content)) return { text: page.text, truncated: false };
+  return conversions.convert(page.text, page.url.href, page.stop);
+}
+
+const one = (header: string | string[] | undefined): string | undefined => (Array.isArray(header) ? header[0] : header);

@@ -1,0 +1,132 @@
+import { type Agent, request } from 'undici';
+import { ZodError } from 'zod';
+import type { Clock } from '../../runtime/clock.ts';
+import { SvcError } from '../../runtime/errors.ts';
+import type { Random } from '../../runtime/random.ts';
+import type { SearchResult } from './api.ts';
+import { readBody } from './body.ts';
+import { SEARCH_PROVIDERS, type SearchCall, type SearchProviderName, type SearchQuery } from './search-providers.ts';
+
+export interface SearchParts {
+  readonly provider: SearchProviderName;
+  readonly endpoint?: string | undefined;
+  /** Looked up for each search and kept nowhere. */
+  readonly key: () => Promise<string | null>;
+  readonly agent: Agent;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly userAgent: string;
+}
+
+export const MOST_RESULTS = 20;
+const MOST_ATTEMPTS = 3;
+const BACKOFF_MS = 250;
+const ATTEMPT_TIMEOUT_MS = 10_000;
+const ANSWER_BYTES = 4 * 1_024 * 1_024;
+const LONGEST_QUERY_CHARS = 1_000;
+const LONGEST_SNIPPET_CHARS = 2_000;
+
+/**
+ * Asks the provider, up to three times (original-facts 6.4). Throws `invalid_argument`, `failed_precondition` for an answer
+ * that no repeating changes, `unavailable`. No error holds the key or what the provider said of it.
+ */
+export async function searchWeb(
+  parts: SearchParts,
+  asked: SearchQuery,
+  signal: AbortSignal,
+): Promise<readonly SearchResult[]> {
+  const query = checkedQuery(asked);
+  const provider = SEARCH_PROVIDERS[parts.provider];
+  const endpoint = parts.endpoint ?? provider.endpoint;
+  if (endpoint === null) throw misconfigured('spec.web.search.endpoint is not set');
+  const call = provider.request(endpoint, query, await parts.key());
+  for (let attempt = 1; ; attempt += 1) {
+    signal.throwIfAborted();
+    try {
+      const found = provider.read(JSON.parse(await send(parts, call, signal)));
+      return found.slice(0, query.max_results).map(bounded);
+    } catch (thrown) {
+      signal.throwIfAborted();
+      const failure = failureOf(thrown, parts.provider);
+      if (failure.row.kind !== 'retry' || attempt === MOST_ATTEMPTS) throw failure;
+    }
+    const fullMs = BACKOFF_MS * 2 ** (attempt - 1);
+    await pause(parts.clock, fullMs * (0.5 + parts.random.fraction() / 2), signal);
+  }
+}
+
+function checkedQuery({ text, max_results }: SearchQuery): SearchQuery {
+  const trimmed = text.trim();
+  if (trimmed === '' || trimmed.length > LONGEST_QUERY_CHARS) {
+    const expected = `query: expected 1 to ${LONGEST_QUERY_CHARS} characters`;
+    throw new SvcError('invalid_argument', expected, { field: 'query' });
+  }
+  if (!Number.isInteger(max_results) || max_results < 1) {
+    throw new SvcError('invalid_argument', 'max_results: expected a whole number of at least 1', {
+      field: 'max_results',
+    });
+  }
+  return { text: trimmed, max_results: Math.min(max_results, MOST_RESULTS) };
+}
+
+async function send({ agent, userAgent }: SearchParts, call: SearchCall, signal: AbortSignal): Promise<string> {
+  const { statusCode, headers, body } = await request(call.url, {
+    ...{ dispatcher: agent, method: call.method, headers: { ...call.headers, 'user-agent': userAgent } },
+    ...{ signal: AbortSignal.any([signal, AbortSignal.timeout(ATTEMPT_TIMEOUT_MS)]), body: call.body ?? null },
+  });
+  body.on('error', () => {});
+  if (statusCode !== 200) {
+    body.destroy();
+    throw new ProviderStatus(statusCode);
+  }
+  const read = await readBody(body, String(headers['content-encoding'] ?? ''), ANSWER_BYTES);
+  if (read.truncated) throw new SvcError('failed_precondition', `the search answer is over ${ANSWER_BYTES} bytes`);
+  return read.bytes.toString('utf8');
+}
+
+class ProviderStatus extends Error {
+  readonly status: number;
+  constructor(status: number) {
+    super(`HTTP status ${status}`);
+    this.status = status;
+  }
+}
+
+/** Causes are left out where they could show the request and with it the key. */
+function failureOf(thrown: unknown, provider: string): SvcError {
+  if (thrown instanceof SvcError) return thrown;
+  if (thrown instanceof SyntaxError || thrown instanceof ZodError) {
+    return new SvcError('failed_precondition', `web.search: ${provider} answered something that is no search result`);
+  }
+  if (thrown instanceof ProviderStatus) {
+    const { status } = thrown;
+    if (status === 429 || status >= 500) {
+      return new SvcError('unavailable', `web.search: ${provider} answered with HTTP status ${status}`);
+    }
+    const key = status === 401 || status === 403 ? '; check spec.web.search.api_key' : '; check spec.web.search';
+    return misconfigured(`${provider} answered with HTTP status ${status}${key}`);
+  }
+  const code = thrown instanceof Error && 'code' in thrown ? String(thrown.code) : 'no answer';
+  return new SvcError('unavailable', `web.search: ${provider} could not be reached (${code})`);
+}
+
+export const misconfigured = (what: string): SvcError => new SvcError('failed_precondition', `web.search: ${what}`);
+
+const bounded = ({ title, url, snippet }: SearchResult): SearchResult => ({
+  title: title.slice(0, LONGEST_SNIPPET_CHARS),
+  url: url.slice(0, 8_192),
+  snippet: snippet.slice(0, LONGEST_SNIPPET_CHARS),
+});
+
+function pause(clock: Clock, delayMs: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const done = (): void => {
+      cancel();
+      signal.removeEventListener('abort', done);
+      resolve();
+    };
+    const cancel = clock.after(delayMs, done);
+    signal.addEventListener('abort', done, { once: true });
+    if (signal.aborted) done();
+  });
+}

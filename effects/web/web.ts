@@ -1,0 +1,57 @@
+import { Agent } from 'undici';
+import type { NodeWeb } from '../../manifests/node/web.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import type { Random } from '../../runtime/random.ts';
+import { AddressGuard } from './addresses.ts';
+import type { Web } from './api.ts';
+import { type FetchParts, fetchPage } from './fetch-page.ts';
+import { type Resolve, systemResolve } from './guarded-agent.ts';
+import { MarkdownConversions } from './markdown.ts';
+import { misconfigured, searchWeb } from './search.ts';
+
+export interface WebParts {
+  /** `spec.web`. */
+  readonly settings: NodeWeb;
+  /** Looks up `spec.web.search.api_key`, for each search. */
+  readonly resolveSecret: (reference: string) => Promise<string>;
+  readonly clock: Clock;
+  readonly random: Random;
+  /** Names to addresses; the system's by default. */
+  readonly resolve?: Resolve;
+  /** Addresses of this machine; those of its interfaces by default. */
+  readonly ownAddresses?: () => ReadonlySet<string>;
+  /** Root certificates (PEM) instead of the system's, for web.fetch. */
+  readonly ca?: string;
+  /** Longest conversion of one page. */
+  readonly conversionLimitMs?: number;
+}
+
+/** The web for tools, by the node's settings (spec 3, Web tools). */
+export function createWeb(parts: WebParts): Web & { close(): Promise<void> } {
+  const { settings, clock, random } = parts;
+  const fetching: FetchParts = {
+    guard: new AddressGuard(settings.allow_addresses, parts.ownAddresses),
+    resolve: parts.resolve ?? systemResolve,
+    conversions: new MarkdownConversions(parts.conversionLimitMs),
+    ...{ clock, userAgent: settings.user_agent, maxBytes: settings.max_bytes },
+    timeoutCeilingMs: settings.timeout_ceiling_secs * 1_000,
+    ...(parts.ca === undefined ? {} : { ca: parts.ca }),
+  };
+  // The provider is the operator's choice, so it may be anywhere; redirects are not followed.
+  const agent = new Agent({ connections: 8 });
+  const { search } = settings;
+  return {
+    fetch: (request, rules, signal) => fetchPage(fetching, request, rules, signal),
+    async search(query, signal) {
+      if (search === undefined) throw misconfigured('no provider is configured (spec.web.search)');
+      const { provider, endpoint, api_key } = search;
+      const key = async () => (api_key === undefined ? null : parts.resolveSecret(api_key));
+      return searchWeb(
+        { provider, endpoint, key, agent, clock, random, userAgent: settings.user_agent },
+        query,
+        signal,
+      );
+    },
+    close: () => agent.destroy(),
+  };
+}
