@@ -1,0 +1,128 @@
+import { hash, verify } from 'node:crypto';
+import { decodeJwt, errors } from 'jose';
+import { z } from 'zod';
+import type { Clock } from '../../runtime/clock.ts';
+import { SvcError } from '../../runtime/errors.ts';
+import { MAX_TOKEN_LENGTH } from '../signed-token.ts';
+import { EXPIRED_AGENT_TOKEN, INVALID_AGENT_TOKEN } from './agent-tokens.ts';
+import type {
+  AgentClaims,
+  AgentTokens,
+  OpenedEnvelope,
+  Refusal,
+  SealEnvelope,
+  SealEnvelopes,
+  VerifiedCall,
+} from './api.ts';
+import { decodeBase64 } from './base64.ts';
+import { envelopeHash } from './envelope-hash.ts';
+import { parseCall } from './payload.ts';
+import { rememberTokens } from './remembered-tokens.ts';
+
+export const SEAL_PROTOCOL = 'seal/v1';
+
+const FRESH_MS = 30_000;
+const MAX_PAYLOAD_BYTES = 16 * 1024 * 1024;
+const SIGNATURE_BYTES = 64;
+/** RFC 3339 in UTC, to the nanosecond at most. */
+const TIMESTAMP = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{1,9})?(Z|\+00:00)$/;
+
+/** One text for each refusal; those of token and signature are one, so nobody learns which it was. */
+const MESSAGES: Readonly<Record<Refusal, string>> = {
+  envelope_malformed:
+    'The envelope is malformed: expected protocol, security_token, signature (base64 of 64 bytes), payload (1 byte to 16 MiB) and timestamp (RFC 3339, UTC).',
+  protocol_unknown: `The protocol is unknown: expected ${SEAL_PROTOCOL}.`,
+  payload_malformed:
+    'The payload is malformed: expected a JSON-RPC 2.0 request with id, method tools/call and params.name.',
+  token_invalid: INVALID_AGENT_TOKEN,
+  token_expired: EXPIRED_AGENT_TOKEN,
+  signature_invalid: INVALID_AGENT_TOKEN,
+  timestamp_stale: 'The timestamp is more than 30 s away from the time here.',
+};
+
+export interface SealEnvelopesParts {
+  readonly tokens: Pick<AgentTokens, 'verify'>;
+  readonly clock: Clock;
+}
+
+/** The one implementation of envelope verification, for REST and gRPC (decided.md "SEAL envelope"). */
+export function createSealEnvelopes({ tokens, clock }: SealEnvelopesParts): SealEnvelopes {
+  const verifyToken = rememberTokens(tokens, clock);
+  return {
+    async open(envelope) {
+      const opened = await outcomeOf(envelope, verifyToken, clock.now());
+      if ('claims' in opened) return { ok: true, call: { ...opened, envelopeHash: envelopeHash(envelope) } };
+      return refusedOf(envelope, opened);
+    },
+  };
+}
+
+type Refused = { readonly refusal: Refusal; readonly rpcId?: string | number | null };
+type Outcome = Omit<VerifiedCall, 'envelopeHash'> | Refused;
+
+async function outcomeOf(envelope: SealEnvelope, verifyToken: AgentTokens['verify'], now: number): Promise<Outcome> {
+  const signature = wellFormedSignature(envelope);
+  if (envelope.protocol !== SEAL_PROTOCOL) return { refusal: 'protocol_unknown' };
+  if (signature === null) return { refusal: 'envelope_malformed' };
+  const claims = await claimsOf(envelope.security_token, verifyToken);
+  if (typeof claims === 'string') return { refusal: claims };
+  if (!verify(null, envelope.payload, claims.publicKey, signature)) return { refusal: 'signature_invalid' };
+  const parsed = parseCall(envelope.payload);
+  const sentAt = Date.parse(envelope.timestamp);
+  const isFresh = Math.abs(now - sentAt) <= FRESH_MS;
+  if (!isFresh) return { refusal: 'timestamp_stale', rpcId: parsed.ok ? parsed.rpc.id : parsed.id };
+  if (!parsed.ok) return { refusal: 'payload_malformed', rpcId: parsed.id };
+  return { claims, rpc: parsed.rpc, payloadHash: hash('sha256', envelope.payload, 'hex') };
+}
+
+/** The signature's bytes, or null when anything of the envelope has not the form it must have. */
+function wellFormedSignature({ security_token, signature, payload, timestamp }: SealEnvelope): Buffer | null {
+  const isSized =
+    security_token.length > 0 &&
+    security_token.length <= MAX_TOKEN_LENGTH &&
+    signature.length <= 88 &&
+    payload.length > 0 &&
+    payload.length <= MAX_PAYLOAD_BYTES;
+  if (!isSized || timestamp.length > 40 || !TIMESTAMP.test(timestamp) || Number.isNaN(Date.parse(timestamp))) {
+    return null;
+  }
+  const bytes = decodeBase64(signature);
+  return bytes?.length === SIGNATURE_BYTES ? bytes : null;
+}
+
+async function claimsOf(
+  token: string,
+  verifyToken: AgentTokens['verify'],
+): Promise<AgentClaims | 'token_expired' | 'token_invalid'> {
+  try {
+    return await verifyToken(token);
+  } catch (error) {
+    if (!(error instanceof SvcError) || error.code !== 'unauthenticated') throw error;
+    return error.message === EXPIRED_AGENT_TOKEN ? 'token_expired' : 'token_invalid';
+  }
+}
+
+function refusedOf(envelope: SealEnvelope, { refusal, rpcId = null }: Refused): OpenedEnvelope {
+  return {
+    ok: false,
+    refusal,
+    message: MESSAGES[refusal],
+    envelopeHash: envelopeHash(envelope),
+    rpcId,
+    claimed: claimedSession(envelope.security_token),
+  };
+}
+
+const Claimed = z.object({ tenant_id: z.string().min(1).max(63), jti: z.uuid() });
+
+/** Where the attempt may be recorded: what the token says, whether or not it is true. */
+function claimedSession(token: string): { readonly tenant: string; readonly sessionId: string } | null {
+  if (token.length > MAX_TOKEN_LENGTH) return null;
+  try {
+    const { data } = Claimed.safeParse(decodeJwt(token));
+    return data === undefined ? null : { tenant: data.tenant_id, sessionId: data.jti };
+  } catch (error) {
+    if (error instanceof errors.JOSEError) return null;
+    throw error;
+  }
+}
