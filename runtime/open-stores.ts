@@ -3,6 +3,7 @@ import type { Blobs } from './blobs.ts';
 import { systemClock } from './clock.ts';
 import type { Documents } from './documents.ts';
 import type { EffectQueue } from './effect-queue.ts';
+import type { RateLimits } from './rate-limits.ts';
 
 /** The ports a node runs on, open. */
 export interface OpenStores {
@@ -10,6 +11,7 @@ export interface OpenStores {
   readonly documents: Documents;
   readonly blobs: Blobs;
   readonly effects: EffectQueue;
+  readonly rateLimits: RateLimits;
   /** What an operator should know about durability (design K10), for the start-up log. */
   readonly notes: readonly string[];
   close(): Promise<void>;
@@ -39,16 +41,19 @@ async function openEmbedded({ dataDir, warn }: StoreLocation): Promise<OpenStore
   const { SqliteDocuments } = await import('./sqlite/documents.ts');
   const { FileBlobs } = await import('./sqlite/blobs.ts');
   const { EmbeddedEffectQueue } = await import('./effects/embedded-effect-queue.ts');
+  const { SqliteRateLimits } = await import('./sqlite/rate-limits.ts');
   const store = new SqliteActorStore({ directory: dataDir });
   const documents = new SqliteDocuments({ directory: dataDir });
   const blobs = new FileBlobs({ directory: dataDir });
+  const rateLimits = new SqliteRateLimits({ directory: dataDir });
   const effects = new EmbeddedEffectQueue({
     ledger: store,
     clock: systemClock,
     onFault: (error, job) => warn(`effect ${job.id} could not be run`, error),
   });
   const notes = [`data in ${dataDir}, every answer is on disk before it is given (fsync per commit group)`];
-  return openAll([store, documents, blobs, effects], { store, documents, blobs, effects, notes });
+  const parts = [store, documents, blobs, effects, rateLimits];
+  return openAll(parts, { store, documents, blobs, effects, rateLimits, notes });
 }
 
 async function openRemote(
@@ -58,16 +63,18 @@ async function openRemote(
   const { BullmqEffectQueue } = await import('./redis/bullmq-effect-queue.ts');
   const { MongoDocuments } = await import('./mongo/documents.ts');
   const { MongoBlobs } = await import('./mongo/blobs.ts');
+  const { RedisRateLimits } = await import('./redis/rate-limits.ts');
   const { lockDirectory } = await import('./sqlite/database.ts');
   const { redis: urls, mongodb: uri, dataDir, waitReplicas = 0, warn } = location;
   const store = new RedisActorStore({ urls, waitReplicas, warn: (text) => warn(text, undefined) });
   const documents = new MongoDocuments({ uri });
   const blobs = new MongoBlobs({ uri });
   const effects = new BullmqEffectQueue({ urls, ledger: store, onFault: (error) => warn('effect queue', error) });
+  const rateLimits = new RedisRateLimits({ urls, warn: (text) => warn(text, undefined) });
   // The node's id lives in the directory: two processes with one id would take each other's leases at once.
   const lock = lockOn(dataDir, lockDirectory);
-  const parts = [lock, store, documents, blobs, effects];
-  const opened = await openAll(parts, { store, documents, blobs, effects, notes: [] });
+  const parts = [lock, store, documents, blobs, effects, rateLimits];
+  const opened = await openAll(parts, { store, documents, blobs, effects, rateLimits, notes: [] });
   const warnings = await store.durability();
   const notes = warnings.length === 0 ? ['Redis writes every commit to disk (appendfsync always)'] : warnings;
   return { ...opened, notes };

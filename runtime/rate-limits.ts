@@ -12,8 +12,9 @@ export interface RateLimit {
  */
 export interface RateLimits {
   /**
-   * Takes `units` from every bound, or from none: one atomic step. Refused when any bound has fewer left;
-   * `retryAfterMs` is when the fullest window ends, `broken` the bound that refused. Bounds of one call share `tenant`.
+   * Takes `units` (default 1) from every bound, or from none: one atomic step. Refused when any bound has fewer left:
+   * `broken` is the bound that refused, of several the one whose window ends last, `retryAfterMs` when that is. Bounds
+   * of one call share `tenant`. Throws `invalid_argument`, and `unavailable` when the counters cannot be reached.
    */
   take(
     tenant: string,

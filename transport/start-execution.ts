@@ -2,6 +2,7 @@ import type { ExecutionApi, StartExecution } from '../actors/execution/api.ts';
 import type { AgentCatalog } from '../catalog/api.ts';
 import { SvcError } from '../runtime/errors.ts';
 import type { Identity } from '../runtime/identity.ts';
+import type { TierLimits } from '../security/api.ts';
 import { executionIdFor } from './idempotency.ts';
 
 /** What a caller asks for, whichever way it came. */
@@ -25,11 +26,11 @@ export interface StartCaller {
 
 /**
  * Finds the agent in the caller's tenant and starts an execution of it; resolves when the start is durable, with what it
- * waits for where no live node has its tags. Throws `not_found`, `conflict` for a key that started another agent, and
- * what `ExecutionApi.start` throws.
+ * waits for where no live node has its tags. A repeat under the same key is not counted again. Throws `not_found`,
+ * `conflict` for a key that started another agent, `rate_limited`, and what `ExecutionApi.start` throws.
  */
 export async function startExecution(
-  parts: { readonly agents: AgentCatalog; readonly executions: ExecutionApi },
+  parts: { readonly agents: AgentCatalog; readonly executions: ExecutionApi; readonly tierLimits?: TierLimits },
   call: StartCall,
   caller: StartCaller,
 ): ReturnType<ExecutionApi['start']> {
@@ -46,7 +47,9 @@ export async function startExecution(
     identity,
   };
   const { trace, signal } = caller;
-  if (idempotencyKey !== undefined) return startOnce(parts.executions, start, { trace, signal });
+  const admit = async (): Promise<void> => parts.tierLimits?.take(identity, 'agent_executions');
+  if (idempotencyKey !== undefined) return startOnce(parts.executions, start, { trace, signal }, admit);
+  await admit();
   return parts.executions.start(start, callOptions({ trace, signal }));
 }
 
@@ -55,16 +58,18 @@ type Waiting = { readonly trace: string; readonly signal: AbortSignal | undefine
 const callOptions = ({ trace, signal }: Waiting) => ({ trace, ...(signal === undefined ? {} : { signal }) });
 
 /**
- * Starts it, or finds it started by an earlier or simultaneous call for the same execution id. Throws `conflict` when
- * that was for another agent.
+ * Starts it, or finds it started by an earlier or simultaneous call for the same execution id. `admit` is asked before a
+ * start that was not made yet, and may throw. Throws `conflict` when that was for another agent.
  */
 export async function startOnce(
   executions: ExecutionApi,
   start: StartExecution,
   waiting: Waiting,
+  admit?: () => Promise<void>,
 ): ReturnType<ExecutionApi['start']> {
   const started = { execution_id: start.executionId };
   if (await startedBefore(executions, start)) return started;
+  await admit?.();
   try {
     // The message has the id of the execution, so the mailbox drops a repeat as well.
     return await executions.start(start, { ...callOptions(waiting), messageId: start.executionId });

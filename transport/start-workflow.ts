@@ -3,6 +3,7 @@ import type { WorkflowCatalog } from '../catalog/api.ts';
 import { checkInput } from '../manifests/workflow/input.ts';
 import { SvcError } from '../runtime/errors.ts';
 import type { Identity } from '../runtime/identity.ts';
+import type { TierLimits } from '../security/api.ts';
 import { executionIdFor } from './idempotency.ts';
 
 /** What a caller asks for, whichever way it came. */
@@ -36,13 +37,15 @@ export interface StartedWorkflow {
 interface Parts {
   readonly catalog: Pick<WorkflowCatalog, 'get'>;
   readonly workflows: Pick<WorkflowApi, 'start' | 'status'>;
+  /** Of callers; actors, whose starts were counted with their parent's, come without. */
+  readonly tierLimits?: TierLimits;
 }
 
 /**
  * Finds the workflow as the caller sees it (its own, its tenant's, global), checks the input against its schema and
  * starts an execution; resolves when the start is durable. Throws `not_found`; `validation_failed` with path and message
- * of each misfit, before anything is created; `conflict` for a key or id that started another workflow; and what
- * `WorkflowApi.start` throws.
+ * of each misfit, before anything is created or counted; `conflict` for a key or id that started another workflow;
+ * `rate_limited`; and what `WorkflowApi.start` throws.
  */
 export async function startWorkflow(
   parts: Parts,
@@ -59,6 +62,7 @@ export async function startWorkflow(
   if (misfits.length > 0) throw unfit(found.name, misfits);
   // Whoever asked has gone, so nothing is started for nobody.
   signal?.throwIfAborted();
+  await parts.tierLimits?.take(identity, 'workflow_executions');
   const start: StartWorkflow = {
     ...rest,
     executionId: executionId ?? executionIdFor(identity.tenant, undefined),

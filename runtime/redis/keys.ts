@@ -88,6 +88,11 @@ export class Keys {
     return `${this.#prefix}:signal:${node}`;
   }
 
+  /** Counter of a rate limit. All of a tenant share a hash tag; the tenant cannot close it, whatever it is called. */
+  rate(tenant: string, windowMs: number, key: string): string {
+    return `{${this.#prefix}:rates:${encodeURIComponent(tenant)}}:${windowMs}:${key}`;
+  }
+
   replies(session: string): string {
     return `${this.#prefix}:reply:${session}`;
   }

@@ -3,7 +3,7 @@ import type { JudgePanelApi } from '../../actors/judge-panel/api.ts';
 import type { StimulusApi } from '../../actors/stimulus/api.ts';
 import type { AgentCatalog } from '../../catalog/api.ts';
 import type { CommandRunner } from '../../effects/commands/api.ts';
-import type { Authenticator } from '../../security/api.ts';
+import type { Authenticator, TierLimits } from '../../security/api.ts';
 import type { Health } from '../health.ts';
 import type { OpenStreams } from '../open-streams.ts';
 import type { GrpcLimits } from './limits.ts';
@@ -40,6 +40,8 @@ export interface GrpcServerParts {
   /** Version of the product. */
   readonly version: string;
   readonly health: Health;
+  /** Rates of callers' tiers; without it nobody has any. */
+  readonly tierLimits?: TierLimits;
   readonly limits?: Partial<GrpcLimits>;
 }
 

@@ -9,7 +9,7 @@ import type { AgentCatalog, StimulusRoutes } from '../../catalog/api.ts';
 import type { ClusterApi } from '../../cluster/api.ts';
 import type { ChaosApi } from '../../cluster/chaos/api.ts';
 import type { VolumeApi, VolumeFiles } from '../../effects/volumes/api.ts';
-import type { Authenticator, NodeTokens, WebhookSecret } from '../../security/api.ts';
+import type { Authenticator, NodeTokens, TierLimits, WebhookSecret } from '../../security/api.ts';
 import type { Health } from '../health.ts';
 import type { OpenStreams } from '../open-streams.ts';
 import type { RestLimits } from './limits.ts';
@@ -44,6 +44,8 @@ export interface RestServerParts {
   readonly volumes?: VolumeApi & { readonly files: VolumeFiles };
   /** Without it there is no /v1/workflows. */
   readonly workflows?: WorkflowParts;
+  /** Rates of callers' tiers; without it nobody has any. */
+  readonly tierLimits?: TierLimits;
   readonly limits?: Partial<RestLimits>;
 }
 

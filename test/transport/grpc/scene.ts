@@ -3,6 +3,7 @@ import { pino } from 'pino';
 import { type ExecutionEvent, SvcRuntimeService } from '../../../proto/gen/svc/runtime/v1/runtime.ts';
 import { createAuthenticator } from '../../../security/authenticator.ts';
 import type { GrpcLimits } from '../../../transport/grpc/limits.ts';
+import type { GrpcServerParts } from '../../../transport/grpc/parts.ts';
 import { createGrpcServer } from '../../../transport/grpc/server.ts';
 import type { Readiness } from '../../../transport/health.ts';
 import { waitUntil } from '../../support/wait-until.ts';
@@ -11,7 +12,7 @@ import { FakeExecutions } from '../rest/fake-executions.ts';
 import { clientOf, request } from './call.ts';
 
 /** A server on a real socket in front of fakes, whose events the test decides. */
-export async function scene(limits: Partial<GrpcLimits> = {}) {
+export async function scene(limits: Partial<GrpcLimits> = {}, parts: Pick<GrpcServerParts, 'tierLimits'> = {}) {
   const agents = new FakeCatalog();
   const executions = new FakeExecutions();
   const readiness: { now: Readiness; failure?: Error } = { now: { ready: true } };
@@ -19,6 +20,7 @@ export async function scene(limits: Partial<GrpcLimits> = {}) {
   const server = createGrpcServer({
     agents,
     executions,
+    ...parts,
     authenticator: createAuthenticator({ realms: [] }),
     auth: { enabled: true, exempt_methods: [] },
     logger: pino({ level: 'debug' }, { write: (line: string) => void logged.push(line) }),

@@ -45,6 +45,7 @@ export interface SceneOptions
     | 'stimuli'
     | 'stimulusRoutes'
     | 'webhookSecret'
+    | 'tierLimits'
     | 'workflows'
     | 'volumes'
   > {

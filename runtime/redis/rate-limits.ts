@@ -1,0 +1,64 @@
+import { checkTake } from '../rate-limit-rules.ts';
+import type { RateLimit, RateLimits } from '../rate-limits.ts';
+import { type Connection, connect, masters } from './connection.ts';
+import { redisFailure } from './failure.ts';
+import { Keys } from './keys.ts';
+import { loadLibrary, readLibrary } from './library.ts';
+import { integer, list } from './reply.ts';
+import { SectionCalls } from './sections.ts';
+
+export interface RedisRateLimitsOptions {
+  /** As of `RedisActorStore`. */
+  readonly urls: string | readonly string[];
+  /** In front of every key; installations that share a Redis differ in it. Default `svc`. */
+  readonly prefix?: string;
+  readonly warn?: (warning: string) => void;
+}
+
+/**
+ * Counters on Redis, single, Sentinel or Cluster: one atomic function a call, by the server's clock, so nodes whose
+ * clocks differ agree. Fails with `unavailable` when Redis cannot be reached; a call whose answer was lost may have
+ * counted, so repeating it counts twice and never too little. A failover may forget the last counts.
+ */
+export class RedisRateLimits implements RateLimits {
+  readonly #connection: Connection;
+  readonly #calls: SectionCalls;
+  readonly #keys: Keys;
+  readonly #library = readLibrary();
+
+  constructor({ urls, prefix = 'svc', warn = () => {} }: RedisRateLimitsOptions) {
+    this.#keys = new Keys(prefix);
+    this.#connection = connect(urls, 'svc-rates', 'commands');
+    this.#connection.on('error', (error: Error) => warn(`Redis connection: ${error.message}`));
+    this.#calls = new SectionCalls(this.#connection, this.#library, this.#keys.channels, () => null);
+  }
+
+  async open(): Promise<void> {
+    try {
+      await this.#connection.connect();
+      await loadLibrary(masters(this.#connection), this.#library);
+    } catch (error) {
+      await this.close();
+      throw redisFailure(error);
+    }
+  }
+
+  async take(tenant: string, limits: readonly RateLimit[], units = 1): ReturnType<RateLimits['take']> {
+    checkTake(tenant, limits, units);
+    if (limits.length === 0) return { taken: true };
+    const reply = await this.#calls.call('take', tenant, (keys, args) => {
+      args.push(limits.length, units);
+      for (const { key, limit, windowMs } of limits) {
+        keys.push(this.#keys.rate(tenant, windowMs, key));
+        args.push(limit, windowMs);
+      }
+    });
+    const [refusing, retryAfterMs] = list(reply);
+    const broken = limits[integer(refusing) - 1];
+    return broken === undefined ? { taken: true } : { taken: false, broken, retryAfterMs: integer(retryAfterMs) };
+  }
+
+  async close(): Promise<void> {
+    this.#connection.disconnect();
+  }
+}

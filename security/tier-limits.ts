@@ -1,0 +1,53 @@
+import { createHash } from 'node:crypto';
+import type { NodeRateLimits } from '../manifests/node/rate-limits.ts';
+import { SvcError } from '../runtime/errors.ts';
+import type { RateLimits } from '../runtime/rate-limits.ts';
+import type { Limited, Principal, TierLimits } from './api.ts';
+import { rateBucket, WINDOW_MS } from './rate-bounds.ts';
+
+/**
+ * Limits of users over all nodes (decided.md "Limits", original-facts 13.1): per user of a tenant, by settings. Fails
+ * with `unavailable` when the counters cannot be reached: what cannot be counted is not let through.
+ */
+export function createTierLimits(parts: {
+  readonly limits: RateLimits;
+  readonly settings: NodeRateLimits;
+}): TierLimits {
+  return {
+    async take(principal, what, units = 1) {
+      const bucket = rateBucket(parts.settings, principal, what);
+      if (bucket === null) return;
+      const who = subjectKey(principal);
+      const limits = bucket.bounds.map(({ window, limit }) => ({
+        key: `${who} ${bucket.name}`,
+        limit,
+        windowMs: WINDOW_MS[window],
+        window,
+      }));
+      const outcome = await parts.limits.take(principal.tenant, limits, units);
+      if (outcome.taken) return;
+      const { limit, windowMs } = outcome.broken;
+      const window = limits.find((one) => one.windowMs === windowMs)?.window ?? `${windowMs} ms`;
+      throw refused(what, bucket.name, { limit, window, units, retryAfterMs: outcome.retryAfterMs });
+    },
+  };
+}
+
+/** Subjects may be of any length and hold anything; a digest of one is a key of fixed length. */
+const subjectKey = ({ subject }: Principal): string =>
+  createHash('sha256').update(subject).digest('base64url').slice(0, 32);
+
+interface Broken {
+  readonly limit: number;
+  readonly window: string;
+  readonly units: number;
+  readonly retryAfterMs: number;
+}
+
+function refused(what: Limited, bucket: string, { limit, window, units, retryAfterMs }: Broken): SvcError {
+  const name = (text: string): string => text.replace(/^tool:/, 'calls of tool ').replaceAll('_', ' ');
+  const counted = bucket === what ? '' : ` (counted together: ${bucket.slice('tool:'.length)})`;
+  const rule = `at most ${limit} ${name(what)} per ${window}${counted}`;
+  const text = units > limit ? `${rule}; ${units} at once can never be had.` : `${rule}; try again later.`;
+  return new SvcError('rate_limited', text, { field: what, retryAfterMs });
+}

@@ -1,0 +1,155 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { after, before, describe, test } from 'node:test';
+import { SvcError } from '../../runtime/errors.ts';
+import type { RateLimit, RateLimits } from '../../runtime/rate-limits.ts';
+import { waitUntil } from '../support/wait-until.ts';
+
+export interface RateLimitsRig {
+  readonly limits: RateLimits;
+  /** Over the same counters: another node's, or the same after a restart; the last test may use it. */
+  another(): Promise<RateLimits>;
+  stop(): Promise<void>;
+}
+
+const MONTH_MS = 2_592_000_000;
+const SHORT_MS = 300;
+const bound = (limit: number, windowMs = MONTH_MS, key: string = randomUUID()): RateLimit => ({ key, limit, windowMs });
+const taken = { taken: true } as const;
+
+/** What every adapter of RateLimits promises. */
+export function rateLimitsContract(
+  name: string,
+  make: () => Promise<RateLimitsRig>,
+  options: { readonly skip?: string | false } = {},
+): void {
+  describe(`rate limits on ${name}`, { skip: options.skip ?? false, timeout: 120_000 }, () => {
+    let rig: RateLimitsRig | undefined;
+    const limits = (): RateLimits => {
+      if (rig === undefined) throw new Error('the counters were not started');
+      return rig.limits;
+    };
+    before(async () => {
+      rig = await make();
+    });
+    after(async () => {
+      await rig?.stop();
+    });
+
+    test('a window holds its limit and not one more, however many ask at once', async () => {
+      const one = bound(50);
+      const outcomes = await Promise.all(Array.from({ length: 200 }, () => limits().take('acme', [one])));
+      assert.equal(outcomes.filter((outcome) => outcome.taken).length, 50);
+    });
+
+    test('units count, and fewer units may still fit where many do not', async () => {
+      const one = bound(100);
+      assert.deepEqual(await limits().take('acme', [one], 99), taken);
+      assert.equal((await limits().take('acme', [one], 2)).taken, false);
+      assert.deepEqual(await limits().take('acme', [one], 1), taken);
+      assert.equal((await limits().take('acme', [one], 1)).taken, false);
+      assert.deepEqual(await limits().take('acme', [one], 0), taken);
+    });
+
+    test('all bounds are taken or none: a refusal leaves the others as they were', async () => {
+      const [wide, narrow] = [bound(1_000), bound(3)];
+      for (let n = 0; n < 3; n += 1) assert.deepEqual(await limits().take('acme', [wide, narrow]), taken);
+      for (let n = 0; n < 20; n += 1) {
+        const refused = await limits().take('acme', [wide, narrow]);
+        assert.ok(!refused.taken);
+        assert.deepEqual(refused.broken, narrow);
+      }
+      assert.deepEqual(await limits().take('acme', [wide], 997), taken);
+      assert.equal((await limits().take('acme', [wide], 1)).taken, false);
+    });
+
+    test('of several that refuse, the one that opens last is named', async () => {
+      const key = randomUUID();
+      const minute = bound(1, 60_000, key);
+      const month = bound(1, MONTH_MS, key);
+      assert.deepEqual(await limits().take('acme', [minute, month]), taken);
+      for (const asked of [
+        [minute, month],
+        [month, minute],
+      ]) {
+        const refused = await limits().take('acme', asked);
+        assert.ok(!refused.taken);
+        assert.deepEqual(refused.broken, month);
+        assert.ok(refused.retryAfterMs > 0 && refused.retryAfterMs <= MONTH_MS);
+      }
+    });
+
+    test('a window rolls: after retryAfterMs the limit is there again, and only once', async () => {
+      const one = bound(4, SHORT_MS);
+      for (let round = 0; round < 3; round += 1) {
+        const refused = await waitUntil('the window is full', async () => {
+          const outcome = await limits().take('acme', [one]);
+          return outcome.taken ? null : outcome;
+        });
+        assert.ok(refused.retryAfterMs > 0 && refused.retryAfterMs <= SHORT_MS, `${refused.retryAfterMs} ms`);
+        const before = performance.now();
+        await waitUntil('the window opens', async () => (await limits().take('acme', [one])).taken);
+        const waited = performance.now() - before;
+        assert.ok(waited >= refused.retryAfterMs - 5, `it opened after ${waited} ms, not ${refused.retryAfterMs}`);
+        assert.ok(waited <= refused.retryAfterMs + 2_000, `it opened after ${waited} ms, not ${refused.retryAfterMs}`);
+      }
+    });
+
+    test('tenants, keys and window lengths are counted apart, whatever they are called', async () => {
+      const key = randomUUID();
+      const names = ['acme', 'Acme', 'a}b', 'a{b', '{a}', 'a:60000', 'ü', 'a b'];
+      for (const tenant of names) {
+        for (const each of [key, `${key}:1`, `${key} é}{`]) {
+          assert.deepEqual(await limits().take(tenant, [bound(1, MONTH_MS, each)]), taken, `${tenant} ${each}`);
+          assert.deepEqual(await limits().take(tenant, [bound(1, MONTH_MS + 1, each)]), taken, `${tenant} ${each}`);
+          assert.equal((await limits().take(tenant, [bound(1, MONTH_MS, each)])).taken, false, `${tenant} ${each}`);
+        }
+      }
+    });
+
+    test('a limit of 0 admits nothing, no bound admits everything', async () => {
+      assert.equal((await limits().take('acme', [bound(0)])).taken, false);
+      assert.deepEqual(await limits().take('acme', []), taken);
+    });
+
+    test('a limit that is changed counts with what was taken before', async () => {
+      const key = randomUUID();
+      assert.deepEqual(await limits().take('acme', [bound(10, MONTH_MS, key)], 5), taken);
+      assert.equal((await limits().take('acme', [bound(5, MONTH_MS, key)])).taken, false);
+      assert.deepEqual(await limits().take('acme', [bound(6, MONTH_MS, key)]), taken);
+    });
+
+    test('nonsense is refused by name before anything is counted', async () => {
+      const good = bound(1);
+      const wrong: [string, string, RateLimit[], number][] = [
+        ['tenant', '', [good], 1],
+        ['units', 'acme', [good], -1],
+        ['units', 'acme', [good], 0.5],
+        ['units', 'acme', [good], Number.NaN],
+        ['limits', 'acme', Array.from({ length: 65 }, () => good), 1],
+        ['limits.key', 'acme', [good, bound(1, MONTH_MS, '')], 1],
+        ['limits.key', 'acme', [good, bound(1, MONTH_MS, 'x'.repeat(513))], 1],
+        ['limits.limit', 'acme', [good, bound(-1)], 1],
+        ['limits.windowMs', 'acme', [good, bound(1, 0)], 1],
+        ['limits.windowMs', 'acme', [good, bound(1, 1.5)], 1],
+      ];
+      for (const [field, tenant, asked, units] of wrong) {
+        await assert.rejects(
+          limits().take(tenant, asked, units),
+          (error) => error instanceof SvcError && error.code === 'invalid_argument' && error.field === field,
+          field,
+        );
+      }
+      assert.deepEqual(await limits().take('acme', [good]), taken);
+    });
+
+    test('counts are those of all nodes and outlive a restart', async () => {
+      const one = bound(2);
+      assert.deepEqual(await limits().take('acme', [one]), taken);
+      const other = await rig?.another();
+      assert.ok(other !== undefined);
+      assert.deepEqual(await other.take('acme', [one]), taken);
+      assert.equal((await other.take('acme', [one])).taken, false);
+    });
+  });
+}
