@@ -31,6 +31,8 @@ export interface Launch {
   readonly directory: string;
   readonly environment: Readonly<Record<string, string>>;
   readonly limits: ProgramLimits;
+  /** Its standard input is `child.stdin`; without it there is none. */
+  readonly stdin?: 'pipe';
 }
 
 export interface LaunchedProgram {
@@ -44,14 +46,21 @@ export interface LaunchedProgram {
 }
 
 /** Starts a program. Throws `program_failed`, or `unavailable` when the machine has no room for one more process. */
-export async function launch({ program, args, directory, environment, limits }: Launch): Promise<LaunchedProgram> {
+export async function launch({
+  program,
+  args,
+  directory,
+  environment,
+  limits,
+  stdin,
+}: Launch): Promise<LaunchedProgram> {
   let child: ChildProcess;
   try {
     child = spawn('/bin/sh', ['-c', SCRIPT, 'svc-program', ...limitArguments(limits), program, ...args], {
       cwd: directory,
       env: { ...environment },
       detached: true,
-      stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
+      stdio: [stdin ?? 'ignore', 'pipe', 'pipe', 'pipe'],
     });
     await started(child);
   } catch (error) {

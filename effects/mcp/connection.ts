@@ -1,0 +1,249 @@
+import type { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import type { RequestOptions } from '@modelcontextprotocol/sdk/shared/protocol.js';
+import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
+import { SvcError } from '../../runtime/errors.ts';
+import type { JsonObject } from '../../runtime/json.ts';
+import type { ServerCredentials } from './credentials.ts';
+import { FloodGauge } from './flood-gauge.ts';
+import { createHttpTransport } from './http-transport.ts';
+import type { McpLimits } from './limits.ts';
+import { loadSdk, type McpSdk } from './sdk.ts';
+import type { ServerLog } from './server-log.ts';
+import type { McpLog, McpServerSettings } from './settings.ts';
+import { type StdioParts, StdioTransport } from './stdio-transport.ts';
+import { ToolPage } from './tool-list.ts';
+import { CallResult, type McpCallResult, resultOf } from './tool-result.ts';
+
+export interface ConnectionParts extends Pick<StdioParts, 'directory' | 'workspaces' | 'run' | 'watch'> {
+  readonly settings: McpServerSettings;
+  readonly credentials: ServerCredentials;
+  readonly limits: McpLimits;
+  readonly output: ServerLog;
+  readonly log: McpLog;
+  readonly now: () => number;
+  /** Of the product, told to servers. */
+  readonly version: string;
+  readonly onToolsChanged: () => void;
+  /** Ends it, also while it is being opened. */
+  readonly signal: AbortSignal;
+}
+
+/** Aborts with one of these are ours; a server may answer with any error code. */
+const TIMED_OUT = 'timed out';
+const CANCELLED = 'cancelled';
+const STOPPED = 'it was stopped';
+const TEXT_CHARS = 500;
+const PROGRESS_CHARS = 1_000;
+
+/** One life of a server: from its launch, or the first request, to its end. */
+export class Connection {
+  readonly #parts: ConnectionParts;
+  readonly #sdk: McpSdk;
+  readonly #client: Client;
+  readonly #lost = Promise.withResolvers<string>();
+  #why: string | null = null;
+  /** Gently, or at once for a reason. */
+  #end: (reason: string | null) => Promise<void> = async () => {};
+
+  private constructor(parts: ConnectionParts, sdk: McpSdk) {
+    this.#parts = parts;
+    this.#sdk = sdk;
+    this.#client = new sdk.Client({ name: 'svc', version: parts.version }, { capabilities: {} });
+  }
+
+  /** Throws `unavailable` with what went wrong; nothing is left running then. */
+  static async open(parts: ConnectionParts): Promise<Connection> {
+    const connection = new Connection(parts, await loadSdk());
+    const onAbort = (): void => connection.#drop(STOPPED);
+    parts.signal.addEventListener('abort', onAbort, { once: true });
+    try {
+      parts.signal.throwIfAborted();
+      await connection.#connect();
+      return connection;
+    } catch (error) {
+      const why = connection.#why ?? connection.#textOf(error);
+      await connection.close();
+      throw new SvcError('unavailable', why, { cause: error });
+    } finally {
+      parts.signal.removeEventListener('abort', onAbort);
+    }
+  }
+
+  /** Resolves when it has ended, with the reason, for people. */
+  get lost(): Promise<string> {
+    return this.#lost.promise;
+  }
+
+  async #connect(): Promise<void> {
+    const { settings, limits, log, now, onToolsChanged } = this.#parts;
+    const transport = this.#transport();
+    const gauge = new FloodGauge(limits, now);
+    const count = (): void => {
+      if (gauge.count()) this.#drop(`it sent more than ${limits.messages} messages in ${limits.messagesEveryMs} ms`);
+    };
+    transport.onmessage = count;
+    this.#client.onclose = () => this.#drop('the connection was closed');
+    this.#client.onerror = (error) => {
+      // What is no message is counted too.
+      count();
+      log.debug({ server: settings.name, error: this.#textOf(error) }, 'MCP server');
+    };
+    this.#client.setNotificationHandler(this.#sdk.ToolListChangedNotificationSchema, onToolsChanged);
+    await this.#client.connect(transport, { timeout: limits.startMs });
+  }
+
+  #transport(): Transport {
+    const { settings, credentials, limits } = this.#parts;
+    const { url, executable } = settings;
+    if (url !== undefined) {
+      const { headers } = credentials;
+      const onBroken = (why: string): void => this.#drop(why);
+      const transport = createHttpTransport({ sdk: this.#sdk, url, headers, limits, onBroken });
+      this.#end = async () => {
+        // A server that keeps sessions forgets this one; it may be gone, or slow.
+        const told = transport.terminateSession().catch(() => {});
+        await Promise.race([told, new Promise((done) => setTimeout(done, limits.stopGraceMs).unref())]);
+        await this.#client.close();
+      };
+      return transport;
+    }
+    if (executable === undefined) throw new SvcError('internal', 'a server is neither a program nor a URL');
+    const transport = new StdioTransport({ ...this.#parts, sdk: this.#sdk, settings: { ...settings, executable } });
+    this.#end = async (reason) => {
+      if (reason !== null) transport.kill(reason);
+      await transport.close();
+    };
+    transport.onclose = () => this.#lose(transport.reason);
+    return transport;
+  }
+
+  /** Ends it for something it did. */
+  #drop(why: string): void {
+    if (this.#lose(why)) this.#end(why).catch((error: unknown) => this.#parts.log.warn({ err: error }, 'MCP server'));
+  }
+
+  #lose(why: string): boolean {
+    if (this.#why !== null) return false;
+    this.#why = why;
+    this.#lost.resolve(why);
+    return true;
+  }
+
+  /** All pages of its list, unchecked. Throws `unavailable`, `deadline_exceeded`, `tool_failed`. */
+  async list(timeoutMs: number): Promise<readonly unknown[]> {
+    const { tools: most, toolPages } = this.#parts.limits;
+    const found: unknown[] = [];
+    let cursor: string | undefined;
+    for (let page = 0; page < toolPages && found.length <= most; page += 1) {
+      const params = cursor === undefined ? {} : { cursor };
+      const { tools, nextCursor } = await this.#ask(timeoutMs, (options) =>
+        this.#client.request({ method: 'tools/list', params }, ToolPage, options),
+      );
+      found.push(...tools);
+      cursor = nextCursor;
+      if (cursor === undefined) break;
+    }
+    return found;
+  }
+
+  async ping(timeoutMs: number): Promise<void> {
+    await this.#ask(timeoutMs, (options) =>
+      this.#client.request({ method: 'ping' }, this.#sdk.EmptyResultSchema, options),
+    );
+  }
+
+  /** Never repeated here. An error that the server answers with is a result for whoever called. */
+  async call(
+    call: { readonly tool: string; readonly arguments: JsonObject; readonly timeoutMs: number },
+    { signal, onProgress }: { readonly signal: AbortSignal; readonly onProgress?: (text: string) => void },
+  ): Promise<McpCallResult> {
+    const { clean } = this.#parts.credentials;
+    const params = { name: call.tool, arguments: call.arguments };
+    const onprogress: RequestOptions['onprogress'] =
+      onProgress &&
+      (({ message, progress, total }) =>
+        onProgress(clean(message ?? shareOf(progress, total)).slice(0, PROGRESS_CHARS)));
+    try {
+      const answer = await this.#ask(
+        call.timeoutMs,
+        (options) =>
+          this.#client.request({ method: 'tools/call', params }, CallResult, {
+            ...options,
+            ...(onprogress === undefined ? {} : { onprogress }),
+          }),
+        signal,
+      );
+      const result = resultOf(answer, clean);
+      if (result === null)
+        throw new SvcError('tool_failed', `${this.#name} answered with a result that is nested too deep`);
+      return result;
+    } catch (error) {
+      if (!(error instanceof this.#sdk.McpError)) throw error;
+      return { content: [{ type: 'text', text: this.#textOf(error) }], isError: true };
+    }
+  }
+
+  /** One request under its own time-out, which no progress extends. */
+  async #ask<Answer>(
+    timeoutMs: number,
+    ask: (options: RequestOptions) => Promise<Answer>,
+    signal?: AbortSignal,
+  ): Promise<Answer> {
+    signal?.throwIfAborted();
+    const own = new AbortController();
+    const timer = setTimeout(() => own.abort(TIMED_OUT), timeoutMs);
+    const onAbort = (): void => own.abort(CANCELLED);
+    signal?.addEventListener('abort', onAbort, { once: true });
+    try {
+      // The SDK's own time-out is behind ours, so that the two cannot be confused.
+      return await ask({ signal: own.signal, timeout: timeoutMs + 60_000 });
+    } catch (error) {
+      if (signal?.aborted) throw signal.reason;
+      if (own.signal.aborted) {
+        throw new SvcError(
+          'deadline_exceeded',
+          `${this.#name} did not answer within ${timeoutMs} ms; the work may have been done`,
+        );
+      }
+      throw this.#failure(error);
+    } finally {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', onAbort);
+    }
+  }
+
+  /** The server's own error answers stay what they are. */
+  #failure(error: unknown): unknown {
+    if (this.#why === null && error instanceof this.#sdk.McpError) return error;
+    if (this.#why === null && isParseError(error)) {
+      return new SvcError('tool_failed', `${this.#name} answered with something else than MCP says`, { cause: error });
+    }
+    const why = this.#why ?? this.#textOf(error);
+    if (!(error instanceof this.#sdk.StreamableHTTPError && isPassing(error.code))) this.#drop(why);
+    const text = `${this.#name} is gone: ${why}; the work may have been done`;
+    return new SvcError('unavailable', text, { cause: error });
+  }
+
+  get #name(): string {
+    return `the MCP server ${this.#parts.settings.name}`;
+  }
+
+  /** May be shown to operators and models: no secrets, no endless texts. */
+  #textOf(error: unknown): string {
+    const text = error instanceof Error ? error.message : String(error);
+    const cause = error instanceof TypeError && error.cause instanceof Error ? `: ${error.cause.message}` : '';
+    return this.#parts.credentials.clean(text + cause).slice(0, TEXT_CHARS);
+  }
+
+  async close(): Promise<void> {
+    await this.#end(this.#lose(STOPPED) ? null : this.#why);
+  }
+}
+
+const isParseError = (error: unknown): boolean => error instanceof Error && /^\$?ZodError$/.test(error.name);
+
+/** Too many requests, or trouble that is not ours: the same session may work again. */
+const isPassing = (status: number | undefined): boolean => status === 429 || (status !== undefined && status >= 500);
+
+const shareOf = (progress: number, total: number | undefined): string =>
+  total === undefined ? String(progress) : `${progress}/${total}`;

@@ -1,0 +1,21 @@
+/** The official SDK, loaded with the first server: a node without servers does not pay for it. */
+export async function loadSdk() {
+  const [client, http, stdio, types] = await Promise.all([
+    import('@modelcontextprotocol/sdk/client/index.js'),
+    import('@modelcontextprotocol/sdk/client/streamableHttp.js'),
+    import('@modelcontextprotocol/sdk/shared/stdio.js'),
+    import('@modelcontextprotocol/sdk/types.js'),
+  ]);
+  return {
+    Client: client.Client,
+    StreamableHTTPClientTransport: http.StreamableHTTPClientTransport,
+    StreamableHTTPError: http.StreamableHTTPError,
+    ReadBuffer: stdio.ReadBuffer,
+    serializeMessage: stdio.serializeMessage,
+    McpError: types.McpError,
+    EmptyResultSchema: types.EmptyResultSchema,
+    ToolListChangedNotificationSchema: types.ToolListChangedNotificationSchema,
+  };
+}
+
+export type McpSdk = Awaited<ReturnType<typeof loadSdk>>;
