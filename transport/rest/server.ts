@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import { fastifySSE } from '@fastify/sse';
 import swagger from '@fastify/swagger';
 import { fastify, LogController } from 'fastify';
@@ -9,7 +10,7 @@ import { answerError } from './error-handler.ts';
 import { KnownPaths } from './known-paths.ts';
 import { REST_LIMITS, type RestLimits } from './limits.ts';
 import { openapiOptions } from './openapi-document.ts';
-import type { RestApp, RestServerParts } from './parts.ts';
+import type { RestApp, RestParts, RestServerParts } from './parts.ts';
 import { addRequestContext } from './request-context.ts';
 import { addRoutes } from './routes/index.ts';
 import { addSecurityHeaders } from './security-headers.ts';
@@ -24,9 +25,29 @@ const IDLE_LOOK_MS = 50;
  */
 export function createRestServer(parts: RestServerParts): RestApp {
   const limits: RestLimits = { ...REST_LIMITS, ...parts.limits };
-  const app: RestApp = openFastify(parts, limits);
-  const paths = new KnownPaths();
   const streams = new OpenStreams(limits.streams);
+  const app = openApp({ ...parts, limits, streams });
+  app.register(fastifySSE);
+  app.register(swagger, openapiOptions(parts.version, parts.authenticator.required));
+  app.register(docsPage);
+  app.register((scope: RestApp, _options, done) => {
+    addRoutes(scope, { ...parts, limits, streams });
+    done();
+  });
+  return app;
+}
+
+/** What every HTTP address of the node is made of. */
+export interface AppParts extends Pick<RestParts, 'authenticator' | 'logger' | 'limits' | 'streams'> {
+  /** Sees a request before routing; answers the path to route by. */
+  readonly rewriteUrl?: (request: IncomingMessage) => string;
+}
+
+/** An application without routes: bounds, identity, error answers and headers as everywhere. */
+export function openApp(parts: AppParts): RestApp {
+  const { limits, streams } = parts;
+  const app: RestApp = openFastify(parts);
+  const paths = new KnownPaths();
   app.setValidatorCompiler(validatorCompiler);
   app.setSerializerCompiler(serializerCompiler);
   app.setErrorHandler(answerError);
@@ -39,19 +60,13 @@ export function createRestServer(parts: RestServerParts): RestApp {
   addRequestContext(app, parts.authenticator, paths);
   parseJsonBodies(app, limits.jsonDepth);
   app.server.maxConnections = limits.connections;
-  app.register(fastifySSE);
-  app.register(swagger, openapiOptions(parts.version, parts.authenticator.required));
-  app.register(docsPage);
-  app.register((scope: RestApp, _options, done) => {
-    addRoutes(scope, { ...parts, limits, streams });
-    done();
-  });
   return app;
 }
 
-function openFastify(parts: RestServerParts, limits: RestLimits): RestApp {
+function openFastify({ logger, limits, rewriteUrl }: AppParts): RestApp {
   return fastify({
-    loggerInstance: parts.logger,
+    loggerInstance: logger,
+    ...(rewriteUrl === undefined ? {} : { rewriteUrl }),
     // Requests are logged by what went wrong, with their route and never with their headers.
     logController: new LogController({ disableRequestLogging: true }),
     bodyLimit: limits.bodyBytes,
