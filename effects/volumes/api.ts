@@ -1,6 +1,7 @@
 import type { Identity } from '../../runtime/identity.ts';
 
 export { STORAGE_EVENTS, type StorageEvent, type StorageEventName } from './events.ts';
+export { PathTraversal } from './volume-path.ts';
 
 export interface Volume {
   readonly id: string;
@@ -75,6 +76,31 @@ export interface FileStat extends FileEntry {
   readonly path: string;
 }
 
+/** Why a search ended before it had seen everything; null when it has. */
+export type SearchEnd = 'found' | 'entries' | 'time' | null;
+
+export interface GlobResult {
+  /** Files, directories and links below the directory, relative to it, sorted. */
+  readonly paths: readonly string[];
+  readonly ended_by: SearchEnd;
+}
+
+export interface GrepResult {
+  /** In the order of paths, then lines. `path` is relative to where the search began; long lines are cut. */
+  readonly matches: readonly { readonly path: string; readonly line: number; readonly text: string }[];
+  readonly files: number;
+  /** Files that are not text, too large, or not to be read. */
+  readonly skipped: number;
+  readonly ended_by: SearchEnd;
+}
+
+/** What a search may cost; each has a default of its own. */
+export interface SearchLimits {
+  readonly found?: number;
+  readonly entries?: number;
+  readonly timeMs?: number;
+}
+
 /**
  * Files inside one volume, for REST and for tools. Paths start at the volume's root; nothing leads out of it: no `..`,
  * no absolute link, no link that climbs above the root (links that stay inside are followed when reading). Every
@@ -100,16 +126,41 @@ export interface VolumeFiles {
   ): Promise<{ readonly sizeBytes: number; readonly content: AsyncIterable<Buffer>; close(): Promise<void> }>;
   /**
    * Creates or replaces a file, missing parents too. The file changes in one step when all content has arrived; a
-   * content that fails leaves the old one.
+   * content that fails leaves the old one. With `expected` it only replaces a file that holds just these bytes, keeping
+   * its mode and following links inside the volume; throws `conflict` when it holds others. Writers of this node come one
+   * after another.
    */
   write(
     tenant: string,
     volumeId: string,
     path: string,
     content: Uint8Array | AsyncIterable<Uint8Array>,
+    options?: { readonly expected?: Uint8Array },
   ): Promise<{ readonly path: string; readonly bytes_written: number; readonly created: boolean }>;
   /** Makes parents too; one that is there is fine. */
   mkdir(tenant: string, volumeId: string, path: string): Promise<void>;
   /** A link is removed, not what it leads to. */
   delete(tenant: string, volumeId: string, path: string, options?: { readonly recursive?: boolean }): Promise<void>;
+  /**
+   * What fits a glob below a directory (picomatch; names with a leading dot too). No link is followed. One event.
+   * Throws `invalid_argument` (field `pattern`), `deadline_exceeded`, the signal's reason.
+   */
+  glob(
+    tenant: string,
+    volumeId: string,
+    path: string,
+    pattern: string,
+    options?: SearchLimits & { readonly signal?: AbortSignal },
+  ): Promise<GlobResult>;
+  /**
+   * Lines that match a regular expression (RE2: linear time) in the text files below a directory, or in one file. No link
+   * is followed. One event. Throws as `glob`.
+   */
+  grep(
+    tenant: string,
+    volumeId: string,
+    path: string,
+    pattern: string,
+    options?: SearchLimits & { readonly signal?: AbortSignal },
+  ): Promise<GrepResult>;
 }

@@ -6,6 +6,8 @@ import type { FileEntry, VolumeFiles } from './api.ts';
 import { systemCode } from './file-failure.ts';
 import { entryOf } from './file-kind.ts';
 import { FileOperation } from './file-operation.ts';
+import { createFileSearch } from './search/file-search.ts';
+import type { SearchThreads } from './search/threads.ts';
 import { openDirectory, openParent, openRoot, type Place } from './tree.ts';
 import { pathOf, UPLOADS } from './volume-path.ts';
 import type { VolumeStore } from './volume-store.ts';
@@ -19,10 +21,11 @@ const LISTED = 1_000;
 const MAX_NAMES = 100_000;
 
 /** The port `VolumeFiles` over the directories of volumes. */
-export function createVolumeFiles(store: VolumeStore, random: Random): VolumeFiles {
+export function createVolumeFiles(store: VolumeStore, random: Random, threads: SearchThreads): VolumeFiles {
   const on = (tenant: string, volumeId: string, path: string) => FileOperation.begin(store, tenant, volumeId, path);
   return {
     ...createVolumeWriter(store, random),
+    ...createFileSearch(store, threads),
 
     async stat(tenant, volumeId, path) {
       await using operation = await on(tenant, volumeId, path);

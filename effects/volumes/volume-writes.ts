@@ -1,5 +1,6 @@
 import { constants } from 'node:fs';
-import { type FileHandle, lstat, open, rename, rm } from 'node:fs/promises';
+import { chmod, type FileHandle, lstat, open, rename, rm } from 'node:fs/promises';
+import { SvcError } from '../../runtime/errors.ts';
 import type { Random } from '../../runtime/random.ts';
 import type { VolumeFiles } from './api.ts';
 import { systemCode } from './file-failure.ts';
@@ -10,17 +11,17 @@ import { usedBytes } from './used-bytes.ts';
 import { UPLOADS } from './volume-path.ts';
 import type { VolumeStore } from './volume-store.ts';
 
-const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW } = constants;
+const { O_RDONLY, O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK } = constants;
 const isUploads = (path: string): boolean => path === `/${UPLOADS}`;
 
 /** Writing files: content grows aside, then takes its place in one step if the volume has room for it. */
 export function createVolumeWriter(store: VolumeStore, random: Random): Pick<VolumeFiles, 'write'> {
   const turns = new Turns();
   return {
-    async write(tenant, volumeId, path, content) {
+    async write(tenant, volumeId, path, content, { expected } = {}) {
       await using operation = await FileOperation.begin(store, tenant, volumeId, path);
       return await operation.run(async (root, parts) => {
-        const { place, name } = await openParent(root, parts, { make: true });
+        const { place, name } = await openParent(root, parts, replaceOrMake(expected));
         await using target = place;
         await using uploads = await openDirectory(root, [UPLOADS], true);
         const upload = uploads.entry(`upload-${random.uuid()}`);
@@ -30,6 +31,7 @@ export function createVolumeWriter(store: VolumeStore, random: Random): Pick<Vol
           // One after another: what two writers see of the room that is left is never the same room.
           const created = await turns.take(`${tenant}/${volumeId}`, async () => {
             if (bytes > (await room.left(target, name))) throw room.refusal(bytes);
+            if (expected !== undefined) await chmod(upload, await modeIfHolding(target, name, expected));
             const isNew = (await sizeOf(target, name)) === null;
             await rename(upload, target.entry(name));
             return isNew;
@@ -43,6 +45,22 @@ export function createVolumeWriter(store: VolumeStore, random: Random): Pick<Vol
       });
     },
   };
+}
+
+/** What replaces known content goes to the very file that was read, also over a link. */
+const replaceOrMake = (expected: Uint8Array | undefined) =>
+  expected === undefined ? { make: true } : { make: false, follow: true };
+
+/** Permissions of a file that holds just these bytes. Throws `conflict` for another. */
+async function modeIfHolding(place: Place, name: string, expected: Uint8Array): Promise<number> {
+  await using file = await open(place.entry(name), O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+  const stats = await file.stat();
+  if (stats.isFile() && stats.size === expected.length) {
+    const content = Buffer.alloc(expected.length);
+    const { bytesRead } = await file.read(content, 0, content.length, 0);
+    if (bytesRead === expected.length && content.equals(expected)) return stats.mode & 0o777;
+  }
+  throw new SvcError('conflict', 'the file was changed meanwhile', { field: 'path' });
 }
 
 /** Writes the content to a new file; refuses it as soon as it cannot fit. Answers how long it is. */

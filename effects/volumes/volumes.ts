@@ -7,6 +7,7 @@ import type { VolumeApi, VolumeDirectories, VolumeFiles, VolumeHolds, VolumeQuot
 import { EventRecord, STORAGE_EVENT_DOCUMENTS, type StorageEventDocument } from './event-record.ts';
 import type { StorageEvent } from './events.ts';
 import { QuotaWatch, quotaExceeded } from './quota-watch.ts';
+import { SearchThreads } from './search/threads.ts';
 import { shown, VOLUME_DOCUMENTS, type VolumeDocument } from './stored-volume.ts';
 import { VolumeDisk } from './volume-disk.ts';
 import { createVolumeFiles } from './volume-files.ts';
@@ -35,7 +36,7 @@ export interface VolumesOptions {
 export interface Volumes extends VolumeApi, VolumeDirectories, VolumeHolds, VolumeQuotas {
   readonly files: VolumeFiles;
   readonly store: VolumeStore;
-  /** Writes the events that wait. */
+  /** Ends searches and writes the events that wait. */
   close(): Promise<void>;
 }
 
@@ -56,12 +57,16 @@ export async function createVolumes(options: VolumesOptions): Promise<Volumes> {
   const disk = new VolumeDisk(root, options.quota === 'image' ? await imagesOf(root) : null);
   const store = new VolumeStore({ records, disk, events, clock, limits, ended });
   const watch = new QuotaWatch(clock, warn);
+  const threads = new SearchThreads();
 
   return {
     store,
-    files: createVolumeFiles(store, random),
+    files: createVolumeFiles(store, random, threads),
     hold: (tenant, volumeId) => store.hold(tenant, volumeId),
-    close: () => events.flush(),
+    close: async () => {
+      await threads.close();
+      await events.flush();
+    },
 
     async create(identity, request) {
       const { name, storage_class, ttl_hours } = request;

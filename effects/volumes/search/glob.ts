@@ -1,0 +1,40 @@
+import picomatch from 'picomatch';
+import { Budget } from './budget.ts';
+import type { GlobFound, SearchJob } from './job.ts';
+import { walk } from './walk.ts';
+
+/** Files, directories and links whose path fits; names that begin with a dot are names like others. */
+export const GLOB_OPTIONS = { dot: true, nonegate: true } as const;
+
+export function glob({ at, is_root, depth, pattern, bounds }: Extract<SearchJob, { kind: 'glob' }>): GlobFound {
+  const budget = new Budget(bounds);
+  const fits = picomatch(pattern, GLOB_OPTIONS);
+  const paths: string[] = [];
+  const options = { isRoot: is_root, depth: Math.min(depth, reach(pattern)), enters: towards(baseOf(pattern)) };
+  for (const { path } of walk(at, options)) {
+    if (!budget.entry()) break;
+    if (!fits(path)) continue;
+    if (!budget.result(Buffer.byteLength(path) + 1)) break;
+    paths.push(path);
+  }
+  return { kind: 'glob', paths: paths.sort(), ended_by: budget.spent, entries: budget.entries };
+}
+
+/** How many directories down a pattern can reach: as many as it has slashes, unless something in it spans them. */
+function reach(pattern: string): number {
+  if (/\*\*|[{}()[\]\\]/.test(pattern)) return Number.MAX_SAFE_INTEGER;
+  return pattern.split('/').length - 1;
+}
+
+/** The names a pattern begins with before anything in it is a wildcard. */
+function baseOf(pattern: string): string {
+  if (/[{}()[\]\\!]/.test(pattern)) return '';
+  const names = pattern.split('/');
+  const first = names.findIndex((name) => /[*?]/.test(name));
+  const plain = first === -1 ? names.slice(0, -1) : names.slice(0, first);
+  return plain.filter((name) => name !== '' && name !== '.').join('/');
+}
+
+/** Only directories on the way to the base, and what is below it. */
+const towards = (base: string) => (path: string) =>
+  base === '' || path === base || base.startsWith(`${path}/`) || path.startsWith(`${base}/`);

@@ -1,0 +1,88 @@
+import type { ToolOutcome } from '../../manifests/tool/call.ts';
+import { ToolRun } from '../../manifests/tool/call.ts';
+import type { Blobs } from '../../runtime/blobs.ts';
+import { defineEffect, type EffectContext, type EffectHandler } from '../../runtime/effect.ts';
+import { toSvcError } from '../../runtime/errors.ts';
+import type { RateLimits } from '../../runtime/rate-limits.ts';
+import type { TierLimits } from '../../security/api.ts';
+import type { Desk } from '../desk.ts';
+import { ToolFailure } from '../failure.ts';
+import { type McpParts, runMcpTool } from '../mcp/run.ts';
+import { boundedOutcome, failedOutcome, textContent, type WholeOutcome } from '../outcome.ts';
+import type { Tool, ToolCall } from '../tool.ts';
+import { takeLimits } from './take-limits.ts';
+
+export interface ToolEffectParts {
+  readonly desk: Pick<Desk, 'offer'>;
+  /** Handlers of built-in tools that this node runs, see `createBuiltInTools`. */
+  readonly tools: readonly Tool[];
+  readonly blobs: Blobs;
+  readonly mcp?: McpParts;
+  /** Absent: tiers bound nothing. */
+  readonly tierLimits?: TierLimits;
+  /** Absent: rate limits of capabilities are not enforced; a node has them always. */
+  readonly rateLimits?: RateLimits;
+}
+
+const MAX_RESPONSE_BYTES = 10 * 1024 * 1024;
+
+/**
+ * `tool.call`: one call that policy allowed. Value: `ToolOutcome`, also of a tool that failed or was refused by a limit; the
+ * effect fails only when this node cannot know the result. The request's mode is the offer's.
+ */
+export function createToolEffect(parts: ToolEffectParts): EffectHandler<typeof ToolRun> {
+  const tools = new Map(parts.tools.map((tool) => [tool.contract.name, tool]));
+  return defineEffect({
+    kind: 'tool.call',
+    input: ToolRun,
+    async run(run, context): Promise<ToolOutcome> {
+      const started = performance.now();
+      const whole = await attempt(parts, tools, run, context);
+      const maxBytes = run.limits.max_response_bytes ?? MAX_RESPONSE_BYTES;
+      const outcome = await boundedOutcome(whole, { tenant: context.tenant, blobs: parts.blobs, maxBytes });
+      return { ...outcome, duration_ms: Math.round(performance.now() - started) };
+    },
+  });
+}
+
+async function attempt(
+  parts: ToolEffectParts,
+  tools: ReadonlyMap<string, Tool>,
+  run: ToolRun,
+  context: EffectContext,
+): Promise<WholeOutcome> {
+  const { tenant, signal } = context;
+  try {
+    signal.throwIfAborted();
+    await checkUnchanged(parts.desk, run);
+    await takeLimits(parts, tenant, run);
+    return await answer(parts, tools.get(run.tool), {
+      ...{ run, tenant, signal },
+      progress: (value) => context.progress(value),
+    });
+  } catch (thrown) {
+    // Cancelled, out of time or without its claim: what was being done is nobody's result.
+    if (signal.aborted) throw signal.reason;
+    if (thrown instanceof ToolFailure) return failedOutcome(thrown);
+    throw toSvcError(thrown);
+  }
+}
+
+async function answer(parts: ToolEffectParts, tool: Tool | undefined, call: ToolCall): Promise<WholeOutcome> {
+  if (tool !== undefined) {
+    const { text, structured } = await tool.run(call.run.arguments, call);
+    return { content: textContent(text), ...(structured === undefined ? {} : { structured }), is_error: false };
+  }
+  if (parts.mcp !== undefined && call.run.server !== undefined) return runMcpTool(parts.mcp, call);
+  throw new ToolFailure('ToolNotAvailable', `${call.run.tool} cannot be run on this node: use another tool`);
+}
+
+/** A tool that is not what it was when the grant was made is not called. */
+async function checkUnchanged(desk: Pick<Desk, 'offer'>, { tool, schema_hash }: ToolRun): Promise<void> {
+  const offer = await desk.offer(tool);
+  if (offer === null) {
+    throw new ToolFailure('ToolNotAvailable', `${tool} is not there now: go on without it, or try again later`);
+  }
+  if (offer.schema_hash === schema_hash) return;
+  throw ToolFailure.denied('ToolChanged', `${tool} is not what it was when it was offered.`);
+}

@@ -1,0 +1,63 @@
+import { STORED_ABOVE_BYTES, type ToolOutcome } from '../manifests/tool/call.ts';
+import type { Blobs } from '../runtime/blobs.ts';
+import { PAYLOAD_LIMIT_BYTES } from '../runtime/blobs.ts';
+import type { JsonObject } from '../runtime/json.ts';
+import { ToolFailure } from './failure.ts';
+
+/** A result before its size is looked at. */
+export type WholeOutcome = Omit<ToolOutcome, 'stored' | 'duration_ms'>;
+
+const HEAD_BYTES = STORED_ABOVE_BYTES / 2;
+const MAX_ERROR_CHARS = 2_000;
+
+export const textContent = (text: string): JsonObject[] => [{ type: 'text', text }];
+
+/** What the caller gets of a tool that failed. */
+export function failedOutcome({ code, class: failureClass, message }: ToolFailure): WholeOutcome {
+  const said = message.slice(0, MAX_ERROR_CHARS);
+  return {
+    content: textContent(`${code}: ${said}`),
+    is_error: true,
+    error: { code, class: failureClass, message: said },
+  };
+}
+
+/**
+ * Bounds a result: one over `maxBytes` is an error of the tool, a large one is stored aside whole and only its beginning
+ * goes on in messages.
+ */
+export async function boundedOutcome(
+  whole: WholeOutcome,
+  bounds: { readonly tenant: string; readonly blobs: Blobs; readonly maxBytes: number },
+): Promise<Omit<ToolOutcome, 'duration_ms'>> {
+  const { content, structured } = whole;
+  const json = Buffer.from(JSON.stringify(structured === undefined ? { content } : { content, structured }));
+  const maxBytes = Math.min(bounds.maxBytes, PAYLOAD_LIMIT_BYTES);
+  if (answerBytes(whole) > maxBytes || json.length > PAYLOAD_LIMIT_BYTES) {
+    const text = `the result has more than the ${maxBytes} bytes that are allowed: ask for less of it`;
+    return failedOutcome(new ToolFailure('OutputSizeLimitExceeded', text));
+  }
+  if (json.length <= STORED_ABOVE_BYTES) return whole;
+  const ref = await bounds.blobs.put(bounds.tenant, json);
+  const { structured: _aside, ...rest } = whole;
+  return { ...rest, content: headOf(whole), stored: { ref, bytes: json.length } };
+}
+
+/** What a tool answered: its texts, or where it has none all of its content. */
+function answerBytes({ content }: WholeOutcome): number {
+  let bytes = 0;
+  for (const part of content) {
+    bytes += Buffer.byteLength(typeof part.text === 'string' ? part.text : JSON.stringify(part));
+  }
+  return bytes;
+}
+
+/** The first text, cut between characters, and a word about the rest. */
+function headOf({ content }: WholeOutcome): JsonObject[] {
+  const text = content.find((part) => typeof part.text === 'string')?.text;
+  const bytes = Buffer.from(typeof text === 'string' ? text : '');
+  const head = new TextDecoder().decode(bytes.subarray(0, HEAD_BYTES), { stream: true });
+  const shown = Math.min(bytes.length, HEAD_BYTES);
+  const note = `[the first ${shown} bytes of a larger result; it is kept whole with the execution]`;
+  return [{ type: 'text', text: head }, ...textContent(note)];
+}
