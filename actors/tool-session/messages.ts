@@ -24,7 +24,11 @@ export type OpenSession = z.input<typeof Open>;
 
 /** Asked: decides, records, begins the effect. Answered by an `InvokeReply`; the result is the event `CallEnded`. */
 export const Invoke = z.object({
-  call: z.string().min(1).max(300),
+  /** JSON-RPC id with its type in front: `n:1`, `s:abc`. */
+  call: z
+    .string()
+    .max(300)
+    .regex(/^[ns]:/, 'expected n: or s: and the id'),
   tool: z.string().max(200).nullable(),
   arguments: jsonField,
   /** SHA-256 of the canonical JSON of name and arguments, for the chain. */

@@ -72,6 +72,5 @@ export const sessionOf = (open: z.output<typeof Open>, openedAt: string): Sessio
   opened_at: openedAt,
 });
 
-/** The call of that id, unless it is the name of something every object has. */
-export const callOf = ({ calls }: ToolSessionState, id: string): CallRecord | undefined =>
-  Object.hasOwn(calls, id) ? calls[id] : undefined;
+/** Ids begin with their type, so none is the name of something every object has. */
+export const callOf = ({ calls }: ToolSessionState, id: string): CallRecord | undefined => calls[id];

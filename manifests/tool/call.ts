@@ -75,6 +75,8 @@ export const ToolOutcome = z.object({
       code: z.string(),
       class: z.enum(ERROR_CLASSES),
       message: z.string(),
+      /** Of a limit that passes: when it has. */
+      retry_after_ms: z.number().optional(),
     })
     .optional(),
   /** The whole `{content, structured}` as JSON, tenant's blob. */

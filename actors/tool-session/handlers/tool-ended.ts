@@ -11,9 +11,9 @@ const Context = z.object({ call: z.string() });
 
 /** An allowed call has ended: recorded, and answered to whoever waits. Late words of a call that is over change nothing. */
 export function ToolEnded(state: ToolSessionState, ended: EffectResult, turn: SessionTurn): ToolSessionState {
-  const call = Context.safeParse(ended.context).data?.call ?? '';
-  const running = Object.hasOwn(state.running, call) ? state.running[call] : undefined;
-  if (running === undefined || running.effect_id !== ended.effectId) return state;
+  const call = Context.safeParse(ended.context).data?.call;
+  const running = call === undefined ? undefined : state.running[call];
+  if (call === undefined || running === undefined || running.effect_id !== ended.effectId) return state;
   const result = resultOf(ended.outcome, running.tool);
   const next = recordEnd(state, { call, result, outcome: auditOutcome(result) }, turn);
   return running.last ? close(next, { status: 'closed', reason: 'the call has ended' }, turn) : next;
@@ -26,7 +26,8 @@ function resultOf(outcome: EffectResult['outcome'], tool: string): CallResult {
   if (!told.success) return { kind: 'failed', code: 'internal', message: `${tool} answered nonsense` };
   const { error } = told.data;
   if (error?.class !== 'policy') return { kind: 'outcome', outcome: told.data };
-  return { kind: 'denied', reason: error.code, message: error.message };
+  const { code, message, retry_after_ms } = error;
+  return { kind: 'denied', reason: code, message, ...(retry_after_ms === undefined ? {} : { retry_after_ms }) };
 }
 
 function inDoubt(tool: string): ToolOutcome {
