@@ -11,6 +11,7 @@ import type { ChaosApi } from '../../cluster/chaos/api.ts';
 import type { VolumeApi, VolumeFiles } from '../../effects/volumes/api.ts';
 import type { Authenticator, NodeTokens, TierLimits, WebhookSecret } from '../../security/api.ts';
 import type { Health } from '../health.ts';
+import type { McpParts } from '../mcp/parts.ts';
 import type { OpenStreams } from '../open-streams.ts';
 import type { RestLimits } from './limits.ts';
 import type { WorkflowParts } from './workflow-parts.ts';
@@ -44,6 +45,8 @@ export interface RestServerParts {
   readonly volumes?: VolumeApi & { readonly files: VolumeFiles };
   /** Without it there is no /v1/workflows. */
   readonly workflows?: WorkflowParts;
+  /** Without it there is no /mcp. */
+  readonly mcp?: McpParts;
   /** Rates of callers' tiers; without it nobody has any. */
   readonly tierLimits?: TierLimits;
   readonly limits?: Partial<RestLimits>;

@@ -3,6 +3,7 @@ import { fastifySSE } from '@fastify/sse';
 import swagger from '@fastify/swagger';
 import { fastify, LogController } from 'fastify';
 import { serializerCompiler, validatorCompiler } from 'fastify-type-provider-zod';
+import { mcpRoute } from '../mcp/route.ts';
 import { OpenStreams } from '../open-streams.ts';
 import { parseJsonBodies } from './body-parsers.ts';
 import { docsPage } from './docs-page.ts';
@@ -32,6 +33,7 @@ export function createRestServer(parts: RestServerParts): RestApp {
   app.register(docsPage);
   app.register((scope: RestApp, _options, done) => {
     addRoutes(scope, { ...parts, limits, streams });
+    mcpRoute(scope, { ...parts, limits, streams });
     done();
   });
   return app;

@@ -1,0 +1,16 @@
+import type { ToolSessionApi } from '../../actors/tool-session/api.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import type { Random } from '../../runtime/random.ts';
+import type { ToolDesk } from '../../tools/api.ts';
+
+/** What /mcp translates into calls of. */
+export interface McpParts {
+  readonly desk: Pick<ToolDesk, 'callerGrant'>;
+  readonly sessions: Pick<ToolSessionApi, 'open' | 'invoke'>;
+  readonly clock: Clock;
+  readonly random: Random;
+  /** Longest wait for a call's result. Default 300,000. */
+  readonly callTimeoutMs?: number;
+}
+
+export const CALL_TIMEOUT_MS = 300_000;
