@@ -4,7 +4,11 @@ import type { Identity } from '../runtime/identity.ts';
 
 export { openNodeEnvelope, sealNodeEnvelope } from './node-envelope.ts';
 export { parsePublicKeyPem } from './node-key.ts';
+export type { SecurityContexts } from './policy/api.ts';
+export { isListed, type NamedTool } from './policy/matching.ts';
+export { domainProblem } from './policy/policy.ts';
 export { type Action, requireRole } from './policy.ts';
+export { parseAgentPublicKey, publicKeyText } from './seal/agent-key.ts';
 export type {
   AgentClaims,
   AgentTokens,
@@ -16,6 +20,8 @@ export type {
   SealEnvelopes,
   VerifiedCall,
 } from './seal/api.ts';
+export { decodeBase64 } from './seal/base64.ts';
+export { payloadBytes } from './seal/payload.ts';
 export { delegatedTenant } from './tenant.ts';
 export { bearerToken } from './token.ts';
 export { signatureDigest, verifyWebhookBody, type WebhookSecret } from './webhook-signature.ts';

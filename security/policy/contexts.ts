@@ -1,0 +1,93 @@
+import type { Capability, GrantRequest, ToolScope } from '../../manifests/tool/scope.ts';
+import { SvcError } from '../../runtime/errors.ts';
+import { type Identity, SYSTEM_TENANT } from '../../runtime/identity.ts';
+import { ADMIN_ROLE, OPERATOR_ROLE, READONLY_ROLE } from '../policy.ts';
+import type { SecurityContexts } from './api.ts';
+import {
+  AGENT_RUNTIME,
+  AUTHORING_CAPABILITIES,
+  builtInContexts,
+  isTier,
+  type SecurityContext,
+  SYSTEM_DEFAULT,
+  SYSTEM_OPERATOR,
+  SYSTEM_READONLY,
+} from './built-in.ts';
+
+const SYSTEM_PREFIX = 'svc-system-';
+const TENANT_PREFIX = 'tenant-';
+
+/** How an operator writes one: with a description too. */
+type Configured = Omit<SecurityContext, 'tenant'> & { readonly tenant?: string | undefined };
+
+/**
+ * The built-in contexts and those of `spec.security_contexts`. `mcpServers` are the names of `spec.mcp_servers`: agents of
+ * any tenant may use them, when their manifest names them, unless they run under another context.
+ */
+export function createSecurityContexts(
+  configured: readonly Configured[],
+  { mcpServers = [] }: { readonly mcpServers?: readonly string[] } = {},
+): SecurityContexts {
+  // The built-in ones last: no configuration replaces them.
+  const contexts = new Map([...configured, ...builtInContexts(mcpServers)].map((context) => [context.name, context]));
+  const named = (name: string): Configured => {
+    const context = contexts.get(name);
+    if (context === undefined) throw new SvcError('not_found', `There is no security context ${name}.`);
+    return context;
+  };
+  return {
+    scopeFor(tenant, request) {
+      const name = request.security_context ?? AGENT_RUNTIME;
+      if (!isOpenTo(name, tenant, contexts.get(name))) {
+        throw new SvcError('forbidden', `The security context ${name} is not for executions of this tenant.`, {
+          field: 'security_context',
+        });
+      }
+      return scopeOf(named(name), request);
+    },
+    callerScope(identity) {
+      const { name, more } = contextOf(identity);
+      const scope = scopeOf(named(name), { manifest: null, network: null, filesystem: null });
+      return { ...scope, capabilities: [...scope.capabilities, ...more] };
+    },
+  };
+}
+
+/** Whether an execution of the tenant may name a context. */
+function isOpenTo(name: string, tenant: string, context: Configured | undefined): boolean {
+  if (name === AGENT_RUNTIME) return true;
+  if (name.startsWith(SYSTEM_PREFIX)) return tenant === SYSTEM_TENANT;
+  // Those of tiers are for callers; executions never run under them (original-facts 4).
+  if (isTier(name)) return false;
+  if (context?.tenant !== undefined) return context.tenant === tenant;
+  return !name.startsWith(TENANT_PREFIX) || name.startsWith(`${TENANT_PREFIX}${tenant}-`);
+}
+
+function scopeOf(
+  { name, capabilities, deny_list }: Configured,
+  { manifest, network, filesystem }: Omit<GrantRequest, 'security_context'>,
+): ToolScope {
+  return {
+    security_context: name,
+    deny_list: [...deny_list],
+    capabilities: [...capabilities],
+    manifest,
+    network,
+    filesystem,
+  };
+}
+
+type CallerContext = { readonly name: string; readonly more: readonly Capability[] };
+
+const alone = (name: string): CallerContext => ({ name, more: [] });
+
+function contextOf({ kind, roles, tier }: Identity): CallerContext {
+  const writes = kind !== 'consumer' && (roles.includes(ADMIN_ROLE) || roles.includes(OPERATOR_ROLE));
+  if (kind === 'local') return alone(SYSTEM_OPERATOR);
+  if (kind === 'actor') throw new SvcError('forbidden', 'An actor calls no tools of its own.');
+  if (!writes && roles.includes(READONLY_ROLE)) return alone(SYSTEM_READONLY);
+  if (kind === 'operator') return writes ? alone(SYSTEM_OPERATOR) : alone(SYSTEM_READONLY);
+  if (kind === 'service_account') return alone(SYSTEM_DEFAULT);
+  // Who administers a tenant deploys in it, over REST too (spec 3, Authentication 3).
+  return { name: tier, more: kind === 'tenant_user' && writes ? AUTHORING_CAPABILITIES : [] };
+}

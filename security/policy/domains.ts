@@ -1,0 +1,97 @@
+import { domainToASCII } from 'node:url';
+import ipaddr from 'ipaddr.js';
+import type { Touches } from '../../manifests/tool/contract.ts';
+import type { Capability, ManifestTool, ToolScope } from '../../manifests/tool/scope.ts';
+import { type Breach, STAGE } from './api.ts';
+
+type Touched = NonNullable<Touches['domains']>[number];
+type Address = ipaddr.IPv4 | ipaddr.IPv6;
+
+/** A host as the constraints see it: lower case, no trailing dot; an address in whatever form it was written. */
+interface Host {
+  readonly field: string;
+  readonly name: string;
+  readonly address: Address | null;
+}
+
+/** Null for what is no host: it fits no allowlist, so it is denied. */
+export function hostOf({ field, domain }: Touched): Host | null {
+  const bare = domain.startsWith('[') && domain.endsWith(']') ? domain.slice(1, -1) : domain;
+  if (ipaddr.IPv6.isValid(bare)) return { field, name: bare, address: ipaddr.process(bare) };
+  const name = domainToASCII(bare.replace(/\.$/, '')).toLowerCase();
+  if (name === '' || name.length > 253 || !/^[a-z0-9_.-]+$/.test(name)) return null;
+  // 0x7f.1 and 2130706433 are addresses too, as every resolver reads them.
+  return { field, name, address: ipaddr.IPv4.isValid(name) ? ipaddr.IPv4.parse(name) : null };
+}
+
+/** `example.com` is itself and what is below it, `*.example.com` only what is below; addresses and CIDR blocks fit addresses. */
+export function fitsTarget(target: string, { name, address }: Pick<Host, 'name' | 'address'>): boolean {
+  if (target === '*') return true;
+  if (address !== null) return blockHolds(target, address);
+  const domain = domainToASCII(target.replace(/^\*\./, '').replace(/\.$/, '')).toLowerCase();
+  if (domain === '') return false;
+  return (name === domain && !target.startsWith('*.')) || name.endsWith(`.${domain}`);
+}
+
+function blockHolds(target: string, address: Address): boolean {
+  const [text = '', prefix] = target.split('/');
+  if (!ipaddr.isValid(text)) return false;
+  const base = ipaddr.process(text);
+  if (base.kind() !== address.kind()) return false;
+  const bits = prefix === undefined ? (base.kind() === 'ipv4' ? 32 : 128) : Number(prefix);
+  // A block of IPv4 that was written as IPv6 counts its bits from there.
+  const mapped = prefix !== undefined && text.includes(':') && base.kind() === 'ipv4' ? bits - 96 : bits;
+  return mapped >= 0 && address.match(base, mapped);
+}
+
+/** Of a capability, of the manifest's network and of an entry for web tools: all must hold. */
+export function domainBreach(
+  domains: readonly Touched[],
+  scope: Pick<ToolScope, 'network'>,
+  capability: Capability,
+): Breach | null {
+  for (const touched of domains) {
+    const problem = hostProblem(touched, scope, capability);
+    if (problem !== null) return breachAt(touched.field, problem);
+  }
+  return null;
+}
+
+/** `config.allowed_domains` of an entry that names `mcp:web-search`; empty allows all. */
+export function entryDomainBreach(domains: readonly Touched[], { server, config }: ManifestTool): Breach | null {
+  const allowed = config.allowed_domains;
+  if (server !== 'mcp:web-search' || !Array.isArray(allowed) || allowed.length === 0) return null;
+  const outside = domains.find((touched) => {
+    const host = hostOf(touched);
+    return host === null || !allowed.some((target) => typeof target === 'string' && fitsTarget(target, host));
+  });
+  return outside === undefined ? null : breachAt(outside.field, `${nameOf(outside)} is not in its allowed_domains`);
+}
+
+function hostProblem(
+  touched: Touched,
+  { network }: Pick<ToolScope, 'network'>,
+  { domain_allowlist }: Capability,
+): string | null {
+  const host = hostOf(touched);
+  if (host === null) return 'expected a host name or an address';
+  const isIn = (targets: readonly string[]): boolean => targets.some((target) => fitsTarget(target, host));
+  if (domain_allowlist !== undefined && !isIn(domain_allowlist))
+    return `${host.name} is not in the security context's domain allowlist`;
+  if (network === null) return null;
+  const { mode, allowlist, denylist } = network;
+  if (mode === 'none') return 'the manifest allows no network';
+  if (mode === 'deny' || allowlist.length > 0) {
+    if (!isIn(allowlist)) return `${host.name} is not in the manifest's network allowlist`;
+  }
+  return isIn(denylist) ? `${host.name} is in the manifest's network denylist` : null;
+}
+
+const nameOf = ({ domain }: Touched): string => domain.slice(0, 253);
+
+const breachAt = (field: string, problem: string): Breach => ({
+  reason: 'DomainNotAllowed',
+  field,
+  message: `${field}: ${problem}`,
+  stage: STAGE.domain,
+});

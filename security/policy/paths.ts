@@ -1,0 +1,87 @@
+import type { Touches } from '../../manifests/tool/contract.ts';
+import type { Capability, ManifestTool, ToolScope } from '../../manifests/tool/scope.ts';
+import { type Breach, STAGE } from './api.ts';
+import { fitsGlob, isUnder } from './globs.ts';
+
+export const WORKSPACE = '/workspace';
+
+const MAX_PATH_BYTES = 4_096;
+
+type Touched = NonNullable<Touches['paths']>[number];
+
+/** A path as the constraints see it. */
+export interface CheckedPath extends Touched {
+  /** Absolute, without `.` and empty names. */
+  readonly absolute: string;
+}
+
+/** What no path may be, under any capability: one that leads upwards, or that the system cannot hold. */
+export function pathFault({ field, path }: Touched): Omit<Breach, 'stage'> | null {
+  if (path.split(/[/\\]/).includes('..'))
+    return { reason: 'PathTraversalAttempt', field, message: `${field}: expected a path without ".." in it` };
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+  const isText = path.isWellFormed() && !/[\u0000-\u001f\u007f-\u009f]/.test(path);
+  if (path === '' || !isText || Buffer.byteLength(path) > MAX_PATH_BYTES)
+    return {
+      reason: 'InvalidArguments',
+      field,
+      message: `${field}: expected a path of at most ${MAX_PATH_BYTES} bytes without control characters`,
+    };
+  return null;
+}
+
+/** Relative paths are under /workspace (original-facts 4). */
+export function absolutePath(path: string): string {
+  const whole = path.startsWith('/') ? path : `${WORKSPACE}/${path}`;
+  return `/${whole
+    .split('/')
+    .filter((name) => name !== '' && name !== '.')
+    .join('/')}`;
+}
+
+/** Of a capability: where the tool may work at all. */
+export function capabilityPathBreach(paths: readonly CheckedPath[], { path_allowlist }: Capability): Breach | null {
+  if (path_allowlist === undefined) return null;
+  return firstOutside(paths, ({ absolute }) => path_allowlist.some((pattern) => fitsGlob(pattern, absolute)));
+}
+
+/** `spec.security.filesystem` of the manifest. */
+export function filesystemBreach(paths: readonly CheckedPath[], { filesystem }: ToolScope): Breach | null {
+  if (filesystem === null) return null;
+  const { read, write, read_only } = filesystem;
+  return firstOutside(paths, ({ absolute, access }) => {
+    if (access === 'write' && read_only) return false;
+    const patterns = access === 'write' ? write : read;
+    return patterns.length === 0 || patterns.some((pattern) => fitsGlob(pattern, absolute));
+  });
+}
+
+const DEFAULT_PATHS = [WORKSPACE];
+
+/** `config` of an entry that names `mcp:filesystem`; without one its defaults hold: read-only, under /workspace. */
+export function entryPathBreach(paths: readonly CheckedPath[], { server, config }: ManifestTool): Breach | null {
+  if (server !== 'mcp:filesystem') return null;
+  const { allowed_paths, access_mode } = config;
+  const directories = Array.isArray(allowed_paths) ? allowed_paths : DEFAULT_PATHS;
+  return firstOutside(
+    paths,
+    ({ absolute, access }) =>
+      (access === 'read' || access_mode === 'read-write') &&
+      directories.some((directory) => typeof directory === 'string' && isInside(directory, absolute)),
+  );
+}
+
+/** `/data` is the directory and all in it; with wildcards it is a pattern. */
+const isInside = (directory: string, path: string): boolean => isUnder(directory, path) || fitsGlob(directory, path);
+
+function firstOutside(paths: readonly CheckedPath[], isAllowed: (path: CheckedPath) => boolean): Breach | null {
+  const outside = paths.find((path) => !isAllowed(path));
+  if (outside === undefined) return null;
+  const what = outside.access === 'write' ? 'written to' : 'read';
+  return {
+    reason: 'PathOutsideBoundary',
+    field: outside.field,
+    message: `${outside.field}: expected a path that may be ${what} under the policy`,
+    stage: STAGE.path,
+  };
+}

@@ -1,0 +1,116 @@
+import type { ToolContract } from '../../manifests/tool/contract.ts';
+import type { DenialReason, ToolDecision, ToolPolicy } from '../../manifests/tool/decision.ts';
+import type { Capability, ToolGrant, ToolOffer, ToolScope } from '../../manifests/tool/scope.ts';
+import { checkArguments } from './arguments.ts';
+import { isTier } from './built-in.ts';
+import { permissionOf } from './constraints.ts';
+import { domainBreach, entryDomainBreach } from './domains.ts';
+import { type CommandCeilings, limitsOf } from './limits.ts';
+import { CMD_RUN, capabilitiesFor, denied, entriesFor, type NamedTool } from './matching.ts';
+import { touchesOf } from './touches.ts';
+
+export interface ToolPolicyParts {
+  /** Built-in tools by name; those found by an alias may be in it too. */
+  readonly contracts: ReadonlyMap<string, ToolContract>;
+  readonly ceilings: CommandCeilings;
+}
+
+type Arguments = Extract<ToolDecision, { allowed: true }>['arguments'];
+
+/**
+ * Decides about calls (design S4, decided.md "SEAL envelope"): deny list, then whether the tool is offered, then its
+ * arguments, then the first capability whose constraints hold.
+ */
+export function createToolPolicy({ contracts, ceilings }: ToolPolicyParts): ToolPolicy {
+  const names = new Map([...contracts.values()].flatMap((contract) => namesOf(contract)));
+  return {
+    decide(grant, call) {
+      const name = names.get(call.name) ?? call.name;
+      const deny = denial(name);
+      if (denied(grant, [call.name, name])) return deny('ToolExplicitlyDenied', 'the deny list names it');
+      const offer = grant.tools.find((tool) => tool.name === name);
+      const capabilities = capabilitiesFor(grant, name);
+      const entries = offer === undefined ? [] : entriesFor(grant, offer);
+      if (offer === undefined || capabilities.length === 0 || entries?.length === 0) {
+        return deny('ToolNotAllowed', `it is not offered under ${grant.security_context} and this manifest`);
+      }
+      const contract = offer.source === 'builtin' ? (contracts.get(name) ?? null) : null;
+      // Offered by a node of another version: what it takes is not known here.
+      if (offer.source === 'builtin' && contract === null) return deny('ToolChanged', 'it is not known here', offer);
+      return decideOffered({ grant, offer, capabilities, entries, contract, ceilings }, call.arguments);
+    },
+  };
+}
+
+const namesOf = ({ name, aliases = [] }: ToolContract): [string, string][] =>
+  [name, ...aliases].map((one) => [one, name]);
+
+interface Offered {
+  readonly grant: ToolGrant;
+  readonly offer: ToolOffer;
+  readonly capabilities: readonly Capability[];
+  readonly entries: ReturnType<typeof entriesFor>;
+  readonly contract: ToolContract | null;
+  readonly ceilings: CommandCeilings;
+}
+
+function decideOffered(
+  { grant, offer, capabilities, entries, contract, ceilings }: Offered,
+  given: unknown,
+): ToolDecision {
+  const deny = denial(offer.name);
+  const checked = checkArguments(forTier(given, grant, offer), offer, contract);
+  if (!checked.ok) return deny('InvalidArguments', checked.message, offer, checked.field);
+  const touches = touchesOf(checked.input, checked.arguments, offer, contract);
+  const permission = permissionOf({ scope: grant, capabilities, entries, touches, contract });
+  if (!permission.ok) {
+    const { reason, message, field } = permission.breach;
+    return deny(reason, message, offer, field);
+  }
+  const { capability, entry } = permission;
+  return {
+    allowed: true,
+    offer,
+    arguments: narrowed(checked.arguments, entry?.config.max_results_per_query),
+    limits: limitsOf(grant.security_context, capability, entry, offer.name === CMD_RUN ? ceilings : null),
+  };
+}
+
+/** Callers of a tier never overwrite or pin a version: these arguments are dropped (original-facts 4). */
+function forTier(given: unknown, { security_context }: ToolScope, { name }: ToolOffer): unknown {
+  const isDropped = isTier(security_context) && name.startsWith('svc.');
+  if (!isDropped || typeof given !== 'object' || given === null || Array.isArray(given)) return given;
+  return Object.fromEntries(Object.entries(given).filter(([key]) => key !== 'force' && key !== 'version'));
+}
+
+/** `max_results_per_query` of the manifest bounds what is asked for. */
+function narrowed(args: Arguments, most: unknown): Arguments {
+  const { max_results } = args;
+  if (typeof most !== 'number' || typeof max_results !== 'number') return args;
+  return { ...args, max_results: Math.min(max_results, most) };
+}
+
+const denial =
+  (tool: string) =>
+  (reason: DenialReason, message: string, offer?: ToolOffer, field?: string): ToolDecision => ({
+    allowed: false,
+    reason,
+    message: `${tool.slice(0, 200)}: ${message}`,
+    ...(offer === undefined ? {} : { offer }),
+    ...(field === undefined ? {} : { field }),
+  });
+
+/**
+ * Why a tool that is allowed may not reach a host, or null: asked again for every redirect. `domain` is the host of a URL,
+ * an address in brackets or not.
+ */
+export function domainProblem(scope: ToolScope, tool: NamedTool['name'], domain: string): string | null {
+  const domains = [{ field: 'url', domain }];
+  const entries = entriesFor(scope, { name: tool, source: 'builtin' });
+  const byEntries = (entries ?? []).map((entry) => entryDomainBreach(domains, entry));
+  const byCapabilities = capabilitiesFor(scope, tool).map((capability) => domainBreach(domains, scope, capability));
+  for (const breaches of entries === null ? [byCapabilities] : [byCapabilities, byEntries]) {
+    if (!breaches.includes(null)) return breaches[0]?.message ?? `url: ${tool} is not allowed`;
+  }
+  return null;
+}
