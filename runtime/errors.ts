@@ -108,6 +108,8 @@ export interface ErrorContext {
   readonly details?: readonly ErrorDetail[];
   /** For `retry` kinds: when to come back, milliseconds. */
   readonly retryAfterMs?: number;
+  /** The precise word where many share a code: `PathOutsideBoundary` of `tool_denied`. */
+  readonly reason?: string;
   readonly cause?: unknown;
 }
 
@@ -118,6 +120,7 @@ export class SvcError extends Error {
   readonly field: string | undefined;
   readonly details: readonly ErrorDetail[] | undefined;
   readonly retryAfterMs: number | undefined;
+  readonly reason: string | undefined;
 
   constructor(code: ErrorCode, message?: string, context: ErrorContext = {}) {
     super(message ?? ERRORS[code].message, context.cause === undefined ? undefined : { cause: context.cause });
@@ -125,6 +128,7 @@ export class SvcError extends Error {
     this.field = context.field;
     this.details = context.details;
     this.retryAfterMs = context.retryAfterMs;
+    this.reason = context.reason;
   }
 
   get row(): ErrorRow {

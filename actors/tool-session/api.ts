@@ -27,6 +27,17 @@ export type InvokeAnswer =
   /** 400 / -32600: the same id with another payload, or no tool name. */
   | { readonly kind: 'invalid_request'; readonly message: string };
 
+export interface SessionSummary {
+  readonly session_id: string;
+  readonly execution_id: string | null;
+  readonly agent_id: string | null;
+  readonly source: 'seal' | 'inner_loop' | 'mcp';
+  readonly status: 'active' | 'closed' | 'revoked';
+  readonly calls: number;
+  readonly denied: number;
+  readonly opened_at: string;
+}
+
 /** Sessions in which agents and callers use tools; each is an actor with an audit chain (design, SEAL). */
 export interface ToolSessionApi {
   /** Opens a session. Repeating it is harmless. */
@@ -53,16 +64,7 @@ export interface ToolSessionApi {
   list(
     tenant: string,
     filter: { readonly executionId?: string; readonly limit: number; readonly skip?: number },
-  ): Promise<
-    readonly {
-      readonly session_id: string;
-      readonly execution_id: string | null;
-      readonly agent_id: string | null;
-      readonly source: 'seal' | 'inner_loop' | 'mcp';
-      readonly status: 'active' | 'closed' | 'revoked';
-      readonly calls: number;
-      readonly denied: number;
-      readonly opened_at: string;
-    }[]
-  >;
+  ): Promise<readonly SessionSummary[]>;
+  /** One session, from its own committed state. Throws `not_found`. */
+  get(tenant: string, sessionId: string): Promise<SessionSummary>;
 }

@@ -6,12 +6,12 @@ import type { ActorClient, CallOptions } from '../../runtime/client.ts';
 import type { Collection } from '../../runtime/documents.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import type { Json } from '../../runtime/json.ts';
-import type { InvokeCall, ToolSessionApi } from './api.ts';
+import type { InvokeCall, SessionSummary, ToolSessionApi } from './api.ts';
 import { endBehind, endOf, type SessionEvents } from './call-end.ts';
 import { SESSION_LIMITS } from './limits.ts';
 import { InvokeReply } from './messages.ts';
 import { ToolSessionState } from './state.ts';
-import type { ToolSessionDocument } from './view.ts';
+import { projectToolSession, type ToolSessionDocument } from './view.ts';
 
 const MOST_LISTED = 1_000;
 const PAGE = 500;
@@ -95,10 +95,30 @@ export function createToolSessionApi(parts: ToolSessionParts): ToolSessionApi {
         limit: Math.min(limit, MOST_LISTED),
         skip,
       });
-      return found.map(({ tenant: _tenant, version: _version, id, ...shown }) => ({ session_id: id, ...shown }));
+      return found.map(summaryOf);
+    },
+
+    async get(tenant, sessionId) {
+      const state = await stateOf(client, sessionAddress(tenant, sessionId));
+      const shown = state === null ? null : projectToolSession(state, { tenant, id: sessionId });
+      if (shown === null) throw unknownSession();
+      return summaryOf(shown);
     },
   };
 }
+
+type Shown = Omit<ToolSessionDocument, 'version'>;
+
+const summaryOf = (shown: Shown): SessionSummary => ({
+  session_id: shown.id,
+  execution_id: shown.execution_id,
+  agent_id: shown.agent_id,
+  source: shown.source,
+  status: shown.status,
+  calls: shown.calls,
+  denied: shown.denied,
+  opened_at: shown.opened_at,
+});
 
 const sessionAddress = (tenant: string, sessionId: string): Address => addressOf('tool-session', tenant, sessionId);
 

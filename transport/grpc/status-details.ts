@@ -8,7 +8,7 @@ const MAX_DESCRIPTION_CHARS = 200;
 
 /**
  * `google.rpc.Status` as the trailer `grpc-status-details-bin` carries it: BadRequest for field problems, RetryInfo for
- * what may pass. Null when the status says all. Field numbers: google/rpc/status.proto and error_details.proto.
+ * what may pass, ErrorInfo for a precise reason. Null when the status says all. Field numbers: google/rpc/status.proto and error_details.proto.
  */
 export function statusDetails(code: number, message: string, error: SvcError): Uint8Array | null {
   if (error.row.kind === 'bug') return null;
@@ -16,6 +16,7 @@ export function statusDetails(code: number, message: string, error: SvcError): U
   const violations = violationsOf(error);
   if (violations.length > 0) details.push(any('google.rpc.BadRequest', badRequest(violations)));
   if (error.retryAfterMs !== undefined) details.push(any('google.rpc.RetryInfo', retryInfo(error.retryAfterMs)));
+  if (error.reason !== undefined) details.push(any('google.rpc.ErrorInfo', errorInfo(error.reason)));
   if (details.length === 0) return null;
   const writer = new BinaryWriter().uint32(field(1, 0)).int32(code).uint32(field(2, 2)).string(message);
   for (const detail of details) writer.uint32(field(3, 2)).bytes(detail);
@@ -52,6 +53,14 @@ function badRequest(violations: readonly ErrorDetail[]): Uint8Array {
   }
   return writer.finish();
 }
+
+const errorInfo = (reason: string): Uint8Array =>
+  new BinaryWriter()
+    .uint32(field(1, 2))
+    .string(reason.slice(0, MAX_FIELD_CHARS))
+    .uint32(field(2, 2))
+    .string('svc.dev')
+    .finish();
 
 function retryInfo(afterMs: number): Uint8Array {
   const duration = new BinaryWriter()

@@ -1,0 +1,119 @@
+import { type KeyObject, randomUUID } from 'node:crypto';
+import { decodeJwt } from 'jose';
+import { type ErrorCode, SvcError } from '../../runtime/errors.ts';
+import { publicKeyText } from '../../security/api.ts';
+import type { SealCall, SealParts } from './parts.ts';
+
+export interface AttestRequest {
+  readonly agent_id: string;
+  readonly execution_id: string;
+  readonly container_id: string;
+  readonly publicKey: KeyObject;
+}
+
+export interface Attestation {
+  /** JWT of the session. */
+  readonly security_token: string;
+  readonly session_id: string;
+  /** ISO 8601, of the token. */
+  readonly expires_at: string;
+}
+
+/** One text for each class: what runs elsewhere, and who it belongs to, is nobody's business. */
+const TEXTS: ReadonlyMap<ErrorCode, string> = new Map<ErrorCode, string>([
+  ['not_found', 'execution_id: no such execution in this tenant'],
+  ['failed_precondition', 'execution_id: the execution is not running'],
+  ['forbidden', 'the execution is not of this agent, or container_id is not the container that was started for it'],
+]);
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+const MAX_CONTAINER_ID_CHARS = 128;
+
+/**
+ * The first call of an agent (spec 1, AttestAgent; decided.md "Identity"): checks what it says of itself against its
+ * execution, opens a session with the tools it may use, and gives it a token for its key. Throws `invalid_argument`
+ * naming the field, `not_found`, `failed_precondition`, `forbidden`.
+ */
+export async function attestAgent(parts: SealParts, request: AttestRequest, call: SealCall): Promise<Attestation> {
+  const { agent_id, execution_id, container_id, publicKey } = checked(request);
+  if (call.caller === null) throw new SvcError('unauthenticated', 'the token of the execution is needed to attest');
+  const { tenant } = call.caller;
+  const sessionId = randomUUID();
+  const options = { trace: call.trace, ...(call.signal === undefined ? {} : { signal: call.signal }) };
+  const { subject, grant_request, expires_at } = await attested(
+    parts.attestation.attest(
+      tenant,
+      { executionId: execution_id, agentId: agent_id, containerId: container_id, sessionId },
+      options,
+    ),
+  );
+  const grant = await granted(parts.desk.grant(tenant, grant_request));
+  const token = await parts.tokens.issue({
+    agentId: agent_id,
+    executionId: execution_id,
+    tenant,
+    sessionId,
+    workloadId: container_id,
+    securityContext: grant.security_context,
+    publicKey,
+    expiresAt: expires_at,
+  });
+  const expiresAt = endOf(token);
+  // The execution has ended meanwhile: it closed the session before this could open it.
+  await attested(
+    parts.sessions.open(
+      tenant,
+      {
+        session_id: sessionId,
+        source: 'seal',
+        subject: { ...subject, session_id: sessionId },
+        grant,
+        public_key: publicKeyText(publicKey),
+        expires_at: expiresAt,
+      },
+      options,
+    ),
+  );
+  return { security_token: token, session_id: sessionId, expires_at: expiresAt };
+}
+
+function checked(request: AttestRequest): AttestRequest {
+  const { agent_id, execution_id, container_id } = request;
+  const [agentId, executionId] = [uuid(agent_id, 'agent_id'), uuid(execution_id, 'execution_id')];
+  if (container_id === '' || container_id.length > MAX_CONTAINER_ID_CHARS) {
+    const expected = `the id of the container, or the execution id where there is none, of 1 to ${MAX_CONTAINER_ID_CHARS} characters`;
+    throw new SvcError('invalid_argument', `container_id: expected ${expected}`, { field: 'container_id' });
+  }
+  return { ...request, agent_id: agentId, execution_id: executionId };
+}
+
+function uuid(text: string, field: string): string {
+  if (UUID.test(text)) return text.toLowerCase();
+  throw new SvcError('invalid_argument', `${field}: expected a UUID`, { field });
+}
+
+async function attested<T>(answer: Promise<T>): Promise<T> {
+  try {
+    return await answer;
+  } catch (thrown) {
+    const text = thrown instanceof SvcError ? TEXTS.get(thrown.code) : undefined;
+    if (!(thrown instanceof SvcError) || text === undefined) throw thrown;
+    throw new SvcError(thrown.code, text, { cause: thrown });
+  }
+}
+
+/** A security context that is not configured is no missing execution. */
+async function granted<T>(answer: Promise<T>): Promise<T> {
+  try {
+    return await answer;
+  } catch (thrown) {
+    if (!(thrown instanceof SvcError) || thrown.code !== 'not_found') throw thrown;
+    throw new SvcError('failed_precondition', thrown.message, { cause: thrown });
+  }
+}
+
+function endOf(token: string): string {
+  const { exp } = decodeJwt(token);
+  if (exp === undefined) throw new SvcError('internal', 'a token of an agent has no end');
+  return new Date(exp * 1_000).toISOString();
+}

@@ -1,0 +1,102 @@
+import type { InvokeAnswer } from '../../actors/tool-session/api.ts';
+import type { ToolOutcome } from '../../manifests/tool/call.ts';
+import { SvcError, toSvcError } from '../../runtime/errors.ts';
+import type { SealEnvelope, VerifiedCall } from '../../security/api.ts';
+import type { SealCall, SealParts } from './parts.ts';
+import { brokenCall, deniedCall, REFUSED, SESSION_INACTIVE } from './refusals.ts';
+
+/** MCP tool result. */
+export interface ToolResult {
+  readonly content: ToolOutcome['content'];
+  readonly structuredContent?: NonNullable<ToolOutcome['structured']>;
+  readonly isError: boolean;
+}
+
+export type RpcId = string | number | null;
+
+/** How a call came out, before a transport puts it into its own words. */
+export type Invoked =
+  | {
+      readonly ok: true;
+      readonly response: { readonly jsonrpc: '2.0'; readonly id: RpcId; readonly result: ToolResult };
+    }
+  | { readonly ok: false; readonly id: RpcId; readonly error: SvcError };
+
+type InvokeParts = Pick<SealParts, 'envelopes' | 'sessions'>;
+
+/**
+ * One tool call in an envelope (spec 1, InvokeTool; spec 2, SEAL): opened, then made in its session. The same for both
+ * transports. What a tool that ran reports as its failure is a good answer with `isError`. Never throws.
+ */
+export async function invokeTool(parts: InvokeParts, envelope: SealEnvelope, call: SealCall): Promise<Invoked> {
+  let id: RpcId = null;
+  try {
+    const opened = await parts.envelopes.open(envelope);
+    if (!opened.ok) {
+      id = opened.rpcId;
+      const { claimed, envelopeHash, refusal, message } = opened;
+      if (claimed !== null) await noteRefusal(parts, claimed, { envelopeHash, reason: refusal });
+      throw new SvcError(REFUSED[refusal], message);
+    }
+    id = opened.call.rpc.id;
+    return { ok: true, response: { jsonrpc: '2.0', id, result: await resultOf(parts, opened.call, call) } };
+  } catch (thrown) {
+    return { ok: false, id, error: toSvcError(thrown) };
+  }
+}
+
+async function resultOf(parts: InvokeParts, verified: VerifiedCall, call: SealCall): Promise<ToolResult> {
+  const { claims, envelopeHash, payloadHash, rpc } = verified;
+  const { tenant, sessionId } = claims;
+  if (call.caller?.verified === true && call.caller.tenant !== tenant) {
+    await noteRefusal(parts, claims, { envelopeHash, reason: 'bearer_of_another_tenant' });
+    throw deniedCall({ reason: SESSION_INACTIVE, message: 'the session is not active' });
+  }
+  const made = { call: textOf(rpc.id), tool: rpc.tool, arguments: rpc.arguments, envelopeHash, payloadHash };
+  const answer = await answered(
+    parts.sessions.invoke(tenant, sessionId, made, {
+      trace: call.trace,
+      ...(call.signal === undefined ? {} : { signal: call.signal }),
+    }),
+  );
+  switch (answer.kind) {
+    case 'outcome':
+      return mcpResult(answer.outcome);
+    case 'denied':
+      throw deniedCall(answer);
+    case 'inactive':
+      throw deniedCall({ reason: SESSION_INACTIVE, message: answer.message });
+    case 'invalid_request':
+      throw new SvcError('invalid_argument', answer.message);
+  }
+}
+
+async function answered(asked: Promise<InvokeAnswer>): Promise<InvokeAnswer> {
+  try {
+    return await asked;
+  } catch (thrown) {
+    throw brokenCall(toSvcError(thrown));
+  }
+}
+
+/** The chain names the attempt; where that cannot be done now, the caller is refused all the same. */
+async function noteRefusal(
+  { sessions }: InvokeParts,
+  { tenant, sessionId }: { readonly tenant: string; readonly sessionId: string },
+  refusal: { readonly envelopeHash: string; readonly reason: string },
+): Promise<void> {
+  try {
+    await sessions.refuse(tenant, sessionId, refusal);
+  } catch (thrown) {
+    if (thrown instanceof SvcError && thrown.row.kind === 'retry') return;
+    throw thrown;
+  }
+}
+
+const textOf = (id: string | number): string => (typeof id === 'number' ? `n:${id}` : `s:${id}`);
+
+const mcpResult = ({ content, structured, is_error }: ToolOutcome): ToolResult => ({
+  content,
+  ...(structured === undefined ? {} : { structuredContent: structured }),
+  isError: is_error,
+});

@@ -1,0 +1,29 @@
+import type { AttestApi } from '../../actors/execution/dispatch-api.ts';
+import type { ToolSessionApi } from '../../actors/tool-session/api.ts';
+import type { AgentTokens, AuditSigner, SealEnvelopes } from '../../security/api.ts';
+import type { ToolDesk } from '../../tools/api.ts';
+
+/** What SEAL is made of, whichever way it is asked for. */
+export interface SealParts {
+  readonly attestation: AttestApi;
+  readonly desk: Pick<ToolDesk, 'grant'>;
+  readonly sessions: ToolSessionApi;
+  readonly tokens: AgentTokens;
+  readonly envelopes: SealEnvelopes;
+  readonly signer: AuditSigner;
+}
+
+/** On whose behalf the call came in. */
+export interface SealCaller {
+  readonly tenant: string;
+  /** A bearer or capability token says so, and sessions of another tenant are not reached. */
+  readonly verified: boolean;
+}
+
+export interface SealCall {
+  /** Null: nobody said; then a signed envelope alone says whose session it is, and nothing can be attested. */
+  readonly caller: SealCaller | null;
+  /** W3C trace id. */
+  readonly trace: string;
+  readonly signal?: AbortSignal;
+}
