@@ -116,14 +116,14 @@ run() {
   b_pid=$b_child
   [ -z "$b_setsid" ] || b_child=-$b_pid
   (trap - EXIT TERM INT HUP; watch_time) >/dev/null 2>&1 & b_watch=$!
-  wait "$b_pid" || b_exit=$?
+  wait "$b_pid" 2>/dev/null || b_exit=$?
   { kill -KILL "$b_watch" && wait "$b_watch"; } 2>/dev/null || :
   # What it left behind would hold its output open; what hid from that loses it.
   kill -KILL "$b_child" 2>/dev/null || :
   b_child=''
   (trap - EXIT TERM INT HUP; sleep 2; kill "$b_tail_out" "$b_tail_err") >/dev/null 2>&1 & b_watch=$!
-  wait "$b_tail_out" || b_cut=true
-  wait "$b_tail_err" || b_cut=true
+  wait "$b_tail_out" 2>/dev/null || b_cut=true
+  wait "$b_tail_err" 2>/dev/null || b_cut=true
   { kill -KILL "$b_watch" && wait "$b_watch"; } 2>/dev/null || :
   [ ! -e "$b_tmp/late" ] || b_exit=-1
   for b_s in out err; do

@@ -1,0 +1,70 @@
+import { type Metadata, type Server, ServerCredentials } from '@grpc/grpc-js';
+import { SvcRuntimeClient, SvcRuntimeService } from '../../../proto/gen/svc/runtime/v1/runtime.ts';
+import { InnerLoopClient, InnerLoopService } from '../../../proto/gen/svc/v1/inner_loop.ts';
+import { SvcError } from '../../../runtime/errors.ts';
+import { bearerToken } from '../../../security/api.ts';
+import { type GatewayCaller, gatewayCaller } from '../../internal/gateway.ts';
+import { OpenStreams } from '../../open-streams.ts';
+import { isPublic, single } from '../access.ts';
+import { createEndpoint, type GrpcServer } from '../endpoint.ts';
+import { GRPC_LIMITS, type GrpcLimits } from '../limits.ts';
+import { inBytes } from '../service.ts';
+import { generate } from './generate.ts';
+import type { InternalGrpcParts } from './parts.ts';
+
+export type { InternalGrpcParts, SealMethods } from './parts.ts';
+
+const GENERATE = InnerLoopService.generate.path;
+const SEAL: ReadonlySet<string> = new Set([SvcRuntimeService.attestAgent.path, SvcRuntimeService.invokeTool.path]);
+
+/**
+ * gRPC on the internal address (`spec.network.internal.grpc_port`): svc.v1.InnerLoop for the holder of an execution's
+ * capability token; AttestAgent and InvokeTool, which bring proofs of their own. It does not listen yet.
+ */
+export function createInternalGrpcServer(parts: InternalGrpcParts): GrpcServer {
+  const limits: GrpcLimits = { ...GRPC_LIMITS, ...parts.limits };
+  const streams = new OpenStreams(limits.streams);
+  const callers = new WeakMap<Metadata, GatewayCaller>();
+  const { seal, logger, health } = parts;
+  return createEndpoint(
+    {
+      services: [InnerLoopClient.serviceName, ...(seal === undefined ? [] : [SvcRuntimeClient.serviceName])],
+      credentials: ServerCredentials.createInsecure(),
+      // Before the message is read: nobody without a token makes the node hold a payload.
+      async admit(path, metadata) {
+        if (isPublic(path) || (seal !== undefined && SEAL.has(path))) return null;
+        if (path !== GENERATE) throw new SvcError('unimplemented', `${path.slice(1)} is not served on this address`);
+        const token = bearerToken(single(metadata, 'authorization'));
+        callers.set(metadata, await gatewayCaller(parts.tokens, token));
+        return null;
+      },
+      logger,
+      health,
+      limits,
+      streams,
+    },
+    (server) => addMethods(server, parts, callers, streams),
+  );
+}
+
+function addMethods(
+  server: Server,
+  parts: InternalGrpcParts,
+  callers: WeakMap<Metadata, GatewayCaller>,
+  streams: OpenStreams,
+): void {
+  const callerOf = (metadata: Metadata): GatewayCaller => {
+    const caller = callers.get(metadata);
+    if (caller === undefined) throw new SvcError('unauthenticated');
+    return caller;
+  };
+  server.addService(
+    { generate: inBytes(InnerLoopService.generate) },
+    { generate: generate({ ...parts, callerOf, streams }) },
+  );
+  if (parts.seal === undefined) return;
+  server.addService(
+    { attestAgent: inBytes(SvcRuntimeService.attestAgent), invokeTool: inBytes(SvcRuntimeService.invokeTool) },
+    { attestAgent: parts.seal.attestAgent, invokeTool: parts.seal.invokeTool },
+  );
+}

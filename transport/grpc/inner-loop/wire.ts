@@ -1,0 +1,67 @@
+import { type GatewayAnswer, type GatewayRequest, gatewayRequestOf } from '../../../effects/agents/bootstrap/api.ts';
+import type { GenerateRequest, GenerateResponse, Message, ToolCall } from '../../../proto/gen/svc/v1/inner_loop.ts';
+import { SvcError } from '../../../runtime/errors.ts';
+import type { Json, JsonObject } from '../../../runtime/json.ts';
+import { JSON_DEPTH, parseJson } from '../../json-text.ts';
+
+/** The message of a request, checked as over REST. Throws `invalid_argument` naming the field. */
+export function gatewayRequest({ request }: GenerateRequest): GatewayRequest {
+  if (request === undefined) {
+    throw new SvcError('invalid_argument', 'request: expected generate or dispatch_result', { field: 'request' });
+  }
+  if (request.$case === 'dispatch_result') return gatewayRequestOf({ type: 'dispatch_result', ...request.value });
+  const { messages, ...fields } = request.value;
+  return gatewayRequestOf({ type: 'generate', ...fields, messages: messages.map(conversationMessage) });
+}
+
+function conversationMessage(message: Message, index: number): JsonObject {
+  const { role, content, tool_call_id, tool_calls } = message;
+  return {
+    role,
+    content,
+    ...(tool_call_id === '' ? {} : { tool_call_id }),
+    ...(tool_calls.length === 0 ? {} : { tool_calls: tool_calls.map((call) => toolCall(call, index)) }),
+  };
+}
+
+function toolCall({ id, name, arguments: text }: ToolCall, index: number): JsonObject {
+  const field = `messages.${index}.tool_calls.arguments`;
+  return { id, name, arguments: text === '' ? {} : parseJson(text, { field, what: field, maxDepth: JSON_DEPTH }) };
+}
+
+export function wireResponse(answer: GatewayAnswer): GenerateResponse {
+  if (answer.type === 'final') {
+    const { type: _type, conversation, ...final } = answer;
+    return { response: { $case: 'final', value: { ...final, conversation: conversation.map(wireMessage) } } };
+  }
+  const { type: _type, args, env_additions, timeout_secs, ...dispatch } = answer;
+  const value = {
+    ...dispatch,
+    args: [...args],
+    env_additions: { ...env_additions },
+    timeout_secs: Math.ceil(timeout_secs),
+  };
+  return { response: { $case: 'dispatch', value } };
+}
+
+/** Fields the wire has no place for are left out. */
+function wireMessage(message: JsonObject): Message {
+  const calls = message.tool_calls;
+  return {
+    role: textOf(message.role),
+    content: textOf(message.content),
+    tool_call_id: textOf(message.tool_call_id),
+    tool_calls: Array.isArray(calls) ? calls.map(wireCall) : [],
+  };
+}
+
+function wireCall(call: Json): ToolCall {
+  if (typeof call !== 'object' || call === null || Array.isArray(call)) return { id: '', name: '', arguments: '' };
+  return { id: textOf(call.id), name: textOf(call.name), arguments: textOf(call.arguments) };
+}
+
+/** Text as it is, structure as JSON. */
+function textOf(value: Json | undefined): string {
+  if (value === undefined || value === null) return '';
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}

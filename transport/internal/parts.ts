@@ -1,0 +1,17 @@
+import type { FastifyBaseLogger } from 'fastify';
+import type { DispatchApi } from '../../actors/execution/dispatch-api.ts';
+import type { ExecutionTokens } from '../../security/api.ts';
+import type { RestLimits } from '../rest/limits.ts';
+import type { RestApp } from '../rest/parts.ts';
+
+/** What the internal address translates into calls of. */
+export interface InternalServerParts {
+  readonly dispatch: DispatchApi;
+  readonly tokens: ExecutionTokens;
+  readonly logger: FastifyBaseLogger;
+  /** Adds the routes of SEAL, which need no bearer here; also reached below /x/TOKEN. */
+  readonly addSealRoutes?: (app: RestApp) => void;
+  /** Further routes of this address: /metrics. They must be of access `public`. */
+  readonly addRoutes?: (app: RestApp) => void;
+  readonly limits?: Partial<RestLimits>;
+}

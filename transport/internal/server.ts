@@ -1,0 +1,50 @@
+import { SvcError } from '../../runtime/errors.ts';
+import type { Authenticator } from '../../security/api.ts';
+import { OpenStreams } from '../open-streams.ts';
+import { REST_LIMITS, type RestLimits } from '../rest/limits.ts';
+import type { RestApp } from '../rest/parts.ts';
+import { openApp } from '../rest/server.ts';
+import { addDispatchGateway } from './dispatch-gateway.ts';
+import type { InternalServerParts } from './parts.ts';
+import { withoutToken } from './token-path.ts';
+
+export type { InternalServerParts } from './parts.ts';
+
+/** A capability token (RS256, about 700 characters) is a part of the path, so no path part is longer than this. */
+const PATH_PART_LENGTH = 4_096;
+
+/** Nobody has an identity here: routes are public, and what they need they check themselves. */
+const nobody: Authenticator = {
+  required: true,
+  async authenticate() {
+    throw new SvcError('forbidden');
+  },
+};
+
+/**
+ * The internal address (design S5, `spec.network.internal`): the dispatch gateway for agents' programs, and SEAL beside it,
+ * as a server that does not listen yet. Closing it ends the waits of bootstraps with `unavailable`, and they come again.
+ */
+export function createInternalServer(parts: InternalServerParts): RestApp {
+  const limits: RestLimits = { ...REST_LIMITS, pathPartLength: PATH_PART_LENGTH, ...parts.limits };
+  const waits = new OpenStreams(limits.streams);
+  const app = openApp({
+    logger: parts.logger,
+    limits,
+    streams: waits,
+    authenticator: nobody,
+    rewriteUrl: withoutToken,
+  });
+  app.register((scope: RestApp, _options, done) => {
+    addDispatchGateway(scope, parts, waits);
+    done();
+  });
+  for (const add of [parts.addSealRoutes, parts.addRoutes]) {
+    if (add === undefined) continue;
+    app.register((scope: RestApp, _options, done) => {
+      add(scope);
+      done();
+    });
+  }
+  return app;
+}
