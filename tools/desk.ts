@@ -1,32 +1,16 @@
 import type { McpServers } from '../effects/mcp/api.ts';
-import type { ToolPolicy } from '../manifests/tool/decision.ts';
-import type { Capability, GrantRequest, ToolGrant, ToolOffer, ToolScope } from '../manifests/tool/scope.ts';
-import type { Identity } from '../runtime/identity.ts';
+import type { ToolOffer, ToolScope } from '../manifests/tool/scope.ts';
+import type { SecurityContexts } from '../security/policy/api.ts';
 import type { ToolDesk } from './api.ts';
 import { BUILT_IN, TOOL_CONTRACTS } from './contracts.ts';
 import { type DispatcherSettings, judgeOverrides } from './judge-overrides.ts';
 import { builtInOffer, mcpOffer } from './offer.ts';
 
-/** A security context as it is configured on this node. */
-export interface ContextRules {
-  readonly name: string;
-  readonly deny_list: readonly string[];
-  readonly capabilities: readonly Capability[];
-}
-
-/** The node's security contexts; security/policy has them. */
-export interface Contexts {
-  /** Absent name: the one of spawned executions. Throws `not_found`, `forbidden` where the tenant may not use it. */
-  of(tenant: string, name: string | undefined): ContextRules;
-  /** Of a caller without an execution, by kind and tier. */
-  ofCaller(identity: Identity): ContextRules;
-}
-
 export interface DeskParts {
-  readonly contexts: Contexts;
-  /** Decides whether a name is allowed, here as for every call: what is listed is what may be called. */
-  readonly policy: ToolPolicy;
-  readonly mcp?: Pick<McpServers, 'tools'>;
+  readonly contexts: SecurityContexts;
+  /** Whether a scope offers a tool (security/policy); `servers` are the MCP servers that are configured. */
+  isListed(scope: ToolScope, tool: ToolOffer, servers: ReadonlySet<string>): boolean;
+  readonly mcp?: Pick<McpServers, 'tools' | 'status'>;
   /** `spec.builtin_dispatchers`. */
   readonly dispatchers?: readonly DispatcherSettings[];
   /** Built-in tools that this node cannot run, by name: they are not offered. */
@@ -37,12 +21,11 @@ export interface DeskParts {
 export interface Desk extends ToolDesk {
   /** Null: no tool of that name is offered by this node now. */
   offer(name: string): Promise<ToolOffer | null>;
+  /** What a scope may call now, for `svc.tools.list`. */
+  list(scope: ToolScope, options?: { readonly withoutExecution?: boolean }): Promise<readonly ToolOffer[]>;
 }
 
 const MAX_OFFERS = 1_000;
-/** No tool takes it, so `decide` says no more than whether the name is allowed. */
-const NO_ARGUMENTS = null;
-const NAME_REFUSALS: ReadonlySet<string> = new Set(['ToolNotAllowed', 'ToolExplicitlyDenied']);
 
 export function createToolDesk(parts: DeskParts): Desk {
   const skips = judgeOverrides(parts.dispatchers ?? []);
@@ -53,18 +36,21 @@ export function createToolDesk(parts: DeskParts): Desk {
   const mcpOffers = async (): Promise<ToolOffer[]> =>
     ((await parts.mcp?.tools()) ?? []).map(mcpOffer).filter((offer) => offer !== null);
 
-  const grantOf = async (scope: ToolScope, usable: (offer: ToolOffer) => boolean = () => true): Promise<ToolGrant> => {
-    const all = [...builtIn, ...(await mcpOffers())].filter(usable);
-    return { ...scope, tools: allowed(parts.policy, scope, all).slice(0, MAX_OFFERS) };
+  const list: Desk['list'] = async (scope, { withoutExecution = false } = {}) => {
+    const all = [...builtIn, ...(await mcpOffers())].filter((offer) => !withoutExecution || needsNoExecution(offer));
+    const servers = new Set(parts.mcp?.status().map(({ name }) => name));
+    return all.filter((offer) => parts.isListed(scope, offer, servers)).slice(0, MAX_OFFERS);
   };
 
   return {
+    list,
     async grant(tenant, request) {
-      return grantOf(scopeOf(parts.contexts.of(tenant, request.security_context), request));
+      const scope = parts.contexts.scopeFor(tenant, request);
+      return { ...scope, tools: [...(await list(scope))] };
     },
     async callerGrant(identity) {
-      const scope = scopeOf(parts.contexts.ofCaller(identity), { manifest: null, network: null, filesystem: null });
-      return grantOf(scope, needsNoExecution);
+      const scope = parts.contexts.callerScope(identity);
+      return { ...scope, tools: [...(await list(scope, { withoutExecution: true }))] };
     },
     async offer(name) {
       const contract = TOOL_CONTRACTS.get(name);
@@ -72,24 +58,6 @@ export function createToolDesk(parts: DeskParts): Desk {
       return (await mcpOffers()).find((offer) => offer.name === name) ?? null;
     },
   };
-}
-
-const scopeOf = (context: ContextRules, request: Omit<GrantRequest, 'security_context'>): ToolScope => ({
-  security_context: context.name,
-  deny_list: [...context.deny_list],
-  capabilities: [...context.capabilities],
-  manifest: request.manifest,
-  network: request.network,
-  filesystem: request.filesystem,
-});
-
-/** Those whose name policy lets through. All are shown to it, so that it knows which MCP servers there are. */
-function allowed(policy: ToolPolicy, scope: ToolScope, offers: ToolOffer[]): ToolOffer[] {
-  const grant: ToolGrant = { ...scope, tools: offers };
-  return offers.filter(({ name }) => {
-    const decision = policy.decide(grant, { name, arguments: NO_ARGUMENTS });
-    return decision.allowed || !NAME_REFUSALS.has(decision.reason);
-  });
 }
 
 /** Files and commands belong to an execution: a caller of /mcp has neither. */

@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import { expectation } from '../manifests/expectation.ts';
 import type { ToolRun } from '../manifests/tool/call.ts';
 import type { ToolContract } from '../manifests/tool/contract.ts';
 import type { Json, JsonObject } from '../runtime/json.ts';
@@ -33,11 +34,14 @@ export function defineTool<Input extends z.ZodType>(
   return {
     contract,
     async run(given, call) {
-      const parsed = contract.input.safeParse(given);
+      const parsed = contract.input.safeParse(given, { error: expectation });
       if (parsed.success) return handler(parsed.data, call);
       const issue = parsed.error.issues[0];
       const field = issue?.path.join('.') || 'arguments';
-      throw new ToolFailure('InvalidArguments', `${contract.name}: ${field}: ${issue?.message ?? 'is wrong'}`);
+      throw new ToolFailure(
+        'InvalidArguments',
+        `${contract.name}: ${field}: ${issue?.message ?? 'expected another value'}`,
+      );
     },
   };
 }

@@ -86,7 +86,7 @@ export interface GlobResult {
 }
 
 export interface GrepResult {
-  /** In the order of paths, then lines. `path` is relative to where the search began; long lines are cut. */
+  /** In the order of paths, then lines. `path` is relative to where the search began, '' for one file. */
   readonly matches: readonly { readonly path: string; readonly line: number; readonly text: string }[];
   readonly files: number;
   /** Files that are not text, too large, or not to be read. */
@@ -142,7 +142,8 @@ export interface VolumeFiles {
   /** A link is removed, not what it leads to. */
   delete(tenant: string, volumeId: string, path: string, options?: { readonly recursive?: boolean }): Promise<void>;
   /**
-   * What fits a glob below a directory (picomatch; names with a leading dot too). No link is followed. One event.
+   * What fits a glob below a directory (picomatch; names with a leading dot too). No link is followed. One event. `under`:
+   * the pattern sees all paths below this one, itself too, and so are they answered.
    * Throws `invalid_argument` (field `pattern`), `deadline_exceeded`, the signal's reason.
    */
   glob(
@@ -150,7 +151,7 @@ export interface VolumeFiles {
     volumeId: string,
     path: string,
     pattern: string,
-    options?: SearchLimits & { readonly signal?: AbortSignal },
+    options?: SearchLimits & { readonly under?: string; readonly signal?: AbortSignal },
   ): Promise<GlobResult>;
   /**
    * Lines that match a regular expression (RE2: linear time) in the text files below a directory, or in one file. No link

@@ -18,13 +18,18 @@ const GREP: SearchBounds = { found: 1_000, found_bytes: MiB, entries: 500_000, f
 /** Searches of `VolumeFiles`: the way to the directory here, the walk below it in a thread. */
 export function createFileSearch(store: VolumeStore, threads: SearchThreads): Pick<VolumeFiles, 'glob' | 'grep'> {
   return {
-    async glob(tenant, volumeId, path, pattern, { signal, ...limits } = {}) {
+    async glob(tenant, volumeId, path, pattern, { signal, under, ...limits } = {}) {
       checkGlob(pattern);
       await using operation = await FileOperation.begin(store, tenant, volumeId, path);
       return await operation.run(async (root, parts) => {
         await using place = await openDirectory(root, parts);
         const found = await threads.run(
-          { kind: 'glob', pattern: pattern.replace(/^(\.\/)+/, ''), ...from(place, GLOB, limits) },
+          {
+            kind: 'glob',
+            pattern: pattern.replace(/^(\.\/)+/, ''),
+            under: prefix(under),
+            ...from(place, GLOB, limits),
+          },
           signal,
         );
         if (found.kind !== 'glob') throw new SvcError('internal');
@@ -43,7 +48,8 @@ export function createFileSearch(store: VolumeStore, threads: SearchThreads): Pi
         if (found.kind !== 'grep') throw new SvcError('internal');
         const { matches, files, skipped, ended_by, bytes } = found;
         operation.publish('FileRead', { offset: 0, bytes_read: bytes, files_read: files });
-        return { matches, files, skipped, ended_by };
+        const named = only === null ? matches : matches.map((match) => ({ ...match, path: '' }));
+        return { matches: named, files, skipped, ended_by };
       });
     },
   };
@@ -60,6 +66,8 @@ const from = (place: Place, defaults: SearchBounds, { found, entries, timeMs }: 
     time_ms: timeMs ?? defaults.time_ms,
   },
 });
+
+const prefix = (under: string | undefined): string => (under === undefined || under === '' ? '' : `${under}/`);
 
 /** A directory to search below, or the one file of its directory. */
 async function directoryOrFile(root: string, parts: readonly string[]): Promise<{ place: Place; only: string | null }> {

@@ -6,16 +6,21 @@ import { walk } from './walk.ts';
 /** Files, directories and links whose path fits; names that begin with a dot are names like others. */
 export const GLOB_OPTIONS = { dot: true, nonegate: true } as const;
 
-export function glob({ at, is_root, depth, pattern, bounds }: Extract<SearchJob, { kind: 'glob' }>): GlobFound {
+export function glob({ at, is_root, depth, pattern, under, bounds }: Extract<SearchJob, { kind: 'glob' }>): GlobFound {
   const budget = new Budget(bounds);
   const fits = picomatch(pattern, GLOB_OPTIONS);
   const paths: string[] = [];
-  const options = { isRoot: is_root, depth: Math.min(depth, reach(pattern)), enters: towards(baseOf(pattern)) };
-  for (const { path } of walk(at, options)) {
-    if (!budget.entry()) break;
-    if (!fits(path)) continue;
-    if (!budget.result(Buffer.byteLength(path) + 1)) break;
+  const take = (path: string): boolean => {
+    if (!fits(path)) return true;
+    if (!budget.result(Buffer.byteLength(path) + 1)) return false;
     paths.push(path);
+    return true;
+  };
+  const narrowed =
+    under === '' ? { depth: Math.min(depth, reach(pattern)), enters: towards(baseOf(pattern)) } : { depth };
+  if (under !== '') take(under.slice(0, -1));
+  for (const { path } of walk(at, { isRoot: is_root, ...narrowed })) {
+    if (!budget.entry() || !take(`${under}${path}`)) break;
   }
   return { kind: 'glob', paths: paths.sort(), ended_by: budget.spent, entries: budget.entries };
 }

@@ -25,7 +25,13 @@ const common = {
 };
 
 export const SearchJob = z.discriminatedUnion('kind', [
-  z.object({ kind: z.literal('glob'), pattern: z.string(), ...common }),
+  z.object({
+    kind: z.literal('glob'),
+    pattern: z.string(),
+    /** What paths begin with as the pattern sees them: '' or a path that ends with a slash. */
+    under: z.string(),
+    ...common,
+  }),
   z.object({
     kind: z.literal('grep'),
     pattern: z.string(),

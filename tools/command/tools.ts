@@ -1,0 +1,95 @@
+import type { ToolCommandResult, ToolCommands } from '../../effects/commands/api.ts';
+import type { ToolRun } from '../../manifests/tool/call.ts';
+import { SvcError } from '../../runtime/errors.ts';
+import type { JsonObject } from '../../runtime/json.ts';
+import { ToolFailure } from '../failure.ts';
+import { absolutePath, WORKSPACE } from '../files/path.ts';
+import { defineTool, type Tool } from '../tool.ts';
+import { cmdRun } from './contract.ts';
+
+/** What a command may cost where neither manifest nor node say else (spec 3, Limits; original-facts 6.4). */
+const DEFAULTS = { timeout_secs: 60, max_output_bytes: 512 * 1024, env_denylist: [], max_concurrent: 1 };
+
+/** cmd.run: a command that ran is a result whatever its exit code. */
+export function commandTools(commands: ToolCommands): Tool[] {
+  return [
+    defineTool(cmdRun, async ({ command, args }, { run, tenant, signal }) => {
+      const { execution_id, container_id } = run.subject;
+      if (execution_id === null) throw ToolFailure.denied('ToolNotAllowed', 'Commands belong to an execution.');
+      const ceiling = run.limits.command ?? DEFAULTS;
+      const request = {
+        ...{ tenant, execution_id, command, args, mounts: mountsOf(execution_id, run) },
+        timeout_ms: Math.round(ceiling.timeout_secs * 1_000),
+        max_output_bytes: ceiling.max_output_bytes,
+        env_denylist: ceiling.env_denylist,
+        ...(container_id === undefined ? {} : { container_id }),
+      };
+      const result = await withCommand(command, signal, () => commands.run(request, signal));
+      checkCeilings(result, ceiling);
+      const structured = shownResult(result);
+      return { text: JSON.stringify(structured), structured };
+    }),
+  ];
+}
+
+/** The object of spec 3. */
+export const shownResult = ({ stdout, stderr, exit_code }: Omit<ToolCommandResult, 'duration_ms'>): JsonObject => ({
+  ...{ stdout, stderr, exit_code },
+});
+
+function checkCeilings(
+  { stopped_by, stdout, stderr }: ToolCommandResult,
+  ceiling: typeof DEFAULTS | NonNullable<ToolRun['limits']['command']>,
+): void {
+  const ended = `Its output until then: ${JSON.stringify({ stdout: tail(stdout), stderr: tail(stderr) })}`;
+  switch (stopped_by) {
+    case undefined:
+      return;
+    case 'timeout':
+      throw new ToolFailure(
+        'ExecTimeoutCeilingExceeded',
+        `the command ran longer than ${ceiling.timeout_secs} s and was ended. ${ended}`,
+      );
+    case 'output':
+      throw new ToolFailure(
+        'OutputSizeLimitExceeded',
+        `the command wrote more than ${ceiling.max_output_bytes} bytes and was ended: let it write to a file. ${ended}`,
+      );
+    case 'memory':
+      throw new ToolFailure('MemoryLimitExceeded', `the command used too much memory and was ended. ${ended}`);
+    case 'processes':
+      throw new ToolFailure('ProcessLimitExceeded', `the command started too many processes and was ended. ${ended}`);
+  }
+}
+
+const TAIL_CHARS = 500;
+const tail = (text: string): string => (text.length > TAIL_CHARS ? `…${text.slice(-TAIL_CHARS)}` : text);
+
+/** The mounts of the execution, its own workspace among them. */
+function mountsOf(executionId: string, { subject }: ToolRun): ToolRun['subject']['mounts'] {
+  if (subject.mounts.some(({ mount_path }) => absolutePath(mount_path) === WORKSPACE)) return subject.mounts;
+  const own = { volume_id: executionId, mount_path: WORKSPACE, read_only: false, create: true };
+  return [own, ...subject.mounts];
+}
+
+async function withCommand<T>(command: string, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (thrown) {
+    if (!(thrown instanceof SvcError) || signal.aborted) throw thrown;
+    switch (thrown.code) {
+      case 'forbidden':
+        throw ToolFailure.denied('PERMISSION_DENIED', `${thrown.message}.`);
+      case 'not_found':
+        throw new ToolFailure('CommandNotFound', `${command} is not there: use another command`, 'recoverable', thrown);
+      case 'quota_exceeded':
+        throw new ToolFailure('QuotaExceeded', `${thrown.message}: delete something first`, 'recoverable', thrown);
+      case 'unsupported_isolation':
+        throw ToolFailure.denied('ToolNotAvailable', `${thrown.message}.`);
+      case 'invalid_argument':
+        throw new ToolFailure('InvalidArguments', thrown.message, 'recoverable', thrown);
+      default:
+        throw thrown;
+    }
+  }
+}

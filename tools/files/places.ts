@@ -1,0 +1,96 @@
+import type { VolumeDirectories, VolumeFiles } from '../../effects/volumes/api.ts';
+import type { ToolMount } from '../../manifests/tool/call.ts';
+import type { ToolScope } from '../../manifests/tool/scope.ts';
+import { ToolFailure } from '../failure.ts';
+import type { ToolCall } from '../tool.ts';
+import { absolutePath, below, goesUp, WORKSPACE } from './path.ts';
+
+/** What fs.* need of the node. */
+export interface FilePorts {
+  readonly files: VolumeFiles;
+  /** Makes the workspace of an execution when it is not there yet. */
+  readonly volumes: Pick<VolumeDirectories, 'open'>;
+  /**
+   * The agent's `spec.security.filesystem` (security/policy), once more where a file is touched: a search comes to paths that
+   * no argument named.
+   */
+  mayTouch(scope: ToolScope, path: string, access: Access): boolean;
+}
+
+export type Access = 'read' | 'write';
+
+/** A path of an agent: where it leads, and in which volume. */
+export interface FilePlace {
+  /** As agents write it, absolute. */
+  readonly path: string;
+  readonly volumeId: string;
+  /** Below the volume's root, '' for the root. */
+  readonly inVolume: string;
+}
+
+/** Finds the volume of a path by its longest mount. Throws `ToolFailure` for one that leads out or may not be touched. */
+export async function placeOf(
+  ports: FilePorts,
+  { run, tenant }: ToolCall,
+  given: string,
+  access: Access,
+): Promise<FilePlace> {
+  if (goesUp(given)) throw ToolFailure.denied('PathTraversalAttempt', `path: ${shown(given)} has a part .. in it.`);
+  const path = absolutePath(given);
+  const mount = mountOf(mountsOf(run.subject), path);
+  if (mount === null) {
+    throw ToolFailure.denied('PathOutsideBoundary', `path: ${shown(path)} is outside the workspace and its mounts.`);
+  }
+  if (access === 'write' && mount.read_only) {
+    throw ToolFailure.denied('PathOutsideBoundary', `path: ${shown(path)} is mounted read-only.`);
+  }
+  checkRules(ports, run.scope, path, access);
+  if (mount.create) await ports.volumes.open(tenant, mount.volume_id, { create: true });
+  return { path, volumeId: mount.volume_id, inVolume: below(path, mountPath(mount)) ?? '' };
+}
+
+/** Throws `ToolFailure` `PathOutsideBoundary`. */
+export function checkRules({ mayTouch }: FilePorts, scope: ToolScope, path: string, access: Access): void {
+  if (mayTouch(scope, path, access)) return;
+  const text = `path: the agent's filesystem rules do not let it ${access} ${shown(path)}.`;
+  throw ToolFailure.denied('PathOutsideBoundary', text);
+}
+
+/** Mounts strictly below a path: their content belongs to a search that begins there. */
+export async function placesBelow(ports: FilePorts, { run, tenant }: ToolCall, path: string): Promise<FilePlace[]> {
+  const places: FilePlace[] = [];
+  for (const mount of mountsOf(run.subject)) {
+    const at = mountPath(mount);
+    if (at === path || below(at, path) === null) continue;
+    if (mount.create) await ports.volumes.open(tenant, mount.volume_id, { create: true });
+    places.push({ path: at, volumeId: mount.volume_id, inVolume: '' });
+  }
+  return places;
+}
+
+/** Names directly in a directory that are there because something is mounted at or below them. */
+export function mountNames({ run }: ToolCall, path: string): string[] {
+  const names = mountsOf(run.subject)
+    .map((mount) => below(mountPath(mount), path)?.split('/')[0])
+    .filter((name): name is string => name !== undefined && name !== '');
+  return [...new Set(names)];
+}
+
+export const shown = (path: string): string => (path.length > 200 ? `${path.slice(0, 200)}…` : path);
+
+/** The mounts, and the workspace of the execution where none of them is it. A caller without execution has no files. */
+function mountsOf({ mounts, execution_id }: ToolCall['run']['subject']): readonly ToolMount[] {
+  if (execution_id === null || mounts.some((mount) => mountPath(mount) === WORKSPACE)) return mounts;
+  return [...mounts, { volume_id: execution_id, mount_path: WORKSPACE, read_only: false, create: true }];
+}
+
+function mountOf(mounts: readonly ToolMount[], path: string): ToolMount | null {
+  let found: ToolMount | null = null;
+  for (const mount of mounts) {
+    if (below(path, mountPath(mount)) === null) continue;
+    if (found === null || mountPath(mount).length > mountPath(found).length) found = mount;
+  }
+  return found;
+}
+
+const mountPath = ({ mount_path }: ToolMount): string => absolutePath(mount_path);
