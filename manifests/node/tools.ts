@@ -121,7 +121,7 @@ export const BuiltinDispatchers = z
   .prefault([]);
 
 const Capability = z.strictObject({
-  tool_pattern: z.string().regex(/^(\*|[A-Za-z0-9_]+(\.[A-Za-z0-9_]+)*(\.\*)?)$/, 'expected fs.read, fs.* or *'),
+  tool_pattern: z.string().regex(/^(\*|[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*(\.\*)?)$/, 'expected fs.read, fs.* or *'),
   path_allowlist: names.optional(),
   command_allowlist: names.optional(),
   subcommand_allowlist: z.record(z.string().min(1).max(200), names).optional(),
@@ -132,15 +132,48 @@ const Capability = z.strictObject({
   max_concurrent: count.optional(),
 });
 
+/** Names of the built-in ones (security/policy/built-in.ts), which no configuration replaces. */
+const RESERVED = /^(svc-system-.*|free|pro|business|enterprise)$/;
+const TENANT_CONTEXT = /^tenant-([a-z0-9]+)-[a-z0-9]+$/;
+
+const SecurityContext = z
+  .strictObject({
+    name: z
+      .string()
+      .regex(/^[a-z0-9][a-z0-9-]{0,126}$/, 'expected lower-case letters, digits and dashes')
+      .refine((text) => !RESERVED.test(text), {
+        error: 'expected a name that does not start with svc-system- and is none of a tier',
+        params: { show: true },
+      }),
+    description: z.string().max(2_000).default(''),
+    /** Only its executions may use it; names tenant-{slug}-* are for the tenant of that slug. */
+    tenant: z.string().min(1).max(63).optional(),
+    capabilities: z.array(Capability).max(500).default([]),
+    deny_list: names.default([]),
+  })
+  .superRefine(({ name: text, tenant }, context) => {
+    if (!text.startsWith('tenant-')) return;
+    // tenant-a-b-c may be of a or of a-b: nobody may guess whose it is.
+    const isClear = tenant === undefined ? TENANT_CONTEXT.test(text) : text.startsWith(`tenant-${tenant}-`);
+    const message = `expected the tenant whose context this is, so that the name is tenant-{tenant}-*`;
+    if (!isClear) context.addIssue({ code: 'custom', path: ['tenant'], message });
+  });
+
 /** `spec.security_contexts[]` (original-facts 4): deny list first, then the capabilities in order, else deny. */
 export const SecurityContexts = z
-  .array(
-    z.strictObject({
-      name: z.string().regex(/^[a-z0-9][a-z0-9-]{0,126}$/, 'expected lower-case letters, digits and dashes'),
-      description: z.string().max(2_000).default(''),
-      capabilities: z.array(Capability).max(500).default([]),
-      deny_list: names.default([]),
-    }),
-  )
+  .array(SecurityContext)
   .max(500)
+  .superRefine((contexts, context) => {
+    const first = new Map<string, number>();
+    for (const [index, { name: text }] of contexts.entries()) {
+      const earlier = first.get(text);
+      if (earlier === undefined) first.set(text, index);
+      else
+        context.addIssue({
+          code: 'custom',
+          path: [index, 'name'],
+          message: `already that of security_contexts[${earlier}]`,
+        });
+    }
+  })
   .default([]);
