@@ -2,7 +2,7 @@ import type { Capability, GrantRequest, ToolScope } from '../../manifests/tool/s
 import { SvcError } from '../../runtime/errors.ts';
 import { type Identity, SYSTEM_TENANT } from '../../runtime/identity.ts';
 import { ADMIN_ROLE, OPERATOR_ROLE, READONLY_ROLE } from '../policy.ts';
-import type { SecurityContexts } from './api.ts';
+import type { ContextRules, SecurityContexts } from './api.ts';
 import {
   AGENT_RUNTIME,
   AUTHORING_CAPABILITIES,
@@ -30,26 +30,27 @@ export function createSecurityContexts(
 ): SecurityContexts {
   // The built-in ones last: no configuration replaces them.
   const contexts = new Map([...configured, ...builtInContexts(mcpServers)].map((context) => [context.name, context]));
-  const named = (name: string): Configured => {
+  const named = (name: string): ContextRules => {
     const context = contexts.get(name);
     if (context === undefined) throw new SvcError('not_found', `There is no security context ${name}.`);
     return context;
   };
+  const of: SecurityContexts['of'] = (tenant, name = AGENT_RUNTIME) => {
+    if (isOpenTo(name, tenant, contexts.get(name))) return named(name);
+    throw new SvcError('forbidden', `The security context ${name} is not for executions of this tenant.`, {
+      field: 'security_context',
+    });
+  };
+  const ofCaller: SecurityContexts['ofCaller'] = (identity) => {
+    const { name, more } = contextOf(identity);
+    const rules = named(name);
+    return { ...rules, capabilities: [...rules.capabilities, ...more] };
+  };
   return {
-    scopeFor(tenant, request) {
-      const name = request.security_context ?? AGENT_RUNTIME;
-      if (!isOpenTo(name, tenant, contexts.get(name))) {
-        throw new SvcError('forbidden', `The security context ${name} is not for executions of this tenant.`, {
-          field: 'security_context',
-        });
-      }
-      return scopeOf(named(name), request);
-    },
-    callerScope(identity) {
-      const { name, more } = contextOf(identity);
-      const scope = scopeOf(named(name), { manifest: null, network: null, filesystem: null });
-      return { ...scope, capabilities: [...scope.capabilities, ...more] };
-    },
+    of,
+    ofCaller,
+    scopeFor: (tenant, request) => scopeOf(of(tenant, request.security_context), request),
+    callerScope: (identity) => scopeOf(ofCaller(identity), { manifest: null, network: null, filesystem: null }),
   };
 }
 
@@ -64,7 +65,7 @@ function isOpenTo(name: string, tenant: string, context: Configured | undefined)
 }
 
 function scopeOf(
-  { name, capabilities, deny_list }: Configured,
+  { name, capabilities, deny_list }: ContextRules,
   { manifest, network, filesystem }: Omit<GrantRequest, 'security_context'>,
 ): ToolScope {
   return {

@@ -17,15 +17,18 @@ const STANDS_FOR: Readonly<Record<string, readonly string[]>> = {
 
 export const CMD_RUN = 'cmd.run';
 
+/** Names of the MCP servers that are configured: `mcp:filesystem` means that server then, not fs.*. */
+export type HasServer = (name: string) => boolean;
+
 /** Whether an entry of `spec.tools` grants a tool, its configuration aside. */
-export function grants(entry: ManifestTool, tool: NamedTool): boolean {
+export function grants(entry: ManifestTool, tool: NamedTool, hasServer: HasServer): boolean {
   if (entry.executor === 'builtin:cmd') return tool.name === CMD_RUN;
   if (entry.server === undefined) return matchesTool(entry.name, tool.name);
   const server = entry.server.slice('mcp:'.length);
   if (tool.source === 'mcp') return tool.server === server && narrowsTo(entry.name, server, tool.name);
-  return (STANDS_FOR[server] ?? []).some(
-    (pattern) => matchesTool(pattern, tool.name) && (!isToolName(entry.name) || matchesTool(entry.name, tool.name)),
-  );
+  const isMeant = (pattern: string): boolean =>
+    matchesTool(pattern, tool.name) && (!isToolName(entry.name) || matchesTool(entry.name, tool.name));
+  return (STANDS_FOR[server] ?? []).some(isMeant) && !hasServer(server);
 }
 
 /** The entry's name is that of the server, then all its tools; else one tool or a pattern, with or without the server. */
@@ -42,21 +45,11 @@ export const capabilitiesFor = ({ capabilities }: ToolScope, name: string): read
   capabilities.filter(({ tool_pattern }) => matchesTool(tool_pattern, name));
 
 /** Entries that grant the tool; null where no manifest narrows it. */
-export const entriesFor = ({ manifest }: ToolScope, tool: NamedTool): readonly ManifestTool[] | null =>
-  manifest === null ? null : manifest.filter((entry) => grants(entry, tool));
+export const entriesFor = ({ manifest }: ToolScope, tool: NamedTool, hasServer: HasServer) =>
+  manifest === null ? null : manifest.filter((entry) => grants(entry, tool, hasServer));
 
-/**
- * Whether a tool is offered under a scope: not on the deny list, in the context and in the manifest. `servers` are the MCP
- * servers that are configured: `mcp:filesystem` means that server then, not fs.*.
- */
-export function isListed(scope: ToolScope, tool: NamedTool, servers: ReadonlySet<string> = new Set()): boolean {
-  const manifest = scope.manifest?.filter(
-    ({ server }) => tool.source === 'mcp' || server === undefined || !servers.has(server.slice('mcp:'.length)),
-  );
-  const entries = entriesFor({ ...scope, manifest: manifest ?? null }, tool);
-  return (
-    !denied(scope, [tool.name]) &&
-    capabilitiesFor(scope, tool.name).length > 0 &&
-    (entries === null || entries.length > 0)
-  );
+/** Whether a tool is offered under a scope: not on the deny list, in the context and in the manifest. */
+export function isListed(scope: ToolScope, tool: NamedTool, hasServer: HasServer = () => false): boolean {
+  if (denied(scope, [tool.name]) || capabilitiesFor(scope, tool.name).length === 0) return false;
+  return entriesFor(scope, tool, hasServer)?.length !== 0;
 }

@@ -30,7 +30,7 @@ export function createToolPolicy({ contracts, ceilings }: ToolPolicyParts): Tool
       if (denied(grant, [call.name, name])) return deny('ToolExplicitlyDenied', 'the deny list names it');
       const offer = grant.tools.find((tool) => tool.name === name);
       const capabilities = capabilitiesFor(grant, name);
-      const entries = offer === undefined ? [] : entriesFor(grant, offer);
+      const entries = offer === undefined ? [] : entriesFor(grant, offer, serverOf(grant));
       if (offer === undefined || capabilities.length === 0 || entries?.length === 0) {
         return deny('ToolNotAllowed', `it is not offered under ${grant.security_context} and this manifest`);
       }
@@ -44,6 +44,12 @@ export function createToolPolicy({ contracts, ceilings }: ToolPolicyParts): Tool
 
 const namesOf = ({ name, aliases = [] }: ToolContract): [string, string][] =>
   [name, ...aliases].map((one) => [one, name]);
+
+/** A server is there when one of its tools is pinned. */
+const serverOf =
+  ({ tools }: ToolGrant) =>
+  (name: string): boolean =>
+    tools.some(({ server }) => server === name);
 
 interface Offered {
   readonly grant: ToolGrant;
@@ -106,7 +112,7 @@ const denial =
  */
 export function domainProblem(scope: ToolScope, tool: NamedTool['name'], domain: string): string | null {
   const domains = [{ field: 'url', domain }];
-  const entries = entriesFor(scope, { name: tool, source: 'builtin' });
+  const entries = entriesFor(scope, { name: tool, source: 'builtin' }, () => false);
   const byEntries = (entries ?? []).map((entry) => entryDomainBreach(domains, entry));
   const byCapabilities = capabilitiesFor(scope, tool).map((capability) => domainBreach(domains, scope, capability));
   for (const breaches of entries === null ? [byCapabilities] : [byCapabilities, byEntries]) {
