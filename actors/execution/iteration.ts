@@ -2,8 +2,11 @@ import { toSvcError } from '../../runtime/errors.ts';
 import { keepHead } from './bounded-text.ts';
 import { iterationEffect } from './effects.ts';
 import { completeExecution, failExecution, TIMERS } from './ending.ts';
+import { beginLoop } from './inner-loop/ask.ts';
+import { userMessage } from './inner-loop/conversation.ts';
 import { LIMITS } from './limits.ts';
 import type { ExecutionTurn } from './messages.ts';
+import { hasOwnBootstrap, runsInNode, wantsTools } from './plan.ts';
 import { renderPrompt } from './prompt.ts';
 import { outputDiff } from './refinement.ts';
 import type { ExecutionState, IdleExecution, RunningExecution, Verdict } from './state.ts';
@@ -29,12 +32,20 @@ export function beginIteration(idle: IdleExecution, turn: ExecutionTurn): Runnin
   turn.emit('iteration_started', {
     execution_id: execution.execution_id,
     iteration_number: number,
-    action: execution.plan.program === null ? 'generate' : 'run',
+    action: hasOwnBootstrap(execution.plan) ? 'run' : 'generate',
     started_at: startedAt,
   });
   turn.after(TIMERS.iteration, execution.plan.iteration_timeout_ms, 'IterationTimedOut', { iteration: number });
-  const effectId = turn.effect(iterationEffect(execution, prompt, turn.now));
-  return { ...execution, current: { effect_id: effectId, in_doubt: 0, streamed: nothingStreamed } };
+  const current = { effect_id: '', in_doubt: 0, streamed: nothingStreamed };
+  if (runsInNode(execution.plan) && wantsTools(execution.plan)) {
+    const { model } = execution.plan;
+    const beginning = { by: 'node' as const, request: '', model, messages: [userMessage(prompt)] };
+    return beginLoop({ ...execution, current }, beginning, turn);
+  }
+  return {
+    ...execution,
+    current: { ...current, effect_id: turn.effect(iterationEffect(execution, prompt, turn.now)) },
+  };
 }
 
 /** Accepts the running iteration: iteration_completed, execution_completed. Its score is the lowest of the verdicts'. */

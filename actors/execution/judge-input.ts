@@ -23,6 +23,9 @@ export function judgeInput(running: RunningExecution, check: PanelCheck, result:
       exit_code: result.exit_code,
       stderr: keepTail(result.stderr, STDERR_CHARS),
     },
+    ...(running.tool_history.length === 0
+      ? {}
+      : { tool_audit_history: running.tool_history.map((call) => ({ ...call })) }),
     validation_context: check.type === 'semantic' ? 'semantic_judge_post_execution' : 'multi_judge_post_execution',
   };
   return JSON.stringify(input);

@@ -1,12 +1,11 @@
-import { addressOf } from '../../runtime/address.ts';
 import { SvcError } from '../../runtime/errors.ts';
-import type { Json } from '../../runtime/json.ts';
-import type { Convene } from '../judge-panel/messages.ts';
+import { conveneJudges, refuseTooLong } from './convene.ts';
+import { MODEL_RETRY } from './effects.ts';
 import { acceptIteration, rejectIteration } from './iteration.ts';
 import { judgeInput, judgePrompt } from './judge-input.ts';
-import { LIMITS } from './limits.ts';
 import type { ExecutionTurn } from './messages.ts';
 import { type ModelCheck, needsJudge, type PanelCheck, type ResultValidator } from './plan.ts';
+import { principalPart } from './principal.ts';
 import type { ExecutionState, Judging, RunningExecution, Verdict } from './state.ts';
 import { judgeTimeoutMs } from './time-left.ts';
 import { nameOf, validate } from './validators/validate.ts';
@@ -79,39 +78,9 @@ function ask(
   return { ...running, current: { ...running.current, judging } };
 }
 
-/** Throws `failed_precondition` when its judges would be too deep, `payload_too_large` for what no judge can be given. */
 function convene(running: RunningExecution, check: PanelCheck, { result }: Judged, turn: ExecutionTurn): Judging['by'] {
-  const depth = (running.depth ?? 0) + 1;
-  if (depth > LIMITS.judgeDepth) {
-    const text = `MaxRecursiveDepthExceeded: its judges would run at depth ${depth}, the deepest is ${LIMITS.judgeDepth}`;
-    throw new SvcError('failed_precondition', text);
-  }
-  const input = judgeInput(running, check, result);
-  refuseTooLong(input);
-  const { judges, consensus: strategy, min_score: threshold, min_judges_required } = check;
-  const timeout_ms = judgeTimeoutMs(running, check.timeout_ms, turn.now);
-  const panelId = turn.newId();
-  const message: Convene = {
-    panel_id: panelId,
-    judges: judges.map((agent) => ({ agent, input, weight: 1, timeout_ms })),
-    consensus: {
-      strategy,
-      threshold,
-      min_judges_required,
-      // The confidence in one judge's word is its own.
-      confidence_weighting:
-        check.type === 'semantic'
-          ? { agreement_factor: 0, self_confidence_factor: 1 }
-          : { agreement_factor: 0.7, self_confidence_factor: 0.3 },
-      early_stop: false,
-    },
-    depth,
-    notify: { to: turn.self, as: 'PanelWord', context: { iteration: running.iteration_count } },
-    ...(running.workflow_execution_id === null ? {} : { workflow_execution_id: running.workflow_execution_id }),
-    ...(running.identity === undefined ? {} : { identity: running.identity }),
-  };
-  turn.tell(addressOf('judge-panel', turn.tenant, panelId), 'Convene', plain(message));
-  return { kind: 'panel', panel_id: panelId, judges: judges.length };
+  const panelId = conveneJudges(running, check, judgeInput(running, check, result), turn);
+  return { kind: 'panel', panel_id: panelId, judges: check.judges.length };
 }
 
 function askModel(
@@ -129,24 +98,12 @@ function askModel(
       model: check.model,
       messages: [{ role: 'user', content: prompt }],
       iteration: running.iteration_count,
+      ...principalPart(running),
     },
     replyAs: 'ModelJudged',
     context: { iteration: running.iteration_count },
-    retry: { maxAttempts: 4, initialDelayMs: 1_000, maxDelayMs: 30_000 },
+    retry: MODEL_RETRY,
     timeoutMs: judgeTimeoutMs(running, check.timeout_ms, turn.now),
   });
   return { kind: 'model', effect_id: effectId };
-}
-
-function refuseTooLong(input: string): void {
-  const bytes = Buffer.byteLength(input);
-  if (bytes <= LIMITS.judgeInputBytes) return;
-  const text = `a judge would be given ${bytes} bytes, at most ${LIMITS.judgeInputBytes} are judged`;
-  throw new SvcError('payload_too_large', text);
-}
-
-/** Optional fields may be present and undefined; JSON has no undefined. */
-function plain(convene: Convene): Json {
-  const json: Json = JSON.parse(JSON.stringify(convene));
-  return json;
 }

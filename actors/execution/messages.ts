@@ -5,6 +5,7 @@ import { EffectProgress, EffectResult } from '../../runtime/effect.ts';
 import { Notify } from '../../runtime/notify.ts';
 import { PanelConcluded } from '../judge-panel/messages.ts';
 import type { executionEvents } from './events.ts';
+import { Said } from './inner-loop/said.ts';
 import { Mounts } from './mounts.ts';
 import { SecurityPolicy } from './security-policy.ts';
 
@@ -46,6 +47,30 @@ export const Start = z.object({
 });
 export type Start = z.output<typeof Start>;
 
+const GenerateMessage = z.object({
+  agent_id: id,
+  iteration_number: z.number().int(),
+  /** Empty: the manifest's. */
+  model_alias: z.string().max(200),
+  /** Empty, and no messages: the prompt of the iteration. */
+  prompt: z.string(),
+  messages: z.array(Said).max(500),
+});
+export type Generate = z.output<typeof GenerateMessage>;
+
+const DispatchEndedMessage = z.object({
+  dispatch_id: id,
+  exit_code: z.number().int(),
+  stdout: z.string(),
+  stderr: z.string(),
+  duration_ms: z.number().nonnegative(),
+  truncated: z.boolean(),
+});
+export type DispatchEnded = z.output<typeof DispatchEndedMessage>;
+
+const AttestMessage = z.object({ session_id: id, agent_id: id, container_id: id });
+export type Attest = z.output<typeof AttestMessage>;
+
 /** Messages of an execution. Late, repeated and unknown ones are harmless: a result counts only while it is awaited. */
 export const executionMessages = {
   Start,
@@ -62,6 +87,15 @@ export const executionMessages = {
   PanelWord: PanelConcluded,
   /** Answer of a model that was asked as a judge. */
   ModelJudged: EffectResult,
+  /** What the execution's tools may do. */
+  ToolsGranted: EffectResult,
+  /** A tool call of the inner loop has ended. */
+  ToolEnded: EffectResult,
+  /** Asked by a bootstrap through the dispatch gateway; the answers are read from the state. */
+  Generate: GenerateMessage,
+  DispatchEnded: DispatchEndedMessage,
+  /** Asked for an agent that attests itself. */
+  Attest: AttestMessage,
 } as const;
 
 export type ExecutionTurn = Turn<typeof executionEvents, typeof executionMessages>;

@@ -1,5 +1,6 @@
 import type { EffectResult } from '../../runtime/effect.ts';
 import { iterationEffect } from './effects.ts';
+import { doubtDispatch } from './inner-loop/settle-call.ts';
 import { abandonIteration, type IterationFailure, rejectIteration } from './iteration.ts';
 import { takeThrough } from './judging.ts';
 import { LIMITS } from './limits.ts';
@@ -40,12 +41,16 @@ export function judge(running: RunningExecution, result: IterationResult, turn: 
   return takeThrough(running, { result, verdicts: [] }, turn);
 }
 
+type Undone = Exclude<EffectResult['outcome'], { kind: 'done' }>;
+
+/** Of an effect that may be repeated, in words. */
+export const plainFailure = (outcome: Undone): IterationFailure =>
+  outcome.kind === 'failed'
+    ? { error_type: outcome.code, message: outcome.message }
+    : { error_type: 'in_doubt', message: 'its node died while it was asked' };
+
 /** An effect that ended without a value. */
-export function undone(
-  running: RunningExecution,
-  outcome: Exclude<EffectResult['outcome'], { kind: 'done' }>,
-  turn: ExecutionTurn,
-): ExecutionState {
+export function undone(running: RunningExecution, outcome: Undone, turn: ExecutionTurn): ExecutionState {
   if (outcome.kind === 'in_doubt') return inDoubt(running, turn);
   const failure: IterationFailure = { error_type: outcome.code, message: outcome.message };
   if (!isHopeless(outcome.code)) return rejectIteration(running, failure, turn);
@@ -82,10 +87,13 @@ function inDoubt(running: RunningExecution, turn: ExecutionTurn): ExecutionState
   }
   const prompt = renderPrompt(running, running.iteration_count);
   const effectId = turn.effect(iterationEffect(running, prompt, turn.now));
+  const doubted = doubtDispatch(running, turn);
   return {
-    ...running,
+    ...doubted,
     in_doubt: running.in_doubt + 1,
     current: {
+      // Its loop goes on: a new bootstrap that asks the same finds what has run.
+      ...doubted.current,
       effect_id: effectId,
       in_doubt: current.in_doubt + 1,
       streamed: expectRepeat(current.streamed),

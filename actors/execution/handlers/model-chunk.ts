@@ -1,4 +1,4 @@
-import { takeProgress } from '../chunk.ts';
+import { takeModelChunk } from '../chunk.ts';
 
 /** A piece of the model's answer as it streams. */
-export const ModelChunk = takeProgress;
+export const ModelChunk = takeModelChunk;

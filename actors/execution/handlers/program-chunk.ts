@@ -1,4 +1,4 @@
-import { takeProgress } from '../chunk.ts';
+import { takeProgramChunk } from '../chunk.ts';
 
-/** A piece of the program's stdout as it streams. */
-export const ProgramChunk = takeProgress;
+/** A piece of the program's stdout as it streams, or the id of the agent's container. */
+export const ProgramChunk = takeProgramChunk;

@@ -1,14 +1,17 @@
 import { z } from 'zod';
 import type { EffectResult } from '../../../runtime/effect.ts';
 import { keepTail } from '../bounded-text.ts';
+import { goOn } from '../inner-loop/calls.ts';
 import { rejectIteration } from '../iteration.ts';
 import { LIMITS } from '../limits.ts';
 import type { ExecutionTurn } from '../messages.ts';
 import { awaiting, judge, undone } from '../outcome.ts';
+import { hasOwnBootstrap } from '../plan.ts';
 import type { ExecutionState, RunningExecution } from '../state.ts';
+import { stopCalls } from '../stop-work.ts';
 import { timeIterationOut } from './iteration-timed-out.ts';
 
-/** Result value of the effect `program.run`. */
+/** Result value of the effects `program.run` and `agent.container`. */
 const ProgramEnd = z.object({
   exit_code: z.number().int().nullable(),
   signal: z.string().nullish(),
@@ -24,7 +27,8 @@ type ProgramEnd = z.output<typeof ProgramEnd>;
 export function ProgramEnded(state: ExecutionState, result: EffectResult, turn: ExecutionTurn): ExecutionState {
   const running = awaiting(state, result.effectId);
   if (running === null) return state;
-  if (result.outcome.kind !== 'done') return undone(running, result.outcome, turn);
+  if (result.outcome.kind !== 'done') return withoutEnd(running, result.outcome, turn);
+  stopCalls(running, 'the program of the agent has ended', turn);
   const end = ProgramEnd.safeParse(result.outcome.value);
   if (!end.success) {
     const message = 'the result of the program is malformed';
@@ -34,8 +38,23 @@ export function ProgramEnded(state: ExecutionState, result: EffectResult, turn: 
   return decide(running, end.data, turn);
 }
 
+/** A repeated program finds its loop where it is; a command in doubt is told to the model meanwhile. */
+function withoutEnd(
+  running: RunningExecution,
+  outcome: Exclude<EffectResult['outcome'], { readonly kind: 'done' }>,
+  turn: ExecutionTurn,
+): ExecutionState {
+  const after = undone(running, outcome, turn);
+  const goesOn = after.status === 'running' && after.iteration_count === running.iteration_count;
+  if (goesOn) return goOn(after, turn);
+  stopCalls(running, 'the program of the agent has ended', turn);
+  return after;
+}
+
 function decide(running: RunningExecution, end: ProgramEnd, turn: ExecutionTurn): ExecutionState {
   const { stdout, stderr, exit_code, signal } = end;
+  const final = loopResult(running);
+  if (final !== null && exit_code === 0) return judge(running, { stdout: final, stderr: '', exit_code }, turn);
   if (end.stdout_truncated) {
     const message = `the output has more than ${LIMITS.outputBytes} bytes`;
     return rejectIteration(running, { error_type: 'output_too_large', message, output: stdout, exit_code }, turn);
@@ -54,4 +73,11 @@ function decide(running: RunningExecution, end: ProgramEnd, turn: ExecutionTurn)
     ...(said === '' ? {} : { stacktrace: keepTail(said, LIMITS.stderrTailChars) }),
   };
   return rejectIteration(running, failure, turn);
+}
+
+/** With the node's own bootstrap the answer of the loop is the output, the same as where the loop runs in the node. */
+function loopResult({ plan, current }: RunningExecution): string | null {
+  if (hasOwnBootstrap(plan) || current.loop?.phase !== 'final') return null;
+  const content = current.loop.messages.at(-1)?.content;
+  return typeof content === 'string' ? content : null;
 }

@@ -1,0 +1,33 @@
+import { plain } from '../inner-loop/ask.ts';
+import { subjectOf } from '../inner-loop/audit.ts';
+import { LOOP } from '../inner-loop/limits.ts';
+import type { Attest as AttestMessage, ExecutionTurn } from '../messages.ts';
+import type { ExecutionState } from '../state.ts';
+
+/**
+ * An agent attests itself (decided.md, Identity): the execution runs, is that agent's, and the container is the one that
+ * was started for it, or, without one, named by the execution's id. The session is noted: it ends with the execution.
+ */
+export function Attest(state: ExecutionState, attest: AttestMessage, turn: ExecutionTurn): ExecutionState {
+  if (state.status === 'pending') return turn.refuse('not_found', 'execution not found');
+  if (state.status !== 'running') return turn.refuse('failed_precondition', `the execution is ${state.status} already`);
+  if (state.agent_id !== attest.agent_id)
+    return turn.refuse('forbidden', 'agent_id: the execution is of another agent');
+  const { plan, current, sessions, execution_id } = state;
+  const container = plan.container === null ? execution_id : current.container_id;
+  if (container === undefined)
+    return turn.refuse('failed_precondition', 'the container of the iteration does not run yet');
+  if (container !== attest.container_id) {
+    return turn.refuse('forbidden', 'container_id: expected the container that was started for the execution');
+  }
+  const known = sessions.includes(attest.session_id);
+  if (!known && sessions.length >= LOOP.sessions) {
+    return turn.refuse('failed_precondition', `an execution has at most ${LOOP.sessions} sessions`);
+  }
+  turn.reply({
+    subject: plain(subjectOf(state, attest.session_id)),
+    grant_request: plain(plan.tools),
+    expires_at: Date.parse(state.started_at) + plan.execution_timeout_ms,
+  });
+  return known ? state : { ...state, sessions: [...sessions, attest.session_id] };
+}

@@ -1,0 +1,82 @@
+import { canonicalHash } from '../../../manifests/audit/chain.ts';
+import { ToolRun } from '../../../manifests/tool/call.ts';
+import type { ToolPolicy } from '../../../manifests/tool/decision.ts';
+import type { ToolGrant } from '../../../manifests/tool/scope.ts';
+import type { JsonObject } from '../../../runtime/json.ts';
+import type { ExecutionTurn } from '../messages.ts';
+import { type ModelAnswer, noAnswer } from '../model-answer.ts';
+import type { ExecutionState, RunningExecution } from '../state.ts';
+import { plain } from './ask.ts';
+import { goOn } from './calls.ts';
+import { askingMessage } from './conversation.ts';
+import { failLoop, finishLoop } from './finish.ts';
+import { LOOP } from './limits.ts';
+import { withCall, withLoop } from './loop-of.ts';
+import { type ProposedCall, proposedCalls } from './proposed-calls.ts';
+import { denyCall } from './settle-call.ts';
+import type { LoopCall } from './state.ts';
+
+/** What the model said in one round: its answer, or calls, each of which is decided about here and now. */
+export function takeAnswer(
+  running: RunningExecution,
+  answer: ModelAnswer,
+  policy: ToolPolicy,
+  turn: ExecutionTurn,
+): ExecutionState {
+  const { loop } = running.current;
+  if (loop === undefined) return running;
+  const { grant } = running;
+  const none = noAnswer(grant !== undefined ? { ...answer, tool_calls: [] } : answer);
+  if (none !== null) return failLoop(running, { ...none, output: answer.text }, turn);
+  if (answer.tool_calls.length === 0 || grant === undefined) return finishLoop(running, answer.text, turn);
+  const proposed = proposedCalls(answer.tool_calls);
+  const asking = askingMessage(
+    answer.text,
+    proposed.map(({ id, name, arguments: args }) => ({ id, name, arguments: args })),
+  );
+  const prefix = `${running.iteration_count}.${loop.request === '' ? '' : `${loop.request.slice(0, 8)}.`}${loop.round}`;
+  const calls = proposed.map((call, at) => waitingCall(call, `${prefix}.${at + 1}`));
+  let state = withLoop(running, { phase: 'calls', effect_id: null, calls, messages: [...loop.messages, asking] });
+  for (const [at, call] of calls.entries()) {
+    const { problem } = proposed[at] ?? {};
+    const args = proposed[at]?.arguments ?? {};
+    state = decide(state, { call, args, problem: problem ?? tooMany(at) }, { grant, policy, turn });
+  }
+  return goOn(state, turn);
+}
+
+interface Deciding {
+  readonly grant: ToolGrant;
+  readonly policy: ToolPolicy;
+  readonly turn: ExecutionTurn;
+}
+
+function decide(
+  running: RunningExecution,
+  { call, args, problem }: { readonly call: LoopCall; readonly args: JsonObject; readonly problem: string | undefined },
+  { grant, policy, turn }: Deciding,
+): RunningExecution {
+  if (problem !== undefined) {
+    return denyCall(running, call, { reason: 'InvalidArguments', message: problem, schema_hash: null }, turn);
+  }
+  const decision = policy.decide(grant, { name: call.name, arguments: args });
+  if (!decision.allowed) {
+    const { reason, message, offer } = decision;
+    return denyCall(running, call, { reason, message, schema_hash: offer?.schema_hash ?? null }, turn);
+  }
+  const { description: _description, input_schema: _schema, ...offer } = decision.offer;
+  const allowed = {
+    offer,
+    arguments: plain(decision.arguments),
+    limits: ToolRun.shape.limits.parse(plain(decision.limits)),
+  };
+  return withCall(running, call.key, { allowed });
+}
+
+function waitingCall({ id, name, arguments: args }: ProposedCall, key: string): LoopCall {
+  const payload_hash = canonicalHash({ name, arguments: args });
+  return { key, id, name, status: 'waiting', allowed: null, payload_hash, judged: 0, answer: null };
+}
+
+const tooMany = (at: number): string | undefined =>
+  at < LOOP.callsPerTurn ? undefined : `at most ${LOOP.callsPerTurn} calls of one turn are run; ask again for the rest`;

@@ -1,0 +1,73 @@
+import { canonicalHash } from '../../../../manifests/audit/chain.ts';
+import { ERRORS, isErrorCode } from '../../../../runtime/errors.ts';
+import type { JsonObject } from '../../../../runtime/json.ts';
+import { LIMITS } from '../../limits.ts';
+import type { ExecutionTurn, Generate as GenerateMessage } from '../../messages.ts';
+import { runsInNode } from '../../plan.ts';
+import { renderPrompt } from '../../prompt.ts';
+import type { ExecutionState, RunningExecution } from '../../state.ts';
+import { askModel, beginLoop } from '../ask.ts';
+import { goOn } from '../calls.ts';
+import { userMessage } from '../conversation.ts';
+import { doubtDispatch } from '../settle-call.ts';
+import type { Loop } from '../state.ts';
+
+/**
+ * A bootstrap asks for an answer. The same again finds the same loop, wherever it is: what has run is not run again. Its
+ * answer is read from the state (dispatches.ts).
+ */
+export function Generate(state: ExecutionState, ask: GenerateMessage, turn: ExecutionTurn): ExecutionState {
+  const running = runningIteration(state, ask.iteration_number, turn);
+  if (running.agent_id !== ask.agent_id) return turn.refuse('forbidden', 'agent_id: the execution is of another agent');
+  if (runsInNode(running.plan))
+    return turn.refuse('failed_precondition', 'the loop of this execution runs in its node');
+  const { model_alias, prompt, messages } = ask;
+  const request = canonicalHash({ model_alias, prompt, messages });
+  const { loop } = running.current;
+  turn.reply({ iteration: running.iteration_count });
+  if (loop?.request === request) return again(running, loop, turn);
+  if (loop !== undefined && loop.phase !== 'final' && loop.phase !== 'failed') {
+    return turn.refuse('failed_precondition', 'another generate of this iteration is under way');
+  }
+  const conversation = beginning(running, ask);
+  if (Buffer.byteLength(JSON.stringify(conversation)) > LIMITS.modelPromptBytes) {
+    return turn.refuse('payload_too_large', `messages: at most ${LIMITS.modelPromptBytes} bytes can be given`);
+  }
+  const model = model_alias === '' ? running.plan.model : model_alias;
+  return beginLoop(running, { by: 'gateway', request, model, messages: conversation }, turn);
+}
+
+/** Throws what a bootstrap of another time or place gets. */
+export function runningIteration(state: ExecutionState, iteration: number, turn: ExecutionTurn): RunningExecution {
+  if (state.status === 'pending') return turn.refuse('not_found', 'execution not found');
+  if (state.status !== 'running') return turn.refuse('failed_precondition', `the execution is ${state.status} already`);
+  if (state.iteration_count !== iteration) {
+    const text = `iteration_number: iteration ${state.iteration_count} runs, not ${iteration}`;
+    return turn.refuse('failed_precondition', text);
+  }
+  if (state.current.judging !== undefined) return turn.refuse('failed_precondition', 'the iteration is being judged');
+  return state;
+}
+
+/** A model that was not there may be there now; a bootstrap that asks again behind a dispatch is a new one. */
+function again(running: RunningExecution, loop: Loop, turn: ExecutionTurn): ExecutionState {
+  if (loop.phase === 'failed') {
+    const code = loop.failure?.code ?? '';
+    const mayMend = isErrorCode(code) && ERRORS[code].kind === 'retry' && loop.round > 0;
+    return mayMend ? askModel(withRoundBack(running, loop), turn) : running;
+  }
+  if (loop.phase !== 'calls' || loop.ended_dispatches.length === 0) return running;
+  return goOn(doubtDispatch(running, turn), turn);
+}
+
+/** The round that failed is asked again. */
+const withRoundBack = (running: RunningExecution, loop: Loop): RunningExecution => ({
+  ...running,
+  current: { ...running.current, loop: { ...loop, round: loop.round - 1 } },
+});
+
+function beginning(running: RunningExecution, { prompt, messages }: GenerateMessage): JsonObject[] {
+  const begun = messages.map((message): JsonObject => JSON.parse(JSON.stringify(message)));
+  if (prompt !== '') return [...begun, userMessage(prompt)];
+  return begun.length > 0 ? begun : [userMessage(renderPrompt(running, running.iteration_count))];
+}

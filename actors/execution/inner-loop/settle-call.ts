@@ -1,0 +1,79 @@
+import type { ToolOutcome } from '../../../manifests/tool/call.ts';
+import type { Json } from '../../../runtime/json.ts';
+import { keepHead } from '../bounded-text.ts';
+import type { ExecutionTurn } from '../messages.ts';
+import type { RunningExecution } from '../state.ts';
+import { plain } from './ask.ts';
+import { recordDecision, recordEnd } from './audit.ts';
+import { deniedAnswer, IN_DOUBT, outcomeAnswer } from './call-text.ts';
+import { LOOP } from './limits.ts';
+import { withCall, withLoop } from './loop-of.ts';
+import type { CallAnswer, LoopCall, ToolHistory } from './state.ts';
+
+/** A call that is not run; the model is told why. */
+export function denyCall(
+  running: RunningExecution,
+  call: LoopCall,
+  denial: { readonly reason: string; readonly message: string; readonly schema_hash: string | null },
+  turn: ExecutionTurn,
+): RunningExecution {
+  recordDecision(running, call, denial, turn);
+  const answer = deniedAnswer(denial.reason, denial.message);
+  return answered(running, call, answer, 'denied');
+}
+
+/** A call that ran, well or not. */
+export function endCall(
+  running: RunningExecution,
+  call: LoopCall,
+  outcome: ToolOutcome,
+  turn: ExecutionTurn,
+): RunningExecution {
+  const { content, structured, is_error, error } = outcome;
+  const result: Json = plain({ content, ...(structured === undefined ? {} : { structured }) });
+  const status = is_error ? 'failed' : 'succeeded';
+  const said = is_error ? `${error?.code ?? 'error'}: ${error?.message ?? ''}` : null;
+  recordEnd(running, call, { outcome: status, error: said, result }, turn);
+  return answered(counted(running), call, outcomeAnswer(outcome), status);
+}
+
+/** A call of which nobody knows whether it acted: told to the model, listed, and never repeated here (design E2). */
+export function doubtCall(running: RunningExecution, call: LoopCall, turn: ExecutionTurn): RunningExecution {
+  recordEnd(running, call, { outcome: 'in_doubt', error: null, result: null }, turn);
+  const doubt = {
+    tool: keepHead(call.name, 200),
+    call: call.key,
+    iteration: running.iteration_count,
+    round: running.current.loop?.round ?? 0,
+  };
+  const calls_in_doubt = [...running.calls_in_doubt, doubt].slice(-LOOP.inDoubt);
+  const answer = { content: IN_DOUBT, is_error: true };
+  return answered({ ...counted(running), calls_in_doubt }, call, answer, 'in_doubt');
+}
+
+/** The bootstrap that had a command to run is gone, and nobody knows how far it came. */
+export function doubtDispatch(running: RunningExecution, turn: ExecutionTurn): RunningExecution {
+  const open = running.current.loop?.calls.find(({ status }) => status === 'dispatched');
+  return open === undefined ? running : doubtCall(running, open, turn);
+}
+
+function counted(running: RunningExecution): RunningExecution {
+  const executed = (running.current.loop?.executed ?? 0) + 1;
+  return withLoop({ ...running, tool_calls_executed: running.tool_calls_executed + 1 }, { executed });
+}
+
+function answered(
+  running: RunningExecution,
+  call: LoopCall,
+  answer: CallAnswer,
+  status: ToolHistory['status'],
+): RunningExecution {
+  const entry: ToolHistory = {
+    tool: keepHead(call.name, 200),
+    arguments: keepHead(JSON.stringify(call.allowed?.arguments ?? {}), LOOP.historyChars),
+    status,
+    result: keepHead(answer.content, LOOP.historyChars),
+  };
+  const tool_history = [...running.tool_history, entry].slice(-LOOP.history);
+  return withCall({ ...running, tool_history }, call.key, { status: 'answered', allowed: null, answer });
+}
