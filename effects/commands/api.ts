@@ -35,6 +35,8 @@ export interface ToolCommandRequest {
   readonly timeout_ms: number;
   /** Of stdout and stderr together. */
   readonly max_output_bytes: number;
+  /** Of this execution at a time on this node; the others wait within their own time. Default 1. */
+  readonly max_concurrent?: number;
   /** Names or prefixes with `*` that it does not see, besides the compiled-in ones. */
   readonly env_denylist: readonly string[];
   /** Isolation `docker`: it runs in this container. */
@@ -52,7 +54,8 @@ export interface ToolCommandResult {
 
 /**
  * Runs `cmd.run` where the agent runs: on this host in the execution's workspace, or in its container. The whole process
- * group is ended with it. Throws `forbidden` for tenants without host commands (design S6), `not_found` for a command
+ * group is ended with it. Throws `invalid_argument` for what is neither a program's name nor a path below /workspace,
+ * `failed_precondition` (ConcurrentExecLimitExceeded) when its turn does not come in time, `forbidden` for tenants without host commands (design S6), `not_found` for a command
  * that is not there, `unsupported_isolation`, `quota_exceeded`, and the signal's reason.
  */
 export interface ToolCommands {

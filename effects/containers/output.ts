@@ -11,11 +11,20 @@ const STDERR = 2;
  * data. Holds the kept text and at most one header; a frame is passed on as it comes.
  */
 export class ContainerOutput {
-  readonly stdout = new CapturedStream(CAPTURE_BYTES);
-  readonly stderr = new CapturedStream(CAPTURE_BYTES);
+  readonly stdout: CapturedStream;
+  readonly stderr: CapturedStream;
+  readonly #onStdout: ((chunk: Buffer) => void) | null;
   #header = Buffer.alloc(0);
   #left = 0;
-  #into: CapturedStream = this.stdout;
+  #into: CapturedStream;
+
+  /** `onStdout` hears what comes on that stream; `captureBytes` are kept of each. */
+  constructor(onStdout: ((chunk: Buffer) => void) | null = null, captureBytes = CAPTURE_BYTES) {
+    this.#onStdout = onStdout;
+    this.stdout = new CapturedStream(captureBytes);
+    this.stderr = new CapturedStream(captureBytes);
+    this.#into = this.stdout;
+  }
 
   get bytes(): number {
     return this.stdout.bytes + this.stderr.bytes;
@@ -30,6 +39,7 @@ export class ContainerOutput {
   #data(chunk: Buffer, at: number): number {
     const part = chunk.subarray(at, at + this.#left);
     this.#into.push(part);
+    if (this.#into === this.stdout) this.#onStdout?.(part);
     this.#left -= part.length;
     return part.length;
   }

@@ -6,7 +6,7 @@ import { TEMPORARY } from './workspace.ts';
 export const RUN_MARK = 'SVC_PROGRAM_RUN';
 
 /** Directories programs are looked up in: system ones, and that of the node's own `node` for scripts. */
-const SEARCH_PATH = [dirname(process.execPath), '/usr/local/bin', '/usr/bin', '/bin'].join(':');
+export const SEARCH_PATH = [dirname(process.execPath), '/usr/local/bin', '/usr/bin', '/bin'].join(':');
 
 export interface ProgramEnvironment {
   readonly variables: Readonly<Record<string, string>>;
@@ -28,6 +28,24 @@ export function commandEnvironment(
   { workspace, run }: { readonly workspace: string; readonly run: string },
 ): Readonly<Record<string, string>> {
   return { ...surroundings(workspace), ...given, SVC_WORKSPACE: workspace, [RUN_MARK]: run };
+}
+
+/** The whole environment of a command that a tool runs. A workspace that cannot be written has no place for temporary files. */
+export function toolEnvironment(about: {
+  /** As the command sees it. */
+  readonly workspace: string;
+  readonly run: string;
+  readonly executionId: string;
+  readonly readOnly: boolean;
+}): Readonly<Record<string, string>> {
+  const { workspace, run, executionId, readOnly } = about;
+  return {
+    ...surroundings(workspace),
+    ...(readOnly ? { TMPDIR: '/tmp' } : {}),
+    SVC_WORKSPACE: workspace,
+    SVC_EXECUTION_ID: executionId,
+    [RUN_MARK]: run,
+  };
 }
 
 /**

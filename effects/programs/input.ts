@@ -39,8 +39,10 @@ export const ProgramLimits = z.object({
     .number()
     .int()
     .min(1)
-    .max(8 * MiB)
+    .max(16 * MiB)
     .default(MiB),
+  /** Of both streams together: beyond it the process group is killed. */
+  total_output_bytes: z.number().int().min(1).nullish(),
   processes: z.number().int().min(1).max(10_000).default(256),
   open_files: z.number().int().min(16).max(65_536).default(1_024),
   /** Largest file it may write. */
@@ -76,5 +78,5 @@ export interface ProgramResult {
   readonly stderr_truncated: boolean;
   readonly timed_out: boolean;
   /** The limit for which this node ended it. */
-  readonly stopped_by?: 'timeout' | 'memory' | 'processes';
+  readonly stopped_by?: 'timeout' | 'output' | 'memory' | 'processes';
 }

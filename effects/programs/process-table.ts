@@ -38,17 +38,36 @@ export function startTicks(pid: number): number | null {
   return fields === null || fields[0] === 'Z' ? null : Number(fields[19]);
 }
 
-/** What process groups use now. */
+/** What process groups use now, with what left them and still descends from one of their processes. */
 export function groupUsages(groups: ReadonlySet<number>): Map<number, GroupUsage> {
-  const usages = new Map<number, GroupUsage>();
+  const table = new Map<number, { readonly parent: number; readonly group: number }>();
   for (const pid of pids()) {
-    const group = Number(statFields(pid)?.[2]);
-    if (!groups.has(group)) continue;
+    const fields = statFields(pid);
+    if (fields !== null) table.set(pid, { parent: Number(fields[1]), group: Number(fields[2]) });
+  }
+  const usages = new Map<number, GroupUsage>();
+  for (const pid of table.keys()) {
+    const group = groupAbove(pid, table, groups);
+    if (group === null) continue;
     const before = usages.get(group) ?? { processes: 0, memoryBytes: 0 };
     const memoryBytes = before.memoryBytes + memoryOf(read(pid, 'status') ?? '');
     usages.set(group, { processes: before.processes + 1, memoryBytes });
   }
   return usages;
+}
+
+const DEEPEST = 10_000;
+
+function groupAbove(
+  pid: number,
+  table: ReadonlyMap<number, { readonly parent: number; readonly group: number }>,
+  groups: ReadonlySet<number>,
+): number | null {
+  for (let [at, steps] = [table.get(pid), 0]; at !== undefined && steps < DEEPEST; steps += 1) {
+    if (groups.has(at.group)) return at.group;
+    at = table.get(at.parent);
+  }
+  return null;
 }
 
 function memoryOf(status: string): number {

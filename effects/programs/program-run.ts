@@ -6,7 +6,7 @@ import type { ProgramLimits, ProgramResult } from './input.ts';
 import type { LaunchedProgram } from './launch.ts';
 import { signal } from './process-table.ts';
 
-type StopCause = 'timeout' | GroupExcess;
+type StopCause = 'timeout' | 'output' | GroupExcess;
 
 export interface RunOptions {
   readonly limits: ProgramLimits;
@@ -30,10 +30,15 @@ export async function followProgram(program: LaunchedProgram, options: RunOption
   const startedAt = performance.now();
   const stdout = new CapturedOutput(limits.output_bytes, secrets, onText);
   const stderr = new CapturedOutput(limits.output_bytes, secrets);
-  program.stdout.on('data', (chunk: Buffer) => stdout.push(chunk));
-  program.stderr.on('data', (chunk: Buffer) => stderr.push(chunk));
-
   const ender = new GroupEnder(program.group, options.killGraceMs);
+  let leftBytes = limits.total_output_bytes ?? Number.POSITIVE_INFINITY;
+  const take = (into: CapturedOutput, chunk: Buffer): void => {
+    into.push(chunk.length > leftBytes ? chunk.subarray(0, leftBytes) : chunk);
+    if (chunk.length > leftBytes) ender.kill('output');
+    leftBytes = Math.max(0, leftBytes - chunk.length);
+  };
+  program.stdout.on('data', (chunk: Buffer) => take(stdout, chunk));
+  program.stderr.on('data', (chunk: Buffer) => take(stderr, chunk));
   const onStop = () => ender.end(null);
   const timer = setTimeout(() => ender.end('timeout'), limits.timeout_ms);
   const groupLimits = { memoryBytes: limits.memory_bytes ?? null, processes: limits.processes };

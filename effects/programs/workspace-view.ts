@@ -15,7 +15,8 @@ const VIEW = '.view';
  * Runs in a mount namespace of its own, where nothing it mounts is seen by anybody else. Builds a root at $1 that holds
  * everything of the real one, puts directories in (host directory, path, rw or ro; ended by --), then goes to $2 there
  * and becomes the program, with the PATH it was given. The root is unbindable, so that binding what holds it does not
- * copy it into itself; what is at / was listed at start, so that one `mount` binds all of it.
+ * copy it into itself; what is at / was listed at start, so that one `mount` binds all of it. As process 1 of processes
+ * of its own it shows only these in /proc, and stays above the program: whatever happens to the program, all of them end.
  */
 const script = (table: string, top: TopLevel): string => `
 set -e
@@ -27,6 +28,7 @@ cd "$root"
 mkdir ${top.directories.map(quoted).join(' ')}
 ${top.links.length === 0 ? '' : `cp -P ${top.links.map((name) => quoted(`/${name}`)).join(' ')} .`}
 mount -a -T ${quoted(table)}
+[ $$ -ne 1 ] || mount -t proc -o nosuid,nodev,noexec svc-proc "$root/proc"
 while [ "$1" != -- ]; do
   mkdir -p "$root$2"
   mount --bind "$1" "$root$2"
@@ -34,6 +36,7 @@ while [ "$1" != -- ]; do
   shift 3
 done
 shift
+[ $$ -ne 1 ] || exec chroot "$root" /bin/sh -c 'PATH=$1 && cd "$2" && shift 2 && "$@"; exit $?' svc-view "$given" "$directory" "$@"
 exec chroot "$root" /bin/sh -c 'PATH=$1 && cd "$2" && shift 2 && exec "$@"' svc-view "$given" "$directory" "$@"
 `;
 
@@ -71,6 +74,8 @@ export interface ViewedProgram {
 export class WorkspaceView {
   readonly #root: string;
   readonly #script: string;
+  /** Whether programs can have a process table of their own here. */
+  hasOwnProcesses = false;
 
   constructor(root: string, text: string) {
     this.#root = root;
@@ -78,12 +83,20 @@ export class WorkspaceView {
   }
 
   /** The same program, started through the view; binds are put in order, outer ones first. */
-  through({ program, args }: ViewedProgram, binds: readonly Bind[], directory: string): ViewedProgram {
+  through(
+    { program, args }: ViewedProgram,
+    binds: readonly Bind[],
+    directory: string,
+    { ownProcesses = false }: { readonly ownProcesses?: boolean } = {},
+  ): ViewedProgram {
     const ordered = binds.toSorted((a, b) => a.path.length - b.path.length);
     const mounts = ordered.flatMap((bind) => [bind.directory, bind.path, bind.readOnly ? 'ro' : 'rw']);
     return {
       program: '/usr/bin/unshare',
-      args: ['-m', '/bin/sh', '-c', this.#script, 'svc-view', this.#root, directory, ...mounts, '--', program, ...args],
+      args: [
+        ...(ownProcesses && this.hasOwnProcesses ? ['-m', '-p', '-f', '--kill-child'] : ['-m']),
+        ...['/bin/sh', '-c', this.#script, 'svc-view', this.#root, directory, ...mounts, '--', program, ...args],
+      ],
     };
   }
 }
@@ -110,12 +123,25 @@ export async function openWorkspaceView(
     const bind = { directory: probe, path: WORKSPACE, readOnly: false };
     const { program, args } = view.through(look, [bind], WORKSPACE);
     const { stdout } = await run(program, [...args], { env: { PATH: '/usr/bin:/bin' }, timeout: 10_000 });
-    return stdout === `${WORKSPACE}\n` ? { view } : { view: null, reason: 'the view is not the one asked for' };
+    if (stdout !== `${WORKSPACE}\n`) return { view: null, reason: 'the view is not the one asked for' };
+    view.hasOwnProcesses = await canOwnProcesses(view, bind);
+    return { view };
   } catch (thrown) {
     return { view: null, reason: reasonOf(thrown) };
   } finally {
     await rm(probe, { recursive: true, force: true });
   }
+}
+
+/** A command that sees process 1 to be its own. */
+async function canOwnProcesses(view: WorkspaceView, bind: Bind): Promise<boolean> {
+  view.hasOwnProcesses = true;
+  const look = { program: '/bin/sh', args: ['-c', 'grep -c . /proc/1/cmdline && ls -d /proc/[0-9]* | grep -c .'] };
+  const { program, args } = view.through(look, [bind], WORKSPACE, { ownProcesses: true });
+  return run(program, [...args], { env: { PATH: '/usr/bin:/bin' }, timeout: 10_000 }).then(
+    ({ stdout }) => Number(stdout.trim().split('\n').at(-1)) < 8,
+    () => false,
+  );
 }
 
 function reasonOf(thrown: unknown): string {

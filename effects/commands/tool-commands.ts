@@ -1,0 +1,133 @@
+import { SvcError } from '../../runtime/errors.ts';
+import type { ContainerEngine } from '../containers/engine.ts';
+import { toolEnvironment } from '../programs/environment.ts';
+import { GroupWatch } from '../programs/group-watch.ts';
+import type { ProgramResult } from '../programs/input.ts';
+import { Mounts } from '../programs/mounts.ts';
+import { Places } from '../programs/places.ts';
+import { beforeStart } from '../programs/workspace.ts';
+import { WORKSPACE } from '../programs/workspace-view.ts';
+import type { ToolCommandRequest, ToolCommandResult, ToolCommands } from './api.ts';
+import { runInContainer } from './container-command.ts';
+import { heldVolume } from './held-volume.ts';
+import { fitted } from './output-ceiling.ts';
+import { scrubbed } from './tool-environment.ts';
+import { findToolProgram, parseToolProgram, type ToolProgram } from './tool-program.ts';
+import { type HostParts, runInWorkspace } from './workspace-run.ts';
+
+export interface ToolCommandsParts extends HostParts {
+  /** Whether a tenant may run commands on this host (design S6). Not asked for commands in a container. */
+  readonly allow: (tenant: string) => boolean;
+  /** Null: none is configured, and commands in containers are `unsupported_isolation`. */
+  readonly engine: ContainerEngine | null;
+}
+
+const OUTPUT_CEILING_BYTES = 16 * 1_024 * 1_024;
+const LONGEST_TIMEOUT_MS = 24 * 3_600_000;
+
+/** Runs `cmd.run`: on this host or in the agent's container, as many at a time for one execution as the request says. */
+export function createToolCommands(parts: ToolCommandsParts): ToolCommands {
+  const watch = new GroupWatch();
+  const places = new Places();
+  return {
+    async run(request, signal) {
+      const { tenant, execution_id, container_id } = request;
+      if (container_id === undefined && !parts.allow(tenant)) {
+        throw new SvcError('forbidden', 'this tenant may not run commands on the host');
+      }
+      const program = parseToolProgram(request.command, request.args);
+      const checked = withinBounds(request);
+      const since = performance.now();
+      const giveBack = await place(places, `${tenant}/${execution_id}`, checked, signal);
+      try {
+        const timeout_ms = Math.max(1, Math.ceil(checked.timeout_ms - (performance.now() - since)));
+        const timed = { ...checked, timeout_ms };
+        if (container_id === undefined) return await runOnHost(parts, timed, program, { watch, signal });
+        if (parts.engine === null) throw noEngine();
+        return await runInContainer(parts.engine, { ...timed, container_id }, program, signal);
+      } finally {
+        giveBack();
+      }
+    },
+  };
+}
+
+async function runOnHost(
+  parts: ToolCommandsParts,
+  request: ToolCommandRequest,
+  program: ToolProgram,
+  { watch, signal }: { readonly watch: GroupWatch; readonly signal: AbortSignal },
+): Promise<ToolCommandResult> {
+  const { tenant, execution_id, timeout_ms, max_output_bytes } = request;
+  const { own, mounts } = mountsOf(request);
+  await using held = await beforeStart(heldVolume(parts.volumes, tenant, own.volume_id, own.create));
+  const result = await runInWorkspace(
+    parts,
+    { ...held, readOnly: own.read_only },
+    {
+      ...{ tenant, mounts, workdir: WORKSPACE, ownProcesses: true },
+      limits: { timeout_ms, output_bytes: max_output_bytes, total_output_bytes: max_output_bytes },
+      program: async (place) => ({ program: await findToolProgram(program, place), args: request.args }),
+      environment: ({ directory, viewed, run }) => {
+        const workspace = viewed ? WORKSPACE : directory;
+        return scrubbed(
+          toolEnvironment({ workspace, run, executionId: execution_id, readOnly: own.read_only }),
+          request.env_denylist,
+        );
+      },
+    },
+    { watch, signal },
+  );
+  return resultOf(result, max_output_bytes);
+}
+
+/** The execution's own volume is the workspace unless a mount is there (design: Paths of fs.*). */
+function mountsOf({ execution_id, mounts }: ToolCommandRequest) {
+  const parsed = Mounts.safeParse(mounts);
+  if (!parsed.success) {
+    const expected = parsed.error.issues[0]?.message ?? 'paths at or under /workspace';
+    throw new SvcError('invalid_argument', `mounts: expected ${expected}`, { field: 'mounts' });
+  }
+  const isOwn = ({ mount_path }: { readonly mount_path: string }) => mount_path.replace(/\/+$/, '') === WORKSPACE;
+  const own = parsed.data.find(isOwn) ?? { volume_id: execution_id, read_only: false, create: true };
+  return { own, mounts: parsed.data.filter((mount) => !isOwn(mount)) };
+}
+
+/** Waits in line within the command's own time. */
+async function place(
+  places: Places,
+  key: string,
+  { timeout_ms, max_concurrent = 1 }: ToolCommandRequest,
+  signal: AbortSignal,
+): Promise<() => void> {
+  const late = new AbortController();
+  const text = `ConcurrentExecLimitExceeded: ${max_concurrent} at a time, and none ended within ${timeout_ms} ms`;
+  const timer = setTimeout(() => late.abort(new SvcError('failed_precondition', text)), timeout_ms);
+  try {
+    return await places.take(key, max_concurrent, AbortSignal.any([signal, late.signal]));
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function withinBounds(request: ToolCommandRequest): ToolCommandRequest {
+  const { timeout_ms, max_output_bytes, max_concurrent = 1 } = request;
+  for (const [field, value, most] of [
+    ['timeout_ms', timeout_ms, LONGEST_TIMEOUT_MS],
+    ['max_output_bytes', max_output_bytes, OUTPUT_CEILING_BYTES],
+    ['max_concurrent', max_concurrent, 1_000],
+  ] as const) {
+    if (Number.isInteger(value) && value >= 1 && value <= most) continue;
+    throw new SvcError('invalid_argument', `${field}: expected a whole number of 1 to ${most}`, { field });
+  }
+  return request;
+}
+
+function resultOf(result: ProgramResult, maxBytes: number): ToolCommandResult {
+  const { exit_code, duration_ms, stopped_by } = result;
+  const streams = fitted(result, maxBytes);
+  return { exit_code, ...streams, duration_ms, ...(stopped_by === undefined ? {} : { stopped_by }) };
+}
+
+const noEngine = (): SvcError =>
+  new SvcError('unsupported_isolation', 'the agent runs in a container and this node has no container engine');

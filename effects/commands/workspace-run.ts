@@ -1,0 +1,133 @@
+import { randomUUID } from 'node:crypto';
+import { SvcError } from '../../runtime/errors.ts';
+import type { GroupWatch } from '../programs/group-watch.ts';
+import { ProgramLimits, type ProgramResult } from '../programs/input.ts';
+import {
+  linkMounts,
+  type Mount,
+  makeWorkdir,
+  type OpenMount,
+  openMounts,
+  type ProcessVolumes,
+  volumeGuard,
+} from '../programs/mounts.ts';
+import { supervise } from '../programs/supervise.ts';
+import { beforeStart, makeTemporary } from '../programs/workspace.ts';
+import { type Bind, type ViewedProgram, WORKSPACE, type WorkspaceView } from '../programs/workspace-view.ts';
+import { PathTraversal } from '../volumes/volume-path.ts';
+
+/** What running commands on this host takes. */
+export interface HostParts {
+  readonly volumes: ProcessVolumes;
+  /** Directory of programs' workspaces: runs are noted there, and commands without a volume work below it. */
+  readonly workspaces: string;
+  /** Where the node may: commands find their workspace at `/workspace`. */
+  readonly view: WorkspaceView | null;
+  /** Memory of all its processes, their number, open files … ; without it the defaults of programs. */
+  readonly limits?: Partial<Omit<ProgramLimits, 'timeout_ms' | 'output_bytes' | 'total_output_bytes'>>;
+  /** Between TERM and KILL. */
+  readonly killGraceMs?: number;
+}
+
+/** The directory a command works in. */
+export interface Workspace {
+  readonly directory: string;
+  /** Null: no volume, so nothing measures it. */
+  readonly volumeId: string | null;
+  readonly sizeLimitBytes: number | null;
+  readonly readOnly?: boolean;
+}
+
+/** Where a command finds things, once its mounts are open. */
+export interface Place {
+  /** Of the workspace, on this host. */
+  readonly directory: string;
+  readonly mounts: readonly OpenMount[];
+  /** True: it sees `/workspace`. */
+  readonly viewed: boolean;
+  readonly run: string;
+}
+
+export interface WorkspaceRun {
+  readonly tenant: string;
+  /** Below the workspace. */
+  readonly mounts: readonly Mount[];
+  readonly workdir: string;
+  readonly limits: Pick<ProgramLimits, 'timeout_ms'> & Partial<ProgramLimits>;
+  /** It sees its own processes only, and all of them end with it, where the node may do that. */
+  readonly ownProcesses: boolean;
+  program(place: Place): Promise<ViewedProgram>;
+  environment(place: Place): Readonly<Record<string, string>>;
+}
+
+const KILL_GRACE_MS = 2_000;
+const SMALLEST_FILE_BYTES = 512;
+
+/** One program in a workspace with its volumes, from start to the end of its last process. */
+export async function runInWorkspace(
+  parts: HostParts,
+  workspace: Workspace,
+  asked: WorkspaceRun,
+  { watch, signal }: { readonly watch: GroupWatch; readonly signal: AbortSignal },
+): Promise<ProgramResult> {
+  const { volumes, view, workspaces, killGraceMs = KILL_GRACE_MS } = parts;
+  const { tenant, ownProcesses } = asked;
+  const { directory, readOnly = false } = workspace;
+  if (readOnly && view === null) throw readOnlyWorkspace();
+  const mounts = await openMounts(volumes, tenant, asked.mounts);
+  if (!readOnly) await beforeStart(makeTemporary(directory));
+  if (view === null) await linkMounts(directory, mounts);
+  const workdir = await workdirOf(directory, mounts, asked.workdir);
+  const place = { directory, mounts, viewed: view !== null, run: randomUUID() };
+  const program = await asked.program(place);
+  const own: Bind = { directory, path: WORKSPACE, readOnly };
+  const volumeIds = [workspace.volumeId, ...mounts.map(({ volumeId }) => volumeId)].filter((id) => id !== null);
+  return supervise(
+    {
+      ...(view === null ? program : view.through(program, [own, ...mounts], workdir.viewed, { ownProcesses })),
+      directory: view === null ? workdir.host : directory,
+      environment: asked.environment(place),
+      limits: limitsOf(parts, asked, [workspace, ...mounts]),
+    },
+    {
+      ...{ workspaces, run: place.run, watch, killGraceMs, stop: signal },
+      guard: volumeGuard(volumes, tenant, volumeIds),
+    },
+  );
+}
+
+async function workdirOf(directory: string, mounts: readonly OpenMount[], workdir: string) {
+  const path = workdir.startsWith('/') ? workdir : `${WORKSPACE}/${workdir}`;
+  try {
+    return await makeWorkdir(directory, mounts, path);
+  } catch (thrown) {
+    if (thrown instanceof PathTraversal) {
+      throw new SvcError('invalid_argument', 'workdir: a symbolic link leads out of the workspace', {
+        field: 'workdir',
+      });
+    }
+    if (thrown instanceof SvcError) throw thrown;
+    const code = thrown instanceof Error && 'code' in thrown ? String(thrown.code) : 'unknown';
+    const text = `workdir: ${workdir} cannot be made a directory of the workspace (${code})`;
+    throw new SvcError('failed_precondition', text, { field: 'workdir', cause: thrown });
+  }
+}
+
+/** No single file can be larger than a volume may be: the system itself ends whoever tries. */
+function limitsOf(
+  parts: HostParts,
+  { limits }: WorkspaceRun,
+  volumes: readonly Pick<Workspace, 'sizeLimitBytes'>[],
+): ProgramLimits {
+  const bytes = volumes.map(({ sizeLimitBytes }) => sizeLimitBytes).filter((limit) => limit !== null);
+  return ProgramLimits.parse({
+    ...(bytes.length < volumes.length ? {} : { file_bytes: Math.max(SMALLEST_FILE_BYTES, ...bytes) }),
+    ...parts.limits,
+    ...limits,
+  });
+}
+
+const readOnlyWorkspace = (): SvcError =>
+  new SvcError('unsupported_isolation', 'volumes: /workspace is read-only, which this node cannot enforce', {
+    field: 'volumes',
+  });
