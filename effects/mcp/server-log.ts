@@ -3,6 +3,7 @@ import type { McpLimits } from './limits.ts';
 import type { McpLog } from './settings.ts';
 
 const SECOND_MS = 1_000;
+const TAIL_LINES = 6;
 
 /** Standard error of a server, line by line at level debug: without secrets, shortened, and only so many a second. */
 export class ServerLog {
@@ -16,8 +17,8 @@ export class ServerLog {
   #cutting = false;
   #second = 0;
   #lines = 0;
-  /** For whoever asks why the server ended. */
-  last = '';
+  /** The last lines, for whoever asks why the server ended. */
+  readonly #tail: string[] = [];
 
   constructor(parts: {
     readonly server: string;
@@ -31,6 +32,10 @@ export class ServerLog {
     this.#limits = parts.limits;
     this.#log = parts.log;
     this.#now = parts.now;
+  }
+
+  get tail(): string {
+    return this.#tail.join(' | ');
   }
 
   push(chunk: Buffer): void {
@@ -55,7 +60,8 @@ export class ServerLog {
     // Before it is shortened: a secret that is cut in two would not be found.
     const text = this.#clean(line).slice(0, this.#limits.logLineChars).trimEnd();
     if (text === '') return;
-    this.last = text;
+    this.#tail.push(text);
+    if (this.#tail.length > TAIL_LINES) this.#tail.shift();
     const second = Math.floor(this.#now() / SECOND_MS);
     if (second !== this.#second) {
       this.#second = second;

@@ -5,7 +5,7 @@ import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import type { JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js';
 import { SvcError } from '../../runtime/errors.ts';
 import { RUN_MARK } from '../programs/environment.ts';
-import type { GroupWatch } from '../programs/group-watch.ts';
+import type { GroupExcess, GroupWatch } from '../programs/group-watch.ts';
 import { ProgramLimits } from '../programs/input.ts';
 import { type LaunchedProgram, launch } from '../programs/launch.ts';
 import { endRun, recordRun } from '../programs/leftovers.ts';
@@ -22,6 +22,9 @@ const INHERITED = ['PATH', 'HOME', 'LANG'];
 const DRAIN_MS = 1_000;
 const MiB = 1_024 * 1_024;
 const NOT_FOUND = 127;
+const TAIL_CHARS = 600;
+/** Of one server, all it starts included. */
+const PROCESSES = 256;
 
 export interface StdioParts {
   readonly sdk: Pick<McpSdk, 'ReadBuffer' | 'serializeMessage'>;
@@ -76,8 +79,8 @@ export class StdioTransport implements Transport {
       throw error;
     }
     this.#program = program;
-    const groupLimits = { memoryBytes: settings.resource_limits.memory_mb * MiB, processes: 256 };
-    const unwatch = watch.watch(program.group, groupLimits, (what) => this.kill(`it used too much: ${what}`));
+    const groupLimits = { memoryBytes: settings.resource_limits.memory_mb * MiB, processes: PROCESSES };
+    const unwatch = watch.watch(program.group, groupLimits, (what) => this.kill(excessText(what, groupLimits)));
     const buffer = new sdk.ReadBuffer({ maxBufferSize: limits.messageBytes });
     program.stdout.on('data', (chunk: Buffer) => this.#read(buffer, chunk));
     program.stderr.on('data', (chunk: Buffer) => output.push(chunk));
@@ -174,17 +177,22 @@ export class StdioTransport implements Transport {
     program.stdout.destroy();
     program.stderr.destroy();
     output.end();
-    if (this.reason === '') this.reason = endText(settings.executable, code, name, output.last);
+    if (this.reason === '') this.reason = endText(settings.executable, code, name, output.tail);
     this.onclose?.();
     await endRun(workspaces, run);
   }
 }
 
-function endText(executable: string, code: number | null, name: NodeJS.Signals | null, last: string): string {
-  const said = last === '' ? '' : `: ${last.slice(0, 300)}`;
+function endText(executable: string, code: number | null, name: NodeJS.Signals | null, tail: string): string {
+  const said = tail === '' ? '' : `: ${tail.slice(-TAIL_CHARS)}`;
   if (code === NOT_FOUND) return `the program ${executable} could not be run${said}`;
   return name === null ? `it ended with exit code ${code}${said}` : `it was ended by ${name}${said}`;
 }
+
+const excessText = (what: GroupExcess, { memoryBytes }: { readonly memoryBytes: number }): string =>
+  what === 'memory'
+    ? `it used more than ${memoryBytes / MiB} MiB of memory`
+    : `it had more than ${PROCESSES} processes`;
 
 /** It runs for as long as the node does, so there is no processor time to run out of. */
 const programLimits = ({ resource_limits }: McpServerSettings): ProgramLimits =>

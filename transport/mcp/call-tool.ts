@@ -30,11 +30,16 @@ export async function callTool(
   const { name: tool, arguments: given = {}, task } = params;
   if (task !== undefined) throw new RpcError(INVALID_PARAMS, 'tasks are not served: call the tool without task');
   if (tool.length > TOOL_NAME_CHARS) throw new RpcError(INVALID_PARAMS, 'Unknown tool: the name is too long');
-  const { identity, trace, signal } = caller;
+  const { identity, trace } = caller;
+  const late = new AbortController();
+  const timeoutMs = parts.callTimeoutMs ?? CALL_TIMEOUT_MS;
+  const cancelTimer = parts.clock.after(timeoutMs, () =>
+    late.abort(new SvcError('deadline_exceeded', `no result within ${timeoutMs} ms; the tool goes on`)),
+  );
+  const signal = AbortSignal.any([caller.signal, late.signal]);
   try {
     const grant = usableGrant(await parts.desk.callerGrant(identity));
     const sessionId = parts.random.uuid();
-    const timeoutMs = parts.callTimeoutMs ?? CALL_TIMEOUT_MS;
     await parts.sessions.open(
       identity.tenant,
       {
@@ -58,7 +63,7 @@ export async function callTool(
         payloadHash: hash('sha256', canonicalize({ tool, arguments: given }) ?? 'null', 'hex'),
         last: true,
       },
-      { identity, trace, signal, timeoutMs },
+      { identity, trace, signal },
     );
     const isOffered = grant.tools.some((offer) => offer.name === tool);
     return callResult(sdk, answer, isOffered, tool);
@@ -67,6 +72,8 @@ export async function callTool(
     const error = toSvcError(thrown);
     if (error.row.kind === 'bug' || !(thrown instanceof SvcError)) throw error;
     return errorResult(error);
+  } finally {
+    cancelTimer();
   }
 }
 

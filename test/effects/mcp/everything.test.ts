@@ -1,0 +1,86 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import { describe, test } from 'node:test';
+import { waitUntil } from '../../support/wait-until.ts';
+import { code, everything, everythingFile, type McpBench, mcpBench } from './bench.ts';
+
+/** The official server over HTTP, on a free port; it has no way to be told 0. */
+async function httpServer(): Promise<AsyncDisposable & { readonly url: string }> {
+  const probe = createServer().listen(0, '127.0.0.1');
+  await once(probe, 'listening');
+  const address = probe.address();
+  const port = typeof address === 'object' && address !== null ? address.port : 0;
+  probe.close();
+  await once(probe, 'close');
+  const child = spawn(process.execPath, [everythingFile, 'streamableHttp'], {
+    env: { PATH: process.env.PATH, PORT: String(port) },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  let said = '';
+  child.stderr.on('data', (chunk: Buffer) => {
+    said += chunk.toString();
+  });
+  await waitUntil(`the server listens on ${port}`, () => said.includes('listening on port'));
+  return {
+    url: `http://127.0.0.1:${port}/mcp`,
+    async [Symbol.asyncDispose]() {
+      if (child.exitCode !== null || child.signalCode !== null) return;
+      child.kill('SIGKILL');
+      await once(child, 'exit');
+    },
+  };
+}
+
+/** What any transport must do with it. */
+async function speaks(bench: McpBench): Promise<void> {
+  const tools = await bench.servers.tools();
+  const names = tools.map(({ tool }) => tool);
+  for (const name of ['echo', 'get-sum', 'get-structured-content', 'trigger-long-running-operation']) {
+    assert.ok(names.includes(name), name);
+  }
+  assert.equal(await bench.text('everything.echo', { message: 'hello' }), 'Echo: hello');
+  assert.match(await bench.text('everything.get-sum', { a: 2, b: 40 }), /42/);
+  const { structured } = await bench.call('everything.get-structured-content', { location: 'Chicago' });
+  assert.equal(typeof structured?.temperature, 'number');
+  const refused = await bench.call('everything.get-sum', { a: 'two' });
+  assert.equal(refused.isError, true);
+  const told: string[] = [];
+  const long = { duration: 1, steps: 4 };
+  await bench.call('everything.trigger-long-running-operation', long, { onProgress: (text) => told.push(text) });
+  assert.deepEqual(told, ['1/4', '2/4', '3/4', '4/4']);
+  const endless = { duration: 60, steps: 2 };
+  const late = bench.call('everything.trigger-long-running-operation', endless, { timeoutMs: 300 });
+  await assert.rejects(late, code('deadline_exceeded'));
+  const stop = new AbortController();
+  const stopped = bench.call('everything.trigger-long-running-operation', endless, { signal: stop.signal });
+  stop.abort(new Error('enough'));
+  await assert.rejects(stopped, /enough/);
+  assert.equal(bench.servers.status()[0]?.status, 'ready');
+}
+
+describe('the official server', () => {
+  test('over stdio: tools, results, structured content, errors, progress, time-out, cancel', async () => {
+    await using bench = await mcpBench([everything()]);
+    await speaks(bench);
+  });
+
+  test('over streamable HTTP the same, and a restart of it is survived', async () => {
+    let server = await httpServer();
+    const { url } = server;
+    await using bench = await mcpBench([{ name: 'everything', url, health_check: { method: 'ping' } }]);
+    await speaks(bench);
+    const pending = bench.call('everything.trigger-long-running-operation', { duration: 60, steps: 2 });
+    // It is on its way once a second call was answered.
+    await bench.text('everything.echo', { message: 'x' });
+    await server[Symbol.asyncDispose]();
+    await assert.rejects(pending, code('unavailable'));
+    await assert.rejects(bench.call('everything.echo', { message: 'x' }), code('unavailable'));
+    server = await httpServer();
+    await using again = await mcpBench([{ name: 'everything', url: server.url }]);
+    await again.servers.tools();
+    assert.equal(await again.text('everything.echo', { message: 'back' }), 'Echo: back');
+    await server[Symbol.asyncDispose]();
+  });
+});

@@ -1,0 +1,56 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { code, mcpBench, ours } from './bench.ts';
+
+describe('the list of a server that talks nonsense', () => {
+  test('holds only what can be offered, and the log says what is wrong with the rest', async () => {
+    await using bench = await mcpBench([ours('nonsense')]);
+    const tools = await bench.servers.tools();
+    assert.equal(tools.length, 500);
+    assert.deepEqual(
+      tools.slice(0, 3).map(({ tool, reads, repeatable, skipJudge }) => [tool, reads, repeatable, skipJudge]),
+      [
+        ['good', true, true, false],
+        ['again', false, true, false],
+        ['page-1-0', false, false, false],
+      ],
+    );
+    assert.equal(tools[0]?.description.length, 4_096);
+    const line = bench.logged.find((text) => text.includes('cannot be offered')) ?? '';
+    for (const why of [
+      'listed twice',
+      'other characters',
+      'longer than 64',
+      'deeper than 32',
+      'larger than 65536',
+      'not of type object',
+      'as a task only',
+      'described wrongly: name',
+      'described wrongly: inputSchema',
+    ]) {
+      assert.ok(line.includes(why), why);
+    }
+  });
+
+  test('what is no result is no result', async () => {
+    await using bench = await mcpBench([ours('nonsense')]);
+    await bench.servers.tools();
+    await assert.rejects(bench.call('nonsense.good'), code('tool_failed'));
+    await assert.rejects(bench.call('nonsense.again'), code('tool_failed'));
+    assert.equal(bench.servers.status()[0]?.status, 'ready');
+  });
+
+  test('capabilities narrow it, and say which tools no judge looks at', async () => {
+    const capabilities = ['good', { name: 'again', skip_judge: true }, 'not-there'];
+    await using bench = await mcpBench([ours('nonsense', { capabilities })]);
+    const tools = await bench.servers.tools();
+    assert.deepEqual(
+      tools.map(({ tool, skipJudge }) => [tool, skipJudge]),
+      [
+        ['good', false],
+        ['again', true],
+      ],
+    );
+    await assert.rejects(bench.call('nonsense.page-1-0'), code('not_found'));
+  });
+});
