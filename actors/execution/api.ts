@@ -12,6 +12,7 @@ import { type ExecutionStatus, listed, statusOf, tombstone } from './status.ts';
 import { EXECUTIONS, type ExecutionDocument } from './view.ts';
 import { aboutToStart, executionWait, waitingDocument, waitingFor } from './waiting.ts';
 
+export type { AttestApi, DispatchApi, DispatchResult, GatewayAnswer, GenerateRequest } from './dispatch-api.ts';
 export type { ExecutionStatus, StartExecution, WaitReason };
 export { EXECUTIONS, type ExecutionDocument, type ExecutionLogEvent, executionLogEvents };
 

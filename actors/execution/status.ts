@@ -1,5 +1,6 @@
 import type { ActorSnapshot } from '../../runtime/client.ts';
 import type { WaitReason } from '../wait-reason.ts';
+import type { CallInDoubt } from './inner-loop/state.ts';
 import type { EndedExecution, RunningExecution } from './state.ts';
 import type { ExecutionDocument } from './view.ts';
 
@@ -19,6 +20,10 @@ export interface ExecutionStatus {
   readonly usage: { readonly input_tokens: number; readonly output_tokens: number; readonly cost: number };
   /** How often an effect was asked for again because nobody knew whether it had acted; absent when never. */
   readonly in_doubt?: number;
+  /** Tool calls that really ran, over all iterations; absent when none did. */
+  readonly tool_calls_executed?: number;
+  /** Tool calls that may have acted when their node failed, and were not repeated; absent when there is none. */
+  readonly calls_in_doubt?: readonly CallInDoubt[];
   /** What an unfinished one waits for; in lists and answers to a start only when no live node may serve it. */
   readonly waiting_for?: WaitReason;
 }
@@ -38,6 +43,8 @@ export function statusOf(state: RunningExecution | EndedExecution, snapshot: Act
     ended_at: state.status === 'running' ? null : state.ended_at,
     usage: state.usage,
     ...(state.in_doubt > 0 ? { in_doubt: state.in_doubt } : {}),
+    ...(state.tool_calls_executed > 0 ? { tool_calls_executed: state.tool_calls_executed } : {}),
+    ...(state.calls_in_doubt.length > 0 ? { calls_in_doubt: state.calls_in_doubt } : {}),
   };
 }
 

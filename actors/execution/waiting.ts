@@ -68,18 +68,69 @@ export async function executionWait(
     const wait = await judgesWait(lookups.client, by, tenantOf(address));
     return { ...wait, reason: `iteration ${running.iteration_count}: ${wait.reason}`, until: until(running) };
   }
-  const [id, kind, what] = awaitedEffect(running);
-  const effects = await waitedEffects(lookups, new Map([[id, kind]]), address);
-  const reason = `iteration ${running.iteration_count} waits for its ${what}`;
+  const panel = judgedCall(running);
+  if (panel !== undefined) {
+    const wait = await judgesWait(lookups.client, panel, tenantOf(address));
+    const reason = `${placeOf(running)}: the judges of tool call ${panel.name}: ${wait.reason}`;
+    return { ...wait, reason, until: until(running) };
+  }
+  const { ids, what } = awaitedEffects(running);
+  const effects = await waitedEffects(lookups, ids, address);
+  const reason = `${placeOf(running)} waits for its ${what}`;
   return { kind: 'effect', reason: withProgress(reason, effects), effects, until: until(running) };
 }
 
-/** Id, kind, and what people call it. */
-function awaitedEffect({ current, plan }: RunningExecution): readonly [string, string, string] {
-  if (current.judging?.by.kind === 'model') return [current.judging.by.effect_id, 'model.generate', 'judge'];
+function judgedCall({ current, plan }: RunningExecution) {
+  const call = current.loop?.calls.find(({ status }) => status === 'judging');
+  const check = call === undefined ? undefined : plan.tool_checks[call.judged];
+  if (call?.panel_id === undefined || check === undefined) return undefined;
+  return { panel_id: call.panel_id, judges: check.judges.length, name: call.name };
+}
+
+/** `iteration 2`, or `iteration 2, round 3` in the inner loop. */
+function placeOf({ iteration_count, current }: RunningExecution): string {
+  const { loop } = current;
+  const inLoop =
+    loop !== undefined && current.judging === undefined && loop.phase !== 'final' && loop.phase !== 'failed';
+  return inLoop && loop.round > 0
+    ? `iteration ${iteration_count}, round ${loop.round}`
+    : `iteration ${iteration_count}`;
+}
+
+interface Awaited {
+  /** Effect id to kind. */
+  readonly ids: ReadonlyMap<string, string>;
+  /** What people call it. */
+  readonly what: string;
+}
+
+const one = (id: string, kind: string, what: string): Awaited => ({ ids: new Map([[id, kind]]), what });
+
+function awaitedEffects(running: RunningExecution): Awaited {
+  const { current, plan } = running;
+  if (current.judging?.by.kind === 'model') return one(current.judging.by.effect_id, 'model.generate', 'judge');
+  const inLoop = loopAwaited(running);
+  if (inLoop !== undefined) return inLoop;
+  if (plan.container !== null) return one(current.effect_id, 'agent.container', 'container');
   return plan.program === null
-    ? [current.effect_id, 'model.generate', 'model']
-    : [current.effect_id, 'program.run', 'program'];
+    ? one(current.effect_id, 'model.generate', 'model')
+    : one(current.effect_id, 'program.run', 'program');
+}
+
+function loopAwaited({ current }: RunningExecution): Awaited | undefined {
+  const { loop } = current;
+  if (loop === undefined) return undefined;
+  if (loop.phase === 'granting' && loop.effect_id !== null) return one(loop.effect_id, 'tools.grant', 'tools');
+  if (loop.phase === 'model' && loop.effect_id !== null) return one(loop.effect_id, 'model.generate', 'model');
+  const running = loop.calls.filter(({ status }) => status === 'running');
+  if (running.length === 0) {
+    const dispatched = loop.calls.find(({ status }) => status === 'dispatched');
+    return dispatched === undefined
+      ? undefined
+      : { ids: new Map(), what: `bootstrap, which has ${dispatched.name} to run` };
+  }
+  const ids = new Map(running.map(({ effect_id = '' }) => [effect_id, 'tool.call']));
+  return { ids, what: `tool call ${running.map(({ name }) => name).join(', ')}` };
 }
 
 const until = (running: RunningExecution): string => new Date(endOfIteration(running)).toISOString();

@@ -1,20 +1,23 @@
 import type { ModelSelection, ProviderConfig } from '../../manifests/node/models.ts';
+import type { Blobs } from '../../runtime/blobs.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import { defineEffect, type EffectContext, type EffectHandler } from '../../runtime/effect.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import type { Random } from '../../runtime/random.ts';
 import { systemRandom } from '../../runtime/random.ts';
-import type { Secrets } from '../../security/api.ts';
+import type { Secrets, TierLimits } from '../../security/api.ts';
 import type { Answer } from './ask.ts';
 import { ModelInput, type ModelPart, type ModelResult } from './call.ts';
 import { ChunkSender } from './chunk-sender.ts';
 import { describeFailures, type FailedTarget, ModelFailure } from './failure.ts';
 import { Latencies } from './latencies.ts';
+import { takeCall, takeTokens } from './model-limits.ts';
 import { answerFromScript } from './scripted.ts';
 import type { ModelCall } from './source.ts';
 import { askTarget } from './target-tries.ts';
 import { ModelTargets, type Target } from './targets.ts';
+import { withToolResults } from './tool-results.ts';
 import { usageOf } from './usage.ts';
 
 export const MODEL_GENERATE = 'model.generate';
@@ -27,6 +30,10 @@ export interface ModelEffectParts {
   readonly random?: Random;
   /** Folder that relative `script` paths start from; the working directory when absent. */
   readonly scriptDir?: string;
+  /** Where tool results are that a conversation only refers to; without it their beginnings are given. */
+  readonly blobs?: Pick<Blobs, 'get'>;
+  /** Counts calls and tokens of those whose input names a `principal`. */
+  readonly limits?: TierLimits;
 }
 
 /**
@@ -35,7 +42,7 @@ export interface ModelEffectParts {
  *
  * Throws `not_found` (unknown alias), `model_failed` (refused, or nonsense after the retries), `model_unavailable`
  * (nobody answered, or a stream whose chunks were already sent broke: the next attempt starts the text again),
- * `cancelled`. No error holds a key, a request or a provider's raw response.
+ * `cancelled`, `rate_limited`. No error holds a key, a request or a provider's raw response.
  */
 export function createModelEffect(parts: ModelEffectParts): EffectHandler<typeof ModelInput> {
   const { selection, secrets, clock = systemClock, random = systemRandom } = parts;
@@ -43,7 +50,16 @@ export function createModelEffect(parts: ModelEffectParts): EffectHandler<typeof
   const latencies = new Latencies();
   const script = answerFromScript({ clock, scriptDir: parts.scriptDir ?? '.' });
 
-  async function run(input: ModelInput, context: EffectContext): Promise<ModelResult> {
+  async function run(given: ModelInput, context: EffectContext): Promise<ModelResult> {
+    await takeCall(parts.limits, given, context);
+    const input = await withToolResults(given, parts.blobs, context.tenant);
+    const result = await ask(input, context);
+    const { input_tokens, output_tokens } = result.usage;
+    await takeTokens(parts.limits, given, context, input_tokens + output_tokens);
+    return result;
+  }
+
+  async function ask(input: ModelInput, context: EffectContext): Promise<ModelResult> {
     const chain = targets.chain(input.model, latencies.of);
     const failed: FailedTarget[] = [];
     for (const target of turned(chain, context.attempt)) {

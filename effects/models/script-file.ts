@@ -33,6 +33,10 @@ const Match = z.strictObject({
   system_contains: OneOrMore.optional(),
   /** Iteration the caller names, else 1 + the assistant's turns so far. */
   iteration: z.number().int().min(1).optional(),
+  /** 1 + the assistant's turns so far in the conversation: 2 after the first tool results. */
+  round: z.number().int().min(1).optional(),
+  /** In the last tool result; of a list, all of them. Without a tool result it does not hold. */
+  tool_contains: OneOrMore.optional(),
   /** Attempt of the effect: 2 after a broken stream or a crash. */
   attempt: z.number().int().min(1).optional(),
   /** Try within the attempt: 2 after an error that is tried again. */

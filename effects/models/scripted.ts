@@ -39,6 +39,8 @@ function fits(match: ScriptMatch, call: ModelCall): boolean {
     (match.regex === undefined || match.regex.matcher(message).find()) &&
     (match.system_contains === undefined || holds(match.system_contains, systemOf(call))) &&
     (match.iteration === undefined || match.iteration === iterationOf(call)) &&
+    (match.round === undefined || match.round === roundOf(call)) &&
+    (match.tool_contains === undefined || holds(match.tool_contains, lastToolResult(call))) &&
     (match.attempt === undefined || match.attempt === call.attempt) &&
     (match.try === undefined || match.try === call.tryNumber)
   );
@@ -53,8 +55,13 @@ const lastUserMessage = ({ input }: ModelCall): string =>
 const systemOf = ({ input }: ModelCall): string =>
   [input.system ?? '', ...input.messages.filter((m) => m.role === 'system').map((m) => m.content)].join('\n');
 
-const iterationOf = ({ input }: ModelCall): number =>
-  input.iteration ?? 1 + input.messages.filter((message) => message.role === 'assistant').length;
+const iterationOf = ({ input }: ModelCall): number => input.iteration ?? roundOf({ input });
+
+const roundOf = ({ input }: Pick<ModelCall, 'input'>): number =>
+  1 + input.messages.filter((message) => message.role === 'assistant').length;
+
+const lastToolResult = ({ input }: ModelCall): string =>
+  input.messages.findLast((message) => message.role === 'tool')?.content ?? '';
 
 async function* speak(reply: ScriptReply, call: ModelCall, clock: Clock): AsyncGenerator<ModelPart> {
   if (reply.delay_ms > 0) await wait(reply.delay_ms, call, clock);

@@ -1,0 +1,47 @@
+import type { EffectContext } from '../../runtime/effect.ts';
+import { SvcError } from '../../runtime/errors.ts';
+import type { Principal, TierLimits } from '../../security/api.ts';
+import type { ModelInput } from './call.ts';
+
+type Counted = Pick<EffectContext, 'tenant' | 'attempt'>;
+
+function principalOf({ principal }: ModelInput, { tenant }: Counted): Principal | null {
+  return principal === undefined ? null : { ...principal, tenant };
+}
+
+/**
+ * One model call, before it is made; a repeated attempt is the same call. Throws `rate_limited`, also when the tokens of
+ * earlier calls have used up the tier's.
+ */
+export async function takeCall(limits: TierLimits | undefined, input: ModelInput, context: Counted): Promise<void> {
+  const principal = principalOf(input, context);
+  if (limits === undefined || principal === null || context.attempt > 1) return;
+  await limits.take(principal, 'model_tokens', 1);
+  await limits.take(principal, 'model_calls');
+}
+
+/** What an answer has used, which is known only now. Where less is left all of that is taken, so a later call is refused. */
+export async function takeTokens(
+  limits: TierLimits | undefined,
+  input: ModelInput,
+  context: Counted,
+  tokens: number,
+): Promise<void> {
+  const principal = principalOf(input, context);
+  if (limits === undefined || principal === null) return;
+  let left = Math.max(0, Math.floor(tokens) - 1);
+  for (let step = left; step >= 1 && left > 0; ) {
+    if (await taken(limits, principal, Math.min(step, left))) left -= Math.min(step, left);
+    else step = Math.floor(step / 2);
+  }
+}
+
+async function taken(limits: TierLimits, principal: Principal, tokens: number): Promise<boolean> {
+  try {
+    await limits.take(principal, 'model_tokens', tokens);
+    return true;
+  } catch (thrown) {
+    if (thrown instanceof SvcError && thrown.code === 'rate_limited') return false;
+    throw thrown;
+  }
+}
