@@ -6,6 +6,7 @@ import type { CommandRunner } from '../../effects/commands/api.ts';
 import type { Authenticator, TierLimits } from '../../security/api.ts';
 import type { Health } from '../health.ts';
 import type { OpenStreams } from '../open-streams.ts';
+import type { SealParts } from '../seal/parts.ts';
 import type { GrpcLimits } from './limits.ts';
 
 /** `spec.grpc_auth` (spec 1, Authentication). */
@@ -34,6 +35,8 @@ export interface GrpcServerParts {
   readonly commands?: CommandRunner;
   /** Without it IngestStimulus is not served. */
   readonly stimuli?: StimulusApi;
+  /** Without it AttestAgent and InvokeTool are not served. */
+  readonly seal?: SealParts;
   readonly authenticator: Authenticator;
   readonly auth: GrpcAuth;
   readonly logger: GrpcLogger;

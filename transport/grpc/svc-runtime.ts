@@ -8,10 +8,13 @@ import {
   SvcRuntimeService,
   ValidateRequest,
 } from '../../proto/gen/svc/runtime/v1/runtime.ts';
+import { attestAgent } from './attest-agent.ts';
 import { executeAgent } from './execute-agent.ts';
 import { executeSystemCommand } from './execute-system-command.ts';
 import { ingestStimulus } from './ingest-stimulus.ts';
+import { invokeTool } from './invoke-tool.ts';
 import type { GrpcParts } from './parts.ts';
+import { sealCaller } from './seal-caller.ts';
 import { inBytes } from './service.ts';
 import { unserved } from './unserved.ts';
 import { validateWithJudges } from './validate-with-judges.ts';
@@ -36,8 +39,10 @@ export function addSvcRuntime(server: Server, parts: GrpcParts): void {
       parts.judges === undefined ? unserved(parts, ValidateRequest) : validateWithJudges(parts, parts.judges),
     queryMemoryPatterns: unserved(parts, QueryMemoryRequest),
     storeMemoryPattern: unserved(parts, StoreMemoryPatternRequest),
-    attestAgent: unserved(parts, AttestAgentRequest),
-    invokeTool: unserved(parts, InvokeToolRequest),
+    attestAgent:
+      parts.seal === undefined ? unserved(parts, AttestAgentRequest) : attestAgent(parts, parts.seal, sealCaller),
+    invokeTool:
+      parts.seal === undefined ? unserved(parts, InvokeToolRequest) : invokeTool(parts, parts.seal, sealCaller),
     ingestStimulus:
       parts.stimuli === undefined ? unserved(parts, IngestStimulusRequest) : ingestStimulus(parts, parts.stimuli),
   });

@@ -13,6 +13,7 @@ import type { Authenticator, NodeTokens, TierLimits, WebhookSecret } from '../..
 import type { Health } from '../health.ts';
 import type { McpParts } from '../mcp/parts.ts';
 import type { OpenStreams } from '../open-streams.ts';
+import type { SealParts } from '../seal/parts.ts';
 import type { RestLimits } from './limits.ts';
 import type { WorkflowParts } from './workflow-parts.ts';
 
@@ -49,6 +50,8 @@ export interface RestServerParts {
   readonly mcp?: McpParts;
   /** Rates of callers' tiers; without it nobody has any. */
   readonly tierLimits?: TierLimits;
+  /** Without it there is no /v1/seal and no /v1/invoke. */
+  readonly seal?: SealParts;
   readonly limits?: Partial<RestLimits>;
 }
 

@@ -37,7 +37,10 @@ const MAX_CONTAINER_ID_CHARS = 128;
 export async function attestAgent(parts: SealParts, request: AttestRequest, call: SealCall): Promise<Attestation> {
   const { agent_id, execution_id, container_id, publicKey } = checked(request);
   if (call.caller === null) throw new SvcError('unauthenticated', 'the token of the execution is needed to attest');
-  const { tenant } = call.caller;
+  const { tenant, executionId = execution_id } = call.caller;
+  if (executionId !== execution_id) {
+    throw new SvcError('forbidden', 'execution_id: expected the execution that the token was given to');
+  }
   const sessionId = randomUUID();
   const options = { trace: call.trace, ...(call.signal === undefined ? {} : { signal: call.signal }) };
   const { subject, grant_request, expires_at } = await attested(

@@ -1,8 +1,8 @@
 import type { InvokeAnswer } from '../../actors/tool-session/api.ts';
 import type { ToolOutcome } from '../../manifests/tool/call.ts';
 import { SvcError, toSvcError } from '../../runtime/errors.ts';
-import type { SealEnvelope, VerifiedCall } from '../../security/api.ts';
-import type { SealCall, SealParts } from './parts.ts';
+import type { AgentClaims, SealEnvelope, VerifiedCall } from '../../security/api.ts';
+import type { SealCall, SealCaller, SealParts } from './parts.ts';
 import { brokenCall, deniedCall, REFUSED, SESSION_INACTIVE } from './refusals.ts';
 
 /** MCP tool result. */
@@ -48,8 +48,8 @@ export async function invokeTool(parts: InvokeParts, envelope: SealEnvelope, cal
 async function resultOf(parts: InvokeParts, verified: VerifiedCall, call: SealCall): Promise<ToolResult> {
   const { claims, envelopeHash, payloadHash, rpc } = verified;
   const { tenant, sessionId } = claims;
-  if (call.caller?.verified === true && call.caller.tenant !== tenant) {
-    await noteRefusal(parts, claims, { envelopeHash, reason: 'bearer_of_another_tenant' });
+  if (call.caller !== null && !reaches(call.caller, claims)) {
+    await noteRefusal(parts, claims, { envelopeHash, reason: 'bearer_of_another' });
     throw deniedCall({ reason: SESSION_INACTIVE, message: 'the session is not active' });
   }
   const made = { call: textOf(rpc.id), tool: rpc.tool, arguments: rpc.arguments, envelopeHash, payloadHash };
@@ -70,6 +70,10 @@ async function resultOf(parts: InvokeParts, verified: VerifiedCall, call: SealCa
       throw new SvcError('invalid_argument', answer.message);
   }
 }
+
+/** Whether the one who brought the envelope may act in its session at all. */
+const reaches = ({ tenant, verified, executionId }: SealCaller, claims: AgentClaims): boolean =>
+  !verified || (tenant === claims.tenant && (executionId === undefined || executionId === claims.executionId));
 
 async function answered(asked: Promise<InvokeAnswer>): Promise<InvokeAnswer> {
   try {

@@ -18,6 +18,8 @@ export interface SealCaller {
   readonly tenant: string;
   /** A bearer or capability token says so, and sessions of another tenant are not reached. */
   readonly verified: boolean;
+  /** A capability token opens this execution alone. */
+  readonly executionId?: string;
 }
 
 export interface SealCall {

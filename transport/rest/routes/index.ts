@@ -19,6 +19,7 @@ import { listExecutionEventsRoute } from './list-execution-events.ts';
 import { listExecutionsRoute } from './list-executions.ts';
 import { lookupAgentRoute } from './lookup-agent.ts';
 import { openapiRoute } from './openapi.ts';
+import { sealRoutes } from './seal/index.ts';
 import { startExecutionRoute } from './start-execution.ts';
 import { stimulusRoutes } from './stimuli/index.ts';
 import { streamExecutionRoute } from './stream-execution.ts';
@@ -50,6 +51,7 @@ const ROUTES: readonly ((app: RestApp, parts: RestParts) => void)[] = [
   clusterRoutes,
   chaosRoutes,
   volumeRoutes,
+  sealRoutes,
   jwksRoute,
   openapiRoute,
 ];

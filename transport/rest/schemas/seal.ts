@@ -1,0 +1,109 @@
+import { z } from 'zod';
+import { AuditExport } from '../../../manifests/audit/record.ts';
+import { AGENT_ID_TEXT, EXECUTION_ID_TEXT, limitField, skipField } from './fields.ts';
+import { type ProblemStatuses, problemSchemas } from './problems.ts';
+
+/** Attestation (spec 2, Resources). */
+export const AttestBody = z.strictObject({
+  agent_id: z.guid(AGENT_ID_TEXT),
+  execution_id: z.guid(EXECUTION_ID_TEXT),
+  container_id: z
+    .string()
+    .min(1)
+    .max(128)
+    .describe('Container that was started for the execution; where there is none, the execution id.'),
+  agent_public_key: z.string().max(256).describe('Base64 of an Ed25519 public key: the 32 raw bytes, or the SPKI.'),
+});
+
+export const AttestAnswer = z.object({
+  security_token: z.string().describe('JWT, to be sent in every envelope.'),
+  session_id: z.string(),
+  expires_at: z.string().describe('ISO 8601.'),
+});
+
+/** Envelope (decided.md "SEAL envelope"). */
+export const EnvelopeBody = z.strictObject({
+  protocol: z.string().max(32).describe('`seal/v1`.'),
+  security_token: z.string().max(16_384).describe('JWT from attestation.'),
+  signature: z.string().max(1_024).describe('Base64 of the Ed25519 signature over the payload.'),
+  payload: z
+    .union([z.string(), z.looseObject({})])
+    .describe('JSON-RPC `tools/call`: base64 of the signed bytes, or an object, whose RFC 8785 form is signed.'),
+  timestamp: z.string().max(64).describe('RFC 3339, UTC, within 30 s.'),
+});
+
+const RpcId = z.union([z.string(), z.number(), z.null()]);
+
+export const InvokeResponse = z.object({
+  jsonrpc: z.literal('2.0'),
+  id: RpcId,
+  result: z
+    .object({
+      content: z.array(z.looseObject({})),
+      structuredContent: z.looseObject({}).optional(),
+      isError: z.boolean(),
+    })
+    .describe('MCP tool result.'),
+});
+
+const RpcProblem = z.object({
+  jsonrpc: z.literal('2.0'),
+  id: RpcId,
+  error: z.object({
+    code: z.number().int(),
+    message: z.string(),
+    data: z.object({ reason: z.string() }).optional(),
+  }),
+});
+
+/** What is refused before the route is reached has the body of every other route. */
+const RpcOrCoded = z.union([RpcProblem, z.looseObject({ error: z.string(), message: z.string() })]);
+
+/** Errors of the invoke routes: JSON-RPC errors with the statuses of spec 2. */
+export function rpcProblemSchemas(statuses: Omit<ProblemStatuses, 'style'>) {
+  const described = problemSchemas({ ...statuses, style: 'coded' });
+  return Object.fromEntries(
+    Object.entries(described).map(([status, { description }]) => [
+      status,
+      { description, content: { 'application/json': { schema: RpcOrCoded } } },
+    ]),
+  );
+}
+
+export const ToolsAnswer = z.object({
+  tool: z.literal('svc.tools.list'),
+  tools: z.array(
+    z.object({
+      name: z.string(),
+      description: z.string(),
+      source: z.enum(['builtin', 'mcp']),
+      skip_judge: z.boolean(),
+      input_schema: z.looseObject({}).describe('JSON Schema of its arguments.'),
+    }),
+  ),
+  total: z.number().int(),
+});
+
+export const SessionSummary = z.object({
+  session_id: z.string(),
+  execution_id: z.string().nullable(),
+  agent_id: z.string().nullable(),
+  source: z.enum(['seal', 'inner_loop', 'mcp']),
+  status: z.enum(['active', 'closed', 'revoked']),
+  calls: z.number().int(),
+  denied: z.number().int(),
+  opened_at: z.string().describe('ISO 8601.'),
+});
+
+export const MOST_SESSIONS = 1_000;
+
+export const SessionQuery = z.object({
+  execution_id: z.guid(EXECUTION_ID_TEXT).optional(),
+  limit: limitField(100, MOST_SESSIONS),
+  skip: skipField,
+});
+
+export const SessionList = z.object({ sessions: z.array(SessionSummary), count: z.number().int() });
+export const SessionParams = z.object({ id: z.guid('invalid session id').describe('UUID') });
+export const RevokeAnswer = z.object({ session_id: z.string(), status: z.enum(['revoked', 'closed']) });
+export const AuditAnswer = AuditExport;
