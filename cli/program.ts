@@ -8,6 +8,7 @@ import { agentShow } from './commands/agent-show.ts';
 import { approvalApprove } from './commands/approval-approve.ts';
 import { approvalList } from './commands/approval-list.ts';
 import { approvalReject } from './commands/approval-reject.ts';
+import { auditExport, auditVerify } from './commands/audit.ts';
 import { chaosFaults, chaosList } from './commands/chaos-faults.ts';
 import { nodeConfig } from './commands/node-config.ts';
 import { nodeDrain } from './commands/node-drain.ts';
@@ -95,6 +96,8 @@ export function svcProgram(): Command {
   for (const add of NODE) add(node);
   const volume = program.command('volume').description('volumes: create, list, show, delete, and their files');
   for (const add of VOLUME) add(volume);
+  const audit = program.command('audit').description('what agents did with tools: export a chain, verify it offline');
+  for (const add of [auditExport, auditVerify]) add(audit);
   const chaos = program.command('chaos').description('faults on purpose, where nodes are set to take them');
   for (const add of CHAOS) add(chaos);
   version(program);

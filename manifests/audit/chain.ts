@@ -7,8 +7,13 @@ export const canonicalHash = (value: unknown): string => hash('sha256', canonica
 
 type Unhashed = Omit<AuditRecord, 'hash'>;
 
-/** The hash a record must have. */
-export const recordHash = ({ sequence, at, body, previous_hash }: Unhashed): string =>
+/** The hash a record must have; its body may be anything that was read. */
+export const recordHash = ({
+  sequence,
+  at,
+  body,
+  previous_hash,
+}: Omit<Unhashed, 'body'> & { readonly body?: unknown }): string =>
   canonicalHash({ sequence, at, body, previous_hash });
 
 /** What a session remembers of its chain: the last link. */
