@@ -21,6 +21,7 @@ const INHERITED = ['PATH', 'HOME', 'LANG'];
 /** How long output may stay open once the group is gone: a process that left it may hold the pipe. */
 const DRAIN_MS = 1_000;
 const MiB = 1_024 * 1_024;
+const RESERVED_BYTES = 1_024 * MiB;
 const NOT_FOUND = 127;
 const TAIL_CHARS = 600;
 /** Of one server, all it starts included. */
@@ -194,6 +195,10 @@ const excessText = (what: GroupExcess, { memoryBytes }: { readonly memoryBytes: 
     ? `it used more than ${memoryBytes / MiB} MiB of memory`
     : `it had more than ${PROCESSES} processes`;
 
-/** It runs for as long as the node does, so there is no processor time to run out of. */
+/**
+ * It runs for as long as the node does, so there is no processor time to run out of. The memory of its group is watched;
+ * the limit of each process only stops what allocates faster than the watch looks, and leaves room for what runtimes
+ * reserve: Node with WebAssembly has 600 MiB before it does anything.
+ */
 const programLimits = ({ resource_limits }: McpServerSettings): ProgramLimits =>
-  ProgramLimits.parse({ timeout_ms: 1, memory_bytes: resource_limits.memory_mb * MiB });
+  ProgramLimits.parse({ timeout_ms: 1, memory_bytes: resource_limits.memory_mb * MiB + RESERVED_BYTES });
