@@ -8,8 +8,8 @@ import { builtInOffer, mcpOffer } from './offer.ts';
 
 export interface DeskParts {
   readonly contexts: SecurityContexts;
-  /** Whether a scope offers a tool (security/policy); `servers` are the MCP servers that are configured. */
-  isListed(scope: ToolScope, tool: ToolOffer, servers: ReadonlySet<string>): boolean;
+  /** Whether a scope offers a tool (security/policy); `hasServer` knows the MCP servers that are configured. */
+  isListed(scope: ToolScope, tool: ToolOffer, hasServer: (name: string) => boolean): boolean;
   readonly mcp?: Pick<McpServers, 'tools' | 'status'>;
   /** `spec.builtin_dispatchers`. */
   readonly dispatchers?: readonly DispatcherSettings[];
@@ -39,7 +39,7 @@ export function createToolDesk(parts: DeskParts): Desk {
   const list: Desk['list'] = async (scope, { withoutExecution = false } = {}) => {
     const all = [...builtIn, ...(await mcpOffers())].filter((offer) => !withoutExecution || needsNoExecution(offer));
     const servers = new Set(parts.mcp?.status().map(({ name }) => name));
-    return all.filter((offer) => parts.isListed(scope, offer, servers)).slice(0, MAX_OFFERS);
+    return all.filter((offer) => parts.isListed(scope, offer, (name) => servers.has(name))).slice(0, MAX_OFFERS);
   };
 
   return {

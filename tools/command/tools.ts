@@ -21,6 +21,7 @@ export function commandTools(commands: ToolCommands): Tool[] {
         ...{ tenant, execution_id, command, args, mounts: mountsOf(execution_id, run) },
         timeout_ms: Math.round(ceiling.timeout_secs * 1_000),
         max_output_bytes: ceiling.max_output_bytes,
+        max_concurrent: ceiling.max_concurrent,
         env_denylist: ceiling.env_denylist,
         ...(container_id === undefined ? {} : { container_id }),
       };
@@ -86,6 +87,8 @@ async function withCommand<T>(command: string, signal: AbortSignal, work: () => 
         throw new ToolFailure('QuotaExceeded', `${thrown.message}: delete something first`, 'recoverable', thrown);
       case 'unsupported_isolation':
         throw ToolFailure.denied('ToolNotAvailable', `${thrown.message}.`);
+      case 'failed_precondition':
+        throw new ToolFailure('ConcurrentExecLimitExceeded', thrown.message, 'recoverable', thrown);
       case 'invalid_argument':
         throw new ToolFailure('InvalidArguments', thrown.message, 'recoverable', thrown);
       default:

@@ -1,0 +1,159 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { z } from 'zod';
+import { BUILT_IN, TOOL_CONTRACTS } from '../../tools/contracts.ts';
+import { builtInOffer } from '../../tools/offer.ts';
+import { type ToolsBench, toolsBench } from './bench.ts';
+
+/** Arguments that are right, and for each argument values that are not. Spec 3: `*` is required. */
+const TABLE: Record<string, { right: Record<string, unknown>; required: string[]; wrong: Record<string, unknown[]> }> =
+  {
+    'fs.read': {
+      right: { path: 'a' },
+      required: ['path'],
+      wrong: { path: [1, '', 'a\0b', [], {}, true, 'x'.repeat(4_097)] },
+    },
+    'fs.write': {
+      right: { path: 'a', content: '' },
+      required: ['path', 'content'],
+      wrong: { path: [0, ''], content: [1, {}, false] },
+    },
+    'fs.list': { right: { path: '/workspace' }, required: [], wrong: { path: [1, '', 'a\0'] } },
+    'fs.create_dir': { right: { path: 'a' }, required: ['path'], wrong: { path: [1, ''] } },
+    'fs.delete': { right: { path: 'a' }, required: ['path'], wrong: { path: [1, ''], recursive: ['true', 1] } },
+    'fs.edit': {
+      right: { path: 'a', target_content: 'x', replacement_content: '' },
+      required: ['path', 'target_content', 'replacement_content'],
+      wrong: { path: [1], target_content: ['', 1], replacement_content: [1] },
+    },
+    'fs.multi_edit': {
+      right: { path: 'a', edits: [{ target_content: 'x', replacement_content: '' }] },
+      required: ['path', 'edits'],
+      wrong: {
+        edits: [
+          [],
+          'x',
+          [{}],
+          [{ target_content: 'x' }],
+          [{ target_content: 'x', replacement_content: null }],
+          [{ target_content: '', replacement_content: '' }],
+          
+          Array.from({ length: 1_001 }, () => ({ target_content: 'x', replacement_content: 'y' })),
+        ],
+      },
+    },
+    'fs.grep': {
+      right: { pattern: 'x', path: '/' },
+      required: ['pattern', 'path'],
+      wrong: { pattern: ['', 1], path: [1, ''] },
+    },
+    'fs.glob': {
+      right: { pattern: '*', path: '/' },
+      required: ['pattern', 'path'],
+      wrong: { pattern: ['', 1, '\0'], path: [1] },
+    },
+    'web.search': {
+      right: { query: 'x' },
+      required: ['query'],
+      wrong: { query: ['', 1], max_results: [0, 21, 1.5, '10'] },
+    },
+    'web.fetch': {
+      right: { url: 'https://example.org/' },
+      required: ['url'],
+      wrong: {
+        url: ['', 'example.org', 'ftp://example.org', 'file:///etc/passwd', 'javascript:1', ' https://a', 'http://', 1],
+        to_markdown: ['true'],
+        follow_redirects: [0],
+        timeout_secs: [0, -1, 1.5, '30', 301],
+      },
+    },
+    'cmd.run': {
+      right: { command: 'ls' },
+      required: ['command'],
+      wrong: {
+        command: ['', ' ', 1, ['ls'], 'a\0b'],
+        args: ['-l', [1], ['a\0b'], Array.from({ length: 257 }, () => 'x')],
+      },
+    },
+    'svc.tools.list': { right: {}, required: [], wrong: {} },
+    'svc.tools.search': { right: { query: 'x' }, required: [], wrong: { query: [1, {}] } },
+  };
+
+const contractOf = (name: string) => {
+  const contract = TOOL_CONTRACTS.get(name);
+  assert.ok(contract !== undefined, name);
+  return contract;
+};
+
+let bench: ToolsBench;
+before(async () => {
+  bench = await toolsBench();
+});
+after(async () => bench[Symbol.asyncDispose]());
+
+/** Refused before anything is run, naming tool and argument. */
+function refused(name: string, given: unknown, field: string): void {
+  const decision = bench.policy.decide(bench.grant, { name, arguments: given });
+  assert.ok(!decision.allowed, `${name} ${JSON.stringify(given).slice(0, 100)}`);
+  assert.equal(decision.reason, 'InvalidArguments', decision.message);
+  assert.ok(decision.message.startsWith(`${name}: ${field}`), decision.message);
+}
+
+test('the table has every built-in tool', () => {
+  assert.deepEqual(BUILT_IN.map(({ name }) => name).sort(), Object.keys(TABLE).sort());
+});
+
+for (const [name, { right, required, wrong }] of Object.entries(TABLE)) {
+  describe(name, () => {
+    test('takes what is right; optional arguments may be absent or null', () => {
+      const { input } = contractOf(name);
+      const schema: unknown = builtInOffer(contractOf(name)).input_schema.properties;
+      assert.ok(input.safeParse(right).success);
+      for (const key of Object.keys(z.record(z.string(), z.unknown()).parse(schema))) {
+        if (!required.includes(key)) assert.ok(input.safeParse({ ...right, [key]: null }).success, key);
+      }
+    });
+
+    test('refuses a required argument that is missing or null', () => {
+      for (const field of required) {
+        refused(name, { ...right, [field]: null }, field);
+        refused(name, Object.fromEntries(Object.entries(right).filter(([key]) => key !== field)), field);
+      }
+      assert.deepEqual(builtInOffer(contractOf(name)).input_schema.required ?? [], required);
+    });
+
+    test('refuses an argument of the wrong type or out of bounds', () => {
+      for (const [field, values] of Object.entries(wrong)) {
+        for (const value of values) refused(name, { ...right, [field]: value }, field);
+      }
+    });
+
+    test('refuses an argument it does not know, and what is no object', () => {
+      refused(name, { ...right, path_: 1 }, 'path_');
+      for (const given of [null, [], 'x', 1]) refused(name, given, 'arguments');
+    });
+  });
+}
+
+test('defaults are those of the specification', () => {
+  const defaults = (name: string, given: object): unknown => contractOf(name).input.parse(given);
+  assert.deepEqual(defaults('fs.list', {}), { path: '/' });
+  assert.deepEqual(defaults('fs.delete', { path: 'a' }), { path: 'a', recursive: false });
+  assert.deepEqual(defaults('web.search', { query: 'x' }), { query: 'x', max_results: 10 });
+  assert.deepEqual(defaults('web.fetch', { url: 'http://a' }), {
+    ...{ url: 'http://a', to_markdown: true, follow_redirects: true, timeout_secs: 30 },
+  });
+  assert.deepEqual(defaults('cmd.run', { command: 'ls' }), { command: 'ls', args: [] });
+});
+
+test('a schema hash changes with name, description and schema, and with nothing else', () => {
+  const hashes = BUILT_IN.map((contract) => builtInOffer(contract).schema_hash);
+  assert.equal(new Set(hashes).size, hashes.length);
+  assert.deepEqual(
+    hashes,
+    BUILT_IN.map((contract) => builtInOffer({ ...contract }).schema_hash),
+  );
+  const [first] = BUILT_IN;
+  assert.ok(first !== undefined);
+  assert.notEqual(builtInOffer({ ...first, description: 'other' }).schema_hash, hashes[0]);
+});

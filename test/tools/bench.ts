@@ -1,0 +1,140 @@
+import { randomUUID } from 'node:crypto';
+import { join } from 'node:path';
+import { createToolCommands } from '../../effects/commands/tool-commands.ts';
+import { createWeb } from '../../effects/web/web.ts';
+import { NodeWeb } from '../../manifests/node/web.ts';
+import type { ToolOutcome, ToolRun } from '../../manifests/tool/call.ts';
+import { GrantRequest, type ToolGrant, type ToolScope } from '../../manifests/tool/scope.ts';
+import { systemClock } from '../../runtime/clock.ts';
+import type { EffectContext } from '../../runtime/effect.ts';
+import { systemRandom } from '../../runtime/random.ts';
+import { FileBlobs } from '../../runtime/sqlite/blobs.ts';
+import { SqliteRateLimits } from '../../runtime/sqlite/rate-limits.ts';
+import { createSecurityContexts } from '../../security/policy/contexts.ts';
+import { commandCeilings } from '../../security/policy/limits.ts';
+import { isListed } from '../../security/policy/matching.ts';
+import { filesystemBreach } from '../../security/policy/paths.ts';
+import { createToolPolicy, domainProblem } from '../../security/policy/policy.ts';
+import { createBuiltInTools } from '../../tools/built-in.ts';
+import { TOOL_CONTRACTS } from '../../tools/contracts.ts';
+import { createToolDesk, type DeskParts } from '../../tools/desk.ts';
+import { createToolEffect, type ToolEffectParts } from '../../tools/effects/tool-effect.ts';
+import { type VolumesBench, volumesBench } from '../effects/volumes/bench.ts';
+
+export const TENANT = 'acme';
+
+/** What an agent with all built-in tools says of itself. */
+export const everyTool = (more: Partial<GrantRequest> = {}): GrantRequest =>
+  GrantRequest.parse({
+    manifest: ['fs.*', 'web.*', 'svc.tools.*']
+      .map((name) => ({ name, config: {} }))
+      .concat([
+        { name: 'cmd', executor: 'builtin:cmd', config: { subcommand_allowlist: { sh: ['-c'], ls: [] } } } as never,
+      ]),
+    network: { mode: 'allow', allowlist: [], denylist: [] },
+    filesystem: null,
+    ...more,
+  });
+
+/** The tools of a node as `main.ts` puts them together: real volumes, commands, web, policy and stores. */
+export interface ToolsBench extends AsyncDisposable {
+  readonly volumes: VolumesBench;
+  readonly blobs: FileBlobs;
+  readonly rateLimits: SqliteRateLimits;
+  readonly desk: ReturnType<typeof createToolDesk>;
+  readonly policy: ReturnType<typeof createToolPolicy>;
+  readonly grant: ToolGrant;
+  readonly execution: string;
+  /** Where the execution's workspace is on this machine; made when it is not there. */
+  directory(): Promise<string>;
+  /** Runs the effect as a call that policy allowed. */
+  call(tool: string, given: ToolRun['arguments'], more?: CallMore): Promise<ToolOutcome>;
+  /** Its text; throws with the error of a failed tool. */
+  text(tool: string, given: ToolRun['arguments'], more?: CallMore): Promise<string>;
+}
+
+export interface CallMore {
+  readonly subject?: Partial<ToolRun['subject']>;
+  readonly scope?: Partial<ToolScope>;
+  readonly limits?: ToolRun['limits'];
+  readonly schemaHash?: string;
+  readonly server?: string;
+  readonly signal?: AbortSignal;
+}
+
+export async function toolsBench(
+  parts: {
+    readonly desk?: Partial<DeskParts>;
+    readonly effect?: Partial<ToolEffectParts>;
+    readonly request?: GrantRequest;
+  } = {},
+): Promise<ToolsBench> {
+  const volumes = await volumesBench();
+  const blobs = new FileBlobs({ directory: volumes.directory });
+  await blobs.open();
+  const rateLimits = new SqliteRateLimits({ directory: volumes.directory });
+  await rateLimits.open();
+  const web = createWeb({
+    ...{ settings: NodeWeb.parse({}), clock: systemClock, random: systemRandom },
+    resolveSecret: async () => '',
+  });
+  const desk = createToolDesk({ contexts: createSecurityContexts([]), isListed, ...parts.desk });
+  const commands = createToolCommands({
+    ...{ volumes: volumes.volumes, workspaces: join(volumes.directory, 'workspaces'), view: null, killGraceMs: 200 },
+    ...{ allow: (tenant: string) => tenant === TENANT, engine: null },
+  });
+  const tools = createBuiltInTools({
+    files: {
+      ...{ files: volumes.volumes.files, volumes: volumes.volumes },
+      mayTouch: (scope, path, access) =>
+        filesystemBreach([{ field: 'path', path, absolute: path, access }], scope) === null,
+    },
+    ...{ web: { web, domainProblem }, commands, listing: desk },
+  });
+  const effect = createToolEffect({ desk, tools, blobs, rateLimits, ...parts.effect });
+  const policy = createToolPolicy({ contracts: TOOL_CONTRACTS, ceilings: commandCeilings([]) });
+  const grant = await desk.grant(TENANT, parts.request ?? everyTool());
+  const execution = randomUUID();
+
+  const call: ToolsBench['call'] = async (tool, given, more = {}) => {
+    const { tools: offers, ...scope } = grant;
+    const run: ToolRun = {
+      ...{ tool, arguments: given, limits: more.limits ?? {}, scope: { ...scope, ...more.scope } },
+      schema_hash: more.schemaHash ?? offers.find(({ name }) => name === tool)?.schema_hash ?? '',
+      ...(more.server === undefined ? {} : { server: more.server }),
+      subject: {
+        ...{ execution_id: execution, agent_id: 'agent', session_id: execution, mounts: [], isolation: 'process' },
+        principal: { kind: 'operator', subject: 'ada', roles: [], tier: 'pro' },
+        ...more.subject,
+      },
+    };
+    const context: EffectContext = {
+      ...{
+        effectId: 'e',
+        attempt: 1,
+        tenant: TENANT,
+        address: `execution/${TENANT}/${execution}` as never,
+        trace: 't',
+      },
+      signal: more.signal ?? new AbortController().signal,
+      progress: async () => true,
+    };
+    return (await effect.run(effect.input.parse(run), context)) as never;
+  };
+
+  return {
+    ...{ volumes, blobs, rateLimits, desk, policy, grant, execution, call },
+    directory: async () => (await volumes.volumes.open(TENANT, execution, { create: true })).directory,
+    async text(tool, given, more) {
+      const outcome = await call(tool, given, more);
+      if (outcome.error !== undefined) throw new Error(`${outcome.error.code}: ${outcome.error.message}`);
+      return outcome.content.map((part) => part.text).join('');
+    },
+    async [Symbol.asyncDispose]() {
+      await web.close();
+      await rateLimits.close();
+      await blobs.close();
+      await volumes[Symbol.asyncDispose]();
+    },
+  };
+}
