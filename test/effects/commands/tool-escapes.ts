@@ -1,0 +1,149 @@
+/** Attempts of a command of `cmd.run` to leave its bounds, and what becomes of each. */
+export interface CommandEscape {
+  readonly title: string;
+  readonly command: string;
+  readonly args: readonly string[];
+  /** An error's code, or the limit that ends it; `runs`: it runs and `stdout` shows that nothing was gained. */
+  readonly ends: 'invalid_argument' | 'not_found' | 'timeout' | 'output' | 'processes' | 'memory' | 'runs';
+  readonly stdout?: RegExp;
+  readonly timeout_ms?: number;
+  /** Only where the node may give commands processes of their own. */
+  readonly ownProcesses?: true;
+}
+
+const sh = (script: string): Pick<CommandEscape, 'command' | 'args'> => ({ command: 'sh', args: ['-c', script] });
+
+const NAMES: readonly CommandEscape[] = [
+  ...[
+    'sh -c id',
+    'ls;id',
+    'ls|id',
+    '$(id)',
+    '`id`',
+    'ls\nid',
+    'ls\0id',
+    '',
+    ' ls',
+    '-c',
+    '&& id',
+    'a=b',
+    '../sh',
+    '..',
+    '.',
+  ],
+  ...['/bin/sh', '/usr/bin/env', '//bin/sh', '/workspace/../bin/sh', '/workspace/./x', '/workspace', '/workspace/'],
+  ...['./../x', './', '~/x', '/proc/self/exe', '/workspacex/sh', 'C:\\cmd', `${'x'.repeat(300)}`],
+].map((command) => ({
+  title: `a command called ${JSON.stringify(command.slice(0, 40))}`,
+  ...{ command, args: [], ends: 'invalid_argument' as const },
+}));
+
+const ARGUMENTS: readonly CommandEscape[] = [
+  { title: 'a NUL in an argument', command: 'echo', args: ['a\0b'], ends: 'invalid_argument' },
+  { title: 'an argument of 200,000 bytes', command: 'echo', args: ['x'.repeat(200_000)], ends: 'invalid_argument' },
+  { title: '2,000 arguments', command: 'echo', args: Array(2_000).fill('x'), ends: 'invalid_argument' },
+  {
+    title: 'shell words as arguments',
+    command: 'echo',
+    args: ['$(id)', ';', '|', '$HOME'],
+    ends: 'runs',
+    stdout: /^\$\(id\) ; \| \$HOME\n$/,
+  },
+  { title: 'a command that is not there', command: 'no-such-command-here', args: [], ends: 'not_found' },
+  { title: 'a path of the workspace that is not there', command: './missing', args: [], ends: 'not_found' },
+];
+
+const LEAKS: readonly CommandEscape[] = [
+  {
+    title: 'the environment of the node',
+    command: 'env',
+    args: [],
+    ends: 'runs',
+    stdout: /^(?![\s\S]*of-the-node)[\s\S]*HOME=/,
+  },
+  {
+    title: 'keys of cloud vendors in the environment',
+    ...sh('env | grep -E "AWS|OPENAI|_TOKEN|_KEY"; echo none'),
+    ends: 'runs',
+    stdout: /^none\n$/,
+  },
+  {
+    title: 'the environment of the node by /proc',
+    ...sh('cat /proc/[0-9]*/environ | tr "\\0" "\\n" | grep -c of-the-node'),
+    ...{ ends: 'runs', stdout: /^0\n$/, ownProcesses: true },
+  },
+  {
+    title: 'the environment of its parent',
+    ...sh('tr "\\0" "\\n" < /proc/$PPID/environ | grep -c of-the-node'),
+    ...{ ends: 'runs', stdout: /^0\n$/, ownProcesses: true },
+  },
+  {
+    title: 'open descriptors of the node',
+    ...sh('ls -l /proc/self/fd | grep -cE "eventpoll|io_uring|eventfd|sqlite|/documents"'),
+    ...{ ends: 'runs', stdout: /^0\n$/ },
+  },
+  { title: 'a core file', ...sh('ulimit -c'), ends: 'runs', stdout: /^0\n$/ },
+  {
+    title: 'signals to processes of the node',
+    ...sh('ls /proc | grep -xE "[0-9]{3,}"; echo end'),
+    ...{ ends: 'runs', stdout: /^end\n$/, ownProcesses: true },
+  },
+];
+
+const STAYING: readonly CommandEscape[] = [
+  {
+    title: 'a command that ignores TERM',
+    ...sh('trap "" TERM INT HUP; while :; do sleep 1; done'),
+    ends: 'timeout',
+    timeout_ms: 500,
+  },
+  { title: 'a child that ignores TERM', ...sh('(trap "" TERM; sleep 600) & wait'), ends: 'timeout', timeout_ms: 500 },
+  { title: 'a stopped command', ...sh('kill -STOP $$; sleep 600'), ends: 'timeout', timeout_ms: 500 },
+  { title: 'a background process', ...sh('sleep 601 & echo'), ends: 'runs', stdout: /^\n$/ },
+  { title: 'a session of its own', ...sh('setsid sleep 602 & echo'), ends: 'runs', stdout: /^\n$/ },
+  {
+    title: 'a daemon of two forks',
+    ...sh('(setsid sh -c "sleep 603 &" >/dev/null 2>&1 &) ; echo'),
+    ends: 'runs',
+    stdout: /^\n$/,
+  },
+  {
+    title: 'a daemon without an environment',
+    ...sh('(env -i setsid sh -c "sleep 604 &" >/dev/null 2>&1 &) ; sleep 0.3; echo'),
+    ...{ ends: 'runs', stdout: /^\n$/, ownProcesses: true },
+  },
+  { title: 'output kept open by a daemon', ...sh('setsid sleep 605 & echo'), ends: 'runs', stdout: /^\n$/ },
+  { title: 'endless waiting for input', command: 'cat', args: [], ends: 'runs', stdout: /^$/ },
+];
+
+const FLOODS: readonly CommandEscape[] = [
+  { title: 'a flood of lines', command: 'yes', args: [], ends: 'output' },
+  { title: 'one endless line', ...sh('tr "\\0" x < /dev/zero'), ends: 'output' },
+  { title: 'a flood of bytes that are no text', command: 'cat', args: ['/dev/urandom'], ends: 'output' },
+  { title: 'a flood on stderr', ...sh('yes >&2'), ends: 'output' },
+  { title: 'a flood on both streams', ...sh('yes >&2 & yes'), ends: 'output' },
+  {
+    title: 'a flood that ignores TERM',
+    ...sh('trap "" TERM; while :; do echo xxxxxxxxxxxxxxxxxxxxxxxx; done'),
+    ends: 'output',
+  },
+  { title: 'a fork bomb', ...sh('b() { b | b & }; b; sleep 600'), ends: 'processes' },
+  {
+    title: 'many sleepers',
+    ...sh('i=0; while [ $i -lt 200 ]; do sleep 600 & i=$((i+1)); done; wait'),
+    ends: 'processes',
+  },
+  {
+    title: 'many sleepers in sessions of their own',
+    ...sh('i=0; while [ $i -lt 200 ]; do setsid sleep 600 & i=$((i+1)); done; wait'),
+    ends: 'processes',
+  },
+  {
+    title: 'memory',
+    command: 'node',
+    args: ['-e', 'const a=[]; setInterval(() => a.push(Buffer.alloc(4e6, 1)), 20)'],
+    ends: 'memory',
+  },
+];
+
+export const COMMAND_ESCAPES: readonly CommandEscape[] = [...NAMES, ...ARGUMENTS, ...LEAKS, ...STAYING, ...FLOODS];
