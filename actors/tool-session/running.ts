@@ -11,7 +11,7 @@ const MARGIN_MS = 30_000;
 const RETRY = { maxAttempts: 3, initialDelayMs: 250, maxDelayMs: 2_000 };
 
 /** What `max_concurrent` counts together. */
-export const capabilityOf = (tool: string, limits: CallLimits): string => limits.rate_limit?.key ?? tool;
+export const capabilityOf = (tool: string, limits: CallLimits): string => limits.capability ?? tool;
 
 export interface Beginning {
   readonly call: string;

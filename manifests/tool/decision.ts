@@ -28,6 +28,8 @@ export interface CallLimits {
   readonly rate_limit?: { readonly key: string; readonly calls: number; readonly per_seconds: number };
   /** Calls of this capability at once in one session. */
   readonly max_concurrent?: number;
+  /** Pattern of the capability that allowed the call: what `max_concurrent` counts together. */
+  readonly capability?: string;
   /** cmd.run only: from the manifest's config and the node's ceilings, the smaller counts. */
   readonly command?: {
     readonly timeout_secs: number;

@@ -56,7 +56,7 @@ export function limitsOf(
   return {
     ...(maxBytes === undefined ? {} : { max_response_bytes: maxBytes }),
     ...(rate === undefined ? {} : { rate_limit: rate }),
-    ...(max_concurrent === undefined ? {} : { max_concurrent }),
+    ...(max_concurrent === undefined ? {} : { max_concurrent, capability: tool_pattern }),
     ...(ceilings === null ? {} : { command: commandLimits(entry, ceilings) }),
   };
 }
