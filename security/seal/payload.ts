@@ -13,7 +13,7 @@ const Request = z.object({
   method: z.enum(METHODS),
   params: z.looseObject({
     name: z.string().max(200).nullish(),
-    arguments: z.unknown(),
+    arguments: z.unknown().optional(),
   }),
 });
 
