@@ -26,25 +26,38 @@ export function createContainerEffect(parts: ContainerParts): EffectHandler<type
 }
 
 async function run(parts: ContainerParts, input: ContainerInput, context: EffectContext): Promise<Json> {
-  const { engine } = parts;
-  if (engine === null) {
-    throw new SvcError(
-      'unsupported_isolation',
-      'this node has no container engine: set spec.runtime.container_socket_path or DOCKER_HOST',
-    );
-  }
-  const withEngine: EngineParts = { ...parts, engine };
+  const withEngine = requireEngine(parts);
   const owner: ContainerOwner = {
     tenant: context.tenant,
     executionId: input.workflow_execution_id,
     effectId: context.effectId,
     address: context.address,
   };
+  const result = await runOwned(withEngine, owner, context, () => runContainer(withEngine, input, owner, context));
+  return { ...result };
+}
+
+/** Throws `unsupported_isolation` where the node has no engine. */
+export function requireEngine(parts: ContainerParts): EngineParts {
+  const { engine } = parts;
+  if (engine !== null) return { ...parts, engine };
+  throw new SvcError(
+    'unsupported_isolation',
+    'this node has no container engine: set spec.runtime.container_socket_path or DOCKER_HOST',
+  );
+}
+
+/** Runs an effect's container; what becomes of one whose attempt was stopped, and what errors say, is the same for all. */
+export async function runOwned<T>(
+  parts: EngineParts,
+  owner: ContainerOwner,
+  { signal }: Pick<EffectContext, 'signal'>,
+  run: () => Promise<T>,
+): Promise<T> {
   try {
-    const result = await runContainer(withEngine, input, owner, context);
-    return { ...result };
+    return await run();
   } catch (error) {
-    if (context.signal.aborted) await letGo(withEngine, owner, context.signal);
+    if (signal.aborted) await letGo(parts, owner, signal);
     throw explained(error);
   } finally {
     parts.onEnd?.(owner);

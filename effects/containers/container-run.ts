@@ -67,33 +67,44 @@ async function findStarted(
   const { attempt, signal } = context;
   for (let tries = 0; tries < MOST_CONTAINERS; tries += 1) {
     const found = await findOrCreate(parts, input, owner, mounts, context);
-    if (found.phase !== 'fresh') return { state: found, live: null };
     let live: LiveOutput | null = null;
+    let told = false;
+    const tell = async (state: ContainerState) => {
+      if (!told) await parts.extras?.onContainer(state);
+      told = true;
+    };
     const attach = async () => {
+      await tell(found);
       live = await attachTo(parts, found.id, mounts, watch, signal);
     };
-    const state = await startOnce(parts, { fresh: found, owner, attempt, mounts, signal, attach });
-    if (state !== null) return { state, live };
+    const state =
+      found.phase === 'fresh'
+        ? await startOnce(parts, { fresh: found, owner, attempt, mounts, signal, attach })
+        : found;
+    if (state === null) continue;
+    await tell(state);
+    return { state, live };
   }
   throw new SvcError('in_doubt', 'starts of earlier attempts keep coming; it was not run again');
 }
 
 /** Podman prepares the process when somebody attaches: a command that cannot be executed shows here already. */
 async function attachTo(
-  { engine, limits }: EngineParts,
+  { engine, limits, extras }: EngineParts,
   id: string,
   mounts: readonly MountedVolume[],
   watch: ContainerWatch,
   signal: AbortSignal,
 ): Promise<LiveOutput> {
   try {
-    return await attachOutput(engine, id, signal, (bytes) => {
+    const onBytes = (bytes: number): void => {
       if (bytes > limits.outputBytes) watch.stop('output');
-    });
+    };
+    return await attachOutput(engine, id, signal, onBytes, extras?.onStdout);
   } catch (error) {
     const refusal = refusalOf(error);
     if (refusal === null) throw error;
-    throw containerFailed(withoutDirectories(refusal.reason, mounts));
+    throw containerFailed(withoutDirectories(refusal.reason, mounts, extras?.binds));
   }
 }
 

@@ -1,7 +1,7 @@
 import type { ContainerCreateOptions } from 'dockerode';
 import type { ContainerInput } from './input.ts';
 import { type ContainerOwner, containerName, labelsOf } from './labels.ts';
-import type { ContainerLimits } from './settings.ts';
+import type { ContainerExtras, ContainerLimits } from './settings.ts';
 
 export interface MountedVolume {
   readonly id: string;
@@ -20,6 +20,7 @@ export interface CreateRequest {
   readonly mounts: readonly MountedVolume[];
   readonly cpus: number;
   readonly init: boolean;
+  readonly extras?: ContainerExtras | undefined;
 }
 
 const SIGKILL = 'SIGKILL';
@@ -35,7 +36,7 @@ export function createOptions(request: CreateRequest): ContainerCreateOptions & 
     Cmd: [],
     Env: Object.entries(input.env).map(([name, value]) => `${name}=${value}`),
     WorkingDir: input.workdir,
-    Labels: labelsOf(owner, request.realm, request.node),
+    Labels: { ...request.extras?.labels, ...labelsOf(owner, request.realm, request.node) },
     StopSignal: SIGKILL,
     Tty: false,
     OpenStdin: false,
@@ -69,7 +70,7 @@ function hostConfig(request: CreateRequest): NonNullable<ContainerCreateOptions[
       { Name: 'core', Soft: 0, Hard: 0 },
     ],
     Tmpfs: { '/tmp': `rw,nosuid,nodev,mode=1777,size=${limits.tmpBytes}` },
-    Mounts: mounts.map(({ directory, path, readOnly }) => ({
+    Mounts: [...mounts, ...(request.extras?.binds ?? [])].map(({ directory, path, readOnly }) => ({
       Type: 'bind',
       Source: directory,
       Target: path,

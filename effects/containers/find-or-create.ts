@@ -2,10 +2,10 @@ import type { EffectContext } from '../../runtime/effect.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import { createOptions, type MountedVolume } from './create-options.ts';
 import { containerFailed, isStatus, refusalOf } from './engine-error.ts';
-import { ensureImage } from './image.ts';
+import { ensureImage, hasUser } from './image.ts';
 import type { ContainerInput } from './input.ts';
 import { type ContainerOwner, containerName, ownerOf, REALM_LABEL } from './labels.ts';
-import type { EngineParts } from './settings.ts';
+import type { ContainerExtras, EngineParts } from './settings.ts';
 import { neverStarted } from './start-evidence.ts';
 import { type ContainerState, readState } from './state.ts';
 
@@ -43,10 +43,17 @@ export async function findOrCreate(
   }
   await ensureImage(parts, input, owner.tenant, signal);
   const { cpus } = await engine.facts(signal);
-  await create(parts, { input, owner, mounts, cpus }, signal);
+  const user = await userOf(parts, input.image, signal);
+  await create({ ...parts, limits: { ...parts.limits, user } }, { input, owner, mounts, cpus }, signal);
   const created = await findOwn(parts, owner, signal);
   if (created === null) throw containerFailed('the engine lost the container before it was started');
   return created;
+}
+
+/** Undefined leaves it to the image. */
+async function userOf({ engine, limits, extras }: EngineParts, image: string, signal: AbortSignal) {
+  if (limits.user !== undefined || extras === undefined) return limits.user;
+  return (await hasUser(engine, image, signal)) ? undefined : extras.user;
 }
 
 async function findOwn(parts: EngineParts, owner: ContainerOwner, signal: AbortSignal): Promise<ContainerState | null> {
@@ -68,12 +75,12 @@ interface Wanted {
 
 /** The name makes a repeated call harmless: the engine refuses the second with 409. */
 async function create(parts: EngineParts, wanted: Wanted, signal: AbortSignal): Promise<void> {
-  const { engine, realm, node, limits } = parts;
+  const { engine, realm, node, limits, extras } = parts;
   const { input, owner, mounts, cpus } = wanted;
   const init = engine.hasInit;
   try {
     await engine.call(signal, (docker) =>
-      docker.createContainer(createOptions({ input, owner, realm, node, limits, mounts, cpus, init })),
+      docker.createContainer(createOptions({ input, owner, realm, node, limits, mounts, cpus, init, extras })),
     );
   } catch (error) {
     const refusal = refusalOf(error);
@@ -87,12 +94,18 @@ async function create(parts: EngineParts, wanted: Wanted, signal: AbortSignal): 
     if (isStatus(error, 404) && /image/i.test(refusal.reason)) {
       throw new SvcError('image_unavailable', `image ${input.image} is not on this node`);
     }
-    throw containerFailed(withoutDirectories(refusal.reason, mounts), error);
+    throw containerFailed(withoutDirectories(refusal.reason, mounts, extras?.binds), error);
   }
 }
 
 const isTaken = (statusCode: number, reason: string): boolean => statusCode === 409 || /already in use/i.test(reason);
 
 /** Where volumes lie on the host is nobody's business. */
-export const withoutDirectories = (reason: string, mounts: readonly MountedVolume[]): string =>
-  mounts.reduce((text, { directory, id }) => text.replaceAll(directory, `volume ${id}`), reason);
+export function withoutDirectories(
+  reason: string,
+  mounts: readonly MountedVolume[],
+  binds: ContainerExtras['binds'] = [],
+): string {
+  const named = mounts.reduce((text, { directory, id }) => text.replaceAll(directory, `volume ${id}`), reason);
+  return binds.reduce((text, { directory, path }) => text.replaceAll(directory, path), named);
+}

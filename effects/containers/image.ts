@@ -54,6 +54,12 @@ async function isPresent(engine: ContainerEngine, image: string, signal: AbortSi
   }
 }
 
+/** Whether an image that is present names the user its commands run as. */
+export async function hasUser(engine: ContainerEngine, image: string, signal: AbortSignal): Promise<boolean> {
+  const { Config } = await engine.call(signal, (docker) => docker.getImage(image).inspect());
+  return (Config?.User ?? '') !== '';
+}
+
 async function pull(parts: EngineParts, image: string, login: Login | null, signal: AbortSignal): Promise<void> {
   const { engine, pullTimeoutMs = PULL_TIMEOUT_MS } = parts;
   const auth = login === null ? {} : { authconfig: { ...login, serveraddress: registryOf(image) } };

@@ -15,7 +15,7 @@ const text = (what: string) =>
     );
 
 /** `[host[:port]/]path[:tag][@sha256:…]`. Nothing else: engines read `docker-archive:/file` as a file of the host. */
-const ImageReference = z
+export const ImageReference = z
   .string()
   .max(1_024)
   .regex(
@@ -23,14 +23,14 @@ const ImageReference = z
     'expected an image reference such as alpine:3.20 or registry.example/team/app@sha256:…',
   );
 
-const AbsolutePath = z
+export const AbsolutePath = z
   .string()
   .max(1_024)
   .regex(/^\/[^\0]*$/, 'expected an absolute path')
   .refine((path) => !path.split('/').some((part) => part === '.' || part === '..'), 'expected no "." or ".." parts');
 
 /** The engine's own mounts; a volume over them would take the hardening away. */
-const MountPath = AbsolutePath.refine(
+export const MountPath = AbsolutePath.refine(
   (path) => !/^\/+(?:(?:proc|sys|dev)(?:\/.*)?)?$/.test(path),
   'a volume cannot be mounted at /, /proc, /sys or /dev',
 );

@@ -12,6 +12,8 @@ export interface ContainerOwner {
 
 export const EFFECT_LABEL = 'dev.svc.effect';
 export const REALM_LABEL = 'dev.svc.realm';
+/** The node leaves the container to whoever wants to look into it. */
+export const KEEP_LABEL = 'dev.svc.keep';
 const TENANT_LABEL = 'dev.svc.tenant';
 const EXECUTION_LABEL = 'dev.svc.execution';
 const ADDRESS_LABEL = 'dev.svc.address';

@@ -22,8 +22,9 @@ export async function attachOutput(
   id: string,
   signal: AbortSignal,
   onBytes: (bytes: number) => void,
+  onStdout: ((chunk: Buffer) => void) | null = null,
 ): Promise<LiveOutput> {
-  const output = new ContainerOutput();
+  const output = new ContainerOutput(onStdout);
   const stream = await engine.call(signal, (docker) =>
     docker.getContainer(id).attach({ stream: true, stdout: true, stderr: true }),
   );

@@ -4,6 +4,7 @@ import type { VolumeDirectories, VolumeHolds } from '../volumes/api.ts';
 import type { ContainerEngine } from './engine.ts';
 import type { ContainerOwner } from './labels.ts';
 import type { ContainerStarts } from './starts.ts';
+import type { ContainerState } from './state.ts';
 
 /** What every container of a node gets (`spec.runtime.containers`, `spec.runtime.container_network_mode`). */
 export interface ContainerLimits {
@@ -23,10 +24,24 @@ export interface ContainerLimits {
   readonly alwaysPull: boolean;
 }
 
+/** What a kind of container has beside what its input says; nothing of it comes from a manifest. */
+export interface ContainerExtras {
+  /** Directories of this node. */
+  readonly binds: readonly { readonly directory: string; readonly path: string; readonly readOnly: boolean }[];
+  readonly labels: Readonly<Record<string, string>>;
+  /** For images that name no user, where `limits.user` does not either. */
+  readonly user: string;
+  /** Before the container is started, and when it is found started by an earlier attempt. */
+  readonly onContainer: (state: ContainerState) => Promise<void>;
+  /** Standard output as it comes, from a container that this attempt has started. */
+  readonly onStdout: ((chunk: Buffer) => void) | null;
+}
+
 export interface ContainerParts {
   /** Null: none is configured and no well-known socket exists. */
   readonly engine: ContainerEngine | null;
   readonly limits: ContainerLimits;
+  readonly extras?: ContainerExtras;
   readonly volumes: VolumeDirectories & VolumeHolds;
   readonly secrets: Secrets;
   readonly starts: ContainerStarts;

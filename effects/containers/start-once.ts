@@ -120,5 +120,5 @@ async function refusedStart(
   // Docker counts a command that could not be executed as ended with 126, 127 or 128.
   const never = state === null || state.phase === 'fresh' || [126, 127, 128].includes(state.exitCode);
   if (state !== null && !never) return state;
-  throw containerFailed(withoutDirectories(reason, mounts));
+  throw containerFailed(withoutDirectories(reason, mounts, parts.extras?.binds));
 }

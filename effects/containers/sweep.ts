@@ -1,6 +1,6 @@
 import type { Clock } from '../../runtime/clock.ts';
 import type { ContainerEngine } from './engine.ts';
-import { type ContainerOwner, containerName, EFFECT_LABEL, ownerOf, REALM_LABEL } from './labels.ts';
+import { type ContainerOwner, containerName, EFFECT_LABEL, KEEP_LABEL, ownerOf, REALM_LABEL } from './labels.ts';
 import type { ContainerStarts } from './starts.ts';
 import { removeContainer } from './state.ts';
 
@@ -83,7 +83,7 @@ async function sweepContainers(options: ContainerSweepOptions, signal: AbortSign
   for (const { Id, Labels } of found) {
     const owner = ownerOf(Labels);
     // Engines have their own ideas of filters; a container of others is never touched.
-    if (owner === null || Labels[REALM_LABEL] !== realm) continue;
+    if (owner === null || Labels[REALM_LABEL] !== realm || KEEP_LABEL in Labels) continue;
     try {
       if (await isWanted(owner)) continue;
       await removeOf(options, owner, Id, signal);

@@ -1,11 +1,12 @@
 import { z } from 'zod';
 import { bytes, millicores } from '../quantity.ts';
+import { AgentRuntimes } from './agent-runtimes.ts';
 
 const MiB = 1_048_576;
 const TiB = 1_024 ** 4;
 const size = (min: number, value: string, text: string) => bytes({ min, max: 64 * TiB, text }).prefault(value);
 
-/** `spec.runtime.containers`: what every container of a workflow gets on this node (docs/containers.md). */
+/** `spec.runtime.containers`: what every container of a workflow or agent gets on this node (docs/containers.md). */
 export const NodeContainers = z.strictObject({
   /** Processes and threads of one container. */
   pids_limit: z.number().int().min(1).max(1_000_000).default(256),
@@ -24,4 +25,12 @@ export const NodeContainers = z.strictObject({
   output_limit: size(MiB, '1Gi', 'at least 1Mi'),
   /** Pull every image anew, so that one tenant's private image is not another's. */
   always_pull: z.boolean().default(false),
+  /** Images of agents that name language and version, over the defaults. */
+  runtimes: AgentRuntimes.prefault({}),
+  /** Of agents that name neither an image nor a language. */
+  agent_image: z.string().min(1).max(1_024).default('docker.io/library/alpine:3.22'),
+  /** Of agents whose manifest allows all of the network; default `spec.runtime.container_network_mode`. */
+  agent_network: z.string().min(1).max(200).optional(),
+  /** Honours SVC_KEEP_CONTAINER of agents: their containers stay until somebody removes them. */
+  keep_agent_containers: z.boolean().default(false),
 });

@@ -1,0 +1,115 @@
+import type { ContainerInput } from '../containers/input.ts';
+import { type ContainerOwner, KEEP_LABEL } from '../containers/labels.ts';
+import type { ContainerExtras, EngineParts } from '../containers/settings.ts';
+import { BOX_LABEL } from './agent-watch.ts';
+import { BOOTSTRAP, boxOf, giveAway, makeBox, PROMPT_FILE } from './box.ts';
+import type { AgentContainerParts } from './container-parts.ts';
+import { nodeVariables, resolveEnvironment } from './environment.ts';
+import type { AgentContainerInput } from './input.ts';
+import { runtimeOf } from './runtimes.ts';
+
+/** Well below what Linux takes in one argument; a longer prompt is a file. */
+const LONGEST_ARGUMENT_BYTES = 124 * 1_024;
+/** The token outlives the container a little: its last call may be under way. */
+const TOKEN_MARGIN_MS = 60_000;
+/** Where neither image nor settings name a user (original-facts 2.11). */
+const USER = '1000:1000';
+
+export interface PlannedContainer {
+  readonly container: ContainerInput;
+  readonly extras: Pick<ContainerExtras, 'binds' | 'labels' | 'user'>;
+  /** The node's, narrowed to what this container may. */
+  readonly parts: EngineParts;
+  readonly secrets: readonly string[];
+}
+
+/** The container of one iteration as `container.run` takes it. Makes its box. */
+export async function planContainer(
+  parts: AgentContainerParts,
+  engine: EngineParts,
+  input: AgentContainerInput,
+  owner: ContainerOwner,
+): Promise<PlannedContainer> {
+  const runtime = runtimeOf(parts.runtimes, input);
+  if (runtime.deprecated) {
+    engine.warn(`runtime ${input.language} ${input.version} of agent ${input.agent_id} is deprecated`, undefined);
+  }
+  const { variables, secrets } = await resolveEnvironment(engine.secrets, owner.tenant, input.env);
+  const { execution_id: executionId, limits } = input;
+  const expiresAt = engine.clock.now() + limits.timeout_ms + TOKEN_MARGIN_MS;
+  const token = await parts.tokens.issue({ tenant: owner.tenant, executionId, expiresAt });
+  const box = boxOf(parts.directory, owner.effectId);
+  const isLong = Buffer.byteLength(input.prompt) > LONGEST_ARGUMENT_BYTES;
+  const binds = await makeBox(box, { script: parts.script, prompt: isLong ? input.prompt : null });
+  const user = engine.limits.user ?? defaultUser();
+  await shareVolumes(engine, input, owner, user);
+  const { onEnd, ...rest } = engine;
+  const kept = parts.keep && variables.SVC_KEEP_CONTAINER === 'true';
+  const env = { ...runtime.env, ...variables, ...nodeVariables({ url: parts.gatewayUrl(), token }) };
+  return {
+    container: containerOf(input, runtime.image, isLong ? { ...env, SVC_PROMPT_FILE: PROMPT_FILE } : env, isLong),
+    extras: {
+      binds,
+      labels: { [BOX_LABEL]: box, ...(kept ? { [KEEP_LABEL]: 'true' } : {}) },
+      user,
+    },
+    parts: {
+      ...rest,
+      limits: {
+        ...engine.limits,
+        networkMode: input.network === 'open' ? parts.network : 'none',
+        tmpBytes: Math.min(engine.limits.tmpBytes, limits.disk_bytes ?? engine.limits.tmpBytes),
+      },
+      ...(kept || onEnd === undefined ? {} : { onEnd }),
+    },
+    // The token opens the gateway: it is no output either.
+    secrets: [...secrets, token],
+  };
+}
+
+function containerOf(
+  { execution_id, image_pull_policy, bootstrap_path, prompt, mounts, limits }: AgentContainerInput,
+  image: string,
+  env: Readonly<Record<string, string>>,
+  isLong: boolean,
+): ContainerInput {
+  const argument = isLong ? [] : [prompt];
+  return {
+    workflow_execution_id: execution_id,
+    state_name: 'agent',
+    image,
+    image_pull_policy,
+    command:
+      bootstrap_path === null || bootstrap_path === undefined
+        ? ['/bin/sh', BOOTSTRAP, ...argument]
+        : [bootstrap_path, ...argument],
+    shell: false,
+    env: { ...env },
+    workdir: '/workspace',
+    mounts: mounts.map(({ volume_id, mount_path, read_only }) => ({ volume_id, mount_path, read_only })),
+    timeout_ms: limits.timeout_ms,
+    ...(limits.memory_bytes === null || limits.memory_bytes === undefined ? {} : { memory_bytes: limits.memory_bytes }),
+    ...(limits.cpu_millicores === null || limits.cpu_millicores === undefined
+      ? {}
+      : { cpu_millicores: limits.cpu_millicores }),
+  };
+}
+
+/** A node that is an ordinary user shares volumes with its containers by being the same. */
+function defaultUser(): string {
+  const [uid, gid] = [process.getuid?.() ?? 0, process.getgid?.() ?? 0];
+  return uid === 0 ? USER : `${uid}:${gid}`;
+}
+
+/** Makes the volumes that are to be made, and lets the container's user write into what this node has made as root. */
+async function shareVolumes(
+  { volumes }: EngineParts,
+  { mounts }: AgentContainerInput,
+  { tenant }: ContainerOwner,
+  user: string,
+): Promise<void> {
+  for (const { volume_id, read_only, create } of mounts) {
+    const { directory } = await volumes.open(tenant, volume_id, { create });
+    if (!read_only) await giveAway(directory, user);
+  }
+}
