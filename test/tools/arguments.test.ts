@@ -37,7 +37,7 @@ const TABLE: Record<string, { right: Record<string, unknown>; required: string[]
           [{ target_content: 'x' }],
           [{ target_content: 'x', replacement_content: null }],
           [{ target_content: '', replacement_content: '' }],
-          
+
           Array.from({ length: 1_001 }, () => ({ target_content: 'x', replacement_content: 'y' })),
         ],
       },

@@ -1,7 +1,7 @@
 import { ToolFailure } from '../failure.ts';
 import { defineTool, type Tool, type ToolCall } from '../tool.ts';
 import { fsCreateDir, fsDelete, fsList, fsRead, fsWrite } from './contracts.ts';
-import { withFile } from './file-failure.ts';
+import { unlessMissing, withFile } from './file-failure.ts';
 import { checkFileBytes } from './file-size.ts';
 import { directoryOf } from './path.ts';
 import { type FilePlace, type FilePorts, mountNames, placeOf } from './places.ts';
@@ -52,8 +52,10 @@ export function entryTools(ports: FilePorts): Tool[] {
 /** Sorted names, directories with `/`; what is mounted in the directory is one of them. */
 async function list(ports: FilePorts, call: ToolCall, given: string): Promise<string> {
   const { path, volumeId, inVolume } = await placeOf(ports, call, given, 'read');
-  const { entries, truncated } = await withFile(path, () => ports.files.list(call.tenant, volumeId, inVolume, LISTED));
   const mounted = new Set(mountNames(call, path));
+  const { entries, truncated } = await unlessMissing({ entries: [], truncated: false }, mounted.size > 0, () =>
+    withFile(path, () => ports.files.list(call.tenant, volumeId, inVolume, LISTED)),
+  );
   const names = entries
     .filter(({ name }) => !mounted.has(name))
     .map(({ name, kind }) => (kind === 'directory' ? `${name}/` : name));

@@ -14,6 +14,16 @@ export async function withFile<T>(path: string, work: () => Promise<T>): Promise
   }
 }
 
+/** The answer, or `instead` where the directory is not there: it may only be on the way to a mount. */
+export async function unlessMissing<T>(instead: T, isMountAbove: boolean, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (thrown) {
+    if (isMountAbove && thrown instanceof ToolFailure && thrown.code === 'NOT_FOUND') return instead;
+    throw thrown;
+  }
+}
+
 function fileToolFailure(error: SvcError, path: string): unknown {
   if (error instanceof PathTraversal) {
     return ToolFailure.denied('PathOutsideBoundary', `path: ${path} leads out of its volume.`);

@@ -2,7 +2,7 @@ import type { GrepResult, SearchEnd } from '../../effects/volumes/api.ts';
 import { ToolFailure } from '../failure.ts';
 import { defineTool, type Tool, type ToolCall } from '../tool.ts';
 import { fsGlob, fsGrep } from './contracts.ts';
-import { withFile } from './file-failure.ts';
+import { unlessMissing, withFile } from './file-failure.ts';
 import { below, directoryOf } from './path.ts';
 import { type FilePlace, type FilePorts, placeOf, placesBelow } from './places.ts';
 
@@ -73,7 +73,9 @@ async function everywhere<T>(
   for (const place of [top, ...mounted]) {
     const inner = mounted.filter((other) => other !== place && below(other.path, place.path) !== null);
     const left = (limit: number): number => Math.max(1, limit - all.length);
-    const result = await searched(place.path, wrong, () => search(place, below(place.path, top.path) ?? '', left));
+    const result = await unlessMissing({ found: [], ended: null }, inner.length > 0, () =>
+      searched(place.path, wrong, () => search(place, below(place.path, top.path) ?? '', left)),
+    );
     for (const { item, path } of result.found) {
       const hidden = inner.some((other) => below(path, other.path) !== null);
       if (!hidden && ports.mayTouch(scope, path, 'read')) all.push(item);
