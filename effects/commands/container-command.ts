@@ -43,7 +43,8 @@ export async function runInContainer(
   const { container_id: id, timeout_ms } = request;
   const run = randomUUID();
   const startedAt = performance.now();
-  const exec = await startExec(engine, id, commandLine(request, program, run), { directory: WORKSPACE, signal });
+  signal.throwIfAborted();
+  const exec = await started(engine, request, program, run);
   const output = new ExecOutput(exec.stream, request.max_output_bytes);
   const cause = await firstEnd(output, timeout_ms, signal);
   // Also after its own end: what it left in the background must not stay.
@@ -55,6 +56,21 @@ export async function runInContainer(
   const streams = fitted(output.texts(), request.max_output_bytes);
   const duration_ms = Math.round(performance.now() - startedAt);
   return { exit_code: code, ...streams, duration_ms, ...(cause === null ? {} : { stopped_by: cause }) };
+}
+
+/** Not given up half-way by a cancel: then nobody would know whether it runs. The engine's own time limit holds. */
+async function started(engine: ContainerEngine, request: Request, program: ToolProgram, run: string) {
+  const command = commandLine(request, program, run);
+  try {
+    const { signal } = new AbortController();
+    return await startExec(engine, request.container_id, command, { directory: WORKSPACE, signal });
+  } catch (thrown) {
+    // Without an answer it may run all the same.
+    if (thrown instanceof SvcError && thrown.code === 'unavailable') {
+      await endInContainer(engine, request.container_id, { pid: null, mark: run, stopped: true });
+    }
+    throw thrown;
+  }
 }
 
 function commandLine(request: Request, program: ToolProgram, run: string): string[] {

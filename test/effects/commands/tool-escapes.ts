@@ -140,8 +140,7 @@ const FLOODS: readonly CommandEscape[] = [
   },
   {
     title: 'memory',
-    command: 'node',
-    args: ['-e', 'const a=[]; setInterval(() => a.push(Buffer.alloc(4e6, 1)), 20)'],
+    ...sh('x=$(head -c 60000000 /dev/zero | tr "\\0" x); y=$x$x; z=$x$x; sleep 600'),
     ends: 'memory',
   },
 ];
