@@ -1,6 +1,7 @@
 import { execution } from '../../../actors/execution/definition.ts';
 import { ExecutionState } from '../../../actors/execution/state.ts';
 import { type AgentManifest, AgentManifestSchema } from '../../../manifests/agent/schema.ts';
+import type { ActorDefinition } from '../../../runtime/define-actor.ts';
 import type { Json, JsonObject } from '../../../runtime/json.ts';
 import { ActorDriver, type DrivenTurn } from '../../support/actor-driver.ts';
 
@@ -35,8 +36,8 @@ const toJson = (value: unknown): JsonObject => JSON.parse(JSON.stringify(value))
 
 /** An execution driven through pure turns, with the words its tests use. */
 export class DrivenExecution extends ActorDriver {
-  constructor() {
-    super(execution, 'acme', EXECUTION_ID);
+  constructor(definition: ActorDefinition = execution) {
+    super(definition, 'acme', EXECUTION_ID);
   }
 
   start(manifest: AgentManifest, extra: JsonObject = {}): DrivenTurn {
