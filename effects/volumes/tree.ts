@@ -98,7 +98,10 @@ async function step(at: Place, name: string, make: boolean): Promise<Place | str
     // With O_NOFOLLOW a link is ELOOP, together with O_DIRECTORY it is ENOTDIR.
     if (code !== 'ELOOP' && code !== 'ENOTDIR') throw thrown;
     if (!(await lstat(at.entry(name))).isSymbolicLink()) throw thrown;
-    return readlink(at.entry(name));
+    // A directory again by now: what was found at first is the answer.
+    return readlink(at.entry(name)).catch((error: unknown) => {
+      throw systemCode(error) === 'EINVAL' ? thrown : error;
+    });
   }
 }
 
