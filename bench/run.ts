@@ -16,6 +16,7 @@ import { executionRate } from './suites/executions.ts';
 import { failover } from './suites/failover.ts';
 import { idleActors } from './suites/idle-actors.ts';
 import { idleNode } from './suites/idle-node.ts';
+import { seal } from './suites/seal.ts';
 import { waitingWorkflows } from './suites/waiting-workflows.ts';
 import { workflows } from './suites/workflows.ts';
 
@@ -29,6 +30,7 @@ const SUITES: Readonly<Record<string, (plan: Plan) => Promise<Section>>> = {
   failover: (plan) => failover(plan, 'everysec'),
   'idle-actors': idleActors,
   'idle-node': idleNode,
+  seal,
   workflows,
   'waiting-workflows': waitingWorkflows,
 };
