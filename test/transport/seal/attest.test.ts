@@ -1,0 +1,141 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { after, before, describe, test } from 'node:test';
+import { decodeJwt } from 'jose';
+import { Agent, type AttestFields, type Door, grpcDoor, restDoor } from './doors.ts';
+import { type Running, type SealWorld, sealWorld } from './world.ts';
+
+const IDENTITY_POINT = Buffer.concat([Buffer.from([1]), Buffer.alloc(31)]);
+const PEM_OF = (raw: Buffer): string =>
+  `-----BEGIN PUBLIC KEY-----\n${Buffer.concat([Buffer.from('302a300506032b6570032100', 'hex'), raw]).toString('base64')}\n-----END PUBLIC KEY-----\n`;
+
+interface Row {
+  readonly what: string;
+  readonly is: readonly [http: number, grpc: string];
+  readonly message?: RegExp;
+  running?(at: SealWorld): Running;
+  fields?(door: Door): Partial<AttestFields>;
+}
+
+const INVALID = [400, 'INVALID_ARGUMENT'] as const;
+const UNKNOWN = 'execution_id: no such execution in this tenant';
+
+const ROWS: readonly Row[] = [
+  { what: 'an agent whose execution runs', is: [200, 'OK'] },
+  {
+    what: 'an unknown execution',
+    is: [404, 'NOT_FOUND'],
+    message: new RegExp(UNKNOWN),
+    fields: () => ({ execution_id: randomUUID() }),
+  },
+  {
+    what: 'an execution of another tenant, which is as one that never was',
+    is: [404, 'NOT_FOUND'],
+    message: new RegExp(UNKNOWN),
+    running: (at) => at.start('running', 'alpha'),
+  },
+  {
+    what: 'an execution that has ended',
+    is: [409, 'FAILED_PRECONDITION'],
+    message: /not running/,
+    running: (at) => at.start('completed'),
+  },
+  { what: 'another agent', is: [403, 'PERMISSION_DENIED'], fields: () => ({ agent_id: randomUUID() }) },
+  { what: 'another container', is: [403, 'PERMISSION_DENIED'], fields: () => ({ container_id: 'c0ffee' }) },
+  { what: 'an agent id that is none', is: INVALID, message: /agent.id/, fields: () => ({ agent_id: 'x' }) },
+  {
+    what: 'an execution id that is none',
+    is: INVALID,
+    message: /execution.id/,
+    fields: () => ({ execution_id: '../x' }),
+  },
+  { what: 'no container id', is: INVALID, message: /container_id/, fields: () => ({ container_id: '' }) },
+  {
+    what: 'a container id without end',
+    is: INVALID,
+    message: /container_id/,
+    fields: () => ({ container_id: 'c'.repeat(200) }),
+  },
+  { what: 'a key that is none', is: INVALID, message: /key/, fields: () => ({ key: 'AAAA' }) },
+  { what: 'no key', is: INVALID, message: /key/, fields: () => ({ key: '' }) },
+  {
+    what: 'a key everybody can sign for',
+    is: INVALID,
+    message: /key/,
+    fields: ({ name }) => ({ key: name === 'REST' ? IDENTITY_POINT.toString('base64') : PEM_OF(IDENTITY_POINT) }),
+  },
+];
+
+describe('AttestAgent and POST /v1/seal/attest, by one table', () => {
+  let at: SealWorld;
+  let doors: readonly Door[];
+  before(async () => {
+    at = await sealWorld();
+    doors = [restDoor(at), grpcDoor(at)];
+  });
+  after(() => at[Symbol.asyncDispose]());
+
+  for (const { what, is, message, running, fields } of ROWS) {
+    test(`${what} is ${is[0]} over REST and ${is[1]} over gRPC`, async () => {
+      const texts = new Set<string>();
+      for (const door of doors) {
+        const agent = new Agent(running?.(at) ?? at.start());
+        const answer = await door.attest(agent.fields(fields?.(door)), agent.publicKey);
+        assert.equal(answer.status, is[door.name === 'REST' ? 0 : 1], `${door.name}: ${answer.message}`);
+        assert.equal(answer.token === '', is[0] !== 200);
+        if (message !== undefined) assert.match(answer.message, message);
+        texts.add(answer.message);
+      }
+      if (is[0] !== 400) assert.equal(texts.size, 1);
+    });
+  }
+
+  test('the token is of the session, the execution and the key, and ends with the execution', async () => {
+    const agent = await new Agent(at.start()).attest(doors[0] ?? assert.fail());
+    const claims = decodeJwt(agent.token);
+    const { executionId, tenant } = agent.running;
+    assert.deepEqual(
+      [claims.exec_id, claims.wid, claims.tenant_id, claims.security_context, claims.scp],
+      [executionId, executionId, tenant, 'test', 'test'],
+    );
+    assert.deepEqual(claims.cnf, {
+      jwk: { kty: 'OKP', crv: 'Ed25519', x: agent.publicKey.export({ format: 'jwk' }).x },
+    });
+    assert.ok((claims.exp ?? 0) * 1_000 <= Date.now() + 600_000);
+  });
+
+  test('each attestation opens a session of its own, with its own ids', async () => {
+    const running = at.start();
+    const [door = assert.fail()] = doors;
+    const [one, two] = [await new Agent(running).attest(door), await new Agent(running).attest(door)];
+    assert.notEqual(one.sessionId, two.sessionId);
+    assert.deepEqual(running.sessions, [one.sessionId, two.sessionId]);
+    at.runs.length = 0;
+    for (const agent of [one, two]) {
+      const { status } = await door.invoke(agent.call(1, 'fs.read', { path: '/workspace/a' }));
+      assert.equal(status, 200);
+    }
+    assert.equal(at.runs.length, 2);
+  });
+
+  test('an execution that ends while its agent attests leaves no session open', async () => {
+    const { attestation } = at.seal;
+    const running = at.start();
+    const attest = attestation.attest.bind(attestation);
+    const racing = {
+      attest: async (...args: Parameters<typeof attest>) => {
+        const answer = await attest(...args);
+        const address = `tool-session/${running.tenant}/${args[1].sessionId}` as const;
+        await at.kernel.runtime.client.tell(address, 'Close', { reason: 'the execution failed' });
+        return answer;
+      },
+    };
+    Object.assign(attestation, racing);
+    const agent = new Agent(running);
+    for (const door of doors) {
+      const { status, token } = await door.attest(agent.fields(), agent.publicKey);
+      assert.deepEqual([status, token], [door.name === 'REST' ? 409 : 'FAILED_PRECONDITION', '']);
+    }
+    Object.assign(attestation, { attest });
+  });
+});

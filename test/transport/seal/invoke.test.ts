@@ -1,0 +1,378 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { after, before, describe, test } from 'node:test';
+import { SvcError } from '../../../runtime/errors.ts';
+import { waitUntil } from '../../support/wait-until.ts';
+import { Agent, type Door, type Envelope, grpcDoor, restDoor } from './doors.ts';
+import { AGENT, type SealWorld, said, sealWorld } from './world.ts';
+
+const READ = { path: '/workspace/a.txt' };
+const failing = (code: string, message: string) =>
+  said(message, { is_error: true, error: { code, class: 'policy', message } });
+
+interface Row {
+  readonly what: string;
+  /** HTTP status, JSON-RPC code, gRPC status. */
+  readonly is: readonly [http: number, rpc: number | null, grpc: string];
+  readonly reason?: string;
+  readonly message?: RegExp;
+  /** How often the tool runs. */
+  readonly runs?: number;
+  readonly retryAfter?: true;
+  envelope(agent: Agent, at: SealWorld): Envelope | Promise<Envelope>;
+  before?(at: SealWorld, agent: Agent): void | Promise<void>;
+}
+
+const MALFORMED = [400, -32600, 'INVALID_ARGUMENT'] as const;
+const UNAUTHENTICATED = [401, -32000, 'UNAUTHENTICATED'] as const;
+const DENIED = [403, -32000, 'PERMISSION_DENIED'] as const;
+const INVALID = [422, -32602, 'INVALID_ARGUMENT'] as const;
+const INTERNAL = [500, -32603, 'INTERNAL'] as const;
+
+const tokenOf = (agent: Agent, at: SealWorld, expiresAt: number) =>
+  at.tokens.issue({
+    agentId: AGENT,
+    executionId: agent.running.executionId,
+    tenant: agent.running.tenant,
+    sessionId: agent.sessionId,
+    workloadId: agent.running.executionId,
+    securityContext: 'test',
+    publicKey: agent.publicKey,
+    expiresAt,
+  });
+
+const answering =
+  (answer: () => ReturnType<typeof said>) =>
+  (at: SealWorld): void => {
+    at.told.answer = async () => answer();
+  };
+
+/** Each condition of spec 2's table, and what decided.md adds to it. */
+const ROWS: readonly Row[] = [
+  { what: 'a call that policy allows', is: [200, null, 'OK'], runs: 1, envelope: (a) => a.call(1, 'fs.read', READ) },
+  {
+    what: 'call_tool, the other name of the method',
+    is: [200, null, 'OK'],
+    runs: 1,
+    envelope: (a) => a.call('x', 'fs.read', READ, { method: 'call_tool' }),
+  },
+  {
+    what: 'what a tool that ran reports as its failure',
+    is: [200, null, 'OK'],
+    runs: 1,
+    before: answering(() =>
+      said('no such file', { is_error: true, error: { code: 'NOT_FOUND', class: 'recoverable', message: 'no' } }),
+    ),
+    envelope: (a) => a.call(1, 'fs.read', READ),
+  },
+  // Missing or null required argument.
+  {
+    what: 'a missing argument',
+    is: INVALID,
+    reason: 'InvalidArguments',
+    message: /path.*fs\.read|fs\.read.*path/s,
+    envelope: (a) => a.call(1, 'fs.read', {}),
+  },
+  {
+    what: 'no arguments',
+    is: INVALID,
+    reason: 'InvalidArguments',
+    message: /path/,
+    envelope: (a) => a.call(1, 'fs.read'),
+  },
+  {
+    what: 'a null argument',
+    is: INVALID,
+    reason: 'InvalidArguments',
+    message: /content/,
+    envelope: (a) => a.call(1, 'fs.write', { ...READ, content: null }),
+  },
+  {
+    what: 'an argument of another type',
+    is: INVALID,
+    reason: 'InvalidArguments',
+    envelope: (a) => a.call(1, 'fs.read', { path: 7 }),
+  },
+  {
+    what: 'arguments that are no object',
+    is: INVALID,
+    reason: 'InvalidArguments',
+    envelope: (a) => a.call(1, 'fs.read', [1]),
+  },
+  {
+    what: 'an empty command',
+    is: INVALID,
+    reason: 'InvalidArguments',
+    message: /command/,
+    envelope: (a) => a.call(1, 'cmd.run', { command: '' }),
+  },
+  // Malformed envelope or missing tool name.
+  { what: 'no tool name', is: MALFORMED, envelope: (a) => a.call(1, undefined, READ) },
+  { what: 'a null tool name', is: MALFORMED, envelope: (a) => a.call(1, null, READ) },
+  { what: 'an empty tool name', is: MALFORMED, envelope: (a) => a.call(1, '', READ) },
+  { what: 'a tool name that is no text', is: MALFORMED, envelope: (a) => a.call(1, 7, READ) },
+  { what: 'another method', is: MALFORMED, envelope: (a) => a.call(1, 'fs.read', READ, { method: 'tools/list' }) },
+  {
+    what: 'no id',
+    is: MALFORMED,
+    envelope: (a) => a.seal({ jsonrpc: '2.0', method: 'tools/call', params: { name: 'fs.read' } }),
+  },
+  { what: 'a payload that is no JSON', is: MALFORMED, envelope: (a) => a.seal('{') },
+  { what: 'an empty payload', is: MALFORMED, envelope: (a) => a.seal('') },
+  {
+    what: 'an unknown protocol',
+    is: MALFORMED,
+    envelope: (a) => ({ ...a.call(1, 'fs.read', READ), protocol: 'seal/v2' }),
+  },
+  { what: 'an empty token', is: MALFORMED, envelope: (a) => ({ ...a.call(1, 'fs.read', READ), security_token: '' }) },
+  {
+    what: 'a signature that is none',
+    is: MALFORMED,
+    envelope: (a) => ({ ...a.call(1, 'fs.read', READ), signature: 'x' }),
+  },
+  {
+    what: 'a timestamp that is none',
+    is: MALFORMED,
+    envelope: (a) => ({ ...a.call(1, 'fs.read', READ), timestamp: 'now' }),
+  },
+  // Session expired or bad signature.
+  {
+    what: 'a token of nobody',
+    is: UNAUTHENTICATED,
+    envelope: (a) => ({ ...a.call(1, 'fs.read', READ), security_token: 'a.b.c' }),
+  },
+  {
+    what: 'an expired token',
+    is: UNAUTHENTICATED,
+    message: /expired/,
+    envelope: async (a, at) => ({
+      ...a.call(1, 'fs.read', READ),
+      security_token: await tokenOf(a, at, Date.now() - 60_000),
+    }),
+  },
+  {
+    what: 'a signature of another key',
+    is: UNAUTHENTICATED,
+    envelope: (a) => ({
+      ...a.call(1, 'fs.read', READ),
+      signature: new Agent(a.running).call(1, 'fs.read', READ).signature,
+    }),
+  },
+  {
+    what: 'a payload that was changed after it was signed',
+    is: UNAUTHENTICATED,
+    envelope: (a) => ({ ...a.call(1, 'fs.read', READ), payload: a.call(1, 'fs.write', READ).payload }),
+  },
+  {
+    what: 'an envelope of a minute ago',
+    is: UNAUTHENTICATED,
+    envelope: (a) => ({ ...a.call(1, 'fs.read', READ), timestamp: new Date(Date.now() - 60_000).toISOString() }),
+  },
+  {
+    what: 'an envelope of the future',
+    is: UNAUTHENTICATED,
+    envelope: (a) => ({ ...a.call(1, 'fs.read', READ), timestamp: new Date(Date.now() + 60_000).toISOString() }),
+  },
+  // Policy violation or inactive session.
+  { what: 'a tool that is not there', is: DENIED, reason: 'ToolNotAllowed', envelope: (a) => a.call(1, 'no.such', {}) },
+  {
+    what: 'a tool of the deny list',
+    is: DENIED,
+    reason: 'ToolExplicitlyDenied',
+    envelope: (a) => a.call(1, 'fs.delete', READ),
+  },
+  {
+    what: 'a path outside',
+    is: DENIED,
+    reason: 'PathOutsideBoundary',
+    envelope: (a) => a.call(1, 'fs.read', { path: '/etc/shadow' }),
+  },
+  {
+    what: 'a path that climbs',
+    is: DENIED,
+    reason: 'PathTraversalAttempt',
+    envelope: (a) => a.call(1, 'fs.read', { path: '../x' }),
+  },
+  {
+    what: 'a domain that is not allowed',
+    is: DENIED,
+    reason: 'DomainNotAllowed',
+    envelope: (a) => a.call(1, 'web.fetch', { url: 'https://other.test/' }),
+  },
+  {
+    what: 'a command that is not allowed',
+    is: DENIED,
+    reason: 'CommandNotAllowed',
+    envelope: (a) => a.call(1, 'cmd.run', { command: 'rm', args: ['x'] }),
+  },
+  {
+    what: 'a subcommand that is not allowed',
+    is: DENIED,
+    reason: 'SubcommandNotAllowed',
+    envelope: (a) => a.call(1, 'cmd.run', { command: 'git', args: ['push'] }),
+  },
+  {
+    what: 'a tool that changed under the agent',
+    is: DENIED,
+    reason: 'ToolChanged',
+    runs: 1,
+    before: answering(() => failing('ToolChanged', 'it changed')),
+    envelope: (a) => a.call(1, 'fs.read', READ),
+  },
+  {
+    what: 'a closed session',
+    is: DENIED,
+    reason: 'SessionInactive',
+    before: async (at, agent) => {
+      const address = `tool-session/${agent.running.tenant}/${agent.sessionId}` as const;
+      await at.kernel.runtime.client.ask(address, 'Close', { reason: 'the execution is completed' });
+    },
+    envelope: (a) => a.call(1, 'fs.read', READ),
+  },
+  {
+    what: 'a session that was never opened',
+    is: DENIED,
+    reason: 'SessionInactive',
+    envelope: async (a, at) => {
+      const security_token = await at.tokens.issue({
+        agentId: AGENT,
+        executionId: randomUUID(),
+        tenant: a.running.tenant,
+        sessionId: randomUUID(),
+        workloadId: 'x',
+        securityContext: 'test',
+        publicKey: a.publicKey,
+        expiresAt: Date.now() + 60_000,
+      });
+      return { ...a.call(1, 'fs.read', READ), security_token };
+    },
+  },
+  // Rate limits.
+  {
+    what: 'a rate limit',
+    is: [429, -32000, 'RESOURCE_EXHAUSTED'],
+    reason: 'RateLimitExceeded',
+    runs: 1,
+    retryAfter: true,
+    before: answering(() => failing('RateLimitExceeded', '10 calls in 60 s are allowed')),
+    envelope: (a) => a.call(1, 'fs.read', READ),
+  },
+  // Judge timeout or internal error.
+  {
+    what: 'a tool that could not be run',
+    is: INTERNAL,
+    runs: 1,
+    before: answering(() => {
+      throw new SvcError('tool_failed', 'no such node');
+    }),
+    envelope: (a) => a.call(1, 'fs.read', READ),
+  },
+  {
+    what: 'what is refused where the tool runs',
+    is: INTERNAL,
+    runs: 1,
+    before: answering(() => {
+      throw new SvcError('not_found', 'no volume');
+    }),
+    envelope: (a) => a.call(1, 'fs.read', READ),
+  },
+  {
+    what: 'a bug, of which nothing is said',
+    is: INTERNAL,
+    runs: 1,
+    message: /^An internal error occurred\./,
+    before: answering(() => {
+      throw new Error('password=hunter2');
+    }),
+    envelope: (a) => a.call(1, 'fs.read', READ),
+  },
+];
+
+describe('InvokeTool and POST /v1/seal/invoke, by one table', () => {
+  let at: SealWorld;
+  let doors: readonly Door[];
+  before(async () => {
+    at = await sealWorld();
+    doors = [restDoor(at), grpcDoor(at)];
+  });
+  after(() => at[Symbol.asyncDispose]());
+
+  for (const row of ROWS) {
+    const [http, rpc, grpc] = row.is;
+    test(`${row.what} is ${http} ${rpc ?? ''} over REST and ${grpc} over gRPC`, async () => {
+      for (const door of doors) {
+        at.told.answer = async ({ tool }) => said(`${tool} done`);
+        const agent = await new Agent(at.start()).attest(door);
+        await row.before?.(at, agent);
+        at.runs.length = 0;
+        const envelope = await row.envelope(agent, at);
+        const answer = await door.invoke(envelope);
+        const shown = `${door.name}: ${JSON.stringify(answer)}`;
+        assert.equal(answer.status, door.name === 'REST' ? http : grpc, shown);
+        if (door.name === 'REST' && rpc !== null) assert.equal(answer.rpcCode, rpc, shown);
+        assert.equal(answer.reason, row.reason, shown);
+        if (row.message !== undefined) assert.match(answer.message, row.message, shown);
+        assert.equal(answer.retryAfter, row.retryAfter === true, shown);
+        assert.equal(at.runs.length, row.runs ?? 0, shown);
+      }
+    });
+  }
+
+  test('a large result is answered whole', async () => {
+    const whole = { content: [{ type: 'text', text: 'x'.repeat(100_000) }], structured: { lines: 3 } };
+    const ref = await at.blobs.put('svc-system', Buffer.from(JSON.stringify(whole)));
+    at.told.answer = async () => said('x…', { stored: { ref, bytes: 100_000 } });
+    for (const door of doors) {
+      const agent = await new Agent(at.start()).attest(door);
+      const { result } = await door.invoke(agent.call(1, 'fs.read', READ));
+      assert.equal(result?.text.length, 100_000);
+      assert.deepEqual(result?.structured, { lines: 3 });
+    }
+  });
+
+  test('the id of the answer is the one of the request, as it was', async () => {
+    for (const door of doors) {
+      const agent = await new Agent(at.start()).attest(door);
+      for (const id of [0, 7, 'seven', '7']) {
+        assert.equal((await door.invoke(agent.call(id, 'fs.read', READ))).id, id);
+      }
+    }
+  });
+
+  test('/v1/invoke is the same as /v1/seal/invoke', async () => {
+    const door = restDoor(at, '/v1/invoke');
+    const agent = await new Agent(at.start()).attest(door);
+    assert.equal((await door.invoke(agent.call(1, 'fs.read', READ))).status, 200);
+    assert.equal((await door.invoke(agent.call(1, 'fs.write', { ...READ, content: '' }))).rpcCode, -32600);
+  });
+
+  test('the chain names every attempt that reached the session', async () => {
+    const [rest = assert.fail()] = doors;
+    const agent = await new Agent(at.start()).attest(rest);
+    const good = agent.call(1, 'fs.read', READ);
+    await rest.invoke(good);
+    await rest.invoke(agent.call(2, 'fs.delete', READ));
+    await rest.invoke({ ...good, timestamp: '2020-01-01T00:00:00Z' });
+    await rest.invoke({ ...good, payload: agent.call(9, 'fs.read', READ).payload });
+    await rest.invoke(agent.call(1, 'fs.read', { path: '/workspace/b' }));
+    const { tenant } = agent.running;
+    // Refused envelopes are told, not asked: they come in their time.
+    const records = await waitUntil('all attempts are recorded', async () => {
+      const found = await at.sessions.audit(tenant, agent.sessionId);
+      return found.length === 7 ? found : undefined;
+    });
+    const named = records.map(({ body }) => ('reason' in body && body.reason !== null ? body.reason : body.kind));
+    assert.deepEqual(named.slice(0, 4), ['opened', 'decided', 'ended', 'ToolExplicitlyDenied']);
+    assert.deepEqual(named.slice(4).sort(), [
+      'signature_invalid',
+      'the id was used for another call of this session',
+      'timestamp_stale',
+    ]);
+  });
+
+  test('no token, signature or argument is in the log', () => {
+    const log = at.logged.join('');
+    assert.ok(log.includes('tool call refused'));
+    assert.doesNotMatch(log, /eyJ|a\.txt/);
+  });
+});
