@@ -1,0 +1,40 @@
+import { ContainerEngine } from '../../../effects/containers/engine.ts';
+import { createContainerStarts } from '../../../effects/containers/starts.ts';
+import { systemClock } from '../../../runtime/clock.ts';
+import { SqliteDocuments } from '../../../runtime/sqlite/documents.ts';
+import { LIMITS, REALM } from '../../support/podman-bench.ts';
+import { agentParts, exec, loop, runAgent } from './agent-bench.ts';
+
+/**
+ * A node in a process of its own, to be killed: SOCKET DOCUMENTS BOXES EFFECT_ID VOLUME. Its loop dispatches one command, says
+ * so, and never answers what became of it.
+ */
+const [, , socketPath, documentsAt, boxes, effectId, volume] = process.argv;
+if (socketPath === undefined || documentsAt === undefined || boxes === undefined || effectId === undefined)
+  throw new Error('usage: agent-node.ts SOCKET DOCUMENTS BOXES EFFECT_ID VOLUME');
+const documents = new SqliteDocuments({ directory: documentsAt });
+await documents.open();
+const { gateway } = loop([
+  exec('echo ran >> /workspace/runs; echo out', { dispatch_id: 'd-1' }),
+  () => {
+    process.send?.('asked');
+    return new Promise(() => {});
+  },
+]);
+const containers = {
+  engine: new ContainerEngine({ location: { socketPath }, clock: systemClock }),
+  limits: LIMITS,
+  volumes: {
+    open: async () => ({ directory: volume ?? '', sizeLimitBytes: null }),
+    checkQuota: async () => {},
+    hold: () => () => {},
+  },
+  secrets: { resolve: async () => '' },
+  starts: await createContainerStarts(documents),
+  isWanted: async () => true,
+  node: 'node-b',
+  realm: REALM,
+  clock: systemClock,
+  warn: () => {},
+};
+await runAgent(agentParts(containers, boxes, gateway), {}, { effectId });

@@ -1,0 +1,280 @@
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { link, mkdir, readdir, readFile, rename, rm, symlink, truncate, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { describe, test } from 'node:test';
+import type { GatewayAnswer, GatewayHandler, GatewayRequest } from '../../../effects/agents/bootstrap/api.ts';
+import { type MailboxParts, prepareMailbox, startMailbox } from '../../../effects/agents/mailbox.ts';
+import { SvcError } from '../../../runtime/errors.ts';
+import { waitUntil } from '../../support/wait-until.ts';
+import { AGENT, dispatch, EXECUTION, final, privateDirectory } from './bootstrap-bench.ts';
+
+const generate = (prompt: string): Record<string, unknown> => ({
+  type: 'generate',
+  agent_id: AGENT,
+  execution_id: EXECUTION,
+  iteration_number: 1,
+  prompt,
+});
+
+/** A mailbox and, when asked for, its relay; the test plays the container. */
+async function scene(answer: (request: GatewayRequest) => GatewayAnswer | Promise<GatewayAnswer>) {
+  const box = await privateDirectory();
+  await prepareMailbox(box.path);
+  const handled: GatewayRequest[] = [];
+  const out = join(box.path, 'out');
+  const handle: GatewayHandler = async (request) => {
+    handled.push(request);
+    return answer(request);
+  };
+  /** Ends with `stop`; what it ended with is its outcome. */
+  const relay = (more: Partial<MailboxParts> = {}) => {
+    const ending = new AbortController();
+    const outcome = startMailbox({ directory: box.path, handle, signal: ending.signal, ...more }).then(
+      () => 'ended',
+      (thrown: unknown) => thrown,
+    );
+    return {
+      outcome,
+      async stop() {
+        ending.abort();
+        return outcome;
+      },
+    };
+  };
+  const send = async (number: number, text: string | Uint8Array) => {
+    await writeFile(join(out, `${number}.tmp`), text);
+    await rename(join(out, `${number}.tmp`), join(out, `${number}.request`));
+  };
+  const answerOf = (number: number): Promise<string> =>
+    waitUntil(`answer ${number} is there`, () =>
+      readFile(join(box.path, 'in', `${number}.answer`), 'utf8').catch(() => null),
+    );
+  return {
+    ...{ path: box.path, out, handled, relay, send, answerOf },
+    json: async (number: number) => JSON.parse(await answerOf(number)),
+    [Symbol.asyncDispose]: () => box[Symbol.asyncDispose](),
+  };
+}
+
+describe('the mailbox of a container', () => {
+  test('answers requests one after the other, in the form each came in', async () => {
+    await using box = await scene((request) =>
+      request.type === 'generate' ? dispatch('git', ['status']) : final(`${request.stdout}!`),
+    );
+    const relay = box.relay();
+    await box.send(1, JSON.stringify(generate('hello')));
+    assert.deepEqual(await box.json(1), dispatch('git', ['status']));
+    const head = `execution_id ${EXECUTION}\ndispatch_id d-git\nexit_code 0\nduration_ms 1\ntruncated false`;
+    await box.send(2, `dispatch_result\n${head}\nstdout_bytes 4\nstderr_bytes 0\n\ngo\n\n`);
+    assert.match(await box.answerOf(2), /^svc_type='final'\n[\s\S]*\nreturn 0\ngo\n\n!$/);
+    assert.equal(await relay.stop(), 'ended');
+    assert.deepEqual(
+      box.handled.map(({ type }) => type),
+      ['generate', 'dispatch_result'],
+    );
+  });
+
+  test('answers an error as one, says nothing of a bug, and goes on', async () => {
+    await using box = await scene((request) => {
+      if (request.type === 'generate' && request.prompt === 'bug') throw new Error('password is swordfish');
+      throw new SvcError('unavailable', 'moving', { retryAfterMs: 2_500 });
+    });
+    const relay = box.relay();
+    await box.send(1, JSON.stringify(generate('x')));
+    assert.deepEqual(await box.json(1), { error: 'unavailable', message: 'moving', retry_secs: 3 });
+    await box.send(2, JSON.stringify(generate('bug')));
+    const bug = await box.json(2);
+    assert.deepEqual([bug.error, bug.retry_secs], ['internal', 0]);
+    assert.ok(!bug.message.includes('swordfish'));
+    await box.send(3, JSON.stringify({ ...generate('x'), colour: 'red' }));
+    assert.match((await box.json(3)).message, /colour/);
+    await box.send(4, '{"type":');
+    assert.equal((await box.json(4)).error, 'invalid_argument');
+    await box.send(5, Buffer.from([0xff, 0xfe, 0]));
+    assert.match(await box.answerOf(5), /^svc_type='error'/);
+    assert.equal(await relay.stop(), 'ended');
+  });
+
+  test('a relay that starts later answers what has no answer, and nothing twice', async () => {
+    const never = new Promise<GatewayAnswer>(() => {});
+    let isFirst = true;
+    await using box = await scene((request) => {
+      if (request.type !== 'generate') throw new Error('not sent');
+      if (request.prompt === 'two' && isFirst) {
+        isFirst = false;
+        return never;
+      }
+      return final(request.prompt);
+    });
+    const first = box.relay();
+    await box.send(1, JSON.stringify(generate('one')));
+    assert.equal((await box.json(1)).content, 'one');
+    await box.send(2, JSON.stringify(generate('two')));
+    await waitUntil('the second request is being handled', () => box.handled.length === 2);
+    // The first relay is as good as dead: it never comes back from there.
+    const second = box.relay();
+    assert.equal((await box.json(2)).content, 'two');
+    await box.send(3, JSON.stringify(generate('three')));
+    assert.equal((await box.json(3)).content, 'three');
+    assert.equal(await second.stop(), 'ended');
+    void first;
+    const prompts = box.handled.map((request) => (request.type === 'generate' ? request.prompt : ''));
+    assert.deepEqual(prompts, ['one', 'two', 'two', 'three']);
+  });
+
+  test('a relay that is told to end leaves its request to the next one', async () => {
+    await using box = await scene(() => final('answered'));
+    const waiting: GatewayHandler = (_request, signal) =>
+      new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason), { once: true }));
+    const ending = new AbortController();
+    const ended = startMailbox({ directory: box.path, handle: waiting, signal: ending.signal });
+    await box.send(1, JSON.stringify(generate('x')));
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    ending.abort();
+    await ended;
+    assert.deepEqual(await readdir(join(box.path, 'in')), []);
+    const relay = box.relay();
+    assert.equal((await box.json(1)).content, 'answered');
+    await relay.stop();
+  });
+
+  test('keeps one exchange at most, however long the agent talks', async () => {
+    await using box = await scene(() => final('y'));
+    const relay = box.relay({ maxRequests: 20 });
+    for (let number = 1; number <= 20; number += 1) {
+      await box.send(number, JSON.stringify(generate(String(number))));
+      await box.answerOf(number);
+    }
+    await waitUntil('older answers are gone', async () => (await readdir(join(box.path, 'in'))).length === 1);
+    assert.deepEqual(await readdir(box.out), []);
+    await box.send(21, JSON.stringify(generate('too much')));
+    const outcome = await relay.outcome;
+    assert.ok(outcome instanceof SvcError && /more than 20 requests/.test(outcome.message));
+  });
+});
+
+describe('a hostile container', { skip: process.platform !== 'linux' && 'NOT TESTED: needs Linux' }, () => {
+  const SECRET = 'the node alone may read this';
+
+  test('gets nothing by links, pipes, sockets, devices, directories and huge files', async () => {
+    await using elsewhere = await privateDirectory();
+    await using box = await scene(() => final('taken'));
+    const secret = join(elsewhere.path, 'secret');
+    await writeFile(secret, JSON.stringify(generate(SECRET)));
+    const at = (number: number): string => join(box.out, `${number}.request`);
+    const tricks: readonly ((path: string) => Promise<unknown> | unknown)[] = [
+      (path) => symlink(secret, path),
+      (path) => symlink('../../../../../../../../etc/passwd', path),
+      (path) => symlink('/proc/self/environ', path),
+      (path) => symlink(path, path),
+      (path) => symlink('/dev/zero', path),
+      (path) => symlink('/proc/self/fd/0', path),
+      (path) => execFileSync('mkfifo', [path]),
+      (path) => mkdir(path),
+      async (path) => {
+        await mkdir(path);
+        await mkdir(join(path, 'full'));
+      },
+      async (path) => {
+        await writeFile(path, '');
+        await truncate(path, 1024 ** 4);
+      },
+      (path) => writeFile(path, Buffer.alloc(70_000, 'x')),
+      (path) => writeFile(path, ''),
+      (path) => writeFile(path, `${'['.repeat(60_000)}`),
+      (path) => writeFile(path, `{"type":${'['.repeat(30_000)}${']'.repeat(30_000)}}`),
+      (path) => writeFile(path, `generate\n${'a b\n'.repeat(10_000)}`),
+      (path) => writeFile(path, 'generate\nprompt_bytes 999999999\n\nx'),
+      (path) => writeFile(path, 'generate\nprompt_bytes -1\n\nx'),
+      (path) => writeFile(path, '__proto__\nprompt_bytes 0\n\n'),
+      async (path) => {
+        const server = createServer();
+        await new Promise<void>((resolve) => server.listen(path, resolve));
+        // Closing removes the file: it must be met first.
+        await box.answerOf(19);
+        await new Promise((resolve) => server.close(resolve));
+      },
+    ];
+    const relay = box.relay({ maxRequestBytes: 64 * 1024 });
+    for (const [index, trick] of tricks.entries()) {
+      await trick(at(index + 1));
+      const answer = await box.answerOf(index + 1);
+      assert.match(answer, /invalid_argument|internal/, `trick ${index + 1}`);
+      assert.ok(!answer.includes(SECRET) && !answer.includes('root:'));
+    }
+    if (process.getuid?.() === 0) {
+      execFileSync('mknod', [at(20), 'c', '1', '5']);
+      assert.match(await box.answerOf(20), /not a regular file/);
+    } else await box.send(20, 'x');
+    await box.send(21, JSON.stringify(generate('still here')));
+    assert.equal((await box.json(21)).content, 'taken');
+    assert.equal(await relay.stop(), 'ended');
+    assert.equal(box.handled.length, 1);
+    assert.equal(await readFile(secret, 'utf8'), JSON.stringify(generate(SECRET)));
+  });
+
+  test('cannot make the node write elsewhere, even where it may change the whole mailbox', async () => {
+    await using elsewhere = await privateDirectory();
+    await using box = await scene(() => final('mine'));
+    const relay = box.relay();
+    await box.send(1, JSON.stringify(generate('x')));
+    await box.answerOf(1);
+    // The answers' directory is swapped for a link while the relay runs.
+    await rename(join(box.path, 'in'), join(box.path, 'in.old'));
+    await symlink(elsewhere.path, join(box.path, 'in'));
+    await box.send(2, JSON.stringify(generate('x')));
+    await waitUntil('the answer is in the directory that it was', async () =>
+      (await readdir(join(box.path, 'in.old'))).includes('2.answer'),
+    );
+    // And an answer's name is taken by a link beforehand.
+    const victim = join(elsewhere.path, 'victim');
+    await writeFile(victim, 'untouched');
+    await symlink(victim, join(box.path, 'in.old', '3.answer'));
+    await box.send(3, JSON.stringify(generate('x')));
+    await waitUntil('the link is replaced', async () =>
+      (await readFile(join(box.path, 'in.old', '3.answer'), 'utf8')).includes('mine'),
+    );
+    assert.equal(await relay.stop(), 'ended');
+    assert.deepEqual(await readdir(elsewhere.path), ['victim']);
+    assert.equal(await readFile(victim, 'utf8'), 'untouched');
+    // A relay that starts on a mailbox like that refuses it.
+    const outcome = await box.relay().outcome;
+    assert.ok(outcome instanceof SvcError && outcome.code === 'failed_precondition');
+  });
+
+  test('swapping a request for a link while it is read gets nothing', async () => {
+    await using elsewhere = await privateDirectory();
+    await using box = await scene((request) => final(request.type === 'generate' ? request.prompt : ''));
+    const secret = join(elsewhere.path, 'secret');
+    await writeFile(secret, JSON.stringify(generate(SECRET)));
+    await writeFile(join(box.out, 'good'), JSON.stringify(generate('fine')));
+    await symlink(secret, join(box.out, 'bad'));
+    const relay = box.relay();
+    for (let number = 1; number <= 60; number += 1) {
+      const name = join(box.out, `${number}.request`);
+      await link(join(box.out, 'good'), name);
+      await link(join(box.out, 'bad'), `${name}.tmp`);
+      await rename(`${name}.tmp`, name).catch(() => {});
+      const answer = await box.answerOf(number);
+      assert.ok(!answer.includes(SECRET));
+      await rm(`${name}.tmp`, { force: true });
+    }
+    assert.equal(await relay.stop(), 'ended');
+  });
+
+  test('that floods its directory with files is still served, and the node stays awake', async () => {
+    await using box = await scene(() => final('served'));
+    const flood = 'i=0; while [ $i -lt 20000 ]; do : >"f$i"; i=$((i + 1)); done';
+    execFileSync('sh', ['-c', flood], { cwd: box.out });
+    const relay = box.relay();
+    const before = process.cpuUsage();
+    execFileSync('sh', ['-c', flood.replaceAll('f$i', 'g$i')], { cwd: box.out });
+    await box.send(1, JSON.stringify(generate('x')));
+    assert.equal((await box.json(1)).content, 'served');
+    const { user, system } = process.cpuUsage(before);
+    assert.ok(user + system < 2_000_000, `${(user + system) / 1_000} ms of processor time`);
+    await relay.stop();
+  });
+});
