@@ -1,0 +1,130 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { STORED_ABOVE_BYTES } from '../../manifests/tool/call.ts';
+import { SvcError } from '../../runtime/errors.ts';
+import { TENANT, type ToolsBench, toolsBench } from './bench.ts';
+
+describe('a call of a tool', () => {
+  let bench: ToolsBench;
+  before(async () => {
+    bench = await toolsBench();
+  });
+  after(async () => bench[Symbol.asyncDispose]());
+
+  test('that is not what was offered is not run', async () => {
+    const outcome = await bench.call('fs.write', { path: 'a', content: 'x' }, { schemaHash: '0'.repeat(64) });
+    assert.deepEqual([outcome.is_error, outcome.error?.code, outcome.error?.class], [true, 'ToolChanged', 'policy']);
+    assert.match(outcome.error?.message ?? '', /not available.*do not try it again/);
+    assert.equal((await bench.call('fs.read', { path: 'a' })).error?.code, 'NOT_FOUND');
+  });
+
+  test('that this node does not know is a result', async () => {
+    assert.equal((await bench.call('everything.echo', {}, { server: 'everything' })).error?.code, 'ToolNotAvailable');
+  });
+
+  test('checks its arguments again', async () => {
+    const { error } = await bench.call('fs.read', { path: 1 });
+    assert.deepEqual([error?.code, error?.message], ['InvalidArguments', 'fs.read: path: expected text']);
+  });
+
+  test('over its rate limit is refused, counted for the execution alone', async () => {
+    const limits = { rate_limit: { key: 'ctx:fs.*', calls: 2, per_seconds: 86_400 } };
+    await bench.text('fs.list', {}, { limits });
+    await bench.text('fs.list', {}, { limits });
+    const { error } = await bench.call('fs.list', {}, { limits });
+    assert.deepEqual([error?.code, error?.class], ['RateLimitExceeded', 'policy']);
+    const other = { limits, subject: { execution_id: '22222222-2222-4222-8222-222222222222' } };
+    await bench.text('fs.list', {}, other);
+  });
+
+  test('over the tier’s limit is refused; a store that is down fails the effect', async () => {
+    const refusing = (error: SvcError) => ({ take: async () => Promise.reject(error) });
+    const limited = new SvcError('rate_limited', 'tool:fs.list: 10 a minute', { retryAfterMs: 1_500 });
+    await using tier = await toolsBench({ effect: { tierLimits: refusing(limited) } });
+    const { error } = await tier.call('fs.list', {});
+    assert.equal(error?.code, 'RateLimitExceeded');
+    assert.match(error?.message ?? '', /in 2 s/);
+    await using down = await toolsBench({ effect: { tierLimits: refusing(new SvcError('unavailable')) } });
+    await assert.rejects(down.call('fs.list', {}), { code: 'unavailable' });
+  });
+
+  test('that is cancelled fails with the signal’s reason', async () => {
+    const reason = new SvcError('cancelled', 'enough');
+    await assert.rejects(bench.call('fs.list', {}, { signal: AbortSignal.abort(reason) }), reason);
+  });
+
+  test('answers at most what it may, and a large answer is kept whole aside', async () => {
+    const content = 'é'.repeat(STORED_ABOVE_BYTES);
+    await bench.text('fs.write', { path: 'large', content });
+    const { error } = await bench.call('fs.read', { path: 'large' }, { limits: { max_response_bytes: 1_000 } });
+    assert.deepEqual([error?.code, error?.class], ['OutputSizeLimitExceeded', 'recoverable']);
+    const outcome = await bench.call('fs.read', { path: 'large' });
+    assert.equal(outcome.is_error, false);
+    const head = String(outcome.content[0]?.text);
+    assert.ok(content.startsWith(head) && Buffer.byteLength(head) <= STORED_ABOVE_BYTES && head.length > 1_000);
+    assert.ok(outcome.stored !== undefined);
+    const whole: unknown = JSON.parse(Buffer.from(await bench.blobs.get(TENANT, outcome.stored.ref)).toString());
+    assert.deepEqual(whole, { content: [{ type: 'text', text: content }] });
+    const small = 'x'.repeat(1_000);
+    await bench.text('fs.write', { path: 'small', content: small });
+    assert.equal((await bench.call('fs.read', { path: 'small' })).stored, undefined);
+  });
+});
+
+describe('cmd.run', () => {
+  let bench: ToolsBench;
+  before(async () => {
+    bench = await toolsBench();
+  });
+  after(async () => bench[Symbol.asyncDispose]());
+  const sh = (script: string, limits: object = {}) =>
+    bench.call(
+      'cmd.run',
+      { command: 'sh', args: ['-c', script] },
+      {
+        limits: {
+          command: { timeout_secs: 10, max_output_bytes: 100_000, env_denylist: [], max_concurrent: 1, ...limits },
+        },
+      },
+    );
+
+  test('answers stdout, stderr and exit_code; another code than 0 is no error', async () => {
+    const { is_error, structured, content } = await sh('echo out; echo err >&2; exit 3');
+    assert.equal(is_error, false);
+    assert.deepEqual(structured, { stdout: 'out\n', stderr: 'err\n', exit_code: 3 });
+    assert.deepEqual(JSON.parse(String(content[0]?.text)), structured);
+  });
+
+  test('works on the files that fs.* see', async () => {
+    await bench.text('fs.write', { path: 'in.txt', content: 'from a tool' });
+    assert.equal((await sh('cat in.txt; echo made > out.txt')).structured?.stdout, 'from a tool');
+    assert.equal(await bench.text('fs.read', { path: 'out.txt' }), 'made\n');
+  });
+
+  test('over its ceilings is an error with the code of the ceiling', async () => {
+    const slow = await sh('echo begun; sleep 30', { timeout_secs: 0.5 });
+    assert.equal(slow.error?.code, 'ExecTimeoutCeilingExceeded');
+    const loud = await sh('while true; do echo 0123456789; done', { max_output_bytes: 2_000 });
+    assert.equal(loud.error?.code, 'OutputSizeLimitExceeded');
+  });
+
+  test('that is not there, or not for this caller, says so', async () => {
+    assert.equal((await bench.call('cmd.run', { command: 'no-such-program-here' })).error?.code, 'CommandNotFound');
+    const { error } = await bench.call('cmd.run', { command: 'ls' }, { subject: { execution_id: null } });
+    assert.deepEqual([error?.code, error?.class], ['ToolNotAllowed', 'policy']);
+  });
+});
+
+describe('web.*', () => {
+  test('what policy and addresses do not allow is DomainNotAllowed; no provider says so', async () => {
+    await using bench = await toolsBench();
+    for (const url of ['http://127.0.0.1:1/', 'http://[::1]/', 'http://169.254.169.254/latest']) {
+      const { error } = await bench.call('web.fetch', { url });
+      assert.deepEqual([url, error?.code, error?.class], [url, 'DomainNotAllowed', 'policy']);
+    }
+    const none = { scope: { network: { mode: 'none' as const, allowlist: [], denylist: [] } } };
+    assert.equal((await bench.call('web.fetch', { url: 'http://example.org/' }, none)).error?.code, 'DomainNotAllowed');
+    const { error } = await bench.call('web.search', { query: 'x' });
+    assert.deepEqual([error?.code, error?.class], ['SearchFailed', 'recoverable']);
+  });
+});
