@@ -14,15 +14,20 @@ interface Answer {
 
 const PROGRAM = join(import.meta.dirname, 'kill-node.ts');
 
-/** The test's end of a `kill-node.ts`. */
+/** The test's end of a `kill-node.ts`, or of another program that speaks as it does. */
 export class KillNodeHandle {
   readonly #child: ChildProcess;
   readonly #waiting = new Map<number, (answer: Answer) => void>();
   #calls = 0;
 
   /** Resolves when it serves. */
-  static async start(location: Omit<StoreLocation, 'warn'>): Promise<KillNodeHandle> {
-    const child = fork(PROGRAM, [JSON.stringify(location)], { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
+  static async start(
+    location: Omit<StoreLocation, 'warn'>,
+    program: { readonly path: string; readonly args: readonly string[] } = { path: PROGRAM, args: [] },
+  ): Promise<KillNodeHandle> {
+    const child = fork(program.path, [JSON.stringify(location), ...program.args], {
+      stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+    });
     const node = new KillNodeHandle(child);
     await node.#answer(0);
     return node;
