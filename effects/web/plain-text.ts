@@ -1,5 +1,5 @@
 /** Elements whose text nobody reads. */
-const HIDDEN = new Set(['script', 'style', 'noscript', 'template', 'svg', 'head']);
+const HIDDEN = new Set(['script', 'style', 'noscript', 'template', 'svg']);
 const BREAKS =
   /^(address|article|blockquote|br|dd|div|dl|dt|footer|h[1-6]|header|hr|li|main|ol|p|pre|section|table|tr|ul)$/;
 
