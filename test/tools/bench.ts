@@ -3,8 +3,9 @@ import { join } from 'node:path';
 import { createToolCommands } from '../../effects/commands/tool-commands.ts';
 import { createWeb } from '../../effects/web/web.ts';
 import { NodeWeb } from '../../manifests/node/web.ts';
-import type { ToolOutcome, ToolRun } from '../../manifests/tool/call.ts';
+import { ToolOutcome, type ToolRun } from '../../manifests/tool/call.ts';
 import { GrantRequest, type ToolGrant, type ToolScope } from '../../manifests/tool/scope.ts';
+import { addressOf } from '../../runtime/address.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import type { EffectContext } from '../../runtime/effect.ts';
 import { systemRandom } from '../../runtime/random.ts';
@@ -24,17 +25,32 @@ import { type VolumesBench, volumesBench } from '../effects/volumes/bench.ts';
 export const TENANT = 'acme';
 
 /** What an agent with all built-in tools says of itself. */
-export const everyTool = (more: Partial<GrantRequest> = {}): GrantRequest =>
+export const everyTool = (more: object = {}): GrantRequest =>
   GrantRequest.parse({
-    manifest: ['fs.*', 'web.*', 'svc.tools.*']
-      .map((name) => ({ name, config: {} }))
-      .concat([
-        { name: 'cmd', executor: 'builtin:cmd', config: { subcommand_allowlist: { sh: ['-c'], ls: [] } } } as never,
-      ]),
+    manifest: [
+      ...['fs.*', 'web.*', 'svc.tools.*'].map((name) => ({ name, config: {} })),
+      { name: 'cmd', executor: 'builtin:cmd', config: { subcommand_allowlist: { sh: ['-c'], ls: [] } } },
+    ],
     network: { mode: 'allow', allowlist: [], denylist: [] },
     filesystem: null,
     ...more,
   });
+
+/** As the runner of effects gives it. */
+export const effectContext = (
+  execution: string = randomUUID(),
+  signal = new AbortController().signal,
+): EffectContext => ({
+  ...{
+    effectId: randomUUID(),
+    attempt: 1,
+    tenant: TENANT,
+    address: addressOf('execution', TENANT, execution),
+    trace: '',
+  },
+  signal,
+  progress: async () => true,
+});
 
 /** The tools of a node as `main.ts` puts them together: real volumes, commands, web, policy and stores. */
 export interface ToolsBench extends AsyncDisposable {
@@ -108,18 +124,8 @@ export async function toolsBench(
         ...more.subject,
       },
     };
-    const context: EffectContext = {
-      ...{
-        effectId: 'e',
-        attempt: 1,
-        tenant: TENANT,
-        address: `execution/${TENANT}/${execution}` as never,
-        trace: 't',
-      },
-      signal: more.signal ?? new AbortController().signal,
-      progress: async () => true,
-    };
-    return (await effect.run(effect.input.parse(run), context)) as never;
+    const context = effectContext(execution, more.signal);
+    return ToolOutcome.parse(await effect.run(effect.input.parse(run), context));
   };
 
   return {

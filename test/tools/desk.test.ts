@@ -10,13 +10,12 @@ import { SKIP_JUDGE } from '../../tools/contract/judge-defaults.ts';
 import { BUILT_IN, TOOL_CONTRACTS } from '../../tools/contracts.ts';
 import { createToolDesk, type DeskParts } from '../../tools/desk.ts';
 import { createGrantEffect } from '../../tools/effects/grant-effect.ts';
-import { everyTool, TENANT, toolsBench } from './bench.ts';
+import { effectContext, everyTool, TENANT, toolsBench } from './bench.ts';
 
 const desk = (parts: Partial<DeskParts> = {}) =>
   createToolDesk({ contexts: createSecurityContexts([]), isListed, ...parts });
 const names = ({ tools }: ToolGrant): string[] => tools.map(({ name }) => name).sort();
-const manifest = (...entries: object[]) =>
-  everyTool({ manifest: entries.map((entry) => ({ config: {}, ...entry })) as never });
+const manifest = (...entries: object[]) => everyTool({ manifest: entries.map((entry) => ({ config: {}, ...entry })) });
 
 const tool = (more: Partial<McpTool> = {}): McpTool => ({
   ...{ server: 'files', tool: 'read', description: 'Reads', inputSchema: { type: 'object' } },
@@ -41,7 +40,7 @@ describe('a grant', () => {
   });
 
   test('fits its schema, and the effect tools.grant answers it', async () => {
-    const grant = await createGrantEffect(desk()).run(everyTool(), { tenant: TENANT } as never);
+    const grant = await createGrantEffect(desk()).run(everyTool(), effectContext());
     assert.equal(ToolGrant.parse(grant).security_context, 'svc-system-agent-runtime');
     await assert.rejects(desk().grant(TENANT, everyTool({ security_context: 'none' })), { code: 'not_found' });
     await assert.rejects(desk().grant(TENANT, everyTool({ security_context: 'svc-system-operator' })), {
