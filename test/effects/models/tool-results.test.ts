@@ -1,0 +1,134 @@
+import assert from 'node:assert/strict';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, test } from 'node:test';
+import { ModelInput } from '../../../effects/models/call.ts';
+import { createModelEffect } from '../../../effects/models/model-effect.ts';
+import { withToolResults } from '../../../effects/models/tool-results.ts';
+import { ModelSelection, ProviderConfig } from '../../../manifests/node/models.ts';
+import type { EffectContext } from '../../../runtime/effect.ts';
+import { SvcError } from '../../../runtime/errors.ts';
+import { FileBlobs } from '../../../runtime/sqlite/blobs.ts';
+import type { Limited, Principal, TierLimits } from '../../../security/api.ts';
+
+const answer = (ref: string, content = 'the beginning') => ({
+  ...{ role: 'tool', content, tool_call_id: 'c1', tool_name: 'fs.read', content_ref: ref },
+});
+const conversation = (...messages: readonly object[]): ModelInput =>
+  ModelInput.parse({ model: 'default', messages: [{ role: 'user', content: 'go' }, ...messages] });
+const contents = ({ messages }: ModelInput): string[] => messages.slice(1).map(({ content }) => content);
+
+describe('tool results that a conversation refers to', () => {
+  async function stored<T>(use: (blobs: FileBlobs, put: (text: string) => Promise<string>) => Promise<T>): Promise<T> {
+    const directory = await mkdtemp(join(tmpdir(), 'svc-results-'));
+    const blobs = new FileBlobs({ directory });
+    await blobs.open();
+    const put = (text: string) => blobs.put('acme', Buffer.from(JSON.stringify({ content: [{ type: 'text', text }] })));
+    try {
+      return await use(blobs, put);
+    } finally {
+      await blobs.close();
+      await rm(directory, { recursive: true });
+    }
+  }
+
+  test('are given whole, without their reference', () =>
+    stored(async (blobs, put) => {
+      const given = await withToolResults(conversation(answer(await put('whole'))), blobs, 'acme');
+      assert.deepEqual(given.messages[1], { role: 'tool', content: 'whole', tool_call_id: 'c1', tool_name: 'fs.read' });
+    }));
+
+  test('are cut at 256 KiB and say how much is missing; no character is cut in two', () =>
+    stored(async (blobs, put) => {
+      const text = `x${'ä'.repeat(200_000)}`;
+      const [given = ''] = contents(await withToolResults(conversation(answer(await put(text))), blobs, 'acme'));
+      assert.match(given, /ä\n\[cut: \d+ more bytes/);
+      assert.ok(Buffer.byteLength(given) < 257 * 1024);
+    }));
+
+  test('the oldest stay at their beginning when all together are too much', () =>
+    stored(async (blobs, put) => {
+      const refs = await Promise.all(Array.from({ length: 18 }, (_, n) => put(`${n} ${'y'.repeat(300_000)}`)));
+      const given = contents(await withToolResults(conversation(...refs.map((ref) => answer(ref))), blobs, 'acme'));
+      assert.equal(given[0], 'the beginning');
+      assert.match(given.at(-1) ?? '', /^17 y/);
+      assert.ok(Buffer.byteLength(given.join('')) < 4.1 * 1024 * 1024);
+    }));
+
+  test('another tenant’s, or one that is gone, stays at its beginning', () =>
+    stored(async (blobs, put) => {
+      const input = conversation(answer(await put('secret')), answer('0'.repeat(64)));
+      assert.deepEqual(contents(await withToolResults(input, blobs, 'other')), ['the beginning', 'the beginning']);
+    }));
+});
+
+describe('limits of a tier', () => {
+  /** Two calls and a hundred tokens, and then none. */
+  class FewLimits implements TierLimits {
+    readonly left = new Map<Limited, number>([
+      ['model_calls', 2],
+      ['model_tokens', 100],
+    ]);
+    async take(_principal: Principal, what: Limited, units = 1): Promise<void> {
+      const left = this.left.get(what) ?? 0;
+      if (left < units) throw new SvcError('rate_limited', `${what} are used up`, { retryAfterMs: 1_000 });
+      this.left.set(what, left - units);
+    }
+  }
+
+  async function asking(tokens: number) {
+    const scriptDir = await mkdtemp(join(tmpdir(), 'svc-limits-'));
+    const usage = `{input_tokens: ${tokens - 1}, output_tokens: 1}`;
+    await writeFile(join(scriptDir, 's.yaml'), `rules: [{reply: {text: hi, usage: ${usage}}}]`);
+    const limits = new FewLimits();
+    const models = [{ alias: 'default', model: 'demo' }];
+    const effect = createModelEffect({
+      providers: [ProviderConfig.parse({ name: 'demo', type: 'scripted', script: 's.yaml', models })],
+      selection: ModelSelection.parse({}),
+      secrets: { resolve: async (_tenant, reference) => reference },
+      scriptDir,
+      limits,
+    });
+    const ask = (more: object = {}, attempt = 1) => {
+      const principal = { kind: 'consumer', subject: 'ada', tier: 'free' };
+      const input = ModelInput.parse({
+        model: 'default',
+        messages: [{ role: 'user', content: 'go' }],
+        principal,
+        ...more,
+      });
+      const context: EffectContext = {
+        ...{ effectId: 'e', attempt, tenant: 'acme', address: 'execution/acme/1', trace: '0'.repeat(32) },
+        ...{ signal: new AbortController().signal, progress: async () => true },
+      };
+      return effect.run(input, context);
+    };
+    return { ask, limits, [Symbol.asyncDispose]: () => rm(scriptDir, { recursive: true }) };
+  }
+
+  test('a call is taken before it is made, and refused when none is left', async () => {
+    await using world = await asking(10);
+    await world.ask();
+    await world.ask();
+    await assert.rejects(
+      world.ask(),
+      (error: SvcError) => error.code === 'rate_limited' && error.retryAfterMs === 1_000,
+    );
+    assert.equal(world.limits.left.get('model_tokens'), 79, 'of the third only its first token');
+  });
+
+  test('an answer that used more tokens than are left is given, and the next call is refused', async () => {
+    await using world = await asking(5_000);
+    await world.ask();
+    assert.equal(world.limits.left.get('model_tokens'), 0);
+    await assert.rejects(world.ask(), /model_tokens are used up/);
+  });
+
+  test('another attempt of the same call is not counted again, and without a principal nobody is', async () => {
+    await using world = await asking(10);
+    await world.ask({}, 2);
+    await world.ask({ principal: undefined });
+    assert.equal(world.limits.left.get('model_calls'), 2);
+  });
+});
