@@ -54,10 +54,17 @@ send_curl() { # The address holds a token: it is not shown among the arguments.
   printf 'url = "%s/v1/dispatch-gateway"\n' "$b_url" | curl -sS -K - --max-time "$b_wait" -o "$b_ans" -H 'Expect:' \
     -H 'Content-Type: text/x-svc-request' -H 'Accept: text/x-shellscript' --data-binary "@$b_req" 2>"$b_err" || return 2
 }
-send_wget() { # Not every wget keeps the body of an error.
-  wget -q -T "$b_wait" -O "$b_ans" --header 'Content-Type: text/x-svc-request' --header 'Accept: text/x-shellscript' \
-    --post-file "$b_req" "$b_url/v1/dispatch-gateway" 2>"$b_err" && return 0
-  case $?$(cat "$b_err") in 8* | *HTTP/1.*) return 1 ;; esac
+send_wget() { # Some know no time-out; some do not keep the body of an error, and say its status alone.
+  case $(wget --help 2>&1 || :) in
+    *content-on-error*) set -- -T "$b_wait" --content-on-error ;;
+    *-T*) set -- -T "$b_wait" ;;
+    *) set -- ;;
+  esac
+  b_code=0
+  wget -q "$@" -O "$b_ans" --header 'Content-Type: text/x-svc-request' --header 'Accept: text/x-shellscript' \
+    --post-file "$b_req" "$b_url/v1/dispatch-gateway" 2>"$b_err" || b_code=$?
+  if [ "$b_code" = 0 ] || { [ "$b_code" = 8 ] && [ -s "$b_ans" ]; }; then return 0; fi
+  case $(cat "$b_err") in *HTTP/1.*' 503 '*) return 2 ;; *HTTP/1.*) return 1 ;; esac
   return 2
 }
 send_by() { SVC_URL=$b_url/v1/dispatch-gateway "$@" "$b_wait" "$b_req" "$b_ans" 2>"$b_err" || return 2; }
@@ -78,10 +85,10 @@ open(a, "wb").write(w.read())'
 # Sends the request until it is answered; the answer is a script that sets svc_… and, for a command, its words.
 exchange() {
   while :; do
-    rm -f "$b_ans"; b_code=0
-    send || b_code=$?
-    if [ "$b_code" = 0 ] && [ -s "$b_ans" ]; then break; fi
-    [ "$b_code" != 1 ] || die "gateway error: $(cat "$b_err")"
+    rm -f "$b_ans"; b_sent=0
+    send || b_sent=$?
+    if [ "$b_sent" = 0 ] && [ -s "$b_ans" ]; then break; fi
+    [ "$b_sent" != 1 ] || die "gateway error: $(cat "$b_err")"
     again "no answer: $(cat "$b_err")" 2
   done
   # Whoever else may sit at this address: nothing but an answer is read as one.
