@@ -1,24 +1,17 @@
 import type { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import type { RequestOptions } from '@modelcontextprotocol/sdk/shared/protocol.js';
-import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import { SvcError } from '../../runtime/errors.ts';
 import type { JsonObject } from '../../runtime/json.ts';
-import type { ServerCredentials } from './credentials.ts';
+import { isParseError, isPassing, shareOf } from './answers.ts';
+import { createEndpoint, type Endpoint, type EndpointParts } from './endpoint.ts';
 import { FloodGauge } from './flood-gauge.ts';
-import { createHttpTransport } from './http-transport.ts';
-import type { McpLimits } from './limits.ts';
 import { loadSdk, type McpSdk } from './sdk.ts';
-import type { ServerLog } from './server-log.ts';
-import type { McpLog, McpServerSettings } from './settings.ts';
-import { type StdioParts, StdioTransport } from './stdio-transport.ts';
+import type { McpLog } from './settings.ts';
+import { STOPPED } from './stdio-transport.ts';
 import { ToolPage } from './tool-list.ts';
 import { CallResult, type McpCallResult, resultOf } from './tool-result.ts';
 
-export interface ConnectionParts extends Pick<StdioParts, 'directory' | 'workspaces' | 'run' | 'watch'> {
-  readonly settings: McpServerSettings;
-  readonly credentials: ServerCredentials;
-  readonly limits: McpLimits;
-  readonly output: ServerLog;
+export interface ConnectionParts extends EndpointParts {
   readonly log: McpLog;
   readonly now: () => number;
   /** Of the product, told to servers. */
@@ -31,7 +24,6 @@ export interface ConnectionParts extends Pick<StdioParts, 'directory' | 'workspa
 /** Aborts with one of these are ours; a server may answer with any error code. */
 const TIMED_OUT = 'timed out';
 const CANCELLED = 'cancelled';
-const STOPPED = 'it was stopped';
 const TEXT_CHARS = 500;
 const PROGRESS_CHARS = 1_000;
 
@@ -42,12 +34,12 @@ export class Connection {
   readonly #client: Client;
   readonly #lost = Promise.withResolvers<string>();
   #why: string | null = null;
-  /** Gently, or at once for a reason. */
-  #end: (reason: string | null) => Promise<void> = async () => {};
+  readonly #endpoint: Endpoint;
 
   private constructor(parts: ConnectionParts, sdk: McpSdk) {
     this.#parts = parts;
     this.#sdk = sdk;
+    this.#endpoint = createEndpoint(sdk, parts, (why) => this.#drop(why));
     this.#client = new sdk.Client({ name: 'svc', version: parts.version }, { capabilities: {} });
   }
 
@@ -61,8 +53,10 @@ export class Connection {
       await connection.#connect();
       return connection;
     } catch (error) {
-      const why = connection.#why ?? connection.#textOf(error);
-      await connection.close();
+      const told = connection.#textOf(error);
+      await connection.#endpoint.end(told);
+      // The client stops its transport after a failed start, which is no reason.
+      const why = connection.#why === null || connection.#why === STOPPED ? told : connection.#why;
       throw new SvcError('unavailable', why, { cause: error });
     } finally {
       parts.signal.removeEventListener('abort', onAbort);
@@ -76,13 +70,12 @@ export class Connection {
 
   async #connect(): Promise<void> {
     const { settings, limits, log, now, onToolsChanged } = this.#parts;
-    const transport = this.#transport();
+    const { transport } = this.#endpoint;
     const gauge = new FloodGauge(limits, now);
     const count = (): void => {
       if (gauge.count()) this.#drop(`it sent more than ${limits.messages} messages in ${limits.messagesEveryMs} ms`);
     };
     transport.onmessage = count;
-    this.#client.onclose = () => this.#drop('the connection was closed');
     this.#client.onerror = (error) => {
       // What is no message is counted too.
       count();
@@ -90,36 +83,14 @@ export class Connection {
     };
     this.#client.setNotificationHandler(this.#sdk.ToolListChangedNotificationSchema, onToolsChanged);
     await this.#client.connect(transport, { timeout: limits.startMs });
-  }
-
-  #transport(): Transport {
-    const { settings, credentials, limits } = this.#parts;
-    const { url, executable } = settings;
-    if (url !== undefined) {
-      const { headers } = credentials;
-      const onBroken = (why: string): void => this.#drop(why);
-      const transport = createHttpTransport({ sdk: this.#sdk, url, headers, limits, onBroken });
-      this.#end = async () => {
-        // A server that keeps sessions forgets this one; it may be gone, or slow.
-        const told = transport.terminateSession().catch(() => {});
-        await Promise.race([told, new Promise((done) => setTimeout(done, limits.stopGraceMs).unref())]);
-        await this.#client.close();
-      };
-      return transport;
-    }
-    if (executable === undefined) throw new SvcError('internal', 'a server is neither a program nor a URL');
-    const transport = new StdioTransport({ ...this.#parts, sdk: this.#sdk, settings: { ...settings, executable } });
-    this.#end = async (reason) => {
-      if (reason !== null) transport.kill(reason);
-      await transport.close();
-    };
-    transport.onclose = () => this.#lose(transport.reason);
-    return transport;
+    // Not before: the client closes itself after a failed start, whose error says more.
+    this.#client.onclose = () => this.#drop('the connection was closed');
   }
 
   /** Ends it for something it did. */
   #drop(why: string): void {
-    if (this.#lose(why)) this.#end(why).catch((error: unknown) => this.#parts.log.warn({ err: error }, 'MCP server'));
+    if (this.#lose(why))
+      this.#endpoint.end(why).catch((error: unknown) => this.#parts.log.warn({ err: error }, 'MCP server'));
   }
 
   #lose(why: string): boolean {
@@ -236,14 +207,6 @@ export class Connection {
   }
 
   async close(): Promise<void> {
-    await this.#end(this.#lose(STOPPED) ? null : this.#why);
+    await this.#endpoint.end(this.#lose(STOPPED) ? null : this.#why);
   }
 }
-
-const isParseError = (error: unknown): boolean => error instanceof Error && /^\$?ZodError$/.test(error.name);
-
-/** Too many requests, or trouble that is not ours: the same session may work again. */
-const isPassing = (status: number | undefined): boolean => status === 429 || (status !== undefined && status >= 500);
-
-const shareOf = (progress: number, total: number | undefined): string =>
-  total === undefined ? String(progress) : `${progress}/${total}`;

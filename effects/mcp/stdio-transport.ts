@@ -27,6 +27,9 @@ const TAIL_CHARS = 600;
 /** Of one server, all it starts included. */
 const PROCESSES = 256;
 
+/** Reason of an end that nobody but the node asked for. */
+export const STOPPED = 'it was stopped';
+
 export interface StdioParts {
   readonly sdk: Pick<McpSdk, 'ReadBuffer' | 'serializeMessage'>;
   readonly settings: McpServerSettings & { readonly executable: string };
@@ -54,6 +57,8 @@ export class StdioTransport implements Transport {
   readonly #parts: StdioParts;
   readonly #ended = Promise.withResolvers<void>();
   #program: LaunchedProgram | null = null;
+  /** Its id may be that of another process from then on. */
+  #exited = false;
   #stopping: Promise<void> | null = null;
 
   constructor(parts: StdioParts) {
@@ -87,6 +92,7 @@ export class StdioTransport implements Transport {
     program.stderr.on('data', (chunk: Buffer) => output.push(chunk));
     program.child.stdin?.on('error', (error) => this.onerror?.(error));
     program.child.once('exit', (code, name) => {
+      this.#exited = true;
       unwatch();
       this.#ending(program, code, name).then(this.#ended.resolve, this.#ended.reject);
     });
@@ -137,7 +143,16 @@ export class StdioTransport implements Transport {
   /** Ends it at once, and everything it started. */
   kill(reason: string): void {
     if (this.reason === '') this.reason = reason;
-    if (this.#program !== null) signal(-this.#program.group, 'SIGKILL');
+    this.#signal('SIGKILL');
+  }
+
+  #signal(name: NodeJS.Signals): void {
+    if (this.#program !== null && !this.#exited) signal(-this.#program.group, name);
+  }
+
+  /** False: it has closed its input, so it is going, or cannot be spoken to. */
+  get isReadable(): boolean {
+    return this.#program?.child.stdin?.destroyed === false;
   }
 
   /** Asks it to end by closing its input, then TERM, then KILL; resolves when nothing of it is left. */
@@ -150,16 +165,17 @@ export class StdioTransport implements Transport {
     const program = this.#program;
     if (program === null) return;
     const { stopGraceMs } = this.#parts.limits;
-    if (this.reason === '') this.reason = 'it was stopped';
+    if (this.reason === '') this.reason = STOPPED;
     program.child.stdin?.end();
-    if (!(await this.#endsWithin(stopGraceMs))) {
-      signal(-program.group, 'SIGTERM');
-      if (!(await this.#endsWithin(stopGraceMs))) signal(-program.group, 'SIGKILL');
+    if (!(await this.endsWithin(stopGraceMs))) {
+      this.#signal('SIGTERM');
+      if (!(await this.endsWithin(stopGraceMs))) this.#signal('SIGKILL');
     }
     await this.#ended.promise;
   }
 
-  async #endsWithin(ms: number): Promise<boolean> {
+  /** Whether nothing of it is left, at the latest after `ms`. */
+  async endsWithin(ms: number): Promise<boolean> {
     const waited = new AbortController();
     const late = pause(ms, false, { signal: waited.signal }).catch(() => true);
     const ended = await Promise.race([this.#ended.promise.then(() => true), late]);

@@ -27,8 +27,7 @@ export async function callTool(
   caller: Caller,
   { params, id }: { readonly params: CallToolRequest['params']; readonly id: RequestId },
 ): Promise<CallToolResult> {
-  const { name: tool, arguments: given = {}, task } = params;
-  if (task !== undefined) throw new RpcError(INVALID_PARAMS, 'tasks are not served: call the tool without task');
+  const { name: tool, arguments: given = {} } = params;
   if (tool.length > TOOL_NAME_CHARS) throw new RpcError(INVALID_PARAMS, 'Unknown tool: the name is too long');
   const { identity, trace } = caller;
   const late = new AbortController();

@@ -48,6 +48,7 @@ export interface SceneOptions
     | 'tierLimits'
     | 'workflows'
     | 'volumes'
+    | 'mcp'
   > {
   readonly limits?: Partial<RestLimits>;
   readonly authenticator?: Authenticator;

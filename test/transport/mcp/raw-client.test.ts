@@ -1,0 +1,169 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { z } from 'zod';
+import { createAuthenticator } from '../../../security/authenticator.ts';
+import { waitUntil } from '../../support/wait-until.ts';
+import { mcpScene, post } from './scene.ts';
+
+const rpc = (method: string, params?: object, id: unknown = 1) => ({ jsonrpc: '2.0', id, method, params });
+const callOf = (name: string, given: object = {}, id: unknown = 1) => rpc('tools/call', { name, arguments: given }, id);
+const initialize = (protocolVersion: string) =>
+  rpc('initialize', { protocolVersion, capabilities: {}, clientInfo: { name: 'raw', version: '1' } });
+
+describe('a client written by hand, against /mcp', () => {
+  let at: Awaited<ReturnType<typeof mcpScene>>;
+  before(async () => {
+    at = await mcpScene({ denied: ['wild.crash'] });
+    await at.behind.servers.tools();
+  });
+  after(() => at[Symbol.asyncDispose]());
+
+  test('goes the whole way: initialize, initialized, list, call', async () => {
+    const hello = await post(at.url, initialize('2025-06-18'));
+    assert.equal(hello.status, 200);
+    assert.match(hello.headers.get('content-type') ?? '', /^application\/json/);
+    assert.equal(hello.headers.get('mcp-session-id'), null);
+    assert.equal(hello.body.result.protocolVersion, '2025-06-18');
+    assert.deepEqual(hello.body.result.serverInfo, { name: 'svc', version: '0.0.1-test' });
+    const headers = { 'mcp-protocol-version': '2025-06-18' };
+    const note = await post(at.url, { jsonrpc: '2.0', method: 'notifications/initialized' }, { headers });
+    assert.deepEqual([note.status, note.text], [202, '']);
+    const { body: list } = await post(at.url, rpc('tools/list', undefined, 'two'), { headers });
+    assert.equal(list.id, 'two');
+    const names: string[] = list.result.tools.map(({ name }: { name: string }) => name);
+    assert.ok(names.includes('wild.echo') && names.includes('svc.tools.list') && names.includes('web.fetch'));
+    assert.ok(!names.some((name) => name.startsWith('fs.') || name === 'cmd.run' || name === 'wild.crash'));
+    for (const tool of list.result.tools) assert.equal(tool.inputSchema.type, 'object');
+    const { body: called } = await post(at.url, callOf('wild.echo', { text: 'hi' }, 3), { headers });
+    assert.deepEqual(called, {
+      jsonrpc: '2.0',
+      id: 3,
+      result: { content: [{ type: 'text', text: 'hi cancelled=0' }], isError: false },
+    });
+  });
+
+  test('the version is negotiated: a known one is kept, an unknown one is answered with ours, a wrong header is 400', async () => {
+    for (const known of ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25']) {
+      assert.equal((await post(at.url, initialize(known))).body.result.protocolVersion, known);
+    }
+    const { body } = await post(at.url, initialize('1999-01-01'));
+    assert.match(body.result.protocolVersion, /^20\d\d-\d\d-\d\d$/);
+    const wrong = await post(at.url, rpc('tools/list'), { headers: { 'mcp-protocol-version': '1999-01-01' } });
+    assert.equal(wrong.status, 400);
+    assert.match(wrong.body.error.message, /Unsupported protocol version/);
+  });
+
+  test('ids come back as they were sent, whatever they are', async () => {
+    for (const id of [0, -1, 9_007_199_254_740_991, '', '1', 'ü'.repeat(100), 'x'.repeat(5_000)]) {
+      const { body } = await post(at.url, callOf('wild.echo', { text: 'x' }, id));
+      assert.deepEqual([body.id, body.result?.isError], [id, false]);
+    }
+    for (const id of [null, 1.5, true, {}, ['1']]) {
+      const { status, body } = await post(at.url, callOf('wild.echo', {}, id));
+      assert.deepEqual([status, body.error.code], [400, -32_700]);
+    }
+  });
+
+  test('what a caller may not do, each with its own answer', async () => {
+    const unknown = await post(at.url, callOf('no.such.tool'));
+    assert.deepEqual([unknown.status, unknown.body.error.code], [200, -32_602]);
+    assert.match(unknown.body.error.message, /Unknown tool: no\.such\.tool/);
+    for (const name of ['fs.read', 'cmd.run']) {
+      assert.equal((await post(at.url, callOf(name, { path: '/workspace/x' }))).body.error.code, -32_602);
+    }
+    const invalid = await post(at.url, callOf('svc.tools.search', { query: 7 }));
+    assert.equal(invalid.body.error.code, -32_602);
+    assert.equal(invalid.body.error.data.reason, 'InvalidArguments');
+    assert.match(invalid.body.error.message, /query/);
+    const narrow = await post(at.url, callOf('wild.echo', {}, 1), { token: 'consumer' });
+    assert.equal(narrow.body.error.data.reason, 'ToolNotAllowed');
+    const denied = await post(at.url, callOf('wild.crash'));
+    assert.deepEqual([denied.body.error.code, denied.body.error.data.reason], [-32_602, 'ToolExplicitlyDenied']);
+    const task = await post(at.url, rpc('tools/call', { name: 'wild.echo', arguments: {}, task: { ttl: 1_000 } }));
+    assert.match(task.body.error.message, /does not support task creation/);
+    assert.equal((await post(at.url, rpc('resources/list'))).body.error.code, -32_601);
+  });
+
+  test('what a tool says of itself is a result with isError', async () => {
+    const { body } = await post(at.url, callOf('wild.error'));
+    assert.equal(body.result.isError, true);
+    assert.match(body.result.content[0].text, /no, and my key/);
+  });
+
+  test('who has no good token, or a role that may not run, never reaches a tool', async () => {
+    for (const token of [null, 'nobody', '']) {
+      const { status, headers } = await post(at.url, callOf('wild.echo'), { token });
+      assert.equal(status, 401);
+      assert.match(headers.get('www-authenticate') ?? '', /^Bearer/);
+    }
+    assert.equal((await post(at.url, initialize('2025-06-18'), { token: 'reader' })).status, 403);
+  });
+
+  test('other methods, types and bodies are refused in words', async () => {
+    const authorization = 'Bearer operator';
+    for (const method of ['GET', 'DELETE', 'PUT']) {
+      const response = await fetch(at.url, { method, headers: { authorization, accept: 'text/event-stream' } });
+      assert.deepEqual([response.status, response.headers.get('allow')], [405, 'POST']);
+    }
+    for (const accept of ['application/json', 'text/event-stream', '*/*']) {
+      const { status, body } = await post(at.url, rpc('tools/list'), { headers: { accept } });
+      assert.equal(status, 406);
+      assert.match(body.error.message, /must accept both application\/json and text\/event-stream/);
+    }
+    const text = await post(at.url, 'hello', { headers: { 'content-type': 'text/plain' } });
+    assert.equal(text.status, 415);
+    const deep = `${'['.repeat(200)}${']'.repeat(200)}`;
+    for (const [body, code] of [
+      ['', -32_700],
+      ['{"jsonrpc"', -32_700],
+      ['"text"', -32_700],
+      ['{}', -32_700],
+      [`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"a":${deep}}}`, -32_700],
+      [[rpc('tools/list')], -32_600],
+    ] as const) {
+      const answer = await post(at.url, body);
+      assert.deepEqual([answer.status, answer.body.error.code, answer.body.id], [400, code, null]);
+    }
+    const large = await post(at.url, callOf('wild.echo', { text: 'x'.repeat(5 * 1024 * 1024) }));
+    assert.equal(large.status, 413);
+  });
+
+  test('each call is a session of its own, with an audit chain that ends', async () => {
+    const filter = { limit: 1_000 };
+    const before = (await at.sessions.list('svc-system', filter)).length;
+    await post(at.url, callOf('wild.echo', { text: 'audited' }));
+    const sessions = await waitUntil('the session is listed', async () => {
+      const found = await at.sessions.list('svc-system', filter);
+      return found.length > before && found[0]?.status === 'closed' ? found : null;
+    });
+    const [last] = sessions;
+    assert.deepEqual([last?.source, last?.execution_id, last?.calls], ['mcp', null, 1]);
+    const chain = await at.sessions.audit('svc-system', last?.session_id ?? '');
+    const kinds = chain.map(({ body }) => z.object({ kind: z.string() }).parse(body).kind);
+    assert.deepEqual(kinds.slice(-3), ['decided', 'ended', 'closed']);
+  });
+});
+
+describe('a client that gives up, or a tool that never ends', () => {
+  test('the wait is bounded, and the answer says that the tool goes on', async () => {
+    await using at = await mcpScene({ callTimeoutMs: 500 });
+    await at.behind.servers.tools();
+    const { status, body } = await post(at.url, callOf('wild.hang'));
+    assert.deepEqual([status, body.result.isError], [200, true]);
+    assert.match(body.result.content[0].text, /deadline_exceeded: no result within 500 ms/);
+  });
+});
+
+describe('a node without authentication', () => {
+  test('serves local clients and refuses pages of other sites', async () => {
+    await using at = await mcpScene({ authenticator: createAuthenticator({ realms: [] }) });
+    const list = (headers: Record<string, string>) => post(at.url, rpc('tools/list'), { token: null, headers });
+    assert.equal((await list({})).status, 200);
+    for (const origin of ['http://localhost:3000', 'http://127.0.0.1:8080', 'http://[::1]']) {
+      assert.equal((await list({ origin })).status, 200, origin);
+    }
+    for (const origin of ['https://evil.example', 'http://localhost.evil.example', 'null', 'http://10.0.0.7']) {
+      assert.equal((await list({ origin })).status, 403, origin);
+    }
+  });
+});
