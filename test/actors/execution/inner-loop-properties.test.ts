@@ -127,7 +127,22 @@ const step: fc.Arbitrary<Step> = fc.oneof(
     ),
   },
 );
-const mailbox = fc.tuple(fc.constantFrom(...AGENTS), fc.array(step, { maxLength: 60 }));
+/** Most begin in the middle of a turn of the model, so that the rest happens to calls. */
+const begun: fc.Arbitrary<readonly Step[]> = fc.oneof(
+  { weight: 1, arbitrary: fc.constant([]) },
+  {
+    weight: 5,
+    arbitrary: asks.map((calls): readonly Step[] => [
+      generate('one'),
+      (driven) => void driven.granted(),
+      (driven) => void driven.says('', [read('1'), read('2'), ...calls]),
+    ]),
+  },
+);
+const mailbox = fc.tuple(
+  fc.constantFrom(...AGENTS),
+  fc.tuple(begun, fc.array(step, { maxLength: 60 })).map(([first, rest]) => [...first, ...rest]),
+);
 
 function drive(agent: JsonObject, steps: readonly Step[]): ToolingExecution {
   const driven = new ToolingExecution();

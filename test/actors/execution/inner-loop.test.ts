@@ -163,6 +163,17 @@ test('an error of a tool is fed back by its class', () => {
   ]);
 });
 
+test('the result of a call that comes twice counts once', () => {
+  const driven = ToolingExecution.begun();
+  driven.says('', [read('1'), read('2')]);
+  const first = driven.runningCalls[0];
+  driven.ends(outcomeOf('one'), first);
+  const again = driven.ends(outcomeOf('another'), first);
+  assert.deepEqual([again.events, again.effects, again.sends], [[], [], []]);
+  driven.ends(outcomeOf('two'));
+  assert.deepEqual(driven.told, ['one', 'two']);
+});
+
 test('a fatal error of a tool fails the iteration and stops the other calls', () => {
   const driven = ToolingExecution.begun(ONCE);
   driven.says('', [read('1'), read('2')]);
