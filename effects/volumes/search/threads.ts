@@ -1,9 +1,11 @@
+import { availableParallelism } from 'node:os';
 import { extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { isErrorCode, SvcError } from '../../../runtime/errors.ts';
 import { SearchAnswer, type SearchJob } from './job.ts';
 
-const AT_ONCE = 2;
+/** A slow search keeps its place until its time is over: others go on beside it. */
+const AT_ONCE = Math.max(2, Math.min(8, availableParallelism()));
 const WAITING = 100;
 /** After its own end of time a thread that still computes (a glob may be slow at one name) is ended. */
 const GRACE_MS = 1_000;
