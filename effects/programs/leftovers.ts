@@ -1,5 +1,6 @@
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { z } from 'zod';
 import { markedProcesses, signal, startTicks } from './process-table.ts';
 
@@ -9,6 +10,7 @@ const RECORDS = '.programs';
 export const PRIVATE = '.commands';
 /** A process may fork between being found and being killed. */
 const ROUNDS = 10;
+const SECOND_LOOK_MS = 10;
 
 const Record = z.object({ run: z.string(), group: z.number().int().optional(), started: z.number().optional() });
 
@@ -22,7 +24,7 @@ export async function recordRun(workspaces: string, run: string, group?: number)
 
 /** Ends whatever is left of a run, also what left its process group, and forgets it. */
 export async function endRun(workspaces: string, run: string): Promise<void> {
-  killMarked(run);
+  await killMarked(run);
   await rm(join(workspaces, RECORDS, run), { force: true });
 }
 
@@ -63,10 +65,12 @@ function safeJson(text: string): unknown {
   }
 }
 
-function killMarked(run: string): void {
-  for (let round = 0; round < ROUNDS; round += 1) {
+/** One look can miss a process that forks and ends, or becomes another program, just then: two in a row must find none. */
+async function killMarked(run: string): Promise<void> {
+  for (let [round, clean] = [0, 0]; round < ROUNDS && clean < 2; round += 1) {
     const found = markedProcesses(run);
-    if (found.length === 0) return;
     for (const pid of found) signal(pid, 'SIGKILL');
+    clean = found.length === 0 ? clean + 1 : 0;
+    if (clean === 1) await pause(SECOND_LOOK_MS);
   }
 }

@@ -2,10 +2,13 @@
 export interface CommandEscape {
   readonly title: string;
   readonly command: string;
+  /** `MARK` becomes a number that only this run of the table uses. */
   readonly args: readonly string[];
   /** An error's code, or the limit that ends it; `runs`: it runs and `stdout` shows that nothing was gained. */
   readonly ends: 'invalid_argument' | 'not_found' | 'timeout' | 'output' | 'processes' | 'memory' | 'runs';
   readonly stdout?: RegExp;
+  /** Another limit may be the first that is seen. */
+  readonly or?: 'memory';
   readonly timeout_ms?: number;
   /** Only where the node may give commands processes of their own. */
   readonly ownProcesses?: true;
@@ -99,20 +102,20 @@ const STAYING: readonly CommandEscape[] = [
   },
   { title: 'a child that ignores TERM', ...sh('(trap "" TERM; sleep 600) & wait'), ends: 'timeout', timeout_ms: 500 },
   { title: 'a stopped command', ...sh('kill -STOP $$; sleep 600'), ends: 'timeout', timeout_ms: 500 },
-  { title: 'a background process', ...sh('sleep 601 & echo'), ends: 'runs', stdout: /^\n$/ },
-  { title: 'a session of its own', ...sh('setsid sleep 602 & echo'), ends: 'runs', stdout: /^\n$/ },
+  { title: 'a background process', ...sh('sleep MARK1 & echo'), ends: 'runs', stdout: /^\n$/ },
+  { title: 'a session of its own', ...sh('setsid sleep MARK2 & echo'), ends: 'runs', stdout: /^\n$/ },
   {
     title: 'a daemon of two forks',
-    ...sh('(setsid sh -c "sleep 603 &" >/dev/null 2>&1 &) ; echo'),
+    ...sh('(setsid sh -c "sleep MARK3 &" >/dev/null 2>&1 &) ; echo'),
     ends: 'runs',
     stdout: /^\n$/,
   },
   {
     title: 'a daemon without an environment',
-    ...sh('(env -i setsid sh -c "sleep 604 &" >/dev/null 2>&1 &) ; sleep 0.3; echo'),
+    ...sh('(env -i setsid sh -c "sleep MARK4 &" >/dev/null 2>&1 &) ; sleep 0.3; echo'),
     ...{ ends: 'runs', stdout: /^\n$/, ownProcesses: true },
   },
-  { title: 'output kept open by a daemon', ...sh('setsid sleep 605 & echo'), ends: 'runs', stdout: /^\n$/ },
+  { title: 'output kept open by a daemon', ...sh('setsid sleep MARK5 & echo'), ends: 'runs', stdout: /^\n$/ },
   { title: 'endless waiting for input', command: 'cat', args: [], ends: 'runs', stdout: /^$/ },
 ];
 
@@ -127,7 +130,7 @@ const FLOODS: readonly CommandEscape[] = [
     ...sh('trap "" TERM; while :; do echo xxxxxxxxxxxxxxxxxxxxxxxx; done'),
     ends: 'output',
   },
-  { title: 'a fork bomb', ...sh('b() { b | b & }; b; sleep 600'), ends: 'processes' },
+  { title: 'a fork bomb', ...sh('b() { b | b & }; b; sleep 600'), ends: 'processes', or: 'memory' },
   {
     title: 'many sleepers',
     ...sh('i=0; while [ $i -lt 200 ]; do sleep 600 & i=$((i+1)); done; wait'),
