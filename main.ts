@@ -3,10 +3,12 @@ import { flushCompileCache } from 'node:module';
 import { join, resolve } from 'node:path';
 import { pino } from 'pino';
 import { createExecutionApi } from './actors/execution/api.ts';
-import { execution } from './actors/execution/definition.ts';
+import { executionActor } from './actors/execution/definition.ts';
+import { createDispatchApi } from './actors/execution/inner-loop/dispatches.ts';
 import { EXECUTIONS, type ExecutionDocument } from './actors/execution/view.ts';
 import { nodeActors } from './actors/node-peer/node-actors.ts';
 import { createNodePeerApi } from './actors/node-peer/node-peers.ts';
+import { toolSessionActor } from './actors/tool-session/definition.ts';
 import { createAgentCatalog } from './catalog/agent-catalog.ts';
 import { openClusterNode } from './cluster/cluster-node.ts';
 import { joinFleet } from './cluster/join-fleet.ts';
@@ -14,10 +16,13 @@ import { createNodeControls } from './cluster/operations/node-controls.ts';
 import { openOperations } from './cluster/operations/open-operations.ts';
 import { readiness } from './cluster/operations/readiness.ts';
 import { advertised } from './cluster/pulse/advertise.ts';
+import { openAgentAccess } from './compose/agent-access.ts';
 import { LateAreas } from './compose/areas.ts';
 import { openEffects } from './compose/effects.ts';
 import type { Node, NodeInput } from './compose/node.ts';
 import { openSigning } from './compose/signing.ts';
+import { createInternalServers, openToolAreas } from './compose/tool-areas.ts';
+import { toolPolicy } from './compose/tools.ts';
 import { waitsOf } from './compose/waits.ts';
 import { openWorkflowAreas, workflowActors } from './compose/workflow-areas.ts';
 import { heartbeats, kernelSettings, readFlags, readSettings } from './read-settings.ts';
@@ -32,6 +37,7 @@ import { createAuthenticator } from './security/authenticator.ts';
 import { createFileSecrets } from './security/file-secrets.ts';
 import { openNodeEnvelope } from './security/node-envelope.ts';
 import { authenticatorSettings } from './security/settings.ts';
+import { createTierLimits } from './security/tier-limits.ts';
 import { createClusterServer } from './transport/grpc/cluster/server.ts';
 import { createGrpcServer } from './transport/grpc/server.ts';
 import { createRestServer } from './transport/rest/server.ts';
@@ -85,15 +91,22 @@ export async function startNode(input: NodeInput): Promise<Node> {
   const areas = new LateAreas();
   const allow = (tenant: string): boolean =>
     iam.realms.length === 0 || settings.runtime.host_commands.allow.includes(tenant);
+  const access = openAgentAccess({ ...world, settings, signing });
+  const tierLimits = createTierLimits({ limits: ports.rateLimits, settings: settings.rate_limits });
   const effects = await openEffects({
-    ...{ ...world, settings, dataDir, workspaces, env: input.env, documents: ports.documents, secrets, allow, areas },
+    ...{ ...ports, ...world, settings, dataDir, workspaces, env: input.env, secrets, allow, areas, access, tierLimits },
+    ...{ log: logger, version: VERSION },
   });
   opened.defer(() => effects.close());
+  const policy = toolPolicy(settings);
   const runtime = await createRuntime({
     ...ports,
     ...world,
     placement: fleet,
-    definitions: [execution, ...workflowActors(settings), ...nodeActors(heartbeats(settings)), ...(input.actors ?? [])],
+    definitions: [
+      ...[executionActor({ policy }), toolSessionActor({ policy })],
+      ...[...workflowActors(settings), ...nodeActors(heartbeats(settings)), ...(input.actors ?? [])],
+    ],
     handlers: [...effects.handlers, ...(input.effects ?? [])],
     settings: kernelSettings(settings),
   });
@@ -108,10 +121,12 @@ export async function startNode(input: NodeInput): Promise<Node> {
     archive: runtime.archive,
     node: () => ({ isolation: controls.isolation }),
   });
+  const dispatch = createDispatchApi({ client: runtime.client });
   const workflowAreas = await openWorkflowAreas({
-    ...{ ...world, runtime, agents, executions, waits, settings, env: input.env, areas },
+    ...{ ...world, runtime, agents, executions, dispatch, waits, settings, env: input.env, areas },
     documents: ports.documents,
   });
+  const toolAreas = await openToolAreas({ ...ports, ...world, runtime, settings, signing, desk: effects.desk });
   const peers = createNodePeerApi({ client: runtime.client, random: systemRandom, randomBytes });
   const clusterNode = !settings.cluster.enabled
     ? null
@@ -135,6 +150,8 @@ export async function startNode(input: NodeInput): Promise<Node> {
     agents,
     executions,
     ...workflowAreas,
+    seal: toolAreas.seal,
+    tierLimits,
     commands,
     authenticator,
     logger,
@@ -142,7 +159,7 @@ export async function startNode(input: NodeInput): Promise<Node> {
     health,
   };
   const nodeTokens = { keySet: async () => ({ keys: await signing.published.all() }) };
-  const rest = createRestServer({ ...transports, nodeTokens, ...operations, peers, volumes });
+  const rest = createRestServer({ ...transports, nodeTokens, ...operations, peers, volumes, mcp: toolAreas.mcp });
   const grpc = createGrpcServer({ ...transports, auth: settings.grpc_auth });
   const nodeGrpc =
     clusterNode === null
@@ -153,14 +170,18 @@ export async function startNode(input: NodeInput): Promise<Node> {
           worker: settings.cluster.role === 'controller' ? null : { executions, applyConfig: clusterNode.applyConfig },
           controller: settings.cluster.role !== 'worker',
         });
+  const internal = createInternalServers({ ...toolAreas, dispatch, access, logger, health });
   opened.defer(async () => {
-    await Promise.all([rest.close(), grpc.close(), nodeGrpc?.close()]);
+    await Promise.all([rest.close(), grpc.close(), nodeGrpc?.close(), internal.rest.close(), internal.grpc.close()]);
   });
   opened.defer(async () => clusterNode?.close());
   opened.defer(() => operations.close());
 
   const restUrl = await rest.listen({ host: network.bind, port: network.port });
   const grpcAddress = await grpc.listen(network.bind, network.grpc_port);
+  const internalUrl = await internal.rest.listen({ host: network.internal.bind, port: network.internal.port });
+  access.listensAt(internalUrl);
+  const internalGrpcAddress = await internal.grpc.listen(network.internal.bind, network.internal.grpc_port);
   const nodeAddress = (await nodeGrpc?.listen(clusterHost, settings.cluster.cluster_grpc_port)) ?? null;
   const clusterAddress = nodeAddress === null ? null : advertised(nodeAddress, settings.cluster.advertise_host);
   await fleet.changeCard({ restUrl, clusterAddress });
@@ -182,10 +203,11 @@ export async function startNode(input: NodeInput): Promise<Node> {
     await stop();
   };
   endAsTold().catch((thrown: unknown) => warn('the node did not stop in order', thrown));
-  const access = authenticator.required
+  const admission = authenticator.required
     ? 'callers need a bearer token'
     : 'no identity provider: every call acts as the local operator in tenant svc-system';
-  return { id: node, restUrl, grpcAddress, clusterAddress, notes: [...ports.notes, access], stop, stopped };
+  const addresses = { restUrl, grpcAddress, clusterAddress, internalUrl, internalGrpcAddress };
+  return { id: node, ...addresses, notes: [...ports.notes, admission], stop, stopped };
 }
 
 /** Runs until a signal says stop; prints what a person needs to go on. */
@@ -195,6 +217,7 @@ export async function runNode(args: readonly string[]): Promise<void> {
   console.log(`svc ${VERSION}  node ${node.id}  up in ${Math.round(performance.now() - startedAt)} ms`);
   console.log(`REST        ${node.restUrl}  (to read: ${node.restUrl}/docs)`);
   console.log(`SvcRuntime  ${node.grpcAddress}`);
+  console.log(`internal    ${node.internalUrl}  ${node.internalGrpcAddress}  (agents' programs)`);
   if (node.clusterAddress !== null) console.log(`NodeCluster ${node.clusterAddress}`);
   for (const note of node.notes) console.log(`            ${note}`);
   let stopping = false;

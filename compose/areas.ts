@@ -1,3 +1,4 @@
+import type { DispatchApi } from '../actors/execution/dispatch-api.ts';
 import type { AgentStarts } from '../effects/starts/agent-start.ts';
 import type { WorkflowStarts } from '../effects/starts/workflow-start.ts';
 import type { Address } from '../runtime/address.ts';
@@ -6,6 +7,8 @@ import type { Address } from '../runtime/address.ts';
 export interface Areas {
   readonly agents: AgentStarts;
   readonly workflows: WorkflowStarts;
+  /** The inner loop, for agents in containers. */
+  readonly dispatch: DispatchApi;
   /** Whether an execution or a workflow has ended; an unknown one has. */
   ended(tenant: string, executionId: string): Promise<boolean>;
   /** Whether the effect's record is there still: somebody waits for its result. */
@@ -31,6 +34,13 @@ export class LateAreas {
     return {
       start: async (request, call) => (await this.#areas.promise).workflows.start(request, call),
       cancel: async (tenant, id) => (await this.#areas.promise).workflows.cancel(tenant, id),
+    };
+  }
+
+  get dispatch(): DispatchApi {
+    return {
+      generate: async (...call) => (await this.#areas.promise).dispatch.generate(...call),
+      dispatchResult: async (...call) => (await this.#areas.promise).dispatch.dispatchResult(...call),
     };
   }
 

@@ -1,13 +1,7 @@
 import { join } from 'node:path';
 import { createCommandEffect } from '../effects/commands/command-effect.ts';
 import { createCommandRunner } from '../effects/commands/command-runner.ts';
-import { createContainerEffect } from '../effects/containers/container-effect.ts';
-import { ContainerEngine } from '../effects/containers/engine.ts';
-import { findEngine } from '../effects/containers/engine-location.ts';
-import type { ContainerOwner } from '../effects/containers/labels.ts';
-import type { ContainerLimits } from '../effects/containers/settings.ts';
-import { createContainerStarts } from '../effects/containers/starts.ts';
-import { startContainerSweep } from '../effects/containers/sweep.ts';
+import type { McpLog } from '../effects/mcp/settings.ts';
 import { createModelEffect } from '../effects/models/model-effect.ts';
 import { endLeftovers } from '../effects/programs/leftovers.ts';
 import { createProgramEffect } from '../effects/programs/program-effect.ts';
@@ -15,17 +9,20 @@ import { startWorkspaceSweep } from '../effects/programs/workspace-sweep.ts';
 import { openWorkspaceView } from '../effects/programs/workspace-view.ts';
 import { createAgentStart } from '../effects/starts/agent-start.ts';
 import { createWorkflowStart } from '../effects/starts/workflow-start.ts';
-import type { VolumeDirectories, VolumeHolds } from '../effects/volumes/api.ts';
 import { createPrepareEffect } from '../effects/volumes/prepare-effect.ts';
 import { startVolumeSweep } from '../effects/volumes/sweep.ts';
 import { createVolumes } from '../effects/volumes/volumes.ts';
 import type { NodeSettings } from '../manifests/node/settings.ts';
+import type { Blobs } from '../runtime/blobs.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Documents } from '../runtime/documents.ts';
 import type { Random } from '../runtime/random.ts';
-import type { Secrets } from '../security/api.ts';
+import type { RateLimits } from '../runtime/rate-limits.ts';
+import type { Secrets, TierLimits } from '../security/api.ts';
+import type { AgentAccess } from './agent-access.ts';
 import type { LateAreas } from './areas.ts';
-import { installationId } from './installation.ts';
+import { openContainers } from './containers.ts';
+import { openTools } from './tools.ts';
 
 export interface EffectsWorld {
   readonly settings: NodeSettings;
@@ -35,8 +32,14 @@ export interface EffectsWorld {
   readonly node: string;
   readonly clock: Clock;
   readonly random: Random;
+  readonly version: string;
   readonly documents: Documents;
+  readonly blobs: Blobs;
+  readonly rateLimits: RateLimits;
+  readonly tierLimits: TierLimits;
   readonly secrets: Secrets;
+  readonly access: AgentAccess;
+  readonly log: McpLog;
   /** Whether a tenant may run commands on this host (design S6). */
   readonly allow: (tenant: string) => boolean;
   readonly areas: LateAreas;
@@ -59,20 +62,27 @@ export async function openEffects(world: EffectsWorld) {
   const commands = createCommandRunner({ volumes, allow, workspaces, view });
   const containers = await openContainers(world, volumes);
   opened.defer(() => containers.close());
+  const tools = openTools({ ...world, volumes, view, engine: containers.engine });
+  opened.defer(() => tools.close());
   const handlers = [
-    createModelEffect({ providers: settings.llm_providers, selection: settings.llm_selection, secrets }),
+    createModelEffect({
+      ...{ providers: settings.llm_providers, selection: settings.llm_selection, secrets },
+      ...{ blobs: world.blobs, limits: world.tierLimits },
+    }),
     createProgramEffect({
       ...{ workspaces, allow, secrets, volumes, view },
+      nodeVariables: world.access.variables,
       ...(baseDirectory === undefined ? {} : { baseDirectory }),
     }),
     createPrepareEffect(volumes),
     createCommandEffect(commands),
-    containers.handler,
+    ...containers.handlers,
+    ...tools.handlers,
     createAgentStart(areas.agents),
     createWorkflowStart(areas.workflows),
   ];
   const running = opened.move();
-  return { handlers, volumes, commands, close: () => running.disposeAsync() };
+  return { handlers, volumes, commands, desk: tools.desk, close: () => running.disposeAsync() };
 }
 
 const sweepEveryMs = ({ storage }: NodeSettings): number => storage.gc_interval_minutes * 60_000;
@@ -91,35 +101,3 @@ function openVolumes({ settings, dataDir, documents, clock, random, areas, warn 
     ended: (tenant, id) => areas.ended(tenant, id),
   });
 }
-
-/** Containers over whatever engine is there; without one the effect refuses by name. */
-async function openContainers(world: EffectsWorld, volumes: VolumeDirectories & VolumeHolds) {
-  const { settings, env, areas, documents, random, clock, node, secrets, warn } = world;
-  const location = findEngine({ configured: settings.runtime.container_socket_path, env });
-  const engine = location === null ? null : new ContainerEngine({ location, clock });
-  const realm = await installationId(documents, random);
-  const starts = await createContainerStarts(documents);
-  const isWanted = (owner: ContainerOwner): Promise<boolean> => areas.isOpen(owner.address, owner.effectId);
-  const sweep = engine === null ? null : startContainerSweep({ engine, realm, isWanted, starts, clock, warn });
-  const handler = createContainerEffect({
-    ...{ engine, volumes, secrets, starts, isWanted, node, realm, clock, warn },
-    limits: containerLimits(settings),
-    onEnd: (owner) => sweep?.soon(owner),
-  });
-  return { handler, close: async () => sweep?.stop() };
-}
-
-const containerLimits = ({ runtime }: NodeSettings): ContainerLimits => {
-  const { pids_limit, cpu, memory, user, read_only_root, tmp_size, output_limit, always_pull } = runtime.containers;
-  return {
-    networkMode: runtime.container_network_mode ?? 'none',
-    pids: pids_limit,
-    cpuMillicores: cpu,
-    memoryBytes: memory,
-    user,
-    readOnlyRoot: read_only_root,
-    tmpBytes: tmp_size,
-    outputBytes: output_limit,
-    alwaysPull: always_pull,
-  };
-};

@@ -19,6 +19,9 @@ export interface Node {
   readonly id: string;
   readonly restUrl: string;
   readonly grpcAddress: string;
+  /** For agents' programs: dispatch gateway, and SEAL beside it (design S5). */
+  readonly internalUrl: string;
+  readonly internalGrpcAddress: string;
   /** `host:port` of NodeClusterService as others reach it; null unless `spec.cluster.enabled`. */
   readonly clusterAddress: string | null;
   /** Lines a person wants to read at the start: where data is kept, how durable, who is let in. */

@@ -2,6 +2,7 @@ import { createApprovalApi } from '../actors/approval/approvals.ts';
 import { approvalActor } from '../actors/approval/definition.ts';
 import { APPROVALS, type ApprovalDocument } from '../actors/approval/view.ts';
 import type { ExecutionApi } from '../actors/execution/api.ts';
+import type { DispatchApi } from '../actors/execution/dispatch-api.ts';
 import { hasEnded } from '../actors/execution/has-ended.ts';
 import { judgePanel } from '../actors/judge-panel/definition.ts';
 import { createJudgePanelApi } from '../actors/judge-panel/judge-panels.ts';
@@ -37,6 +38,7 @@ export interface WorkflowAreasParts {
   readonly documents: Documents;
   readonly agents: AgentCatalog;
   readonly executions: ExecutionApi;
+  readonly dispatch: DispatchApi;
   readonly waits: Waits;
   readonly settings: NodeSettings;
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -70,6 +72,7 @@ export async function openWorkflowAreas(parts: WorkflowAreasParts) {
   parts.areas.provide({
     agents: agentStarts(agents, executions),
     workflows: workflowStarts(catalog, workflows),
+    dispatch: parts.dispatch,
     ended: async (tenant, id) => (await hasEnded(workflows, tenant, id)) && (await hasEnded(executions, tenant, id)),
     isOpen: async (address, id) => (await waits.effects(address)).some((row) => row.id === id),
   });

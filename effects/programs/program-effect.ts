@@ -19,6 +19,12 @@ export interface ProgramEffectOptions {
   /** Whether a tenant may run programs on this host (design S6). */
   readonly allow: (tenant: string) => boolean;
   readonly secrets: Secrets;
+  /** What only the node knows: how the program reaches it, with the capability token of its execution (design S5). */
+  readonly nodeVariables?: (execution: {
+    readonly tenant: string;
+    readonly executionId: string;
+    readonly lastsMs: number;
+  }) => Promise<{ readonly variables: Readonly<Record<string, string>>; readonly secrets: readonly string[] }>;
   /** Where relative program paths start. Default: the node's working directory. */
   readonly baseDirectory?: string;
   /** Between TERM and KILL. */
@@ -57,7 +63,10 @@ async function runProgram(
   const program = await findExecutable(baseDirectory, input.path);
   const place = await prepare(options, tenant, input, { program, args: input.args });
   const run = randomUUID();
-  const environment = await programEnvironment(input.env, { tenant, workspace: place.workspace, run, secrets });
+  const { execution_id: executionId, limits } = input;
+  const own = await options.nodeVariables?.({ tenant, executionId, lastsMs: limits.timeout_ms });
+  const given = { ...input.env, ...own?.variables };
+  const environment = await programEnvironment(given, { tenant, workspace: place.workspace, run, secrets });
   signal.throwIfAborted();
 
   const unwanted = new AbortController();
@@ -66,10 +75,10 @@ async function runProgram(
     () => unwanted.abort(new SvcError('cancelled')),
   );
   const result = await supervise(
-    { ...place.start, directory: place.workspace, environment: environment.variables, limits: input.limits },
+    { ...place.start, directory: place.workspace, environment: environment.variables, limits },
     {
       ...{ workspaces, run, watch, killGraceMs, stop: AbortSignal.any([signal, unwanted.signal]) },
-      ...{ secrets: environment.secrets, onText: (text) => flow.push(text) },
+      ...{ secrets: [...environment.secrets, ...(own?.secrets ?? [])], onText: (text) => flow.push(text) },
       ...(place.guard === undefined ? {} : { guard: place.guard }),
     },
   );

@@ -8,6 +8,8 @@ import { type Node, startNode } from '../../main.ts';
 const HOST = '127.0.0.1';
 const REST_PORT = 8080;
 const GRPC_PORT = 50051;
+const INTERNAL_PORT = 8081;
+const INTERNAL_GRPC_PORT = 50052;
 /** Settings of the environment are for real nodes; the demo is one of its own, on embedded stores. */
 const NODE_VARIABLES = /^(SVC_(?!MODEL$)|REDIS_URL$|MONGODB_URI$)/;
 
@@ -34,6 +36,8 @@ export async function startDemoNode(dataDir: string, checkout: string, provider:
     bind: HOST,
     'http-port': String(await portOrFree(REST_PORT)),
     'grpc-port': String(await portOrFree(GRPC_PORT)),
+    'internal-port': String(await portOrFree(INTERNAL_PORT)),
+    'internal-grpc-port': String(await portOrFree(INTERNAL_GRPC_PORT)),
   };
   const logger = pino({ level: 'warn', base: null }, pino.destination(join(dataDir, 'node.log')));
   return startNode({ flags, env, logger });

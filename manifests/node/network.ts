@@ -10,19 +10,31 @@ const bind = z.string().refine((text) => isIP(text) !== 0 || HOST.test(text), {
   params: { show: true },
 });
 
-/** `spec.network`: the public listener, and the internal one for agents' programs and /metrics (design S5). */
-export const NodeNetwork = z.strictObject({
-  bind: bind.default('127.0.0.1'),
-  port: port.default(8080),
-  grpc_port: port.default(50_051),
-  internal: z
-    .strictObject({
-      bind: bind.default('127.0.0.1'),
-      port: port.default(8081),
-      grpc_port: port.default(50_052),
-    })
-    .prefault({}),
-});
+/**
+ * `spec.network`: the public listener, and the internal one for agents' programs and /metrics (design S5). Who lets the
+ * system pick a public port runs several nodes on one machine, so the internal one is picked too unless it is given.
+ */
+export const NodeNetwork = z
+  .strictObject({
+    bind: bind.default('127.0.0.1'),
+    port: port.default(8080),
+    grpc_port: port.default(50_051),
+    internal: z
+      .strictObject({
+        bind: bind.default('127.0.0.1'),
+        port: port.optional(),
+        grpc_port: port.optional(),
+      })
+      .prefault({}),
+  })
+  .transform(({ internal, ...network }) => ({
+    ...network,
+    internal: {
+      bind: internal.bind,
+      port: internal.port ?? (network.port === 0 ? 0 : 8081),
+      grpc_port: internal.grpc_port ?? (network.grpc_port === 0 ? 0 : 50_052),
+    },
+  }));
 
 /** True for addresses that only this machine reaches. Other host names may resolve to anything. */
 export const isLoopback = (address: string): boolean =>

@@ -1,0 +1,48 @@
+import { nodeVariables } from '../effects/agents/environment.ts';
+import type { NodeSettings } from '../manifests/node/settings.ts';
+import type { Clock } from '../runtime/clock.ts';
+import type { ExecutionTokens } from '../security/api.ts';
+import { createExecutionTokens } from '../security/seal/execution-tokens.ts';
+import type { Signing } from './signing.ts';
+
+/** How agents' programs and containers reach this node's internal listener (design S5). */
+export interface AgentAccess {
+  readonly tokens: ExecutionTokens;
+  /** `http://HOST:PORT`; null until it listens. */
+  url(): string | null;
+  /** What one execution's program is told, and the capability token in it, which no output may show. */
+  variables(execution: {
+    readonly tenant: string;
+    readonly executionId: string;
+    readonly lastsMs: number;
+  }): Promise<{ readonly variables: Readonly<Record<string, string>>; readonly secrets: readonly string[] }>;
+  listensAt(url: string): void;
+}
+
+/** The token outlives the program a little: its last call may be under way. */
+const MARGIN_MS = 60_000;
+
+export function openAgentAccess({
+  settings,
+  signing,
+  clock,
+}: {
+  readonly settings: NodeSettings;
+  readonly signing: Signing;
+  readonly clock: Clock;
+}): AgentAccess {
+  const tokens = createExecutionTokens({ ...signing, clock, settings: settings.seal });
+  let listening: string | null = null;
+  const url = (): string | null => (listening === null ? null : (settings.runtime.orchestrator_url ?? listening));
+  return {
+    tokens,
+    url,
+    async variables({ tenant, executionId, lastsMs }) {
+      const token = await tokens.issue({ tenant, executionId, expiresAt: clock.now() + lastsMs + MARGIN_MS });
+      return { variables: nodeVariables({ url: url(), token }), secrets: [token] };
+    },
+    listensAt(address) {
+      listening = address;
+    },
+  };
+}

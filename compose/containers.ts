@@ -1,0 +1,73 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { createAgentContainerEffect } from '../effects/agents/container-effect.ts';
+import { createContainerEffect } from '../effects/containers/container-effect.ts';
+import { ContainerEngine } from '../effects/containers/engine.ts';
+import { findEngine } from '../effects/containers/engine-location.ts';
+import type { ContainerOwner } from '../effects/containers/labels.ts';
+import type { ContainerLimits } from '../effects/containers/settings.ts';
+import { createContainerStarts } from '../effects/containers/starts.ts';
+import { startContainerSweep } from '../effects/containers/sweep.ts';
+import type { VolumeDirectories, VolumeHolds } from '../effects/volumes/api.ts';
+import type { NodeSettings } from '../manifests/node/settings.ts';
+import { SvcError } from '../runtime/errors.ts';
+import type { EffectsWorld } from './effects.ts';
+import { installationId } from './installation.ts';
+
+/** Containers of steps and of agents over whatever engine is there; without one the effects refuse by name. */
+export async function openContainers(world: EffectsWorld, volumes: VolumeDirectories & VolumeHolds) {
+  const { settings, env, areas, documents, random, clock, node, secrets, warn } = world;
+  const location = findEngine({ configured: settings.runtime.container_socket_path, env });
+  const engine = location === null ? null : new ContainerEngine({ location, clock });
+  const realm = await installationId(documents, random);
+  const starts = await createContainerStarts(documents);
+  const isWanted = (owner: ContainerOwner): Promise<boolean> => areas.isOpen(owner.address, owner.effectId);
+  const sweep = engine === null ? null : startContainerSweep({ engine, realm, isWanted, starts, clock, warn });
+  const containers = {
+    ...{ engine, volumes, secrets, starts, isWanted, node, realm, clock, warn },
+    limits: containerLimits(settings),
+    onEnd: (owner: ContainerOwner) => sweep?.soon(owner),
+  };
+  const handlers = [createContainerEffect(containers), await agentContainers(world, containers)];
+  return { engine, handlers, close: async () => sweep?.stop() };
+}
+
+async function agentContainers(
+  { settings, dataDir, access, areas }: EffectsWorld,
+  containers: Parameters<typeof createContainerEffect>[0],
+) {
+  const { runtime } = settings;
+  return createAgentContainerEffect({
+    containers,
+    directory: join(dataDir, 'agents'),
+    script: runtime.bootstrap_script === undefined ? null : await ownScript(runtime.bootstrap_script),
+    gateway: areas.dispatch,
+    tokens: access.tokens,
+    gatewayUrl: access.url,
+    runtimes: { runtimes: runtime.containers.runtimes, defaultImage: runtime.containers.agent_image },
+    network: runtime.containers.agent_network ?? runtime.container_network_mode ?? 'none',
+    keep: runtime.containers.keep_agent_containers,
+  });
+}
+
+function ownScript(path: string): Promise<Buffer> {
+  return readFile(path).catch((cause: unknown) => {
+    const field = 'spec.runtime.bootstrap_script';
+    throw new SvcError('invalid_config', `${field}: the file cannot be read`, { field, cause });
+  });
+}
+
+const containerLimits = ({ runtime }: NodeSettings): ContainerLimits => {
+  const { pids_limit, cpu, memory, user, read_only_root, tmp_size, output_limit, always_pull } = runtime.containers;
+  return {
+    networkMode: runtime.container_network_mode ?? 'none',
+    pids: pids_limit,
+    cpuMillicores: cpu,
+    memoryBytes: memory,
+    user,
+    readOnlyRoot: read_only_root,
+    tmpBytes: tmp_size,
+    outputBytes: output_limit,
+    alwaysPull: always_pull,
+  };
+};

@@ -1,0 +1,79 @@
+import { createToolCommands } from '../effects/commands/tool-commands.ts';
+import type { ContainerEngine } from '../effects/containers/engine.ts';
+import { createMcpServers } from '../effects/mcp/mcp-servers.ts';
+import type { McpLog } from '../effects/mcp/settings.ts';
+import type { WorkspaceView } from '../effects/programs/workspace-view.ts';
+import type { Volumes } from '../effects/volumes/volumes.ts';
+import { createWeb } from '../effects/web/web.ts';
+import type { NodeSettings } from '../manifests/node/settings.ts';
+import type { ToolPolicy } from '../manifests/tool/decision.ts';
+import type { Blobs } from '../runtime/blobs.ts';
+import type { Clock } from '../runtime/clock.ts';
+import { SYSTEM_TENANT } from '../runtime/identity.ts';
+import type { Random } from '../runtime/random.ts';
+import type { RateLimits } from '../runtime/rate-limits.ts';
+import type { Secrets, TierLimits } from '../security/api.ts';
+import { createSecurityContexts } from '../security/policy/contexts.ts';
+import { commandCeilings } from '../security/policy/limits.ts';
+import { isListed } from '../security/policy/matching.ts';
+import { filesystemBreach } from '../security/policy/paths.ts';
+import { createToolPolicy, domainProblem } from '../security/policy/policy.ts';
+import { createBuiltInTools } from '../tools/built-in.ts';
+import { TOOL_CONTRACTS } from '../tools/contracts.ts';
+import { createToolDesk } from '../tools/desk.ts';
+import { createGrantEffect } from '../tools/effects/grant-effect.ts';
+import { createToolEffect } from '../tools/effects/tool-effect.ts';
+
+/** Decides about tool calls, in turns: the same on every node of one version with the same ceilings. */
+export const toolPolicy = (settings: NodeSettings): ToolPolicy =>
+  createToolPolicy({ contracts: TOOL_CONTRACTS, ceilings: commandCeilings(settings.builtin_dispatchers) });
+
+export interface ToolsWorld {
+  readonly settings: NodeSettings;
+  readonly dataDir: string;
+  readonly workspaces: string;
+  readonly version: string;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: McpLog;
+  readonly secrets: Secrets;
+  readonly blobs: Blobs;
+  readonly rateLimits: RateLimits;
+  readonly tierLimits: TierLimits;
+  /** Whether a tenant may run commands on this host (design S6). */
+  readonly allow: (tenant: string) => boolean;
+  readonly volumes: Volumes;
+  readonly view: WorkspaceView | null;
+  readonly engine: ContainerEngine | null;
+}
+
+/** All that tools are made of: what is offered, and the effects that grant and call. */
+export function openTools(world: ToolsWorld) {
+  const { settings, secrets, volumes, clock, random } = world;
+  const servers = settings.mcp_servers;
+  const contexts = createSecurityContexts(settings.security_contexts, { mcpServers: servers.map(({ name }) => name) });
+  const mcp = createMcpServers({ ...world, settings: servers });
+  const desk = createToolDesk({ contexts, isListed, mcp, dispatchers: settings.builtin_dispatchers });
+  const resolveSecret = (reference: string): Promise<string> => secrets.resolve(SYSTEM_TENANT, reference);
+  const web = createWeb({ settings: settings.web, resolveSecret, clock, random });
+  const tools = createBuiltInTools({
+    files: {
+      ...{ files: volumes.files, volumes },
+      mayTouch: (scope, path, access) =>
+        filesystemBreach([{ field: 'path', path, absolute: path, access }], scope) === null,
+    },
+    web: { web, domainProblem },
+    commands: createToolCommands(world),
+    listing: desk,
+  });
+  const timeouts = new Map(servers.map(({ name, tool_timeout_seconds }) => [name, tool_timeout_seconds * 1_000]));
+  const timeoutMs = (server: string): number => timeouts.get(server) ?? 60_000;
+  const handlers = [
+    createGrantEffect(desk),
+    createToolEffect({ ...world, desk, tools, mcp: { servers: mcp, timeoutMs } }),
+  ];
+  const close = async (): Promise<void> => {
+    await Promise.all([mcp.close(), web.close()]);
+  };
+  return { desk, handlers, close };
+}
