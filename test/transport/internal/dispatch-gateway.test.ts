@@ -61,7 +61,7 @@ describe('the dispatch gateway over REST', () => {
       const loop = new ScriptedLoop([dispatch('git', ['status']), final('done')]);
       await using server = await gateway(loop);
       const url = `${way === 'path' ? server.url : server.base}/v1/dispatch-gateway`;
-      const headers = way === 'path' ? {} : { authorization: `Bearer ${TOKEN}` };
+      const headers: Record<string, string> = way === 'path' ? {} : { authorization: `Bearer ${TOKEN}` };
       const first = await post(url, GENERATE, headers);
       assert.deepEqual([first.status, JSON.parse(first.text)], [200, dispatch('git', ['status'])]);
       const second = await post(url, RESULT, headers);

@@ -2,10 +2,11 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { credentials } from '@grpc/grpc-js';
 import { pino } from 'pino';
-import type { DispatchApi } from '../../../actors/execution/dispatch-api.ts';
+import type { DispatchApi, GatewayAnswer } from '../../../actors/execution/dispatch-api.ts';
 import { SvcRuntimeClient } from '../../../proto/gen/svc/runtime/v1/runtime.ts';
 import { type GenerateRequest, type GenerateResponse, InnerLoopClient } from '../../../proto/gen/svc/v1/inner_loop.ts';
 import { SvcError } from '../../../runtime/errors.ts';
+import type { JsonObject } from '../../../runtime/json.ts';
 import { createInternalGrpcServer, type SealMethods } from '../../../transport/grpc/inner-loop/server.ts';
 import { AGENT, dispatch, EXECUTION, final, ScriptedLoop, TOKEN } from '../../effects/agents/bootstrap-bench.ts';
 import { metadataOf, unary } from '../grpc/call.ts';
@@ -60,7 +61,7 @@ const GENERATE: GenerateRequest = {
 
 describe('svc.v1.InnerLoop/Generate', () => {
   test('carries both messages and both answers', async () => {
-    const conversation = [
+    const conversation: JsonObject[] = [
       { role: 'user', content: 'hi' },
       {
         role: 'assistant',
@@ -68,7 +69,7 @@ describe('svc.v1.InnerLoop/Generate', () => {
         tool_calls: [{ id: 'c', name: 'cmd.run', arguments: { a: 1 } }],
       },
     ];
-    const last = { ...final('done'), conversation, tool_calls_executed: 7 };
+    const last: GatewayAnswer = { type: 'final', content: 'done', conversation, tool_calls_executed: 7 };
     const loop = new ScriptedLoop([dispatch('git', ['status', ''], { env_additions: { A: 'b' } }), last]);
     await using node = await scene(loop);
     const first = await node.call(GENERATE);
