@@ -102,6 +102,17 @@ export const SURFACE: Readonly<Record<string, SurfaceRow>> = {
   'PUT /v1/volumes/{id}/files/content': { access: 'write', thing: 'volume', query: '?path=note.txt', body: 'theirs' },
   'POST /v1/volumes/{id}/files/mkdir': { access: 'write', thing: 'volume', body: { path: 'theirs' } },
 
+  // What an agent needs beside the bearer is signed: test/transport/seal goes through it, and through the walls around
+  // sessions. The tools are listed for the agent's own token.
+  'POST /v1/seal/attest': { access: 'run', body: {} },
+  'POST /v1/seal/invoke': { access: 'run', body: {} },
+  'POST /v1/invoke': { access: 'run', body: {} },
+  'GET /v1/seal/tools': { access: 'public' },
+  'GET /v1/seal/sessions': look(),
+  'GET /v1/seal/sessions/{id}': look(),
+  'GET /v1/seal/sessions/{id}/audit': look(),
+  'POST /v1/seal/sessions/{id}/revoke': { access: 'write' },
+
   'GET /v1/cluster/status': { access: 'inspect' },
   'GET /v1/cluster/nodes': { access: 'inspect' },
   'GET /v1/cluster/nodes/{id}': { access: 'inspect', thing: 'node' },

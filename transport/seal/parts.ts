@@ -1,4 +1,4 @@
-import type { AttestApi } from '../../actors/execution/dispatch-api.ts';
+import type { AttestApi } from '../../actors/execution/api.ts';
 import type { ToolSessionApi } from '../../actors/tool-session/api.ts';
 import type { AgentTokens, AuditSigner, SealEnvelopes } from '../../security/api.ts';
 import type { ToolDesk } from '../../tools/api.ts';

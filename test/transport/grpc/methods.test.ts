@@ -62,6 +62,8 @@ const SERVED: Readonly<Record<string, string>> = {
   ExecuteAgent: 'OK',
   ExecuteSystemCommand: 'OK',
   ValidateWithJudges: 'INVALID_ARGUMENT',
+  AttestAgent: 'INVALID_ARGUMENT',
+  InvokeTool: 'INVALID_ARGUMENT',
   IngestStimulus: 'INVALID_ARGUMENT',
 };
 const served = (name: string): string => SERVED[name] ?? 'UNIMPLEMENTED';

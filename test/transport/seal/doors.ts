@@ -76,7 +76,7 @@ const resultOf = (answer: z.output<typeof RpcAnswer>) =>
         },
       };
 
-export function restDoor(at: SealWorld, path = '/v1/seal/invoke'): Door {
+export function restDoor(at: Pick<SealWorld, 'restUrl'>, path = '/v1/seal/invoke'): Door {
   const post = async (url: string, body: object, bearer?: string) => {
     const auth = bearer === undefined ? {} : { authorization: `Bearer ${bearer}` };
     const response = await fetch(at.restUrl + url, {

@@ -168,6 +168,7 @@ export async function sealWorld(options: { readonly authenticator?: Authenticato
     kernel,
     seal,
     tokens,
+    signing: { keys, published, clock: systemClock, settings },
     keys,
     sessions,
     executions,

@@ -1,0 +1,104 @@
+import assert from 'node:assert/strict';
+import type { AddressInfo } from 'node:net';
+import { after, before, describe, test } from 'node:test';
+import fc from 'fast-check';
+import { pino } from 'pino';
+import type { DispatchApi } from '../../../actors/execution/api.ts';
+import { SvcError } from '../../../runtime/errors.ts';
+import { createExecutionTokens } from '../../../security/seal/execution-tokens.ts';
+import { createInternalServer } from '../../../transport/internal/server.ts';
+import type { RestApp } from '../../../transport/rest/parts.ts';
+import { addSealRoutes } from '../../../transport/rest/routes/seal/index.ts';
+import { namedUsers } from '../rest/scene.ts';
+import { Agent, restDoor } from './doors.ts';
+import { type Running, type SealWorld, sealWorld } from './world.ts';
+
+const READ = { path: '/workspace/a.txt' };
+const none = async (): Promise<never> => {
+  throw new SvcError('unimplemented');
+};
+const dispatch: DispatchApi = { generate: none, dispatchResult: none };
+
+describe('SEAL on the internal address', () => {
+  let at: SealWorld;
+  let app: RestApp;
+  let url: string;
+  let tokenFor: (running: Running) => Promise<string>;
+  before(async () => {
+    // The public address asks for a bearer; an agent has none.
+    at = await sealWorld({ authenticator: namedUsers });
+    const tokens = createExecutionTokens(at.signing);
+    tokenFor = ({ tenant, executionId }) => tokens.issue({ tenant, executionId, expiresAt: Date.now() + 60_000 });
+    app = createInternalServer({
+      dispatch,
+      tokens,
+      logger: pino({ level: 'silent' }),
+      addSealRoutes: (scope) => addSealRoutes(scope, at.seal, { bearer: false, tokens }),
+    });
+    await app.listen({ port: 0, host: '127.0.0.1' });
+    url = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`;
+  });
+  after(async () => {
+    await app.close();
+    await at[Symbol.asyncDispose]();
+  });
+
+  test('an agent attests below the address it was given, and calls without a bearer', async () => {
+    const running = at.start('running', 'alice');
+    const door = restDoor({ restUrl: `${url}/x/${await tokenFor(running)}` });
+    const agent = await new Agent(running).attest(door);
+    assert.equal((await door.invoke(agent.call(1, 'fs.read', READ))).status, 200);
+    assert.equal((await restDoor({ restUrl: url }).invoke(agent.call(2, 'fs.read', READ))).status, 200);
+    const tools = await fetch(`${url}/v1/seal/tools`, { headers: { authorization: `Bearer ${agent.token}` } });
+    assert.equal(tools.status, 200);
+  });
+
+  test('without the token of its execution nobody attests, and a token opens its own execution alone', async () => {
+    const [one, two] = [at.start('running', 'alice'), at.start('running', 'alice')];
+    const agent = new Agent(one);
+    const bare = await restDoor({ restUrl: url }).attest(agent.fields(), agent.publicKey);
+    assert.deepEqual([bare.status, bare.token], [401, '']);
+    const forged = await restDoor({ restUrl: `${url}/x/a.b.c` }).attest(agent.fields(), agent.publicKey);
+    assert.equal(forged.status, 401);
+    const others = restDoor({ restUrl: `${url}/x/${await tokenFor(two)}` });
+    assert.equal((await others.attest(agent.fields(), agent.publicKey)).status, 403);
+    await agent.attest(restDoor({ restUrl: `${url}/x/${await tokenFor(one)}` }));
+    const { status, reason } = await others.invoke(agent.call(1, 'fs.read', READ));
+    assert.deepEqual([status, reason], [403, 'SessionInactive']);
+  });
+
+  test('what people do with sessions is not served here', async () => {
+    for (const path of ['/v1/seal/sessions', '/v1/agents']) assert.equal((await fetch(url + path)).status, 404);
+  });
+
+  test('no body, however odd, is an error of the node', async () => {
+    const fields = fc.constantFrom(
+      '',
+      'a.b.c',
+      'seal/v1',
+      'AAAA',
+      'é\u0000\ud800',
+      new Date().toISOString(),
+      7,
+      null,
+      {},
+      [],
+    );
+    const body = fc.oneof(
+      fc.jsonValue(),
+      fc.record({ protocol: fields, security_token: fields, signature: fields, payload: fields, timestamp: fields }),
+      fc.record({ agent_id: fields, execution_id: fields, container_id: fields, agent_public_key: fields }),
+    );
+    const paths = fc.constantFrom('/v1/seal/attest', '/v1/seal/invoke', '/v1/invoke');
+    await fc.assert(
+      fc.asyncProperty(paths, body, async (path, value) => {
+        const headers = { 'content-type': 'application/json' };
+        const response = await fetch(url + path, { method: 'POST', headers, body: JSON.stringify(value) });
+        const text = await response.text();
+        assert.ok([400, 401].includes(response.status), `${response.status} ${text}`);
+        assert.ok(path === '/v1/seal/attest' || JSON.parse(text).jsonrpc === '2.0', text);
+      }),
+      { numRuns: 300 },
+    );
+  });
+});
