@@ -86,6 +86,10 @@ async function verifiedClaims<C extends Lived>(
   schema: z.ZodType<C>,
 ): Promise<C> {
   if (token.length > MAX_TOKEN_LENGTH) throw new errors.JWTInvalid('too long');
+  // Spare bits in its last character would make several texts one signature.
+  const signature = token.slice(token.lastIndexOf('.') + 1);
+  if (Buffer.from(signature, 'base64url').toString('base64url') !== signature)
+    throw new errors.JWTInvalid('not canonical');
   const verified = await jwtVerify(token, (header) => keyNamed(header.kid, find), {
     algorithms: ['RS256'],
     issuer: rules.issuer,

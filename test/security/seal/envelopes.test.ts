@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { hash, sign } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
+import fc from 'fast-check';
 import type { Refusal, SealEnvelope } from '../../../security/api.ts';
 import { payloadBytes } from '../../../security/api.ts';
 import { createSealEnvelopes } from '../../../security/seal/envelopes.ts';
@@ -145,6 +146,33 @@ test('what is signed must be one JSON-RPC call, read in one way', async () => {
     ],
   ] as const)
     assert.deepEqual((await opened(at.envelope(payload))).rpc, rpc);
+});
+
+test('a thousand envelopes with one changed character or bit are all refused', async () => {
+  const good = at.envelope();
+  await opened(good);
+  const texts = ['protocol', 'security_token', 'signature'] as const;
+  const bits = fc.tuple(fc.nat({ max: good.payload.length - 1 }), fc.nat({ max: 7 })).map(([place, bit]) => {
+    const payload = Buffer.from(good.payload);
+    payload[place] = (payload[place] ?? 0) ^ (1 << bit);
+    return { ...good, payload };
+  });
+  const characters = fc
+    .tuple(fc.constantFrom(...texts), fc.nat(), fc.integer({ min: 0x21, max: 0x7e }))
+    .map(([name, where, code]) => {
+      const text = good[name];
+      const place = where % text.length;
+      return { ...good, [name]: text.slice(0, place) + String.fromCharCode(code) + text.slice(place + 1) };
+    })
+    .filter((changed) => texts.some((name) => changed[name] !== good[name]))
+    // A kid of nobody waits for a look at the documents; node-tokens.test.ts has it.
+    .filter(({ security_token }) => security_token.startsWith(good.security_token.split('.')[0] ?? ''));
+  const refused = async (changed: SealEnvelope) => assert.equal((await at.envelopes.open(changed)).ok, false);
+  await fc.assert(fc.asyncProperty(fc.oneof(bits, characters), refused), { numRuns: 1_000 });
+  for (const code of 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_=') {
+    const security_token = good.security_token.slice(0, -1) + code;
+    if (security_token !== good.security_token) await refused({ ...good, security_token });
+  }
 });
 
 test('a verified token is known again for thirty seconds and not past its end', async () => {
