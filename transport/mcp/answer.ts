@@ -23,7 +23,8 @@ export async function answerMcp(
   { headers, message, caller, version, onBug }: McpCall,
 ): Promise<Response> {
   const sdk = await loadSdk();
-  const server = new sdk.Server({ name: 'svc', version }, { capabilities: { tools: {} } });
+  const { jsonSchemaValidator } = sdk;
+  const server = new sdk.Server({ name: 'svc', version }, { capabilities: { tools: {} }, jsonSchemaValidator });
   const transport = new sdk.Transport({ enableJsonResponse: true });
   server.setRequestHandler(sdk.ListToolsRequestSchema, () =>
     told(onBug, async () => ({ tools: listedTools(usableGrant(await parts.desk.callerGrant(caller.identity))) })),

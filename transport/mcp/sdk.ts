@@ -1,12 +1,22 @@
 /** The official SDK, loaded with the first request: a node nobody asks over MCP does not pay for it. */
-export async function loadSdk() {
-  const [server, http, types] = await Promise.all([
+export const loadSdk = (): Promise<McpSdk> => {
+  loading ??= load();
+  return loading;
+};
+
+let loading: Promise<McpSdk> | null = null;
+
+async function load() {
+  const [server, http, types, validation] = await Promise.all([
     import('@modelcontextprotocol/sdk/server/index.js'),
     import('@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js'),
     import('@modelcontextprotocol/sdk/types.js'),
+    import('@modelcontextprotocol/sdk/validation/ajv'),
   ]);
   return {
     Server: server.Server,
+    /** Shared: an SDK server would make its own, which costs more than the rest of a request. */
+    jsonSchemaValidator: new validation.AjvJsonSchemaValidator(),
     Transport: http.WebStandardStreamableHTTPServerTransport,
     ListToolsRequestSchema: types.ListToolsRequestSchema,
     CallToolRequestSchema: types.CallToolRequestSchema,
@@ -14,4 +24,4 @@ export async function loadSdk() {
   };
 }
 
-export type McpSdk = Awaited<ReturnType<typeof loadSdk>>;
+export type McpSdk = Awaited<ReturnType<typeof load>>;
