@@ -8,9 +8,6 @@ import type { InternalServerParts } from './parts.ts';
 import { speakShell, wantsShell } from './shell-form.ts';
 import { tokenOf } from './token-path.ts';
 
-/** Longer than any execution: the client's patience and the execution's end decide. */
-const WAIT_MS = 24 * 3_600_000;
-
 declare module 'fastify' {
   interface FastifyRequest {
     /** Whose bootstrap calls. */
@@ -37,7 +34,7 @@ export function addDispatchGateway(app: RestApp, parts: InternalServerParts, wai
     if (request.gatewayCaller === null) throw new SvcError('unauthenticated');
     using wait = waits.open();
     endWithClient(reply, wait);
-    const options = { trace: request.trace, signal: wait.signal, timeoutMs: WAIT_MS };
+    const options = { trace: request.trace, signal: wait.signal };
     const answer = await answerGateway(parts.dispatch, request.gatewayCaller, request.body, options).catch(
       (thrown: unknown) => {
         if (wait.signal.reason === 'server_closing') throw new SvcError('unavailable', 'The server is closing.');

@@ -10,9 +10,6 @@ import { unary } from '../unary.ts';
 import type { InternalGrpcParts } from './parts.ts';
 import { gatewayRequest, wireResponse } from './wire.ts';
 
-/** Longer than any execution: the client's deadline and the execution's end decide. */
-const WAIT_MS = 24 * 3_600_000;
-
 export interface GenerateParts extends InternalGrpcParts {
   readonly streams: OpenStreams;
   callerOf(metadata: Metadata): GatewayCaller;
@@ -27,7 +24,7 @@ export const generate = (parts: GenerateParts): UnaryInBytes =>
     call.once('cancelled', () => wait.stop('client_gone'));
     const forget = atDeadline(call.getDeadline(), () => wait.stop('client_gone'));
     try {
-      const options = { trace: traceOfCall(call.metadata), signal: wait.signal, timeoutMs: WAIT_MS };
+      const options = { trace: traceOfCall(call.metadata), signal: wait.signal };
       const answer = await answerGateway(parts.dispatch, caller, request, options);
       return GenerateResponse.encode(wireResponse(answer)).finish();
     } catch (thrown) {
