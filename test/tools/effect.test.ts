@@ -2,6 +2,8 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { STORED_ABOVE_BYTES } from '../../manifests/tool/call.ts';
 import { SvcError } from '../../runtime/errors.ts';
+import { fsDelete, fsRead } from '../../tools/files/contracts.ts';
+import { defineTool } from '../../tools/tool.ts';
 import { TENANT, type ToolsBench, toolsBench } from './bench.ts';
 
 describe('a call of a tool', () => {
@@ -46,6 +48,16 @@ describe('a call of a tool', () => {
     assert.match(error?.message ?? '', /in 2 s/);
     await using down = await toolsBench({ effect: { tierLimits: refusing(new SvcError('unavailable')) } });
     await assert.rejects(down.call('fs.list', {}), { code: 'unavailable' });
+  });
+
+  test('that breaks off in the middle is tried again only where it may be repeated', async () => {
+    const broken = async (): Promise<never> => Promise.reject(new SvcError('unavailable', 'the store is down'));
+    const tools = [defineTool(fsRead, broken), defineTool(fsDelete, broken)];
+    await using breaking = await toolsBench({ effect: { tools } });
+    await assert.rejects(breaking.call('fs.read', { path: 'a' }), { code: 'unavailable' });
+    const { error } = await breaking.call('fs.delete', { path: 'a' });
+    assert.deepEqual([error?.code, error?.class], ['ToolFailed', 'recoverable']);
+    assert.match(error?.message ?? '', /may have been done/);
   });
 
   test('that is cancelled fails with the signal’s reason', async () => {

@@ -2,14 +2,14 @@ import type { ToolOutcome } from '../../manifests/tool/call.ts';
 import { ToolRun } from '../../manifests/tool/call.ts';
 import type { Blobs } from '../../runtime/blobs.ts';
 import { defineEffect, type EffectContext, type EffectHandler } from '../../runtime/effect.ts';
-import { toSvcError } from '../../runtime/errors.ts';
+import { SvcError, toSvcError } from '../../runtime/errors.ts';
 import type { RateLimits } from '../../runtime/rate-limits.ts';
 import type { TierLimits } from '../../security/api.ts';
 import type { Desk } from '../desk.ts';
 import { ToolFailure } from '../failure.ts';
 import { type McpParts, runMcpTool } from '../mcp/run.ts';
 import { boundedOutcome, failedOutcome, textContent, type WholeOutcome } from '../outcome.ts';
-import type { Tool, ToolCall } from '../tool.ts';
+import type { Tool, ToolAnswer, ToolCall } from '../tool.ts';
 import { takeLimits } from './take-limits.ts';
 
 export interface ToolEffectParts {
@@ -70,11 +70,26 @@ async function attempt(
 
 async function answer(parts: ToolEffectParts, tool: Tool | undefined, call: ToolCall): Promise<WholeOutcome> {
   if (tool !== undefined) {
-    const { text, structured } = await tool.run(call.run.arguments, call);
+    const { text, structured } = await atMostOnce(tool, call);
     return { content: textContent(text), ...(structured === undefined ? {} : { structured }), is_error: false };
   }
   if (parts.mcp !== undefined && call.run.server !== undefined) return runMcpTool(parts.mcp, call);
   throw new ToolFailure('ToolNotAvailable', `${call.run.tool} cannot be run on this node: use another tool`);
+}
+
+/**
+ * What failed on the way would be tried again. A tool that must not be repeated may have acted already, so its caller is
+ * told instead (design E2).
+ */
+async function atMostOnce(tool: Tool, call: ToolCall): Promise<ToolAnswer> {
+  try {
+    return await tool.run(call.run.arguments, call);
+  } catch (thrown) {
+    const { name, mode } = tool.contract;
+    if (mode === 'repeatable' || !(thrown instanceof SvcError) || thrown.row.kind !== 'retry') throw thrown;
+    const text = `${name}: ${thrown.message}; it may have been done: look before you do it again`;
+    throw new ToolFailure('ToolFailed', text, 'recoverable', thrown);
+  }
 }
 
 /** A tool that is not what it was when the grant was made is not called. */
