@@ -48,9 +48,22 @@ export function gatewayOf(
       });
     if (rest.type === 'generate') {
       const { type: _, ...asked } = rest;
-      return gateway.generate(own.tenant, own.executionId, asked, { signal });
+      return untilAborted(gateway.generate(own.tenant, own.executionId, asked, { signal }), signal);
     }
     const { type: _, ...result } = rest;
-    return gateway.dispatchResult(own.tenant, own.executionId, result, { signal });
+    return untilAborted(gateway.dispatchResult(own.tenant, own.executionId, result, { signal }), signal);
   };
+}
+
+/** A loop that is slow to hear of the end keeps no container's node waiting. */
+async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  const { promise, reject } = Promise.withResolvers<never>();
+  const stop = (): void => reject(signal.reason);
+  signal.addEventListener('abort', stop, { once: true });
+  try {
+    if (signal.aborted) stop();
+    return await Promise.race([work, promise]);
+  } finally {
+    signal.removeEventListener('abort', stop);
+  }
 }

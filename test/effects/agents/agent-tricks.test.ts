@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
 import { AgentContainerInput } from '../../../effects/agents/input.ts';
 import { NEEDS_PODMAN } from '../../support/podman.ts';
-import { type AgentBench, agentBench, EXECUTION, final, type Script } from './agent-bench.ts';
+import { type AgentBench, agentBench, EXECUTION, final, loop, runAgent, type Script } from './agent-bench.ts';
 
 /** Writes a request, waits for its answer, and prints the words of a refusal. */
 const SEND = `
@@ -61,9 +62,9 @@ describe('a hostile agent', NEEDS_PODMAN, () => {
     assert.match(result.stdout, /"content":"still here"/);
   });
 
-  test('ten thousand files in its mailbox do not keep the node from answering', async () => {
+  test('thousands of files in its mailbox do not keep the node from answering', async () => {
     const { result } = await attack(
-      `cd /run/svc/out; i=0; while [ $i -lt 10000 ]; do : > f$i; i=$((i+1)); done; ${GOOD} 1`,
+      `cd /run/svc/out; i=0; while [ $i -lt 3000 ]; do : > f$i; i=$((i+1)); done; ${GOOD} 1`,
       [final('still here')],
     );
     assert.match(result.stdout, /"content":"still here"/);
@@ -79,19 +80,23 @@ describe('a hostile agent', NEEDS_PODMAN, () => {
   test('it has no network, no capability, no way to more privileges, and sees no device of the host', async () => {
     const { result } = await attack(
       'ls /sys/class/net; grep -E "CapEff|CapBnd|NoNewPrivs|Seccomp:" /proc/self/status; ' +
-        'wget -q -T 2 -O - http://127.0.0.1:8081/ 2>&1 | head -c 60; chown 0 /workspace; mount -t tmpfs x /mnt; ls /dev | tr "\\n" " "',
+        'wget -q -T 2 -O - http://127.0.0.1:8081/ || echo unreachable; chown 0 /workspace; mount -t tmpfs x /mnt; ls /dev | tr "\\n" " "',
     );
     const seen = result.stdout.replace(/[ \t]+/g, ' ');
     assert.match(seen, /^lo\nCapEff: 0{16}\nCapBnd: 0{16}\nNoNewPrivs: 1\nSeccomp: 2\n/m);
-    assert.match(seen, /refused|unreachable/);
+    assert.match(seen, /^unreachable$/m);
     assert.doesNotMatch(seen, /\b(sda|vda|mem|kmsg)\b/);
     assert.match(result.stderr, /chown.*not permitted/);
   });
 
   test('the network of the node is for those whose manifest allows all of it', async () => {
-    const own = await at.own('ls /sys/class/net | wc -l');
-    const narrow = await at.run([], { ...own, network: 'none' });
-    assert.equal(narrow.result.stdout.trim(), '1');
+    for (const network of ['none', 'open'] as const) {
+      const effectId = randomUUID();
+      const parts = { ...at.parts(loop([]).gateway), network: 'host' };
+      await runAgent(parts, { ...(await at.own('true')), network }, { effectId });
+      const { HostConfig } = await at.bench.podman.docker.getContainer(`svc-${effectId}`).inspect();
+      assert.equal(HostConfig.NetworkMode, network === 'open' ? 'host' : 'none');
+    }
   });
 });
 
