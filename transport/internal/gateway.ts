@@ -1,4 +1,4 @@
-import type { DispatchApi } from '../../actors/execution/dispatch-api.ts';
+import type { DispatchApi } from '../../actors/execution/api.ts';
 import type { GatewayAnswer, GatewayRequest } from '../../effects/agents/bootstrap/api.ts';
 import type { CallOptions } from '../../runtime/client.ts';
 import { SvcError } from '../../runtime/errors.ts';

@@ -1,4 +1,4 @@
-import type { DispatchApi } from '../../../actors/execution/dispatch-api.ts';
+import type { DispatchApi } from '../../../actors/execution/api.ts';
 import type { ExecutionTokens } from '../../../security/api.ts';
 import type { Health } from '../../health.ts';
 import type { GrpcLimits } from '../limits.ts';
