@@ -121,7 +121,7 @@ export function restDoor(at: Pick<SealWorld, 'restUrl'>, path = '/v1/seal/invoke
   };
 }
 
-export function grpcDoor(at: SealWorld): Door {
+export function grpcDoor(at: Pick<SealWorld, 'grpcAddress'>): Door {
   const client = () => clientOf(at.grpcAddress);
   const meta = (bearer?: string) => metadataOf(bearer === undefined ? {} : { authorization: `Bearer ${bearer}` });
   return {

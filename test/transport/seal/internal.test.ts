@@ -6,11 +6,14 @@ import { pino } from 'pino';
 import type { DispatchApi } from '../../../actors/execution/api.ts';
 import { SvcError } from '../../../runtime/errors.ts';
 import { createExecutionTokens } from '../../../security/seal/execution-tokens.ts';
+import type { GrpcServer } from '../../../transport/grpc/endpoint.ts';
+import { createInternalGrpcServer } from '../../../transport/grpc/inner-loop/server.ts';
+import { internalSealMethods } from '../../../transport/grpc/seal-methods.ts';
 import { createInternalServer } from '../../../transport/internal/server.ts';
 import type { RestApp } from '../../../transport/rest/parts.ts';
 import { addSealRoutes } from '../../../transport/rest/routes/seal/index.ts';
 import { namedUsers } from '../rest/scene.ts';
-import { Agent, restDoor } from './doors.ts';
+import { Agent, grpcDoor, restDoor } from './doors.ts';
 import { type Running, type SealWorld, sealWorld } from './world.ts';
 
 const READ = { path: '/workspace/a.txt' };
@@ -23,6 +26,8 @@ describe('SEAL on the internal address', () => {
   let at: SealWorld;
   let app: RestApp;
   let url: string;
+  let grpc: GrpcServer;
+  let grpcAddress: string;
   let tokenFor: (running: Running) => Promise<string>;
   before(async () => {
     // The public address asks for a bearer; an agent has none.
@@ -35,11 +40,17 @@ describe('SEAL on the internal address', () => {
       logger: pino({ level: 'silent' }),
       addSealRoutes: (scope) => addSealRoutes(scope, at.seal, { bearer: false, tokens }),
     });
+    const logger = pino({ level: 'silent' });
+    const health = { ready: async () => ({ ready: true as const }) };
+    const methods = internalSealMethods({ logger, tokens }, at.seal);
+    grpc = createInternalGrpcServer({ dispatch, tokens, logger, health, seal: methods, limits: { closeGraceMs: 500 } });
+    grpcAddress = await grpc.listen('127.0.0.1', 0);
     await app.listen({ port: 0, host: '127.0.0.1' });
     url = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`;
   });
   after(async () => {
     await app.close();
+    await grpc.close();
     await at[Symbol.asyncDispose]();
   });
 
@@ -65,6 +76,19 @@ describe('SEAL on the internal address', () => {
     await agent.attest(restDoor({ restUrl: `${url}/x/${await tokenFor(one)}` }));
     const { status, reason } = await others.invoke(agent.call(1, 'fs.read', READ));
     assert.deepEqual([status, reason], [403, 'SessionInactive']);
+  });
+
+  test('the same holds over gRPC, where the token is metadata', async () => {
+    const [one, two] = [at.start('running', 'alice'), at.start('running', 'alice')];
+    const door = grpcDoor({ grpcAddress });
+    const agent = new Agent(one);
+    assert.equal((await door.attest(agent.fields(), agent.publicKey)).status, 'UNAUTHENTICATED');
+    assert.equal((await door.attest(agent.fields(), agent.publicKey, await tokenFor(two))).status, 'PERMISSION_DENIED');
+    await agent.attest(door, await tokenFor(one));
+    assert.equal((await door.invoke(agent.call(1, 'fs.read', READ))).status, 'OK');
+    assert.equal((await door.invoke(agent.call(2, 'fs.read', READ), await tokenFor(one))).status, 'OK');
+    const { status, reason } = await door.invoke(agent.call(3, 'fs.read', READ), await tokenFor(two));
+    assert.deepEqual([status, reason], ['PERMISSION_DENIED', 'SessionInactive']);
   });
 
   test('what people do with sessions is not served here', async () => {
