@@ -23,7 +23,7 @@ export interface ExecutionStatus {
   /** Tool calls that really ran, over all iterations; absent when none did. */
   readonly tool_calls_executed?: number;
   /** Tool calls that may have acted when their node failed, and were not repeated; absent when there is none. */
-  readonly calls_in_doubt?: readonly CallInDoubt[];
+  readonly calls_in_doubt?: CallInDoubt[];
   /** What an unfinished one waits for; in lists and answers to a start only when no live node may serve it. */
   readonly waiting_for?: WaitReason;
 }

@@ -219,6 +219,17 @@ test('a model that failed for now is asked again in the same round by the same G
   assert.equal(driven.phase, 'final');
 });
 
+test('a grant that could not be had for now is asked for again by the same Generate', () => {
+  const driven = Bootstrapped.of(PROGRAM);
+  driven.generate();
+  driven.notGranted('unavailable');
+  assert.equal(driven.phase, 'failed');
+  driven.generate();
+  driven.granted();
+  driven.says('done');
+  assert.equal(driven.phase, 'final');
+});
+
 test('a program that ends while its loop goes on stops the loop', () => {
   const driven = Bootstrapped.of(PROGRAM);
   driven.generate();

@@ -35,6 +35,11 @@ export const ExecutionStatus = z.object({
     .int()
     .optional()
     .describe('How often a program ran again because nobody knew whether it had acted; absent when never.'),
+  tool_calls_executed: z.number().int().optional().describe('Tool calls that really ran; absent when none did.'),
+  calls_in_doubt: z
+    .array(z.object({ tool: z.string(), call: z.string(), iteration: z.number().int(), round: z.number().int() }))
+    .optional()
+    .describe('Tool calls that may have acted when their node failed, and were not repeated.'),
   waiting_for: WaitReason.optional().describe(
     'What an unfinished one waits for; in lists only while no live node may serve it.',
   ),

@@ -49,12 +49,14 @@ export function runningIteration(state: ExecutionState, iteration: number, turn:
   return state;
 }
 
-/** A model that was not there may be there now; a bootstrap that asks again behind a dispatch is a new one. */
+/** A model, or a grant, that was not to be had may be now; a bootstrap that asks again behind a dispatch is a new one. */
 function again(running: RunningExecution, loop: Loop, turn: ExecutionTurn): ExecutionState {
   if (loop.phase === 'failed') {
     const code = loop.failure?.code ?? '';
-    const mayMend = isErrorCode(code) && ERRORS[code].kind === 'retry' && loop.round > 0;
-    return mayMend ? askModel(withRoundBack(running, loop), turn) : running;
+    if (!isErrorCode(code) || ERRORS[code].kind !== 'retry') return running;
+    // Nothing has run without a grant.
+    if (loop.round === 0) return beginLoop(running, loop, turn);
+    return askModel(withRoundBack(running, loop), turn);
   }
   if (loop.phase !== 'calls' || loop.ended_dispatches.length === 0) return running;
   return goOn(doubtDispatch(running, turn), turn);
