@@ -2,7 +2,8 @@ import { constants } from 'node:fs';
 import { type FileHandle, lstat, mkdir, open, readlink } from 'node:fs/promises';
 import { isAbsolute } from 'node:path';
 import { systemCode } from './file-failure.ts';
-import { MAX_DEPTH, PathTraversal } from './volume-path.ts';
+import { giveDirectory } from './ownership.ts';
+import { MAX_DEPTH, PathTraversal, UPLOADS } from './volume-path.ts';
 
 const { O_DIRECTORY, O_NOFOLLOW, O_RDONLY, O_NONBLOCK } = constants;
 const MAX_LINKS = 40;
@@ -90,9 +91,12 @@ async function step(at: Place, name: string, make: boolean): Promise<Place | str
   } catch (thrown) {
     const code = systemCode(thrown);
     if (code === 'ENOENT' && make) {
-      await mkdir(at.entry(name), { mode: 0o700 }).catch((error: unknown) => {
+      try {
+        await mkdir(at.entry(name), { mode: 0o700 });
+        if (name !== UPLOADS) await giveDirectory(at.entry(name), at.self);
+      } catch (error) {
         if (systemCode(error) !== 'EEXIST') throw error;
-      });
+      }
       return at.child(name);
     }
     // With O_NOFOLLOW a link is ELOOP, together with O_DIRECTORY it is ENOTDIR.

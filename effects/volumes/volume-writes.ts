@@ -1,10 +1,11 @@
 import { constants } from 'node:fs';
-import { chmod, type FileHandle, lstat, open, rename, rm } from 'node:fs/promises';
+import { type FileHandle, lstat, open, rename, rm } from 'node:fs/promises';
 import { SvcError } from '../../runtime/errors.ts';
 import type { Random } from '../../runtime/random.ts';
 import type { VolumeFiles } from './api.ts';
 import { systemCode } from './file-failure.ts';
 import { FileOperation } from './file-operation.ts';
+import { giveFile } from './ownership.ts';
 import { quotaExceeded } from './quota-watch.ts';
 import { openDirectory, openParent, type Place } from './tree.ts';
 import { usedBytes } from './used-bytes.ts';
@@ -31,7 +32,8 @@ export function createVolumeWriter(store: VolumeStore, random: Random): Pick<Vol
           // One after another: what two writers see of the room that is left is never the same room.
           const created = await turns.take(`${tenant}/${volumeId}`, async () => {
             if (bytes > (await room.left(target, name))) throw room.refusal(bytes);
-            if (expected !== undefined) await chmod(upload, await modeIfHolding(target, name, expected));
+            const mode = expected === undefined ? null : await modeIfHolding(target, name, expected);
+            await giveFile(upload, target.self, mode);
             const isNew = (await sizeOf(target, name)) === null;
             await rename(upload, target.entry(name));
             return isNew;
