@@ -42,6 +42,8 @@ export class ToolFailure extends Error {
   override readonly name = 'ToolFailure';
   readonly code: FailureCode;
   readonly class: FailureClass;
+  /** Of a limit that passes. */
+  retryAfterMs: number | undefined;
 
   constructor(code: FailureCode, message: string, failureClass: FailureClass = 'recoverable', cause?: unknown) {
     super(message, cause === undefined ? undefined : { cause });

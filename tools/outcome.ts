@@ -13,12 +13,15 @@ const MAX_ERROR_CHARS = 2_000;
 export const textContent = (text: string): JsonObject[] => [{ type: 'text', text }];
 
 /** What the caller gets of a tool that failed. */
-export function failedOutcome({ code, class: failureClass, message }: ToolFailure): WholeOutcome {
+export function failedOutcome({ code, class: failureClass, message, retryAfterMs }: ToolFailure): WholeOutcome {
   const said = message.slice(0, MAX_ERROR_CHARS);
   return {
     content: textContent(`${code}: ${said}`),
     is_error: true,
-    error: { code, class: failureClass, message: said },
+    error: {
+      ...{ code, class: failureClass, message: said },
+      ...(retryAfterMs === undefined ? {} : { retry_after_ms: retryAfterMs }),
+    },
   };
 }
 

@@ -33,9 +33,8 @@ export async function takeLimits(parts: LimitParts, tenant: string, { tool, subj
 
 function exceeded(what: string, retryAfterMs: number | undefined): ToolFailure {
   const after = retryAfterMs === undefined ? '' : ` It is possible again in ${Math.ceil(retryAfterMs / 1_000)} s.`;
-  return new ToolFailure(
-    'RateLimitExceeded',
-    `${what}: no more is available now, do not retry at once.${after}`,
-    'policy',
-  );
+  const text = `${what}: no more is available now, do not retry at once.${after}`;
+  const failure = new ToolFailure('RateLimitExceeded', text, 'policy');
+  failure.retryAfterMs = retryAfterMs;
+  return failure;
 }
