@@ -283,3 +283,28 @@ describe('behind an identity provider', () => {
     assert.equal(await call('reader', 'POST', '/revoke'), 403);
   });
 });
+
+describe('the API description', () => {
+  test('has every route of SEAL, and says of invoke that its errors are JSON-RPC', async () => {
+    await using at = await sealWorld();
+    const response = await fetch(`${at.restUrl}/v1/openapi.json`);
+    const { paths } = z
+      .object({ paths: z.record(z.string(), z.record(z.string(), z.unknown())) })
+      .parse(await response.json());
+    const seal = Object.entries(paths).filter(([path]) => path.startsWith('/v1/seal') || path === '/v1/invoke');
+    assert.deepEqual(
+      seal.flatMap(([path, methods]) => Object.keys(methods).map((method) => `${method} ${path}`)).sort(),
+      [
+        'get /v1/seal/sessions',
+        'get /v1/seal/sessions/{id}',
+        'get /v1/seal/sessions/{id}/audit',
+        'get /v1/seal/tools',
+        'post /v1/invoke',
+        'post /v1/seal/attest',
+        'post /v1/seal/invoke',
+        'post /v1/seal/sessions/{id}/revoke',
+      ],
+    );
+    assert.match(JSON.stringify(paths['/v1/seal/invoke']?.post), /jsonrpc/);
+  });
+});
