@@ -15,13 +15,13 @@ import { joinFleet } from './cluster/join-fleet.ts';
 import { createNodeControls } from './cluster/operations/node-controls.ts';
 import { openOperations } from './cluster/operations/open-operations.ts';
 import { readiness } from './cluster/operations/readiness.ts';
-import { advertised } from './cluster/pulse/advertise.ts';
 import { openAgentAccess } from './compose/agent-access.ts';
 import { LateAreas } from './compose/areas.ts';
 import { openEffects } from './compose/effects.ts';
 import type { Node, NodeInput } from './compose/node.ts';
+import { createServers } from './compose/servers.ts';
 import { openSigning } from './compose/signing.ts';
-import { createInternalServers, openToolAreas } from './compose/tool-areas.ts';
+import { openToolAreas } from './compose/tool-areas.ts';
 import { toolPolicy } from './compose/tools.ts';
 import { waitsOf } from './compose/waits.ts';
 import { openWorkflowAreas, workflowActors } from './compose/workflow-areas.ts';
@@ -35,12 +35,8 @@ import { systemRandom } from './runtime/random.ts';
 import { createRuntime } from './runtime/runtime.ts';
 import { createAuthenticator } from './security/authenticator.ts';
 import { createFileSecrets } from './security/file-secrets.ts';
-import { openNodeEnvelope } from './security/node-envelope.ts';
 import { authenticatorSettings } from './security/settings.ts';
 import { createTierLimits } from './security/tier-limits.ts';
-import { createClusterServer } from './transport/grpc/cluster/server.ts';
-import { createGrpcServer } from './transport/grpc/server.ts';
-import { createRestServer } from './transport/rest/server.ts';
 
 export const VERSION = '0.1.0';
 
@@ -146,44 +142,17 @@ export async function startNode(input: NodeInput): Promise<Node> {
   opened.defer(() => authenticator.close());
   const health = { ready: async () => readiness(runtime, controls) };
   const { volumes, commands } = effects;
-  const transports = {
-    agents,
-    executions,
-    ...workflowAreas,
-    seal: toolAreas.seal,
-    tierLimits,
-    commands,
-    authenticator,
-    logger,
-    version: VERSION,
-    health,
-  };
-  const nodeTokens = { keySet: async () => ({ keys: await signing.published.all() }) };
-  const rest = createRestServer({ ...transports, nodeTokens, ...operations, peers, volumes, mcp: toolAreas.mcp });
-  const grpc = createGrpcServer({ ...transports, auth: settings.grpc_auth });
-  const nodeGrpc =
-    clusterNode === null
-      ? null
-      : createClusterServer({
-          ...{ ...clusterNode, peers, health, logger },
-          openEnvelope: (authorization, envelope) => openNodeEnvelope(clusterNode, authorization, envelope),
-          worker: settings.cluster.role === 'controller' ? null : { executions, applyConfig: clusterNode.applyConfig },
-          controller: settings.cluster.role !== 'worker',
-        });
-  const internal = createInternalServers({ ...toolAreas, dispatch, access, logger, health });
-  opened.defer(async () => {
-    await Promise.all([rest.close(), grpc.close(), nodeGrpc?.close(), internal.rest.close(), internal.grpc.close()]);
+  const servers = createServers({
+    ...{ agents, executions, ...workflowAreas, ...toolAreas, ...operations, peers, volumes, commands, dispatch },
+    ...{ settings, clusterNode, clusterHost, access, tierLimits, authenticator, logger, version: VERSION, health },
+    nodeTokens: { keySet: async () => ({ keys: await signing.published.all() }) },
   });
+  opened.defer(() => servers.close());
   opened.defer(async () => clusterNode?.close());
   opened.defer(() => operations.close());
 
-  const restUrl = await rest.listen({ host: network.bind, port: network.port });
-  const grpcAddress = await grpc.listen(network.bind, network.grpc_port);
-  const internalUrl = await internal.rest.listen({ host: network.internal.bind, port: network.internal.port });
-  access.listensAt(internalUrl);
-  const internalGrpcAddress = await internal.grpc.listen(network.internal.bind, network.internal.grpc_port);
-  const nodeAddress = (await nodeGrpc?.listen(clusterHost, settings.cluster.cluster_grpc_port)) ?? null;
-  const clusterAddress = nodeAddress === null ? null : advertised(nodeAddress, settings.cluster.advertise_host);
+  const addresses = await servers.listen();
+  const { restUrl, clusterAddress } = addresses;
   await fleet.changeCard({ restUrl, clusterAddress });
   // Now that all is loaded: what it takes from others is answered for at once.
   await runtime.serve();
@@ -206,7 +175,6 @@ export async function startNode(input: NodeInput): Promise<Node> {
   const admission = authenticator.required
     ? 'callers need a bearer token'
     : 'no identity provider: every call acts as the local operator in tenant svc-system';
-  const addresses = { restUrl, grpcAddress, clusterAddress, internalUrl, internalGrpcAddress };
   return { id: node, ...addresses, notes: [...ports.notes, admission], stop, stopped };
 }
 

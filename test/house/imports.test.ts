@@ -2,6 +2,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { areaOf, importsOf, isGenerated, linesOf, projectFiles } from '../support/tree.ts';
 
+/** An area's public surface: `api.ts`, or `dispatch-api.ts` where it has several. */
+const isSurface = (target: string): boolean => /[/-]api\.ts$/.test(target);
+
 /** Who may import whom: design rule L1. An area always may import itself. */
 const MAY: Record<string, (target: string) => boolean> = {
   runtime: () => false,
@@ -11,10 +14,10 @@ const MAY: Record<string, (target: string) => boolean> = {
   effects: (target) => ['runtime', 'manifests', 'security'].includes(areaOf(target)),
   catalog: (target) => ['runtime', 'manifests', 'security'].includes(areaOf(target)),
   security: (target) => ['runtime', 'manifests'].includes(areaOf(target)),
-  tools: (target) => ['runtime', 'manifests'].includes(areaOf(target)) || target.endsWith('/api.ts'),
+  tools: (target) => ['runtime', 'manifests'].includes(areaOf(target)) || isSurface(target),
   transport: (target) =>
     ['runtime', 'manifests', 'tools'].includes(areaOf(target)) ||
-    target.endsWith('/api.ts') ||
+    isSurface(target) ||
     // The event vocabulary and its log names are part of the execution's public surface.
     /^actors\/[a-z-]+\/(events|log)\.ts$/.test(target) ||
     target.startsWith('proto/gen/'),

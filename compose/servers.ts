@@ -1,0 +1,64 @@
+import type { DispatchApi } from '../actors/execution/dispatch-api.ts';
+import type { NodePeerApi } from '../actors/node-peer/api.ts';
+import type { ClusterNode } from '../cluster/cluster-node.ts';
+import { advertised } from '../cluster/pulse/advertise.ts';
+import type { NodeSettings } from '../manifests/node/settings.ts';
+import { openNodeEnvelope } from '../security/node-envelope.ts';
+import { createClusterServer } from '../transport/grpc/cluster/server.ts';
+import type { GrpcServerParts } from '../transport/grpc/parts.ts';
+import { createGrpcServer } from '../transport/grpc/server.ts';
+import type { RestServerParts } from '../transport/rest/parts.ts';
+import { createRestServer } from '../transport/rest/server.ts';
+import type { SealParts } from '../transport/seal/parts.ts';
+import type { AgentAccess } from './agent-access.ts';
+import type { Node } from './node.ts';
+import { createInternalServers } from './tool-areas.ts';
+
+type Public = RestServerParts & Omit<GrpcServerParts, 'auth' | 'limits'>;
+
+export interface ServersParts extends Omit<Public, 'seal' | 'peers'> {
+  readonly settings: NodeSettings;
+  readonly seal: SealParts;
+  readonly peers: NodePeerApi;
+  readonly dispatch: DispatchApi;
+  readonly access: AgentAccess;
+  readonly clusterNode: ClusterNode | null;
+  /** What the cluster port binds. */
+  readonly clusterHost: string;
+}
+
+type Addresses = Pick<Node, 'restUrl' | 'grpcAddress' | 'internalUrl' | 'internalGrpcAddress' | 'clusterAddress'>;
+
+/** Every listener of a node: public, internal, and the cluster's. They do not listen yet. */
+export function createServers(parts: ServersParts): { listen(): Promise<Addresses>; close(): Promise<void> } {
+  const { settings, clusterNode, peers, executions, health, logger, access, clusterHost } = parts;
+  const { network, cluster } = settings;
+  const rest = createRestServer(parts);
+  const grpc = createGrpcServer({ ...parts, auth: settings.grpc_auth });
+  const internal = createInternalServers(parts);
+  const nodes =
+    clusterNode === null
+      ? null
+      : createClusterServer({
+          ...{ ...clusterNode, peers, health, logger },
+          openEnvelope: (authorization, envelope) => openNodeEnvelope(clusterNode, authorization, envelope),
+          worker: cluster.role === 'controller' ? null : { executions, applyConfig: clusterNode.applyConfig },
+          controller: cluster.role !== 'worker',
+        });
+  return {
+    async listen() {
+      const restUrl = await rest.listen({ host: network.bind, port: network.port });
+      const grpcAddress = await grpc.listen(network.bind, network.grpc_port);
+      const { bind, port, grpc_port } = network.internal;
+      const internalUrl = await internal.rest.listen({ host: bind, port });
+      access.listensAt(internalUrl);
+      const internalGrpcAddress = await internal.grpc.listen(bind, grpc_port);
+      const nodesAt = (await nodes?.listen(clusterHost, cluster.cluster_grpc_port)) ?? null;
+      const clusterAddress = nodesAt === null ? null : advertised(nodesAt, cluster.advertise_host);
+      return { restUrl, grpcAddress, internalUrl, internalGrpcAddress, clusterAddress };
+    },
+    async close() {
+      await Promise.all([rest.close(), grpc.close(), nodes?.close(), internal.rest.close(), internal.grpc.close()]);
+    },
+  };
+}
