@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { sweepBoxes } from '../effects/agents/box.ts';
 import { createAgentContainerEffect } from '../effects/agents/container-effect.ts';
 import { createContainerEffect } from '../effects/containers/container-effect.ts';
 import { ContainerEngine } from '../effects/containers/engine.ts';
@@ -33,13 +34,15 @@ export async function openContainers(world: EffectsWorld, volumes: VolumeDirecto
 }
 
 async function agentContainers(
-  { settings, dataDir, access, areas }: EffectsWorld,
+  { settings, dataDir, access, areas, clock }: EffectsWorld,
   containers: Parameters<typeof createContainerEffect>[0],
 ) {
   const { runtime } = settings;
+  const directory = join(dataDir, 'agents');
+  // Mailboxes of containers that nobody adopted.
+  await sweepBoxes(directory, clock);
   return createAgentContainerEffect({
-    containers,
-    directory: join(dataDir, 'agents'),
+    ...{ containers, directory },
     script: runtime.bootstrap_script === undefined ? null : await ownScript(runtime.bootstrap_script),
     gateway: areas.dispatch,
     tokens: access.tokens,

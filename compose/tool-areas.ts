@@ -1,4 +1,3 @@
-import type { Metadata } from '@grpc/grpc-js';
 import type { FastifyBaseLogger } from 'fastify';
 import { createAttestApi } from '../actors/execution/attests.ts';
 import type { DispatchApi } from '../actors/execution/dispatch-api.ts';
@@ -10,21 +9,17 @@ import type { Clock } from '../runtime/clock.ts';
 import type { Documents } from '../runtime/documents.ts';
 import type { Random } from '../runtime/random.ts';
 import type { Runtime } from '../runtime/runtime.ts';
-import { bearerToken } from '../security/api.ts';
 import { createAgentTokens } from '../security/seal/agent-tokens.ts';
 import { createAuditSigner } from '../security/seal/audit-signer.ts';
 import { createSealEnvelopes } from '../security/seal/envelopes.ts';
 import type { ToolDesk } from '../tools/api.ts';
-import { single } from '../transport/grpc/access.ts';
-import { attestAgent } from '../transport/grpc/attest-agent.ts';
 import { createInternalGrpcServer } from '../transport/grpc/inner-loop/server.ts';
-import { invokeTool } from '../transport/grpc/invoke-tool.ts';
+import { internalSealMethods } from '../transport/grpc/seal-methods.ts';
 import type { Health } from '../transport/health.ts';
-import { gatewayCaller } from '../transport/internal/gateway.ts';
 import { createInternalServer } from '../transport/internal/server.ts';
 import type { McpParts } from '../transport/mcp/parts.ts';
 import { addSealRoutes } from '../transport/rest/routes/seal/index.ts';
-import type { SealCaller, SealParts } from '../transport/seal/parts.ts';
+import type { SealParts } from '../transport/seal/parts.ts';
 import type { AgentAccess } from './agent-access.ts';
 import type { Signing } from './signing.ts';
 
@@ -64,10 +59,6 @@ export function createInternalServers(parts: {
 }) {
   const { seal, dispatch, logger, health } = parts;
   const { tokens } = parts.access;
-  const caller = async (metadata: Metadata): Promise<SealCaller | null> => {
-    const token = bearerToken(single(metadata, 'authorization'));
-    return token === undefined ? null : { ...(await gatewayCaller(tokens, token)), verified: true };
-  };
   return {
     rest: createInternalServer({
       ...{ dispatch, tokens, logger },
@@ -75,7 +66,7 @@ export function createInternalServers(parts: {
     }),
     grpc: createInternalGrpcServer({
       ...{ dispatch, tokens, logger, health },
-      seal: { attestAgent: attestAgent({ logger }, seal, caller), invokeTool: invokeTool({ logger }, seal, caller) },
+      seal: internalSealMethods({ logger, tokens }, seal),
     }),
   };
 }
