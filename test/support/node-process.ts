@@ -67,6 +67,15 @@ export class NodeProcess {
     return this.#url.then(() => waitUntil('the node says where gRPC is', said));
   }
 
+  /** Base URL and gRPC `host:port` of the internal address, for agents' programs. */
+  get internal(): Promise<{ readonly url: string; readonly grpcAddress: string }> {
+    const said = () => {
+      const [, url, grpcAddress] = /^internal\s+(\S+)\s+(\S+)/m.exec(this.#output) ?? [];
+      return url === undefined || grpcAddress === undefined ? null : { url, grpcAddress };
+    };
+    return this.#url.then(() => waitUntil('the node says where its internal address is', said));
+  }
+
   get pid(): number {
     const pid = this.#child?.pid;
     if (pid === undefined) throw new Error('the node was not started');

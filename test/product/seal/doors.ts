@@ -1,0 +1,149 @@
+import { encode, PageClient } from './page.ts';
+import type { Envelope, Stranger } from './stranger.ts';
+
+/** An answer in words that both transports have. */
+export interface Answered {
+  /** HTTP status, or the name of the gRPC one. */
+  readonly status: number | string;
+  readonly rpcCode?: number;
+  readonly reason?: string;
+  readonly message: string;
+  readonly retryAfter: boolean;
+  readonly id?: unknown;
+  /** Of a call that was made. */
+  readonly result?: { readonly text: string; readonly isError: boolean; readonly structured?: unknown };
+  /** All that came back. */
+  readonly text: string;
+}
+
+export interface Attested {
+  readonly status: number | string;
+  readonly message: string;
+  readonly token: string;
+}
+
+/** Envelopes as they go over the wire; a field may be anything, also missing. */
+export type Sent = { readonly [field in keyof Envelope]?: unknown };
+
+export type Headers = Readonly<Record<string, string>>;
+
+/** One way into the node: a transport, an address, and a form of the payload. */
+export interface Door extends Disposable {
+  readonly name: string;
+  readonly transport: 'REST' | 'gRPC';
+  attest(agent: Stranger, fields?: Readonly<Record<string, unknown>>, headers?: Headers): Promise<Attested>;
+  invoke(envelope: Sent, headers?: Headers): Promise<Answered>;
+}
+
+type Members = Readonly<Record<string, unknown>>;
+const isObject = (value: unknown): value is Members => typeof value === 'object' && value !== null;
+const membersOf = (value: unknown): Members => (isObject(value) ? value : {});
+const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
+
+export function parsed(text: string): Members {
+  try {
+    return membersOf(JSON.parse(text));
+  } catch {
+    return {};
+  }
+}
+
+/** A JSON-RPC answer, read by somebody who trusts nothing. */
+function read(answer: Members): Partial<Answered> & { readonly message: string } {
+  const error = membersOf(answer.error);
+  const result = membersOf(answer.result);
+  const content = Array.isArray(result.content) ? result.content : [];
+  const reason = membersOf(error.data).reason;
+  return {
+    id: answer.id,
+    message: textOf(error.message ?? answer.message),
+    ...(typeof error.code === 'number' ? { rpcCode: error.code } : {}),
+    ...(typeof reason === 'string' ? { reason } : {}),
+    ...(answer.result === undefined
+      ? {}
+      : {
+          result: {
+            text: content.map((part) => textOf(membersOf(part).text)).join(''),
+            isError: result.isError === true,
+            structured: result.structuredContent,
+          },
+        }),
+  };
+}
+
+export interface RestOptions {
+  readonly name?: string;
+  readonly path?: '/v1/seal/invoke' | '/v1/invoke';
+  /** The payload as a JSON object; then its RFC 8785 form is what is signed. Default: base64 of the bytes. */
+  readonly asObject?: boolean;
+}
+
+const wirePayload = (payload: unknown, asObject: boolean): unknown => {
+  if (!Buffer.isBuffer(payload)) return payload;
+  return asObject ? JSON.parse(payload.toString()) : payload.toString('base64');
+};
+
+export function restDoor(url: string, options: RestOptions = {}): Door {
+  const { path = '/v1/seal/invoke', asObject = false, name = 'REST' } = options;
+  const post = async (to: string, body: unknown, headers: Headers = {}) => {
+    const response = await fetch(url + to, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', ...headers },
+      body: typeof body === 'string' ? body : JSON.stringify(body),
+    });
+    return { status: response.status, headers: response.headers, text: await response.text() };
+  };
+  return {
+    name,
+    transport: 'REST',
+    async attest(agent, fields = {}, headers) {
+      const body = { ...agent.is, agent_public_key: agent.rawKey, ...fields };
+      const { status, text } = await post('/v1/seal/attest', body, headers);
+      const { security_token, message } = parsed(text);
+      return { status, message: textOf(message), token: textOf(security_token) };
+    },
+    async invoke({ payload, ...rest }, headers) {
+      const answer = await post(path, { ...rest, payload: wirePayload(payload, asObject) }, headers);
+      const { status, text } = answer;
+      return { status, text, retryAfter: answer.headers.has('retry-after'), ...read(parsed(text)) };
+    },
+    [Symbol.dispose]() {},
+  };
+}
+
+export function grpcDoor(address: string, name = 'gRPC'): Door {
+  const client = new PageClient(address);
+  return {
+    name,
+    transport: 'gRPC',
+    async attest(agent, fields = {}, headers) {
+      const { agent_public_key = agent.pem, ...rest } = fields;
+      const request = encode('AttestAgent', { ...agent.is, public_key_pem: agent_public_key, ...rest });
+      const { code, details, message } = await client.call('AttestAgent', request, headers);
+      return { status: code, message: details, token: textOf(message.security_token) };
+    },
+    async invoke(envelope, headers) {
+      const { code, details, trailers, message } = await client.call(
+        'InvokeTool',
+        encode('InvokeTool', envelope),
+        headers,
+      );
+      if (code === 'OK') {
+        const text = Buffer.isBuffer(message.result_json) ? message.result_json.toString() : '';
+        return { status: code, text, retryAfter: false, ...read(parsed(text)) };
+      }
+      const [reason] = trailers.get('svc-error-reason');
+      const rows = trailers.get('grpc-status-details-bin').map(String);
+      return {
+        status: code,
+        text: details,
+        message: details,
+        ...(typeof reason === 'string' ? { reason } : {}),
+        retryAfter: rows.some((row) => row.includes('RetryInfo')),
+      };
+    },
+    [Symbol.dispose]() {
+      client[Symbol.dispose]();
+    },
+  };
+}

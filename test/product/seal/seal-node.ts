@@ -1,0 +1,190 @@
+import { hash } from 'node:crypto';
+import { chmod, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { stringify } from 'yaml';
+import { waitUntil } from '../../support/wait-until.ts';
+import { agentYaml, objectOf, ProductNode } from '../product-node.ts';
+import { type Door, grpcDoor, type Headers, restDoor } from './doors.ts';
+import { type Identified, Stranger } from './stranger.ts';
+
+/** The model thinks until the test is over: the execution runs, and its agent may call. */
+const SCRIPT = { rules: [{ reply: { text: 'at last', delay_ms: 250_000 } }] };
+
+/** A program that is the agent of an execution: it says how it reaches the node, and stays. */
+const PROGRAM = `#!/bin/sh
+echo "$SVC_ORCHESTRATOR_URL" > "$TELL.tmp" && mv "$TELL.tmp" "$TELL"
+exec sleep 250
+`;
+
+const cmd = (config: object): object => ({ name: 'cmd.run', executor: 'builtin:cmd', config });
+const COMMANDS = { sh: ['-c'], cat: [], git: ['status'], 'no-such-program': [] };
+
+/** Agents, each with the limits that some row needs. */
+const AGENTS: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
+  hands: {
+    security_context: 'hands',
+    tools: ['fs.*', 'web.*', 'svc.tools.*', cmd({ subcommand_allowlist: COMMANDS })],
+  },
+  bound: { security_context: 'bound', tools: ['fs.*', 'web.*', cmd({ subcommand_allowlist: COMMANDS })] },
+  brief: {
+    security_context: 'hands',
+    tools: [cmd({ subcommand_allowlist: COMMANDS, timeout_ceiling_secs: 1, max_output_bytes: 1_000 })],
+  },
+  bare: { security_context: 'hands', tools: ['fs.read'] },
+};
+
+const CONTEXTS = [
+  {
+    name: 'hands',
+    capabilities: ['fs.*', 'web.*', 'cmd.run', 'svc.tools.*'].map((tool_pattern) => ({ tool_pattern })),
+  },
+  {
+    name: 'bound',
+    deny_list: ['fs.delete'],
+    capabilities: [
+      { tool_pattern: 'fs.list', rate_limit: { calls: 1, per_seconds: 3_600 } },
+      { tool_pattern: 'fs.*', path_allowlist: ['/workspace/**'] },
+      { tool_pattern: 'web.*', domain_allowlist: ['example.com'] },
+      { tool_pattern: 'cmd.run', command_allowlist: ['sh', 'git'], max_concurrent: 1 },
+    ],
+  },
+];
+
+export interface SealNodeOptions {
+  readonly spec?: Readonly<Record<string, unknown>>;
+  /** Of the one who deploys and starts; with authentication on. */
+  readonly headers?: Headers;
+}
+
+/** A node with agents that have tools, and executions of theirs that go on until the test ends. */
+export class SealNode implements AsyncDisposable {
+  readonly node: ProductNode;
+  readonly directory: string;
+  readonly #headers: Headers;
+  readonly #doors: Door[] = [];
+  #grpcAddress = '';
+  #internal = { url: '', grpcAddress: '' };
+
+  private constructor(node: ProductNode, directory: string, headers: Headers) {
+    this.node = node;
+    this.directory = directory;
+    this.#headers = headers;
+  }
+
+  static async start({ spec = {}, headers = {} }: SealNodeOptions = {}): Promise<SealNode> {
+    const directory = await mkdtemp(join(tmpdir(), 'svc-seal-'));
+    const script = join(directory, 'waiting.yaml');
+    await writeFile(script, stringify(SCRIPT));
+    await writeFile(join(directory, 'agent.sh'), PROGRAM);
+    await chmod(join(directory, 'agent.sh'), 0o755);
+    const provider = { name: 'script', type: 'scripted', script, models: [{ alias: 'default', model: 'script' }] };
+    const more = { llm_providers: [provider], security_contexts: CONTEXTS, ...spec };
+    const node = await ProductNode.start({ spec: more });
+    const one = new SealNode(node, directory, headers);
+    one.#grpcAddress = await node.process.grpcAddress;
+    one.#internal = await node.process.internal;
+    return one;
+  }
+
+  /** Deploys one of the agents and starts it: what the agent needs to attest. */
+  async begin(kind: keyof typeof AGENTS = 'hands', headers = this.#headers): Promise<Identified> {
+    const agent_id = await this.node.deploy(agentYaml(`agent-${kind}`, AGENTS[kind]), headers);
+    const execution_id = await this.node.run(agent_id, 'wait', headers);
+    await this.running(execution_id, headers);
+    return { agent_id, execution_id, container_id: execution_id };
+  }
+
+  /** The same of an agent that is a program, with the base address it was given on the internal listener. */
+  async beginProgram(headers = this.#headers): Promise<{ is: Identified; url: string }> {
+    const tell = await mkdtemp(join(this.directory, 'told-'));
+    const spec = {
+      runtime: { isolation: 'process' },
+      env: { TELL: join(tell, 'url') },
+      advanced: { bootstrap_path: join(this.directory, 'agent.sh') },
+      ...AGENTS.hands,
+    };
+    const agent_id = await this.node.deploy(agentYaml('agent-program', spec), headers);
+    const execution_id = await this.node.run(agent_id, 'wait', headers);
+    const url = await waitUntil('the program says how it reaches the node', async () => {
+      if (!(await readdir(tell)).includes('url')) return null;
+      return (await readFile(join(tell, 'url'), 'utf8')).trim();
+    });
+    return { is: { agent_id, execution_id, container_id: execution_id }, url };
+  }
+
+  running(executionId: string, headers = this.#headers): Promise<boolean> {
+    return waitUntil('the execution runs', async () => {
+      const { status } = await this.node.statusOf(executionId, headers);
+      return status === 'running';
+    });
+  }
+
+  rest(options: Parameters<typeof restDoor>[1] = {}): Door {
+    return restDoor(this.node.url, options);
+  }
+
+  grpc(): Door {
+    return this.#kept(grpcDoor(this.#grpcAddress));
+  }
+
+  /** Of the internal address; REST below the address that a program was told. */
+  internalRest(url = this.#internal.url): Door {
+    return restDoor(url, { name: 'internal REST' });
+  }
+
+  internalGrpc(): Door {
+    return this.#kept(grpcDoor(this.#internal.grpcAddress, 'internal gRPC'));
+  }
+
+  get internalUrl(): string {
+    return this.#internal.url;
+  }
+
+  #kept(door: Door): Door {
+    this.#doors.push(door);
+    return door;
+  }
+
+  /** A new session of the execution. */
+  async attested(is: Identified, door: Door, headers: Headers = this.#headers): Promise<Stranger> {
+    const agent = new Stranger(is);
+    const { token, status, message } = await door.attest(agent, {}, headers);
+    if (token === '') throw new Error(`attest over ${door.name}: ${status} ${message}`);
+    agent.token = token;
+    return agent;
+  }
+
+  /** What the workspaces and volumes of this node hold: each file with the hash of its content. */
+  async files(): Promise<ReadonlyMap<string, string>> {
+    const found = new Map<string, string>();
+    for (const root of ['volumes', 'workspaces']) {
+      const top = join(this.node.directory, 'data', root);
+      const entries = await readdir(top, { recursive: true, withFileTypes: true }).catch(() => []);
+      for (const entry of entries) {
+        const path = join(entry.parentPath, entry.name);
+        found.set(path, entry.isFile() ? hash('sha256', await readFile(path)) : 'no file');
+      }
+    }
+    return found;
+  }
+
+  async audit(sessionId: string, headers = this.#headers): Promise<AuditChain> {
+    const answer = await this.node.call('GET', `/v1/seal/sessions/${sessionId}/audit`, { headers });
+    if (answer.status !== 200) throw new Error(`audit: ${answer.status} ${answer.text}`);
+    const { records } = answer.body;
+    if (!Array.isArray(records)) throw new Error('audit: no records');
+    return { exported: answer.body, bodies: records.map(({ body }) => objectOf(JSON.stringify(body))) };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const door of this.#doors) door[Symbol.dispose]();
+    await this.node[Symbol.asyncDispose]();
+    await rm(this.directory, { recursive: true, force: true });
+  }
+}
+
+export interface AuditChain {
+  readonly exported: Readonly<Record<string, unknown>>;
+  readonly bodies: readonly Readonly<Record<string, unknown>>[];
+}
