@@ -54,6 +54,12 @@ export const CALLERS = {
 export type CallerName = keyof typeof CALLERS;
 export const CALLER_NAMES = Object.keys(CALLERS) as readonly CallerName[];
 
+const noBound = { minute: null, hour: null, day: null, week: null, month: null };
+const unbounded = {
+  ...{ agent_executions: noBound, workflow_executions: noBound, model_calls: noBound, model_tokens: noBound },
+  tools: { 'fs.*': noBound, 'web.search': noBound, '*': noBound },
+};
+
 /** Identity providers of four realms on loopback: the system's, two tenants', and one of consumers. */
 export class Realms implements AsyncDisposable {
   readonly #provider = new IdentityProvider();
@@ -69,7 +75,7 @@ export class Realms implements AsyncDisposable {
     return realms;
   }
 
-  /** The `iam` block of a node's configuration. */
+  /** The `iam` block of a node's configuration, and no rates: these tests ask more often than a user of the tier may. */
   get spec(): Readonly<Record<string, unknown>> {
     const realms = Object.entries(KINDS).map(([slug, kind]) => ({
       slug,
@@ -78,7 +84,7 @@ export class Realms implements AsyncDisposable {
       jwks_uri: this.#provider.jwksUri,
       audience: AUDIENCE,
     }));
-    return { iam: { realms } };
+    return { iam: { realms }, rate_limits: { tiers: { free: unbounded } } };
   }
 
   /** Headers of REST and metadata of gRPC. */

@@ -35,6 +35,7 @@ const look = (thing?: ThingKind, query = ''): SurfaceRow => ({
  * this table with the description: a new route cannot be forgotten by the tests that go through all of them.
  */
 export const SURFACE: Readonly<Record<string, SurfaceRow>> = {
+  'GET /.well-known/jwks.json': { access: 'public' },
   'GET /health': { access: 'public' },
   'GET /health/live': { access: 'public' },
   'GET /health/ready': { access: 'public' },
