@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { NodeProcess } from '../support/node-process.ts';
 import { type SvcResult, svc } from './svc-run.ts';
 
-/** Answers for inputs that hold the word; `slow` takes some three seconds in forty pieces. */
+/** Answers for inputs that hold the word; `slow` takes some three seconds in forty pieces, `endless` longer than any test. */
 const SCRIPT = `rules:
   - match: { contains: hopeless }
     reply: no
@@ -12,6 +12,8 @@ const SCRIPT = `rules:
     reply: no
   - match: { contains: slow }
     reply: { text: "OK ${Array.from({ length: 40 }, (_piece, n) => `piece${n}`).join(' ')}", chunks: 40, delay_ms: 75 }
+  - match: { contains: endless }
+    reply: { text: OK at last, delay_ms: 250000 }
   - reply: OK done
 `;
 

@@ -1,0 +1,79 @@
+import assert from 'node:assert/strict';
+import { generateKeyPairSync, randomUUID } from 'node:crypto';
+import { writeFile } from 'node:fs/promises';
+import { after, before, describe, test } from 'node:test';
+import { CliScene } from './scene.ts';
+
+const AGENT = `apiVersion: svc.dev/v1
+kind: Agent
+metadata: { name: reader, version: "1.0.0" }
+spec: { tools: [fs.read] }
+`;
+
+describe('svc session', () => {
+  let scene: CliScene;
+  let execution: string;
+  before(async () => {
+    scene = await CliScene.open();
+    await writeFile(scene.file('reader.yaml'), AGENT);
+    assert.equal((await scene.svc(['agent', 'deploy', scene.file('reader.yaml')])).code, 0);
+    const started = await scene.svc(['task', 'execute', 'reader', '--input', 'endless', '--output', 'json']);
+    execution = JSON.parse(started.stdout).execution_id;
+  });
+  after(() => scene.close());
+
+  const run = (...args: string[]) => scene.svc(['session', ...args]);
+  const json = async (...args: string[]) => JSON.parse((await run(...args, '--output', 'json')).stdout);
+
+  async function attest(): Promise<string> {
+    const { agent_id } = JSON.parse((await scene.svc(['agent', 'show', 'reader', '--output', 'json'])).stdout);
+    const key = generateKeyPairSync('ed25519').publicKey.export({ type: 'spki', format: 'der' }).toString('base64');
+    const body = { agent_id, execution_id: execution, container_id: execution, agent_public_key: key };
+    const answer = await fetch(`${scene.url}/v1/seal/attest`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    });
+    assert.equal(answer.status, 200);
+    const attested: { session_id: string } = JSON.parse(await answer.text());
+    return attested.session_id;
+  }
+
+  test('sessions are listed with their calls, and one of them is shown', async () => {
+    const id = await attest();
+    const listed: { session_id: string; source: string }[] = await json('list', '--execution', execution);
+    assert.deepEqual(
+      listed.filter(({ source }) => source === 'seal').map(({ session_id }) => session_id),
+      [id],
+    );
+    assert.match((await run('list')).stdout, /^SESSION_ID +SOURCE +STATUS +CALLS +DENIED +OPENED_AT +EXECUTION_ID\n/);
+    const shown = await json('show', id);
+    assert.deepEqual([shown.execution_id, shown.status, shown.calls], [execution, 'active', 0]);
+  });
+
+  test('a revoked session is not active any more, and revoking it again says so too', async () => {
+    const id = await attest();
+    assert.deepEqual(await run('revoke', id), { code: 0, stdout: `revoked session ${id}\n`, stderr: '' });
+    assert.equal((await json('show', id)).status, 'revoked');
+    assert.equal((await run('revoke', id)).code, 0);
+  });
+
+  test('the audit chain of a revoked session is exported and verified', async () => {
+    const id = await attest();
+    await run('revoke', id);
+    const [chain, keys] = [scene.file('chain.json'), scene.file('keys.json')];
+    assert.equal((await scene.svc(['audit', 'export', id, '-o', chain, '--jwks', keys])).code, 0);
+    const { code, stdout } = await scene.svc(['audit', 'verify', chain, '--jwks', keys]);
+    assert.deepEqual([code, stdout.includes('2 records, nothing wrong')], [0, true], stdout);
+  });
+
+  test('an unknown session is exit code 1, a malformed id 2', async () => {
+    for (const word of ['show', 'revoke']) {
+      assert.equal((await run(word, randomUUID())).code, 1);
+      const malformed = await run(word, 'nope');
+      assert.equal(malformed.code, 2);
+      assert.match(malformed.stderr, /invalid session id/);
+    }
+    assert.equal((await run('list', '--execution', 'nope')).code, 2);
+  });
+});
