@@ -10,6 +10,13 @@ export interface FinalStatus {
   readonly last_error: string | null;
   readonly usage: { readonly input_tokens: number; readonly output_tokens: number };
   readonly in_doubt?: number;
+  readonly tool_calls_executed?: number;
+  readonly calls_in_doubt?: readonly {
+    readonly tool: string;
+    readonly call: string;
+    readonly iteration: number;
+    readonly round: number;
+  }[];
 }
 
 const AGAIN_MS = 10;
@@ -24,7 +31,7 @@ export async function cancel(node: Pick<NodeProcess, 'url'>, id: string, signal:
 }
 
 /** Repeats a call until a node that lives long enough answers it. Other answers than 200, 503 and `also` are thrown. */
-async function untilAnswered(
+export async function untilAnswered(
   node: Pick<NodeProcess, 'url'>,
   path: string,
   init: RequestInit,

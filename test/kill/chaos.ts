@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { setTimeout as pause } from 'node:timers/promises';
 import type { KillAgent } from './agents.ts';
 import { cancel, deploy, type FinalStatus, finalStatus, start } from './calls.ts';
 import { type Followed, followExecution } from './follower.ts';
+import { killAgainAndAgain } from './killer.ts';
 import { type Left, leftIn } from './left.ts';
 import { SeededRandom } from './random.ts';
 import { type RecordedResult, recordedResults } from './record.ts';
@@ -46,16 +46,6 @@ export interface ChaosOutcome {
   readonly tookMs: number;
   readonly log: string;
 }
-
-const STARTUP_SHARE = 0.25;
-const STARTUP_MS = 300;
-const RUNNING_MS = 600;
-/** Some lives are longer, so that the longest work ends in one of them. */
-const LONG_SHARE = 0.25;
-const LONG_MS = 1_500;
-/** Beyond this since the last kill, something hangs. */
-const SETTLE_MS = 60_000;
-const KILL_MS = 5_000;
 
 /** Runs executions of all agents while it kills the node again and again; answers what came of it. */
 export async function runChaos(options: ChaosOptions): Promise<ChaosOutcome> {
@@ -154,33 +144,12 @@ class Chaos {
   }
 
   async #killAgainAndAgain(): Promise<void> {
-    const { node } = this.#world;
-    for (let kill = 0; kill < this.#options.kills; kill += 1) {
-      const early = this.#random.chance(STARTUP_SHARE);
-      const longest = this.#random.chance(LONG_SHARE) ? LONG_MS : RUNNING_MS;
-      const afterMs = this.#random.between(0, early ? STARTUP_MS : longest);
-      if (!early) await node.url;
-      await pause(afterMs, undefined, { signal: this.#abort.signal });
-      if (node.crashed) throw new Error('the node ended by itself');
-      if (early) this.#killsInStartup += 1;
-      await within(KILL_MS, 'the kill', node.kill());
-      this.#recovery.killed(Date.now(), this.#running);
-      node.spawn();
-      // Rejects when the next kill comes first.
-      node.url.then(() => this.#recovery.up(Date.now())).catch(() => {});
-    }
+    this.#killsInStartup = await killAgainAndAgain(this.#world.node, this.#options, {
+      random: this.#random,
+      recovery: this.#recovery,
+      running: this.#running,
+      abort: this.#abort,
+    });
     this.#killing = false;
-    const settle = setTimeout(() => {
-      this.#abort.abort(new Error(`${this.#running.size} executions did not end: ${[...this.#running].join(', ')}`));
-    }, SETTLE_MS);
-    settle.unref();
   }
-}
-
-async function within<T>(limitMs: number, what: string, work: Promise<T>): Promise<T> {
-  const late = AbortSignal.timeout(limitMs);
-  const overdue = new Promise<never>((_, reject) => {
-    late.addEventListener('abort', () => reject(new Error(`${what} took longer than ${limitMs} ms`)));
-  });
-  return Promise.race([work, overdue]);
 }

@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { StoreLocation } from '../../runtime/open-stores.ts';
+import { type OpenStores, openStores, type StoreLocation } from '../../runtime/open-stores.ts';
 import { mongoMissing, startMongo } from '../support/ferretdb.ts';
 import { redisMissing, startRedis } from '../support/redis.ts';
 
@@ -36,4 +36,18 @@ export async function startStores(kind: StoreKind): Promise<KillStores> {
       await remove();
     },
   };
+}
+
+/** Opens the stores of a node that is stopped, and closes them when they have been read. */
+export async function readStores<T>(
+  location: KillStores['location'],
+  read: (stores: OpenStores) => Promise<T>,
+): Promise<T> {
+  const warn = (message: string, error: unknown): void => console.error(message, error ?? '');
+  const stores = await openStores({ ...location, warn });
+  try {
+    return await read(stores);
+  } finally {
+    await stores.close();
+  }
 }

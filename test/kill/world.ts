@@ -1,11 +1,11 @@
 import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type OpenStores, openStores } from '../../runtime/open-stores.ts';
+import type { OpenStores } from '../../runtime/open-stores.ts';
 import { type ModelServer, startModelServer } from '../support/model-server.ts';
 import { NodeProcess } from '../support/node-process.ts';
 import { askedFor, type KillAgent, killAgents, modelTurn, nodeConfig, PROGRAM } from './agents.ts';
-import { type StoreKind, startStores } from './stores.ts';
+import { readStores, type StoreKind, startStores } from './stores.ts';
 
 /** When a model was asked. */
 export interface ModelCallSeen {
@@ -48,15 +48,7 @@ export async function openWorld(kind: StoreKind): Promise<KillWorld> {
     agents: killAgents(files),
     calls,
     runs: async () => (await readFile(files.runs, 'utf8')).split('\n').filter((line) => line !== ''),
-    async withStores(read) {
-      const warn = (message: string, error: unknown): void => console.error(message, error ?? '');
-      const stores = await openStores({ ...held.location, warn });
-      try {
-        return await read(stores);
-      } finally {
-        await stores.close();
-      }
-    },
+    withStores: (read) => readStores(held.location, read),
     async destroy() {
       await node.kill();
       await Promise.all([model.stop(), held.destroy()]);

@@ -94,7 +94,8 @@ async function build(): Promise<string> {
   return program;
 }
 
-async function freePort(): Promise<number> {
+/** A loopback port that nobody listens on now. */
+export async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
   const address = server.address();

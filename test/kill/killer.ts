@@ -1,0 +1,65 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import type { NodeProcess } from '../support/node-process.ts';
+import type { SeededRandom } from './random.ts';
+import type { RecoveryTimes } from './recovery.ts';
+
+const STARTUP_SHARE = 0.25;
+const STARTUP_MS = 300;
+const RUNNING_MS = 600;
+/** Some lives are longer, so that the longest work ends in one of them. */
+const LONG_SHARE = 0.25;
+const LONG_MS = 1_500;
+/** Beyond this since the last kill, something hangs. */
+const SETTLE_MS = 60_000;
+const KILL_MS = 5_000;
+
+export interface KillingParts {
+  readonly random: SeededRandom;
+  readonly recovery: RecoveryTimes;
+  /** Ids of what runs now. */
+  readonly running: ReadonlySet<string>;
+  /** Ends the killing, and is ended a minute after the last kill when something still runs. */
+  readonly abort: AbortController;
+}
+
+export interface KillPlan {
+  readonly kills: number;
+  /** How much longer than usual lives are; 1 by default. */
+  readonly longer?: number;
+}
+
+/** kill -9 at random moments, and started again at once. Answers how many kills came before the node listened. */
+export async function killAgainAndAgain(
+  node: NodeProcess,
+  { kills, longer = 1 }: KillPlan,
+  { random, recovery, running, abort }: KillingParts,
+): Promise<number> {
+  let inStartup = 0;
+  for (let kill = 0; kill < kills; kill += 1) {
+    const early = random.chance(STARTUP_SHARE);
+    const longest = random.chance(LONG_SHARE) ? LONG_MS : RUNNING_MS;
+    const afterMs = random.between(0, early ? STARTUP_MS : longest * longer);
+    if (!early) await node.url;
+    await pause(afterMs, undefined, { signal: abort.signal });
+    if (node.crashed) throw new Error('the node ended by itself');
+    if (early) inStartup += 1;
+    await within(KILL_MS, 'the kill', node.kill());
+    recovery.killed(Date.now(), running);
+    node.spawn();
+    // Rejects when the next kill comes first.
+    node.url.then(() => recovery.up(Date.now())).catch(() => {});
+  }
+  const settle = setTimeout(() => {
+    abort.abort(new Error(`${running.size} executions did not end: ${[...running].join(', ')}`));
+  }, SETTLE_MS);
+  settle.unref();
+  return inStartup;
+}
+
+async function within<T>(limitMs: number, what: string, work: Promise<T>): Promise<T> {
+  const late = AbortSignal.timeout(limitMs);
+  const overdue = new Promise<never>((_, reject) => {
+    late.addEventListener('abort', () => reject(new Error(`${what} took longer than ${limitMs} ms`)));
+  });
+  return Promise.race([work, overdue]);
+}

@@ -1,0 +1,113 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { killAgainAndAgain } from '../kill/killer.ts';
+import { type Left, leftIn } from '../kill/left.ts';
+import { SeededRandom } from '../kill/random.ts';
+import { RecoveryTimes } from '../kill/recovery.ts';
+import { type ToolRunSeen, ToolRuns } from './tool-kill-run.ts';
+import type { ToolKillWorld } from './tool-kill-world.ts';
+import { waitUntil } from './wait-until.ts';
+import { containersLeft, processesWith } from './workflow-kill-marks.ts';
+
+export interface ToolKillOptions {
+  readonly kills: number;
+  readonly seed: number;
+  /** Executions that run at a time. */
+  readonly atATime: number;
+}
+
+/** What happened, for the checks and the figures. */
+export interface ToolKillOutcome {
+  /** Undisturbed runs, one of each agent. */
+  readonly unkilled: readonly ToolRunSeen[];
+  readonly runs: readonly ToolRunSeen[];
+  readonly recovery: RecoveryTimes;
+  readonly killsInStartup: number;
+  /** Runs of the MCP server's tool. */
+  readonly counted: number;
+  /** What the actor store still holds of them when all have ended. */
+  readonly left: Left;
+  readonly containersLeft: readonly string[];
+  readonly boxesLeft: readonly string[];
+  readonly processesLeft: readonly string[];
+  readonly tookMs: number;
+}
+
+/** A sweep of containers and mailboxes comes each minute. */
+const SWEEP_MS = 90_000;
+const ENDED_MS = 10_000;
+
+/** Runs the agents again and again while their node is killed at random moments; answers what came of it. */
+export async function killToolAgents(world: ToolKillWorld, options: ToolKillOptions): Promise<ToolKillOutcome> {
+  const abort = new AbortController();
+  try {
+    return await killAll(world, options, abort);
+  } catch (error) {
+    const text = error instanceof Error ? error.message : String(error);
+    // What a node that ended said last is read a moment later.
+    await pause(200);
+    throw new Error(`seed ${options.seed}: ${text}\n${world.node.log.slice(-4_000)}`, { cause: error });
+  } finally {
+    abort.abort();
+  }
+}
+
+async function killAll(
+  world: ToolKillWorld,
+  options: ToolKillOptions,
+  abort: AbortController,
+): Promise<ToolKillOutcome> {
+  const begun = performance.now();
+  const { node, agents, podman } = world;
+  const recovery = new RecoveryTimes();
+  const clients = new ToolRuns(world, recovery, abort.signal);
+  node.spawn();
+  await node.url;
+  await clients.deploy();
+  const unkilled = await Promise.all(agents.map((agent) => clients.run(agent)));
+  let killing = true;
+  const lane = async (first: number): Promise<ToolRunSeen[]> => {
+    const seen: ToolRunSeen[] = [];
+    for (let turn = first; killing; turn += 1) {
+      const agent = agents[turn % agents.length];
+      if (agent === undefined) throw new Error('there are no agents to run');
+      seen.push(await clients.run(agent));
+    }
+    return seen;
+  };
+  const killer = async (): Promise<number> => {
+    const random = new SeededRandom(options.seed);
+    const { running } = clients;
+    const early = await killAgainAndAgain(node, { ...options, longer: LONGER }, { random, recovery, running, abort });
+    killing = false;
+    return early;
+  };
+  const lanes = Promise.all(Array.from({ length: options.atATime }, (_, first) => lane(first)));
+  const work = Promise.all([killer(), lanes]);
+  // The first failure ends the rest.
+  work.catch((error: unknown) => abort.abort(error));
+  const [killsInStartup, seen] = await work;
+  const runs = seen.flat();
+  const containers = await untilEmpty(async () => (podman === null ? [] : containersLeft(podman)), SWEEP_MS);
+  const boxesLeft = await untilEmpty(() => world.boxes(), SWEEP_MS);
+  await node.stop();
+  const own = new Set([process.pid]);
+  const processes = async () => (await Promise.all(world.marks.map((mark) => processesWith(mark, own)))).flat();
+  const ended = [...unkilled, ...runs];
+  return {
+    ...{ unkilled, runs, recovery, killsInStartup, boxesLeft, containersLeft: containers },
+    processesLeft: await untilEmpty(processes, ENDED_MS),
+    counted: await world.counted(),
+    left: await world.withStores((stores) => leftIn(stores, ended)),
+    tookMs: performance.now() - begun,
+  };
+}
+
+/** Lives are as long as about half a run, some longer. */
+const LONGER = 2;
+
+/** What is still there when nothing is, or when waiting for that is over. */
+async function untilEmpty(look: () => Promise<string[]>, timeoutMs: number): Promise<string[]> {
+  const isEmpty = async () => (await look()).length === 0;
+  await waitUntil('nothing to be left', isEmpty, timeoutMs).catch(() => {});
+  return look();
+}

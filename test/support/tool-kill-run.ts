@@ -1,0 +1,86 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
+import { AuditExport, type AuditRecord } from '../../manifests/audit/record.ts';
+import { type AuditVerdict, verifyAudit } from '../../manifests/audit/verify.ts';
+import { deploy, type FinalStatus, finalStatus, start, untilAnswered } from '../kill/calls.ts';
+import { type Followed, followExecution } from '../kill/follower.ts';
+import type { RecoveryTimes } from '../kill/recovery.ts';
+import type { ToolAgent } from './tool-kill-agents.ts';
+import type { ToolKillWorld } from './tool-kill-world.ts';
+
+/** One execution from its start to its end as the outside saw it. */
+export interface ToolRunSeen {
+  readonly agent: ToolAgent;
+  readonly key: string;
+  readonly id: string;
+  readonly followed: Followed;
+  readonly status: FinalStatus;
+  /** Its audit chain, and what a stranger with the public keys finds about it. */
+  readonly records: readonly AuditRecord[];
+  readonly verdict: AuditVerdict;
+  readonly startedAtMs: number;
+  readonly endedAtMs: number;
+  /** Marks that its commands left, in order. */
+  readonly marks: readonly string[];
+}
+
+const AGAIN_MS = 20;
+const CLOSED_MS = 60_000;
+
+/** A client that starts agents and follows them to their end, however often the node dies. */
+export class ToolRuns {
+  /** Ids of what runs now. */
+  readonly running = new Set<string>();
+  readonly #world: ToolKillWorld;
+  readonly #recovery: RecoveryTimes;
+  readonly #signal: AbortSignal;
+  readonly #agentIds = new Map<string, string>();
+
+  constructor(world: ToolKillWorld, recovery: RecoveryTimes, signal: AbortSignal) {
+    this.#world = world;
+    this.#recovery = recovery;
+    this.#signal = signal;
+  }
+
+  async deploy(): Promise<void> {
+    const { node, agents } = this.#world;
+    for (const agent of agents) this.#agentIds.set(agent.name, await deploy(node, agent, this.#signal));
+  }
+
+  async run(agent: ToolAgent): Promise<ToolRunSeen> {
+    const { node } = this.#world;
+    const key = randomUUID();
+    const startedAtMs = Date.now();
+    const id = await start(node, this.#agentIds.get(agent.name) ?? '', key, this.#signal);
+    this.running.add(id);
+    const followed = await followExecution(id, {
+      url: () => node.url,
+      onEvent: ({ atMs }) => this.#recovery.saw(id, atMs),
+      signal: this.#signal,
+    });
+    this.running.delete(id);
+    const endedAtMs = Date.now();
+    const marks = await this.#world.journalOf(id);
+    const status = await finalStatus(node, id, this.#signal);
+    const audit = await this.#audit(id);
+    return { agent, key, id, followed, status, ...audit, startedAtMs, endedAtMs, marks };
+  }
+
+  /** The chain once it is closed: what is recorded may come a moment behind the end of its execution. */
+  async #audit(id: string): Promise<Pick<ToolRunSeen, 'records' | 'verdict'>> {
+    const { node } = this.#world;
+    const keys = await untilAnswered(node, '/.well-known/jwks.json', {}, this.#signal);
+    const deadline = performance.now() + CLOSED_MS;
+    for (;;) {
+      const answer = await untilAnswered(node, `/v1/seal/sessions/${id}/audit`, {}, this.#signal, 404);
+      const { success, data } = AuditExport.safeParse(answer);
+      if (success && data.records.at(-1)?.body.kind === 'closed') {
+        // Whatever the node serves as its keys; a wrong form verifies nothing.
+        return { records: data.records, verdict: await verifyAudit(answer, keys as Parameters<typeof verifyAudit>[1]) };
+      }
+      if (performance.now() > deadline)
+        throw new Error(`the audit chain of ${id} did not close: ${JSON.stringify(answer)}`);
+      await pause(AGAIN_MS, undefined, { signal: this.#signal });
+    }
+  }
+}
