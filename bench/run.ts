@@ -14,6 +14,7 @@ import { assignment } from './suites/assignment.ts';
 import { checker } from './suites/checker.ts';
 import { executionRate } from './suites/executions.ts';
 import { failover } from './suites/failover.ts';
+import { fileTools } from './suites/file-tools.ts';
 import { idleActors } from './suites/idle-actors.ts';
 import { idleNode } from './suites/idle-node.ts';
 import { seal } from './suites/seal.ts';
@@ -28,6 +29,7 @@ const SUITES: Readonly<Record<string, (plan: Plan) => Promise<Section>>> = {
   checker,
   executions: executionRate,
   failover: (plan) => failover(plan, 'everysec'),
+  'file-tools': fileTools,
   'idle-actors': idleActors,
   'idle-node': idleNode,
   seal,
