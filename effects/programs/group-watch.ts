@@ -3,17 +3,22 @@ import { type GroupUsage, groupUsages } from './process-table.ts';
 export interface GroupLimits {
   readonly memoryBytes: number | null;
   readonly processes: number;
+  /** The system's own word that there were too many: it refused one more. */
+  readonly refused?: () => boolean;
 }
 
 export type GroupExcess = 'memory' | 'processes';
 
 interface Watched extends GroupLimits {
   readonly over: (what: GroupExcess) => void;
+  readonly sinceMs: number;
 }
 
 const EVERY_MS = 200;
 /** Looking costs at most one part in this many of the node's time. */
 const COST_SHARE = 20;
+/** What multiplies does so at once: where the system holds no bound, groups that are young are looked at more often. */
+const YOUNG = { forMs: 3_000, everyMs: 20, costShare: 8 };
 
 /**
  * Watches what process groups use together, which no limit of a single process can bound: a limit of address space
@@ -23,19 +28,32 @@ const COST_SHARE = 20;
 export class GroupWatch {
   readonly #watched = new Map<number, Watched>();
   #timer: NodeJS.Timeout | null = null;
+  #dueMs = 0;
 
   /** Calls `over` once when a limit is broken; the answer ends the watch. */
   watch(group: number, limits: GroupLimits, over: (what: GroupExcess) => void): () => void {
-    const entry = { ...limits, over };
+    const entry = { ...limits, over, sinceMs: performance.now() };
     this.#watched.set(group, entry);
-    this.#timer ??= this.#schedule(EVERY_MS);
+    this.#schedule(0);
     return () => {
       if (this.#watched.get(group) === entry) this.#watched.delete(group);
     };
   }
 
-  #schedule(delayMs: number): NodeJS.Timeout {
-    return setTimeout(() => this.#look(), delayMs).unref();
+  /** A look that is due sooner stays. */
+  #schedule(costMs: number): void {
+    const { everyMs, costShare } = this.#hasYoung() ? YOUNG : { everyMs: EVERY_MS, costShare: COST_SHARE };
+    const delayMs = Math.max(everyMs, costMs * costShare);
+    const dueMs = performance.now() + delayMs;
+    if (this.#timer !== null && this.#dueMs <= dueMs) return;
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#dueMs = dueMs;
+    this.#timer = setTimeout(() => this.#look(), delayMs).unref();
+  }
+
+  #hasYoung(): boolean {
+    const youngSince = performance.now() - YOUNG.forMs;
+    return [...this.#watched.values()].some((one) => one.refused === undefined && one.sinceMs > youngSince);
   }
 
   #look(): void {
@@ -43,8 +61,7 @@ export class GroupWatch {
     if (this.#watched.size === 0) return;
     const startedAt = performance.now();
     for (const [group, usage] of groupUsages(new Set(this.#watched.keys()))) this.#judge(group, usage);
-    const costMs = performance.now() - startedAt;
-    this.#timer = this.#schedule(Math.max(EVERY_MS, costMs * COST_SHARE));
+    this.#schedule(performance.now() - startedAt);
   }
 
   #judge(group: number, usage: GroupUsage): void {
@@ -58,6 +75,7 @@ export class GroupWatch {
 }
 
 function excessOf(limits: GroupLimits, usage: GroupUsage): GroupExcess | null {
+  if (limits.refused?.() === true) return 'processes';
   if (limits.memoryBytes !== null && usage.memoryBytes > limits.memoryBytes) return 'memory';
   // The guard beside the program belongs to the group too.
   return usage.processes - 1 > limits.processes ? 'processes' : null;

@@ -1,13 +1,17 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import type { Readable } from 'node:stream';
 import { SvcError } from '../../runtime/errors.ts';
+import { RUN_MARK } from './environment.ts';
+import { withoutInherited } from './inherited.ts';
 import type { ProgramLimits } from './input.ts';
+import { type RunCgroup, runCgroups } from './run-cgroup.ts';
 
 /**
- * Runs `$5 $6 …` as leader of its own process group, limits first. A guard in the same group waits on descriptor 3,
+ * Runs `$6 $7 …` as leader of its own process group, limits first. A guard in the same group waits on descriptor 3,
  * whose other end this node holds and never writes to: when the node closes it or dies, however it dies, the guard
  * kills the whole group. Nothing of the input is part of the script's text.
- *   $1 processor seconds  $2 data KiB  $3 largest file in 512-byte blocks  $4 open files  ('-': no limit)
+ *   $1 processor seconds  $2 data KiB  $3 largest file in 512-byte blocks  $4 open files
+ *   $5 the control group to enter  ('-': no limit). The guard stays outside it.
  * A limit that cannot be set is lower already: only lowering is allowed to everybody.
  */
 const SCRIPT = `
@@ -18,7 +22,8 @@ ulimit -c 0
 [ "$2" = - ] || ulimit -d "$2" 2>/dev/null
 ulimit -f "$3" 2>/dev/null
 ulimit -n "$4" 2>/dev/null
-shift 4
+[ "$5" = - ] || echo $$ > "$5" || exit 126
+shift 5
 exec "$@" 3<&-
 `;
 
@@ -41,11 +46,13 @@ export interface LaunchedProgram {
   readonly group: number;
   readonly stdout: Readable;
   readonly stderr: Readable;
+  /** Whether the system refused it a process for its limit; a sampled count tells where there are no control groups. */
+  readonly refused?: () => boolean;
   /** Makes the guard kill what is left of the group. */
   release(): void;
 }
 
-/** Starts a program. Throws `program_failed`, or `unavailable` when the machine has no room for one more process. */
+/** Starts a program; `endRun` of its mark removes its control group. Throws `program_failed`, or `unavailable` when the machine has no room for one more process. */
 export async function launch({
   program,
   args,
@@ -54,13 +61,15 @@ export async function launch({
   limits,
   stdin,
 }: Launch): Promise<LaunchedProgram> {
+  const cgroup = await cgroupOf(environment, limits);
   let child: ChildProcess;
   try {
-    child = spawn('/bin/sh', ['-c', SCRIPT, 'svc-program', ...limitArguments(limits), program, ...args], {
+    const bounds = [...limitArguments(limits), cgroup?.entry ?? '-'];
+    child = spawn('/bin/sh', ['-c', SCRIPT, 'svc-program', ...bounds, program, ...args], {
       cwd: directory,
       env: { ...environment },
       detached: true,
-      stdio: [stdin ?? 'ignore', 'pipe', 'pipe', 'pipe'],
+      stdio: withoutInherited([stdin ?? 'ignore', 'pipe', 'pipe', 'pipe']),
     });
     await started(child);
   } catch (error) {
@@ -73,7 +82,20 @@ export async function launch({
   }
   // The guard's death closes it from the other side.
   lifeline.on('error', () => lifeline.destroy());
-  return { child, group: pid, stdout, stderr, release: () => lifeline.destroy() };
+  const bounded = cgroup === null ? {} : { refused: cgroup.refused };
+  return { child, group: pid, stdout, stderr, ...bounded, release: () => lifeline.destroy() };
+}
+
+/** Of a run that has a mark: then its end is known, and removes the group. */
+async function cgroupOf(environment: Launch['environment'], { processes }: ProgramLimits): Promise<RunCgroup | null> {
+  const mark = environment[RUN_MARK];
+  const cgroups = await runCgroups();
+  if (mark === undefined || cgroups === null) return null;
+  try {
+    return await cgroups.open(mark, processes);
+  } catch (cause) {
+    throw new SvcError('unavailable', 'this node cannot bound the processes of one more program', { cause });
+  }
 }
 
 function started(child: ChildProcess): Promise<void> {

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { z } from 'zod';
 import { markedProcesses, signal, startTicks } from './process-table.ts';
+import { runCgroups } from './run-cgroup.ts';
 
 /** Below the workspaces; no tenant's name starts with a dot. */
 const RECORDS = '.programs';
@@ -24,6 +25,7 @@ export async function recordRun(workspaces: string, run: string, group?: number)
 
 /** Ends whatever is left of a run, also what left its process group, and forgets it. */
 export async function endRun(workspaces: string, run: string): Promise<void> {
+  await (await runCgroups())?.end(run);
   await killMarked(run);
   await rm(join(workspaces, RECORDS, run), { force: true });
 }

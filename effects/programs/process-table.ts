@@ -38,13 +38,23 @@ export function startTicks(pid: number): number | null {
   return fields === null || fields[0] === 'Z' ? null : Number(fields[19]);
 }
 
-/** What process groups use now, with what left them and still descends from one of their processes. */
-export function groupUsages(groups: ReadonlySet<number>): Map<number, GroupUsage> {
-  const table = new Map<number, { readonly parent: number; readonly group: number }>();
+interface Entry {
+  readonly parent: number;
+  readonly group: number;
+}
+
+function processTable(): Map<number, Entry> {
+  const table = new Map<number, Entry>();
   for (const pid of pids()) {
     const fields = statFields(pid);
     if (fields !== null) table.set(pid, { parent: Number(fields[1]), group: Number(fields[2]) });
   }
+  return table;
+}
+
+/** What process groups use now, with what left them and still descends from one of their processes. */
+export function groupUsages(groups: ReadonlySet<number>): Map<number, GroupUsage> {
+  const table = processTable();
   const usages = new Map<number, GroupUsage>();
   for (const pid of table.keys()) {
     const group = groupAbove(pid, table, groups);
@@ -58,16 +68,34 @@ export function groupUsages(groups: ReadonlySet<number>): Map<number, GroupUsage
 
 const DEEPEST = 10_000;
 
-function groupAbove(
-  pid: number,
-  table: ReadonlyMap<number, { readonly parent: number; readonly group: number }>,
-  groups: ReadonlySet<number>,
-): number | null {
+function groupAbove(pid: number, table: ReadonlyMap<number, Entry>, groups: ReadonlySet<number>): number | null {
   for (let [at, steps] = [table.get(pid), 0]; at !== undefined && steps < DEEPEST; steps += 1) {
     if (groups.has(at.group)) return at.group;
     at = table.get(at.parent);
   }
   return null;
+}
+
+const STOP_ROUNDS = 20;
+
+/**
+ * Kills a group with all that descends from it, also what left it. All are stopped first: what is killed while others
+ * still fork leaves children of whom nobody knows whose they were.
+ */
+export function killTree(group: number): void {
+  const stopped = new Set<number>();
+  for (let round = 0; round < STOP_ROUNDS; round += 1) {
+    const table = processTable();
+    const fresh = [...table.keys()].filter(
+      (pid) => !stopped.has(pid) && groupAbove(pid, table, new Set([group])) !== null,
+    );
+    if (fresh.length === 0) break;
+    for (const pid of fresh) {
+      stopped.add(pid);
+      signal(pid, 'SIGSTOP');
+    }
+  }
+  for (const pid of stopped) signal(pid, 'SIGKILL');
 }
 
 function memoryOf(status: string): number {

@@ -4,7 +4,7 @@ import { CapturedOutput } from './captured-output.ts';
 import type { GroupExcess, GroupWatch } from './group-watch.ts';
 import type { ProgramLimits, ProgramResult } from './input.ts';
 import type { LaunchedProgram } from './launch.ts';
-import { signal } from './process-table.ts';
+import { killTree, signal } from './process-table.ts';
 
 type StopCause = 'timeout' | 'output' | GroupExcess;
 
@@ -41,7 +41,8 @@ export async function followProgram(program: LaunchedProgram, options: RunOption
   program.stderr.on('data', (chunk: Buffer) => take(stderr, chunk));
   const onStop = () => ender.end(null);
   const timer = setTimeout(() => ender.end('timeout'), limits.timeout_ms);
-  const groupLimits = { memoryBytes: limits.memory_bytes ?? null, processes: limits.processes };
+  const bounded = program.refused === undefined ? {} : { refused: program.refused };
+  const groupLimits = { memoryBytes: limits.memory_bytes ?? null, processes: limits.processes, ...bounded };
   const unwatch = watch.watch(program.group, groupLimits, (what) => ender.kill(what));
   stop.addEventListener('abort', onStop, { once: true });
   if (stop.aborted) onStop();
@@ -53,6 +54,8 @@ export async function followProgram(program: LaunchedProgram, options: RunOption
   });
   // Only when the stop came before the end: what finished by itself is a result.
   if (ender.stopped) throw stop.reason;
+  // It may have given up by itself before the watch looked.
+  if (program.refused?.() === true) ender.cause ??= 'processes';
   stdout.end();
   stderr.end();
   return {
@@ -118,6 +121,7 @@ class GroupEnder {
   kill(cause: StopCause | null): void {
     if (this.#over) return;
     this.cause ??= cause;
+    if (cause === 'processes') killTree(this.#group);
     signal(-this.#group, 'SIGKILL');
   }
 

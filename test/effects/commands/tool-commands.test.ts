@@ -6,6 +6,7 @@ import { after, before, describe, test } from 'node:test';
 import type { ToolCommandRequest, ToolCommandResult } from '../../../effects/commands/api.ts';
 import { createToolCommands } from '../../../effects/commands/tool-commands.ts';
 import { DENIED_NAMES, scrubbed } from '../../../effects/commands/tool-environment.ts';
+import { runCgroups } from '../../../effects/programs/run-cgroup.ts';
 import { openWorkspaceView, type WorkspaceView } from '../../../effects/programs/workspace-view.ts';
 import { SvcError } from '../../../runtime/errors.ts';
 import { waitUntil } from '../../support/wait-until.ts';
@@ -226,6 +227,7 @@ for (const kind of ['with a view of its own', 'without one']) {
         if (attempt.ownProcesses === true && over?.hasOwnProcesses !== true) {
           return t.skip('no process table of its own here');
         }
+        if (attempt.cgroups === true && (await runCgroups()) === null) return t.skip('NO CONTROL GROUPS HERE');
         const { command, timeout_ms = 20_000 } = attempt;
         const args = attempt.args.map((argument) => argument.replaceAll('MARK', MARK));
         const outcome = run({ command, args, timeout_ms }, { over });

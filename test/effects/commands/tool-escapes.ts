@@ -12,6 +12,8 @@ export interface CommandEscape {
   readonly timeout_ms?: number;
   /** Only where the node may give commands processes of their own. */
   readonly ownProcesses?: true;
+  /** Only where the system itself bounds processes: it would be too much for a machine that others use. */
+  readonly cgroups?: true;
 }
 
 const sh = (script: string): Pick<CommandEscape, 'command' | 'args'> => ({ command: 'sh', args: ['-c', script] });
@@ -85,6 +87,13 @@ const LEAKS: readonly CommandEscape[] = [
     ...sh('ls -l /proc/self/fd | grep -cE "eventpoll|io_uring|eventfd|sqlite|/documents"'),
     ...{ ends: 'runs', stdout: /^0\n$/ },
   },
+  {
+    title: 'descriptors of whoever started the node',
+    ...sh(
+      'for f in /proc/self/fd/*; do n=$(basename "$f"); [ "$n" -gt 10 ] && readlink "$f"; done | grep -v /dev/null; echo none',
+    ),
+    ...{ ends: 'runs', stdout: /^none\n$/ },
+  },
   { title: 'a core file', ...sh('ulimit -c'), ends: 'runs', stdout: /^0\n$/ },
   {
     title: 'signals to processes of the node',
@@ -130,7 +139,19 @@ const FLOODS: readonly CommandEscape[] = [
     ...sh('trap "" TERM; while :; do echo xxxxxxxxxxxxxxxxxxxxxxxx; done'),
     ends: 'output',
   },
-  { title: 'a fork bomb', ...sh('b() { b | b & }; b; sleep 600'), ends: 'processes', or: 'memory' },
+  { title: 'a fork bomb', ...sh('b() { b | b & }; b; sleep 600'), ends: 'processes', or: 'memory', cgroups: true },
+  {
+    title: 'processes that double seven times',
+    ...sh('b() { if [ "$1" -gt 0 ]; then b $(($1 - 1)) & b $(($1 - 1)) & fi; sleep 600; }; b 7'),
+    ...{ ends: 'processes', or: 'memory' },
+  },
+  {
+    title: 'a bomb that ignores TERM and leaves its group with each',
+    ...sh(
+      'trap "" TERM; i=0; while [ $i -lt 200 ]; do setsid sh -c "trap \'\' TERM; sleep MARK6" & i=$((i+1)); done; wait',
+    ),
+    ...{ ends: 'processes', or: 'memory' },
+  },
   {
     title: 'many sleepers',
     ...sh('i=0; while [ $i -lt 200 ]; do sleep 600 & i=$((i+1)); done; wait'),
