@@ -76,6 +76,12 @@ export class NodeProcess {
     return this.#url.then(() => waitUntil('the node says where its internal address is', said));
   }
 
+  /** `host:port` of NodeClusterService, of a node that has it. */
+  get clusterAddress(): Promise<string> {
+    const said = () => /^NodeCluster\s+(\S+)$/m.exec(this.#output)?.[1];
+    return this.#url.then(() => waitUntil('the node says where NodeClusterService is', said));
+  }
+
   get pid(): number {
     const pid = this.#child?.pid;
     if (pid === undefined) throw new Error('the node was not started');

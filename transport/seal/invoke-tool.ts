@@ -45,6 +45,28 @@ export async function invokeTool(parts: InvokeParts, envelope: SealEnvelope, cal
   }
 }
 
+/**
+ * An envelope that no transport could read as one. The chain of the session that its token claims names it like every
+ * other; its hash is that of what is text, everything else counts as empty.
+ */
+export async function noteMalformed(parts: InvokeParts, body: unknown): Promise<void> {
+  const fields = new Map<string, unknown>(typeof body === 'object' && body !== null ? Object.entries(body) : []);
+  const text = (field: string): string => {
+    const value = fields.get(field);
+    return typeof value === 'string' ? value : '';
+  };
+  const opened = await parts.envelopes.open({
+    protocol: text('protocol'),
+    security_token: text('security_token'),
+    signature: text('signature'),
+    payload: new Uint8Array(),
+    timestamp: text('timestamp'),
+  });
+  if (opened.ok || opened.claimed === null) return;
+  const { claimed, envelopeHash, refusal } = opened;
+  await noteRefusal(parts, claimed, { envelopeHash, reason: refusal });
+}
+
 async function resultOf(parts: InvokeParts, verified: VerifiedCall, call: SealCall): Promise<ToolResult> {
   const { claims, envelopeHash, payloadHash, rpc } = verified;
   const { tenant, sessionId } = claims;

@@ -1,5 +1,5 @@
 import { encode, PageClient } from './page.ts';
-import type { Envelope, Stranger } from './stranger.ts';
+import type { Stranger } from './stranger.ts';
 
 /** An answer in words that both transports have. */
 export interface Answered {
@@ -23,7 +23,7 @@ export interface Attested {
 }
 
 /** Envelopes as they go over the wire; a field may be anything, also missing. */
-export type Sent = { readonly [field in keyof Envelope]?: unknown };
+export type Sent = Readonly<Record<string, unknown>>;
 
 export type Headers = Readonly<Record<string, string>>;
 

@@ -1,13 +1,13 @@
 import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
 import { canonical } from './canonical.ts';
 
-export interface Envelope {
+export type Envelope = {
   readonly protocol: string;
   readonly security_token: string;
   readonly signature: string;
   readonly payload: Buffer;
   readonly timestamp: string;
-}
+};
 
 /** What an agent says of itself. */
 export interface Identified {

@@ -370,6 +370,34 @@ describe('InvokeTool and POST /v1/seal/invoke, by one table', () => {
     ]);
   });
 
+  test('the chain names a body that is no envelope, when its token claims the session', async () => {
+    const [rest = assert.fail()] = doors;
+    const agent = await new Agent(at.start()).attest(rest);
+    const { payload, ...envelope } = agent.call(1, 'fs.read', READ);
+    const bodies = [
+      envelope,
+      { ...envelope, payload: '%' },
+      { ...envelope, payload: null },
+      { ...envelope, payload: '', x: 1 },
+    ];
+    for (const body of [...bodies, { payload: payload.toString('base64') }, 'x', null]) {
+      const headers = { 'content-type': 'application/json' };
+      const response = await fetch(`${at.restUrl}/v1/seal/invoke`, {
+        method: 'POST',
+        headers,
+        body: JSON.stringify(body),
+      });
+      assert.equal(response.status, 400);
+    }
+    const records = await waitUntil('all attempts are recorded', async () => {
+      const found = await at.sessions.audit(agent.running.tenant, agent.sessionId);
+      return found.length === 5 ? found : undefined;
+    });
+    for (const { body } of records.slice(1)) {
+      assert.deepEqual([body.kind, body.kind === 'refused' && body.reason], ['refused', 'envelope_malformed']);
+    }
+  });
+
   test('no token, signature or argument is in the log', () => {
     const log = at.logged.join('');
     assert.ok(log.includes('tool call refused'));

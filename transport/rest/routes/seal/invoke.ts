@@ -1,11 +1,12 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { payloadBytes } from '../../../../security/api.ts';
-import { invokeTool } from '../../../seal/invoke-tool.ts';
+import { invokeTool, noteMalformed } from '../../../seal/invoke-tool.ts';
 import type { SealParts } from '../../../seal/parts.ts';
 import type { RestApp } from '../../parts.ts';
 import { CallerHeaders } from '../../schemas/fields.ts';
 import { EnvelopeBody, InvokeResponse, rpcProblemSchemas } from '../../schemas/seal.ts';
 import { type SealAccess, sealCaller, whileClientWaits } from './caller.ts';
-import { answerRpcProblem, RpcProblem } from './rpc-problem.ts';
+import { answerRpcProblem, isMalformed, RpcProblem } from './rpc-problem.ts';
 
 const schema = {
   tags: ['seal'],
@@ -19,8 +20,12 @@ const schema = {
 /** POST /v1/seal/invoke and its alias POST /v1/invoke (spec 2, SEAL). */
 export function invokeRoute(app: RestApp, parts: SealParts, access: SealAccess): void {
   const config = { access: access.bearer ? ('run' as const) : ('public' as const) };
+  const errorHandler = async (thrown: unknown, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
+    if (isMalformed(thrown)) await noteMalformed(parts, request.body);
+    return answerRpcProblem(thrown, request, reply);
+  };
   for (const url of ['/v1/seal/invoke', '/v1/invoke']) {
-    app.post(url, { config, schema, errorHandler: answerRpcProblem }, async (request, reply) => {
+    app.post(url, { config, schema, errorHandler }, async (request, reply) => {
       const { payload, ...envelope } = request.body;
       const caller = await sealCaller(request, access);
       const call = { caller, trace: request.trace, signal: whileClientWaits(reply.raw) };

@@ -19,6 +19,10 @@ export class RpcProblem extends Error {
   }
 }
 
+/** Whether it is about a body that is no envelope, so that nobody has opened it. */
+export const isMalformed = (thrown: unknown): boolean =>
+  !(thrown instanceof RpcProblem) && fromFramework(thrown).code === 'invalid_argument';
+
 /**
  * Errors of the invoke routes as JSON-RPC (spec 2, SEAL), a body that is no envelope included. What is refused before it
  * is read, for its bearer, size or type, is answered as everywhere.

@@ -1,0 +1,209 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { svc } from '../../cli/svc-run.ts';
+import { waitUntil } from '../../support/wait-until.ts';
+import { PageClient as ClusterClient } from '../../transport/cluster/page.ts';
+import { Stranger as StrangeNode } from '../../transport/cluster/stranger.ts';
+import { canonical } from './canonical.ts';
+import type { Door } from './doors.ts';
+import { claimedSession, envelopeHash } from './envelope-hash.ts';
+import { type Loot, MUTATIONS, type Mutant, REFUSALS } from './mutations.ts';
+import { SealNode } from './seal-node.ts';
+import { Seeded } from './seeded.ts';
+import type { Stranger } from './stranger.ts';
+
+const SEED = 20_260_611;
+const COUNT = 1_000;
+const AT_ONCE = 32;
+
+interface Trial {
+  readonly kind: string;
+  readonly mutant: Mutant;
+  readonly door: Door;
+}
+
+describe(`${COUNT} mutations of a stranger's envelopes`, () => {
+  let at: SealNode;
+  let loot: Loot;
+  let agents: readonly Stranger[];
+  let doors: { readonly rest: readonly Door[]; readonly grpc: readonly Door[] };
+  /** What the chains must name, by session. */
+  const expected = new Map<string, string[]>();
+
+  before(async () => {
+    at = await SealNode.start({ spec: { cluster: { enabled: true, cluster_grpc_port: 0 } } });
+    const rest = at.rest();
+    doors = {
+      rest: [rest, at.rest({ path: '/v1/invoke', name: 'REST alias' }), at.internalRest()],
+      grpc: [at.grpc(), at.internalGrpc()],
+    };
+    const running = await at.begin();
+    const agent = await at.attested(running, rest);
+    const other = await at.attested(running, rest);
+    const elsewhere = await at.attested(await at.begin('bare'), rest);
+    agents = [agent, other, elsewhere];
+    const used = await rest.invoke(agent.call('used', 'fs.write', { path: 'used', content: 'once' }));
+    assert.equal(used.status, 200, used.text);
+    const { url } = await at.beginProgram();
+    const client = new ClusterClient(await at.node.process.clusterAddress);
+    const node = new StrangeNode(randomUUID(), client);
+    await node.prove();
+    client.close();
+    const { body } = await at.node.call('GET', '/.well-known/jwks.json');
+    const [jwk] = Array.isArray(body.keys) ? body.keys : [];
+    let id = 0;
+    loot = {
+      ...{ agent, other, elsewhere, jwk, usedId: 'used', foreignTokens: [node.token, url.split('/x/')[1] ?? ''] },
+      fresh() {
+        id += 1;
+        return agent.call(`fresh-${id}`, 'fs.write', { path: `mutant-${id}`, content: `${id}` });
+      },
+    };
+  });
+  after(() => at[Symbol.asyncDispose]());
+
+  function expectRecord({ mutant: { sent, reason, restOnly }, door }: Trial): void {
+    const session = claimedSession(sent.security_token);
+    if (session === null) return;
+    // Of a body that is no envelope only the texts are hashed.
+    const isUnread = restOnly === true && reason === 'envelope_malformed' && door.transport === 'REST';
+    const hash = envelopeHash(isUnread ? { ...sent, payload: '' } : sentBytes(sent));
+    expected.set(session, [...(expected.get(session) ?? []), `${reason} ${hash}`]);
+  }
+
+  async function refuse(trial: Trial): Promise<void> {
+    const { kind, mutant, door } = trial;
+    const answer = await door.invoke(mutant.sent);
+    const [http, rpc, grpc] = REFUSALS[mutant.reason];
+    const said = `${kind} over ${door.name}: ${mutant.reason}, not ${answer.text}`;
+    if (door.transport === 'REST') assert.deepEqual([answer.status, answer.rpcCode], [http, rpc], said);
+    else assert.equal(answer.status, grpc, said);
+    assert.equal(answer.result, undefined, said);
+    expectRecord(trial);
+  }
+
+  test('are all refused, each with its code, over REST and gRPC, and nothing runs', { timeout: 120_000 }, async () => {
+    const by = new Seeded(SEED);
+    const kinds = Object.entries(MUTATIONS);
+    const before = await at.files();
+    const listed = await sessionsOf(at);
+    const run = async (index: number): Promise<void> => {
+      const [kind, mutation] = kinds[index % kinds.length] ?? assert.fail();
+      const mutant = mutation(loot, by);
+      const ways = [by.pick(doors.rest), ...(mutant.restOnly === true ? [] : [by.pick(doors.grpc)])];
+      for (const door of ways) await refuse({ kind, mutant, door });
+    };
+    for (let index = 0; index < COUNT; index += AT_ONCE) {
+      const length = Math.min(AT_ONCE, COUNT - index);
+      await Promise.all(Array.from({ length }, (_, more) => run(index + more)));
+    }
+    assert.deepEqual(await at.files(), before);
+    assert.equal(await sessionsOf(at), listed);
+  });
+
+  test('are named in the audit chain of the session that their token claims, every one, and nothing else is', async () => {
+    for (const agent of agents) {
+      const wanted = expected.get(`svc-system/${agent.sessionId}`) ?? [];
+      const chain = await waitUntil('the chain has all refusals', async () => {
+        const found = await at.audit(agent.sessionId);
+        return found.bodies.filter(({ kind }) => kind === 'refused').length >= wanted.length ? found : null;
+      });
+      const refused = chain.bodies.filter(({ kind }) => kind === 'refused');
+      assert.deepEqual(refused.map(({ reason, envelope_hash }) => `${reason} ${envelope_hash}`).sort(), wanted.sort());
+      const others = chain.bodies.filter(({ kind }) => kind !== 'refused').map(({ kind }) => kind);
+      assert.deepEqual(others, agent === loot.agent ? ['opened', 'decided', 'ended'] : ['opened']);
+    }
+    assert.ok((expected.get(`svc-system/${loot.agent.sessionId}`)?.length ?? 0) > COUNT);
+    assert.ok((expected.get(`svc-system/${loot.elsewhere.sessionId}`)?.length ?? 0) > 10);
+  });
+
+  test('a timestamp changed within its window is the exception: it is not signed', async () => {
+    for (const [index, seconds] of [-20, 20].entries()) {
+      const timestamp = new Date(Date.now() + seconds * 1_000).toISOString();
+      for (const door of [...doors.rest, ...doors.grpc]) {
+        const envelope = loot.agent.call(`shifted-${index}`, 'fs.read', { path: 'used' });
+        assert.equal((await door.invoke({ ...envelope, timestamp })).result?.text, 'once', door.name);
+      }
+    }
+  });
+
+  describe('the exported chain', () => {
+    const file = (name: string): string => join(at.directory, name);
+    const verify = (path: string) =>
+      svc(['audit', 'verify', path, '--jwks', file('keys.json'), '--output', 'json'], {
+        SVC_URL: 'http://127.0.0.1:1',
+      });
+
+    test('verifies with public keys alone, and counts every refusal', async () => {
+      const { sessionId } = loot.agent;
+      const exported = await svc(
+        ['audit', 'export', sessionId, '-o', file('chain.json'), '--jwks', file('keys.json')],
+        {
+          SVC_URL: at.node.url,
+        },
+      );
+      assert.equal(exported.code, 0, exported.stderr);
+      const { code, stdout } = await verify(file('chain.json'));
+      assert.equal(code, 0, stdout);
+      const verdict = JSON.parse(stdout);
+      const records = recordsOf(await readFile(file('chain.json'), 'utf8'));
+      assert.deepEqual([verdict.valid, verdict.signature, verdict.records], [true, 'good', records.length]);
+      const refused = records.filter(({ body }) => body.kind === 'refused');
+      assert.equal(refused.length, expected.get(`svc-system/${sessionId}`)?.length);
+    });
+
+    const TAMPERED: Readonly<Record<string, (records: ChainRecord[], by: Seeded) => unknown[]>> = {
+      changed: (records, by) => {
+        const place = by.nat(records.length);
+        const [one = assert.fail()] = records.slice(place, place + 1);
+        return records.with(place, { ...one, body: { ...one.body, reason: 'nothing happened' } });
+      },
+      missing: (records, by) => records.toSpliced(by.between(1, records.length - 2), 1),
+      reordered: (records, by) => {
+        const place = by.between(1, records.length - 2);
+        return records.toSpliced(place, 2, ...records.slice(place, place + 2).reverse());
+      },
+      inserted: (records, by) => {
+        const place = by.between(1, records.length - 1);
+        return records.toSpliced(place, 0, records[place - 1] ?? assert.fail());
+      },
+      truncated: (records, by) => records.slice(0, -by.between(1, records.length - 1)),
+    };
+    for (const [kind, tamper] of Object.entries(TAMPERED)) {
+      test(`is found out when it is ${kind}`, async () => {
+        const by = new Seeded(SEED);
+        const text = await readFile(file('chain.json'), 'utf8');
+        for (let round = 0; round < 2; round += 1) {
+          const path = file(`${kind}-${round}.json`);
+          await writeFile(path, canonical({ ...JSON.parse(text), records: tamper(recordsOf(text), by) }));
+          const { code, stdout } = await verify(path);
+          assert.equal(code, 1, stdout);
+          const kinds = JSON.parse(stdout).faults.map((fault: { kind: string }) => fault.kind);
+          assert.ok(kinds.includes(kind), `${kind} was called ${kinds}`);
+        }
+      });
+    }
+  });
+});
+
+interface ChainRecord {
+  readonly body: { readonly kind: string };
+}
+
+const recordsOf = (text: string): ChainRecord[] => JSON.parse(text).records;
+
+/** As bytes: what the object form says is signed in its canonical form. */
+function sentBytes(sent: Mutant['sent']): Mutant['sent'] {
+  const { payload } = sent;
+  if (typeof payload !== 'object' || payload === null || Buffer.isBuffer(payload)) return sent;
+  return { ...sent, payload: Buffer.from(canonical(payload)) };
+}
+
+async function sessionsOf(at: SealNode): Promise<string> {
+  const { body } = await at.node.call('GET', '/v1/seal/sessions?limit=1000');
+  const sessions = Array.isArray(body.sessions) ? body.sessions : [];
+  return JSON.stringify(sessions.map(({ session_id, status, calls }) => [session_id, status, calls]).sort());
+}
