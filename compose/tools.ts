@@ -24,7 +24,7 @@ import { createToolDesk } from '../tools/desk.ts';
 import { createGrantEffect } from '../tools/effects/grant-effect.ts';
 import { createToolEffect } from '../tools/effects/tool-effect.ts';
 
-/** Decides about tool calls, in turns: the same on every node of one version with the same ceilings. */
+/** Decides about tool calls, in turns: the same on every node of one version, for grants hold what is of one node. */
 export const toolPolicy = (settings: NodeSettings): ToolPolicy =>
   createToolPolicy({ contracts: TOOL_CONTRACTS, ceilings: commandCeilings(settings.builtin_dispatchers) });
 
@@ -53,7 +53,8 @@ export function openTools(world: ToolsWorld) {
   const servers = settings.mcp_servers;
   const contexts = createSecurityContexts(settings.security_contexts, { mcpServers: servers.map(({ name }) => name) });
   const mcp = createMcpServers({ ...world, settings: servers });
-  const desk = createToolDesk({ contexts, isListed, mcp, dispatchers: settings.builtin_dispatchers });
+  const dispatchers = settings.builtin_dispatchers;
+  const desk = createToolDesk({ contexts, isListed, mcp, dispatchers, ceilings: commandCeilings(dispatchers) });
   const resolveSecret = (reference: string): Promise<string> => secrets.resolve(SYSTEM_TENANT, reference);
   const web = createWeb({ settings: settings.web, resolveSecret, clock, random });
   const tools = createBuiltInTools({

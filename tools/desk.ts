@@ -1,5 +1,5 @@
 import type { McpServers } from '../effects/mcp/api.ts';
-import type { ToolOffer, ToolScope } from '../manifests/tool/scope.ts';
+import type { CommandCeilings, ToolGrant, ToolOffer, ToolScope } from '../manifests/tool/scope.ts';
 import type { SecurityContexts } from '../security/policy/api.ts';
 import type { ToolDesk } from './api.ts';
 import { BUILT_IN, TOOL_CONTRACTS } from './contracts.ts';
@@ -13,6 +13,8 @@ export interface DeskParts {
   readonly mcp?: Pick<McpServers, 'tools' | 'status'>;
   /** `spec.builtin_dispatchers`. */
   readonly dispatchers?: readonly DispatcherSettings[];
+  /** Pinned in each grant. */
+  readonly ceilings?: CommandCeilings;
   /** Built-in tools that this node cannot run, by name: they are not offered. */
   readonly without?: ReadonlySet<string>;
 }
@@ -36,21 +38,30 @@ export function createToolDesk(parts: DeskParts): Desk {
   const mcpOffers = async (): Promise<ToolOffer[]> =>
     ((await parts.mcp?.tools()) ?? []).map(mcpOffer).filter((offer) => offer !== null);
 
+  const serverNames = (): string[] => (parts.mcp?.status() ?? []).map(({ name }) => name);
+
   const list: Desk['list'] = async (scope, { withoutExecution = false } = {}) => {
     const all = [...builtIn, ...(await mcpOffers())].filter((offer) => !withoutExecution || needsNoExecution(offer));
-    const servers = new Set(parts.mcp?.status().map(({ name }) => name));
+    const servers = new Set(serverNames());
     return all.filter((offer) => parts.isListed(scope, offer, (name) => servers.has(name))).slice(0, MAX_OFFERS);
   };
+
+  const granted = (scope: ToolScope, tools: readonly ToolOffer[]): ToolGrant => ({
+    ...scope,
+    mcp_servers: serverNames(),
+    ...(parts.ceilings === undefined ? {} : { ceilings: parts.ceilings }),
+    tools: [...tools],
+  });
 
   return {
     list,
     async grant(tenant, request) {
       const scope = parts.contexts.scopeFor(tenant, request);
-      return { ...scope, tools: [...(await list(scope))] };
+      return granted(scope, await list(scope));
     },
     async callerGrant(identity) {
       const scope = parts.contexts.callerScope(identity);
-      return { ...scope, tools: [...(await list(scope, { withoutExecution: true }))] };
+      return granted(scope, await list(scope, { withoutExecution: true }));
     },
     async offer(name) {
       const contract = TOOL_CONTRACTS.get(name);

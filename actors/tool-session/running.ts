@@ -23,7 +23,7 @@ export interface Beginning {
 /** Asks for the effect of an allowed call; answers its id. */
 export function begin({ call, decision, session, grant }: Beginning, turn: SessionTurn): string {
   const { offer, limits } = decision;
-  const { tools: _pinned, ...scope } = grant;
+  const { tools: _pinned, ceilings: _ceilings, ...scope } = grant;
   const commandMs = (limits.command?.timeout_secs ?? 0) * 1_000;
   const input: JsonObject = {
     tool: offer.name,

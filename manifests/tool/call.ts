@@ -44,7 +44,9 @@ export const ToolRun = z.object({
   scope: ToolScope,
   limits: z.object({
     max_response_bytes: z.number().int().optional(),
-    rate_limit: z.object({ key: z.string(), calls: z.number().int(), per_seconds: z.number().int() }).optional(),
+    rate_limits: z
+      .array(z.object({ key: z.string(), calls: z.number().int(), per_seconds: z.number().int() }))
+      .optional(),
     max_concurrent: z.number().int().optional(),
     command: z
       .object({

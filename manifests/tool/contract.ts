@@ -6,6 +6,8 @@ export interface Touches {
   readonly paths?: readonly { readonly field: string; readonly path: string; readonly access: 'read' | 'write' }[];
   /** Host names. */
   readonly domains?: readonly { readonly field: string; readonly domain: string }[];
+  /** Reaches the network at no host of the caller's choice: a search. */
+  readonly network?: true;
   readonly command?: { readonly base: string; readonly first: string | null };
 }
 

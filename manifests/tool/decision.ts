@@ -24,8 +24,8 @@ export type DenialReason = (typeof DENIAL_REASONS)[number];
 export interface CallLimits {
   /** Of its result; more is an error of the tool. */
   readonly max_response_bytes?: number;
-  /** Enforced across nodes, in the name of the execution; `key` names the capability. */
-  readonly rate_limit?: { readonly key: string; readonly calls: number; readonly per_seconds: number };
+  /** All of them, across nodes, in the name of the execution; `key` names the capability or the manifest's entry. */
+  readonly rate_limits?: readonly { readonly key: string; readonly calls: number; readonly per_seconds: number }[];
   /** Calls of this capability at once in one session. */
   readonly max_concurrent?: number;
   /** Pattern of the capability that allowed the call: what `max_concurrent` counts together. */

@@ -39,6 +39,8 @@ export const ToolScope = z.object({
   network: z
     .object({ mode: z.enum(['allow', 'deny', 'none']), allowlist: z.array(z.string()), denylist: z.array(z.string()) })
     .nullable(),
+  /** Names of the MCP servers that were configured, up or down: `mcp:filesystem` is that server then, not fs.*. */
+  mcp_servers: z.array(z.string()).optional(),
   /** `spec.security.filesystem`: globs of absolute paths; empty lists leave it to the capabilities. */
   filesystem: z.object({ read: z.array(z.string()), write: z.array(z.string()), read_only: z.boolean() }).nullable(),
 });
@@ -66,7 +68,21 @@ export const ToolOffer = z.object({
 });
 export type ToolOffer = z.output<typeof ToolOffer>;
 
-export const ToolGrant = ToolScope.extend({ tools: z.array(ToolOffer).max(1_000) });
+/** Ceilings of a node for cmd.run (`spec.builtin_dispatchers`, entry `cmd`). */
+export const CommandCeilings = z.object({
+  default_timeout_secs: z.number(),
+  max_timeout_ceiling_secs: z.number(),
+  max_output_bytes: z.number(),
+  max_concurrent_per_execution: z.number(),
+  global_env_denylist: z.array(z.string()),
+});
+export type CommandCeilings = z.output<typeof CommandCeilings>;
+
+export const ToolGrant = ToolScope.extend({
+  tools: z.array(ToolOffer).max(1_000),
+  /** Pinned too, so that nodes whose settings differ decide alike. */
+  ceilings: CommandCeilings.optional(),
+});
 export type ToolGrant = z.output<typeof ToolGrant>;
 
 /** Input of the effect `tools.grant`: what an execution says of itself; the node adds its contexts and servers. */

@@ -2,7 +2,7 @@ import type { ToolContract, Touches } from '../../manifests/tool/contract.ts';
 import type { Capability, ManifestTool, ToolScope } from '../../manifests/tool/scope.ts';
 import { type Breach, STAGE } from './api.ts';
 import { capabilityCommandBreach, entryCommandBreach, noCommand } from './commands.ts';
-import { domainBreach, entryDomainBreach } from './domains.ts';
+import { domainBreach, entryDomainBreach, networkBreach } from './domains.ts';
 import {
   absolutePath,
   type CheckedPath,
@@ -59,6 +59,7 @@ function capabilityBreach(capability: Capability, { scope, touches, contract }: 
   const bindsDomains = contract !== null || capability.domain_allowlist !== undefined;
   return (
     capabilityPathBreach(paths, capability) ??
+    networkBreach(touches.network, { network }, capability) ??
     (bindsDomains ? domainBreach(domains, { network }, capability) : null) ??
     capabilityCommandBreach(touches.command, capability)
   );

@@ -57,6 +57,20 @@ export function domainBreach(
   return null;
 }
 
+/** Of a tool that searches: no host is named, so it is refused where no host at all may be reached. */
+export function networkBreach(
+  reaches: Touches['network'],
+  { network }: Pick<ToolScope, 'network'>,
+  { domain_allowlist }: Capability,
+): Breach | null {
+  if (reaches !== true) return null;
+  const isClosed =
+    network !== null && (network.mode === 'none' || (network.mode === 'deny' && !network.allowlist.length));
+  if (!isClosed && domain_allowlist?.length !== 0) return null;
+  const message = isClosed ? 'the manifest allows no network' : "the security context's domain allowlist is empty";
+  return { reason: 'DomainNotAllowed', message, stage: STAGE.domain };
+}
+
 /** `config.allowed_domains` of an entry that names `mcp:web-search`; empty allows all. */
 export function entryDomainBreach(domains: readonly Touched[], { server, config }: ManifestTool): Breach | null {
   const allowed = config.allowed_domains;

@@ -1,14 +1,5 @@
 import type { CallLimits } from '../../manifests/tool/decision.ts';
-import type { Capability, ManifestTool } from '../../manifests/tool/scope.ts';
-
-/** Ceilings of the node for cmd.run (`spec.builtin_dispatchers`, entry `cmd`). */
-export interface CommandCeilings {
-  readonly default_timeout_secs: number;
-  readonly max_timeout_ceiling_secs: number;
-  readonly max_output_bytes: number;
-  readonly max_concurrent_per_execution: number;
-  readonly global_env_denylist: readonly string[];
-}
+import type { Capability, CommandCeilings, ManifestTool } from '../../manifests/tool/scope.ts';
 
 const DEFAULT_CEILINGS: CommandCeilings = {
   default_timeout_secs: 60,
@@ -47,15 +38,15 @@ export function limitsOf(
   const { tool_pattern, rate_limit, max_concurrent, max_response_size } = capability;
   const maxBytes = smaller(max_response_size, count(entry, 'max_file_size_bytes'));
   const calls = count(entry, 'max_calls_per_execution');
-  const rate =
-    rate_limit !== undefined
-      ? { key: `${contextName}:${tool_pattern}`, ...rate_limit }
-      : calls !== undefined
-        ? { key: `manifest:${entry?.server ?? tool_pattern}`, calls, per_seconds: EXECUTION_SECS }
-        : undefined;
+  const rates = [
+    ...(rate_limit === undefined ? [] : [{ key: `${contextName}:${tool_pattern}`, ...rate_limit }]),
+    ...(calls === undefined
+      ? []
+      : [{ key: `manifest:${entry?.server ?? tool_pattern}`, calls, per_seconds: EXECUTION_SECS }]),
+  ];
   return {
     ...(maxBytes === undefined ? {} : { max_response_bytes: maxBytes }),
-    ...(rate === undefined ? {} : { rate_limit: rate }),
+    ...(rates.length === 0 ? {} : { rate_limits: rates }),
     ...(max_concurrent === undefined ? {} : { max_concurrent, capability: tool_pattern }),
     ...(ceilings === null ? {} : { command: commandLimits(entry, ceilings) }),
   };

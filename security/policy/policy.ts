@@ -1,17 +1,18 @@
 import type { ToolContract } from '../../manifests/tool/contract.ts';
 import type { DenialReason, ToolDecision, ToolPolicy } from '../../manifests/tool/decision.ts';
-import type { Capability, ToolGrant, ToolOffer, ToolScope } from '../../manifests/tool/scope.ts';
+import type { Capability, CommandCeilings, ToolGrant, ToolOffer, ToolScope } from '../../manifests/tool/scope.ts';
 import { checkArguments } from './arguments.ts';
 import { isTier } from './built-in.ts';
 import { permissionOf } from './constraints.ts';
 import { domainBreach, entryDomainBreach } from './domains.ts';
-import { type CommandCeilings, limitsOf } from './limits.ts';
+import { limitsOf } from './limits.ts';
 import { CMD_RUN, capabilitiesFor, denied, entriesFor, type NamedTool } from './matching.ts';
 import { touchesOf } from './touches.ts';
 
 export interface ToolPolicyParts {
   /** Built-in tools by name; those found by an alias may be in it too. */
   readonly contracts: ReadonlyMap<string, ToolContract>;
+  /** For grants that hold none. */
   readonly ceilings: CommandCeilings;
 }
 
@@ -30,14 +31,15 @@ export function createToolPolicy({ contracts, ceilings }: ToolPolicyParts): Tool
       if (denied(grant, [call.name, name])) return deny('ToolExplicitlyDenied', 'the deny list names it');
       const offer = grant.tools.find((tool) => tool.name === name);
       const capabilities = capabilitiesFor(grant, name);
-      const entries = offer === undefined ? [] : entriesFor(grant, offer, serverOf(grant));
+      const entries = offer === undefined ? [] : entriesFor(grant, offer, serverOf(grant, grant.tools));
       if (offer === undefined || capabilities.length === 0 || entries?.length === 0) {
         return deny('ToolNotAllowed', `it is not offered under ${grant.security_context} and this manifest`);
       }
       const contract = offer.source === 'builtin' ? (contracts.get(name) ?? null) : null;
       // Offered by a node of another version: what it takes is not known here.
       if (offer.source === 'builtin' && contract === null) return deny('ToolChanged', 'it is not known here', offer);
-      return decideOffered({ grant, offer, capabilities, entries, contract, ceilings }, call.arguments);
+      const offered = { grant, offer, capabilities, entries, contract, ceilings: grant.ceilings ?? ceilings };
+      return decideOffered(offered, call.arguments);
     },
   };
 }
@@ -45,11 +47,11 @@ export function createToolPolicy({ contracts, ceilings }: ToolPolicyParts): Tool
 const namesOf = ({ name, aliases = [] }: ToolContract): [string, string][] =>
   [name, ...aliases].map((one) => [one, name]);
 
-/** A server is there when one of its tools is pinned. */
+/** A server that was configured when the grant was made, up or down. */
 const serverOf =
-  ({ tools }: ToolGrant) =>
+  ({ mcp_servers = [] }: ToolScope, tools: readonly ToolOffer[] = []) =>
   (name: string): boolean =>
-    tools.some(({ server }) => server === name);
+    mcp_servers.includes(name) || tools.some(({ server }) => server === name);
 
 interface Offered {
   readonly grant: ToolGrant;
@@ -112,7 +114,7 @@ const denial =
  */
 export function domainProblem(scope: ToolScope, tool: NamedTool['name'], domain: string): string | null {
   const domains = [{ field: 'url', domain }];
-  const entries = entriesFor(scope, { name: tool, source: 'builtin' }, () => false);
+  const entries = entriesFor(scope, { name: tool, source: 'builtin' }, serverOf(scope));
   const byEntries = (entries ?? []).map((entry) => entryDomainBreach(domains, entry));
   const byCapabilities = capabilitiesFor(scope, tool).map((capability) => domainBreach(domains, scope, capability));
   for (const breaches of entries === null ? [byCapabilities] : [byCapabilities, byEntries]) {

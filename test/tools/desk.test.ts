@@ -5,6 +5,7 @@ import { BuiltinDispatchers } from '../../manifests/node/tools.ts';
 import { ToolGrant } from '../../manifests/tool/scope.ts';
 import type { Identity } from '../../runtime/identity.ts';
 import { createSecurityContexts } from '../../security/policy/contexts.ts';
+import { commandCeilings } from '../../security/policy/limits.ts';
 import { isListed } from '../../security/policy/matching.ts';
 import { SKIP_JUDGE } from '../../tools/contract/judge-defaults.ts';
 import { BUILT_IN, TOOL_CONTRACTS } from '../../tools/contracts.ts';
@@ -79,6 +80,16 @@ describe('a grant', () => {
     const mcp = servers(tool({ server: 'filesystem', tool: 'look' }));
     const contexts = createSecurityContexts([], { mcpServers: ['filesystem'] });
     assert.deepEqual(names(await desk({ mcp, contexts }).grant(TENANT, request)), ['filesystem.look']);
+  });
+
+  test('pins which servers are configured, those that are down too, and the ceilings of its node', async () => {
+    const down = {
+      ...servers(),
+      status: () => [{ name: 'filesystem', status: 'restarting' as const, restarts: 3, error: 'x' }],
+    };
+    const ceilings = commandCeilings([]);
+    const grant = await desk({ mcp: down, ceilings }).grant(TENANT, manifest({ name: 'f', server: 'mcp:filesystem' }));
+    assert.deepEqual([grant.tools, grant.mcp_servers, grant.ceilings], [[], ['filesystem'], ceilings]);
   });
 
   test('leaves out what the node cannot run', async () => {

@@ -2,8 +2,11 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { STORED_ABOVE_BYTES } from '../../manifests/tool/call.ts';
 import { SvcError } from '../../runtime/errors.ts';
+import { domainProblem } from '../../security/policy/policy.ts';
 import { fsDelete, fsRead } from '../../tools/files/contracts.ts';
 import { defineTool } from '../../tools/tool.ts';
+import { webTools } from '../../tools/web/tools.ts';
+import { serve, webOver } from '../effects/web/bench.ts';
 import { TENANT, type ToolsBench, toolsBench } from './bench.ts';
 
 describe('a call of a tool', () => {
@@ -30,13 +33,24 @@ describe('a call of a tool', () => {
   });
 
   test('over its rate limit is refused, counted for the execution alone', async () => {
-    const limits = { rate_limit: { key: 'ctx:fs.*', calls: 2, per_seconds: 86_400 } };
+    const limits = { rate_limits: [{ key: 'ctx:fs.*', calls: 2, per_seconds: 86_400 }] };
     await bench.text('fs.list', {}, { limits });
     await bench.text('fs.list', {}, { limits });
     const { error } = await bench.call('fs.list', {}, { limits });
     assert.deepEqual([error?.code, error?.class], ['RateLimitExceeded', 'policy']);
     const other = { limits, subject: { execution_id: '22222222-2222-4222-8222-222222222222' } };
     await bench.text('fs.list', {}, other);
+  });
+
+  test('over any of several rate limits is refused, and takes from none of them then', async () => {
+    const bound = (key: string, calls: number) => ({ key, calls, per_seconds: 86_400 });
+    const both = { limits: { rate_limits: [bound('many', 3), bound('few', 1)] } };
+    await bench.text('fs.list', {}, both);
+    assert.match((await bench.call('fs.list', {}, both)).error?.message ?? '', /1 calls in 86400 s/);
+    const many = { limits: { rate_limits: [bound('many', 3)] } };
+    await bench.text('fs.list', {}, many);
+    await bench.text('fs.list', {}, many);
+    assert.equal((await bench.call('fs.list', {}, many)).error?.code, 'RateLimitExceeded');
   });
 
   test('over the tier’s limit is refused; a store that is down fails the effect', async () => {
@@ -138,5 +152,20 @@ describe('web.*', () => {
     assert.equal((await bench.call('web.fetch', { url: 'http://example.org/' }, none)).error?.code, 'DomainNotAllowed');
     const { error } = await bench.call('web.search', { query: 'x' });
     assert.deepEqual([error?.code, error?.class], ['SearchFailed', 'recoverable']);
+  });
+
+  test('a search shows nothing of hosts that the agent may not reach', async () => {
+    const urls = ['https://docs.example.com/a', 'https://evil.example/b', 'no address', 'javascript:x'];
+    await using server = await serve((_request, response) => {
+      response.writeHead(200, { 'content-type': 'application/json' });
+      response.end(JSON.stringify({ results: urls.map((url) => ({ title: url, url, content: 'x' })) }));
+    });
+    const web = webOver({ search: { provider: 'searxng', endpoint: `http://127.0.0.2:${server.port}/` } });
+    await using bench = await toolsBench({ effect: { tools: webTools({ web, domainProblem }) } });
+    const network = { mode: 'deny' as const, allowlist: ['example.com'], denylist: [] };
+    const { structured, content } = await bench.call('web.search', { query: 'x' }, { scope: { network } });
+    const results = [{ title: urls[0], url: urls[0], snippet: 'x' }];
+    assert.deepEqual(structured, { results, left_out: 3 });
+    assert.deepEqual(JSON.parse(String(content[0]?.text)), results);
   });
 });

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import type { ToolRun } from '../../manifests/tool/call.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import type { RateLimits } from '../../runtime/rate-limits.ts';
@@ -10,18 +11,22 @@ export interface LimitParts {
 }
 
 /**
- * Takes one call from the limits of who started the execution (`tool:NAME`) and from the capability's own, counted over
- * all nodes. Throws `ToolFailure` `RateLimitExceeded`.
+ * Takes one call from the limits of who started the execution (`tool:NAME`) and from those of capability and manifest,
+ * counted over all nodes. Throws `ToolFailure` `RateLimitExceeded`.
  */
 export async function takeLimits(parts: LimitParts, tenant: string, { tool, subject, limits }: ToolRun): Promise<void> {
-  const { rate_limit } = limits;
-  if (rate_limit !== undefined && parts.rateLimits !== undefined) {
-    const { key, calls, per_seconds } = rate_limit;
-    // An execution has all it may call under one name, a caller of /mcp is counted by who it is.
-    const whose = subject.execution_id ?? `${subject.principal.kind}:${subject.principal.subject}`;
-    const bound = { key: `tool-capability:${whose}:${key}`.slice(0, 512), limit: calls, windowMs: per_seconds * 1_000 };
-    const taken = await parts.rateLimits.take(tenant, [bound]);
-    if (!taken.taken) throw exceeded(`${tool}: ${calls} calls in ${per_seconds} s are allowed`, taken.retryAfterMs);
+  const { rate_limits = [] } = limits;
+  if (rate_limits.length > 0 && parts.rateLimits !== undefined) {
+    const whose = digest(ownerOf(subject));
+    const bounds = rate_limits.map(({ key, calls, per_seconds }) => ({
+      key: `tool-capability:${whose}:${digest(key)}`,
+      ...{ limit: calls, windowMs: per_seconds * 1_000 },
+    }));
+    const taken = await parts.rateLimits.take(tenant, bounds);
+    if (!taken.taken) {
+      const { limit, windowMs } = taken.broken;
+      throw exceeded(`${tool}: ${limit} calls in ${windowMs / 1_000} s are allowed`, taken.retryAfterMs);
+    }
   }
   try {
     await parts.tierLimits?.take({ ...subject.principal, tenant }, `tool:${tool}`);
@@ -30,6 +35,13 @@ export async function takeLimits(parts: LimitParts, tenant: string, { tool, subj
     throw exceeded(thrown.message, thrown.retryAfterMs);
   }
 }
+
+/** An execution has all it may call under one name, a caller of /mcp is counted by who it is. */
+const ownerOf = ({ execution_id, principal }: ToolRun['subject']): string =>
+  execution_id ?? `${principal.kind}:${principal.subject}`;
+
+/** Names may be of any length; keys are not. */
+const digest = (text: string): string => hash('sha256', text, 'base64url').slice(0, 32);
 
 function exceeded(what: string, retryAfterMs: number | undefined): ToolFailure {
   const after = retryAfterMs === undefined ? '' : ` It is possible again in ${Math.ceil(retryAfterMs / 1_000)} s.`;

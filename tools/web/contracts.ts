@@ -18,6 +18,7 @@ export const webSearch = defineContract({
     max_results: z.int().min(1).max(MAX_RESULTS).default(10),
   }),
   skipJudge: skipsJudge('web.search'),
+  touches: () => ({ network: true }),
 });
 
 export const webFetch = defineContract({

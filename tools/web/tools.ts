@@ -21,11 +21,18 @@ export function webTools({ web, domainProblem }: WebPorts): Tool[] {
       if (problem !== null) throw new SvcError('forbidden', problem);
     },
   });
+  // The provider is the operator's choice; what it finds is the agent's to see only where it might have looked itself.
+  const mayShow = (scope: ToolScope, url: string): boolean => {
+    const host = URL.parse(url)?.hostname;
+    return host !== undefined && domainProblem(scope, webSearch.name, host) === null;
+  };
   return [
-    defineTool(webSearch, async ({ query, max_results }, { signal }) => {
+    defineTool(webSearch, async ({ query, max_results }, { signal, run }) => {
       const found = await withWeb('SearchFailed', signal, () => web.search({ text: query, max_results }, signal));
-      const results = found.map(({ title, url, snippet }) => ({ title, url, snippet }));
-      return { text: JSON.stringify(results), structured: { results } };
+      const shown = found.filter(({ url }) => mayShow(run.scope, url));
+      const results = shown.map(({ title, url, snippet }) => ({ title, url, snippet }));
+      const left_out = found.length - shown.length;
+      return { text: JSON.stringify(results), structured: { results, ...(left_out === 0 ? {} : { left_out }) } };
     }),
     defineTool(webFetch, async ({ url, to_markdown, follow_redirects, timeout_secs }, { signal, run }) => {
       const max_bytes = Math.min(run.limits.max_response_bytes ?? MAX_PAGE_BYTES, MAX_PAGE_BYTES);

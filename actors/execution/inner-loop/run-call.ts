@@ -25,7 +25,7 @@ export function runCall(
   if (offer.runs === 'agent' && running.current.loop?.by === 'gateway') {
     return withCall(running, call.key, { status: 'dispatched', dispatch_id: turn.newId() });
   }
-  const { tools: _tools, ...scope } = grant;
+  const { tools: _tools, ceilings: _ceilings, ...scope } = grant;
   const input: ToolRun = {
     tool: offer.name,
     arguments: allowed.arguments,

@@ -95,6 +95,15 @@ describe('whether a tool may be called at all', () => {
     ],
   ]);
 
+  test('a server that is down gives an agent nothing that it did not have while it was up', () => {
+    const narrow = { server: 'mcp:filesystem', config: { allowed_paths: ['/workspace/a'] } };
+    const manifest = [tool('filesystem', narrow), tool('fs.read', { server: 'mcp:files' })];
+    const read = (mcp_servers: string[]) =>
+      verdict(decide({ manifest, mcp_servers }, 'fs.read', { path: '/workspace/a/x' }));
+    assert.equal(read([]), 'allowed', 'no such server is configured: it stands for fs.*');
+    assert.equal(read(['filesystem']), 'ToolNotAllowed', 'it is configured, and none of its tools is pinned');
+  });
+
   test('a pattern ends at its dot', () => {
     const tools = [mcpTool('fsx', 'read', {}), mcpTool('fs', 'x', {})];
     const given = { tools, capabilities: [{ tool_pattern: 'fs.*' }] };
@@ -283,6 +292,16 @@ describe('domains', () => {
     ]),
   );
 
+  test('a search is denied where no host at all may be reached', () => {
+    const search = (given: Given) => verdict(decide(given, 'web.search', { query: 'x' }));
+    for (const given of [network('none'), network('none', ['example.com']), network('deny'), allow()]) {
+      assert.equal(search(given), 'DomainNotAllowed', JSON.stringify(given));
+    }
+    for (const given of [{}, network('allow'), network('deny', ['example.com']), allow('example.com')]) {
+      assert.equal(search(given), 'allowed', JSON.stringify(given));
+    }
+  });
+
   test('of a redirect the same is asked again', () => {
     const scope = grant({ network: { mode: 'deny', allowlist: ['example.com'], denylist: [] } });
     assert.equal(domainProblem(scope, 'web.fetch', 'a.example.com'), null);
@@ -381,6 +400,18 @@ describe('the first capability that matches and holds allows', () => {
 });
 
 describe('limits', () => {
+  test('of a node that made the grant count on every other node', () => {
+    const ceilings = {
+      ...{ default_timeout_secs: 5, max_timeout_ceiling_secs: 7, max_output_bytes: 100 },
+      ...{ max_concurrent_per_execution: 2, global_env_denylist: ['PINNED'] },
+    };
+    const manifest = [commands({ ls: [] }, { timeout_ceiling_secs: 900 })];
+    const decision = decide({ manifest, ceilings }, 'cmd.run', { command: 'ls' });
+    const { command } = decision.allowed ? decision.limits : {};
+    assert.deepEqual([command?.timeout_secs, command?.max_output_bytes, command?.max_concurrent], [7, 100, 2]);
+    assert.ok(command?.env_denylist.includes('PINNED'));
+  });
+
   test('of a command are the smaller of the manifest and the node', () => {
     const ceilings = {
       ...commandCeilings([]),
@@ -401,19 +432,20 @@ describe('limits', () => {
     assert.deepEqual([limits({}).timeout_secs, limits({}).max_output_bytes], [60, 1_000]);
   });
 
-  test('rates and counts come from the capability, else from the manifest', () => {
+  test('rates and counts come from the capability and from the manifest, and both hold', () => {
     const rate_limit = { calls: 5, per_seconds: 60 };
     const config = { max_calls_per_execution: 50, max_results_per_query: 3 };
     const manifest = [tool('w', { server: 'mcp:web-search', config })];
+    const inAll = { key: 'manifest:mcp:web-search', calls: 50, per_seconds: 86_400 };
     const own = decide({ capabilities: [{ rate_limit, max_concurrent: 2 }], manifest }, 'web.search', { query: 'x' });
     assert.deepEqual(own.allowed && own.limits, {
-      rate_limit: { key: 'test:*', ...rate_limit },
+      rate_limits: [{ key: 'test:*', ...rate_limit }, inAll],
       max_concurrent: 2,
       capability: '*',
     });
     const theirs = decide({ manifest }, 'web.search', { query: 'x' });
     assert.ok(theirs.allowed);
-    assert.deepEqual(theirs.limits.rate_limit, { key: 'manifest:mcp:web-search', calls: 50, per_seconds: 86_400 });
+    assert.deepEqual(theirs.limits.rate_limits, [inAll]);
     assert.equal(theirs.arguments.max_results, 3, 'no more results than the manifest wants');
   });
 });
