@@ -14,25 +14,7 @@ import {
 import { AGENT, dispatch, EXECUTION, final, NEEDS_SHELLS, privateDirectory } from './bootstrap-bench.ts';
 
 /** What shells make something of. */
-const SPICE = [
-  "'",
-  '"',
-  '\\',
-  '$',
-  '`',
-  '\n',
-  '\r',
-  '\t',
-  ' ',
-  '$(id)',
-  '`id`',
-  '!',
-  '*',
-  '~',
-  '#',
-  '&',
-  '|',
-];
+const SPICE = ["'", '"', '\\', '$', '`', '\n', '\r', '\t', ' ', '$(id)', '`id`', '!', '*', '~', '#', '&', '|'];
 const spiced = fc
   .array(
     fc.oneof(
