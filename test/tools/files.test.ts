@@ -3,6 +3,7 @@ import { chmod, link, mkdir, readdir, readFile, stat, symlink, writeFile } from 
 import { join } from 'node:path';
 import { after, before, beforeEach, describe, test } from 'node:test';
 import { type ToolsBench, toolsBench } from './bench.ts';
+import { FILE_ERRORS } from './file-errors.ts';
 
 let bench: ToolsBench;
 let root: string;
@@ -127,27 +128,7 @@ describe('results are those of the specification', () => {
 
 describe('errors say what is wrong', () => {
   beforeEach(() => put('err/file', 'text'));
-  const cases: [string, Parameters<ToolsBench['call']>[1], string][] = [
-    ['fs.read', { path: 'err/none' }, 'recoverable NOT_FOUND'],
-    ['fs.list', { path: 'err/none' }, 'recoverable NOT_FOUND'],
-    ['fs.delete', { path: 'err/none' }, 'recoverable NOT_FOUND'],
-    ['fs.edit', { path: 'err/none', target_content: 'a', replacement_content: '' }, 'recoverable NOT_FOUND'],
-    ['fs.grep', { path: 'err/none', pattern: 'a' }, 'recoverable NOT_FOUND'],
-    ['fs.glob', { path: 'err/none', pattern: '*' }, 'recoverable NOT_FOUND'],
-    ['fs.read', { path: 'err' }, 'recoverable NotAFile'],
-    ['fs.list', { path: 'err/file' }, 'recoverable NotADirectory'],
-    ['fs.glob', { path: 'err/file', pattern: '*' }, 'recoverable NotADirectory'],
-    ['fs.write', { path: 'err', content: '' }, 'recoverable NotAFile'],
-    ['fs.write', { path: 'err/file/below', content: '' }, 'recoverable NotADirectory'],
-    ['fs.write', { path: '.svc-uploads/x', content: '' }, 'recoverable InvalidArguments'],
-    ['fs.read', { path: '../x' }, 'policy PathTraversalAttempt'],
-    ['fs.read', { path: '/workspace/a/../b' }, 'policy PathTraversalAttempt'],
-    ['fs.read', { path: '/etc/passwd' }, 'policy PathOutsideBoundary'],
-    ['fs.read', { path: '/workspaces/x' }, 'policy PathOutsideBoundary'],
-    ['fs.write', { path: '/tmp/x', content: '' }, 'policy PathOutsideBoundary'],
-    ['fs.grep', { path: '/etc', pattern: 'root' }, 'policy PathOutsideBoundary'],
-  ];
-  for (const [tool, given, expected] of cases) {
+  for (const [tool, given, expected] of FILE_ERRORS) {
     test(`${tool} ${JSON.stringify(given)}: ${expected}`, async () => {
       assert.equal(await errorOf(tool, given), expected);
     });

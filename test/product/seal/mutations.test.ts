@@ -190,7 +190,7 @@ describe(`${COUNT} mutations of a stranger's envelopes`, () => {
 });
 
 interface ChainRecord {
-  readonly body: { readonly kind: string };
+  readonly body: { readonly kind: string; readonly reason?: unknown };
 }
 
 const recordsOf = (text: string): ChainRecord[] => JSON.parse(text).records;

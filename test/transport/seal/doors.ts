@@ -166,6 +166,10 @@ export class Agent {
     return this.#keys.publicKey;
   }
 
+  double(): Agent {
+    return new Agent(this.running);
+  }
+
   fields(more: Partial<AttestFields> = {}): AttestFields {
     const { executionId } = this.running;
     return { agent_id: AGENT, execution_id: executionId, container_id: executionId, key: null, ...more };

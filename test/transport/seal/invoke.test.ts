@@ -4,30 +4,17 @@ import { after, before, describe, test } from 'node:test';
 import { SvcError } from '../../../runtime/errors.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { Agent, type Door, type Envelope, grpcDoor, restDoor } from './doors.ts';
+import { DENIED, ENVELOPE_ROWS, type EnvelopeRow, INTERNAL, READ, UNAUTHENTICATED } from './envelope-rows.ts';
 import { AGENT, type SealWorld, said, sealWorld } from './world.ts';
 
-const READ = { path: '/workspace/a.txt' };
 const failing = (code: string, message: string) =>
   said(message, { is_error: true, error: { code, class: 'policy', message } });
 
-interface Row {
-  readonly what: string;
-  /** HTTP status, JSON-RPC code, gRPC status. */
-  readonly is: readonly [http: number, rpc: number | null, grpc: string];
-  readonly reason?: string;
-  readonly message?: RegExp;
-  /** How often the tool runs. */
-  readonly runs?: number;
+interface Row extends Omit<EnvelopeRow, 'envelope'> {
   readonly retryAfter?: true;
   envelope(agent: Agent, at: SealWorld): Envelope | Promise<Envelope>;
   before?(at: SealWorld, agent: Agent): void | Promise<void>;
 }
-
-const MALFORMED = [400, -32600, 'INVALID_ARGUMENT'] as const;
-const UNAUTHENTICATED = [401, -32000, 'UNAUTHENTICATED'] as const;
-const DENIED = [403, -32000, 'PERMISSION_DENIED'] as const;
-const INVALID = [422, -32602, 'INVALID_ARGUMENT'] as const;
-const INTERNAL = [500, -32603, 'INTERNAL'] as const;
 
 const tokenOf = (agent: Agent, at: SealWorld, expiresAt: number) =>
   at.tokens.issue({
@@ -47,15 +34,9 @@ const answering =
     at.told.answer = async () => answer();
   };
 
-/** Each condition of spec 2's table, and what decided.md adds to it. */
+/** Those that need more than an envelope. */
 const ROWS: readonly Row[] = [
-  { what: 'a call that policy allows', is: [200, null, 'OK'], runs: 1, envelope: (a) => a.call(1, 'fs.read', READ) },
-  {
-    what: 'call_tool, the other name of the method',
-    is: [200, null, 'OK'],
-    runs: 1,
-    envelope: (a) => a.call('x', 'fs.read', READ, { method: 'call_tool' }),
-  },
+  ...ENVELOPE_ROWS,
   {
     what: 'what a tool that ran reports as its failure',
     is: [200, null, 'OK'],
@@ -65,82 +46,7 @@ const ROWS: readonly Row[] = [
     ),
     envelope: (a) => a.call(1, 'fs.read', READ),
   },
-  // Missing or null required argument.
-  {
-    what: 'a missing argument',
-    is: INVALID,
-    reason: 'InvalidArguments',
-    message: /path.*fs\.read|fs\.read.*path/s,
-    envelope: (a) => a.call(1, 'fs.read', {}),
-  },
-  {
-    what: 'no arguments',
-    is: INVALID,
-    reason: 'InvalidArguments',
-    message: /path/,
-    envelope: (a) => a.call(1, 'fs.read'),
-  },
-  {
-    what: 'a null argument',
-    is: INVALID,
-    reason: 'InvalidArguments',
-    message: /content/,
-    envelope: (a) => a.call(1, 'fs.write', { ...READ, content: null }),
-  },
-  {
-    what: 'an argument of another type',
-    is: INVALID,
-    reason: 'InvalidArguments',
-    envelope: (a) => a.call(1, 'fs.read', { path: 7 }),
-  },
-  {
-    what: 'arguments that are no object',
-    is: INVALID,
-    reason: 'InvalidArguments',
-    envelope: (a) => a.call(1, 'fs.read', [1]),
-  },
-  {
-    what: 'an empty command',
-    is: INVALID,
-    reason: 'InvalidArguments',
-    message: /command/,
-    envelope: (a) => a.call(1, 'cmd.run', { command: '' }),
-  },
-  // Malformed envelope or missing tool name.
-  { what: 'no tool name', is: MALFORMED, envelope: (a) => a.call(1, undefined, READ) },
-  { what: 'a null tool name', is: MALFORMED, envelope: (a) => a.call(1, null, READ) },
-  { what: 'an empty tool name', is: MALFORMED, envelope: (a) => a.call(1, '', READ) },
-  { what: 'a tool name that is no text', is: MALFORMED, envelope: (a) => a.call(1, 7, READ) },
-  { what: 'another method', is: MALFORMED, envelope: (a) => a.call(1, 'fs.read', READ, { method: 'tools/list' }) },
-  {
-    what: 'no id',
-    is: MALFORMED,
-    envelope: (a) => a.seal({ jsonrpc: '2.0', method: 'tools/call', params: { name: 'fs.read' } }),
-  },
-  { what: 'a payload that is no JSON', is: MALFORMED, envelope: (a) => a.seal('{') },
-  { what: 'an empty payload', is: MALFORMED, envelope: (a) => a.seal('') },
-  {
-    what: 'an unknown protocol',
-    is: MALFORMED,
-    envelope: (a) => ({ ...a.call(1, 'fs.read', READ), protocol: 'seal/v2' }),
-  },
-  { what: 'an empty token', is: MALFORMED, envelope: (a) => ({ ...a.call(1, 'fs.read', READ), security_token: '' }) },
-  {
-    what: 'a signature that is none',
-    is: MALFORMED,
-    envelope: (a) => ({ ...a.call(1, 'fs.read', READ), signature: 'x' }),
-  },
-  {
-    what: 'a timestamp that is none',
-    is: MALFORMED,
-    envelope: (a) => ({ ...a.call(1, 'fs.read', READ), timestamp: 'now' }),
-  },
   // Session expired or bad signature.
-  {
-    what: 'a token of nobody',
-    is: UNAUTHENTICATED,
-    envelope: (a) => ({ ...a.call(1, 'fs.read', READ), security_token: 'a.b.c' }),
-  },
   {
     what: 'an expired token',
     is: UNAUTHENTICATED,
@@ -150,67 +56,7 @@ const ROWS: readonly Row[] = [
       security_token: await tokenOf(a, at, Date.now() - 60_000),
     }),
   },
-  {
-    what: 'a signature of another key',
-    is: UNAUTHENTICATED,
-    envelope: (a) => ({
-      ...a.call(1, 'fs.read', READ),
-      signature: new Agent(a.running).call(1, 'fs.read', READ).signature,
-    }),
-  },
-  {
-    what: 'a payload that was changed after it was signed',
-    is: UNAUTHENTICATED,
-    envelope: (a) => ({ ...a.call(1, 'fs.read', READ), payload: a.call(1, 'fs.write', READ).payload }),
-  },
-  {
-    what: 'an envelope of a minute ago',
-    is: UNAUTHENTICATED,
-    envelope: (a) => ({ ...a.call(1, 'fs.read', READ), timestamp: new Date(Date.now() - 60_000).toISOString() }),
-  },
-  {
-    what: 'an envelope of the future',
-    is: UNAUTHENTICATED,
-    envelope: (a) => ({ ...a.call(1, 'fs.read', READ), timestamp: new Date(Date.now() + 60_000).toISOString() }),
-  },
   // Policy violation or inactive session.
-  { what: 'a tool that is not there', is: DENIED, reason: 'ToolNotAllowed', envelope: (a) => a.call(1, 'no.such', {}) },
-  {
-    what: 'a tool of the deny list',
-    is: DENIED,
-    reason: 'ToolExplicitlyDenied',
-    envelope: (a) => a.call(1, 'fs.delete', READ),
-  },
-  {
-    what: 'a path outside',
-    is: DENIED,
-    reason: 'PathOutsideBoundary',
-    envelope: (a) => a.call(1, 'fs.read', { path: '/etc/shadow' }),
-  },
-  {
-    what: 'a path that climbs',
-    is: DENIED,
-    reason: 'PathTraversalAttempt',
-    envelope: (a) => a.call(1, 'fs.read', { path: '../x' }),
-  },
-  {
-    what: 'a domain that is not allowed',
-    is: DENIED,
-    reason: 'DomainNotAllowed',
-    envelope: (a) => a.call(1, 'web.fetch', { url: 'https://other.test/' }),
-  },
-  {
-    what: 'a command that is not allowed',
-    is: DENIED,
-    reason: 'CommandNotAllowed',
-    envelope: (a) => a.call(1, 'cmd.run', { command: 'rm', args: ['x'] }),
-  },
-  {
-    what: 'a subcommand that is not allowed',
-    is: DENIED,
-    reason: 'SubcommandNotAllowed',
-    envelope: (a) => a.call(1, 'cmd.run', { command: 'git', args: ['push'] }),
-  },
   {
     what: 'a tool that changed under the agent',
     is: DENIED,

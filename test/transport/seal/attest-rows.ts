@@ -1,0 +1,55 @@
+import { randomUUID } from 'node:crypto';
+
+const IDENTITY_POINT = Buffer.concat([Buffer.from([1]), Buffer.alloc(31)]);
+const PEM_OF = (raw: Buffer): string =>
+  `-----BEGIN PUBLIC KEY-----\n${Buffer.concat([Buffer.from('302a300506032b6570032100', 'hex'), raw]).toString('base64')}\n-----END PUBLIC KEY-----\n`;
+
+export interface AttestRow {
+  readonly what: string;
+  readonly is: readonly [http: number, grpc: string];
+  readonly message?: RegExp;
+  /** What differs from what is so. `key`: base64 over REST, PEM over gRPC. */
+  fields?(transport: 'REST' | 'gRPC'): {
+    readonly agent_id?: string;
+    readonly execution_id?: string;
+    readonly container_id?: string;
+    readonly key?: string;
+  };
+}
+
+const INVALID = [400, 'INVALID_ARGUMENT'] as const;
+export const UNKNOWN = /execution_id: no such execution in this tenant/;
+
+/** What an agent may say of itself that is not so, by both transports. */
+export const ATTEST_ROWS: readonly AttestRow[] = [
+  {
+    what: 'an unknown execution',
+    is: [404, 'NOT_FOUND'],
+    message: UNKNOWN,
+    fields: () => ({ execution_id: randomUUID() }),
+  },
+  { what: 'another agent', is: [403, 'PERMISSION_DENIED'], fields: () => ({ agent_id: randomUUID() }) },
+  { what: 'another container', is: [403, 'PERMISSION_DENIED'], fields: () => ({ container_id: 'c0ffee' }) },
+  { what: 'an agent id that is none', is: INVALID, message: /agent.id/, fields: () => ({ agent_id: 'x' }) },
+  {
+    what: 'an execution id that is none',
+    is: INVALID,
+    message: /execution.id/,
+    fields: () => ({ execution_id: '../x' }),
+  },
+  { what: 'no container id', is: INVALID, message: /container_id/, fields: () => ({ container_id: '' }) },
+  {
+    what: 'a container id without end',
+    is: INVALID,
+    message: /container_id/,
+    fields: () => ({ container_id: 'c'.repeat(200) }),
+  },
+  { what: 'a key that is none', is: INVALID, message: /key/, fields: () => ({ key: 'AAAA' }) },
+  { what: 'no key', is: INVALID, message: /key/, fields: () => ({ key: '' }) },
+  {
+    what: 'a key everybody can sign for',
+    is: INVALID,
+    message: /key/,
+    fields: (transport) => ({ key: transport === 'REST' ? IDENTITY_POINT.toString('base64') : PEM_OF(IDENTITY_POINT) }),
+  },
+];
