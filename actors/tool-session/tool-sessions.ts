@@ -10,6 +10,7 @@ import type { InvokeCall, SessionSummary, ToolSessionApi } from './api.ts';
 import { endBehind, endOf, type SessionEvents } from './call-end.ts';
 import { SESSION_LIMITS } from './limits.ts';
 import { InvokeReply } from './messages.ts';
+import { refusalsInTurn } from './refusing.ts';
 import { ToolSessionState } from './state.ts';
 import { projectToolSession, type ToolSessionDocument } from './view.ts';
 
@@ -17,16 +18,17 @@ const MOST_LISTED = 1_000;
 const PAGE = 500;
 
 export interface ToolSessionParts {
-  readonly client: Pick<ActorClient, 'ask' | 'tell' | 'read'> & SessionEvents;
+  readonly client: Pick<ActorClient, 'ask' | 'read'> & SessionEvents;
   /** Collection `TOOL_SESSIONS`. */
   readonly sessions: Collection<ToolSessionDocument>;
   /** Where large results are. */
   readonly blobs: Pick<Blobs, 'get'>;
 }
 
-/** `ToolSessionApi` over messages, events and committed states. Keeps nothing itself. */
+/** `ToolSessionApi` over messages, events and committed states. Keeps nothing but who waits. */
 export function createToolSessionApi(parts: ToolSessionParts): ToolSessionApi {
   const { client, sessions } = parts;
+  const tellRefusal = refusalsInTurn(client);
   return {
     async open(tenant, session, options = {}) {
       const message: Json = JSON.parse(JSON.stringify(session));
@@ -55,7 +57,7 @@ export function createToolSessionApi(parts: ToolSessionParts): ToolSessionApi {
       const state = await stateOf(client, address);
       if (state?.status !== 'active' || state.counts.refused > SESSION_LIMITS.refusals) return;
       const { envelopeHash, reason } = refusal;
-      await client.tell(address, 'Refuse', { envelope_hash: envelopeHash, reason: reason.slice(0, 500) });
+      await tellRefusal(address, { envelope_hash: envelopeHash, reason: reason.slice(0, 500) });
     },
 
     async tools(tenant, sessionId) {

@@ -16,12 +16,18 @@ export function Close(
   return isOver(state) ? state : close(state, { status: 'closed', reason }, turn);
 }
 
-/** → revoked, by an operator. One that is closed stays what it is. */
+/**
+ * → revoked, by an operator. One that is closed stays what it is. That of an execution's own loop is refused: its calls
+ * would go on, and none would be on record.
+ */
 export function Revoke(
   state: ToolSessionState,
   { reason }: z.output<typeof CloseMessage>,
   turn: SessionTurn,
 ): ToolSessionState {
+  if (state.session?.source === 'inner_loop' && !isOver(state)) {
+    return turn.refuse('failed_precondition', 'the session is of the execution itself: cancel the execution instead');
+  }
   turn.reply({ status: isOver(state) ? state.status : 'revoked' });
   return isOver(state) ? state : close(state, { status: 'revoked', reason }, turn);
 }

@@ -31,5 +31,6 @@ export function Refuse(
   refusal: z.output<typeof RefuseMessage>,
   turn: SessionTurn,
 ): ToolSessionState {
+  turn.reply({});
   return state.status === 'active' ? appendRefusal(state, refusal, turn) : state;
 }

@@ -216,6 +216,12 @@ describe('a tool session', () => {
     assert.equal(actor.timers.size, 0);
   });
 
+  test('that of an execution’s own loop is not revoked: its calls would go on without a record', () => {
+    const actor = session({ source: 'inner_loop', public_key: null });
+    assert.equal(refusal(actor.send('Revoke', { reason: 'revoked by ada' })), 'failed_precondition');
+    assert.equal(stateOf(actor).status, 'active');
+  });
+
   test('a session of one call ends with it, whatever became of it', () => {
     for (const [more, last] of [
       [{}, 'closed'],

@@ -50,7 +50,7 @@ export function revokeSessionRoute(app: RestApp, { sessions }: SealParts): void 
   const schema = {
     ...ofOne,
     summary: 'Revoke a session: nothing more is called in it',
-    response: { 200: RevokeAnswer, ...problems },
+    response: { 200: RevokeAnswer, ...problemSchemas({ style: 'coded', also: [404, 409] }) },
   };
   app.post('/v1/seal/sessions/:id/revoke', { config: { access: 'write' }, schema }, async (request) => {
     const identity = callerOf(request);
