@@ -17,6 +17,7 @@ import { failover } from './suites/failover.ts';
 import { fileTools } from './suites/file-tools.ts';
 import { idleActors } from './suites/idle-actors.ts';
 import { idleNode } from './suites/idle-node.ts';
+import { innerLoop } from './suites/inner-loop.ts';
 import { seal } from './suites/seal.ts';
 import { waitingWorkflows } from './suites/waiting-workflows.ts';
 import { workflows } from './suites/workflows.ts';
@@ -32,6 +33,7 @@ const SUITES: Readonly<Record<string, (plan: Plan) => Promise<Section>>> = {
   'file-tools': fileTools,
   'idle-actors': idleActors,
   'idle-node': idleNode,
+  'inner-loop': innerLoop,
   seal,
   workflows,
   'waiting-workflows': waitingWorkflows,

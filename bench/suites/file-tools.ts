@@ -81,10 +81,10 @@ function grepQuestions(bench: ToolsBench, directory: string, rg: string | null):
 
 function globQuestions(bench: ToolsBench, directory: string, rg: string | null): Record<string, Peers> {
   return {
-    'glob: `**/part1/*9.md`': {
-      'svc fs.glob': async () => lines(await bench.text('fs.glob', { pattern: '**/part1/*9.md', path: '/workspace' })),
-      ...(rg === null ? {} : { 'ripgrep --files': command(directory, rg, ['-uu', '--files', '-g', '**/part1/*9.md']) }),
-      find: command(directory, 'find', ['.', '-path', '*/part1/*9.md']),
+    'glob: `**/part1/*8.md`': {
+      'svc fs.glob': async () => lines(await bench.text('fs.glob', { pattern: '**/part1/*8.md', path: '/workspace' })),
+      ...(rg === null ? {} : { 'ripgrep --files': command(directory, rg, ['-uu', '--files', '-g', '**/part1/*8.md']) }),
+      find: command(directory, 'find', ['.', '-path', '*/part1/*8.md']),
     },
   };
 }
@@ -133,7 +133,10 @@ async function compare(question: string, peers: Peers, tree: SourceTree, rounds:
 async function readRows(bench: ToolsBench, directory: string, tree: SourceTree, plan: Plan): Promise<string[][]> {
   const { sample } = tree;
   let at = 0;
-  const next = (): string => sample[(at += 1) % sample.length] ?? '';
+  const next = (): string => {
+    at += 1;
+    return sample[at % sample.length] ?? '';
+  };
   const peers = {
     'svc fs.read': async () => void (await bench.text('fs.read', { path: next() })),
     'bare readFile': async () => void (await readFile(join(directory, next()), 'utf8')),

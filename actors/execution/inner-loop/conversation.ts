@@ -20,7 +20,7 @@ export function askingMessage(
 }
 
 /** Answers of a turn whose calls have all ended, in the model's order. */
-export function toolMessages(calls: readonly LoopCall[]): JsonObject[] {
+export function toolMessages(calls: readonly Pick<LoopCall, 'id' | 'name' | 'answer'>[]): JsonObject[] {
   return calls.map(({ id, name, answer }) => ({
     role: 'tool',
     content: answer?.content ?? '',
