@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import type { CallToolRequest, CallToolResult, RequestId } from '@modelcontextprotocol/sdk/types.js';
 import canonicalize from 'canonicalize';
+import type { ToolGrant } from '../../manifests/tool/scope.ts';
 import { SvcError, toSvcError } from '../../runtime/errors.ts';
 import type { Identity } from '../../runtime/identity.ts';
 import { callResult, errorResult } from './call-result.ts';
@@ -45,7 +46,7 @@ export async function callTool(
         session_id: sessionId,
         source: 'mcp',
         subject: subjectOf(identity, sessionId),
-        grant,
+        grant: grantFor(grant, tool),
         public_key: null,
         expires_at: null,
       },
@@ -74,6 +75,15 @@ export async function callTool(
   } finally {
     cancelTimer();
   }
+}
+
+/**
+ * What the one call needs: a grant may hold a thousand schemas, and a session's state is written with each turn. Another
+ * name of a tool is known by policy alone, so that one has them all.
+ */
+function grantFor(grant: ToolGrant, tool: string): ToolGrant {
+  const called = grant.tools.filter(({ name }) => name === tool);
+  return called.length === 0 ? grant : { ...grant, tools: called };
 }
 
 /** Without an execution: no mounts, and nothing that runs where an agent runs. */

@@ -141,6 +141,12 @@ describe('a client written by hand, against /mcp', () => {
     const chain = await at.sessions.audit('svc-system', last?.session_id ?? '');
     const kinds = chain.map(({ body }) => z.object({ kind: z.string() }).parse(body).kind);
     assert.deepEqual(kinds.slice(-3), ['decided', 'ended', 'closed']);
+    const { tools } = z.object({ tools: z.array(z.object({ name: z.string() })) }).parse(chain[0]?.body);
+    assert.deepEqual(
+      tools.map(({ name }) => name),
+      ['wild.echo'],
+      'it holds the one tool that is called',
+    );
   });
 });
 
