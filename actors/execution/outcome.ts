@@ -7,6 +7,7 @@ import { LIMITS } from './limits.ts';
 import type { ExecutionTurn } from './messages.ts';
 import { renderPrompt } from './prompt.ts';
 import type { ExecutionState, RunningExecution } from './state.ts';
+import { stopCalls } from './stop-work.ts';
 import { expectRepeat, takeChunk } from './streamed.ts';
 import type { IterationResult } from './validators/verdict.ts';
 
@@ -53,8 +54,9 @@ export const plainFailure = (outcome: Undone): IterationFailure =>
 export function undone(running: RunningExecution, outcome: Undone, turn: ExecutionTurn): ExecutionState {
   if (outcome.kind === 'in_doubt') return inDoubt(running, turn);
   const failure: IterationFailure = { error_type: outcome.code, message: outcome.message };
-  if (!isHopeless(outcome.code)) return rejectIteration(running, failure, turn);
-  return abandonIteration(running, failure, { status: 'failed', reason: outcome.code }, turn);
+  const stopped = stopCalls(running, failure.message, turn);
+  if (!isHopeless(outcome.code)) return rejectIteration(stopped, failure, turn);
+  return abandonIteration(stopped, failure, { status: 'failed', reason: outcome.code }, turn);
 }
 
 /** Sends a chunk of the running iteration on, unless the stream already has it or it no longer fits. */
@@ -83,7 +85,7 @@ function inDoubt(running: RunningExecution, turn: ExecutionTurn): ExecutionState
       current.in_doubt === 0
         ? 'the program had started when its node died; it was not repeated'
         : `its node died ${current.in_doubt + 1} times while the program ran; it was not repeated again`;
-    return rejectIteration(running, { error_type: 'in_doubt', message }, turn);
+    return rejectIteration(stopCalls(running, message, turn), { error_type: 'in_doubt', message }, turn);
   }
   const prompt = renderPrompt(running, running.iteration_count);
   const effectId = turn.effect(iterationEffect(running, prompt, turn.now));

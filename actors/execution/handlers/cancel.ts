@@ -13,9 +13,8 @@ export function Cancel(
   if (state.status !== 'running') return turn.refuse('failed_precondition', `the execution is ${state.status} already`);
   turn.reply({ cancelled: true });
   const message = reason === undefined || reason === '' ? 'the execution was cancelled' : `cancelled: ${reason}`;
-  stopWork(state, message, turn);
   return abandonIteration(
-    state,
+    stopWork(state, message, turn),
     { error_type: 'cancelled', message },
     { status: 'cancelled', reason: 'cancelled' },
     turn,

@@ -11,6 +11,11 @@ export function ExecutionTimedOut(
 ): ExecutionState {
   if (state.status !== 'running') return state;
   const message = `the execution took longer than ${state.plan.execution_timeout_ms} ms`;
-  stopWork(state, message, turn);
-  return abandonIteration(state, { error_type: 'timed_out', message }, { status: 'failed', reason: 'timed_out' }, turn);
+  const stopped = stopWork(state, message, turn);
+  return abandonIteration(
+    stopped,
+    { error_type: 'timed_out', message },
+    { status: 'failed', reason: 'timed_out' },
+    turn,
+  );
 }

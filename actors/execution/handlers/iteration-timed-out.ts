@@ -10,8 +10,7 @@ export function IterationTimedOut(
   turn: ExecutionTurn,
 ): ExecutionState {
   if (state.status !== 'running' || state.iteration_count !== iteration) return state;
-  stopWork(state, 'the iteration timed out', turn);
-  return timeIterationOut(state, turn);
+  return timeIterationOut(stopWork(state, 'the iteration timed out', turn), turn);
 }
 
 /** Used by the timer and by a program that its runner stopped at the same limit. */

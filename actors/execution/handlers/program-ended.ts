@@ -28,14 +28,14 @@ export function ProgramEnded(state: ExecutionState, result: EffectResult, turn: 
   const running = awaiting(state, result.effectId);
   if (running === null) return state;
   if (result.outcome.kind !== 'done') return withoutEnd(running, result.outcome, turn);
-  stopCalls(running, 'the program of the agent has ended', turn);
+  const stopped = stopCalls(running, 'the program of the agent has ended', turn);
   const end = ProgramEnd.safeParse(result.outcome.value);
   if (!end.success) {
     const message = 'the result of the program is malformed';
-    return rejectIteration(running, { error_type: 'program_failed', message }, turn);
+    return rejectIteration(stopped, { error_type: 'program_failed', message }, turn);
   }
-  if (end.data.timed_out) return timeIterationOut(running, turn);
-  return decide(running, end.data, turn);
+  if (end.data.timed_out) return timeIterationOut(stopped, turn);
+  return decide(stopped, end.data, turn);
 }
 
 /** A repeated program finds its loop where it is; a command in doubt is told to the model meanwhile. */
@@ -46,9 +46,7 @@ function withoutEnd(
 ): ExecutionState {
   const after = undone(running, outcome, turn);
   const goesOn = after.status === 'running' && after.iteration_count === running.iteration_count;
-  if (goesOn) return goOn(after, turn);
-  stopCalls(running, 'the program of the agent has ended', turn);
-  return after;
+  return goesOn ? goOn(after, turn) : after;
 }
 
 function decide(running: RunningExecution, end: ProgramEnd, turn: ExecutionTurn): ExecutionState {

@@ -28,11 +28,11 @@ export function failLoop(running: RunningExecution, failure: IterationFailure, t
   const { loop } = running.current;
   if (loop === undefined) return running;
   if (hasOwnBootstrap(running.plan)) {
-    stopCalls(running, failure.message, turn);
+    const stopped = stopCalls(running, failure.message, turn);
     const { error_type: code, message } = failure;
-    return withLoop(running, { phase: 'failed', effect_id: null, calls: [], failure: { code, message } });
+    return withLoop(stopped, { phase: 'failed', effect_id: null, calls: [], failure: { code, message } });
   }
-  stopWork(running, failure.message, turn);
-  if (!isHopeless(failure.error_type)) return rejectIteration(running, failure, turn);
-  return abandonIteration(running, failure, { status: 'failed', reason: failure.error_type }, turn);
+  const stopped = stopWork(running, failure.message, turn);
+  if (!isHopeless(failure.error_type)) return rejectIteration(stopped, failure, turn);
+  return abandonIteration(stopped, failure, { status: 'failed', reason: failure.error_type }, turn);
 }

@@ -57,6 +57,21 @@ export function doubtDispatch(running: RunningExecution, turn: ExecutionTurn): R
   return open === undefined ? running : doubtCall(running, open, turn);
 }
 
+/** The iteration is over. What must not be repeated and had begun may have acted; the rest broke off. */
+export function breakOffCalls(running: RunningExecution, reason: string, turn: ExecutionTurn): RunningExecution {
+  let settled = running;
+  for (const call of running.current.loop?.calls ?? []) {
+    if (call.status !== 'running' && call.status !== 'dispatched') continue;
+    if (call.status === 'dispatched' || call.allowed?.offer.mode !== 'repeatable') {
+      settled = doubtCall(settled, call, turn);
+      continue;
+    }
+    recordEnd(settled, call, { outcome: 'failed', error: `cancelled: ${reason}`, result: null }, turn);
+    settled = answered(settled, call, { content: `Error cancelled: ${reason}`, is_error: true }, 'failed');
+  }
+  return settled;
+}
+
 function counted(running: RunningExecution): RunningExecution {
   const executed = (running.current.loop?.executed ?? 0) + 1;
   return withLoop({ ...running, tool_calls_executed: running.tool_calls_executed + 1 }, { executed });
