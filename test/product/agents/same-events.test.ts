@@ -1,0 +1,116 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { NEEDS_PODMAN } from '../../support/podman.ts';
+import { waitUntil } from '../../support/wait-until.ts';
+import { type AgentCase, CASES } from './cases.ts';
+import { AgentScene, type Members, members } from './scene.ts';
+
+/** What of a run is the same wherever the agent runs. */
+interface Run {
+  readonly status: Members;
+  readonly events: readonly Members[];
+  readonly audit: readonly Members[];
+  readonly workspace: Members;
+}
+
+const AT_ONCE = 3;
+
+describe('isolation process and docker', NEEDS_PODMAN, () => {
+  let scene: AgentScene;
+  const runs = new Map<string, Promise<{ readonly process: Run; readonly docker: Run }>>();
+
+  before(async () => {
+    scene = await AgentScene.start({ rules: CASES.flatMap(rulesOf) });
+    // A few at a time: waiting is most of what they do.
+    let turn = Promise.resolve();
+    const turns = Array.from({ length: AT_ONCE }, () => turn);
+    for (const [at, one] of CASES.entries()) {
+      const run = (turns[at % AT_ONCE] ?? turn).then(() => both(scene, one));
+      runs.set(one.name, run);
+      turn = run.then(
+        () => {},
+        () => {},
+      );
+      turns[at % AT_ONCE] = turn;
+    }
+  });
+  after(() => scene?.[Symbol.asyncDispose]());
+
+  for (const one of CASES) {
+    test(`${one.name}: the same events, result, files and audit`, async () => {
+      const { process, docker } = (await runs.get(one.name)) ?? assert.fail(one.name);
+      assert.equal(process.status.status, one.status ?? 'completed', JSON.stringify(process));
+      if (one.shows !== undefined) assert.match(JSON.stringify(process.events), one.shows);
+      assert.deepEqual(docker.events, process.events);
+      assert.deepEqual(docker.status, process.status);
+      assert.deepEqual(docker.audit, process.audit);
+      assert.deepEqual(docker.workspace, process.workspace);
+    });
+  }
+});
+
+/** The rules of one agent hold for its input alone. */
+const rulesOf = ({ name, rules }: AgentCase): readonly Members[] =>
+  rules.map(({ match, reply }) => ({ match: { ...members(match), contains: `case ${name};` }, reply }));
+
+async function both(scene: AgentScene, one: AgentCase): Promise<{ readonly process: Run; readonly docker: Run }> {
+  const [process, docker] = await Promise.all((['process', 'docker'] as const).map((kind) => run(scene, one, kind)));
+  if (process === undefined || docker === undefined) throw new Error('two runs make two results');
+  return { process, docker };
+}
+
+async function run(scene: AgentScene, one: AgentCase, isolation: 'process' | 'docker'): Promise<Run> {
+  const agent = await scene.deploy(`${one.name}-${isolation}`, {
+    runtime: { isolation },
+    execution: { max_iterations: 1 },
+    ...one.spec,
+  });
+  const id = await scene.node.run(agent, `case ${one.name};`);
+  if (one.cancelAt !== undefined) await cancelAt(scene, id, one.cancelAt);
+  const status = await scene.ended(id);
+  const told = (await scene.events(id)).map((event) => normalised(event, id, agent));
+  const audited = one.spec?.tools !== undefined;
+  return {
+    status: normalised(status, id, agent),
+    events: joined(told),
+    audit: audited ? inOrder((await scene.audit(id)).map((record) => normalised(record, id, agent))) : [],
+    workspace: await scene.workspace(id),
+  };
+}
+
+async function cancelAt(scene: AgentScene, id: string, at: NonNullable<AgentCase['cancelAt']>): Promise<void> {
+  await waitUntil(`${id} says ${at.output}`, async () => (await scene.said(id)).includes(at.output), 60_000);
+  const { file } = at;
+  if (file !== undefined) {
+    await waitUntil(`${id} makes ${file}`, async () => `/${file}` in (await scene.workspace(id)), 60_000);
+  }
+  assert.equal((await scene.node.json('POST', `/v1/executions/${id}/cancel`, {})).status, 200);
+}
+
+/** Ids and times differ between any two runs. A call's id names its request where a bootstrap asked. */
+function normalised(value: Members, id: string, agent: string): Members {
+  const text = JSON.stringify(value).replaceAll(id, 'EXECUTION').replaceAll(agent, 'AGENT');
+  const timeless = text.replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, 'TIME');
+  return members(JSON.parse(timeless.replaceAll(/"call":"(\d+)\.[0-9a-f]{8}\./g, '"call":"$1.')));
+}
+
+/** Calls that only read end in any order. */
+const inOrder = (records: readonly Members[]): readonly Members[] =>
+  records.toSorted((a, b) => placeOf(a).localeCompare(placeOf(b), 'en', { numeric: true }));
+
+function placeOf({ kind, call }: Members): string {
+  if (kind === 'opened') return '0';
+  return kind === 'closed' ? '9999' : `${call} ${kind}`;
+}
+
+/** How text is cut into pieces is a matter of time: the text is not. */
+function joined(events: readonly Members[]): readonly Members[] {
+  const all: Members[] = [];
+  for (const event of events) {
+    const said = members(event.iteration_output);
+    const before = members(all.at(-1)?.iteration_output);
+    if (said.output === undefined || before.output === undefined) all.push(event);
+    else all.splice(-1, 1, { iteration_output: { ...said, output: `${before.output}${said.output}` } });
+  }
+  return all;
+}
