@@ -1,7 +1,7 @@
 /**
  * npm run chaos [-- SCENARIO …]: every promise of the fleet shown whole, one report block each (`--small`: as the tests
- * have them). SVC_SEED repeats a run's choices; SVC_KILLS is the number of kills of `kill-sqlite`, `kill-redis` and
- * `workflows`. Ends with code 1 when a promise was broken.
+ * have them). SVC_SEED repeats a run's choices; SVC_KILLS is the number of kills of `kill-sqlite`, `kill-redis`,
+ * `workflows` and `tools`. Ends with code 1 when a promise was broken.
  */
 import { runChaos } from '../kill/chaos.ts';
 import { checkOutcome } from '../kill/checks.ts';
@@ -17,6 +17,7 @@ import { rolling } from './scenarios/rolling.ts';
 import { scale } from './scenarios/scale.ts';
 import { stepsUnderKills } from './scenarios/steps-under-kills.ts';
 import { type Death, takeover } from './scenarios/takeover.ts';
+import { DOCKER, PROCESS, smallTools, toolsUnderKills, wholeTools } from './tools-under-kills.ts';
 import { smallWorkflows, wholeWorkflows, workflowsUnderKills } from './workflows-under-kills.ts';
 
 interface Scenario {
@@ -41,6 +42,11 @@ const killsOf = (kind: StoreKind): Scenario => ({
     const [title = kind, ...lines] = reportLines(options, outcome, checkOutcome(outcome));
     return { title: `one node under kills, ${title}`, seed, lines: lines.map((line) => line.slice(2)), broken: [] };
   },
+});
+
+const toolsOf = (store: StoreKind, agents: readonly string[]): Scenario => ({
+  repeats: 1,
+  run: (seed, isSmall) => toolsUnderKills((isSmall ? smallTools : wholeTools)(seed, { store, agents })),
 });
 
 const SCENARIOS: Readonly<Record<string, Scenario>> = {
@@ -77,6 +83,9 @@ const SCENARIOS: Readonly<Record<string, Scenario>> = {
     repeats: 1,
     run: (seed, small) => workflowsUnderKills(small ? smallWorkflows(seed) : wholeWorkflows(seed)),
   },
+  tools: toolsOf('sqlite', PROCESS),
+  'tools-redis': toolsOf('redis', PROCESS),
+  'tools-docker': toolsOf('redis', DOCKER),
   'kill-sqlite': killsOf('sqlite'),
   'kill-redis': killsOf('redis'),
 };

@@ -5,7 +5,8 @@ import type { RecoveryTimes } from './recovery.ts';
 
 const STARTUP_SHARE = 0.25;
 const STARTUP_MS = 300;
-const RUNNING_MS = 600;
+/** Longest of most lives. */
+export const USUAL_LIFE_MS = 600;
 /** Some lives are longer, so that the longest work ends in one of them. */
 const LONG_SHARE = 0.25;
 const LONG_MS = 1_500;
@@ -37,7 +38,7 @@ export async function killAgainAndAgain(
   let inStartup = 0;
   for (let kill = 0; kill < kills; kill += 1) {
     const early = random.chance(STARTUP_SHARE);
-    const longest = random.chance(LONG_SHARE) ? LONG_MS : RUNNING_MS;
+    const longest = random.chance(LONG_SHARE) ? LONG_MS : USUAL_LIFE_MS;
     const afterMs = random.between(0, early ? STARTUP_MS : longest * longer);
     if (!early) await node.url;
     await pause(afterMs, undefined, { signal: abort.signal });

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { killAgainAndAgain } from '../kill/killer.ts';
+import { killAgainAndAgain, USUAL_LIFE_MS } from '../kill/killer.ts';
 import { type Left, leftIn } from '../kill/left.ts';
 import { SeededRandom } from '../kill/random.ts';
 import { RecoveryTimes } from '../kill/recovery.ts';
@@ -35,6 +35,8 @@ export interface ToolKillOutcome {
 /** A sweep of containers and mailboxes comes each minute. */
 const SWEEP_MS = 90_000;
 const ENDED_MS = 10_000;
+/** However slow a busy machine makes an undisturbed run. */
+const LONGEST_LIFE_MS = 3_000;
 
 /** Runs the agents again and again while their node is killed at random moments; answers what came of it. */
 export async function killToolAgents(world: ToolKillWorld, options: ToolKillOptions): Promise<ToolKillOutcome> {
@@ -64,6 +66,9 @@ async function killAll(
   await node.url;
   await clients.deploy();
   const unkilled = await Promise.all(agents.map((agent) => clients.run(agent)));
+  // Lives about as long as a run, so that the moments of the kills fall into all of it.
+  const longestMs = Math.max(...unkilled.map((run) => run.endedAtMs - run.startedAtMs));
+  const longer = Math.min(longestMs, LONGEST_LIFE_MS) / USUAL_LIFE_MS;
   let killing = true;
   const lane = async (first: number): Promise<ToolRunSeen[]> => {
     const seen: ToolRunSeen[] = [];
@@ -77,7 +82,7 @@ async function killAll(
   const killer = async (): Promise<number> => {
     const random = new SeededRandom(options.seed);
     const { running } = clients;
-    const early = await killAgainAndAgain(node, { ...options, longer: LONGER }, { random, recovery, running, abort });
+    const early = await killAgainAndAgain(node, { ...options, longer }, { random, recovery, running, abort });
     killing = false;
     return early;
   };
@@ -101,9 +106,6 @@ async function killAll(
     tookMs: performance.now() - begun,
   };
 }
-
-/** Lives are as long as about half a run, some longer. */
-const LONGER = 2;
 
 /** What is still there when nothing is, or when waiting for that is over. */
 async function untilEmpty(look: () => Promise<string[]>, timeoutMs: number): Promise<string[]> {

@@ -98,8 +98,7 @@ function brokenAudit(run: ToolRunSeen): string[] {
     .filter(({ call }) => !ended.some((end) => end.call === call))
     .map(({ call, tool }) => `${tool} ${call}`);
   const lost = lostIterations(run);
-  // What ran when a program was lost for good is cancelled with its iteration.
-  if (open.length > lost) broken.push(`${what}: decided and never ended: ${open.join(', ')}`);
+  if (open.length > 0) broken.push(`${what}: decided and never ended: ${open.join(', ')}`);
   const odd = ended.filter(({ outcome }) => outcome === 'failed');
   for (const { call, error } of odd) broken.push(`${what}: call ${call} failed: ${error}`);
   const denied = decided.filter(({ decision }) => decision === 'denied');
@@ -128,7 +127,7 @@ function brokenCommands(run: ToolRunSeen): string[] {
   );
   const ends = (outcome: string): number =>
     bodies.filter((body) => body.kind === 'ended' && commands.has(body.call) && body.outcome === outcome).length;
-  const [sure, most] = [ends('succeeded'), ends('succeeded') + ends('in_doubt') + lostIterations(run)];
+  const [sure, most] = [ends('succeeded'), ends('succeeded') + ends('in_doubt')];
   return [
     ...twice.map(([mark, times]) => `${what}: the command ${mark} ran ${times} times`),
     ...(ran.length >= sure && ran.length <= most

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
+import { z } from 'zod';
 import { AuditExport, type AuditRecord } from '../../manifests/audit/record.ts';
 import { type AuditVerdict, verifyAudit } from '../../manifests/audit/verify.ts';
 import { deploy, type FinalStatus, finalStatus, start, untilAnswered } from '../kill/calls.ts';
@@ -24,6 +25,7 @@ export interface ToolRunSeen {
   readonly marks: readonly string[];
 }
 
+const Jwks = z.object({ keys: z.array(z.looseObject({ kty: z.string() })) });
 const AGAIN_MS = 20;
 const CLOSED_MS = 60_000;
 
@@ -69,14 +71,14 @@ export class ToolRuns {
   /** The chain once it is closed: what is recorded may come a moment behind the end of its execution. */
   async #audit(id: string): Promise<Pick<ToolRunSeen, 'records' | 'verdict'>> {
     const { node } = this.#world;
-    const keys = await untilAnswered(node, '/.well-known/jwks.json', {}, this.#signal);
     const deadline = performance.now() + CLOSED_MS;
     for (;;) {
       const answer = await untilAnswered(node, `/v1/seal/sessions/${id}/audit`, {}, this.#signal, 404);
       const { success, data } = AuditExport.safeParse(answer);
       if (success && data.records.at(-1)?.body.kind === 'closed') {
-        // Whatever the node serves as its keys; a wrong form verifies nothing.
-        return { records: data.records, verdict: await verifyAudit(answer, keys as Parameters<typeof verifyAudit>[1]) };
+        // Asked for behind the export: a node makes its key when it first signs.
+        const keys = await untilAnswered(node, '/.well-known/jwks.json', {}, this.#signal);
+        return { records: data.records, verdict: await verifyAudit(answer, Jwks.parse(keys)) };
       }
       if (performance.now() > deadline)
         throw new Error(`the audit chain of ${id} did not close: ${JSON.stringify(answer)}`);

@@ -83,15 +83,16 @@ async function configOf(parts: {
   };
 }
 
-async function linesOf(file: string): Promise<string[]> {
-  return (await readFile(file, 'utf8')).split('\n').filter((line) => line !== '');
-}
+const linesOf = async (file: string): Promise<string[]> =>
+  (await unlessMissing(readFile(file, 'utf8'), '')).split('\n').filter((line) => line !== '');
 
-const entriesOf = async (directory: string): Promise<string[]> => {
+const entriesOf = (directory: string): Promise<string[]> => unlessMissing(readdir(directory), []);
+
+async function unlessMissing<T>(reading: Promise<T>, otherwise: T): Promise<T> {
   try {
-    return await readdir(directory);
+    return await reading;
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return [];
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return otherwise;
     throw error;
   }
-};
+}
