@@ -1,5 +1,5 @@
-import { canonicalHash } from '../../manifests/audit/chain.ts';
 import type { AuditBody } from '../../manifests/audit/record.ts';
+import { resultHash } from '../../manifests/audit/result-hash.ts';
 import { append, type SessionTurn } from './appending.ts';
 import type { CallResult } from './events.ts';
 import { callOf, type ToolSessionState } from './state.ts';
@@ -22,7 +22,13 @@ export function recordEnd(
   const { [call]: _over, ...running } = state.running;
   const appended = append(
     state,
-    { kind: 'ended', call, outcome, error: errorOf(result), result_hash: resultHash(result) },
+    {
+      kind: 'ended',
+      call,
+      outcome,
+      error: errorOf(result),
+      result_hash: result.kind === 'outcome' ? resultHash(result.outcome) : null,
+    },
     turn,
     result,
   );
@@ -48,11 +54,4 @@ function errorOf(result: CallResult): string | null {
   if (result.kind === 'failed') return result.code;
   if (!result.outcome.is_error) return null;
   return result.outcome.error?.code ?? 'error';
-}
-
-/** Over what the caller gets; where the whole is stored aside its reference, a SHA-256, stands for it. */
-function resultHash(result: CallResult): string | null {
-  if (result.kind !== 'outcome') return null;
-  const { content, structured, is_error, stored } = result.outcome;
-  return canonicalHash({ content, structured: structured ?? null, is_error, stored: stored?.ref ?? null });
 }

@@ -1,6 +1,6 @@
-import { canonicalHash } from '../../../manifests/audit/chain.ts';
 import type { AuditBody } from '../../../manifests/audit/record.ts';
-import type { ToolSubject } from '../../../manifests/tool/call.ts';
+import { resultHash } from '../../../manifests/audit/result-hash.ts';
+import type { ToolOutcome, ToolSubject } from '../../../manifests/tool/call.ts';
 import { type Address, addressOf } from '../../../runtime/address.ts';
 import type { Json } from '../../../runtime/json.ts';
 import { keepHead } from '../bounded-text.ts';
@@ -58,7 +58,11 @@ export function recordDecision(
 export function recordEnd(
   running: RunningExecution,
   { key }: Pick<LoopCall, 'key'>,
-  end: { readonly outcome: 'succeeded' | 'failed' | 'in_doubt'; readonly error: string | null; readonly result: Json },
+  end: {
+    readonly outcome: 'succeeded' | 'failed' | 'in_doubt';
+    readonly error: string | null;
+    readonly result: ToolOutcome | null;
+  },
   turn: ExecutionTurn,
 ): void {
   const { outcome, error, result } = end;
@@ -67,7 +71,7 @@ export function recordEnd(
     call: key,
     outcome,
     error: error === null ? null : keepHead(error, REASON_CHARS),
-    result_hash: result === null ? null : canonicalHash(result),
+    result_hash: result === null ? null : resultHash(result),
   });
 }
 

@@ -1,9 +1,7 @@
 import type { ToolOutcome } from '../../../manifests/tool/call.ts';
-import type { Json } from '../../../runtime/json.ts';
 import { keepHead } from '../bounded-text.ts';
 import type { ExecutionTurn } from '../messages.ts';
 import type { RunningExecution } from '../state.ts';
-import { plain } from './ask.ts';
 import { recordDecision, recordEnd } from './audit.ts';
 import { deniedAnswer, IN_DOUBT, outcomeAnswer } from './call-text.ts';
 import { LOOP } from './limits.ts';
@@ -29,11 +27,11 @@ export function endCall(
   outcome: ToolOutcome,
   turn: ExecutionTurn,
 ): RunningExecution {
-  const { content, structured, is_error, error } = outcome;
-  const result: Json = plain({ content, ...(structured === undefined ? {} : { structured }) });
+  const { is_error, error } = outcome;
   const status = is_error ? 'failed' : 'succeeded';
-  const said = is_error ? `${error?.code ?? 'error'}: ${error?.message ?? ''}` : null;
-  recordEnd(running, call, { outcome: status, error: said, result }, turn);
+  // The message may hold arguments or output; the chain has neither.
+  const code = is_error ? (error?.code ?? 'error') : null;
+  recordEnd(running, call, { outcome: status, error: code, result: outcome }, turn);
   return answered(counted(running), call, outcomeAnswer(outcome), status);
 }
 
@@ -66,7 +64,7 @@ export function breakOffCalls(running: RunningExecution, reason: string, turn: E
       settled = doubtCall(settled, call, turn);
       continue;
     }
-    recordEnd(settled, call, { outcome: 'failed', error: `cancelled: ${reason}`, result: null }, turn);
+    recordEnd(settled, call, { outcome: 'failed', error: 'cancelled', result: null }, turn);
     settled = answered(settled, call, { content: `Error cancelled: ${reason}`, is_error: true }, 'failed');
   }
   return settled;

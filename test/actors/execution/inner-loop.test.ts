@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { ModelInput } from '../../../effects/models/call.ts';
+import { resultHash } from '../../../manifests/audit/result-hash.ts';
 import type { Json } from '../../../runtime/json.ts';
 import { GRANT, outcomeOf, read, run, ToolingExecution, tooled, write } from './tooled.ts';
 
@@ -128,6 +130,18 @@ test('more than 32 calls of one turn: the rest is answered with an error', () =>
   assert.equal(driven.told.length, 34);
   assert.match(driven.told[33] ?? '', /^Error InvalidArguments: at most 32 calls/);
   assert.equal(driven.asked('tool.call').length, 32);
+});
+
+test('of a turn with more calls than a conversation takes the rest is left out, and the loop goes on', () => {
+  const driven = ToolingExecution.begun();
+  driven.says(
+    '',
+    Array.from({ length: 500 }, (_, n) => read(String(n))),
+  );
+  while (driven.runningCalls.length > 0) driven.ends();
+  assert.equal(driven.told.length, 100);
+  const { input } = driven.last('model.generate').request;
+  assert.ok(ModelInput.safeParse(input).success, 'the next round can be asked');
 });
 
 test('unknown tools, bad and malformed arguments are answered and never run', () => {
@@ -363,6 +377,17 @@ test('the audit chain is told of every decision and end, and is closed with the 
     driven.sent('Close').map(({ to }) => to),
     [`tool-session/acme/${id}`],
   );
+});
+
+test('the audit chain has the code of an error and the hash of what the model got, and no text of either', () => {
+  const driven = ToolingExecution.begun();
+  driven.says('', [read()]);
+  const error = { code: 'NOT_FOUND', class: 'recoverable' as const, message: '/workspace/secret plans does not exist' };
+  const outcome = outcomeOf('secret plans', { is_error: true, error });
+  driven.ends(outcome);
+  const { outcome: ended, error: told, result_hash } = driven.records.at(-1) ?? {};
+  assert.deepEqual([ended, told, result_hash], ['failed', 'NOT_FOUND', resultHash(outcome)]);
+  assert.doesNotMatch(JSON.stringify(driven.records), /secret/);
 });
 
 test('a tool is called for the execution, its starter, its workspace, and what was pinned', () => {
