@@ -20,6 +20,7 @@ import { nodeRemove } from './commands/node-remove.ts';
 import { nodeShow } from './commands/node-show.ts';
 import { nodeStatus } from './commands/node-status.ts';
 import { run } from './commands/run.ts';
+import { sessionCalls } from './commands/session-calls.ts';
 import { sessionList } from './commands/session-list.ts';
 import { sessionRevoke } from './commands/session-revoke.ts';
 import { sessionShow } from './commands/session-show.ts';
@@ -63,7 +64,7 @@ const WORKFLOW = [
 ];
 const NODE = [nodeInit, nodeJoin, nodeStatus, nodeList, nodeShow, nodeDrain, nodeLeave, nodeRemove, nodeConfig];
 const VOLUME = [volumeCreate, volumeList, volumeShow, volumeDelete, volumeLs, volumePut, volumeGet];
-const SESSION = [sessionList, sessionShow, sessionRevoke];
+const SESSION = [sessionList, sessionShow, sessionCalls, sessionRevoke];
 const CHAOS = [chaosFaults, chaosList];
 
 const EXIT_CODES =
@@ -100,7 +101,9 @@ export function svcProgram(): Command {
   for (const add of NODE) add(node);
   const volume = program.command('volume').description('volumes: create, list, show, delete, and their files');
   for (const add of VOLUME) add(volume);
-  const session = program.command('session').description('sessions in which tools are called: list, show, revoke');
+  const session = program
+    .command('session')
+    .description('sessions in which tools are called: list, show, calls, revoke');
   for (const add of SESSION) add(session);
   const audit = program.command('audit').description('what agents did with tools: export a chain, verify it offline');
   for (const add of [auditExport, auditVerify]) add(audit);

@@ -14,6 +14,12 @@ const SCRIPT = `rules:
     reply: { text: "OK ${Array.from({ length: 40 }, (_piece, n) => `piece${n}`).join(' ')}", chunks: 40, delay_ms: 75 }
   - match: { contains: endless }
     reply: { text: OK at last, delay_ms: 250000 }
+  - match: { contains: notes, round: 1 }
+    reply:
+      tool_calls:
+        - { name: fs.read, arguments: { path: missing.txt } }
+        - { name: fs.read, arguments: { path: /etc/passwd } }
+        - { name: fs.list, arguments: {} }
   - reply: OK done
 `;
 

@@ -2,12 +2,13 @@ import assert from 'node:assert/strict';
 import { generateKeyPairSync, randomUUID } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { after, before, describe, test } from 'node:test';
+import { waitUntil } from '../support/wait-until.ts';
 import { CliScene } from './scene.ts';
 
 const AGENT = `apiVersion: svc.dev/v1
 kind: Agent
 metadata: { name: reader, version: "1.0.0" }
-spec: { tools: [fs.read] }
+spec: { tools: [fs.read, fs.list] }
 `;
 
 describe('svc session', () => {
@@ -67,8 +68,22 @@ describe('svc session', () => {
     assert.deepEqual([code, stdout.includes('2 records, nothing wrong')], [0, true], stdout);
   });
 
+  test('the calls of an inner loop are told with what was decided and how they ended', async () => {
+    const ran = await scene.svc(['task', 'execute', 'reader', '--input', 'notes', '--wait', '--output', 'json']);
+    const { execution_id } = JSON.parse(ran.stdout);
+    await waitUntil('the chain is closed', async () => (await json('show', execution_id)).status === 'closed');
+    const calls: Record<string, string>[] = await json('calls', execution_id);
+    assert.deepEqual(calls.map(({ tool, decision, outcome, why }) => [tool, decision, outcome, why]).toSorted(), [
+      ['fs.list', 'allowed', 'succeeded', ''],
+      ['fs.read', 'allowed', 'failed', 'NOT_FOUND'],
+      ['fs.read', 'denied', '', 'PathOutsideBoundary'],
+    ]);
+    const { stdout } = await run('calls', execution_id);
+    assert.match(stdout, /^SEQUENCE +AT +TOOL +DECISION +OUTCOME +WHY\n/);
+  });
+
   test('an unknown session is exit code 1, a malformed id 2', async () => {
-    for (const word of ['show', 'revoke']) {
+    for (const word of ['show', 'calls', 'revoke']) {
       assert.equal((await run(word, randomUUID())).code, 1);
       const malformed = await run(word, 'nope');
       assert.equal(malformed.code, 2);
