@@ -1,6 +1,6 @@
 import type { ExecutionTokens } from '../../security/api.ts';
 import type { ContainerParts } from '../containers/settings.ts';
-import type { AgentGateway } from './gateway.ts';
+import type { AgentGateway } from './bootstrap/api.ts';
 import type { RuntimeSettings } from './runtimes.ts';
 
 export interface AgentContainerParts {

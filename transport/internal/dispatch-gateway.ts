@@ -1,9 +1,9 @@
 import type { FastifyReply } from 'fastify';
-import { GatewayRequest, SHELL_ANSWER, shellAnswer } from '../../effects/agents/bootstrap/api.ts';
+import { answerGateway, GatewayRequest, SHELL_ANSWER, shellAnswer } from '../../effects/agents/bootstrap/api.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import type { OpenStream, OpenStreams } from '../open-streams.ts';
 import type { RestApp } from '../rest/parts.ts';
-import { answerGateway, type GatewayCaller, gatewayCaller } from './gateway.ts';
+import { type GatewayCaller, gatewayCaller } from './gateway.ts';
 import type { InternalServerParts } from './parts.ts';
 import { speakShell, wantsShell } from './shell-form.ts';
 import { tokenOf } from './token-path.ts';

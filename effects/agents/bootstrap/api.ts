@@ -1,3 +1,4 @@
+export { type AgentGateway, answerGateway } from './exchange.ts';
 export { type BootstrapFile, bootstrapFiles } from './files.ts';
 export {
   type DispatchAnswer,

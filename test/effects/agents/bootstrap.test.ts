@@ -6,10 +6,9 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import type { GatewayAnswer } from '../../../actors/execution/dispatch-api.ts';
 import { pack } from '../../../cli/pack.ts';
-import { bootstrapFiles } from '../../../effects/agents/bootstrap/api.ts';
+import { answerGateway, bootstrapFiles } from '../../../effects/agents/bootstrap/api.ts';
 import { prepareMailbox, startMailbox } from '../../../effects/agents/mailbox.ts';
 import { SvcError } from '../../../runtime/errors.ts';
-import { answerGateway } from '../../../transport/internal/gateway.ts';
 import {
   AGENT,
   bootstrap,

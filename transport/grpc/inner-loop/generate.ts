@@ -1,7 +1,8 @@
 import type { Metadata } from '@grpc/grpc-js';
+import { answerGateway } from '../../../effects/agents/bootstrap/api.ts';
 import { GenerateRequest, GenerateResponse } from '../../../proto/gen/svc/v1/inner_loop.ts';
 import { SvcError } from '../../../runtime/errors.ts';
-import { answerGateway, type GatewayCaller } from '../../internal/gateway.ts';
+import type { GatewayCaller } from '../../internal/gateway.ts';
 import type { OpenStreams } from '../../open-streams.ts';
 import { traceOfCall } from '../call-context.ts';
 import { atDeadline } from '../deadline.ts';
