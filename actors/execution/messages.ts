@@ -54,7 +54,7 @@ const GenerateMessage = z.object({
   model_alias: z.string().max(200),
   /** Empty, and no messages: the prompt of the iteration. */
   prompt: z.string(),
-  messages: z.array(Said).max(500),
+  messages: z.array(Said).max(1_000),
 });
 export type Generate = z.output<typeof GenerateMessage>;
 

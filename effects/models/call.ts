@@ -35,7 +35,8 @@ export const ModelInput = z.strictObject({
   /** Alias from the node's configuration; `default` always means something when a provider exists. */
   model: z.string().min(1).max(200),
   system: Text.optional(),
-  messages: z.array(ModelMessage).min(1).max(2_000),
+  /** A conversation of the inner loop may have 1,000 to begin with, and 50 rounds of up to 101. */
+  messages: z.array(ModelMessage).min(1).max(8_000),
   temperature: z.number().min(0).max(2).optional(),
   max_output_tokens: z.number().int().min(1).max(10_000_000).optional(),
   /** Tools the model may ask for; its calls come back in the result and are not run here. */

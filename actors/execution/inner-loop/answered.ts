@@ -29,12 +29,14 @@ export function takeAnswer(
   const none = noAnswer(grant !== undefined ? { ...answer, tool_calls: [] } : answer);
   if (none !== null) return failLoop(running, { ...none, output: answer.text }, turn);
   if (answer.tool_calls.length === 0 || grant === undefined) return finishLoop(running, answer.text, turn);
-  const proposed = proposedCalls(answer.tool_calls);
+  const proposed = proposedCalls(answer.tool_calls.slice(0, LOOP.callsInConversation));
   const asking = askingMessage(
     answer.text,
     proposed.map(({ id, name, arguments: args }) => ({ id, name, arguments: args })),
   );
-  const prefix = `${running.iteration_count}.${loop.request === '' ? '' : `${loop.request.slice(0, 8)}.`}${loop.round}`;
+  // Counted over all conversations of the iteration: the same one, begun anew, has other keys in the audit chain.
+  const round = loop.earlier_rounds + loop.round;
+  const prefix = `${running.iteration_count}.${loop.request === '' ? '' : `${loop.request.slice(0, 8)}.`}${round}`;
   const calls = proposed.map((call, at) => waitingCall(call, `${prefix}.${at + 1}`));
   let state = withLoop(running, { phase: 'calls', effect_id: null, calls, messages: [...loop.messages, asking] });
   for (const [at, call] of calls.entries()) {

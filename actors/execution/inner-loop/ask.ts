@@ -14,11 +14,12 @@ import { SYSTEM_MESSAGE } from './system-message.ts';
 
 const GRANT = { timeoutMs: 60_000, retry: { maxAttempts: 4, initialDelayMs: 500, maxDelayMs: 5_000 } } as const;
 
-type Beginning = Pick<Loop, 'by' | 'request' | 'model' | 'messages'>;
+type Beginning = Pick<Loop, 'by' | 'request' | 'model' | 'messages'> & Partial<Pick<Loop, 'earlier_rounds'>>;
 
 /** A loop of the running iteration: its tools are granted first when they are wanted and not pinned yet. */
 export function beginLoop(running: RunningExecution, beginning: Beginning, turn: ExecutionTurn): RunningExecution {
   const loop: Loop = {
+    earlier_rounds: 0,
     ...beginning,
     round: 0,
     phase: 'granting',

@@ -2,6 +2,10 @@
 export const LOOP = {
   /** Rounds with the model (original-facts 6.4); one more fails the iteration. */
   rounds: 50,
+  /** Of all conversations that a bootstrap begins in one iteration; then it may begin none, and ask for no failed one again. */
+  roundsOfIteration: 500,
+  /** Calls of one turn that go into the conversation at all; what a model says beyond it is left out. */
+  callsInConversation: 100,
   /** Calls of one turn that are looked at; the rest is answered with an error. */
   callsPerTurn: 32,
   /** Calls that only read and run side by side. */

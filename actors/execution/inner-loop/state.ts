@@ -51,6 +51,8 @@ export const Loop = z.object({
   model: z.string(),
   /** Rounds with the model, the running one included. */
   round: z.number().int(),
+  /** Rounds of this iteration that are not among them: of earlier conversations, and those asked again. */
+  earlier_rounds: z.number().int().default(0),
   phase: z.enum(['granting', 'model', 'calls', 'final', 'failed']),
   /** Of the phases granting and model. */
   effect_id: z.string().nullable(),

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { executionActor } from '../../../actors/execution/definition.ts';
+import { LOOP } from '../../../actors/execution/inner-loop/limits.ts';
 import type { Json, JsonObject } from '../../../runtime/json.ts';
 import type { DrivenTurn } from '../../support/actor-driver.ts';
 import { AGENT_ID, DrivenExecution, EXECUTION_ID, manifestOf } from './rig.ts';
@@ -350,4 +351,39 @@ test('a running execution of version 1 goes on', () => {
   const read1 = definition.state.parse(migrated);
   assert.deepEqual(JSON.parse(JSON.stringify(read1)).plan.tools.manifest, []);
   assert.deepEqual(definition.migrate?.({ status: 'pending' }, 1), { status: 'pending' });
+});
+
+test('conversations that a bootstrap begins one after another have their rounds in common, and an end', () => {
+  const driven = Bootstrapped.of(PROGRAM);
+  driven.generate({ prompt: 'p0' });
+  driven.granted();
+  driven.says('', [write()]);
+  driven.ends();
+  driven.says('answer');
+  const keys = () => driven.sent('Record').map(({ payload }) => JSON.parse(JSON.stringify(payload)).body);
+  let begun = 1;
+  for (; codeOf(driven.generate({ prompt: `p${begun % 2}` })) === null && begun < 1_000; begun += 1) {
+    driven.says('', [write()]);
+    driven.ends();
+    driven.says('answer');
+  }
+  assert.equal(begun, LOOP.roundsOfIteration / 2);
+  assert.match(textOf(driven.generate({ prompt: 'p9' })), /at most 500 rounds/);
+  assert.equal(driven.asked('tool.call').length, begun);
+  const decided = keys().flatMap(({ kind, call }) => (kind === 'decided' ? [call] : []));
+  assert.equal(new Set(decided).size, begun, 'each call has a key of its own in the chain');
+});
+
+test('a model that keeps failing is not asked again and again for ever', () => {
+  const driven = Bootstrapped.of(PROGRAM);
+  driven.generate();
+  driven.granted();
+  const failing = { kind: 'failed', code: 'model_unavailable', message: '503' } as const;
+  for (let asked = 1; asked < 1_000; asked += 1) {
+    driven.result('ModelAnswered', failing, driven.last('model.generate').id);
+    driven.generate();
+    if (driven.asked('model.generate').length !== asked + 1) break;
+  }
+  assert.equal(driven.asked('model.generate').length, LOOP.roundsOfIteration);
+  assert.equal(driven.phase, 'failed');
 });

@@ -9,6 +9,7 @@ import type { ExecutionState, RunningExecution } from '../../state.ts';
 import { askModel, beginLoop } from '../ask.ts';
 import { goOn } from '../calls.ts';
 import { userMessage } from '../conversation.ts';
+import { LOOP } from '../limits.ts';
 import { doubtDispatch } from '../settle-call.ts';
 import type { Loop } from '../state.ts';
 
@@ -33,8 +34,15 @@ export function Generate(state: ExecutionState, ask: GenerateMessage, turn: Exec
   if (Buffer.byteLength(JSON.stringify(conversation)) > LIMITS.modelPromptBytes) {
     return turn.refuse('payload_too_large', `messages: at most ${LIMITS.modelPromptBytes} bytes can be given`);
   }
+  const earlier_rounds = loop === undefined ? 0 : roundsOf(loop);
+  if (earlier_rounds >= LOOP.roundsOfIteration) {
+    return turn.refuse(
+      'failed_precondition',
+      `an iteration has at most ${LOOP.roundsOfIteration} rounds with the model`,
+    );
+  }
   const model = model_alias === '' ? running.plan.model : model_alias;
-  return beginLoop(running, { by: 'gateway', request, model, messages: conversation }, turn);
+  return beginLoop(running, { by: 'gateway', request, model, messages: conversation, earlier_rounds }, turn);
 }
 
 /** Throws what a bootstrap of another time or place gets. */
@@ -54,13 +62,18 @@ function again(running: RunningExecution, loop: Loop, turn: ExecutionTurn): Exec
   if (loop.phase === 'failed') {
     const code = loop.failure?.code ?? '';
     if (!isErrorCode(code) || ERRORS[code].kind !== 'retry') return running;
+    const earlier_rounds = loop.earlier_rounds + 1;
+    if (earlier_rounds + loop.round > LOOP.roundsOfIteration) return running;
     // Nothing has run without a grant.
-    if (loop.round === 0) return beginLoop(running, loop, turn);
-    return askModel(withRoundBack(running, loop), turn);
+    if (loop.round === 0) return beginLoop(running, { ...loop, earlier_rounds }, turn);
+    return askModel(withRoundBack(running, { ...loop, earlier_rounds }), turn);
   }
   if (loop.phase !== 'calls' || loop.ended_dispatches.length === 0) return running;
   return goOn(doubtDispatch(running, turn), turn);
 }
+
+/** One that had none, since there was no grant, counts too. */
+const roundsOf = ({ earlier_rounds, round }: Loop): number => earlier_rounds + Math.max(1, round);
 
 /** The round that failed is asked again. */
 const withRoundBack = (running: RunningExecution, loop: Loop): RunningExecution => ({
