@@ -34,6 +34,7 @@ export async function toolsUnderKills(options: ToolsUnderKills): Promise<Scenari
       ...toolKillLines(outcome),
       ...timeLines('kill to the first new event', recovery.first),
       ...timeLines('kill to the next event of each that ran', recovery.each),
+      ...timeLines('node listens to the next event of each', recovery.sinceUp),
     ],
     broken: brokenToolRuns(outcome),
   };
