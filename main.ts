@@ -117,7 +117,7 @@ export async function startNode(input: NodeInput): Promise<Node> {
     archive: runtime.archive,
     node: () => ({ isolation: controls.isolation }),
   });
-  const dispatch = createDispatchApi({ client: runtime.client });
+  const dispatch = createDispatchApi({ client: runtime.client, blobs: ports.blobs });
   const workflowAreas = await openWorkflowAreas({
     ...{ ...world, runtime, agents, executions, dispatch, waits, settings, env: input.env, areas },
     documents: ports.documents,

@@ -1,16 +1,13 @@
 import { STORED_ABOVE_BYTES, type ToolOutcome } from '../manifests/tool/call.ts';
+import { storedContent, textContent } from '../manifests/tool/stored-result.ts';
 import type { Blobs } from '../runtime/blobs.ts';
 import { PAYLOAD_LIMIT_BYTES } from '../runtime/blobs.ts';
-import type { JsonObject } from '../runtime/json.ts';
 import { ToolFailure } from './failure.ts';
 
 /** A result before its size is looked at. */
 export type WholeOutcome = Omit<ToolOutcome, 'stored' | 'duration_ms'>;
 
-const HEAD_BYTES = STORED_ABOVE_BYTES / 2;
 const MAX_ERROR_CHARS = 2_000;
-
-export const textContent = (text: string): JsonObject[] => [{ type: 'text', text }];
 
 /** What the caller gets of a tool that failed. */
 export function failedOutcome({ code, class: failureClass, message, retryAfterMs }: ToolFailure): WholeOutcome {
@@ -55,12 +52,8 @@ function answerBytes({ content }: WholeOutcome): number {
   return bytes;
 }
 
-/** The first text, cut between characters, and a word about the rest. */
-function headOf({ content }: WholeOutcome): JsonObject[] {
+/** The beginning of the first text. */
+function headOf({ content }: WholeOutcome): WholeOutcome['content'] {
   const text = content.find((part) => typeof part.text === 'string')?.text;
-  const bytes = Buffer.from(typeof text === 'string' ? text : '');
-  const head = new TextDecoder().decode(bytes.subarray(0, HEAD_BYTES), { stream: true });
-  const shown = Math.min(bytes.length, HEAD_BYTES);
-  const note = `[the first ${shown} bytes of a larger result; it is kept whole with the execution]`;
-  return [{ type: 'text', text: head }, ...textContent(note)];
+  return storedContent(typeof text === 'string' ? text : '');
 }

@@ -61,10 +61,13 @@ export type Generate = z.output<typeof GenerateMessage>;
 const DispatchEndedMessage = z.object({
   dispatch_id: id,
   exit_code: z.number().int(),
+  /** Where the result is stored, the end of each. */
   stdout: z.string(),
   stderr: z.string(),
   duration_ms: z.number().nonnegative(),
   truncated: z.boolean(),
+  /** A large result: its text's beginning, and the whole `{content, structured}` in Blobs. */
+  stored: z.object({ ref: z.string(), bytes: z.number().int(), head: z.string() }).optional(),
 });
 export type DispatchEnded = z.output<typeof DispatchEndedMessage>;
 

@@ -45,7 +45,8 @@ export async function planContainer(
   await shareVolumes(engine, input, owner, user);
   const { onEnd, ...rest } = engine;
   const kept = parts.keep && variables.SVC_KEEP_CONTAINER === 'true';
-  const env = { ...runtime.env, ...variables, ...nodeVariables({ url: parts.gatewayUrl(), token }) };
+  const told = { ...variables, ...nodeVariables({ url: parts.gatewayUrl(), token }) };
+  const env = { ...runtime.env, ...told, SVC_PRIVATE_ENV: privateNames(told) };
   return {
     container: containerOf(input, runtime.image, isLong ? { ...env, SVC_PROMPT_FILE: PROMPT_FILE } : env, isLong),
     extras: {
@@ -94,6 +95,10 @@ function containerOf(
       : { cpu_millicores: limits.cpu_millicores }),
   };
 }
+
+/** What an agent is told is not for the commands of its model: they see as much of it as where the node runs them. */
+const privateNames = (told: Readonly<Record<string, string>>): string =>
+  [...Object.keys(told), 'SVC_PROMPT_FILE'].filter((name) => name !== 'PATH').join(' ');
 
 /** A node that is an ordinary user shares volumes with its containers by being the same. */
 function defaultUser(): string {

@@ -1,3 +1,5 @@
+import { lstat, rmdir } from 'node:fs/promises';
+import { join } from 'node:path';
 import { SvcError } from '../../runtime/errors.ts';
 import type { ContainerEngine } from '../containers/engine.ts';
 import { toolEnvironment } from '../programs/environment.ts';
@@ -5,7 +7,7 @@ import { GroupWatch } from '../programs/group-watch.ts';
 import type { ProgramResult } from '../programs/input.ts';
 import { Mounts } from '../programs/mounts.ts';
 import { Places } from '../programs/places.ts';
-import { beforeStart } from '../programs/workspace.ts';
+import { beforeStart, TEMPORARY } from '../programs/workspace.ts';
 import { WORKSPACE } from '../programs/workspace-view.ts';
 import type { ToolCommandRequest, ToolCommandResult, ToolCommands } from './api.ts';
 import { runInContainer } from './container-command.ts';
@@ -61,6 +63,7 @@ async function runOnHost(
   const { tenant, execution_id, timeout_ms, max_output_bytes } = request;
   const { own, mounts } = mountsOf(request);
   await using held = await beforeStart(heldVolume(parts.volumes, tenant, own.volume_id, own.create));
+  await using _temporary = await temporaryOf(held.directory);
   const result = await runInWorkspace(
     parts,
     { ...held, readOnly: own.read_only },
@@ -79,6 +82,17 @@ async function runOnHost(
     { watch, signal },
   );
   return resultOf(result, max_output_bytes);
+}
+
+/** The directory for temporary files is the command's matter: one that it leaves empty is no entry of the workspace. */
+async function temporaryOf(workspace: string): Promise<AsyncDisposable> {
+  const path = join(workspace, TEMPORARY);
+  const before = await lstat(path).catch(() => null);
+  const remove = async (): Promise<void> => {
+    // Not empty, or not there: it stays as it is.
+    if (before === null) await rmdir(path).catch(() => {});
+  };
+  return { [Symbol.asyncDispose]: remove };
 }
 
 /** The execution's own volume is the workspace unless a mount is there (design: Paths of fs.*). */

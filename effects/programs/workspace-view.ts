@@ -16,7 +16,8 @@ const VIEW = '.view';
  * everything of the real one, puts directories in (host directory, path, rw or ro; ended by --), then goes to $2 there
  * and becomes the program, with the PATH it was given. The root is unbindable, so that binding what holds it does not
  * copy it into itself; what is at / was listed at start, so that one `mount` binds all of it. As process 1 of processes
- * of its own it shows only these in /proc, and stays above the program: whatever happens to the program, all of them end.
+ * of its own it shows only these in /proc, and stays above the program: whatever happens to the program, all of them end,
+ * and it says nothing of that ("Terminated") into the program's output.
  */
 const script = (table: string, top: TopLevel): string => `
 set -e
@@ -36,7 +37,7 @@ while [ "$1" != -- ]; do
   shift 3
 done
 shift
-[ $$ -ne 1 ] || exec chroot "$root" /bin/sh -c 'PATH=$1 && cd "$2" && shift 2 && "$@"; exit $?' svc-view "$given" "$directory" "$@"
+[ $$ -ne 1 ] || exec chroot "$root" /bin/sh -c 'PATH=$1 && cd "$2" && shift 2 && exec 3>&2 2>/dev/null && ("$@") 2>&3 3>&-; exit $?' svc-view "$given" "$directory" "$@"
 exec chroot "$root" /bin/sh -c 'PATH=$1 && cd "$2" && shift 2 && exec "$@"' svc-view "$given" "$directory" "$@"
 `;
 

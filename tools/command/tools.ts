@@ -1,5 +1,12 @@
 import type { ToolCommandResult, ToolCommands } from '../../effects/commands/api.ts';
 import type { ToolRun } from '../../manifests/tool/call.ts';
+import {
+  type CommandFailure,
+  commandNotFound,
+  commandTooLong,
+  commandTooMuch,
+  outputUntilThen,
+} from '../../manifests/tool/command-result.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import type { JsonObject } from '../../runtime/json.ts';
 import { ToolFailure } from '../failure.ts';
@@ -14,8 +21,12 @@ const DEFAULTS = { timeout_secs: 60, max_output_bytes: 512 * 1024, env_denylist:
 export function commandTools(commands: ToolCommands): Tool[] {
   return [
     defineTool(cmdRun, async ({ command, args }, { run, tenant, signal }) => {
-      const { execution_id, container_id } = run.subject;
+      const { execution_id, container_id, isolation } = run.subject;
       if (execution_id === null) throw ToolFailure.denied('ToolNotAllowed', 'Commands belong to an execution.');
+      // Who is to be kept in a container never has a command on the host, however the call came about.
+      if (isolation === 'docker' && container_id === undefined) {
+        throw new ToolFailure('ToolNotAvailable', 'the container of the agent does not run');
+      }
       const ceiling = run.limits.command ?? DEFAULTS;
       const request = {
         ...{ tenant, execution_id, command, args, mounts: mountsOf(execution_id, run) },
@@ -42,20 +53,15 @@ function checkCeilings(
   { stopped_by, stdout, stderr }: ToolCommandResult,
   ceiling: typeof DEFAULTS | NonNullable<ToolRun['limits']['command']>,
 ): void {
-  const ended = `Its output until then: ${JSON.stringify({ stdout: tail(stdout), stderr: tail(stderr) })}`;
+  const streams = { stdout, stderr };
+  const ended = outputUntilThen(streams);
   switch (stopped_by) {
     case undefined:
       return;
     case 'timeout':
-      throw new ToolFailure(
-        'ExecTimeoutCeilingExceeded',
-        `the command ran longer than ${ceiling.timeout_secs} s and was ended. ${ended}`,
-      );
+      throw failureOf(commandTooLong(ceiling.timeout_secs, streams));
     case 'output':
-      throw new ToolFailure(
-        'OutputSizeLimitExceeded',
-        `the command wrote more than ${ceiling.max_output_bytes} bytes and was ended: let it write to a file. ${ended}`,
-      );
+      throw failureOf(commandTooMuch(ceiling.max_output_bytes, streams));
     case 'memory':
       throw new ToolFailure('MemoryLimitExceeded', `the command used too much memory and was ended. ${ended}`);
     case 'processes':
@@ -63,8 +69,8 @@ function checkCeilings(
   }
 }
 
-const TAIL_CHARS = 500;
-const tail = (text: string): string => (text.length > TAIL_CHARS ? `…${text.slice(-TAIL_CHARS)}` : text);
+const failureOf = ({ code, message }: CommandFailure, cause?: unknown): ToolFailure =>
+  new ToolFailure(code, message, 'recoverable', cause);
 
 /** The mounts of the execution, its own workspace among them. */
 function mountsOf(executionId: string, { subject }: ToolRun): ToolRun['subject']['mounts'] {
@@ -82,7 +88,7 @@ async function withCommand<T>(command: string, signal: AbortSignal, work: () => 
       case 'forbidden':
         throw ToolFailure.denied('PERMISSION_DENIED', `${thrown.message}.`);
       case 'not_found':
-        throw new ToolFailure('CommandNotFound', `${command} is not there: use another command`, 'recoverable', thrown);
+        throw failureOf(commandNotFound(command), thrown);
       case 'quota_exceeded':
         throw new ToolFailure('QuotaExceeded', `${thrown.message}: delete something first`, 'recoverable', thrown);
       case 'unsupported_isolation':

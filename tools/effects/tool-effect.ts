@@ -1,5 +1,6 @@
 import type { ToolOutcome } from '../../manifests/tool/call.ts';
 import { ToolRun } from '../../manifests/tool/call.ts';
+import { textContent } from '../../manifests/tool/stored-result.ts';
 import type { Blobs } from '../../runtime/blobs.ts';
 import { defineEffect, type EffectContext, type EffectHandler } from '../../runtime/effect.ts';
 import { SvcError, toSvcError } from '../../runtime/errors.ts';
@@ -8,7 +9,7 @@ import type { TierLimits } from '../../security/api.ts';
 import type { Desk } from '../desk.ts';
 import { ToolFailure } from '../failure.ts';
 import { type McpParts, runMcpTool } from '../mcp/run.ts';
-import { boundedOutcome, failedOutcome, textContent, type WholeOutcome } from '../outcome.ts';
+import { boundedOutcome, failedOutcome, type WholeOutcome } from '../outcome.ts';
 import type { Tool, ToolAnswer, ToolCall } from '../tool.ts';
 import { takeLimits } from './take-limits.ts';
 

@@ -27,7 +27,7 @@ export function outcomeAnswer({ content, is_error, error, stored }: ToolOutcome)
   const text = content.map(partText).join('\n');
   const sense = error?.class === 'policy' ? ` ${NOT_AVAILABLE}` : '';
   const head = is_error ? `Error${error === undefined ? '' : ` ${error.code}: ${error.message}${sense}`}` : '';
-  const parts = [head, error !== undefined && text === error.message ? '' : text].filter((part) => part !== '');
+  const parts = [head, error !== undefined && isSaid(text, error) ? '' : text].filter((part) => part !== '');
   return {
     content: keepHead(parts.join('\n'), LOOP.resultChars),
     // An error's own words are short; only a result is looked up whole.
@@ -35,6 +35,10 @@ export function outcomeAnswer({ content, is_error, error, stored }: ToolOutcome)
     is_error,
   };
 }
+
+/** An error's text is its code and message, or its message alone: once is enough. */
+const isSaid = (text: string, { code, message }: NonNullable<ToolOutcome['error']>): boolean =>
+  text === message || text === `${code}: ${message}`;
 
 /** Models are given text: of anything else they are told that it is there. */
 function partText(part: ToolOutcome['content'][number]): string {

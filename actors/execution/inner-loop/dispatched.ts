@@ -1,6 +1,13 @@
 import type { ToolOutcome } from '../../../manifests/tool/call.ts';
-import { keepTail } from '../bounded-text.ts';
-import type { DispatchResult, GatewayAnswer } from '../dispatch-api.ts';
+import {
+  type CommandFailure,
+  commandNotFound,
+  commandTooLong,
+  commandTooMuch,
+} from '../../../manifests/tool/command-result.ts';
+import { storedContent, textContent } from '../../../manifests/tool/stored-result.ts';
+import type { GatewayAnswer } from '../dispatch-api.ts';
+import type { DispatchEnded } from '../messages.ts';
 import { LOOP } from './limits.ts';
 import type { AllowedCall, LoopCall } from './state.ts';
 
@@ -11,15 +18,21 @@ const ceilings = (allowed: AllowedCall | null) => ({
   max_output_bytes: allowed?.limits.command?.max_output_bytes ?? LOOP.dispatchOutputBytes,
 });
 
+function dispatchedCommand(allowed: AllowedCall | null) {
+  const { command, args } = allowed?.arguments ?? {};
+  return {
+    command: typeof command === 'string' ? command : '',
+    args: Array.isArray(args) ? args.filter((arg) => typeof arg === 'string') : [],
+  };
+}
+
 /** A call that the agent's own bootstrap is to run (original-facts 6.4; `action` is always `exec`). */
 export function dispatchOf({ dispatch_id = '', allowed }: LoopCall): Dispatch {
-  const { command, args } = allowed?.arguments ?? {};
   return {
     type: 'dispatch',
     dispatch_id,
     action: 'exec',
-    command: typeof command === 'string' ? command : '',
-    args: Array.isArray(args) ? args.filter((arg) => typeof arg === 'string') : [],
+    ...dispatchedCommand(allowed),
     cwd: '/workspace',
     env_additions: {},
     ...ceilings(allowed),
@@ -27,21 +40,27 @@ export function dispatchOf({ dispatch_id = '', allowed }: LoopCall): Dispatch {
 }
 
 /** As `cmd.run` answers where the node runs it: an exit code is a result, a broken ceiling is an error (spec 3, Command tool). */
-export function commandOutcome(allowed: AllowedCall | null, end: DispatchResult): ToolOutcome {
-  const { exit_code, duration_ms } = end;
+export function commandOutcome(allowed: AllowedCall | null, end: DispatchEnded): ToolOutcome {
+  const { exit_code, duration_ms, stdout, stderr, stored } = end;
+  const failure = failureOf(allowed, end);
+  if (failure !== null) {
+    const { code, message } = failure;
+    const content = textContent(`${code}: ${message}`);
+    return { content, is_error: true, error: { code, class: 'recoverable', message }, duration_ms };
+  }
+  if (stored !== undefined) {
+    const { head, ...kept } = stored;
+    return { content: storedContent(head), stored: kept, is_error: false, duration_ms };
+  }
+  const structured = { stdout, stderr, exit_code };
+  return { content: textContent(JSON.stringify(structured)), structured, is_error: false, duration_ms };
+}
+
+function failureOf(allowed: AllowedCall | null, end: DispatchEnded): CommandFailure | null {
+  const { exit_code, duration_ms, stderr } = end;
   const { timeout_secs, max_output_bytes } = ceilings(allowed);
-  const half = Math.floor(LOOP.resultChars / 2) - 1_000;
-  const structured = { stdout: keepTail(end.stdout, half), stderr: keepTail(end.stderr, half), exit_code };
-  const content = [{ type: 'text', text: JSON.stringify(structured) }];
-  const failed = (code: string, message: string): ToolOutcome => ({
-    ...{ content, structured, is_error: true, duration_ms },
-    error: { code, class: 'recoverable', message },
-  });
-  if (exit_code === -1 && duration_ms >= timeout_secs * 1_000) {
-    return failed('ExecTimeoutCeilingExceeded', `the command took longer than ${timeout_secs} s and was ended`);
-  }
-  if (end.truncated) {
-    return failed('OutputSizeLimitExceeded', `stdout and stderr have more than ${max_output_bytes} bytes together`);
-  }
-  return { content, structured, is_error: false, duration_ms };
+  const { command } = dispatchedCommand(allowed);
+  if (exit_code === -1 && duration_ms >= timeout_secs * 1_000) return commandTooLong(timeout_secs, end);
+  if (end.truncated) return commandTooMuch(max_output_bytes, end);
+  return exit_code === 127 && stderr === `command_not_found:${command}` ? commandNotFound(command) : null;
 }

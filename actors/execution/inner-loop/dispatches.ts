@@ -1,12 +1,14 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { z } from 'zod';
 import { type Address, addressOf } from '../../../runtime/address.ts';
+import type { Blobs } from '../../../runtime/blobs.ts';
 import type { ActorClient, CallOptions } from '../../../runtime/client.ts';
 import { isErrorCode, SvcError } from '../../../runtime/errors.ts';
 import type { Json, JsonObject } from '../../../runtime/json.ts';
 import type { DispatchApi, GatewayAnswer } from '../dispatch-api.ts';
 import { ExecutionState } from '../state.ts';
 import { dispatchOf } from './dispatched.ts';
+import { withoutBulk } from './dispatched-bulk.ts';
 import type { Loop } from './state.ts';
 
 const Reply = z.object({ iteration: z.number().int() });
@@ -18,7 +20,13 @@ const FIRST_PAUSE_MS = 5;
 const LONGEST_PAUSE_MS = 100;
 
 /** The dispatch gateway's calls over messages and committed states: what is answered is what is durable. */
-export function createDispatchApi({ client }: { readonly client: DispatchClient }): DispatchApi {
+export function createDispatchApi({
+  client,
+  blobs,
+}: {
+  readonly client: DispatchClient;
+  readonly blobs: Pick<Blobs, 'put'>;
+}): DispatchApi {
   async function call(address: Address, type: string, payload: Json, options: CallOptions): Promise<GatewayAnswer> {
     const { iteration } = Reply.parse(await client.ask(address, type, payload, options));
     return awaitAnswer(client, address, iteration, options.signal);
@@ -28,8 +36,9 @@ export function createDispatchApi({ client }: { readonly client: DispatchClient 
       const messages = [...request.messages];
       return call(addressOf('execution', tenant, executionId), 'Generate', { ...request, messages }, options);
     },
-    dispatchResult(tenant, executionId, result, options = {}) {
-      return call(addressOf('execution', tenant, executionId), 'DispatchEnded', { ...result }, options);
+    async dispatchResult(tenant, executionId, result, options = {}) {
+      const ended = await withoutBulk(blobs, tenant, result);
+      return call(addressOf('execution', tenant, executionId), 'DispatchEnded', ended, options);
     },
   };
 }

@@ -36,6 +36,4 @@ export const LOOP = {
   /** Of a command dispatched without a ceiling (original-facts 13.2). */
   dispatchSecs: 60,
   dispatchOutputBytes: 524_288,
-  /** Stdout and stderr of a dispatched command together; what is over is cut. */
-  dispatchedChars: 1024 * 1024,
 } as const;

@@ -7,6 +7,7 @@ unset CDPATH b_url b_child
 b_box=${SVC_MAILBOX:-/run/svc}
 b_url=${SVC_ORCHESTRATOR_URL:-}
 b_wait=${SVC_LLM_TIMEOUT_SECONDS:-300}
+b_private=${SVC_PRIVATE_ENV:-}
 # What opens the gateway is not for the commands that run here.
 unset SVC_ORCHESTRATOR_URL SVC_SEAL_TOKEN
 
@@ -104,22 +105,25 @@ again() {
 
 # Runs "$@" as the answer says; leaves b_exit, b_cut, out.cut and err.cut.
 run() {
-  b_half=$((svc_max_output_bytes / 2)) b_exit=0 b_cut=false b_setsid=''
+  b_exit=0 b_cut=false b_setsid=''
   [ "${svc_timeout_secs:-0}" -gt 0 ] || svc_timeout_secs=60
   case $svc_cwd in /*) ;; *) svc_cwd=/workspace/$svc_cwd ;; esac
   if ! [ -d "$svc_cwd" ]; then printf 'no such directory: %s' "$svc_cwd" >"$b_tmp/err.cut"; b_exit=127; return 0; fi
+  if [ "$svc_env_count" = 0 ] && ! (cd "$svc_cwd" && is_there "$1"); then
+    printf 'command_not_found:%s' "$1" >"$b_tmp/err.cut"; b_exit=127; return 0
+  fi
   # shellcheck disable=SC2016
   set -- sh -c 'exec "$@"' svc "$@"
   b_n=$svc_env_count
   while [ "$b_n" -gt 0 ]; do eval "set -- \"\$svc_env_$b_n\" \"\$@\""; b_n=$((b_n - 1)); done
   rm -f "$b_tmp/out" "$b_tmp/err" "$b_tmp/late"
   mkfifo "$b_tmp/out" "$b_tmp/err"
-  # One byte more than is kept tells that something was cut; nothing else of a flood is held.
-  tail -c "$((b_half + 1))" <"$b_tmp/out" >"$b_tmp/out.tail" & b_tail_out=$!
-  tail -c "$((b_half + 1))" <"$b_tmp/err" >"$b_tmp/err.tail" & b_tail_err=$!
+  # One byte more than both may have tells that something was cut; nothing else of a flood is held.
+  tail -c "$((svc_max_output_bytes + 1))" <"$b_tmp/out" >"$b_tmp/out.tail" & b_tail_out=$!
+  tail -c "$((svc_max_output_bytes + 1))" <"$b_tmp/err" >"$b_tmp/err.tail" & b_tail_err=$!
   # A group of its own, so that all of it can be killed.
   if have setsid; then b_setsid=setsid; fi
-  (trap - EXIT TERM INT HUP; cd "$svc_cwd"; exec $b_setsid env "$@") </dev/null >"$b_tmp/out" 2>"$b_tmp/err" & b_child=$!
+  (trap - EXIT TERM INT HUP; cd "$svc_cwd"; own_environment; exec $b_setsid env "$@") </dev/null >"$b_tmp/out" 2>"$b_tmp/err" & b_child=$!
   b_pid=$b_child
   [ -z "$b_setsid" ] || b_child=-$b_pid
   (trap - EXIT TERM INT HUP; watch_time) >/dev/null 2>&1 & b_watch=$!
@@ -133,10 +137,23 @@ run() {
   wait "$b_tail_err" 2>/dev/null || b_cut=true
   { kill -KILL "$b_watch" && wait "$b_watch"; } 2>/dev/null || :
   [ ! -e "$b_tmp/late" ] || b_exit=-1
-  for b_s in out err; do
-    [ "$(bytes "$b_tmp/$b_s.tail")" -le "$b_half" ] || b_cut=true
-    tail -c "$b_half" "$b_tmp/$b_s.tail" >"$b_tmp/$b_s.cut"
-  done
+  b_n=$svc_max_output_bytes
+  if [ $(($(bytes "$b_tmp/out.tail") + $(bytes "$b_tmp/err.tail"))) -gt "$b_n" ]; then b_cut=true b_n=$((b_n / 2)); fi
+  for b_s in out err; do tail -c "$b_n" "$b_tmp/$b_s.tail" >"$b_tmp/$b_s.cut"; done
+}
+is_there() {
+  case $1 in
+    */*) [ -e "$1" ] ;;
+    *) command -v "$1" >/dev/null 2>&1 ;;
+  esac
+}
+# What the agent is told is not for the commands its model asks for; what the image says is.
+own_environment() {
+  # shellcheck disable=SC2086
+  unset SVC_PRIVATE_ENV $b_private
+  if [ -d /workspace ]; then HOME=/workspace; export HOME; fi
+  : "${LANG:=C.UTF-8}"
+  export LANG
 }
 watch_time() {
   b_n=$svc_timeout_secs

@@ -94,7 +94,7 @@ async function openNode(dataDir: string, script: string) {
   const { client } = runtime;
   const executions = await ports.documents.collection<ExecutionDocument>(EXECUTIONS);
   const api: ExecutionApi = createExecutionApi({ client, executions, archive: runtime.archive });
-  const dispatch: DispatchApi = createDispatchApi({ client });
+  const dispatch: DispatchApi = createDispatchApi({ client, blobs: ports.blobs });
   const attest: AttestApi = createAttestApi({ client });
   const stop = async () => {
     await runtime.stop();
