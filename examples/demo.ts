@@ -1,6 +1,6 @@
 /**
- * `npm run demo`: a node, two agents at work on real files, both followed live. One agent is a program, the other
- * talks to a model. `-- PATH` looks at another directory, `-- --once` ends after the runs.
+ * `npm run demo`: a node and three agents at work, followed live. One is a program, one talks to a model, one calls tools, and
+ * what it was allowed is on record. `-- PATH` looks at another directory, `-- --once` ends after the runs.
  */
 import { relative, resolve } from 'node:path';
 import { isObject, numberOf, textOf } from '../cli/json.ts';
@@ -8,11 +8,12 @@ import { NodeClient } from '../cli/node-client.ts';
 import { type Paint, paintFor } from '../cli/paint.ts';
 import type { Node } from '../main.ts';
 import { startDemoNode } from './demo/demo-node.ts';
-import { chooseModel } from './demo/model-choice.ts';
+import { chooseModel, scriptedNotes } from './demo/model-choice.ts';
 import { nextSteps } from './demo/next-steps.ts';
 import { type DemoOptions, demoOptions } from './demo/options.ts';
 import { repositoryText } from './demo/repository-text.ts';
 import { type DemoRun, deploy, runAgent } from './demo/run-agent.ts';
+import { toolCallLines } from './demo/tool-calls.ts';
 
 const EXAMPLES = import.meta.dirname;
 const REPOSITORY = resolve(EXAMPLES, '..');
@@ -21,7 +22,8 @@ const say = (line = ''): void => console.log(line);
 async function demo(options: DemoOptions, paint: Paint): Promise<boolean> {
   const startedAt = performance.now();
   const model = await chooseModel(process.env, resolve(EXAMPLES, 'agents/repo-summary.script.yaml'));
-  const node = await startDemoNode(options.dataDir, REPOSITORY, model.provider);
+  const providers = [model.provider, scriptedNotes(resolve(EXAMPLES, 'agents/repo-notes.script.yaml'))];
+  const node = await startDemoNode(options.dataDir, REPOSITORY, providers);
   const stop = new AbortController();
   const ended = endWith(node, stop);
   say(
@@ -31,13 +33,14 @@ async function demo(options: DemoOptions, paint: Paint): Promise<boolean> {
   say(`gRPC   ${node.grpcAddress}`);
   say(`model  ${paint.yellow(model.says)}`);
   say();
-  const runs = await runBoth(node, options, paint, stop.signal).catch(async (error: unknown) => {
+  const runs = await runAll(node, options, paint, stop.signal).catch(async (error: unknown) => {
     stop.abort();
     await ended;
     throw error;
   });
   if (!stop.signal.aborted) {
     for (const run of runs) showResult(run, paint);
+    await showCalls(node, runs, paint);
     say(paint.bold(options.once ? 'To try while a demo runs:' : 'To try next, in another terminal:'));
     for (const command of nextSteps(node, runs, options.directory)) say(`  ${command}`);
     say();
@@ -48,17 +51,24 @@ async function demo(options: DemoOptions, paint: Paint): Promise<boolean> {
   return runs.every(({ status }) => textOf(status, 'status') === 'completed');
 }
 
-async function runBoth(node: Node, options: DemoOptions, paint: Paint, signal: AbortSignal): Promise<DemoRun[]> {
+async function runAll(node: Node, options: DemoOptions, paint: Paint, signal: AbortSignal): Promise<DemoRun[]> {
   const client = new NodeClient({ url: node.restUrl });
   const report = { name: 'repo-report', manifest: `${EXAMPLES}/agents/repo-report.yaml`, colour: paint.cyan };
   const summary = { name: 'repo-summary', manifest: `${EXAMPLES}/agents/repo-summary.yaml`, colour: paint.magenta };
+  const notes = { name: 'repo-notes', manifest: `${EXAMPLES}/agents/repo-notes.yaml`, colour: paint.yellow };
   const view = { paint, signal };
-  const [reportId, summaryId] = await Promise.all([deploy(client, report), deploy(client, summary)]);
+  const [reportId, summaryId, notesId] = await Promise.all([
+    deploy(client, report),
+    deploy(client, summary),
+    deploy(client, notes),
+  ]);
   say(`deployed repo-report (a program) and repo-summary (a model); both look at ${options.directory}`);
+  say('deployed repo-notes (tools): what it asks for comes from examples/agents/repo-notes.script.yaml');
   say();
   return Promise.all([
     runAgent(client, report, { agentId: reportId, input: options.directory }, view),
     runAgent(client, summary, { agentId: summaryId, input: await repositoryText(options.directory) }, view),
+    runAgent(client, notes, { agentId: notesId, input: '' }, view),
   ]);
 }
 
@@ -69,6 +79,14 @@ function showResult({ agent, status, executionId }: DemoRun, paint: Paint): void
   say((textOf(status, 'last_output') || textOf(status, 'last_error')).trimEnd());
   say();
   say(paint.dim([`execution ${executionId}`, usageOf(status)].filter((part) => part !== '').join(' · ')));
+  say();
+}
+
+async function showCalls(node: Node, [, , notes]: readonly DemoRun[], paint: Paint): Promise<void> {
+  if (notes === undefined) return;
+  say(paint.bold('What repo-notes did with tools:'));
+  for (const line of await toolCallLines(new NodeClient({ url: node.restUrl }), notes.executionId, paint))
+    say(`  ${line}`);
   say();
 }
 

@@ -14,14 +14,14 @@ const INTERNAL_GRPC_PORT = 50052;
 const NODE_VARIABLES = /^(SVC_(?!MODEL$)|REDIS_URL$|MONGODB_URI$)/;
 
 /** A node with embedded stores below `dataDir`, on the usual ports or, where they are taken, on free ones. */
-export async function startDemoNode(dataDir: string, checkout: string, provider: object): Promise<Node> {
+export async function startDemoNode(dataDir: string, checkout: string, providers: readonly object[]): Promise<Node> {
   await mkdir(dataDir, { recursive: true, mode: 0o700 });
   const config = join(dataDir, 'svc.yaml');
   const settings = {
     apiVersion: 'svc.dev/v1',
     kind: 'NodeConfig',
     spec: {
-      llm_providers: [provider],
+      llm_providers: providers,
       // Somebody watches: a model that does not answer is said soon.
       llm_selection: { max_retries: 1, retry_delay_ms: 500 },
       // Example manifests name their programs from the root of the checkout.

@@ -26,6 +26,14 @@ export async function chooseModel(env: NodeJS.ProcessEnv, script: string): Promi
   };
 }
 
+/** The script that asks for tools: the same with a model and without one, so that the calls are always those shown. */
+export const scriptedNotes = (script: string): object => ({
+  name: 'notes-script',
+  type: 'scripted',
+  script,
+  models: [{ alias: 'scripted-notes', model: 'script' }],
+});
+
 /** Why nobody is there; null when somebody listens, or when there is no endpoint to try (a vendor's own). */
 function unreachable(endpoint: string | undefined): Promise<string | null> {
   if (endpoint === undefined) return Promise.resolve(null);

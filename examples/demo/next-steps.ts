@@ -6,13 +6,14 @@ const DEFAULT_URL = 'http://127.0.0.1:8080';
 /** Commands to paste into another terminal, in this folder. Each is run by a test. */
 export function nextSteps(node: Node, runs: readonly DemoRun[], directory: string): string[] {
   const svc = `npm run -s svc --${node.restUrl === DEFAULT_URL ? '' : ` --url ${node.restUrl}`}`;
-  const [report, summary] = runs;
+  const [report, summary, notes] = runs;
   return [
     `${svc} task list`,
     `${svc} task logs ${summary?.executionId}`,
     `${svc} task execute repo-report --input ${quoted(directory)} --wait`,
     `${svc} agent export repo-summary`,
     `curl -N ${node.restUrl}/v1/executions/${report?.executionId}/stream`,
+    `${svc} session calls ${notes?.executionId}`,
   ];
 }
 

@@ -49,7 +49,7 @@ describe('npm run demo', () => {
   after(() => rm(directory, { recursive: true, force: true }));
   const data = (name: string): string => join(directory, name);
 
-  test('--once runs both agents, shows a rejection and its repair, and ends well in time', async () => {
+  test('--once runs its agents, shows a rejection and its repair, tool calls and their audit, and ends well in time', async () => {
     const startedAt = performance.now();
     const demo = startDemo(['--once', '--data', data('once')]);
     assert.equal(await endOf(demo), 0, demo.output());
@@ -67,6 +67,15 @@ describe('npm run demo', () => {
     assert.ok(!places.includes(-1), text);
     assert.match(text, /── repo-report: completed[\s\S]*Languages by lines\nTypeScript/);
     assert.match(text, /── repo-summary: completed[\s\S]*# A scripted answer: no model was asked/);
+    const calls = text.split('What repo-notes did with tools:\n')[1]?.split('\n\n')[0]?.split('\n');
+    assert.deepEqual(calls?.map((line) => line.trim().replaceAll(/ +/g, ' ')).toSorted(), [
+      "audit chain: 10 records, checked with the node's public keys: nothing wrong",
+      'cmd.run allowed, succeeded',
+      'cmd.run denied, CommandNotAllowed',
+      'fs.read allowed, succeeded',
+      'fs.read denied, PathOutsideBoundary',
+      'fs.write allowed, succeeded',
+    ]);
     // biome-ignore lint/suspicious/noControlCharactersInRegex: escape sequences are what is looked for
     assert.doesNotMatch(text, /\u001b/, 'no colours outside a terminal');
   });
@@ -93,6 +102,7 @@ describe('npm run demo', () => {
         /1 source files, 2 lines/,
         /^metadata:/m,
         /execution_completed/,
+        /PathOutsideBoundary/,
       ];
       for (const [index, command] of commands.entries()) {
         if (command.trim().startsWith('curl') && !hasCurl()) continue;

@@ -1,0 +1,38 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import { type JsonObject, listOf, textOf } from '../../cli/json.ts';
+import type { NodeClient } from '../../cli/node-client.ts';
+import type { Paint } from '../../cli/paint.ts';
+import { callsOf } from '../../cli/session-calls.ts';
+import { verifyAudit } from '../../manifests/audit/verify.ts';
+
+const POLL_MS = 50;
+const POLLS = 100;
+
+/** What an execution's agent did with tools, from its audit chain, and whether the chain holds: lines to print. */
+export async function toolCallLines(client: NodeClient, executionId: string, paint: Paint): Promise<string[]> {
+  await closed(client, executionId);
+  const chain = await client.json('GET', `/v1/seal/sessions/${executionId}/audit`);
+  const keys = listOf(await client.json('GET', '/.well-known/jwks.json'), 'keys');
+  const { valid, records } = await verifyAudit(chain, { keys: keys.map((key) => ({ ...key })) });
+  const verdict = valid ? paint.green('nothing wrong') : paint.red('not what was recorded');
+  return [
+    ...callsOf(chain).map((call) => lineOf(call, paint)),
+    `audit chain: ${records} records, checked with the node's public keys: ${verdict}`,
+  ];
+}
+
+function lineOf(call: JsonObject, paint: Paint): string {
+  const [tool, decision, outcome, why] = ['tool', 'decision', 'outcome', 'why'].map((key) => textOf(call, key));
+  const said = decision === 'allowed' ? paint.green(`allowed, ${outcome}`) : paint.red(`denied, ${why}`);
+  return `${(tool ?? '').padEnd(10)} ${said}`;
+}
+
+/** The chain is told of calls by messages, so its end comes a moment after that of the execution. */
+async function closed(client: NodeClient, id: string): Promise<void> {
+  for (let poll = 0; poll < POLLS; poll += 1) {
+    const session = await client.json('GET', `/v1/seal/sessions/${id}`);
+    if (textOf(session, 'status') === 'closed') return;
+    await wait(POLL_MS);
+  }
+  throw new Error(`the tool session ${id} is not closed`);
+}
