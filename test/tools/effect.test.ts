@@ -139,6 +139,11 @@ describe('cmd.run', () => {
     const { error } = await bench.call('cmd.run', { command: 'ls' }, { subject: { execution_id: null } });
     assert.deepEqual([error?.code, error?.class], ['ToolNotAllowed', 'policy']);
   });
+
+  test('of an agent in a container never runs on the host, even where its container is not known', async () => {
+    const lost = { subject: { isolation: 'docker' as const } };
+    assert.equal((await bench.call('cmd.run', { command: 'ls' }, lost)).error?.code, 'ToolNotAvailable');
+  });
 });
 
 describe('web.*', () => {
