@@ -1,0 +1,27 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { NEEDS_PODMAN } from '../support/podman.ts';
+import { waitUntil } from '../support/wait-until.ts';
+import { picture } from './host.ts';
+import { BOXES } from './list.ts';
+import { type EscapeWorld, escapeWorld } from './world.ts';
+
+describe('a node with a container engine lets nobody out by', NEEDS_PODMAN, () => {
+  let at: EscapeWorld;
+  let was: Awaited<ReturnType<typeof picture>>;
+  before(async () => {
+    at = await escapeWorld({ containers: true });
+    was = await picture(at.outside);
+  });
+  after(() => at[Symbol.asyncDispose]());
+
+  for (const row of BOXES) test(row.title, () => row.attempt(at));
+
+  test('and afterwards no container and nothing of one is left', async () => {
+    await waitUntil(
+      'all containers are gone',
+      async () => (await at.scene.podman.docker.listContainers()).length === 0,
+    );
+    assert.deepEqual(await picture(at.outside), was);
+  });
+});

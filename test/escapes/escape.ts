@@ -1,0 +1,25 @@
+import type { EscapeWorld } from './world.ts';
+
+/** One attempt to get out, end to end through a started node. It passes when it was refused or bounded. */
+export interface Escape {
+  readonly title: string;
+  readonly kind: Kind;
+  attempt(at: EscapeWorld): Promise<void>;
+}
+
+export const KINDS = {
+  paths: 'forms of paths that name something outside: `..`, absolute, NUL, /proc, /dev, case, encodings',
+  links: 'links made by a command, then read, written, edited, deleted, listed and searched through',
+  races: 'directories and files swapped for links while a tool runs (TOCTOU)',
+  specials: 'pipes, devices, sockets, sparse files, deep trees, 100,000 names, names that are no text',
+  patterns: 'expressions and globs made to be slow, or to lead out',
+  arguments: 'JSON that is deep, large, forged or of the wrong kind',
+  commands: 'names and arguments of commands, environment and /proc, processes that stay, floods, bombs',
+  web: 'addresses, names, redirects, rebinding, compressed and endless pages',
+  mcp: 'servers that flood, crash, hang or tell secrets',
+  tokens: 'the capability token of an execution in its output, events and records',
+  loops: 'a model that asks for what its agent may not',
+  containers: 'an agent in a container: mailbox, files, network, privileges, bombs',
+  disks: 'a disk or a volume that is filled',
+} as const;
+export type Kind = keyof typeof KINDS;
