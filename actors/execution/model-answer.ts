@@ -7,6 +7,8 @@ export const ModelAnswer = z.object({
   tool_calls: z.array(z.unknown()).default([]),
   finish_reason: z.string().default('stop'),
   usage: Usage.partial().default({}),
+  /** The messages that were asked with, in Blobs. */
+  aside: z.object({ ref: z.string(), messages: z.number().int(), bytes: z.number().int() }).optional(),
 });
 export type ModelAnswer = z.output<typeof ModelAnswer>;
 

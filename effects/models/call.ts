@@ -14,7 +14,7 @@ const ToolCall = z.strictObject({
 export type ToolCall = z.output<typeof ToolCall>;
 
 /** One turn of a conversation (original-facts.md 6.4). */
-const ModelMessage = z.discriminatedUnion('role', [
+export const ModelMessage = z.discriminatedUnion('role', [
   z.strictObject({ role: z.literal('system'), content: Text }),
   z.strictObject({ role: z.literal('user'), content: Text }),
   z.strictObject({ role: z.literal('assistant'), content: Text, tool_calls: z.array(ToolCall).max(100).optional() }),
@@ -37,6 +37,10 @@ export const ModelInput = z.strictObject({
   system: Text.optional(),
   /** A conversation of the inner loop may have 1,000 to begin with, and 50 rounds of up to 101. */
   messages: z.array(ModelMessage).min(1).max(8_000),
+  /** What was said before `messages`: parts in Blobs, oldest first, as earlier results named them (`aside`). */
+  earlier: z.array(z.string().max(200)).max(200).optional(),
+  /** Stores long `messages` in Blobs and names them in the result. */
+  keep_aside: z.boolean().optional(),
   temperature: z.number().min(0).max(2).optional(),
   max_output_tokens: z.number().int().min(1).max(10_000_000).optional(),
   /** Tools the model may ask for; its calls come back in the result and are not run here. */
@@ -68,6 +72,8 @@ export const ModelResult = z.object({
   text: z.string(),
   tool_calls: z.array(ToolCall),
   finish_reason: z.enum(FINISH_REASONS),
+  /** The messages of the input, in Blobs: the next call may name them in `earlier`. */
+  aside: z.object({ ref: z.string(), messages: z.number().int(), bytes: z.number().int() }).optional(),
   /** Name of the provider in the configuration; always `scripted` when no model was asked. */
   provider: z.string(),
   /** The provider's name of the model. */

@@ -10,6 +10,7 @@ import type { Secrets, TierLimits } from '../../security/api.ts';
 import type { Answer } from './ask.ts';
 import { ModelInput, type ModelPart, type ModelResult } from './call.ts';
 import { ChunkSender } from './chunk-sender.ts';
+import { EarlierMessages } from './earlier-messages.ts';
 import { describeFailures, type FailedTarget, ModelFailure } from './failure.ts';
 import { Latencies } from './latencies.ts';
 import { takeCall, takeTokens } from './model-limits.ts';
@@ -30,8 +31,8 @@ export interface ModelEffectParts {
   readonly random?: Random;
   /** Folder that relative `script` paths start from; the working directory when absent. */
   readonly scriptDir?: string;
-  /** Where tool results are that a conversation only refers to; without it their beginnings are given. */
-  readonly blobs?: Pick<Blobs, 'get'>;
+  /** Where what a conversation only refers to is; without it there are the beginnings of tool results, and no more. */
+  readonly blobs?: Pick<Blobs, 'get' | 'put'>;
   /** Counts calls and tokens of those whose input names a `principal`. */
   readonly limits?: TierLimits;
 }
@@ -48,15 +49,19 @@ export function createModelEffect(parts: ModelEffectParts): EffectHandler<typeof
   const { selection, secrets, clock = systemClock, random = systemRandom } = parts;
   const targets = new ModelTargets(parts.providers, selection);
   const latencies = new Latencies();
+  const earlier = new EarlierMessages(parts.blobs);
   const script = answerFromScript({ clock, scriptDir: parts.scriptDir ?? '.' });
 
   async function run(given: ModelInput, context: EffectContext): Promise<ModelResult> {
     await takeCall(parts.limits, given, context);
-    const input = await withToolResults(given, parts.blobs, context.tenant);
+    const whole = await earlier.whole(given, context.tenant);
+    const input = await withToolResults(whole, parts.blobs, context.tenant);
+    // Before the model is paid for.
+    const aside = await earlier.setAside(given, context.tenant);
     const result = await ask(input, context);
     const { input_tokens, output_tokens } = result.usage;
     await takeTokens(parts.limits, given, context, input_tokens + output_tokens);
-    return result;
+    return aside === null ? result : { ...result, aside };
   }
 
   async function ask(input: ModelInput, context: EffectContext): Promise<ModelResult> {

@@ -8,7 +8,7 @@ import { type ModelAnswer, noAnswer } from '../model-answer.ts';
 import type { ExecutionState, RunningExecution } from '../state.ts';
 import { plain } from './ask.ts';
 import { goOn } from './calls.ts';
-import { askingMessage } from './conversation.ts';
+import { askingMessage, withAside } from './conversation.ts';
 import { failLoop, finishLoop } from './finish.ts';
 import { LOOP } from './limits.ts';
 import { withCall, withLoop } from './loop-of.ts';
@@ -38,7 +38,7 @@ export function takeAnswer(
   const round = loop.earlier_rounds + loop.round;
   const prefix = `${running.iteration_count}.${loop.request === '' ? '' : `${loop.request.slice(0, 8)}.`}${round}`;
   const calls = proposed.map((call, at) => waitingCall(call, `${prefix}.${at + 1}`));
-  let state = withLoop(running, { phase: 'calls', effect_id: null, calls, messages: [...loop.messages, asking] });
+  let state = withLoop(running, { phase: 'calls', effect_id: null, calls, ...withAside(loop, answer, asking) });
   for (const [at, call] of calls.entries()) {
     const { problem } = proposed[at] ?? {};
     const args = proposed[at]?.arguments ?? {};

@@ -74,6 +74,9 @@ function modelInput(running: RunningExecution, loop: Loop): JsonObject {
     model: loop.model,
     ...(tools.length === 0 ? {} : { system: SYSTEM_MESSAGE, tools }),
     messages: [...loop.messages],
+    ...(loop.earlier_messages === undefined ? {} : { earlier: loop.earlier_messages.map(({ ref }) => ref) }),
+    // A bootstrap is given its whole conversation from the state.
+    ...(loop.by === 'node' ? { keep_aside: true } : {}),
     iteration: running.iteration_count,
     ...(temperature === null ? {} : { temperature }),
     ...principalPart(running),

@@ -1,7 +1,8 @@
 import type { Json, JsonObject } from '../../../runtime/json.ts';
 import { keepHead } from '../bounded-text.ts';
+import type { ModelAnswer } from '../model-answer.ts';
 import { LOOP } from './limits.ts';
-import type { LoopCall } from './state.ts';
+import type { Loop, LoopCall } from './state.ts';
 
 export const userMessage = (content: string): JsonObject => ({ role: 'user', content });
 
@@ -28,6 +29,38 @@ export function toolMessages(calls: readonly Pick<LoopCall, 'id' | 'name' | 'ans
     tool_name: name,
     ...(answer?.content_ref === undefined ? {} : { content_ref: answer.content_ref }),
   }));
+}
+
+const EARLIER_PARTS = 150;
+
+type Said = Pick<Loop, 'messages' | 'earlier_messages'>;
+
+/** The conversation when the model has asked for tools: what it was asked with may be in Blobs by now. */
+export function withAside(
+  { messages, earlier_messages = [] }: Said,
+  { aside }: Pick<ModelAnswer, 'aside'>,
+  asking: JsonObject,
+): Said {
+  if (aside === undefined || aside.messages !== messages.length) return { messages: [...messages, asking] };
+  const { ref, bytes } = aside;
+  return { messages: [asking], earlier_messages: withinBound([...earlier_messages, { ref, bytes }]) };
+}
+
+/** The first part, which has the task, and of the others the newest that have a place. Each has whole turns. */
+function withinBound(parts: NonNullable<Said['earlier_messages']>): NonNullable<Said['earlier_messages']> {
+  const [first, ...rest] = parts;
+  if (first === undefined) return parts;
+  let left: number = LOOP.conversationBytes - first.bytes;
+  let full = false;
+  const kept = rest
+    .slice(-EARLIER_PARTS)
+    .toReversed()
+    .filter(({ bytes }) => {
+      left -= bytes;
+      full ||= left < 0;
+      return !full;
+    });
+  return [first, ...kept.toReversed()];
 }
 
 const LEFT_OUT_ABOVE = 200;

@@ -58,6 +58,8 @@ export const Loop = z.object({
   effect_id: z.string().nullable(),
   /** Messages of `model.generate`, without the node's own system message. Bounded (conversation.ts). */
   messages: z.array(jsonObjectField),
+  /** What was said before them, in Blobs: every commit writes the state, so it holds what came last (decision 0015). */
+  earlier_messages: z.array(z.object({ ref: z.string(), bytes: z.number().int() })).optional(),
   calls: z.array(LoopCall),
   /** Calls that really ran. */
   executed: z.number().int(),

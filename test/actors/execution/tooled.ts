@@ -86,7 +86,7 @@ export class ToolingExecution extends DrivenExecution {
     return found;
   }
 
-  private settle(type: string, { id, request }: OpenEffect, outcome: Json): DrivenTurn {
+  settle(type: string, { id, request }: OpenEffect, outcome: Json): DrivenTurn {
     const result = { effectId: id, kind: request.kind, attempt: 1, outcome };
     return this.send(type, { ...result, context: request.context ?? null }, 'effect');
   }
