@@ -22,6 +22,8 @@ export interface SceneOptions {
   readonly spec?: Members;
   /** Without it the node has no container engine. */
   readonly containers?: boolean;
+  /** Bootstraps of agents' own, by name: `advanced.bootstrap_path`, or `script` of `spec.runtime.bootstrap_script`. */
+  readonly programs?: Readonly<Record<string, string>>;
   readonly env?: NodeJS.ProcessEnv;
 }
 
@@ -40,16 +42,24 @@ export class AgentScene implements AsyncDisposable {
     this.#podman = podman;
   }
 
-  static async start({ rules, runtime = {}, spec = {}, containers = true, env }: SceneOptions): Promise<AgentScene> {
+  static async start({
+    rules,
+    runtime = {},
+    spec = {},
+    containers = true,
+    env,
+    programs = {},
+  }: SceneOptions): Promise<AgentScene> {
     const podman = containers ? await TestPodman.start() : null;
     const directory = await mkdtemp(join(tmpdir(), 'svc-agents-'));
     const script = join(directory, 'script.yaml');
     await writeFile(script, stringify({ rules }));
+    for (const [name, text] of Object.entries(programs)) await writeFile(join(directory, name), text, { mode: 0o755 });
     const provider = { name: 'script', type: 'scripted', script, models: [{ alias: 'default', model: 'script' }] };
     const engine =
       podman === null ? {} : { container_socket_path: podman.socketPath, containers: { agent_image: BUSYBOX } };
     const node = await ProductNode.start({
-      spec: { llm_providers: [provider], runtime: { ...engine, ...runtime }, ...spec },
+      spec: { llm_providers: [provider], runtime: { bootstrap_dir: directory, ...engine, ...runtime }, ...spec },
       ...(env === undefined ? {} : { env }),
     });
     return new AgentScene(node, directory, podman);
@@ -66,6 +76,12 @@ export class AgentScene implements AsyncDisposable {
 
   deploy(name: string, spec: Members): Promise<string> {
     return this.node.deploy(agentYaml(name, spec));
+  }
+
+  /** What a program or bootstrap has written into the workspace of its execution, once it is there. */
+  written(executionId: string, name: string): Promise<string> {
+    const read = async () => (await this.workspace(executionId))[`/${name}`];
+    return waitUntil(`${name} of ${executionId}`, read, ENDED_WITHIN_MS);
   }
 
   /** Waits for its end; answers the status as a caller reads it. */

@@ -1,0 +1,281 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { after, before, describe, test } from 'node:test';
+import { grpcurl, grpcurlMissing } from '../../support/grpcurl.ts';
+import { waitUntil } from '../../support/wait-until.ts';
+import { PROGRAMS } from './programs.ts';
+import { AgentScene, type Members, members } from './scene.ts';
+
+const TEE: Members = { name: 'cmd.run', arguments: { command: 'tee', args: ['-a', 'ran'] } };
+const RULES = [
+  { match: { contains: 'slowly', round: 1 }, reply: { text: '', delay_ms: 1_500, tool_calls: [TEE] } },
+  { match: { round: 1 }, reply: { text: 'I run it. ', tool_calls: [TEE] } },
+  { match: { tool_contains: 'in_doubt' }, reply: 'nobody knows' },
+  { match: { tool_contains: 'ran' }, reply: 'it ran' },
+  { reply: 'it did not run' },
+];
+const MiB = 1_048_576;
+const GRPC = grpcurlMissing();
+
+interface Held {
+  readonly id: string;
+  readonly agent: string;
+  readonly url: string;
+  readonly token: string;
+}
+
+describe('the dispatch gateway of a running node', () => {
+  let scene: AgentScene;
+  const tokens: string[] = [];
+  before(async () => {
+    scene = await AgentScene.start({ rules: RULES, containers: false, programs: PROGRAMS });
+  });
+  after(() => scene?.[Symbol.asyncDispose]());
+
+  const deploy = (name: string, program: string) =>
+    scene.deploy(name, {
+      runtime: { isolation: 'process' },
+      tools: [{ name: 'cmd.run', executor: 'builtin:cmd', config: { subcommand_allowlist: { tee: [] } } }],
+      advanced: { bootstrap_path: program },
+      execution: { max_iterations: 1 },
+    });
+  const heldBy = async (id: string, agent: string): Promise<Held> => {
+    const env = await scene.written(id, 'env');
+    const url = /^SVC_ORCHESTRATOR_URL=(\S+)$/m.exec(env)?.[1] ?? assert.fail(env);
+    const token = url.split('/x/')[1] ?? assert.fail(url);
+    tokens.push(token);
+    return { id, agent, url, token };
+  };
+  const hold = async (name: string): Promise<Held> => {
+    const agent = await deploy(name, 'holder');
+    return heldBy(await scene.node.run(agent, name), agent);
+  };
+  const release = (id: string) => writeFile(join(scene.data, 'volumes/svc-system', id, 'go'), 'let go');
+
+  for (const kind of ['curl', 'node', 'python'] as const) {
+    test(`a bootstrap in ${kind} goes the whole way, and what it prints is the output`, async () => {
+      const agent = await deploy(`whole-${kind}`, `in-${kind}`);
+      const id = await scene.node.run(agent, 'please');
+      const status = await scene.ended(id);
+      assert.deepEqual([status.status, status.last_output], ['completed', `${kind}: it ran`], JSON.stringify(status));
+      assert.equal(status.tool_calls_executed, 1);
+      const text = JSON.stringify(await scene.events(id));
+      assert.match(text, /"action":"run"/);
+      assert.doesNotMatch(text, /I run it/, 'what it prints is the stream');
+      assert.equal((await scene.workspace(id))['/ran'], 'ran\n');
+      const kinds = (await scene.audit(id)).map(({ kind: what }) => what);
+      assert.deepEqual(kinds, ['opened', 'decided', 'ended', 'closed']);
+    });
+  }
+
+  test('who may not, and what is none, is refused with its status and its field; over gRPC too', async () => {
+    const own = await hold('refused');
+    const other = await hold('other');
+    const { url: base, grpcAddress } = await scene.node.process.internal;
+    const rows: readonly (readonly [string, Members, number, string, RegExp, string?])[] = [
+      ['no token', ask(own), 401, 'Unauthenticated', /token/i, ''],
+      ['no token that holds', ask(own), 401, 'Unauthenticated', /./, `${own.token.slice(0, -4)}AAAA`],
+      ["another execution's token", ask(own), 403, 'PermissionDenied', /execution_id/, other.token],
+      ['another execution', ask(own, { execution_id: other.id }), 403, 'PermissionDenied', /execution_id/],
+      [
+        'an execution that never was',
+        ask(own, { execution_id: randomUUID() }),
+        403,
+        'PermissionDenied',
+        /execution_id/,
+      ],
+      ['another agent', ask(own, { agent_id: other.agent }), 403, 'PermissionDenied', /agent_id/],
+      ['another iteration', ask(own, { iteration_number: 2 }), 409, 'FailedPrecondition', /iteration_number/],
+      ['iteration 0', ask(own, { iteration_number: 0 }), 400, 'InvalidArgument', /iteration_number/],
+      ['a dispatch that is not open', told(own, 'd-1'), 409, 'FailedPrecondition', /dispatch_id/],
+      ['a message of no role', ask(own, { messages: [{}] }), 400, 'InvalidArgument', /messages/],
+    ];
+    for (const [what, message, status, code, field, token = own.token] of rows) {
+      const answer = await post(token === '' ? base : `${base}/x/${token}`, message);
+      assert.equal(answer.status, status, `${what}: ${answer.text}`);
+      assert.match(String(answer.body.message), field, what);
+      if (GRPC !== null) continue;
+      const { stderr } = await overGrpc(grpcAddress, token, message);
+      assert.match(stderr, new RegExp(`Code: ${code}\\b`), `${what}: ${stderr}`);
+      assert.match(stderr, field, what);
+    }
+    const odd: readonly (readonly [string, string, number])[] = [
+      ['half a message', '{"type":"generate"', 400],
+      ['a list', '[]', 400],
+      ['null', 'null', 400],
+      ['a key that nobody knows', JSON.stringify(ask(own, { colour: 'red' })), 400],
+      ['a number for a text', JSON.stringify(ask(own, { prompt: 7 })), 400],
+      ['a text for a number', JSON.stringify(ask(own, { iteration_number: '1' })), 400],
+      ['an answer for a question', JSON.stringify({ type: 'final', content: '' }), 400],
+    ];
+    for (const [what, body, status] of odd) {
+      const answer = await post(own.url, body);
+      assert.equal(answer.status, status, `${what}: ${answer.text.slice(0, 300)}`);
+    }
+    assert.equal(await statusByCurl(own.url, sized(ask(own), 16 * MiB + 1)), 413);
+    for (const { id } of [own, other]) {
+      assert.equal((await scene.node.statusOf(id)).status, 'running', 'a refusal changes nothing');
+      await release(id);
+      assert.equal((await scene.ended(id)).last_output, 'let go');
+    }
+    const late = await post(own.url, ask(own));
+    assert.equal(late.status, 409, late.text);
+  });
+
+  test('the same again gets the same, also after a client went away, and nothing runs twice', async () => {
+    const own = await hold('again');
+    const leaving = new AbortController();
+    const left = post(own.url, ask(own, { prompt: 'slowly' }), leaving.signal).catch(() => 'left');
+    await waitUntil('the model is asked', async () => {
+      const { body } = await scene.node.call('GET', `/v1/seal/sessions/${own.id}/audit`);
+      return Array.isArray(body.records) && body.records.length > 0;
+    });
+    leaving.abort();
+    assert.equal(await left, 'left');
+    const two = await Promise.all([1, 2].map(() => post(own.url, ask(own, { prompt: 'slowly' }))));
+    const [first, second] = two;
+    assert.equal(first?.body.type, 'dispatch', first?.text);
+    assert.deepEqual(second?.body, first?.body);
+    const refused = await post(own.url, ask(own, { prompt: 'something else' }));
+    assert.equal(refused.status, 409, refused.text);
+    const result = told(own, String(first?.body.dispatch_id), { stdout: 'ran' });
+    const [over, twice] = await Promise.all([1, 2].map(() => post(own.url, result)));
+    assert.equal(over?.body.content, 'it ran', over?.text);
+    assert.deepEqual(twice?.body, over?.body);
+    const otherwise = await post(own.url, { ...result, stdout: 'changed my mind' });
+    assert.deepEqual(otherwise.body, over?.body, 'what was told first holds');
+    assert.deepEqual((await post(own.url, ask(own, { prompt: 'slowly' }))).body, over?.body);
+    await release(own.id);
+    const status = await scene.ended(own.id);
+    assert.deepEqual([status.tool_calls_executed, status.last_output], [1, 'let go']);
+    const ends = (await scene.audit(own.id)).filter(({ kind }) => kind === 'ended');
+    assert.equal(ends.length, 1);
+  });
+
+  test('over gRPC the conversation goes the same way', { skip: GRPC ?? false }, async () => {
+    const own = await hold('grpc');
+    const { grpcAddress } = await scene.node.process.internal;
+    const first = await overGrpc(grpcAddress, own.token, ask(own));
+    const dispatch = members(members(JSON.parse(first.stdout)).dispatch);
+    assert.deepEqual([dispatch.action, dispatch.command, dispatch.args], ['exec', 'tee', ['-a', 'ran']], first.stderr);
+    const id = String(dispatch.dispatchId ?? dispatch.dispatch_id);
+    const over = await overGrpc(grpcAddress, own.token, told(own, id, { stdout: 'ran' }));
+    assert.equal(members(members(JSON.parse(over.stdout)).final).content, 'it ran', over.stderr);
+    assert.equal((await post(own.url, ask(own))).body.content, 'it ran', 'one loop behind both');
+    await release(own.id);
+    await scene.ended(own.id);
+  });
+
+  test('large results go through whole', async () => {
+    const own = await hold('large');
+    const first = await post(own.url, ask(own));
+    const stdout = `${'x'.repeat(2 * MiB)} ran`;
+    const over = await post(own.url, told(own, String(first.body.dispatch_id), { stdout }));
+    assert.equal(over.status, 200, over.text.slice(0, 300));
+    assert.equal(over.body.type, 'final');
+    await release(own.id);
+    await scene.ended(own.id);
+  });
+
+  test('killed with -9 in the middle and started again, it goes on, and the open command is in doubt', async () => {
+    const own = await hold('killed');
+    const first = await post(own.url, ask(own));
+    assert.equal(first.body.type, 'dispatch', first.text);
+    await writeFile(join(scene.data, 'volumes/svc-system', own.id, 'env'), '');
+    await scene.node.process.kill();
+    await scene.node.spawn();
+    await waitUntil('the program is started again', async () => (await scene.written(own.id, 'env')) !== '', 30_000);
+    const again = await heldBy(own.id, own.agent);
+    const over = await post(again.url, ask(again));
+    assert.deepEqual([over.status, over.body.content], [200, 'nobody knows'], over.text);
+    const late = await post(again.url, told(again, String(first.body.dispatch_id), { stdout: 'ran' }));
+    assert.equal(late.status, 409, 'nobody waits for it any more');
+    await release(own.id);
+    const status = await scene.ended(own.id);
+    assert.equal(status.last_output, 'let go');
+    assert.deepEqual(listedDoubts(status), ['cmd.run']);
+  });
+
+  test('the capability token is in no event, log, error, journal or audit', async () => {
+    const own = await hold('secret');
+    const answers = [await post(own.url, ask(own)), await post(own.url, '{'), await post(`${own.url}/nothing`, '{}')];
+    await release(own.id);
+    await scene.ended(own.id);
+    const { text } = await scene.node.call('GET', `/v1/seal/sessions/${own.id}/audit`);
+    await scene.node.process.stop();
+    const kept = await everyFile(scene.data, 'volumes');
+    assert.ok(
+      kept.some(([, content]) => content.includes(own.id)),
+      'the journal was looked at',
+    );
+    assert.ok(tokens.length > 5);
+    for (const token of tokens) {
+      // Without its header, which all tokens share, and its signature's end.
+      const part = token.slice(80, 300);
+      const seen = [text, scene.node.process.log, ...answers.map((answer) => answer.text)];
+      assert.ok(!seen.some((one) => one.includes(part)));
+      const [leak] = kept.find(([, content]) => content.includes(part)) ?? [];
+      assert.equal(leak, undefined);
+    }
+  });
+});
+
+const listedDoubts = ({ calls_in_doubt: doubts }: Members) =>
+  Array.isArray(doubts) ? doubts.map((doubt) => members(doubt).tool) : doubts;
+
+const ask = ({ id, agent }: Held, more: Members = {}): Members => ({
+  ...{ type: 'generate', agent_id: agent, execution_id: id, iteration_number: 1, model_alias: '', prompt: 'please' },
+  ...more,
+});
+
+const told = ({ id }: Held, dispatch_id: string, more: Members = {}): Members => ({
+  ...{ type: 'dispatch_result', execution_id: id, dispatch_id, exit_code: 0, stdout: '', stderr: '' },
+  ...{ duration_ms: 1, truncated: false, ...more },
+});
+
+/** So many bytes, by its prompt. */
+function sized(message: Members, bytes: number): string {
+  const prompt = 'x'.repeat(bytes - JSON.stringify({ ...message, prompt: '' }).length);
+  return JSON.stringify({ ...message, prompt });
+}
+
+async function post(url: string, body: Members | string, signal?: AbortSignal) {
+  const response = await fetch(`${url}/v1/dispatch-gateway`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: typeof body === 'string' ? body : JSON.stringify(body),
+    ...(signal === undefined ? {} : { signal }),
+  });
+  const text = await response.text();
+  return { status: response.status, text, body: text.startsWith('{') ? members(JSON.parse(text)) : {} };
+}
+
+/** A client that reads an answer which comes before it has sent all. */
+async function statusByCurl(url: string, body: string): Promise<number> {
+  const shown = ['-sS', '-o', '/dev/null', '-w', '%{http_code}', '-H', 'content-type: application/json'];
+  const curl = spawn('curl', [...shown, '--data-binary', '@-', `${url}/v1/dispatch-gateway`], { stdio: 'pipe' });
+  curl.stdin.on('error', () => {});
+  curl.stdin.end(body);
+  const [said] = await Promise.all([text(curl.stdout), once(curl, 'exit')]);
+  return Number(said);
+}
+
+function overGrpc(address: string, token: string, { type, ...fields }: Members) {
+  const data = JSON.stringify({ [String(type)]: fields });
+  const header = token === '' ? [] : ['-H', `authorization: Bearer ${token}`];
+  const proto = ['-import-path', 'proto', '-proto', 'svc/v1/inner_loop.proto'];
+  return grpcurl(...proto, ...header, '-d', data, address, 'svc.v1.InnerLoop/Generate');
+}
+
+/** Path and content of all files, but those below the top directory `without`. */
+async function everyFile(root: string, without: string): Promise<readonly (readonly [string, string])[]> {
+  const entries = await readdir(root, { recursive: true, withFileTypes: true });
+  const files = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
+  const kept = files.filter((path) => !path.startsWith(join(root, without)));
+  return Promise.all(kept.map(async (path) => [path.slice(root.length), await readFile(path, 'latin1')] as const));
+}
