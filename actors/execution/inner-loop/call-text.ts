@@ -12,10 +12,12 @@ const AVOIDABLE: ReadonlySet<string> = new Set([
   'ConcurrentExecLimitExceeded',
 ]);
 
+const notAvailable = (message: string): string => `${message}${/[.!?]$/.test(message) ? '' : '.'} ${NOT_AVAILABLE}`;
+
 /** A call that was not run: what the model should make of it (original-facts 6.4, error classes). */
 export function deniedAnswer(reason: string, message: string): CallAnswer {
-  const sense = AVOIDABLE.has(reason) ? '' : ` ${NOT_AVAILABLE}`;
-  return { content: keepHead(`Error ${reason}: ${message}${sense}`, LOOP.resultChars), is_error: true };
+  const said = AVOIDABLE.has(reason) ? message : notAvailable(message);
+  return { content: keepHead(`Error ${reason}: ${said}`, LOOP.resultChars), is_error: true };
 }
 
 export const IN_DOUBT =
@@ -25,8 +27,8 @@ export const IN_DOUBT =
 /** What ran, as the model reads it. */
 export function outcomeAnswer({ content, is_error, error, stored }: ToolOutcome): CallAnswer {
   const text = content.map(partText).join('\n');
-  const sense = error?.class === 'policy' ? ` ${NOT_AVAILABLE}` : '';
-  const head = is_error ? `Error${error === undefined ? '' : ` ${error.code}: ${error.message}${sense}`}` : '';
+  const said = error?.class === 'policy' ? notAvailable(error.message) : error?.message;
+  const head = is_error ? `Error${error === undefined ? '' : ` ${error.code}: ${said}`}` : '';
   const parts = [head, error !== undefined && isSaid(text, error) ? '' : text].filter((part) => part !== '');
   return {
     content: keepHead(parts.join('\n'), LOOP.resultChars),

@@ -156,7 +156,7 @@ test('unknown tools, bad and malformed arguments are answered and never run', ()
   driven.saysRaw('', calls);
   assert.equal(driven.asked('tool.call').length, 0);
   const [unknown = '', bad = '', ...malformed] = driven.told;
-  assert.match(unknown, /^Error ToolNotAllowed: tool fs\.format is not offered This is not available to you; do not/);
+  assert.match(unknown, /^Error ToolNotAllowed: tool fs\.format is not offered\. This is not available to you; do not/);
   assert.match(bad, /^Error InvalidArguments: fs\.write: bad: not known$/);
   for (const text of malformed) assert.match(text, /^Error InvalidArguments: expected a name and an object/);
   const ids = driven.conversation.filter(({ role }) => role === 'tool').map(({ tool_call_id: id }) => id);
@@ -173,7 +173,7 @@ test('an error of a tool is fed back by its class', () => {
   driven.ends(outcomeOf('', { content: [], is_error: true, error: policyError }));
   assert.deepEqual(driven.told, [
     'Error NOT_FOUND: no such file',
-    'Error ToolChanged: it changed This is not available to you; do not ask for it again.',
+    'Error ToolChanged: it changed. This is not available to you; do not ask for it again.',
   ]);
 });
 
