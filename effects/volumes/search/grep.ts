@@ -2,6 +2,7 @@ import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
 import { linearRegex } from '../../../manifests/linear-regex.ts';
 import { Budget } from './budget.ts';
 import type { GrepFound, SearchJob } from './job.ts';
+import { requiredText, textFinder } from './required-text.ts';
 import { isPassedOver, walk } from './walk.ts';
 
 const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
@@ -18,7 +19,8 @@ type Matched = GrepFound['matches'][number];
 export function grep({ at, is_root, depth, only, pattern, bounds }: GrepJob): GrepFound {
   const budget = new Budget(bounds);
   const matchesOf = lineMatcher(pattern, budget);
-  const files = new TextFiles(bounds.file_bytes);
+  const required = requiredText(pattern);
+  const files = new TextFiles(bounds.file_bytes, required === null ? () => true : textFinder(required));
   const matches: Matched[] = [];
   const look = (path: string, entry: string): void => {
     const text = files.read(entry);
@@ -59,16 +61,18 @@ function lineMatcher(pattern: string, budget: Budget): (path: string, text: stri
 /** Reads files as text. One buffer serves all of them. */
 class TextFiles {
   readonly #maxBytes: number;
+  readonly #mayMatch: (content: Buffer) => boolean;
   #buffer = Buffer.allocUnsafe(BUFFER_BYTES);
   count = 0;
   bytes = 0;
   skipped = 0;
 
-  constructor(maxBytes: number) {
+  constructor(maxBytes: number, mayMatch: (content: Buffer) => boolean) {
     this.#maxBytes = maxBytes;
+    this.#mayMatch = mayMatch;
   }
 
-  /** Null for what is no text, too large, gone, or not a file any more. */
+  /** Null for what is no text, too large, gone, or not a file any more, and for what cannot match. */
   read(entry: string): string | null {
     const content = this.#content(entry);
     if (content === null || content.includes(0)) {
@@ -77,7 +81,7 @@ class TextFiles {
     }
     this.count += 1;
     this.bytes += content.length;
-    return content.toString('utf8');
+    return this.#mayMatch(content) ? content.toString('utf8') : null;
   }
 
   #content(entry: string): Buffer | null {

