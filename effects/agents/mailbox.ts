@@ -11,6 +11,7 @@ import {
   shellProblem,
 } from './bootstrap/api.ts';
 import { type Found, MailboxDirectory } from './mailbox-directory.ts';
+import { MAILBOX_ROOM, type MailboxRoom, watchRoom } from './mailbox-room.ts';
 
 export { type MailboxMount, prepareMailbox } from './mailbox-directory.ts';
 
@@ -31,17 +32,34 @@ export interface MailboxParts {
   readonly clock?: Clock;
   readonly maxRequestBytes?: number;
   readonly maxRequests?: number;
+  readonly room?: MailboxRoom;
 }
 
 /**
  * Relays between a container without a network and the gateway, over files (docs/dispatch-gateway.md). Requests are
  * numbered 1, 2, 3 …, one at a time; an answered one is never handled again, an unanswered one is, also by a relay that
  * starts later on the same directory. What the container does in its directory it does to itself alone.
- * Resolves when `signal` is aborted. Throws `failed_precondition` for a directory that is none or too many requests.
+ * Resolves when `signal` is aborted. Throws `failed_precondition` for a directory that is none or too many requests,
+ * `quota_exceeded` for one that is filled up.
  */
 export async function startMailbox(parts: MailboxParts): Promise<void> {
-  const { maxRequests = MAX_REQUESTS, maxRequestBytes = MAX_REQUEST_BYTES } = parts;
   await using directory = await MailboxDirectory.open(parts.directory);
+  const ended = new AbortController();
+  const signal = AbortSignal.any([parts.signal, ended.signal]);
+  const both = [
+    relay(directory, { ...parts, signal }),
+    watchRoom(directory.outPath, parts.room ?? MAILBOX_ROOM, { signal, clock: parts.clock }),
+  ];
+  try {
+    await Promise.race(both);
+  } finally {
+    ended.abort();
+    await Promise.allSettled(both);
+  }
+}
+
+async function relay(directory: MailboxDirectory, parts: MailboxParts): Promise<void> {
+  const { maxRequests = MAX_REQUESTS, maxRequestBytes = MAX_REQUEST_BYTES } = parts;
   let number = (await directory.answered()) + 1;
   for (;;) {
     const found = await arrival(() => directory.request(number, maxRequestBytes), directory.outPath, parts);

@@ -277,4 +277,25 @@ describe('a hostile container', { skip: process.platform !== 'linux' && 'NOT TES
     assert.ok(user + system < 2_000_000, `${(user + system) / 1_000} ms of processor time`);
     await relay.stop();
   });
+
+  test('that fills the disk of its node, with bytes or with files, is ended', async () => {
+    const room = { bytes: 1024 * 1024, entries: 50, lookMs: 20 };
+    const fill = 'mkdir -p a/b; head -c 2097152 /dev/zero > a/b/big';
+    for (const mess of [fill, 'mkdir d; i=0; while [ $i -lt 60 ]; do : >"d/$i"; i=$((i + 1)); done']) {
+      await using box = await scene(() => final('never'));
+      const taken = Promise.withResolvers<void>();
+      const handle: GatewayHandler = (_request, signal) => {
+        taken.resolve();
+        return new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
+      };
+      await writeFile(join(box.out, 'sparse'), '');
+      await truncate(join(box.out, 'sparse'), 1024 ** 3);
+      const relay = box.relay({ room, handle });
+      await box.send(1, JSON.stringify(generate('a long wait')));
+      await taken.promise;
+      execFileSync('sh', ['-c', mess], { cwd: box.out });
+      const outcome = await relay.outcome;
+      assert.ok(outcome instanceof SvcError && outcome.code === 'quota_exceeded', String(outcome));
+    }
+  });
 });
