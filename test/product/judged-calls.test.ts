@@ -1,0 +1,62 @@
+import assert from 'node:assert/strict';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { stringify } from 'yaml';
+import { waitUntil } from '../support/wait-until.ts';
+import { agentYaml, ProductNode } from './product-node.ts';
+import { restDoor } from './seal/doors.ts';
+import { Stranger } from './seal/stranger.ts';
+
+const call = { name: 'fs.write', arguments: { path: 'a.txt', content: 'x' } };
+const SCRIPT = {
+  rules: [
+    { match: { contains: 'verdict' }, reply: '{"score": 0, "confidence": 1, "reasoning": "never write anything"}' },
+    { match: { contains: 'endless' }, reply: { text: 'at last', delay_ms: 250_000 } },
+    { match: { round: 1 }, reply: { tool_calls: [call] } },
+    { match: { tool_contains: 'JudgeRejected' }, reply: 'was not let write' },
+    { reply: 'wrote' },
+  ],
+};
+
+describe('an agent whose judge rejects every call', () => {
+  let directory: string;
+  let node: ProductNode;
+  let writer: string;
+  before(async () => {
+    directory = await mkdtemp(join(tmpdir(), 'svc-judged-'));
+    const script = join(directory, 'script.yaml');
+    await writeFile(script, stringify(SCRIPT));
+    const provider = { name: 'script', type: 'scripted', script, models: [{ alias: 'default', model: 'script' }] };
+    node = await ProductNode.start({ spec: { llm_providers: [provider] } });
+    await node.deploy(agentYaml('critic', { task: { prompt_template: 'verdict {{input}}' } }));
+    const tool_validation = [{ type: 'semantic', judge_agent: 'critic' }];
+    writer = await node.deploy(
+      agentYaml('writer', { tools: ['fs.write'], execution: { mode: 'one-shot', tool_validation } }),
+    );
+  });
+  after(async () => {
+    await node[Symbol.asyncDispose]();
+    await rm(directory, { recursive: true, force: true });
+  });
+
+  test('is not let write in its inner loop, and is told so', async () => {
+    const id = await node.run(writer, 'write something');
+    const status = await waitUntil('it has ended', async () => {
+      const now = await node.statusOf(id);
+      return now.status === 'running' || now.status === 'pending' ? null : now;
+    });
+    assert.deepEqual([status.status, status.last_output], ['completed', 'was not let write']);
+  });
+
+  test('writes by a signed call: an external caller is never sent to a judge', async () => {
+    const execution_id = await node.run(writer, 'endless');
+    await waitUntil('it runs', async () => (await node.statusOf(execution_id)).status === 'running');
+    const door = restDoor(node.url);
+    const agent = new Stranger({ agent_id: writer, execution_id, container_id: execution_id });
+    agent.token = (await door.attest(agent)).token;
+    const written = await door.invoke(agent.call(1, call.name, call.arguments));
+    assert.deepEqual([written.status, written.result?.isError], [200, false], written.text);
+  });
+});
