@@ -1,7 +1,7 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { cp, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { chmod, cp, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Docker from 'dockerode';
@@ -120,6 +120,8 @@ export class TestPodman implements AsyncDisposable {
   async #importBusybox(): Promise<void> {
     const image = join(this.directory, 'image');
     for (const name of ['bin', 'tmp', 'etc']) await mkdir(join(image, name), { recursive: true });
+    // As in any image: Podman gives it to the tmpfs that is mounted there.
+    await chmod(join(image, 'tmp'), 0o1777);
     const busybox = execFileSync('which', ['busybox'], { encoding: 'utf8' }).trim();
     await cp(busybox, join(image, 'bin/busybox'));
     const applets = execFileSync('busybox', ['--list'], { encoding: 'utf8' }).trim().split('\n');

@@ -4,6 +4,12 @@ import { LOOP } from '../inner-loop/limits.ts';
 import type { Attest as AttestMessage, ExecutionTurn } from '../messages.ts';
 import type { ExecutionState } from '../state.ts';
 
+/** Engines name a container by the beginning of its id too: that is its host name, all that it knows of itself. */
+const SHORT_ID = /^[0-9a-f]{12,64}$/;
+
+const isNamed = (container: string, given: string): boolean =>
+  given === container || (SHORT_ID.test(given) && container.startsWith(given));
+
 /**
  * An agent attests itself (decided.md, Identity): the execution runs, is that agent's, and the container is the one that
  * was started for it, or, without one, named by the execution's id. The session is noted: it ends with the execution.
@@ -17,7 +23,7 @@ export function Attest(state: ExecutionState, attest: AttestMessage, turn: Execu
   const container = plan.container === null ? execution_id : current.container_id;
   if (container === undefined)
     return turn.refuse('failed_precondition', 'the container of the iteration does not run yet');
-  if (container !== attest.container_id) {
+  if (!isNamed(container, attest.container_id)) {
     return turn.refuse('forbidden', 'container_id: expected the container that was started for the execution');
   }
   const known = sessions.includes(attest.session_id);

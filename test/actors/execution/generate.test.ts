@@ -387,3 +387,16 @@ test('a model that keeps failing is not asked again and again for ever', () => {
   assert.equal(driven.asked('model.generate').length, LOOP.roundsOfIteration);
   assert.equal(driven.phase, 'failed');
 });
+
+test('a container is named by its id or by the beginning of it that is its host name, by nothing shorter or other', () => {
+  const driven = Bootstrapped.of(DOCKER);
+  const box = 'c0ffee'.repeat(10).concat('0123');
+  driven.progress({ container_id: box });
+  const attest = (container_id: string) =>
+    driven.send('Attest', { session_id: 's1', agent_id: AGENT_ID, container_id });
+  assert.equal(codeOf(attest(box.slice(0, 12))), null);
+  assert.equal(codeOf(attest(box)), null);
+  for (const other of [box.slice(0, 11), `${box.slice(0, 12)}f`, `${box}0`, box.slice(1, 13), EXECUTION_ID]) {
+    assert.equal(codeOf(attest(other)), 'forbidden', other);
+  }
+});

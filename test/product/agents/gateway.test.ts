@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { after, before, describe, test } from 'node:test';
@@ -208,7 +208,7 @@ describe('the dispatch gateway of a running node', () => {
     await scene.ended(own.id);
     const { text } = await scene.node.call('GET', `/v1/seal/sessions/${own.id}/audit`);
     await scene.node.process.stop();
-    const kept = await everyFile(scene.data, 'volumes');
+    const kept = await scene.kept();
     assert.ok(
       kept.some(([, content]) => content.includes(own.id)),
       'the journal was looked at',
@@ -270,12 +270,4 @@ function overGrpc(address: string, token: string, { type, ...fields }: Members) 
   const header = token === '' ? [] : ['-H', `authorization: Bearer ${token}`];
   const proto = ['-import-path', 'proto', '-proto', 'svc/v1/inner_loop.proto'];
   return grpcurl(...proto, ...header, '-d', data, address, 'svc.v1.InnerLoop/Generate');
-}
-
-/** Path and content of all files, but those below the top directory `without`. */
-async function everyFile(root: string, without: string): Promise<readonly (readonly [string, string])[]> {
-  const entries = await readdir(root, { recursive: true, withFileTypes: true });
-  const files = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
-  const kept = files.filter((path) => !path.startsWith(join(root, without)));
-  return Promise.all(kept.map(async (path) => [path.slice(root.length), await readFile(path, 'latin1')] as const));
 }

@@ -16,12 +16,12 @@ export type Rule = Readonly<Record<string, unknown>>;
 
 export interface SceneOptions {
   readonly rules: readonly Rule[];
-  /** Below `spec.runtime`. */
-  readonly runtime?: Members;
+  /** Below `spec.runtime`; told where the programs are. */
+  readonly runtime?: (directory: string) => Members;
   /** Below `spec`. */
   readonly spec?: Members;
-  /** Without it the node has no container engine. */
-  readonly containers?: boolean;
+  /** False: the node has no container engine. Else settings below `spec.runtime.containers`. */
+  readonly containers?: Members | false;
   /** Bootstraps of agents' own, by name: `advanced.bootstrap_path`, or `script` of `spec.runtime.bootstrap_script`. */
   readonly programs?: Readonly<Record<string, string>>;
   readonly env?: NodeJS.ProcessEnv;
@@ -44,22 +44,28 @@ export class AgentScene implements AsyncDisposable {
 
   static async start({
     rules,
-    runtime = {},
+    runtime = () => ({}),
     spec = {},
-    containers = true,
+    containers = {},
     env,
     programs = {},
   }: SceneOptions): Promise<AgentScene> {
-    const podman = containers ? await TestPodman.start() : null;
+    const podman = containers === false ? null : await TestPodman.start();
     const directory = await mkdtemp(join(tmpdir(), 'svc-agents-'));
     const script = join(directory, 'script.yaml');
     await writeFile(script, stringify({ rules }));
     for (const [name, text] of Object.entries(programs)) await writeFile(join(directory, name), text, { mode: 0o755 });
     const provider = { name: 'script', type: 'scripted', script, models: [{ alias: 'default', model: 'script' }] };
     const engine =
-      podman === null ? {} : { container_socket_path: podman.socketPath, containers: { agent_image: BUSYBOX } };
+      podman === null
+        ? {}
+        : { container_socket_path: podman.socketPath, containers: { agent_image: BUSYBOX, ...containers } };
     const node = await ProductNode.start({
-      spec: { llm_providers: [provider], runtime: { bootstrap_dir: directory, ...engine, ...runtime }, ...spec },
+      spec: {
+        llm_providers: [provider],
+        runtime: { bootstrap_dir: directory, ...engine, ...runtime(directory) },
+        ...spec,
+      },
       ...(env === undefined ? {} : { env }),
     });
     return new AgentScene(node, directory, podman);
@@ -80,7 +86,8 @@ export class AgentScene implements AsyncDisposable {
 
   /** What a program or bootstrap has written into the workspace of its execution, once it is there. */
   written(executionId: string, name: string): Promise<string> {
-    const read = async () => (await this.workspace(executionId))[`/${name}`];
+    const path = join(this.data, 'volumes', TENANT, executionId, name);
+    const read = () => readFile(path, 'utf8').catch(() => null);
     return waitUntil(`${name} of ${executionId}`, read, ENDED_WITHIN_MS);
   }
 
@@ -125,6 +132,16 @@ export class AgentScene implements AsyncDisposable {
     const files = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
     const contents = files.toSorted().map(async (path) => [path.slice(root.length), await readFile(path, 'latin1')]);
     return Object.fromEntries(await Promise.all(contents));
+  }
+
+  /** Path and content of all that the node has kept, but the volumes, where agents write what they like. */
+  async kept(): Promise<readonly (readonly [path: string, content: string])[]> {
+    const entries = await readdir(this.data, { recursive: true, withFileTypes: true });
+    const files = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
+    const kept = files.filter((path) => !path.startsWith(join(this.data, 'volumes')));
+    return Promise.all(
+      kept.map(async (path) => [path.slice(this.data.length), await readFile(path, 'latin1')] as const),
+    );
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

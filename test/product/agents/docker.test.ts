@@ -1,0 +1,186 @@
+import assert from 'node:assert/strict';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { BUSYBOX, NEEDS_PODMAN } from '../../support/podman.ts';
+import { restDoor } from '../seal/doors.ts';
+import { Stranger } from '../seal/stranger.ts';
+import { PROGRAMS } from './programs.ts';
+import { AgentScene, type Members } from './scene.ts';
+
+const IMAGE = 'localhost/svc-test-own-bootstrap:1';
+const COMMANDS = { name: 'cmd.run', executor: 'builtin:cmd', config: { subcommand_allowlist: { sh: [] } } };
+const sh = (script: string): Members => ({ name: 'cmd.run', arguments: { command: 'sh', args: ['-c', script] } });
+const RULES = [
+  {
+    match: { contains: 'over HTTP', round: 1 },
+    reply: { text: '', tool_calls: [sh('ls /sys/class/net | grep -c .')] },
+  },
+  { match: { tool_contains: '"exit_code":0' }, reply: 'it ran' },
+  { reply: 'plain answer' },
+];
+const BOOTSTRAP = 'effects/agents/bootstrap/bootstrap.sh';
+/** A node's bootstrap that an operator has changed: it says so, and talks HTTP although it has a mailbox. */
+const MARK = '#!/bin/sh\necho "$SVC_ITERATION" >> /workspace/replaced\nSVC_MAILBOX=/nowhere\n';
+
+/** Values of the node that no agent may see. */
+const NODE_ENV = { SVC_TEST_SECRET: 'of-the-node', AWS_SECRET_ACCESS_KEY: 'of-the-node-too' };
+
+/** Every capability token that was seen. */
+const tokens: string[] = [];
+
+describe('an agent in a container, on a running node', NEEDS_PODMAN, () => {
+  let scene: AgentScene;
+  before(async () => {
+    scene = await AgentScene.start({
+      ...{ rules: RULES, env: NODE_ENV, containers: { agent_network: 'host' } },
+      programs: { ...PROGRAMS, 'over-http': `${MARK}${await readFile(BOOTSTRAP, 'utf8')}` },
+      runtime: (directory) => ({ bootstrap_script: join(directory, 'over-http') }),
+    });
+    const { podman } = scene;
+    podman.podman('create', '--name', 'making', BUSYBOX, 'true');
+    podman.podman('cp', join(scene.directory, 'holder'), 'making:/bin/holder');
+    podman.podman('cp', join(scene.directory, 'in-curl'), 'making:/bin/other');
+    podman.podman('commit', 'making', IMAGE);
+    podman.podman('rm', 'making');
+  });
+  after(() => scene?.[Symbol.asyncDispose]());
+
+  const deploy = (name: string, spec: Members = {}) =>
+    scene.deploy(name, {
+      runtime: { isolation: 'docker', image: IMAGE },
+      execution: { max_iterations: 1, llm_timeout_seconds: 77 },
+      tools: [COMMANDS],
+      advanced: { bootstrap_path: '/bin/holder' },
+      ...spec,
+    });
+  const release = (id: string, said = 'let go') => writeFile(join(scene.data, 'volumes/svc-system', id, 'go'), said);
+
+  test('a bootstrap of its image is run with the environment that is promised, and nothing of the node’s', async () => {
+    const agent = await deploy('environment', {
+      task: { instruction: 'Be brief.', prompt_template: 'Asked: {{input}}' },
+      env: { COLOUR: 'red' },
+    });
+    const id = await scene.node.run(agent, 'please');
+    const env = environmentOf(await scene.written(id, 'env'));
+    const { url } = await scene.node.process.internal;
+    const { SVC_ORCHESTRATOR_URL: orchestrator = '', SVC_PRIVATE_ENV: _names, ...rest } = env;
+    assert.ok(orchestrator.startsWith(`${url}/x/`), orchestrator);
+    const told = Object.fromEntries(
+      Object.entries(rest).filter(([name]) => name.startsWith('SVC_') || name === 'COLOUR'),
+    );
+    assert.deepEqual(told, {
+      ...{ SVC_AGENT_ID: agent, SVC_EXECUTION_ID: id, SVC_ITERATION: '1', SVC_ITERATION_HISTORY: '[]' },
+      ...{ SVC_MODEL_ALIAS: 'default', SVC_LLM_TIMEOUT_SECONDS: '77', SVC_AGENT_INSTRUCTION: 'Be brief.' },
+      ...{ SVC_PROMPT_TEMPLATE: 'Asked: {{input}}', SVC_SECURITY_CONTEXT: 'svc-system-agent-runtime' },
+      ...{ SVC_SEAL_ENABLED: 'true', SVC_SEAL_GATEWAY_URL: url, COLOUR: 'red' },
+    });
+    const others = Object.keys(rest).filter((name) => !(name in told));
+    const ofImage = ['HOME', 'HOSTNAME', 'PATH', 'PWD', 'SHLVL', 'TERM', 'container', 'USER', 'LOGNAME', 'SHELL', '_'];
+    assert.deepEqual(
+      others.filter((name) => !ofImage.includes(name)),
+      [],
+    );
+    await release(id, 'my own words');
+    const status = await scene.ended(id);
+    assert.equal(status.last_output, 'my own words', JSON.stringify(status));
+    const events = JSON.stringify(await scene.events(id));
+    assert.match(events, /"action":"run"/);
+    assert.match(events, /"output":"my own words"/);
+    assert.ok(!(await scene.said(id)).includes(orchestrator.slice(url.length + 40)));
+  });
+
+  test('attests with its container, named whole or as its host name, and its signed commands run inside it', async () => {
+    const agent = await deploy('attests');
+    const id = await scene.node.run(agent, 'please');
+    const env = environmentOf(await scene.written(id, 'env'));
+    const { url } = await scene.node.process.internal;
+    const token = String(env.SVC_ORCHESTRATOR_URL).split('/x/')[1] ?? '';
+    const running = scene.podman.podman(
+      'ps',
+      '--no-trunc',
+      '--format',
+      '{{.ID}}',
+      '--filter',
+      `label=dev.svc.execution=${id}`,
+    );
+    const container = running.trim();
+    assert.match(container, /^[0-9a-f]{64}$/);
+    const door = restDoor(url);
+    const headers = { authorization: `Bearer ${token}` };
+    const is = { agent_id: agent, execution_id: id, container_id: container };
+    for (const wrong of [id, '0'.repeat(64), container.slice(0, 11), `${container}0`, '']) {
+      const refused = await door.attest(new Stranger({ ...is, container_id: wrong }), {}, headers);
+      assert.ok([400, 403].includes(Number(refused.status)), `${wrong}: ${refused.status} ${refused.message}`);
+    }
+    const named = [container, env.HOSTNAME ?? container.slice(0, 12)];
+    for (const container_id of named) {
+      const stranger = new Stranger({ ...is, container_id });
+      const attested = await door.attest(stranger, {}, headers);
+      assert.equal(attested.status, 200, `${container_id}: ${attested.message}`);
+      stranger.token = attested.token;
+      const script = 'hostname; ls /bin/holder; echo inside > /workspace/inside; echo $SVC_ORCHESTRATOR_URL';
+      const answer = await door.invoke(
+        stranger.call(`c-${container_id}`, 'cmd.run', { command: 'sh', args: ['-c', script] }),
+      );
+      assert.equal(answer.status, 200, answer.text);
+      assert.match(String(answer.result?.text), new RegExp(`${container.slice(0, 12)}\\\\n/bin/holder\\\\n\\\\n`));
+    }
+    assert.equal(await scene.written(id, 'inside'), 'inside\n');
+    await release(id);
+    await scene.ended(id);
+  });
+
+  test('bootstrap_script replaces the node’s own, and a container with the node’s network needs no mailbox', async () => {
+    const open = { security: { network: { mode: 'allow' } }, advanced: {} };
+    const agent = await deploy('over-http', { runtime: { isolation: 'docker', image: BUSYBOX }, ...open });
+    const id = await scene.node.run(agent, 'over HTTP');
+    const status = await scene.ended(id);
+    assert.deepEqual([status.status, status.last_output], ['completed', 'it ran'], JSON.stringify(status));
+    assert.deepEqual(await scene.workspace(id), { '/replaced': '1\n' });
+    assert.match(JSON.stringify(await scene.events(id)), /"action":"generate"/);
+  });
+
+  test('a process agent attests with the id of its execution', async () => {
+    const agent = await deploy('process', {
+      runtime: { isolation: 'process' },
+      advanced: { bootstrap_path: 'holder' },
+    });
+    const id = await scene.node.run(agent, 'please');
+    const env = environmentOf(await scene.written(id, 'env'));
+    const { url } = await scene.node.process.internal;
+    assert.equal(env.SVC_TEST_SECRET, undefined);
+    assert.deepEqual([env.SVC_SEAL_ENABLED, env.SVC_SEAL_GATEWAY_URL], ['true', url]);
+    const token = String(env.SVC_ORCHESTRATOR_URL).split('/x/')[1] ?? '';
+    const headers = { authorization: `Bearer ${token}` };
+    const is = { agent_id: agent, execution_id: id, container_id: id };
+    assert.equal((await restDoor(url).attest(new Stranger(is), {}, headers)).status, 200);
+    const other = new Stranger({ ...is, container_id: '0'.repeat(64) });
+    assert.equal((await restDoor(url).attest(other, {}, headers)).status, 403);
+    await release(id);
+    await scene.ended(id);
+  });
+
+  test('no capability token of theirs is in log, journal or audit', async () => {
+    await scene.node.process.stop();
+    const kept = await scene.kept();
+    assert.ok(tokens.length >= 3);
+    for (const token of tokens) {
+      const part = token.slice(80, 300);
+      assert.ok(!scene.node.process.log.includes(part));
+      assert.equal(kept.find(([, content]) => content.includes(part))?.[0], undefined);
+    }
+  });
+});
+
+/** What a bootstrap told of itself. */
+function environmentOf(text: string): Readonly<Record<string, string>> {
+  const token = /^SVC_ORCHESTRATOR_URL=\S+\/x\/(\S+)$/m.exec(text)?.[1];
+  if (token !== undefined) tokens.push(token);
+  return Object.fromEntries(
+    text
+      .split('\n')
+      .filter((line) => line.includes('='))
+      .map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)]),
+  );
+}
