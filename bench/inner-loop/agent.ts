@@ -3,9 +3,8 @@ import type { AgentManifest } from '../../manifests/agent/schema.ts';
 import type { Identity } from '../../runtime/identity.ts';
 import type { JsonObject } from '../../runtime/json.ts';
 
-/** `rounds`: a call a round; `one-turn`: all calls in the model's first turn; `none`: an answer at once. */
-export const VARIANTS = ['rounds', 'one-turn', 'none'] as const;
-export type Variant = (typeof VARIANTS)[number];
+/** `rounds`: a call a round; `long`: so too, of larger files; `one-turn`: all calls in the model's first turn. */
+export type Variant = 'rounds' | 'long' | 'one-turn';
 
 export const CALLS = 10;
 export const TENANT = 'bench';
@@ -27,25 +26,24 @@ export function manifest(): AgentManifest {
   return parsed.manifest;
 }
 
-const CONTENT = 'A line of a note that an agent keeps.\n'.repeat(26);
-
-/** A file is written, then read; five times. Each holds about a thousand characters. */
-const calls: readonly { readonly name: string; readonly arguments: JsonObject }[] = Array.from(
-  { length: CALLS },
-  (_, at): { name: string; arguments: JsonObject } => {
+/** A file is written, then read; five times. */
+const calls = (lines: number): readonly { readonly name: string; readonly arguments: JsonObject }[] =>
+  Array.from({ length: CALLS }, (_, at): { name: string; arguments: JsonObject } => {
     const path = `notes/note-${Math.floor(at / 2)}.md`;
-    return at % 2 === 0
-      ? { name: 'fs.write', arguments: { path, content: CONTENT } }
-      : { name: 'fs.read', arguments: { path } };
-  },
-);
+    const content = 'A line of a note that an agent keeps.\n'.repeat(lines);
+    return at % 2 === 0 ? { name: 'fs.write', arguments: { path, content } } : { name: 'fs.read', arguments: { path } };
+  });
 
-/** What the scripted model answers; JSON is YAML. */
+const inRounds = (word: Variant, lines: number): JsonObject[] =>
+  calls(lines).map((call, at) => ({ match: { contains: word, round: at + 1 }, reply: { tool_calls: [call] } }));
+
+/** What the scripted model answers; JSON is YAML. Files have a thousand characters, long ones ten thousand. */
 export const script = (): string =>
   JSON.stringify({
     rules: [
-      ...calls.map((call, at) => ({ match: { contains: 'rounds', round: at + 1 }, reply: { tool_calls: [call] } })),
-      { match: { contains: 'one-turn', round: 1 }, reply: { tool_calls: calls } },
+      ...inRounds('rounds', 26),
+      ...inRounds('long', 260),
+      { match: { contains: 'one-turn', round: 1 }, reply: { tool_calls: calls(26) } },
       { reply: 'All notes are kept.' },
     ],
   });

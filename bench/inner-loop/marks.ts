@@ -63,9 +63,8 @@ export class Marks {
     this.#marks.delete(execution);
     const tools = marks.filter(({ kind }) => kind === 'tool.call');
     const models = marks.filter(({ kind }) => kind === 'model.generate');
-    const wanted = variant === 'none' ? 0 : CALLS;
-    const rounds = variant === 'rounds' ? CALLS + 1 : variant === 'one-turn' ? 2 : 1;
-    if (tools.length !== wanted || models.length !== rounds) {
+    const rounds = variant === 'one-turn' ? 2 : CALLS + 1;
+    if (tools.length !== CALLS || models.length !== rounds) {
       throw new Error(`${variant}: ${tools.length} calls and ${models.length} rounds ran`);
     }
     const spent = { tools: tools.map(({ from, to }) => to - from), models: models.map(({ from, to }) => to - from) };

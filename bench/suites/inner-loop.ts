@@ -8,6 +8,11 @@ import { type LoopAnswer, type LoopQuestion, type LoopSizes, middleOf } from '..
 import { type Plan, type Section, table, whole } from '../report.ts';
 import { type RoleProcess, startRole } from '../role.ts';
 
+const CALLED: Readonly<Record<Variant, string>> = {
+  rounds: 'a round each',
+  'one-turn': 'in one turn',
+  long: 'a round each, long',
+};
 const BAR_MS = 5;
 const AT_ONCE = 16;
 
@@ -29,8 +34,8 @@ export async function innerLoop(plan: Plan): Promise<Section> {
   if (missing !== false) console.error(`MongoDB’s wire protocol is MISSING, so Redis is left out: ${missing}`);
   for (const store of missing === false ? (['everysec', 'always', 'embedded'] as const) : (['embedded'] as const)) {
     await withNode(store, async (node, sized) => {
-      for (const variant of ['rounds', 'one-turn'] as const)
-        for (const inFlight of [1, AT_ONCE]) {
+      for (const variant of ['rounds', 'one-turn', 'long'] as const)
+        for (const inFlight of variant === 'long' ? [1] : [1, AT_ONCE]) {
           const { durable, plain } = await both(node, variant, inFlight, plan);
           overheads.push(overheadRow(store, variant, inFlight, durable, plain));
           if (variant === 'rounds' && inFlight === 1) parts.push(partsRow(store, durable));
@@ -63,7 +68,7 @@ function textOf(overheads: string[][], parts: string[][], sizes: readonly string
 
 const NOTES = `Per tool call. \`a round each\`: the model asks for one call in each of ten rounds, so a call is a model's answer too;
 the time is from one call's beginning to the next one's. \`in one turn\`: from the model's answer to its next question, by ten. Five
-calls write a file of a thousand characters, five read one. Durable: the execution's actor, effect queue and commits in one
+calls write a file of a thousand characters, five read one; of ten thousand where it says long. Durable: the execution's actor, effect queue and commits in one
 node process, documents over MongoDB's wire protocol (FerretDB, on this machine too). Plain: the same scripted provider, policy,
 grant and handlers called one after the other in the same process, nothing kept. Overhead p99: the durable p99 less the plain p50.
 Calls/s count whole executions: start, grant and end included.`;
@@ -94,7 +99,8 @@ async function both(node: Node, variant: Variant, inFlight: number, { repetition
   const rounds: Record<'durable' | 'plain', LoopAnswer[]> = { durable: [], plain: [] };
   for (let round = 0; round < repetitions; round += 1) {
     for (const way of ['durable', 'plain'] as const) {
-      const plan = { inFlight, warmUpMs: round === 0 ? warmUpMs : 200, runMs: way === 'plain' ? runMs / 2 : runMs };
+      const share = way === 'plain' ? 3 : 1.5;
+      const plan = { inFlight, warmUpMs: round === 0 ? warmUpMs / share : 100, runMs: runMs / share };
       rounds[way].push(await node.ask({ way, variant, plan }));
     }
   }
@@ -127,7 +133,7 @@ function overheadRow(
   const overheadMs = middleOf(durable.calls) - middleOf(plain.calls);
   const barred = store !== 'embedded' && inFlight === 1;
   return [
-    ...[STORES[store], variant === 'rounds' ? 'a round each' : 'in one turn', `${inFlight}`],
+    ...[STORES[store], CALLED[variant], `${inFlight}`],
     ...[ms(middleOf(durable.calls)), ms(middleOf(durable.calls, 0.99))],
     ...[ms(middleOf(plain.calls)), ms(middleOf(plain.calls, 0.99))],
     ...[ms(overheadMs), ms(middleOf(durable.calls, 0.99) - middleOf(plain.calls))],
