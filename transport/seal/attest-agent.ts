@@ -22,7 +22,7 @@ export interface Attestation {
 /** One text for each class: what runs elsewhere, and who it belongs to, is nobody's business. */
 const TEXTS: ReadonlyMap<ErrorCode, string> = new Map<ErrorCode, string>([
   ['not_found', 'execution_id: no such execution in this tenant'],
-  ['failed_precondition', 'execution_id: the execution is not running'],
+  ['failed_precondition', 'execution_id: the execution is not running, or has as many sessions as it may have'],
   ['forbidden', 'the execution is not of this agent, or container_id is not the container that was started for it'],
 ]);
 

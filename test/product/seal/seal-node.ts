@@ -6,6 +6,7 @@ import { stringify } from 'yaml';
 import { waitUntil } from '../../support/wait-until.ts';
 import { agentYaml, objectOf, ProductNode } from '../product-node.ts';
 import { type Door, grpcDoor, type Headers, restDoor } from './doors.ts';
+import { Pages } from './pages.ts';
 import { type Identified, Stranger } from './stranger.ts';
 
 /** The model thinks until the test is over: the execution runs, and its agent may call. */
@@ -24,6 +25,7 @@ const COMMANDS = { sh: ['-c'], cat: [], git: ['status'], 'no-such-program': [] }
 const AGENTS: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
   hands: {
     security_context: 'hands',
+    security: { network: { mode: 'allow' } },
     tools: ['fs.*', 'web.*', 'svc.tools.*', cmd({ subcommand_allowlist: COMMANDS })],
   },
   bound: { security_context: 'bound', tools: ['fs.*', 'web.*', cmd({ subcommand_allowlist: COMMANDS })] },
@@ -31,6 +33,8 @@ const AGENTS: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
     security_context: 'hands',
     tools: [cmd({ subcommand_allowlist: COMMANDS, timeout_ceiling_secs: 1, max_output_bytes: 1_000 })],
   },
+  /** It has seconds to live, and so has its token. */
+  short: { security_context: 'hands', security: { resources: { timeout: '2s' } }, tools: ['fs.read'] },
   bare: { security_context: 'hands', tools: ['fs.read'] },
 };
 
@@ -61,13 +65,15 @@ export interface SealNodeOptions {
 export class SealNode implements AsyncDisposable {
   readonly node: ProductNode;
   readonly directory: string;
+  readonly pages: Pages;
   readonly #headers: Headers;
   readonly #doors: Door[] = [];
   #grpcAddress = '';
   #internal = { url: '', grpcAddress: '' };
 
-  private constructor(node: ProductNode, directory: string, headers: Headers) {
+  private constructor(node: ProductNode, directory: string, pages: Pages, headers: Headers) {
     this.node = node;
+    this.pages = pages;
     this.directory = directory;
     this.#headers = headers;
   }
@@ -79,17 +85,22 @@ export class SealNode implements AsyncDisposable {
     await writeFile(join(directory, 'agent.sh'), PROGRAM);
     await chmod(join(directory, 'agent.sh'), 0o755);
     const provider = { name: 'script', type: 'scripted', script, models: [{ alias: 'default', model: 'script' }] };
-    const more = { llm_providers: [provider], security_contexts: CONTEXTS, ...spec };
-    const node = await ProductNode.start({ spec: more });
-    const one = new SealNode(node, directory, headers);
+    const pages = await Pages.open();
+    const web = { allow_addresses: [`${pages.host}/32`], search: { provider: 'searxng', endpoint: pages.url('') } };
+    const more = { llm_providers: [provider], security_contexts: CONTEXTS, web, ...spec };
+    const node = await ProductNode.start({ spec: more }).catch(async (thrown: unknown) => {
+      await pages[Symbol.asyncDispose]();
+      throw thrown;
+    });
+    const one = new SealNode(node, directory, pages, headers);
     one.#grpcAddress = await node.process.grpcAddress;
     one.#internal = await node.process.internal;
     return one;
   }
 
   /** Deploys one of the agents and starts it: what the agent needs to attest. */
-  async begin(kind: keyof typeof AGENTS = 'hands', headers = this.#headers): Promise<Identified> {
-    const agent_id = await this.node.deploy(agentYaml(`agent-${kind}`, AGENTS[kind]), headers);
+  async begin(kind: keyof typeof AGENTS = 'hands', headers = this.#headers, deployer = headers): Promise<Identified> {
+    const agent_id = await this.node.deploy(agentYaml(`agent-${kind}`, AGENTS[kind]), deployer);
     const execution_id = await this.node.run(agent_id, 'wait', headers);
     await this.running(execution_id, headers);
     return { agent_id, execution_id, container_id: execution_id };
@@ -180,6 +191,7 @@ export class SealNode implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     for (const door of this.#doors) door[Symbol.dispose]();
     await this.node[Symbol.asyncDispose]();
+    await this.pages[Symbol.asyncDispose]();
     await rm(this.directory, { recursive: true, force: true });
   }
 }

@@ -24,13 +24,13 @@ export interface Attested {
   readonly token: string;
 }
 
-export interface Envelope {
+export type Envelope = {
   readonly protocol: string;
   readonly security_token: string;
   readonly signature: string;
   readonly payload: Buffer;
   readonly timestamp: string;
-}
+};
 
 export interface AttestFields {
   readonly agent_id: string;

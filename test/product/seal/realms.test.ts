@@ -1,0 +1,145 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { waitUntil } from '../../support/wait-until.ts';
+import { Realms } from '../realms.ts';
+import type { Door, Headers } from './doors.ts';
+import { SealNode } from './seal-node.ts';
+import { type Identified, Stranger } from './stranger.ts';
+
+describe('SEAL behind identity providers', () => {
+  let realms: Realms;
+  let at: SealNode;
+  let admin: Headers;
+  let reader: Headers;
+  let stranger: Headers;
+  let running: Identified;
+  let outer: readonly Door[];
+  let inner: readonly Door[];
+  before(async () => {
+    realms = await Realms.open();
+    admin = await realms.headers('alphaAdmin');
+    stranger = await realms.headers('betaAdmin');
+    reader = await realms.headersWith('alpha', { sub: 'rolf', svc_role: 'svc:readonly' });
+    const runtime = { host_commands: { allow: ['alpha'] } };
+    at = await SealNode.start({ spec: { ...realms.spec, runtime }, headers: admin });
+    running = await at.begin('hands');
+    outer = [at.rest(), at.grpc()];
+    inner = [at.internalRest(), at.internalGrpc()];
+  });
+  after(async () => {
+    await at[Symbol.asyncDispose]();
+    await realms[Symbol.asyncDispose]();
+  });
+
+  const isDoor = (door: Door, http: number, grpc: string): number | string => (door.transport === 'REST' ? http : grpc);
+
+  test('attesting needs the bearer of a caller of the tenant who may run', async () => {
+    for (const door of outer) {
+      const status = async (headers?: Headers) => {
+        const answer = await door.attest(new Stranger(running), {}, headers);
+        assert.equal(answer.token === '', ![200, 'OK'].includes(answer.status));
+        return answer.status;
+      };
+      assert.equal(await status(), isDoor(door, 401, 'UNAUTHENTICATED'));
+      assert.equal(await status({ authorization: 'Bearer a.b.c' }), isDoor(door, 401, 'UNAUTHENTICATED'));
+      assert.equal(await status(reader), isDoor(door, 403, 'PERMISSION_DENIED'));
+      assert.equal(await status(stranger), isDoor(door, 404, 'NOT_FOUND'));
+      assert.equal(await status({ ...stranger, 'x-tenant-id': 'alpha' }), isDoor(door, 404, 'NOT_FOUND'));
+      assert.equal(await status(admin), isDoor(door, 200, 'OK'));
+    }
+  });
+
+  test('so does calling; the bearer of another tenant reaches no session, and the chain names it', async () => {
+    for (const door of outer) {
+      const agent = await at.attested(running, door);
+      const path = `/workspace/${agent.sessionId}`;
+      const envelope = agent.call(1, 'fs.write', { path, content: 'x' });
+      assert.equal((await door.invoke(envelope)).status, isDoor(door, 401, 'UNAUTHENTICATED'));
+      assert.equal((await door.invoke(envelope, reader)).status, isDoor(door, 403, 'PERMISSION_DENIED'));
+      const other = await door.invoke(envelope, stranger);
+      assert.deepEqual([other.status, other.reason], [isDoor(door, 403, 'PERMISSION_DENIED'), 'SessionInactive']);
+      assert.ok(![...(await at.files()).keys()].some((file) => file.endsWith(agent.sessionId)));
+      const good = await door.invoke(envelope, admin);
+      assert.equal(good.result?.isError, false, good.text);
+      const chain = await waitUntil('the attempt is recorded', async () => {
+        const { bodies } = await at.audit(agent.sessionId);
+        return bodies.some(({ kind }) => kind === 'refused') ? bodies : null;
+      });
+      assert.equal(chain.find(({ kind }) => kind === 'refused')?.reason, 'bearer_of_another');
+    }
+  });
+
+  test('the token of one tenant opens nothing of another', async () => {
+    const [rest = assert.fail()] = outer;
+    const theirs = await at.attested(await at.begin('hands', stranger), rest, stranger);
+    const ours = await at.attested(running, rest);
+    const before = await at.files();
+    for (const door of [...outer, ...inner]) {
+      const swapped = { ...ours.call(1, 'fs.write', { path: 'x', content: '' }), security_token: theirs.token };
+      assert.equal((await door.invoke(swapped, admin)).status, isDoor(door, 401, 'UNAUTHENTICATED'), door.name);
+    }
+    for (const door of outer) {
+      const { status, reason } = await door.invoke(theirs.call(1, 'fs.write', { path: 'x', content: '' }), admin);
+      assert.deepEqual([status, reason], [isDoor(door, 403, 'PERMISSION_DENIED'), 'SessionInactive']);
+    }
+    assert.deepEqual(await at.files(), before);
+    for (const [method, path] of [
+      ['GET', ''],
+      ['GET', '/audit'],
+      ['POST', '/revoke'],
+    ] as const) {
+      const answer = await at.node.json(
+        method,
+        `/v1/seal/sessions/${ours.sessionId}${path}`,
+        method === 'GET' ? undefined : {},
+        stranger,
+      );
+      assert.equal(answer.status, 404, path);
+    }
+  });
+
+  test('the internal address asks for no bearer: the envelope stands for itself, the capability token attests', async () => {
+    const agent = await at.attested(running, outer[0] ?? assert.fail());
+    for (const door of inner) {
+      const { result, text } = await door.invoke(agent.call(door.name, 'svc.tools.list', {}));
+      assert.equal(result?.isError, false, text);
+    }
+    const { is, url } = await at.beginProgram();
+    const own = await at.attested(is, at.internalRest(url), {});
+    const written = await at.internalRest().invoke(own.call(1, 'cmd.run', { command: 'sh', args: ['-c', 'echo hi'] }));
+    assert.deepEqual(written.result?.structured, { stdout: 'hi\n', stderr: '', exit_code: 0 }, written.text);
+    const headers = { authorization: `Bearer ${own.token}` };
+    for (const base of [at.internalUrl, at.node.url]) {
+      assert.equal((await fetch(`${base}/v1/seal/tools`, { headers })).status, 200, base);
+    }
+    assert.equal((await fetch(`${at.internalUrl}/v1/seal/sessions`)).status, 404);
+  });
+
+  test('a tenant without host commands runs none', async () => {
+    const [rest = assert.fail()] = outer;
+    const theirs = await at.attested(await at.begin('hands', stranger), rest, stranger);
+    const { status, reason } = await rest.invoke(
+      theirs.call(1, 'cmd.run', { command: 'sh', args: ['-c', 'id'] }),
+      stranger,
+    );
+    assert.deepEqual([status, reason], [403, 'PERMISSION_DENIED']);
+  });
+
+  test('the limit of the tier is 429 with Retry-After over REST, RESOURCE_EXHAUSTED with RetryInfo over gRPC', async () => {
+    const user = await realms.headers('alphaUser');
+    const is = await at.begin('hands', user, admin);
+    const [rest = assert.fail()] = outer;
+    const agent = await at.attested(is, rest, user);
+    for (const door of outer) {
+      // 30 a minute; the minute may end meanwhile.
+      let calls = 0;
+      const limited = await waitUntil('the limit of the tier', async () => {
+        calls += 1;
+        const answer = await door.invoke(agent.call(`${door.name} ${calls}`, 'svc.tools.list', {}), user);
+        return answer.reason === 'RateLimitExceeded' && answer;
+      });
+      assert.equal(limited.status, isDoor(door, 429, 'RESOURCE_EXHAUSTED'));
+      assert.ok(limited.retryAfter && calls <= 62, `${calls} calls`);
+    }
+  });
+});

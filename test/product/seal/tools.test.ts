@@ -1,0 +1,304 @@
+import assert from 'node:assert/strict';
+import { rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { waitUntil } from '../../support/wait-until.ts';
+import { ARGUMENTS } from '../../tools/argument-table.ts';
+import { FILE_ERRORS } from '../../tools/file-errors.ts';
+import type { Answered, Door } from './doors.ts';
+import { SealNode } from './seal-node.ts';
+import type { Identified, Stranger } from './stranger.ts';
+
+type Kind = 'hands' | 'bound' | 'brief' | 'bare';
+type Args = Readonly<Record<string, unknown>>;
+
+/** The answer of each transport to one thing. */
+const ANSWERS = {
+  ok: [200, undefined, 'OK'],
+  denied: [403, -32000, 'PERMISSION_DENIED'],
+  invalid: [422, -32602, 'INVALID_ARGUMENT'],
+  limited: [429, -32000, 'RESOURCE_EXHAUSTED'],
+  broken: [500, -32603, 'INTERNAL'],
+} as const;
+
+interface Row {
+  readonly what: string;
+  readonly agent?: Kind;
+  readonly tool: string;
+  readonly args: Args | ((at: SealNode) => Args);
+  /** Good: a text of the result. `CODE: `: of a tool that failed. */
+  readonly says?: RegExp;
+  /** Of a denial. */
+  readonly reason?: string;
+}
+
+const sh = (text: string): Args => ({ command: 'sh', args: ['-c', text] });
+const edit = (target_content: string): Args => ({ path: 'err/file', target_content, replacement_content: '' });
+
+/** Errors of spec 3 (Tool-level errors, Other failures) that its tools have over SEAL. */
+const ROWS: readonly Row[] = [
+  { what: 'a directory that is there', tool: 'fs.create_dir', args: { path: 'err' }, says: /\/workspace\/err/ },
+  { what: 'the alias of a tool', tool: 'fs.create.dir', args: { path: 'err' }, says: /\/workspace\/err/ },
+  { what: 'a directory that is not empty', tool: 'fs.delete', args: { path: 'err' }, says: /^DirectoryNotEmpty: / },
+  { what: 'no match', tool: 'fs.edit', args: edit('nowhere'), says: /^TextNotFound: / },
+  { what: 'several matches', tool: 'fs.edit', args: edit('t'), says: /^TextNotUnique: / },
+  {
+    what: 'one edit of several that fails',
+    tool: 'fs.multi_edit',
+    args: { path: 'err/file', edits: [{ target_content: 'text', replacement_content: 'x' }, edit('text')].map(only) },
+    says: /^TextNotFound: .*edits\[1\]/,
+  },
+  { what: 'the file after that', tool: 'fs.read', args: { path: 'err/file' }, says: /^text$/ },
+  { what: 'a bad regex', tool: 'fs.grep', args: { pattern: '(', path: '/' }, says: /^InvalidRegex: / },
+  { what: 'a glob without a match', tool: 'fs.glob', args: { pattern: '*.none', path: '/' }, says: /^$/ },
+  { what: 'a page', tool: 'web.fetch', args: (at) => ({ url: at.pages.url('/') }), says: /A page\./ },
+  {
+    what: 'a page that is 404',
+    tool: 'web.fetch',
+    args: (at) => ({ url: at.pages.url('/status/404') }),
+    says: /^FetchFailed: .*404/,
+  },
+  {
+    what: 'a page that is 500',
+    tool: 'web.fetch',
+    args: (at) => ({ url: at.pages.url('/status/500') }),
+    says: /^FetchFailed: .*500/,
+  },
+  {
+    what: 'a host that is not there',
+    tool: 'web.fetch',
+    args: { url: 'http://127.0.0.2:1025/' },
+    says: /^FetchFailed: /,
+  },
+  {
+    what: 'a page that never comes',
+    tool: 'web.fetch',
+    args: (at) => ({ url: at.pages.url('/never'), timeout_secs: 1 }),
+    says: /^TimedOut: /,
+  },
+  { what: 'a private address', tool: 'web.fetch', args: { url: 'http://127.0.0.1:1025/' }, reason: 'DomainNotAllowed' },
+  {
+    what: 'a redirect to one',
+    tool: 'web.fetch',
+    args: (at) => ({ url: at.pages.url('/away') }),
+    reason: 'DomainNotAllowed',
+  },
+  {
+    what: 'a domain outside the allowlist',
+    agent: 'bound',
+    tool: 'web.fetch',
+    args: { url: 'https://other.test/' },
+    reason: 'DomainNotAllowed',
+  },
+  { what: 'a search', tool: 'web.search', args: { query: 'x' }, says: /about x/ },
+  {
+    what: 'a command not in spec.tools',
+    agent: 'bare',
+    tool: 'cmd.run',
+    args: { command: 'sh' },
+    reason: 'ToolNotAllowed',
+  },
+  { what: 'a command outside its list', tool: 'cmd.run', args: { command: 'rm' }, reason: 'CommandNotAllowed' },
+  {
+    what: 'a subcommand outside its list',
+    tool: 'cmd.run',
+    args: { command: 'git', args: ['push'] },
+    reason: 'SubcommandNotAllowed',
+  },
+  {
+    what: 'no subcommand where some are listed',
+    tool: 'cmd.run',
+    args: { command: 'git' },
+    reason: 'SubcommandNotAllowed',
+  },
+  {
+    what: 'a program that is not there',
+    tool: 'cmd.run',
+    args: { command: 'no-such-program' },
+    says: /^CommandNotFound: /,
+  },
+  { what: 'an exit code other than 0', tool: 'cmd.run', args: sh('exit 7'), says: /"exit_code":7/ },
+  {
+    what: 'too much output',
+    agent: 'brief',
+    tool: 'cmd.run',
+    args: sh('head -c 5000 /dev/zero'),
+    says: /^OutputSizeLimitExceeded: .*1000 bytes/,
+  },
+  {
+    what: 'too much time',
+    agent: 'brief',
+    tool: 'cmd.run',
+    args: sh('sleep 30'),
+    says: /^ExecTimeoutCeilingExceeded: .*1 s/,
+  },
+  {
+    what: 'a tool of the deny list',
+    agent: 'bound',
+    tool: 'fs.delete',
+    args: { path: 'x' },
+    reason: 'ToolExplicitlyDenied',
+  },
+  {
+    what: 'a path outside the allowlist',
+    agent: 'bound',
+    tool: 'fs.read',
+    args: { path: '/etc/passwd' },
+    reason: 'PathOutsideBoundary',
+  },
+  {
+    what: 'a tool that no entry names',
+    agent: 'bare',
+    tool: 'fs.write',
+    args: { path: 'x', content: '' },
+    reason: 'ToolNotAllowed',
+  },
+];
+
+function only({ target_content, replacement_content }: Args): Args {
+  return { target_content, replacement_content };
+}
+
+describe('tools over SEAL, on a node, by one table for all doors', () => {
+  let at: SealNode;
+  let doors: readonly Door[];
+  const executions = new Map<Kind, Identified>();
+  const agents = new Map<string, Stranger>();
+  let id = 0;
+
+  before(async () => {
+    at = await SealNode.start();
+    doors = [at.rest(), at.grpc(), at.internalRest()];
+    for (const kind of ['hands', 'bound', 'brief', 'bare'] as const) executions.set(kind, await at.begin(kind));
+    const [rest = assert.fail()] = doors;
+    for (const door of doors) {
+      for (const [kind, is] of executions) agents.set(`${kind} ${door.name}`, await at.attested(is, rest));
+    }
+    await call(rest, 'hands', 'fs.write', { path: 'err/file', content: 'text' });
+  });
+  after(() => at[Symbol.asyncDispose]());
+
+  async function call(door: Door, kind: Kind, tool: string, args: unknown): Promise<Answered> {
+    const agent = agents.get(`${kind} ${door.name}`) ?? assert.fail();
+    id += 1;
+    return door.invoke(agent.call(id, tool, args));
+  }
+
+  function assertAnswer(answer: Answered, door: Door, expected: keyof typeof ANSWERS): void {
+    const [http, rpc, grpc] = ANSWERS[expected];
+    const shown = `${door.name}: ${answer.text.slice(0, 500)}`;
+    assert.equal(answer.status, door.transport === 'REST' ? http : grpc, shown);
+    assert.equal(answer.rpcCode, door.transport === 'REST' ? rpc : undefined, shown);
+    assert.equal(answer.retryAfter, expected === 'limited', shown);
+  }
+
+  describe('arguments', () => {
+    async function invalid(door: Door, tool: string, args: unknown, field: string): Promise<void> {
+      const answer = await call(door, 'hands', tool, args);
+      assertAnswer(answer, door, 'invalid');
+      assert.equal(answer.reason, 'InvalidArguments');
+      assert.ok(answer.message.startsWith(`${tool}: ${field}`), answer.message);
+    }
+
+    for (const [tool, { right, required, wrong }] of Object.entries(ARGUMENTS)) {
+      test(`${tool}: missing, null, wrong and unknown ones are refused by name before anything runs`, async () => {
+        const before = await at.files();
+        for (const door of doors.slice(0, 2)) {
+          for (const field of required) {
+            await invalid(door, tool, { ...right, [field]: null }, field);
+            await invalid(
+              door,
+              tool,
+              Object.fromEntries(Object.entries(right).filter(([name]) => name !== field)),
+              field,
+            );
+          }
+          for (const [field, values] of Object.entries(wrong)) {
+            for (const value of values) await invalid(door, tool, { ...right, [field]: value }, field);
+          }
+          await invalid(door, tool, { ...right, path_: 1 }, 'path_');
+          for (const given of [[], 'x', 1]) await invalid(door, tool, given, 'arguments');
+        }
+        assert.deepEqual(await at.files(), before);
+      });
+    }
+  });
+
+  describe('errors of files', () => {
+    for (const [tool, args, expected] of FILE_ERRORS) {
+      const [kind, code] = expected.split(' ');
+      test(`${tool} ${JSON.stringify(args)}: ${code}`, async () => {
+        for (const door of doors) {
+          const answer = await call(door, 'hands', tool, args);
+          assertAnswer(answer, door, kind === 'policy' ? 'denied' : 'ok');
+          if (kind === 'policy') assert.equal(answer.reason, code);
+          else assert.deepEqual([answer.result?.isError, answer.result?.text.startsWith(`${code}: `)], [true, true]);
+        }
+      });
+    }
+  });
+
+  describe('what tools say', () => {
+    for (const { what, agent = 'hands', tool, args, says, reason } of ROWS) {
+      test(`${tool}, ${what}: ${reason ?? says}`, async () => {
+        for (const door of doors) {
+          const answer = await call(door, agent, tool, typeof args === 'function' ? args(at) : args);
+          assertAnswer(answer, door, reason === undefined ? 'ok' : 'denied');
+          assert.equal(answer.reason, reason);
+          if (says === undefined) continue;
+          assert.match(answer.result?.text ?? '', says);
+          assert.equal(answer.result?.isError, /^\^[A-Z]\w+: /.test(says.source));
+        }
+      });
+    }
+  });
+
+  test('a rate limit is 429 with Retry-After over REST, RESOURCE_EXHAUSTED with RetryInfo over gRPC', async () => {
+    const [rest = assert.fail()] = doors;
+    assertAnswer(await call(rest, 'bound', 'fs.list', {}), rest, 'ok');
+    for (const door of doors) {
+      const agent = agents.get(`bound ${door.name}`) ?? assert.fail();
+      const again = agent.call('limited', 'fs.list', {});
+      // It never ran, so the same call is decided again.
+      for (const _attempt of [1, 2]) {
+        const answer = await door.invoke(again);
+        assertAnswer(answer, door, 'limited');
+        assert.equal(answer.reason, 'RateLimitExceeded');
+      }
+    }
+  });
+
+  test('a second command at once is denied, and runs when it is tried again', async () => {
+    for (const door of doors) {
+      const agent = agents.get(`bound ${door.name}`) ?? assert.fail();
+      const first = door.invoke(agent.call('first', 'cmd.run', sh('sleep 1; echo one')));
+      await waitUntil('the first command is allowed', async () => {
+        const { bodies } = await at.audit(agent.sessionId);
+        return bodies.some(({ kind, call: made }) => kind === 'decided' && String(made).includes('first'));
+      });
+      const second = agent.call('second', 'cmd.run', sh('echo two'));
+      const denied = await door.invoke(second);
+      assertAnswer(denied, door, 'denied');
+      assert.equal(denied.reason, 'ConcurrentExecLimitExceeded');
+      assert.match((await first).result?.text ?? '', /one/);
+      assert.match((await door.invoke(second)).result?.text ?? '', /two/);
+    }
+  });
+
+  test('trouble of the node itself is 500 -32603 over REST, INTERNAL over gRPC, and tells nothing', async () => {
+    const is = await at.begin('hands');
+    const home = join(at.node.directory, 'data', 'volumes');
+    for (const door of doors) {
+      const agent = await at.attested(is, door.name === 'gRPC' ? door : (doors[0] ?? assert.fail()));
+      await door.invoke(agent.call(1, 'fs.write', { path: 'a', content: 'a' }));
+      const workspace = [...(await at.files()).keys()].find((path) => path.endsWith(is.execution_id));
+      if (workspace?.startsWith(home) !== true) assert.fail('the workspace is a directory of the execution');
+      await rm(workspace, { recursive: true });
+      await writeFile(workspace, 'no directory');
+      const answer = await door.invoke(agent.call(2, 'fs.read', { path: 'a' }));
+      assertAnswer(answer, door, 'broken');
+      assert.doesNotMatch(answer.text, new RegExp(at.node.directory));
+      await rm(workspace);
+    }
+  });
+});
