@@ -10,6 +10,8 @@ const commands = (config: Manifest): Manifest => ({
 
 export const HANDS: Manifest = {
   security_context: 'hands',
+  // So that what refuses an address is the guard of the web, not this list.
+  security: { network: { mode: 'allow' } },
   tools: ['fs.*', 'web.*', 'svc.tools.*', 'mcp:wild', commands({ timeout_ceiling_secs: 15 })],
 };
 

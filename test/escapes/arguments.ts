@@ -41,9 +41,17 @@ export const ARGUMENTS: readonly Escape[] = [
   raw('arrays in arrays, 100,000 deep', () => withArguments(`{"path":${'['.repeat(100_000)}${']'.repeat(100_000)}}`)),
   raw('objects in objects, 50,000 deep', () => withArguments(`${'{"a":'.repeat(50_000)}1${'}'.repeat(50_000)}`)),
   raw('brackets that never close', () => withArguments('['.repeat(500_000))),
-  raw('arguments of 17 MiB', () =>
-    withArguments(JSON.stringify({ path: 'x', content: 'x'.repeat(17 * 1_024 * 1_024) }), 'fs.write'),
-  ),
+  {
+    ...{ title: 'a call with arguments of 17 MiB', kind: 'arguments' },
+    async attempt(at) {
+      const text = withArguments(JSON.stringify({ path: 'x', content: 'x'.repeat(17 * 1_024 * 1_024) }), 'fs.write');
+      // Cut off in the middle, or told that it is too large.
+      const said = await at.raw(text).catch((error: unknown) => error);
+      assert.ok(
+        said instanceof Error || (typeof said === 'object' && said !== null && 'isError' in said && said.isError),
+      );
+    },
+  },
   raw('300,000 names', () =>
     withArguments(JSON.stringify(Object.fromEntries(Array.from({ length: 300_000 }, (_, at) => [`k${at}`, 0])))),
   ),

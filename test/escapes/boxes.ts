@@ -46,9 +46,9 @@ const ATTEMPTS: readonly Attempt[] = [
   },
   {
     title: 'processes of the host',
-    script: unless("sh -c \"cat /proc/[0-9]*/cmdline | tr '\\0' ' ' | grep main.ts\""),
+    script: unless("sh -c \"cat /proc/[0-9]*/cmdline | tr '\\0' ' ' | grep -q node[.]*.main[.]ts\""),
   },
-  { title: 'a flood', script: 'yes', or: 'OutputSizeLimitExceeded' },
+  { title: 'a flood', script: 'yes | head -c 50000000; sleep 1; echo x', or: 'OutputSizeLimitExceeded' },
   { title: 'ignoring TERM', script: 'trap "" TERM; while :; do sleep 1; done', or: 'ExecTimeoutCeilingExceeded' },
   { title: 'a fork bomb', script: 'b() { b | b & }; b 2>/dev/null; sleep 1; echo HELD', anyEnd: true },
 ];
@@ -78,7 +78,7 @@ export const BOXES: readonly Escape[] = ATTEMPTS.map(({ title, anyEnd }, at) => 
     const agent = await node.deploy(agentYaml('boxed', BOXED));
     const id = await node.run(agent, inputOf(at));
     const status = await scene.ended(id);
-    if (anyEnd !== true) assert.match(JSON.stringify(status), new RegExp(HELD), await scene.said(id));
+    if (anyEnd !== true) assert.match(status, new RegExp(HELD));
     assert.deepEqual((await readdir(outside)).sort(), ['secret.txt', 'sub']);
   },
 }));

@@ -70,7 +70,7 @@ const OWN: readonly Escape[] = [
     'cat /proc/[0-9]*/task/*/environ 2>/dev/null | tr "\\0" "\\n" | grep -c of-the-node; true',
     /^0\n$/,
   ),
-  gains('command lines of the node', 'cat /proc/[0-9]*/cmdline | tr "\\0" " " | grep -c main.ts; true', /^0\n$/),
+  gains('command lines of the node', 'cat /proc/[0-9]*/cmdline | tr "\\0" " " | grep -c "[m]ain.ts"; true', /^0\n$/),
   gains('the memory of process 1', 'strings /proc/1/mem 2>/dev/null | grep -c sentinel-; true', /^0\n$/),
   gains(
     'files of the node by descriptors of others',

@@ -18,10 +18,9 @@ describe('a node with a container engine lets nobody out by', NEEDS_PODMAN, () =
   for (const row of BOXES) test(row.title, () => row.attempt(at));
 
   test('and afterwards no container and nothing of one is left', async () => {
-    await waitUntil(
-      'all containers are gone',
-      async () => (await at.scene.podman.docker.listContainers()).length === 0,
-    );
+    const { podman } = at.scene;
+    assert.ok(podman !== null);
+    await waitUntil('all containers are gone', async () => (await podman.docker.listContainers()).length === 0);
     assert.deepEqual(await picture(at.outside), was);
   });
 });

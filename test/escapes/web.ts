@@ -4,7 +4,8 @@ import type { Escape } from './escape.ts';
 import { assertHarmless, type EscapeWorld, type Said } from './world.ts';
 
 const REFUSED = /^(DomainNotAllowed|InvalidArguments)$/;
-const ENDED = /^(FetchFailed|TimedOut|DomainNotAllowed|InvalidArguments|OutputSizeLimitExceeded)$/;
+const ENDED = /^(FetchFailed|TimedOut|OutputSizeLimitExceeded)$/;
+const NOT_FOLLOWED = /^(FetchFailed|DomainNotAllowed|InvalidArguments)$/;
 const AT_MOST_MS = 20_000;
 
 async function fetched(at: EscapeWorld, url: string, more: object = {}): Promise<Said> {
@@ -37,8 +38,10 @@ const redirected = (title: string, target: string): Escape => ({
   ...{ title: `a redirect through the node to ${title}`, kind: 'web' },
   async attempt(at) {
     const url = `http://127.0.0.2:${at.pages.port}/to/${encodeURIComponent(target)}`;
+    const visits = at.pages.asked.length;
     const said = await fetched(at, url);
-    assert.match(said.code, ENDED, said.said);
+    assert.match(said.code, NOT_FOLLOWED, said.said);
+    assert.equal(at.pages.asked.length, visits + 1, 'the page that redirects was visited');
     assert.deepEqual(at.hidden.asked, []);
   },
 });
@@ -47,7 +50,9 @@ const redirected = (title: string, target: string): Escape => ({
 const bounded = (title: string, path: string, code?: RegExp): Escape => ({
   ...{ title: `a page that is ${title}`, kind: 'web' },
   async attempt(at) {
+    const visits = at.pages.asked.length;
     const said = await fetched(at, `http://127.0.0.2:${at.pages.port}/${path}`);
+    assert.ok(at.pages.asked.length > visits, `it was not asked for: ${said.said.slice(0, 200)}`);
     if (code !== undefined) assert.match(said.code, code, said.said.slice(0, 200));
     else if (said.isError) assert.match(said.code, ENDED, said.said.slice(0, 200));
   },

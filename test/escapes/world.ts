@@ -5,16 +5,15 @@ import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type PageServer, serve } from '../effects/web/bench.ts';
-import { AgentScene, type Members } from '../product/agents/scene.ts';
 import { agentYaml, type ProductNode } from '../product/product-node.ts';
 import { type Answered, type Door, grpcDoor, restDoor } from '../product/seal/doors.ts';
 import { Stranger } from '../product/seal/stranger.ts';
-import { BUSYBOX } from '../support/podman.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { HANDS } from './agents.ts';
 import { boxRules } from './boxes.ts';
 import { LOOP_RULES } from './loops.ts';
 import { page } from './pages.ts';
+import { type Members, type Scene, startScene } from './scene.ts';
 
 /** What must never be read: in a file outside of all volumes. */
 export const SENTINEL = `sentinel-${randomUUID()}`;
@@ -38,7 +37,7 @@ export interface Said extends Answered {
 
 /** A started node with an agent that has all tools, an attested stranger that calls them, and things that must not be touched. */
 export interface EscapeWorld extends AsyncDisposable {
-  readonly scene: AgentScene;
+  readonly scene: Scene;
   readonly node: ProductNode;
   /** A directory outside of everything, with `secret.txt`. */
   readonly outside: string;
@@ -51,7 +50,7 @@ export interface EscapeWorld extends AsyncDisposable {
   readonly hidden: PageServer;
   /** Answers of one tool; by REST and gRPC in turn. */
   call(tool: unknown, given?: unknown): Promise<Said>;
-  /** As bytes of somebody who writes JSON by hand. */
+  /** As bytes of somebody who writes JSON by hand; the id 1 becomes one that was not used. */
   raw(payload: string): Promise<Said>;
   /** `cmd.run` of a shell script; throws when it could not run. */
   sh(script: string): Promise<string>;
@@ -91,10 +90,9 @@ export async function escapeWorld({ containers, volumes }: WorldOptions): Promis
   const hidden = opened.use(await serve((_, response) => response.end(SENTINEL), '127.0.0.1'));
   const pages = opened.use(await serve((request, response) => page(request, response, hidden.port)));
   const scene = opened.use(
-    await AgentScene.start({
+    await startScene({
       rules: [WAITING, ...LOOP_RULES, ...boxRules(outside)],
       spec: volumes === undefined ? SPEC : { ...SPEC, storage: { local_host: { mount_point: volumes } } },
-      runtime: { containers: { agent_image: BUSYBOX, pids_limit: 100 } },
       containers,
       env: { SVC_TEST_SECRET: NODE_SECRET, AWS_SECRET_ACCESS_KEY: NODE_SECRET },
     }),
@@ -127,7 +125,7 @@ export async function escapeWorld({ containers, volumes }: WorldOptions): Promis
   };
 }
 
-async function begun(scene: AgentScene, rest: Door, doors: readonly Door[], spec: Members) {
+async function begun(scene: Scene, rest: Door, doors: readonly Door[], spec: Members) {
   const { node } = scene;
   const agent_id = await node.deploy(agentYaml(`agent-${randomUUID().slice(0, 8)}`, spec));
   const executionId = await node.run(agent_id, 'wait');
@@ -145,7 +143,10 @@ async function begun(scene: AgentScene, rest: Door, doors: readonly Door[], spec
     const door = next();
     return saidBy(await door.invoke(agent.call(calls, tool, given)));
   };
-  const raw = async (payload: string): Promise<Said> => saidBy(await next().invoke(agent.seal(payload)));
+  const raw = async (payload: string): Promise<Said> => {
+    const door = next();
+    return saidBy(await door.invoke(agent.seal(payload.replace('"id":1,', `"id":${calls},`))));
+  };
   return { executionId, agent, call, raw };
 }
 
