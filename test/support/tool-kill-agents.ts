@@ -20,7 +20,7 @@ export interface ToolAgent {
 /** Name of the MCP server whose tool notes each of its runs. */
 export const COUNTER = 'counter';
 /** As often may an iteration of a program be in doubt and be followed by another one. */
-export const ITERATIONS = 6;
+export const ITERATIONS = 12;
 /** Where commands note their runs, in the workspace: no tool of the agents writes there. */
 export const JOURNAL = 'journal';
 const BOOTSTRAP = join(import.meta.dirname, '../../effects/agents/bootstrap/bootstrap.sh');

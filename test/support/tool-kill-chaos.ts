@@ -35,8 +35,6 @@ export interface ToolKillOutcome {
 /** A sweep of containers and mailboxes comes each minute. */
 const SWEEP_MS = 90_000;
 const ENDED_MS = 10_000;
-/** However slow a busy machine makes an undisturbed run. */
-const LONGEST_LIFE_MS = 3_000;
 
 /** Runs the agents again and again while their node is killed at random moments; answers what came of it. */
 export async function killToolAgents(world: ToolKillWorld, options: ToolKillOptions): Promise<ToolKillOutcome> {
@@ -67,8 +65,7 @@ async function killAll(
   await clients.deploy();
   const unkilled = await Promise.all(agents.map((agent) => clients.run(agent)));
   // Lives about as long as a run, so that the moments of the kills fall into all of it.
-  const longestMs = Math.max(...unkilled.map((run) => run.endedAtMs - run.startedAtMs));
-  const longer = Math.min(longestMs, LONGEST_LIFE_MS) / USUAL_LIFE_MS;
+  const longer = Math.max(...unkilled.map((run) => run.endedAtMs - run.startedAtMs)) / USUAL_LIFE_MS;
   let killing = true;
   const lane = async (first: number): Promise<ToolRunSeen[]> => {
     const seen: ToolRunSeen[] = [];
