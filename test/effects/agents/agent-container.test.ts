@@ -107,6 +107,7 @@ describe('an agent in a container', NEEDS_PODMAN, () => {
       'KEY=[redacted]',
       'PLAIN=env:HOME',
       'SVC_ORCHESTRATOR_URL=http://127.0.0.1:8081/x/[redacted]',
+      'SVC_PRIVATE_ENV=KEY TEXT PLAIN SVC_ORCHESTRATOR_URL SVC_SEAL_ENABLED SVC_SEAL_GATEWAY_URL SVC_PROMPT_FILE',
       'SVC_SEAL_ENABLED=true',
       'SVC_SEAL_GATEWAY_URL=http://127.0.0.1:8081',
       'TEXT=secret:x',

@@ -96,15 +96,15 @@ describe('the bootstrap in POSIX shell', NEEDS_SHELLS, () => {
       return loop.results;
     };
 
-    test(`keeps the tail of what a command floods, half of the bound for each stream (${shell})`, async () => {
+    test(`keeps the tail of what a command floods, half of the bound for each stream, and what is within it whole (${shell})`, async () => {
       const flood = 'yes aaaaaaa | head -c 3000000; printf END; yes bbbbbbb | head -c 3000000 >&2; printf FIN >&2';
       const [result] = await results(dispatch('sh', ['-c', flood], { max_output_bytes: 1_000 }));
       assert.equal(result?.truncated, true);
       assert.equal(result?.stdout.length, 500);
       assert.equal(result?.stderr.length, 500);
       assert.ok(result?.stdout.endsWith('aaa\nEND') && result.stderr.endsWith('bbb\nFIN'));
-      const [exact] = await results(dispatch('printf', ['%s', 'x'.repeat(500)], { max_output_bytes: 1_000 }));
-      assert.deepEqual([exact?.truncated, exact?.stdout.length], [false, 500]);
+      const [exact] = await results(dispatch('printf', ['%s', 'x'.repeat(1_000)], { max_output_bytes: 1_000 }));
+      assert.deepEqual([exact?.truncated, exact?.stdout.length], [false, 1_000]);
     });
 
     test(`ends a command that ignores SIGTERM with all it started (${shell})`, async () => {
@@ -142,6 +142,7 @@ describe('the bootstrap in POSIX shell', NEEDS_SHELLS, () => {
         seen.map(({ exit_code }) => exit_code),
         [127, 126, 127, 127, -1],
       );
+      assert.equal(seen[0]?.stderr, 'command_not_found:no-such-program');
       assert.equal(seen[4]?.stderr, 'unknown_action:teleport');
     });
 
