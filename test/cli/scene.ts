@@ -55,7 +55,13 @@ export class CliScene {
     await writeFile(join(directory, 'echo.yaml'), AGENT);
     const scene = new CliScene(directory);
     scene.#node.spawn();
-    scene.url = await scene.#node.url;
+    try {
+      scene.url = await scene.#node.url;
+    } catch (error) {
+      // A node that came too late must not outlive its suite.
+      await scene.kill();
+      throw error;
+    }
     const deployed = await scene.svc(['agent', 'deploy', scene.file('echo.yaml')]);
     if (deployed.code !== 0) throw new Error(`the agent was not deployed: ${deployed.stderr}`);
     return scene;
