@@ -22,7 +22,12 @@ export interface BullmqEffectQueueOptions {
 type Run = (job: EffectJob) => Promise<JobOutcome>;
 type PointerData = Pick<EffectJob, 'id' | 'partition' | 'address'>;
 type PointerJob = Job<PointerData, null, 'effect'>;
-type EffectWorker = Worker<PointerData, null, 'effect'>;
+/** BullMQ ends its lock timer only after its jobs have finished, which a worker that lost its Redis never says. */
+class EffectWorker extends Worker<PointerData, null, 'effect'> {
+  stopRenewing(): Promise<void> {
+    return this.lockManager.close();
+  }
+}
 
 const LOCK_MS = 6_000;
 const STALLED_EVERY_MS = 2_000;
@@ -117,6 +122,7 @@ export class BullmqEffectQueue implements EffectQueue {
     await atHand?.ended();
     if (!(await within(CLOSE_WITHIN_MS, closed))) {
       this.#options.onFault(new SvcError('unavailable', 'Redis did not answer while a worker stopped'));
+      await worker.stopRenewing();
       this.#drop();
       worker.disconnect().catch(this.#options.onFault);
     }
@@ -143,21 +149,17 @@ export class BullmqEffectQueue implements EffectQueue {
       (job, delayMs) => this.#add(job, delayMs),
       onFault,
     );
-    const worker: EffectWorker = new Worker<PointerData, null, 'effect'>(
-      queueName(name),
-      (job, token) => this.#process(name, job, token, tracked),
-      {
-        connection: this.#connected(),
-        prefix: this.#prefix(name),
-        concurrency: concurrency - atHand.places,
-        lockDuration: lockMs,
-        stalledInterval: stalledEveryMs,
-        // The attempt is counted and bounded in the effect's record.
-        maxStalledCount: Number.MAX_SAFE_INTEGER,
-        removeOnComplete: { count: 0 },
-        removeOnFail: { count: 0 },
-      },
-    );
+    const worker = new EffectWorker(queueName(name), (job, token) => this.#process(name, job, token, tracked), {
+      connection: this.#connected(),
+      prefix: this.#prefix(name),
+      concurrency: concurrency - atHand.places,
+      lockDuration: lockMs,
+      stalledInterval: stalledEveryMs,
+      // The attempt is counted and bounded in the effect's record.
+      maxStalledCount: Number.MAX_SAFE_INTEGER,
+      removeOnComplete: { count: 0 },
+      removeOnFail: { count: 0 },
+    });
     worker.on('error', onFault);
     worker.on('failed', (_job, error) => onFault(error));
     this.#workers.set(worker, running);
