@@ -99,7 +99,7 @@ async function both(node: Node, variant: Variant, inFlight: number, { repetition
   const rounds: Record<'durable' | 'plain', LoopAnswer[]> = { durable: [], plain: [] };
   for (let round = 0; round < repetitions; round += 1) {
     for (const way of ['durable', 'plain'] as const) {
-      const share = way === 'plain' ? 3 : 1.5;
+      const share = way === 'plain' ? 4 : 2;
       const plan = { inFlight, warmUpMs: round === 0 ? warmUpMs / share : 100, runMs: runMs / share };
       rounds[way].push(await node.ask({ way, variant, plan }));
     }
