@@ -34,7 +34,7 @@ export const SMALL_DISKS: readonly Escape[] = [
     const content = 'x'.repeat(8 * MiB);
     let last = await call('fs.write', { path: 'fill/0', content });
     for (let at = 1; at < 8 && !last.isError; at += 1) last = await call('fs.write', { path: `fill/${at}`, content });
-    assert.match(last.code, FULL, last.said);
+    assert.ok(last.isError && (FULL.test(last.code) || /ENOSPC/.test(last.said)), last.said.slice(0, 300));
   }),
   filled('a disk filled by a command', sh('cat /dev/zero > one; true')),
   filled(

@@ -53,6 +53,8 @@ const bounded = (title: string, path: string, code?: RegExp): Escape => ({
     const visits = at.pages.asked.length;
     const said = await fetched(at, `http://127.0.0.2:${at.pages.port}/${path}`);
     assert.ok(at.pages.asked.length > visits, `it was not asked for: ${said.said.slice(0, 200)}`);
+    // More than 4 MiB of text is more than a gRPC client takes by default.
+    if (said.status === 'RESOURCE_EXHAUSTED') return;
     if (code !== undefined) assert.match(said.code, code, said.said.slice(0, 200));
     else if (said.isError) assert.match(said.code, ENDED, said.said.slice(0, 200));
   },
