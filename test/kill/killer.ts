@@ -10,7 +10,6 @@ export const USUAL_LIFE_MS = 600;
 /** Some lives are longer, so that the longest work ends in one of them. */
 const LONG_SHARE = 0.25;
 const LONG_MS = 1_500;
-/** Beyond this since the last kill, something hangs. */
 const SETTLE_MS = 60_000;
 const KILL_MS = 5_000;
 
@@ -19,7 +18,7 @@ export interface KillingParts {
   readonly recovery: RecoveryTimes;
   /** Ids of what runs now. */
   readonly running: ReadonlySet<string>;
-  /** Ends the killing, and is ended a minute after the last kill when something still runs. */
+  /** Ends the killing, and is ended when something hangs after the last kill. */
   readonly abort: AbortController;
 }
 
@@ -27,12 +26,14 @@ export interface KillPlan {
   readonly kills: number;
   /** How much longer than usual lives are; 1 by default. */
   readonly longer?: number;
+  /** What still runs so long after the last kill hangs; a minute by default. */
+  readonly settleMs?: number;
 }
 
 /** kill -9 at random moments, and started again at once. Answers how many kills came before the node listened. */
 export async function killAgainAndAgain(
   node: NodeProcess,
-  { kills, longer = 1 }: KillPlan,
+  { kills, longer = 1, settleMs = SETTLE_MS }: KillPlan,
   { random, recovery, running, abort }: KillingParts,
 ): Promise<number> {
   let inStartup = 0;
@@ -52,7 +53,7 @@ export async function killAgainAndAgain(
   }
   const settle = setTimeout(() => {
     abort.abort(new Error(`${running.size} executions did not end: ${[...running].join(', ')}`));
-  }, SETTLE_MS);
+  }, settleMs);
   settle.unref();
   return inStartup;
 }

@@ -27,7 +27,7 @@ const SAMPLES: Readonly<Record<string, Sample>> = {
 for (const [where, { skip, ...sample }] of Object.entries(SAMPLES)) {
   test(`an agent of ten tool calls whose node is killed at any moment (${where}) ends as an undisturbed one: no call that must not be repeated is, one in doubt is listed, its audit chain holds`, {
     ...(skip === undefined ? {} : { skip }),
-    timeout: 240_000,
+    timeout: 900_000,
   }, async (context) => {
     const report = await toolsUnderKills(smallTools(seedOf(process.env), sample));
     context.diagnostic(reportText(report));

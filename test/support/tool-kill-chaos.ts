@@ -35,6 +35,8 @@ export interface ToolKillOutcome {
 /** A sweep of containers and mailboxes comes each minute. */
 const SWEEP_MS = 90_000;
 const ENDED_MS = 10_000;
+/** Of as many containers at a time as a busy machine bears. */
+const SETTLE_MS = 180_000;
 
 /** Runs the agents again and again while their node is killed at random moments; answers what came of it. */
 export async function killToolAgents(world: ToolKillWorld, options: ToolKillOptions): Promise<ToolKillOutcome> {
@@ -79,7 +81,8 @@ async function killAll(
   const killer = async (): Promise<number> => {
     const random = new SeededRandom(options.seed);
     const { running } = clients;
-    const early = await killAgainAndAgain(node, { ...options, longer }, { random, recovery, running, abort });
+    const plan = { kills: options.kills, longer, settleMs: SETTLE_MS };
+    const early = await killAgainAndAgain(node, plan, { random, recovery, running, abort });
     killing = false;
     return early;
   };
