@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { SvcError } from '../../runtime/errors.ts';
 import type { VerifiedCall } from './api.ts';
 import { decodeBase64 } from './base64.ts';
-import { parseStrictJson } from './strict-json.ts';
+import { hasFewNames, parseStrictJson } from './strict-json.ts';
 
 const METHODS = ['tools/call', 'call_tool'];
 const Id = z.union([z.string().min(1).max(256), z.int()]);
@@ -46,7 +46,7 @@ export function payloadBytes(payload: unknown): Uint8Array {
 }
 
 function canonicalBytes(payload: unknown): Buffer | null {
-  if (typeof payload !== 'object' || payload === null || Array.isArray(payload)) return null;
+  if (typeof payload !== 'object' || payload === null || Array.isArray(payload) || !hasFewNames(payload)) return null;
   try {
     const text = canonicalize(payload);
     // A half of a surrogate pair has no UTF-8: RFC 8785 refuses it.

@@ -3,6 +3,8 @@ import type { z } from 'zod';
 type Json = z.core.util.JSONType;
 
 const MAX_DEPTH = 100;
+/** Names in all objects together: checking more would hold up every other call of the node. */
+const MAX_NAMES = 10_000;
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 const QUOTE = 0x22;
@@ -12,7 +14,7 @@ const BACKSLASH = 0x5c;
 
 /**
  * JSON whose meaning is one and the same for every reader, or null: valid UTF-8 without a byte order mark, no name twice
- * in an object, none called `__proto__`, at most 100 levels. What is signed must not be read in two ways.
+ * in an object, none called `__proto__`, at most 100 levels and 10,000 names. What is signed must not be read in two ways.
  */
 export function parseStrictJson(bytes: Uint8Array): Json | null {
   try {
@@ -31,11 +33,15 @@ function isUnambiguous(text: string): boolean {
   const open: (Set<string> | null)[] = [];
   let names: Set<string> | null = null;
   let isName = false;
+  let count = 0;
   for (let index = 0; index < text.length; index += 1) {
     const char = text.charCodeAt(index);
     if (char === QUOTE) {
       const end = endOfString(text, index + 1);
-      if (isName && names !== null && !addName(names, text.slice(index, end + 1))) return false;
+      if (isName && names !== null) {
+        count += 1;
+        if (count > MAX_NAMES || !addName(names, text.slice(index, end + 1))) return false;
+      }
       isName = false;
       index = end;
     } else if (char === OPEN_OBJECT || char === OPEN_LIST) {
@@ -46,6 +52,20 @@ function isUnambiguous(text: string): boolean {
     } else if (char === CLOSE_OBJECT || char === CLOSE_LIST) {
       names = open.pop() ?? null;
     } else if (char === COMMA) isName = names !== null;
+  }
+  return true;
+}
+
+/** Whether a value that was parsed already has at most as many names as `parseStrictJson` takes. */
+export function hasFewNames(value: unknown): boolean {
+  const open: unknown[] = [value];
+  let count = 0;
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    if (typeof next !== 'object' || next === null) continue;
+    const values = Object.values(next);
+    if (!Array.isArray(next)) count += values.length;
+    if (count > MAX_NAMES) return false;
+    for (const inner of values) if (typeof inner === 'object' && inner !== null) open.push(inner);
   }
   return true;
 }

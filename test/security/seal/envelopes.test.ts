@@ -129,6 +129,7 @@ test('what is signed must be one JSON-RPC call, read in one way', async () => {
     good(text.replace('"path"', '"__proto__"')),
     good(text.replace('"a.txt"', '['.repeat(200) + ']'.repeat(200))),
     good(text.replace('"path":"a.txt"', '"path":"a.txt","path":"b.txt"')),
+    good(text.replace('"path":"a.txt"', Array.from({ length: 10_001 }, (_, n) => `"n${n}":1`).join(','))),
   ];
   for (const payload of malformed)
     assert.equal(
@@ -136,6 +137,7 @@ test('what is signed must be one JSON-RPC call, read in one way', async () => {
       'payload_malformed',
       JSON.stringify(payload).slice(0, 80),
     );
+  assert.throws(() => payloadBytes(Object.fromEntries(Array.from({ length: 10_001 }, (_, n) => [`n${n}`, 1]))));
   for (const [payload, rpc] of [
     [callOf(1, { method: 'call_tool' }), { id: 1, tool: 'fs.read', arguments: { path: 'a.txt' } }],
     [callOf(1, { params: { name: 'x' } }), { id: 1, tool: 'x', arguments: {} }],
