@@ -4,7 +4,8 @@ import { createMcpServers } from '../effects/mcp/mcp-servers.ts';
 import type { McpLog } from '../effects/mcp/settings.ts';
 import type { WorkspaceView } from '../effects/programs/workspace-view.ts';
 import type { Volumes } from '../effects/volumes/volumes.ts';
-import { createWeb } from '../effects/web/web.ts';
+import type { Web } from '../effects/web/api.ts';
+import type { WebParts } from '../effects/web/web.ts';
 import type { NodeSettings } from '../manifests/node/settings.ts';
 import type { ToolPolicy } from '../manifests/tool/decision.ts';
 import type { Blobs } from '../runtime/blobs.ts';
@@ -56,7 +57,7 @@ export function openTools(world: ToolsWorld) {
   const dispatchers = settings.builtin_dispatchers;
   const desk = createToolDesk({ contexts, isListed, mcp, dispatchers, ceilings: commandCeilings(dispatchers) });
   const resolveSecret = (reference: string): Promise<string> => secrets.resolve(SYSTEM_TENANT, reference);
-  const web = createWeb({ settings: settings.web, resolveSecret, clock, random });
+  const web = webAtFirstUse({ settings: settings.web, resolveSecret, clock, random });
   const tools = createBuiltInTools({
     files: {
       ...{ files: volumes.files, volumes },
@@ -77,4 +78,20 @@ export function openTools(world: ToolsWorld) {
     await Promise.all([mcp.close(), web.close()]);
   };
   return { desk, handlers, close };
+}
+
+/** Its libraries are loaded when a page is first asked for: an idle node does not carry them. */
+function webAtFirstUse(parts: WebParts): Web & { close(): Promise<void> } {
+  let opened: Promise<Web & { close(): Promise<void> }> | null = null;
+  const open = () => {
+    opened ??= import('../effects/web/web.ts').then(({ createWeb }) => createWeb(parts));
+    return opened;
+  };
+  return {
+    fetch: async (...call) => (await open()).fetch(...call),
+    search: async (...call) => (await open()).search(...call),
+    close: async () => {
+      await (await opened)?.close();
+    },
+  };
 }

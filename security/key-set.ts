@@ -1,5 +1,5 @@
 import { createLocalJWKSet, errors, type JSONWebKeySet, type JWSHeaderParameters } from 'jose';
-import { Agent, request } from 'undici';
+import type { Agent } from 'undici';
 import { z } from 'zod';
 import type { Clock } from '../runtime/clock.ts';
 import { SvcError } from '../runtime/errors.ts';
@@ -29,7 +29,8 @@ type PublicKey = Awaited<ReturnType<FindKey>>;
 export class KeySet {
   readonly #settings: KeySetSettings;
   readonly #clock: Clock;
-  readonly #connections: Agent;
+  /** Loaded at the first look: a node without identity providers does not carry it. */
+  #http: Promise<{ readonly agent: Agent; readonly request: typeof import('undici')['request'] }> | null = null;
   #find: FindKey | null = null;
   #fetchedAtMs = Number.NEGATIVE_INFINITY;
   #attemptedAtMs = Number.NEGATIVE_INFINITY;
@@ -39,12 +40,6 @@ export class KeySet {
   constructor(settings: KeySetSettings, clock: Clock) {
     this.#settings = settings;
     this.#clock = clock;
-    this.#connections = new Agent({
-      connect: { timeout: settings.connectTimeoutMs },
-      headersTimeout: settings.requestTimeoutMs,
-      bodyTimeout: settings.requestTimeoutMs,
-      maxResponseSize: MAX_JWKS_BYTES,
-    });
   }
 
   /** The key a token's header names. Throws jose's `JWKSNoMatchingKey`, or `unavailable` when nobody can say. */
@@ -70,7 +65,7 @@ export class KeySet {
   }
 
   async close(): Promise<void> {
-    await this.#connections.destroy();
+    await (await this.#http)?.agent.destroy();
   }
 
   #lookUp(header: JWSHeaderParameters): Promise<PublicKey> {
@@ -114,9 +109,24 @@ export class KeySet {
     }
   }
 
+  #opened() {
+    const { connectTimeoutMs, requestTimeoutMs } = this.#settings;
+    this.#http ??= import('undici').then(({ Agent, request }) => {
+      const agent = new Agent({
+        connect: { timeout: connectTimeoutMs },
+        headersTimeout: requestTimeoutMs,
+        bodyTimeout: requestTimeoutMs,
+        maxResponseSize: MAX_JWKS_BYTES,
+      });
+      return { agent, request };
+    });
+    return this.#http;
+  }
+
   async #download(): Promise<JSONWebKeySet> {
+    const { agent, request } = await this.#opened();
     const answer = await request(this.#settings.jwksUri, {
-      dispatcher: this.#connections,
+      dispatcher: agent,
       headers: { accept: 'application/jwk-set+json, application/json' },
       signal: AbortSignal.timeout(this.#settings.requestTimeoutMs),
     });

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { mkdir, rm } from 'node:fs/promises';
+import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { SvcError } from '../../runtime/errors.ts';
 import { commandEnvironment } from '../programs/environment.ts';
@@ -8,6 +8,7 @@ import { PRIVATE } from '../programs/leftovers.ts';
 import type { Mount } from '../programs/mounts.ts';
 import { beforeStart } from '../programs/workspace.ts';
 import { WORKSPACE } from '../programs/workspace-view.ts';
+import { removeTree } from '../volumes/remove-tree.ts';
 import type { CommandRequest, CommandRunner } from './api.ts';
 import { heldVolume } from './held-volume.ts';
 import { type HostParts, runInWorkspace, type Workspace } from './workspace-run.ts';
@@ -57,7 +58,7 @@ async function openWorkspace(
   if (workspace !== null) return heldVolume(volumes, tenant, workspace.volume_id, workspace.implicit);
   const directory = join(workspaces, PRIVATE, randomUUID());
   await mkdir(directory, { recursive: true, mode: 0o700 });
-  const remove = () => rm(directory, { recursive: true, force: true, maxRetries: 3, retryDelay: 50 });
+  const remove = () => removeTree(directory);
   return { directory, volumeId: null, sizeLimitBytes: null, [Symbol.asyncDispose]: remove };
 }
 

@@ -1,6 +1,7 @@
-import { lstat, mkdir, rm } from 'node:fs/promises';
+import { lstat, mkdir } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { SvcError } from '../../runtime/errors.ts';
+import { removeTree } from '../volumes/remove-tree.ts';
 import { openDirectory } from '../volumes/tree.ts';
 import { Segment } from './input.ts';
 
@@ -46,7 +47,7 @@ export async function beforeStart<T>(making: Promise<T>): Promise<T> {
 /** Removes all files of an execution; one that has none is fine. */
 export async function removeWorkspace(workspaces: string, tenant: string, executionId: string): Promise<void> {
   const directory = workspacePath(workspaces, tenant, executionId);
-  await rm(directory, { recursive: true, force: true, maxRetries: 3, retryDelay: 50 });
+  await removeTree(directory);
 }
 
 /** Temporary files of an execution, so that none lands where others look. */

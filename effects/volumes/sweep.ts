@@ -1,6 +1,7 @@
-import { lstat, readdir, rm } from 'node:fs/promises';
+import { lstat, readdir } from 'node:fs/promises';
 import type { Clock } from '../../runtime/clock.ts';
 import { systemCode } from './file-failure.ts';
+import { removeTree } from './remove-tree.ts';
 import type { VolumeDocument } from './stored-volume.ts';
 import { openDirectory } from './tree.ts';
 import { implicitKeepMs } from './volume-limits.ts';
@@ -73,7 +74,7 @@ async function removeOldUploads(root: string, now: number): Promise<false> {
     await using uploads = await openDirectory(root, [UPLOADS]);
     for (const name of await readdir(uploads.self)) {
       const { ctimeMs } = await lstat(uploads.entry(name));
-      if (now - ctimeMs > OLD_UPLOAD_MS) await rm(uploads.entry(name), { recursive: true, force: true });
+      if (now - ctimeMs > OLD_UPLOAD_MS) await removeTree(uploads.entry(name));
     }
   } catch (thrown) {
     if (systemCode(thrown) !== 'ENOENT') throw thrown;

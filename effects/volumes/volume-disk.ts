@@ -1,12 +1,10 @@
-import { execFile } from 'node:child_process';
-import { lstat, mkdir, readdir, rm } from 'node:fs/promises';
+import { lstat, mkdir, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { SvcError } from '../../runtime/errors.ts';
 import { fileFailure, systemCode } from './file-failure.ts';
+import { removeTree } from './remove-tree.ts';
 import type { VolumeImages } from './volume-images.ts';
 
-const run = promisify(execFile);
 const SEGMENT = /^[A-Za-z0-9][A-Za-z0-9._@-]{0,127}$/;
 
 /** The directories of volumes: `<root>/<tenant>/<volume id>`, for this user only. */
@@ -51,14 +49,8 @@ export class VolumeDisk {
   async remove(tenant: string, volumeId: string): Promise<void> {
     const directory = this.pathOf(tenant, volumeId);
     await this.#images?.remove(tenant, volumeId, directory);
-    try {
-      // Links are removed, never followed.
-      await rm(directory, { recursive: true, force: true, maxRetries: 3, retryDelay: 50 });
-    } catch (thrown) {
-      // A command can make a tree deeper than a path can name; `rm` goes down step by step.
-      if (systemCode(thrown) !== 'ENAMETOOLONG') throw thrown;
-      await run('/bin/rm', ['-rf', '--', directory]);
-    }
+    // Links are removed, never followed.
+    await removeTree(directory);
   }
 
   /** Every directory there is. */

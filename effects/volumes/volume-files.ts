@@ -1,11 +1,12 @@
 import { constants } from 'node:fs';
-import { type FileHandle, lstat, mkdir, open, opendir, rename, rm, rmdir, unlink } from 'node:fs/promises';
+import { type FileHandle, lstat, mkdir, open, opendir, rename, rmdir, unlink } from 'node:fs/promises';
 import { SvcError } from '../../runtime/errors.ts';
 import type { Random } from '../../runtime/random.ts';
 import type { FileEntry, VolumeFiles } from './api.ts';
 import { systemCode } from './file-failure.ts';
 import { entryOf } from './file-kind.ts';
 import { FileOperation } from './file-operation.ts';
+import { removeTree } from './remove-tree.ts';
 import { createFileSearch } from './search/file-search.ts';
 import type { SearchThreads } from './search/threads.ts';
 import { openDirectory, openParent, openRoot, type Place } from './tree.ts';
@@ -100,7 +101,7 @@ export function createVolumeFiles(store: VolumeStore, random: Random, threads: S
         await using at = place;
         const found = await lstat(at.entry(name));
         if (!found.isDirectory()) await unlink(at.entry(name));
-        else if (recursive) await removeTree(root, at.entry(name), random);
+        else if (recursive) await removeAside(root, at.entry(name), random);
         else await rmdir(at.entry(name));
         operation.publish('FileDeleted', { directory: found.isDirectory() });
       });
@@ -163,7 +164,7 @@ async function* chunksOf(
 }
 
 /** Out of the way first, in one step: commands that run meanwhile see all of it or nothing. */
-async function removeTree(root: string, entry: string, random: Random): Promise<void> {
+async function removeAside(root: string, entry: string, random: Random): Promise<void> {
   await using top = await openRoot(root);
   await mkdir(top.entry(UPLOADS), { mode: 0o700 }).catch((error: unknown) => {
     if (systemCode(error) !== 'EEXIST') throw error;
@@ -171,5 +172,5 @@ async function removeTree(root: string, entry: string, random: Random): Promise<
   await using uploads = await top.child(UPLOADS);
   const aside = uploads.entry(`removed-${random.uuid()}`);
   await rename(entry, aside);
-  await rm(aside, { recursive: true, force: true, maxRetries: 3, retryDelay: 50 });
+  await removeTree(aside);
 }

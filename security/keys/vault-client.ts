@@ -1,4 +1,4 @@
-import { Agent, request } from 'undici';
+import type { Agent } from 'undici';
 import { z } from 'zod';
 import { SvcError } from '../../runtime/errors.ts';
 
@@ -45,12 +45,8 @@ export class VaultClient {
   readonly #base: string;
   readonly #namespace: string | undefined;
   readonly #login: VaultLogin;
-  readonly #connections = new Agent({
-    connect: { timeout: CONNECT_TIMEOUT_MS },
-    headersTimeout: REQUEST_TIMEOUT_MS,
-    bodyTimeout: REQUEST_TIMEOUT_MS,
-    maxResponseSize: MAX_ANSWER_BYTES,
-  });
+  /** Loaded at the first call: nodes whose keys are files do not carry it. */
+  #http: Promise<{ readonly agent: Agent; readonly request: typeof import('undici')['request'] }> | null = null;
   #token: Promise<string> | null = null;
 
   constructor({ address, namespace }: VaultAddress, login: VaultLogin) {
@@ -80,7 +76,7 @@ export class VaultClient {
 
   async close(): Promise<void> {
     this.#token = null;
-    await this.#connections.destroy();
+    await (await this.#http)?.agent.destroy();
   }
 
   #currentToken(): Promise<string> {
@@ -116,10 +112,24 @@ export class VaultClient {
     }
   }
 
+  #opened() {
+    this.#http ??= import('undici').then(({ Agent, request }) => {
+      const agent = new Agent({
+        connect: { timeout: CONNECT_TIMEOUT_MS },
+        headersTimeout: REQUEST_TIMEOUT_MS,
+        bodyTimeout: REQUEST_TIMEOUT_MS,
+        maxResponseSize: MAX_ANSWER_BYTES,
+      });
+      return { agent, request };
+    });
+    return this.#http;
+  }
+
   async #attempt({ method, path, body }: Call, token: string | undefined): Promise<VaultAnswer> {
+    const { agent, request } = await this.#opened();
     const answer = await request(this.#base + path, {
       method,
-      dispatcher: this.#connections,
+      dispatcher: agent,
       signal: AbortSignal.timeout(REQUEST_TIMEOUT_MS),
       headers: {
         accept: 'application/json',

@@ -139,7 +139,17 @@ async function begun(scene: Scene, rest: Door, doors: readonly Door[], spec: Mem
     calls += 1;
     return doors[calls % doors.length] ?? rest;
   };
+  let attestAt = 1_000;
+  /** A session takes 2,000 calls, and races make more. */
+  const attestAgain = async (): Promise<void> => {
+    if (calls < attestAt) return;
+    attestAt = calls + 1_000;
+    const again = await rest.attest(agent);
+    assert.notEqual(again.token, '', again.message);
+    agent.token = again.token;
+  };
   const call = async (tool: unknown, given?: unknown): Promise<Said> => {
+    await attestAgain();
     const door = next();
     return saidBy(await door.invoke(agent.call(calls, tool, given)));
   };

@@ -122,14 +122,18 @@ describe('a node whose MongoDB is in trouble', { skip, timeout: AWAY_MS + 120_00
       await ended;
       between.heal();
       // The driver may still hold a connection that was cut: then the repeat is unavailable too, and repeated.
-      await waitUntil('the repeated write to be taken', () =>
-        notes.putMany(many.map((note) => ({ ...note, version: round }))).then(
-          () => true,
-          (error: unknown) => {
-            if (toSvcError(error).code === 'unavailable') return false;
-            throw error;
-          },
-        ),
+      await waitUntil(
+        'the repeated write to be taken',
+        () =>
+          notes.putMany(many.map((note) => ({ ...note, version: round }))).then(
+            () => true,
+            (error: unknown) => {
+              if (toSvcError(error).code === 'unavailable') return false;
+              throw error;
+            },
+          ),
+        // The driver looks for a server that was away every ten seconds.
+        30_000,
       );
     }
     assert.equal((await notes.get('acme', '7'))?.version, 11);

@@ -1,7 +1,8 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
+import { removeTree } from '../../effects/volumes/remove-tree.ts';
 import { NodeProcess } from '../support/node-process.ts';
 
 /** What the scripted model says: by the input, so that every test chooses how long an execution lives. */
@@ -131,7 +132,7 @@ export class ProductNode implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.process.kill('SIGKILL');
-    await rm(this.directory, { recursive: true, force: true });
+    await removeTree(this.directory);
   }
 }
 

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { BinaryReader } from '@bufbuild/protobuf/wire';
-import type { Server } from '@grpc/grpc-js';
+import type { handleBidiStreamingCall, MethodDefinition, Server, ServerDuplexStream } from '@grpc/grpc-js';
 import {
   type AnyDefinition,
   loadFileDescriptorSetFromBuffer,
@@ -14,13 +14,57 @@ const DESCRIPTORS = ['descriptors.binpb', 'health.binpb'];
 
 const STANDARD_SERVICES = ['grpc.health.v1.Health'];
 
-/** Server reflection, v1 and v1alpha: all that grpcurl and graphical clients need to know of these services. */
+const VERSIONS = ['v1', 'v1alpha'];
+
+/**
+ * Server reflection, v1 and v1alpha: all that grpcurl and graphical clients need to know of these services. What they are
+ * told is made when somebody first asks: it takes some 7 MB a listener, and most nodes are never asked.
+ */
 export function addReflection(server: Server, services: readonly string[]): void {
+  let made: ReadonlyMap<string, Answering> | undefined;
+  for (const version of VERSIONS) {
+    const path = `/grpc.reflection.${version}.ServerReflection/ServerReflectionInfo`;
+    const answering = (): Answering => {
+      made ??= answeringFor([...services, ...STANDARD_SERVICES]);
+      const found = made.get(path);
+      if (found === undefined) throw new Error(`reflection has no method ${path}`);
+      return found;
+    };
+    const definition: MethodDefinition<unknown, unknown> = {
+      path,
+      requestStream: true,
+      responseStream: true,
+      requestSerialize: (value) => answering().definition.requestSerialize(value),
+      requestDeserialize: (bytes) => answering().definition.requestDeserialize(bytes),
+      responseSerialize: (value) => answering().definition.responseSerialize(value),
+      responseDeserialize: (bytes) => answering().definition.responseDeserialize(bytes),
+    };
+    const handle: handleBidiStreamingCall<unknown, unknown> = (call) => answering().handle(call);
+    server.addService({ ServerReflectionInfo: definition }, { ServerReflectionInfo: handle });
+  }
+}
+
+interface Answering {
+  readonly definition: MethodDefinition<unknown, unknown>;
+  readonly handle: (call: ServerDuplexStream<unknown, unknown>) => void;
+}
+
+/** By path: what the library would have added to a server. */
+function answeringFor(services: string[]): ReadonlyMap<string, Answering> {
   const sets = DESCRIPTORS.map((name) =>
     describedAsBuilt(readFileSync(new URL(`../../proto/gen/${name}`, import.meta.url))),
   );
-  const shown = { services: [...services, ...STANDARD_SERVICES] };
-  new ReflectionService(Object.assign({}, ...sets), shown).addToServer(server);
+  const answering = new Map<string, Answering>();
+  new ReflectionService(Object.assign({}, ...sets), { services }).addToServer({
+    addService(service, implementation) {
+      for (const [name, definition] of Object.entries(service)) {
+        const handle = implementation[name];
+        if (typeof handle === 'function')
+          answering.set(definition.path, { definition, handle: (call) => Reflect.apply(handle, undefined, [call]) });
+      }
+    },
+  });
+  return answering;
 }
 
 /**
