@@ -182,12 +182,6 @@ export async function startNode(input: NodeInput): Promise<Node> {
 export async function runNode(args: readonly string[]): Promise<void> {
   const startedAt = performance.now();
   const node = await startNode({ flags: readFlags(args), env: process.env });
-  console.log(`svc ${VERSION}  node ${node.id}  up in ${Math.round(performance.now() - startedAt)} ms`);
-  console.log(`REST        ${node.restUrl}  (to read: ${node.restUrl}/docs)`);
-  console.log(`SvcRuntime  ${node.grpcAddress}`);
-  console.log(`internal    ${node.internalUrl}  ${node.internalGrpcAddress}  (agents' programs)`);
-  if (node.clusterAddress !== null) console.log(`NodeCluster ${node.clusterAddress}`);
-  for (const note of node.notes) console.log(`            ${note}`);
   let stopping = false;
   const stop = (): void => {
     // A second signal means now.
@@ -201,6 +195,13 @@ export async function runNode(args: readonly string[]): Promise<void> {
   node.stopped.then(() => process.exit(0), console.error);
   process.on('SIGTERM', stop);
   process.on('SIGINT', stop);
+  // Who reads these lines may stop it at once.
+  console.log(`svc ${VERSION}  node ${node.id}  up in ${Math.round(performance.now() - startedAt)} ms`);
+  console.log(`REST        ${node.restUrl}  (to read: ${node.restUrl}/docs)`);
+  console.log(`SvcRuntime  ${node.grpcAddress}`);
+  console.log(`internal    ${node.internalUrl}  ${node.internalGrpcAddress}  (agents' programs)`);
+  if (node.clusterAddress !== null) console.log(`NodeCluster ${node.clusterAddress}`);
+  for (const note of node.notes) console.log(`            ${note}`);
 }
 
 /** Why the node did not start. Only what nobody foresaw comes with its stack. */
