@@ -102,7 +102,7 @@ function brokenAudit(run: ToolRunSeen): string[] {
   const lost = lostIterations(run);
   if (open.length > 0) broken.push(`${what}: decided and never ended: ${open.join(', ')}`);
   // What may be repeated breaks off with the iteration of a program that is given up.
-  const odd = ended.filter(({ outcome, error }) => outcome === 'failed' && !(lost > 0 && error?.includes(GIVEN_UP)));
+  const odd = ended.filter(({ outcome, error }) => outcome === 'failed' && !(lost > 0 && error === 'cancelled'));
   for (const { call, error } of odd) broken.push(`${what}: call ${call} failed: ${error}`);
   const denied = decided.filter(({ decision }) => decision === 'denied');
   for (const { call, reason } of denied) broken.push(`${what}: call ${call} was denied: ${reason}`);
