@@ -220,7 +220,9 @@ function check(attempt: CommandEscape, result: ToolCommandResult): void {
 
 for (const kind of ['with a view of its own', 'without one']) {
   describe(`a command ${kind} does not get out by`, () => {
-    for (const attempt of COMMAND_ESCAPES) {
+    // Without a view there is no process table of its own, which some attempts are about.
+    const attempts = COMMAND_ESCAPES.filter(({ ownProcesses }) => kind !== 'without one' || ownProcesses !== true);
+    for (const attempt of attempts) {
       test(attempt.title, async (t) => {
         const over = kind === 'without one' ? null : view;
         if (kind !== 'without one' && over === null) return t.skip('NO MOUNT NAMESPACE HERE: views are not tested');
