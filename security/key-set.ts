@@ -1,8 +1,8 @@
 import { createLocalJWKSet, errors, type JSONWebKeySet, type JWSHeaderParameters } from 'jose';
-import type { Agent } from 'undici';
 import { z } from 'zod';
 import type { Clock } from '../runtime/clock.ts';
 import { SvcError } from '../runtime/errors.ts';
+import { LateHttp } from './late-http.ts';
 
 const MAX_JWKS_BYTES = 1024 * 1024;
 const MAX_KEYS = 100;
@@ -29,8 +29,7 @@ type PublicKey = Awaited<ReturnType<FindKey>>;
 export class KeySet {
   readonly #settings: KeySetSettings;
   readonly #clock: Clock;
-  /** Loaded at the first look: a node without identity providers does not carry it. */
-  #http: Promise<{ readonly agent: Agent; readonly request: typeof import('undici')['request'] }> | null = null;
+  readonly #http: LateHttp;
   #find: FindKey | null = null;
   #fetchedAtMs = Number.NEGATIVE_INFINITY;
   #attemptedAtMs = Number.NEGATIVE_INFINITY;
@@ -40,6 +39,12 @@ export class KeySet {
   constructor(settings: KeySetSettings, clock: Clock) {
     this.#settings = settings;
     this.#clock = clock;
+    this.#http = new LateHttp({
+      connect: { timeout: settings.connectTimeoutMs },
+      headersTimeout: settings.requestTimeoutMs,
+      bodyTimeout: settings.requestTimeoutMs,
+      maxResponseSize: MAX_JWKS_BYTES,
+    });
   }
 
   /** The key a token's header names. Throws jose's `JWKSNoMatchingKey`, or `unavailable` when nobody can say. */
@@ -65,7 +70,7 @@ export class KeySet {
   }
 
   async close(): Promise<void> {
-    await (await this.#http)?.agent.destroy();
+    await this.#http.close();
   }
 
   #lookUp(header: JWSHeaderParameters): Promise<PublicKey> {
@@ -109,22 +114,8 @@ export class KeySet {
     }
   }
 
-  #opened() {
-    const { connectTimeoutMs, requestTimeoutMs } = this.#settings;
-    this.#http ??= import('undici').then(({ Agent, request }) => {
-      const agent = new Agent({
-        connect: { timeout: connectTimeoutMs },
-        headersTimeout: requestTimeoutMs,
-        bodyTimeout: requestTimeoutMs,
-        maxResponseSize: MAX_JWKS_BYTES,
-      });
-      return { agent, request };
-    });
-    return this.#http;
-  }
-
   async #download(): Promise<JSONWebKeySet> {
-    const { agent, request } = await this.#opened();
+    const { agent, request } = await this.#http.open();
     const answer = await request(this.#settings.jwksUri, {
       dispatcher: agent,
       headers: { accept: 'application/jwk-set+json, application/json' },

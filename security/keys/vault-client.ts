@@ -1,6 +1,6 @@
-import type { Agent } from 'undici';
 import { z } from 'zod';
 import { SvcError } from '../../runtime/errors.ts';
+import { LateHttp } from '../late-http.ts';
 
 const MAX_ANSWER_BYTES = 256 * 1024;
 const CONNECT_TIMEOUT_MS = 3_000;
@@ -45,8 +45,12 @@ export class VaultClient {
   readonly #base: string;
   readonly #namespace: string | undefined;
   readonly #login: VaultLogin;
-  /** Loaded at the first call: nodes whose keys are files do not carry it. */
-  #http: Promise<{ readonly agent: Agent; readonly request: typeof import('undici')['request'] }> | null = null;
+  readonly #http = new LateHttp({
+    connect: { timeout: CONNECT_TIMEOUT_MS },
+    headersTimeout: REQUEST_TIMEOUT_MS,
+    bodyTimeout: REQUEST_TIMEOUT_MS,
+    maxResponseSize: MAX_ANSWER_BYTES,
+  });
   #token: Promise<string> | null = null;
 
   constructor({ address, namespace }: VaultAddress, login: VaultLogin) {
@@ -76,7 +80,7 @@ export class VaultClient {
 
   async close(): Promise<void> {
     this.#token = null;
-    await (await this.#http)?.agent.destroy();
+    await this.#http.close();
   }
 
   #currentToken(): Promise<string> {
@@ -112,21 +116,8 @@ export class VaultClient {
     }
   }
 
-  #opened() {
-    this.#http ??= import('undici').then(({ Agent, request }) => {
-      const agent = new Agent({
-        connect: { timeout: CONNECT_TIMEOUT_MS },
-        headersTimeout: REQUEST_TIMEOUT_MS,
-        bodyTimeout: REQUEST_TIMEOUT_MS,
-        maxResponseSize: MAX_ANSWER_BYTES,
-      });
-      return { agent, request };
-    });
-    return this.#http;
-  }
-
   async #attempt({ method, path, body }: Call, token: string | undefined): Promise<VaultAnswer> {
-    const { agent, request } = await this.#opened();
+    const { agent, request } = await this.#http.open();
     const answer = await request(this.#base + path, {
       method,
       dispatcher: agent,
