@@ -39,8 +39,13 @@ export const LIMITS = {
   jsonDepth: 100,
   /** Streamed text of one iteration; chunks beyond it are not sent (iteration_completed.output is the truth). */
   streamedChars: 4 * 1024 * 1024,
-  /** How often one iteration whose outcome is in doubt is asked for again. */
+  /**
+   * How often in a row one iteration whose outcome is in doubt is asked for again without progress of its loop: a
+   * program that is itself what ends its node gets no further.
+   */
   inDoubtRepeats: 3,
+  /** And how often at all. */
+  inDoubtRepeatsInAll: 50,
   /** Whole-execution timeout when the manifest names none (decided.md). */
   executionTimeoutMs: 1_800_000,
 } as const;

@@ -5,6 +5,7 @@ import { abandonIteration, type IterationFailure, rejectIteration } from './iter
 import { takeThrough } from './judging.ts';
 import { LIMITS } from './limits.ts';
 import type { ExecutionTurn } from './messages.ts';
+import { deathsInARow, progressOf } from './progress.ts';
 import { renderPrompt } from './prompt.ts';
 import type { ExecutionState, RunningExecution } from './state.ts';
 import { stopCalls } from './stop-work.ts';
@@ -80,11 +81,9 @@ export function stream(running: RunningExecution, attempt: number, text: string,
  */
 function inDoubt(running: RunningExecution, turn: ExecutionTurn): ExecutionState {
   const { current, plan } = running;
-  if (plan.program?.on_in_doubt === 'fail' || current.in_doubt >= LIMITS.inDoubtRepeats) {
-    const message =
-      current.in_doubt === 0
-        ? 'the program had started when its node died; it was not repeated'
-        : `its node died ${current.in_doubt + 1} times while the program ran; it was not repeated again`;
+  const inARow = deathsInARow(current);
+  const message = plan.program?.on_in_doubt === 'fail' ? unrepeated(current) : givenUp(current, inARow);
+  if (message !== null) {
     return rejectIteration(stopCalls(running, message, turn), { error_type: 'in_doubt', message }, turn);
   }
   const prompt = renderPrompt(running, running.iteration_count);
@@ -98,7 +97,24 @@ function inDoubt(running: RunningExecution, turn: ExecutionTurn): ExecutionState
       ...doubted.current,
       effect_id: effectId,
       in_doubt: current.in_doubt + 1,
+      last_doubt: { in_a_row: inARow, progress: progressOf(current) },
       streamed: expectRepeat(current.streamed),
     },
   };
+}
+
+type Iteration = RunningExecution['current'];
+
+const unrepeated = ({ in_doubt }: Iteration): string =>
+  in_doubt === 0
+    ? 'the program had started when its node died; it was not repeated'
+    : `its node died ${in_doubt + 1} times while the program ran; it was not repeated again`;
+
+/** Null: it may be repeated. */
+function givenUp({ in_doubt }: Iteration, inARow: number): string | null {
+  if (inARow > LIMITS.inDoubtRepeats) {
+    return `its node died ${inARow} times in a row while the program ran and got no further; it was not repeated again`;
+  }
+  if (in_doubt < LIMITS.inDoubtRepeatsInAll) return null;
+  return `its node died ${in_doubt + 1} times while the program ran; it was not repeated again`;
 }

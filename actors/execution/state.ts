@@ -53,6 +53,10 @@ const Iteration = z.object({
   effect_id: z.string(),
   /** How often this iteration's effect was asked for again because its outcome was in doubt (design E2). */
   in_doubt: z.number().int(),
+  /** Answers of the model and calls that ended, of all loops that its program began; absent: none (progress.ts). */
+  progress: z.number().int().optional(),
+  /** Its program's last death: how many came in a row, and the progress made by then; absent: none, or not counted. */
+  last_doubt: z.object({ in_a_row: z.number().int(), progress: z.number().int() }).optional(),
   streamed: StreamedText,
   /** Present while a judge is asked; its effect has answered then. */
   judging: Judging.optional(),

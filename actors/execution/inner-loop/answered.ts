@@ -5,6 +5,7 @@ import type { ToolGrant } from '../../../manifests/tool/scope.ts';
 import type { JsonObject } from '../../../runtime/json.ts';
 import type { ExecutionTurn } from '../messages.ts';
 import { type ModelAnswer, noAnswer } from '../model-answer.ts';
+import { progressed } from '../progress.ts';
 import type { ExecutionState, RunningExecution } from '../state.ts';
 import { plain } from './ask.ts';
 import { goOn } from './calls.ts';
@@ -28,7 +29,9 @@ export function takeAnswer(
   const { grant } = running;
   const none = noAnswer(grant !== undefined ? { ...answer, tool_calls: [] } : answer);
   if (none !== null) return failLoop(running, { ...none, output: answer.text }, turn);
-  if (answer.tool_calls.length === 0 || grant === undefined) return finishLoop(running, answer.text, turn);
+  if (answer.tool_calls.length === 0 || grant === undefined) {
+    return finishLoop(progressed(running), answer.text, turn);
+  }
   const proposed = proposedCalls(answer.tool_calls.slice(0, LOOP.callsInConversation));
   const asking = askingMessage(
     answer.text,
@@ -38,7 +41,12 @@ export function takeAnswer(
   const round = loop.earlier_rounds + loop.round;
   const prefix = `${running.iteration_count}.${loop.request === '' ? '' : `${loop.request.slice(0, 8)}.`}${round}`;
   const calls = proposed.map((call, at) => waitingCall(call, `${prefix}.${at + 1}`));
-  let state = withLoop(running, { phase: 'calls', effect_id: null, calls, ...withAside(loop, answer, asking) });
+  let state = withLoop(progressed(running), {
+    phase: 'calls',
+    effect_id: null,
+    calls,
+    ...withAside(loop, answer, asking),
+  });
   for (const [at, call] of calls.entries()) {
     const { problem } = proposed[at] ?? {};
     const args = proposed[at]?.arguments ?? {};

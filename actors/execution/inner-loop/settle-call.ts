@@ -1,6 +1,7 @@
 import type { ToolOutcome } from '../../../manifests/tool/call.ts';
 import { keepHead } from '../bounded-text.ts';
 import type { ExecutionTurn } from '../messages.ts';
+import { progressed } from '../progress.ts';
 import type { RunningExecution } from '../state.ts';
 import { recordDecision, recordEnd } from './audit.ts';
 import { deniedAnswer, IN_DOUBT, outcomeAnswer } from './call-text.ts';
@@ -32,7 +33,7 @@ export function endCall(
   // The message may hold arguments or output; the chain has neither.
   const code = is_error ? (error?.code ?? 'error') : null;
   recordEnd(running, call, { outcome: status, error: code, result: outcome }, turn);
-  return answered(counted(running), call, outcomeAnswer(outcome), status);
+  return answered(progressed(counted(running)), call, outcomeAnswer(outcome), status);
 }
 
 /** A call of which nobody knows whether it acted: told to the model, listed, and never repeated here (design E2). */
