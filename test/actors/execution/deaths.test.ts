@@ -3,13 +3,14 @@ import { test } from 'node:test';
 import { LIMITS } from '../../../actors/execution/limits.ts';
 import { deathsInARow } from '../../../actors/execution/progress.ts';
 import { nothingStreamed } from '../../../actors/execution/streamed.ts';
+import type { JsonObject } from '../../../runtime/json.ts';
 import { Bootstrapped, DOCKER, PROGRAM } from './bootstrapped.ts';
 import { run, write } from './tooled.ts';
 
 const REPEATS = LIMITS.inDoubtRepeats;
 const ALL = LIMITS.inDoubtRepeatsInAll;
 
-function looping(spec = PROGRAM): Bootstrapped {
+function looping(spec: JsonObject = PROGRAM): Bootstrapped {
   const driven = Bootstrapped.of(spec);
   driven.generate();
   driven.granted();
