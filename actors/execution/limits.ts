@@ -40,10 +40,10 @@ export const LIMITS = {
   /** Streamed text of one iteration; chunks beyond it are not sent (iteration_completed.output is the truth). */
   streamedChars: 4 * 1024 * 1024,
   /**
-   * How often in a row one iteration whose outcome is in doubt is asked for again without progress of its loop: a
-   * program that is itself what ends its node gets no further.
+   * How often in a row, without progress of its loop, one iteration whose outcome is in doubt is asked for again. A
+   * program that is what ends its node gets no further; one whose node keeps dying while the program starts may.
    */
-  inDoubtRepeats: 3,
+  inDoubtRepeats: 9,
   /** And how often at all. */
   inDoubtRepeatsInAll: 50,
   /** Whole-execution timeout when the manifest names none (decided.md). */

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { LIMITS } from '../../../actors/execution/limits.ts';
 import { nothingStreamed, takeChunk } from '../../../actors/execution/streamed.ts';
 import { DrivenExecution, manifestOf, programOf } from './rig.ts';
 
@@ -105,9 +106,9 @@ test('a program in doubt is run again, counted, and its stream goes on behind th
 test('a program in doubt again and again fails its iteration', () => {
   const driven = new DrivenExecution();
   driven.start(programOf({ mode: 'one-shot' }));
-  for (let n = 0; n < 4; n += 1) driven.result('ProgramEnded', { kind: 'in_doubt' });
+  for (let n = 0; n <= LIMITS.inDoubtRepeats; n += 1) driven.result('ProgramEnded', { kind: 'in_doubt' });
   assert.deepEqual(driven.names, ['execution_started', 'iteration_started', 'iteration_failed', 'execution_failed']);
-  assert.match(JSON.stringify(driven.payloads('iteration_failed')[0]), /in_doubt.*died 4 times/);
+  assert.match(JSON.stringify(driven.payloads('iteration_failed')[0]), /in_doubt.*died 10 times in a row/);
 });
 
 test('with on-in-doubt fail a program in doubt is never repeated', () => {
