@@ -38,8 +38,8 @@ function inDoubtFailures(seen: ExecutionSeen): number {
       ? ['message' in error ? String(error.message) : '']
       : [],
   );
-  // Without the annotation a program is run again first; only its fourth death in one iteration ends that.
-  const early = failures.filter((message) => !seen.agent.failsInDoubt && !/died 4 times/.test(message));
+  // Without the annotation a program is run again first; only its tenth death in a row ends that.
+  const early = failures.filter((message) => !seen.agent.failsInDoubt && !/died 10 times in a row/.test(message));
   assert.deepEqual(early, [], seen.id);
   return failures.length;
 }

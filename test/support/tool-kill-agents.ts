@@ -19,8 +19,8 @@ export interface ToolAgent {
 
 /** Name of the MCP server whose tool notes each of its runs. */
 export const COUNTER = 'counter';
-/** As often may an iteration of a program be in doubt and be followed by another one. */
-export const ITERATIONS = 12;
+/** A run that needs a second one is found out, not failed. */
+export const ITERATIONS = 2;
 /** Where commands note their runs, in the workspace: no tool of the agents writes there. */
 export const JOURNAL = 'journal';
 const BOOTSTRAP = join(import.meta.dirname, '../../effects/agents/bootstrap/bootstrap.sh');

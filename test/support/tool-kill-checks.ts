@@ -8,8 +8,6 @@ import { counted } from './workflow-kill-marks.ts';
 
 type Body<K extends AuditBody['kind']> = Extract<AuditBody, { readonly kind: K }>;
 
-const GIVEN_UP = 'died 4 times while the program ran';
-
 /** Every broken promise, each a sentence. */
 export function brokenToolRuns(outcome: ToolKillOutcome): string[] {
   const { unkilled, runs, left, containersLeft, boxesLeft, processesLeft } = outcome;
@@ -37,12 +35,6 @@ export function brokenToolRuns(outcome: ToolKillOutcome): string[] {
   ];
 }
 
-/** Iterations of a program that nobody knows the end of: after four deaths in one, another one begins (actors/execution). */
-export const lostIterations = ({ followed }: ToolRunSeen): number =>
-  followed.events.filter(
-    ({ name, payload }) => name === 'iteration_failed' && JSON.stringify(payload).includes(GIVEN_UP),
-  ).length;
-
 export const doubtsOf = ({ status }: ToolRunSeen) => status.calls_in_doubt ?? [];
 
 function brokenStream(run: ToolRunSeen): string[] {
@@ -50,22 +42,19 @@ function brokenStream(run: ToolRunSeen): string[] {
   return fault === null ? [] : [`${nameOf(run)}: ${fault}`];
 }
 
-/** Completed; and unless a call was in doubt as an undisturbed one, event by event. */
+/** Completed in its first iteration; and unless a call was in doubt as an undisturbed one, event by event. */
 function brokenEnd(run: ToolRunSeen, unkilled: ToolRunSeen | undefined): string[] {
   const { status, followed, key } = run;
   const what = nameOf(run);
   if (unkilled === undefined) return [`${what}: there is no undisturbed run to compare with`];
-  const lost = lostIterations(run);
   const doubts = doubtsOf(run);
   if (status.status !== 'completed') return [`${what} ended as ${JSON.stringify(status)}`];
-  if (status.iteration_count !== 1 + lost)
-    return [`${what} took ${status.iteration_count} iterations, ${lost} were lost`];
-  const now = doubts.filter(({ iteration }) => iteration === status.iteration_count);
-  const expected = expectedOutputs(now);
+  if (status.iteration_count !== 1) return [`${what} took ${status.iteration_count} iterations: ${status.last_error}`];
+  const expected = expectedOutputs(doubts);
   if (!expected.includes(status.last_output ?? '')) {
     return [`${what} said ${JSON.stringify(status.last_output)}, its calls in doubt are ${JSON.stringify(doubts)}`];
   }
-  if (doubts.length > 0 || lost > 0) return [];
+  if (doubts.length > 0) return [];
   const [mine, theirs] = [transcriptOf(followed.events, key), transcriptOf(unkilled.followed.events, unkilled.key)];
   if (!isDeepStrictEqual(mine, theirs))
     return [`${what} went ${JSON.stringify(mine)}, undisturbed ${JSON.stringify(theirs)}`];
@@ -99,10 +88,8 @@ function brokenAudit(run: ToolRunSeen): string[] {
   const open = decided
     .filter(({ call }) => !ended.some((end) => end.call === call))
     .map(({ call, tool }) => `${tool} ${call}`);
-  const lost = lostIterations(run);
   if (open.length > 0) broken.push(`${what}: decided and never ended: ${open.join(', ')}`);
-  // What may be repeated breaks off with the iteration of a program that is given up.
-  const odd = ended.filter(({ outcome, error }) => outcome === 'failed' && !(lost > 0 && error === 'cancelled'));
+  const odd = ended.filter(({ outcome }) => outcome === 'failed');
   for (const { call, error } of odd) broken.push(`${what}: call ${call} failed: ${error}`);
   const denied = decided.filter(({ decision }) => decision === 'denied');
   for (const { call, reason } of denied) broken.push(`${what}: call ${call} was denied: ${reason}`);
@@ -111,7 +98,7 @@ function brokenAudit(run: ToolRunSeen): string[] {
   if (!isDeepStrictEqual([...said].sort(), [...listed].sort())) {
     broken.push(`${what}: in doubt are ${said.join(' ')} in its audit chain, ${listed.join(' ')} in its status`);
   }
-  if (lost === 0 && status.last_output === ALL_DONE) {
+  if (status.last_output === ALL_DONE) {
     const tools = decided.map(({ tool }) => tool);
     if (!isDeepStrictEqual([...tools].sort(), [...agent.tools].sort()))
       broken.push(`${what} called ${tools.join(' ')}`);

@@ -1,6 +1,6 @@
 import { percentile } from '../kill/recovery.ts';
 import type { ToolKillOutcome } from './tool-kill-chaos.ts';
-import { doubtsOf, lostIterations } from './tool-kill-checks.ts';
+import { doubtsOf } from './tool-kill-checks.ts';
 import { counted } from './workflow-kill-marks.ts';
 
 /** Lines of figures: what ran, what was hit, what is in doubt. */
@@ -12,11 +12,12 @@ export function toolKillLines(outcome: ToolKillOutcome): string[] {
   const commands = runs.reduce((sum, { marks }) => sum + marks.length, 0);
   const doubts = counted(runs.flatMap(doubtsOf).map(({ tool }) => tool));
   const said = [...doubts].map(([tool, times]) => `${tool} ${times}`).join(', ');
-  const lost = runs.reduce((sum, run) => sum + lostIterations(run), 0);
+  const repeats = runs.map(({ status }) => status.in_doubt ?? 0);
+  const again = repeats.reduce((sum, count) => sum + count, 0);
   return [
     `${recovery.kills} kills (${killsInStartup} in start-up) in ${Math.round(tookMs / 1_000)} s; ${runs.length} runs, ${hit} of them over several connections`,
     `${events} events: no gap, no repeat; ${calls} tool calls, commands ran ${commands}, the MCP tool ran ${outcome.counted}`,
-    `in doubt and listed: ${said === '' ? 'none' : said}; iterations given up after four deaths: ${lost}`,
+    `in doubt and listed: ${said === '' ? 'none' : said}; programs run again ${again} times, one of them ${Math.max(0, ...repeats)} times`,
     ...unkilled.map((alone) => {
       const times = runs.filter(({ agent }) => agent === alone.agent).map((run) => run.endedAtMs - run.startedAtMs);
       const figure = (part: number): string => `${Math.round(percentile(times, part))} ms`;

@@ -13,6 +13,7 @@ import {
   withMarks,
 } from './workflow-kill-marks.ts';
 import { type RunSeen, runCase } from './workflow-kill-run.ts';
+import { type KilledRun, SparedRuns } from './workflow-kill-spare.ts';
 import type { WorkflowKillWorld } from './workflow-kill-world.ts';
 
 export interface WorkflowKillOptions {
@@ -32,6 +33,8 @@ export interface WorkflowKillOutcome {
   readonly killsInStartup: number;
   /** Lives that did not listen within 20 s. */
   readonly slowStarts: number;
+  /** Kills that waited for a run that had been hit as often as it survives. */
+  readonly waits: number;
   /** Starts of commands by `execution state`. */
   readonly commands: ReadonlyMap<string, number>;
   readonly containers: readonly ContainerStarted[];
@@ -77,7 +80,7 @@ class WorkflowKills {
   readonly #random: SeededRandom;
   readonly #abort = new AbortController();
   readonly #calls: WorkflowCalls;
-  readonly #running = new Set<string>();
+  readonly #spared: SparedRuns;
   readonly #kills: number[] = [];
   #killing = true;
   #killsInStartup = 0;
@@ -89,6 +92,7 @@ class WorkflowKills {
     this.#options = options;
     this.#random = new SeededRandom(options.seed);
     this.#calls = new WorkflowCalls(world.node, this.#abort.signal);
+    this.#spared = new SparedRuns(this.#calls);
   }
 
   async all(): Promise<WorkflowKillOutcome> {
@@ -120,6 +124,7 @@ class WorkflowKills {
       kills: this.#kills,
       killsInStartup: this.#killsInStartup,
       slowStarts: this.#slowStarts,
+      waits: this.#spared.waits,
       commands: await journalCounts(journal),
       containers: await containerStarts(podman, startedAtMs),
       listed,
@@ -161,13 +166,16 @@ class WorkflowKills {
   async #run(of: WorkflowCase): Promise<RunSeen> {
     const key = randomUUID();
     const name = `${of.name} (key ${key})`;
-    this.#running.add(name);
+    const run: KilledRun = { name, id: null, hits: 0 };
+    this.#spared.running.add(run);
     try {
-      return await runCase(this.#calls, of, key);
+      return await runCase(this.#calls, of, key, (id) => {
+        run.id = id;
+      });
     } catch (error) {
       throw new Error(`${name}: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
     } finally {
-      this.#running.delete(name);
+      this.#spared.running.delete(run);
     }
   }
 
@@ -180,14 +188,19 @@ class WorkflowKills {
       if (!early) await this.#listening();
       await pause(afterMs, undefined, { signal: this.#abort.signal });
       if (node.crashed) throw new Error('the node ended by itself');
-      if (early) this.#killsInStartup += 1;
+      const waited = await this.#spared.safe();
+      if (node.crashed) throw new Error('the node ended by itself');
+      if (early && !waited) this.#killsInStartup += 1;
       this.#kills.push(Date.now());
       await node.kill();
+      this.#spared.killed();
       node.spawn();
     }
     this.#killing = false;
     const late = setTimeout(() => {
-      this.#abort.abort(new Error(`did not end after the last kill: ${[...this.#running].join(', ')}`));
+      this.#abort.abort(
+        new Error(`did not end after the last kill: ${[...this.#spared.running].map(({ name }) => name).join(', ')}`),
+      );
     }, SETTLE_MS);
     late.unref();
   }

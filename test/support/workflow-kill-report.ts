@@ -1,3 +1,4 @@
+import { LIMITS } from '../../actors/workflow/limits.ts';
 import { percentile } from '../kill/recovery.ts';
 import type { WorkflowLogged } from './workflow-kill-calls.ts';
 import type { WorkflowKillOutcome } from './workflow-kill-chaos.ts';
@@ -7,14 +8,14 @@ import type { RunSeen } from './workflow-kill-run.ts';
 
 /** Lines of figures: where the kills hit, how often a run was hit, what was said to be repeated. */
 export function workflowKillLines(outcome: WorkflowKillOutcome): string[] {
-  const { runs, kills, killsInStartup, slowStarts, commands, containers, sweptAfterMs } = outcome;
+  const { runs, kills, killsInStartup, slowStarts, waits, commands, containers, sweptAfterMs } = outcome;
   const hits = runs.flatMap((run) => executionsOf(run).flatMap(({ log }) => hitKinds(log, kills)));
   const hitCounts = counted(runs.map((run) => String(Math.min(4, killsOf(run, kills).length))));
   const repeats = runs.flatMap(executionsOf).flatMap(({ log }) => log.filter(isRepeat)).length;
   const commandRuns = [...commands.values()].reduce((sum, count) => sum + count, 0);
   const states = [...counted(hits)].sort(([, a], [, b]) => b - a);
   return [
-    `${kills.length} kills, ${killsInStartup} of them while the node started, ${slowStarts} starts took over 20 s; ${runs.length} runs of ${outcome.unkilled.size} workflows`,
+    `${kills.length} kills, ${killsInStartup} of them while the node started, ${slowStarts} starts took over 20 s, ${waits} kills waited for a run that had been hit ${LIMITS.inDoubtRepeats} times; ${runs.length} runs of ${outcome.unkilled.size} workflows`,
     `commands run ${commandRuns}, containers started ${containers.length}, repeats said in the log ${repeats}`,
     `containers of dead nodes swept ${Math.round(sweptAfterMs)} ms after the last run`,
     `kills that hit a run: ${['0', '1', '2', '3', '4'].map((n) => `${n === '4' ? '4 or more' : n}: ${hitCounts.get(n) ?? 0}`).join(', ')}`,

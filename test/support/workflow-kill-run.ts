@@ -17,13 +17,19 @@ export interface RunSeen {
 }
 
 /** Starts one, answers for its humans, and follows it and its children to their end, however often the node dies. */
-export async function runCase(calls: WorkflowCalls, of: WorkflowCase, key: string): Promise<RunSeen> {
+export async function runCase(
+  calls: WorkflowCalls,
+  of: WorkflowCase,
+  key: string,
+  begun: (id: string) => void = () => {},
+): Promise<RunSeen> {
   const startedAtMs = Date.now();
   const { start } = of;
   const id =
     start.by === 'run'
       ? await calls.run(of.name, start.body, key)
       : await calls.deliver(start.source, start.body, start.headers, key);
+  begun(id);
   const end = await followToEnd(calls, id, of);
   const log = await calls.log(id);
   const below: { end: WorkflowSeen; log: WorkflowLogged[] }[] = [];
@@ -54,7 +60,8 @@ async function followToEnd(calls: WorkflowCalls, id: string, { name, answers }: 
   }
 }
 
-const childrenIn = (log: readonly WorkflowLogged[]): string[] => [
+/** Ids of those it triggered. */
+export const childrenIn = (log: readonly WorkflowLogged[]): string[] => [
   ...new Set(
     log
       .filter(({ event_type }) => event_type === 'SubworkflowTriggered')

@@ -1,0 +1,107 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { LIMITS } from '../../actors/workflow/limits.ts';
+import { waitUntil } from '../support/wait-until.ts';
+import type { WorkflowLogged } from '../support/workflow-kill-calls.ts';
+import { hitsIn, type KilledRun, SparedRuns } from '../support/workflow-kill-spare.ts';
+
+const MOST = LIMITS.inDoubtRepeats;
+const LATER_MS = 1_000;
+
+/** A log of these events, one a second from the Unix epoch on; a state may name its kind, a child its id. */
+const logOf = (...events: readonly string[]): WorkflowLogged[] =>
+  events.map((event, index) => {
+    const [event_type = '', about = 'System'] = event.split(' ');
+    return {
+      ...{ sequence: index + 1, event_type, state_name: 'STEP' },
+      payload: event_type === 'SubworkflowTriggered' ? { child_execution_id: about } : { kind: about },
+      recorded_at: new Date(index * LATER_MS).toISOString(),
+    };
+  });
+
+const ENTERED = 'WorkflowStateEntered';
+const repeated = (times: number): string[] => Array(times).fill('WorkflowStepRepeated');
+
+test('hits of a command are its repeats, and one more where nothing was logged since the kill', () => {
+  const log = logOf('WorkflowExecutionStarted', ENTERED, ...repeated(2));
+  const last = Date.parse(log.at(-1)?.recorded_at ?? '');
+  assert.equal(hitsIn(log, last - 1), 2);
+  assert.equal(hitsIn(log, last), 3);
+});
+
+test('a command of a later state has its hits to come', () => {
+  assert.equal(hitsIn(logOf(ENTERED, ...repeated(MOST), 'WorkflowStateExited', ENTERED), -1), 0);
+});
+
+test('a child of which its parent has not heard may have been hit as often as any; an ended run is not hit', () => {
+  assert.equal(hitsIn(logOf(`${ENTERED} Subworkflow`), -1), MOST);
+  assert.equal(hitsIn(logOf(`${ENTERED} Subworkflow`, 'SubworkflowTriggered child'), -1), 0);
+  assert.equal(hitsIn(logOf(ENTERED, ...repeated(MOST), 'WorkflowExecutionFailed'), LATER_MS * 10), 0);
+});
+
+function world(logs: Record<string, WorkflowLogged[]>, id: string | null = 'run') {
+  let looks = 0;
+  const log = async (of: string): Promise<WorkflowLogged[]> => {
+    looks += 1;
+    return logs[of] ?? [];
+  };
+  const spared = new SparedRuns({ log });
+  const run: KilledRun = { name: 'a run', id, hits: 0 };
+  spared.running.add(run);
+  return { spared, run, looks: () => looks };
+}
+
+/** Whether the next kill waits until this has happened; `looks`: how often logs were read, where there is one. */
+async function waits({ spared, run, looks }: ReturnType<typeof world>, happens: () => void): Promise<boolean> {
+  let isSafe = false;
+  const safe = spared.safe().then(() => {
+    isSafe = true;
+  });
+  const isLooking = (): boolean => spared.waits > 0 && (run.id === null || looks() > 2);
+  await waitUntil('the kill to wait', () => isSafe || isLooking());
+  const before = isSafe;
+  happens();
+  await safe;
+  return !before;
+}
+
+test('kills come when they come until a run has been hit as often as a command survives', async () => {
+  const { spared } = world({});
+  for (let kill = 0; kill < MOST; kill += 1) {
+    assert.equal(await spared.safe(), false);
+    spared.killed();
+  }
+  assert.equal(spared.waits, 0);
+});
+
+const CAUSES: Readonly<Record<string, { log: WorkflowLogged[]; child?: WorkflowLogged[]; id?: null }>> = {
+  'its command has been repeated as often as it is': { log: logOf(ENTERED, ...repeated(MOST)) },
+  'the command of its child has been': {
+    log: logOf(`${ENTERED} Subworkflow`, 'SubworkflowTriggered child'),
+    child: logOf(ENTERED, ...repeated(MOST)),
+  },
+  'nobody knows its id': { log: [], id: null },
+};
+
+for (const [what, { log, child = [], id = 'run' }] of Object.entries(CAUSES)) {
+  test(`a kill waits while ${what}, and comes when the run got further`, async () => {
+    const logs = { run: log, child };
+    const killing = world(logs, id);
+    const { spared, run } = killing;
+    for (let kill = 0; kill < MOST; kill += 1) spared.killed();
+    const waited = await waits(killing, () => {
+      run.id = 'run';
+      const far = new Date(Date.now() + LATER_MS).toISOString();
+      logs.run = logOf(ENTERED, 'WorkflowStateExited', ENTERED).map((one) => ({ ...one, recorded_at: far }));
+    });
+    assert.equal(waited, true);
+    assert.equal(run.hits, 0);
+  });
+}
+
+test('a run that ended is waited for no longer', async () => {
+  const killing = world({}, null);
+  const { spared, run } = killing;
+  for (let kill = 0; kill < MOST; kill += 1) spared.killed();
+  assert.equal(await waits(killing, () => spared.running.delete(run)), true);
+});
