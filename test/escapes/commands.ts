@@ -4,7 +4,7 @@ import { runCgroups } from '../../effects/programs/run-cgroup.ts';
 import { COMMAND_ESCAPES, type CommandEscape } from '../effects/commands/tool-escapes.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { BRIEF } from './agents.ts';
-import type { Escape } from './escape.ts';
+import { type Escape, NotMade } from './escape.ts';
 import { assertHarmless, type EscapeWorld, MARK, NODE_SECRET, SENTINEL } from './world.ts';
 
 /** Any bound may be the first that is seen on a busy machine. */
@@ -15,7 +15,9 @@ const NOT_ALLOWED = /^(CommandNotAllowed|SubcommandNotAllowed|InvalidArguments|C
 const again = (row: CommandEscape): Escape => ({
   ...{ title: row.title, kind: 'commands' },
   async attempt(at) {
-    if (row.cgroups === true && (await runCgroups()) === null) return;
+    if (row.cgroups === true && (await runCgroups()) === null) {
+      throw new NotMade('NO CONTROL GROUPS HERE, or none that may be written');
+    }
     const given = { command: row.command, args: row.args.map((one) => one.replaceAll('MARK', MARK)) };
     const call = row.timeout_ms === undefined && row.ends === 'runs' ? at.call : (await brief(at)).call;
     const said = await call('cmd.run', given);
@@ -56,8 +58,18 @@ const gains = (title: string, script: string, expected: RegExp): Escape => ({
   },
 });
 
-/** Where the node cannot give it processes of its own, these would reach everybody's: not tried there. */
-const ALONE = '[ "$(ls -d /proc/[0-9]* | wc -l)" -lt 12 ]';
+/** Where the node cannot give it processes of its own, these would reach everybody's: not made there. */
+const alone = (title: string, script: string): Escape => ({
+  ...{ title, kind: 'commands' },
+  async attempt(at) {
+    const text = await at.sh(
+      `[ "$(ls -d /proc/[0-9]* | wc -l)" -lt 12 ] || { echo among all; exit 0; }; ${script}; echo sent`,
+    );
+    if (text === 'among all\n') throw new NotMade('NO PROCESS TABLE OF ITS OWN HERE');
+    assertHarmless({ text, said: text });
+    assert.match(text, /^sent\n$/);
+  },
+});
 
 const OWN: readonly Escape[] = [
   gains(
@@ -77,8 +89,8 @@ const OWN: readonly Escape[] = [
     'ls -l /proc/[0-9]*/fd 2>/dev/null | grep -cE "documents|mailbox|\\.sqlite"; true',
     /^0\n$/,
   ),
-  gains('signals to everything', `${ALONE} && { trap "" TERM; kill -TERM -1; }; echo sent`, /^sent\n$/),
-  gains('killing its own process 1', `${ALONE} && { kill -KILL 1; kill -STOP 1; }; echo sent`, /^sent\n$/),
+  alone('signals to everything', 'trap "" TERM; kill -TERM -1'),
+  alone('killing its own process 1', 'kill -KILL 1; kill -STOP 1'),
   gains('the most urgent priority', 'nice -n -20 true; echo tried', /^tried\n$/),
   gains('limits raised again', 'ulimit -c unlimited 2>/dev/null; ulimit -c 0; ulimit -c', /^0\n$/),
   {

@@ -1,10 +1,26 @@
+import type { TestContext } from 'node:test';
 import type { EscapeWorld } from './world.ts';
 
 /** One attempt to get out, end to end through a started node. It passes when it was refused or bounded. */
 export interface Escape {
   readonly title: string;
   readonly kind: Kind;
+  /** Throws a NotMade where this machine cannot make it. */
   attempt(at: EscapeWorld): Promise<void>;
+}
+
+/** Nobody knows what would have become of the attempt. */
+export class NotMade extends Error {}
+
+/** Makes the attempt. One that cannot be made here has not passed: it is skipped, loudly, and with CI=true has failed. */
+export async function make(row: Escape, at: EscapeWorld, test: Pick<TestContext, 'skip'>): Promise<void> {
+  try {
+    await row.attempt(at);
+  } catch (error) {
+    if (!(error instanceof NotMade) || process.env.CI === 'true') throw error;
+    console.error(`NOT MADE: ${row.title}: ${error.message}`);
+    test.skip(error.message);
+  }
 }
 
 export const KINDS = {

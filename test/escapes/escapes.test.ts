@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { waitUntil } from '../support/wait-until.ts';
 import { left } from './commands.ts';
-import { type Escape, KINDS } from './escape.ts';
+import { type Escape, KINDS, make } from './escape.ts';
 import { below, diskMiB, inDirectory, listening, memoryMiB, openFiles, picture } from './host.ts';
 import { ON_ONE_NODE } from './list.ts';
 import { type EscapeWorld, escapeWorld } from './world.ts';
@@ -24,8 +24,8 @@ describe('a started node lets nobody out by', () => {
   for (const kind of kindsOf(ON_ONE_NODE)) {
     describe(KINDS[kind], () => {
       for (const row of ON_ONE_NODE.filter((one) => one.kind === kind)) {
-        test(row.title.slice(0, 140), async () => {
-          await row.attempt(at);
+        test(row.title.slice(0, 140), async (context) => {
+          await make(row, at, context);
           assert.deepEqual(await picture(at.outside), was.outside, 'what is outside is as it was');
         });
       }
