@@ -14,7 +14,7 @@ const logOf = (...events: readonly string[]): WorkflowLogged[] =>
     const [event_type = '', about = 'System'] = event.split(' ');
     return {
       ...{ sequence: index + 1, event_type, state_name: 'STEP' },
-      payload: event_type === 'SubworkflowTriggered' ? { child_execution_id: about } : { kind: about },
+      payload: { [event_type === 'SubworkflowTriggered' ? 'child_execution_id' : 'kind']: about },
       recorded_at: new Date(index * LATER_MS).toISOString(),
     };
   });
