@@ -33,7 +33,7 @@ test('a command of a later state has its hits to come', () => {
   assert.equal(hitsIn(logOf(ENTERED, ...repeated(MOST), 'WorkflowStateExited', ENTERED), -1), 0);
 });
 
-test('a child of which its parent has not heard may have been hit as often as any; an ended run is not hit', () => {
+test('a child of which its parent has not heard counts as hit as often as it survives, one that ended as not hit', () => {
   assert.equal(hitsIn(logOf(`${ENTERED} Subworkflow`), -1), MOST);
   assert.equal(hitsIn(logOf(`${ENTERED} Subworkflow`, 'SubworkflowTriggered child'), -1), 0);
   assert.equal(hitsIn(logOf(ENTERED, ...repeated(MOST), 'WorkflowExecutionFailed'), LATER_MS * 10), 0);
