@@ -185,12 +185,12 @@ class WorkflowKills {
       const early = this.#kills.length > 0 && this.#random.chance(STARTUP_SHARE);
       const lifeMs = this.#random.chance(LONG_SHARE) ? LONG_LIFE * longestMs : longestMs;
       const afterMs = this.#random.between(0, early ? STARTUP_MS : lifeMs);
-      if (!early) await this.#listening();
+      const listens = !early && (await this.#listening());
       await pause(afterMs, undefined, { signal: this.#abort.signal });
       if (node.crashed) throw new Error('the node ended by itself');
-      const waited = await this.#spared.safe();
+      const answered = await this.#spared.safe(listens);
       if (node.crashed) throw new Error('the node ended by itself');
-      if (early && !waited) this.#killsInStartup += 1;
+      if (early && !answered) this.#killsInStartup += 1;
       this.#kills.push(Date.now());
       await node.kill();
       this.#spared.killed();
@@ -206,13 +206,15 @@ class WorkflowKills {
   }
 
   /** On a busy machine a start may take longer than anybody waits: such a life is ended like the others, and told. */
-  async #listening(): Promise<void> {
+  async #listening(): Promise<boolean> {
     const { node } = this.#world;
     try {
       await node.url;
+      return true;
     } catch (error) {
       if (node.crashed) throw error;
       this.#slowStarts += 1;
+      return false;
     }
   }
 

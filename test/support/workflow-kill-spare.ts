@@ -23,7 +23,7 @@ export class SparedRuns {
   readonly running = new Set<KilledRun>();
   readonly #calls: Pick<WorkflowCalls, 'log'>;
   #killedAt = 0;
-  /** Kills that waited. */
+  /** Kills that waited for a command to end. */
   waits = 0;
 
   constructor(calls: Pick<WorkflowCalls, 'log'>) {
@@ -36,19 +36,26 @@ export class SparedRuns {
     for (const run of this.running) run.hits += 1;
   }
 
-  /** Resolves when no command can be hit more often than it survives; true: that had to be waited for. */
-  async safe(): Promise<boolean> {
-    const hit = [...this.running].filter(({ hits }) => hits >= MOST);
-    if (hit.length === 0) return false;
-    this.waits += 1;
+  /**
+   * Resolves when no command can be hit more often than it survives; true: the node has answered for that. One that
+   * listens is asked a kill ahead, so that the next may hit its start without being asked for.
+   */
+  async safe(listens: boolean): Promise<boolean> {
+    const from = listens ? MOST - 1 : MOST;
+    const hit = [...this.running].filter(({ hits, id }) => hits >= (id === null ? MOST : from));
+    const waiting = await Promise.all(hit.map(async (run) => !(await this.#canBeHit(run))));
+    if (waiting.includes(true)) this.waits += 1;
+    // No kill, so no hit, comes meanwhile.
     for (const run of hit) {
-      const canBeHit = async (): Promise<boolean> => {
-        if (this.running.has(run) && run.id !== null) run.hits = await this.#hitsOf(run.id);
-        return !this.running.has(run) || (run.id !== null && run.hits < MOST);
-      };
-      await waitUntil(`${run.name}, hit ${run.hits} times, to get further`, canBeHit, MOVED_MS);
+      await waitUntil(`${run.name}, hit ${run.hits} times, to get further`, () => this.#canBeHit(run), MOVED_MS);
     }
-    return true;
+    return hit.length > 0;
+  }
+
+  async #canBeHit(run: KilledRun): Promise<boolean> {
+    if (!this.running.has(run)) return true;
+    if (run.id !== null) run.hits = await this.#hitsOf(run.id);
+    return run.hits < MOST || !this.running.has(run);
   }
 
   /** The most of it and its children, by their logs. */
