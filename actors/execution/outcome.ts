@@ -75,6 +75,8 @@ export function stream(running: RunningExecution, attempt: number, text: string,
   return { ...running, current: { ...running.current, streamed } };
 }
 
+const UNREPEATED = 'the program had started when its node died; it was not repeated';
+
 /**
  * The effect had started when its node died, so nobody knows whether it acted (design E2). An iteration is a unit that
  * may be repeated, so by default it is asked for again, counted in the state; `svc.dev/on-in-doubt: fail` fails it.
@@ -82,7 +84,7 @@ export function stream(running: RunningExecution, attempt: number, text: string,
 function inDoubt(running: RunningExecution, turn: ExecutionTurn): ExecutionState {
   const { current, plan } = running;
   const inARow = deathsInARow(current);
-  const message = plan.program?.on_in_doubt === 'fail' ? unrepeated(current) : givenUp(current, inARow);
+  const message = plan.program?.on_in_doubt === 'fail' ? UNREPEATED : givenUp(current, inARow);
   if (message !== null) {
     return rejectIteration(stopCalls(running, message, turn), { error_type: 'in_doubt', message }, turn);
   }
@@ -103,15 +105,8 @@ function inDoubt(running: RunningExecution, turn: ExecutionTurn): ExecutionState
   };
 }
 
-type Iteration = RunningExecution['current'];
-
-const unrepeated = ({ in_doubt }: Iteration): string =>
-  in_doubt === 0
-    ? 'the program had started when its node died; it was not repeated'
-    : `its node died ${in_doubt + 1} times while the program ran; it was not repeated again`;
-
 /** Null: it may be repeated. */
-function givenUp({ in_doubt }: Iteration, inARow: number): string | null {
+function givenUp({ in_doubt }: RunningExecution['current'], inARow: number): string | null {
   if (inARow > LIMITS.inDoubtRepeats) {
     return `its node died ${inARow} times in a row while the program ran and got no further; it was not repeated again`;
   }
