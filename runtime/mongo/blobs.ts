@@ -1,8 +1,9 @@
-import { type GridFSBucket, type GridFSFile, GridFSBucket as GridFs, MongoRuntimeError, type ObjectId } from 'mongodb';
+import { type Db, GridFSBucket, type GridFSFile, MongoRuntimeError, type ObjectId } from 'mongodb';
 import type { Blobs } from '../blobs.ts';
 import { checkBytes, checkReference, referenceOf, unknownBlob } from '../documents/blob-reference.ts';
 import { MongoConnection, type MongoOptions } from './connection.ts';
 import { keyOf } from './row.ts';
+import type { MongoSession } from './session.ts';
 
 const READ_ATTEMPTS = 3;
 
@@ -28,67 +29,71 @@ export class MongoBlobs implements Blobs {
   async put(tenant: string, bytes: Uint8Array): Promise<string> {
     const ref = referenceOf(tenant, bytes);
     const name = keyOf(tenant, ref);
-    await this.#connection.session.run(async () => {
-      const bucket = this.#bucket();
-      if ((await this.#files(bucket, name)).length > 0) return;
-      const mine = await this.#upload(bucket, name, bytes);
+    const { session } = this.#connection;
+    await session.run(async () => {
+      if ((await filesOf(session, name)).length > 0) return;
+      const mine = await session.ask((database) => upload(bucketOf(database), name, bytes));
       // Two may have uploaded the same bytes at once: the first id stays, everybody else removes their own.
-      const [first] = await this.#files(bucket, name);
-      if (first !== undefined && !first._id.equals(mine)) await bucket.delete(mine);
+      const [first] = await filesOf(session, name);
+      if (first === undefined || first._id.equals(mine)) return;
+      await session.ask((database) => bucketOf(database).delete(mine));
     });
     return ref;
   }
 
   async get(tenant: string, ref: string): Promise<Uint8Array> {
     checkReference(tenant, ref);
-    const bytes = await this.#connection.session.run(() => this.#read(keyOf(tenant, ref)));
+    const { session } = this.#connection;
+    const bytes = await session.run(() => read(session, keyOf(tenant, ref)));
     checkBytes(ref, bytes);
     return bytes;
   }
 
   async delete(tenant: string, ref: string): Promise<void> {
     checkReference(tenant, ref);
-    await this.#connection.session.run(async () => {
-      const bucket = this.#bucket();
-      for (const file of await this.#files(bucket, keyOf(tenant, ref))) {
+    const { session } = this.#connection;
+    await session.run(async () => {
+      for (const file of await filesOf(session, keyOf(tenant, ref))) {
+        const deleted = session.ask((database) => bucketOf(database).delete(file._id));
         // Deleted by somebody else meanwhile is deleted too.
-        await bucket.delete(file._id).catch((error: unknown) => {
+        await deleted.catch((error: unknown) => {
           if (!(error instanceof MongoRuntimeError)) throw error;
         });
       }
     });
   }
+}
 
-  #bucket(): GridFSBucket {
-    return new GridFs(this.#connection.session.database, { bucketName: 'blobs' });
-  }
+const bucketOf = (database: Db): GridFSBucket => new GridFSBucket(database, { bucketName: 'blobs' });
 
-  #files(bucket: GridFSBucket, name: string): Promise<GridFSFile[]> {
-    return bucket.find({ filename: name }).sort({ _id: 1 }).toArray();
-  }
+function filesOf(session: MongoSession, name: string): Promise<GridFSFile[]> {
+  return session.ask((database) => bucketOf(database).find({ filename: name }).sort({ _id: 1 }).toArray());
+}
 
-  #upload(bucket: GridFSBucket, name: string, bytes: Uint8Array): Promise<ObjectId> {
-    const stream = bucket.openUploadStream(name);
-    return new Promise((resolve, reject) => {
-      stream.once('error', reject);
-      stream.once('finish', () => resolve(stream.id));
-      stream.end(bytes);
-    });
-  }
+function upload(bucket: GridFSBucket, name: string, bytes: Uint8Array): Promise<ObjectId> {
+  const stream = bucket.openUploadStream(name);
+  return new Promise((resolve, reject) => {
+    stream.once('error', reject);
+    stream.once('finish', () => resolve(stream.id));
+    stream.end(bytes);
+  });
+}
 
-  /** Reads again when the file it found was the one a concurrent equal upload removed. */
-  async #read(name: string): Promise<Uint8Array> {
-    const bucket = this.#bucket();
-    for (let attempt = 1; ; attempt += 1) {
-      const [file] = await this.#files(bucket, name);
-      if (file === undefined) throw unknownBlob();
-      try {
-        const chunks: Uint8Array[] = [];
-        for await (const chunk of bucket.openDownloadStream(file._id)) chunks.push(chunk);
-        return Buffer.concat(chunks);
-      } catch (error) {
-        if (!(error instanceof MongoRuntimeError) || attempt === READ_ATTEMPTS) throw error;
-      }
+async function download(bucket: GridFSBucket, id: ObjectId): Promise<Uint8Array> {
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of bucket.openDownloadStream(id)) chunks.push(chunk);
+  return Buffer.concat(chunks);
+}
+
+/** Reads again when the file it found was the one a concurrent equal upload removed. */
+async function read(session: MongoSession, name: string): Promise<Uint8Array> {
+  for (let attempt = 1; ; attempt += 1) {
+    const [file] = await filesOf(session, name);
+    if (file === undefined) throw unknownBlob();
+    try {
+      return await session.ask((database) => download(bucketOf(database), file._id));
+    } catch (error) {
+      if (!(error instanceof MongoRuntimeError) || attempt === READ_ATTEMPTS) throw error;
     }
   }
 }

@@ -1,25 +1,22 @@
-import type { Collection as MongoDriverCollection } from 'mongodb';
 import { checkKey } from '../documents/document-shape.ts';
 import type { Collection, CollectionSpec, Find, Query, StoredDocument } from '../documents.ts';
-import { isDuplicate, type MongoSession, QUERY_TIMEOUT_MS } from './connection.ts';
+import { isDuplicate } from './failures.ts';
 import { filterOf, sortOf } from './filter.ts';
 import { documentOfRow, keyOf, type Row, rowOf } from './row.ts';
+import type { MongoSession, Rows } from './session.ts';
 import type { VersionedWrites } from './versioned-writes.ts';
+import { QUERY_TIMEOUT_MS } from './waits.ts';
 
 /** One MongoDB collection of documents. A document is found by `_id`, which is `tenant/id`. */
 export class MongoCollection<T extends StoredDocument> implements Collection<T> {
   readonly #session: MongoSession;
-  readonly #rows: MongoDriverCollection<Row>;
+  readonly #rows: Rows;
   readonly #spec: CollectionSpec;
   readonly #writes: VersionedWrites;
 
-  constructor(
-    session: MongoSession,
-    spec: CollectionSpec,
-    writes: (rows: MongoDriverCollection<Row>) => VersionedWrites,
-  ) {
+  constructor(session: MongoSession, spec: CollectionSpec, writes: (rows: Rows) => VersionedWrites) {
     this.#session = session;
-    this.#rows = session.database.collection<Row>(spec.name);
+    this.#rows = session.rows(spec.name);
     this.#spec = spec;
     this.#writes = writes(this.#rows);
   }
@@ -28,7 +25,7 @@ export class MongoCollection<T extends StoredDocument> implements Collection<T> 
     const row = rowOf(doc, this.#spec);
     return this.#session.run(async () => {
       try {
-        await this.#rows.insertOne(row);
+        await this.#rows.ask((rows) => rows.insertOne(row));
         return true;
       } catch (error) {
         if (isDuplicate(error)) return false;
@@ -62,7 +59,7 @@ export class MongoCollection<T extends StoredDocument> implements Collection<T> 
   async get(tenant: string, id: string): Promise<T | null> {
     checkKey(tenant, id);
     const row = await this.#session.run(() =>
-      this.#rows.findOne({ _id: keyOf(tenant, id) }, { maxTimeMS: QUERY_TIMEOUT_MS }),
+      this.#rows.ask((rows) => rows.findOne({ _id: keyOf(tenant, id) }, { maxTimeMS: QUERY_TIMEOUT_MS })),
     );
     return row === null ? null : documentOfRow<T>(row);
   }
@@ -72,24 +69,26 @@ export class MongoCollection<T extends StoredDocument> implements Collection<T> 
     const filter = filterOf(find);
     const { limit, skip = 0 } = find;
     const options = { sort, skip, limit, maxTimeMS: QUERY_TIMEOUT_MS };
-    const rows = await this.#session.run(() => this.#rows.find(filter, options).toArray());
-    return rows.map((row) => documentOfRow<T>(row));
+    const found = await this.#session.run(() => this.#rows.ask((rows) => rows.find(filter, options).toArray()));
+    return found.map((row) => documentOfRow<T>(row));
   }
 
   async count(query: Query): Promise<number> {
     const filter = filterOf(query);
-    return this.#session.run(() => this.#rows.countDocuments(filter, { maxTimeMS: QUERY_TIMEOUT_MS }));
+    return this.#session.run(() =>
+      this.#rows.ask((rows) => rows.countDocuments(filter, { maxTimeMS: QUERY_TIMEOUT_MS })),
+    );
   }
 
   async delete(tenant: string, id: string): Promise<boolean> {
     checkKey(tenant, id);
-    const result = await this.#session.run(() => this.#rows.deleteOne({ _id: keyOf(tenant, id) }));
+    const result = await this.#session.run(() => this.#rows.ask((rows) => rows.deleteOne({ _id: keyOf(tenant, id) })));
     return result.deletedCount === 1;
   }
 
   async deleteMany(query: Query): Promise<number> {
     const filter = filterOf(query);
-    const result = await this.#session.run(() => this.#rows.deleteMany(filter));
+    const result = await this.#session.run(() => this.#rows.ask((rows) => rows.deleteMany(filter)));
     return result.deletedCount;
   }
 }

@@ -1,10 +1,11 @@
-import { type Collection as DriverCollection, type IndexDescription, MongoServerError } from 'mongodb';
+import { type IndexDescription, MongoServerError } from 'mongodb';
 import { checkSpec } from '../documents/document-query.ts';
 import type { Collection, CollectionSpec, Documents, StoredDocument } from '../documents.ts';
 import { MongoCollection } from './collection.ts';
 import { MongoConnection, type MongoOptions } from './connection.ts';
-import { type Row, uniqueField } from './row.ts';
+import { uniqueField } from './row.ts';
 import { SerialisedWrites } from './serialised-writes.ts';
+import type { Rows } from './session.ts';
 import { AtomicWrites } from './versioned-writes.ts';
 
 export interface MongoDocumentsOptions extends MongoOptions {
@@ -33,13 +34,17 @@ function indexesOf(spec: CollectionSpec): IndexDescription[] {
 }
 
 /** Asked first and created one by one: FerretDB 1 drops the connection when all of several indexes exist already. */
-async function createMissing(rows: DriverCollection<Row>, indexes: readonly IndexDescription[]): Promise<void> {
-  const present = await rows.indexes().catch((error: unknown) => {
-    if (error instanceof MongoServerError && error.code === NAMESPACE_NOT_FOUND) return [];
-    throw error;
-  });
+async function createMissing(rows: Rows, indexes: readonly IndexDescription[]): Promise<void> {
+  const present = await rows
+    .ask((all) => all.indexes())
+    .catch((error: unknown) => {
+      if (error instanceof MongoServerError && error.code === NAMESPACE_NOT_FOUND) return [];
+      throw error;
+    });
   const names = new Set(present.map((index) => index.name));
-  for (const index of indexes) if (!names.has(index.name)) await rows.createIndexes([index]);
+  for (const index of indexes) {
+    if (!names.has(index.name)) await rows.ask((all) => all.createIndexes([index]));
+  }
 }
 
 /** Documents in MongoDB: single-document idempotent writes only, no transactions, no TTL indexes, no change streams. */
@@ -57,7 +62,7 @@ export class MongoDocuments implements Documents {
     await this.#connection.open();
     try {
       const { session } = this.#connection;
-      const build = await session.run(() => session.database.command({ buildInfo: 1 }));
+      const build = await session.run(() => session.ask((database) => database.command({ buildInfo: 1 })));
       this.#atomicUpdates = this.#asked ?? build.ferretdbVersion === undefined;
     } catch (error) {
       await this.#connection.close();
@@ -72,7 +77,7 @@ export class MongoDocuments implements Documents {
   async collection<T extends StoredDocument>(spec: CollectionSpec): Promise<Collection<T>> {
     checkSpec(spec);
     const { session } = this.#connection;
-    await session.run(() => createMissing(session.database.collection<Row>(spec.name), indexesOf(spec)));
+    await session.run(() => createMissing(session.rows(spec.name), indexesOf(spec)));
     const Writes = this.#atomicUpdates ? AtomicWrites : SerialisedWrites;
     return new MongoCollection<T>(session, spec, (rows) => new Writes(rows));
   }

@@ -1,6 +1,6 @@
-import type { Collection } from 'mongodb';
-import { isDuplicate } from './connection.ts';
+import { isDuplicate } from './failures.ts';
 import type { Row } from './row.ts';
+import type { Rows } from './session.ts';
 import { conflict, refusedPositions, storedVersion, type VersionedWrites } from './versioned-writes.ts';
 
 const PUT_ATTEMPTS = 3;
@@ -26,9 +26,9 @@ async function inTurn<T>(key: string, work: () => Promise<T>): Promise<T> {
  * Between processes that is no guarantee: such a server is for one node.
  */
 export class SerialisedWrites implements VersionedWrites {
-  readonly #rows: Collection<Row>;
+  readonly #rows: Rows;
 
-  constructor(rows: Collection<Row>) {
+  constructor(rows: Rows) {
     this.#rows = rows;
   }
 
@@ -39,10 +39,10 @@ export class SerialisedWrites implements VersionedWrites {
         if (stored !== undefined && stored >= row.version) return false;
         try {
           if (stored === undefined) {
-            await this.#rows.insertOne(row);
+            await this.#rows.ask((rows) => rows.insertOne(row));
             return true;
           }
-          const result = await this.#rows.replaceOne({ _id: row._id }, row);
+          const result = await this.#rows.ask((rows) => rows.replaceOne({ _id: row._id }, row));
           if (result.matchedCount === 1) return true;
         } catch (error) {
           if (!isDuplicate(error)) throw error;
@@ -54,7 +54,8 @@ export class SerialisedWrites implements VersionedWrites {
 
   /** Most rows are new, so all are inserted and the server says which were there: to ask first would scan. */
   async putMany(rows: readonly Row[]): Promise<void> {
-    const refused = await this.#rows.insertMany([...rows], { ordered: false }).then(() => [], refusedPositions);
+    const inserted = this.#rows.ask((all) => all.insertMany([...rows], { ordered: false }));
+    const refused = await inserted.then(() => [], refusedPositions);
     const again = refused.flatMap((position) => rows[position] ?? []);
     for (let at = 0; at < again.length; at += PUTS_AT_ONCE) {
       await Promise.all(again.slice(at, at + PUTS_AT_ONCE).map((row) => this.put(row)));
@@ -65,7 +66,7 @@ export class SerialisedWrites implements VersionedWrites {
     return this.#inTurn(row, async () => {
       if ((await storedVersion(this.#rows, row._id)) !== expected) return false;
       try {
-        const result = await this.#rows.replaceOne({ _id: row._id }, row);
+        const result = await this.#rows.ask((rows) => rows.replaceOne({ _id: row._id }, row));
         return result.matchedCount === 1;
       } catch (error) {
         if (isDuplicate(error)) throw conflict(error);

@@ -1,7 +1,8 @@
-import { type Collection, MongoBulkWriteError } from 'mongodb';
+import { MongoBulkWriteError } from 'mongodb';
 import { SvcError } from '../errors.ts';
-import { isDuplicate } from './connection.ts';
+import { isDuplicate } from './failures.ts';
 import type { Row } from './row.ts';
+import type { Rows } from './session.ts';
 
 /** Writes that depend on the stored version. Which one a server needs is told by `buildInfo`, see documents.ts. */
 export interface VersionedWrites {
@@ -18,8 +19,8 @@ const PUT_ATTEMPTS = 3;
 export const conflict = (cause?: unknown): SvcError =>
   new SvcError('conflict', 'another document of this tenant holds the same unique fields', { cause });
 
-export function storedVersion(rows: Collection<Row>, key: string): Promise<number | undefined> {
-  return rows.findOne({ _id: key }, { projection: { version: 1 } }).then((row) => row?.version);
+export function storedVersion(rows: Rows, key: string): Promise<number | undefined> {
+  return rows.ask((all) => all.findOne({ _id: key }, { projection: { version: 1 } })).then((row) => row?.version);
 }
 
 /** Positions of the rows that an unordered bulk refused as duplicates; any other failure is thrown. */
@@ -33,9 +34,9 @@ export function refusedPositions(error: unknown): number[] {
 
 /** MongoDB: the condition is part of the write, which the server makes atomic. */
 export class AtomicWrites implements VersionedWrites {
-  readonly #rows: Collection<Row>;
+  readonly #rows: Rows;
 
-  constructor(rows: Collection<Row>) {
+  constructor(rows: Rows) {
     this.#rows = rows;
   }
 
@@ -43,7 +44,7 @@ export class AtomicWrites implements VersionedWrites {
     for (let attempt = 1; ; attempt += 1) {
       try {
         const older = { _id: row._id, version: { $lt: row.version } };
-        const result = await this.#rows.replaceOne(older, row, { upsert: true });
+        const result = await this.#rows.ask((rows) => rows.replaceOne(older, row, { upsert: true }));
         return result.modifiedCount + result.upsertedCount > 0;
       } catch (error) {
         if (!isDuplicate(error)) throw error;
@@ -60,7 +61,7 @@ export class AtomicWrites implements VersionedWrites {
       replaceOne: { filter: { _id: row._id, version: { $lt: row.version } }, replacement: row, upsert: true },
     }));
     try {
-      await this.#rows.bulkWrite(operations, { ordered: false });
+      await this.#rows.ask((rows) => rows.bulkWrite(operations, { ordered: false }));
     } catch (error) {
       const refused = new Set(refusedPositions(error));
       const written = error instanceof MongoBulkWriteError ? error.matchedCount + error.upsertedCount : 0;
@@ -72,7 +73,7 @@ export class AtomicWrites implements VersionedWrites {
 
   async replace(row: Row, expected: number): Promise<boolean> {
     try {
-      const result = await this.#rows.replaceOne({ _id: row._id, version: expected }, row);
+      const result = await this.#rows.ask((rows) => rows.replaceOne({ _id: row._id, version: expected }, row));
       return result.matchedCount === 1;
     } catch (error) {
       if (isDuplicate(error)) throw conflict(error);

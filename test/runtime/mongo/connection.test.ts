@@ -4,8 +4,9 @@ import { inspect } from 'node:util';
 import { MongoClient, MongoServerError } from 'mongodb';
 import type { StoredDocument } from '../../../runtime/documents.ts';
 import { type ErrorCode, SvcError } from '../../../runtime/errors.ts';
-import { MongoSession } from '../../../runtime/mongo/connection.ts';
 import { MongoDocuments } from '../../../runtime/mongo/documents.ts';
+import { MongoSession } from '../../../runtime/mongo/session.ts';
+import { WAITS } from '../../../runtime/mongo/waits.ts';
 import { mongoMissing } from '../../support/ferretdb.ts';
 import { type MongoRig, mongoRig } from './rig.ts';
 
@@ -55,8 +56,8 @@ describe('the connection to MongoDB', { skip, timeout: 60_000 }, () => {
 });
 
 test('a query that a busy server gave up is unavailable: another moment may do', async (t) => {
-  const client = new MongoClient('mongodb://127.0.0.1:1');
-  const session = new MongoSession(client, 'none');
+  const newClient = () => new MongoClient('mongodb://127.0.0.1:1');
+  const session = new MongoSession({ newClient, database: 'none', waits: WAITS });
   t.after(() => session.close());
   const outOfTime = new MongoServerError({ code: 50, codeName: 'MaxTimeMSExpired', message: 'exceeded time limit' });
   await failsWith(

@@ -1,0 +1,112 @@
+import assert from 'node:assert/strict';
+import { channel } from 'node:diagnostics_channel';
+import { Socket } from 'node:net';
+import { after, before, describe, type TestContext, test } from 'node:test';
+import type { Collection, StoredDocument } from '../../../runtime/documents.ts';
+import { toSvcError } from '../../../runtime/errors.ts';
+import { MongoDocuments } from '../../../runtime/mongo/documents.ts';
+import { longestCallMs, type MongoWaits, recoveredWithinMs } from '../../../runtime/mongo/waits.ts';
+import { type Link, startLink } from '../../support/cluster/link.ts';
+import { mongoMissing } from '../../support/ferretdb.ts';
+import { waitUntil } from '../../support/wait-until.ts';
+import { type MongoRig, mongoRig } from './rig.ts';
+
+const skip = (await mongoMissing()) || (process.env.MONGODB_URI === undefined ? false : 'needs a way it may break');
+const SPEC = { name: 'notes', unique: [], indexes: [] };
+const WAITS: MongoWaits = { selectionMs: 500, heartbeatMs: 500, queueMs: 500, socketMs: 1_000 };
+/** For a busy machine. */
+const SLACK_MS = 10_000;
+/** The driver looks at a server no more often than this. */
+const BETWEEN_LOOKS_MS = 500;
+/** A server that the driver will not look at by itself while a test runs. */
+const SELDOM: MongoWaits = { ...WAITS, heartbeatMs: 5_000 };
+
+/** The driver's sockets to a port, in the order of their making: the first one looks at the server. */
+function socketsTo(port: number, context: TestContext): () => Socket[] {
+  const made: Socket[] = [];
+  const created = channel('net.client.socket');
+  const note = (message: unknown): void => {
+    if (typeof message === 'object' && message !== null && 'socket' in message && message.socket instanceof Socket) {
+      made.push(message.socket);
+    }
+  };
+  created.subscribe(note);
+  context.after(() => created.unsubscribe(note));
+  return () => made.filter((socket) => !socket.destroyed && socket.remotePort === port);
+}
+
+/*
+ * Connections end here as they do when a server or a way to it goes down: all at once, and the driver hears of it one
+ * by one. In between it takes a connection that is closed already for one that can be written to.
+ */
+describe('connections to MongoDB that end under the driver', { skip, timeout: 90_000 }, () => {
+  let rig: MongoRig;
+  let link: Link;
+  before(async () => {
+    rig = await mongoRig();
+    link = await startLink(Number(new URL(rig.uri).port));
+  });
+  after(async () => {
+    await link?.close();
+    await rig?.stop();
+  });
+
+  const uri = (): string => rig.uri.replace(new URL(rig.uri).port, String(link.port));
+  const opened = async (context: TestContext, waits: MongoWaits): Promise<Collection<StoredDocument>> => {
+    const documents = new MongoDocuments({ uri: uri(), database: rig.database, waits });
+    context.after(() => documents.close());
+    await documents.open();
+    return documents.collection(SPEC);
+  };
+  /** How long it took until a call was answered again. */
+  const answered = async (call: () => Promise<unknown>): Promise<number> => {
+    const since = performance.now();
+    await waitUntil(
+      'the document store to answer again',
+      () =>
+        call().then(
+          () => true,
+          (error: unknown) => {
+            if (toSvcError(error).code === 'unavailable') return false;
+            throw error;
+          },
+        ),
+      recoveredWithinMs(WAITS) + SLACK_MS,
+    );
+    return performance.now() - since;
+  };
+
+  test('a client whose look at its server never ends is replaced in bounded time', async (context) => {
+    const sockets = socketsTo(link.port, context);
+    const begun = performance.now();
+    const notes = await opened(context, SELDOM);
+    const doc = { tenant: 'acme', id: 'looked-at', version: 1 };
+    await notes.put(doc);
+    const [looking, ...asking] = sockets();
+    assert.ok(looking !== undefined && asking.length > 0);
+    await waitUntil('the driver may look again at once', () => performance.now() - begun > 2 * BETWEEN_LOOKS_MS);
+    const before = link.passed.toStore;
+    link.cut('from-store');
+    const asked = notes.get('acme', 'looked-at').catch((error: unknown) => toSvcError(error).code);
+    await waitUntil('the question is on its way', () => link.passed.toStore > before);
+    for (const socket of asking) socket.destroy(new Error('broken'));
+    looking.destroy();
+    link.heal();
+    assert.equal(await asked, 'unavailable', 'nobody looks at the server any more');
+    await answered(async () => assert.deepEqual(await notes.get('acme', 'looked-at'), doc));
+  });
+
+  test("a call on a connection that is closed under it ends, and stands in no later one's way", async (context) => {
+    const sockets = socketsTo(link.port, context);
+    const notes = await opened(context, WAITS);
+    const doc = { tenant: 'acme', id: 'written', version: 1 };
+    await notes.put(doc);
+    const begun = performance.now();
+    for (const socket of sockets()) socket.destroy();
+    await assert.rejects(notes.put({ ...doc, version: 2 }), { code: 'unavailable' });
+    const tookMs = performance.now() - begun;
+    assert.ok(tookMs < longestCallMs(WAITS) + SLACK_MS, `it ended after ${tookMs} ms`);
+    await answered(() => notes.put({ ...doc, version: 3 }));
+    assert.deepEqual(await notes.get('acme', 'written'), { ...doc, version: 3 });
+  });
+});
