@@ -1,4 +1,5 @@
 import type { Collection, Db, MongoClient } from 'mongodb';
+import { drive } from './closed-sockets.ts';
 import { notAnswered, notOpen, publicError } from './failures.ts';
 import { Heartbeats } from './heartbeats.ts';
 import type { Row } from './row.ts';
@@ -59,7 +60,7 @@ export class MongoSession {
       reject(notAnswered(new Error(`the driver did not end a call within ${limitMs} ms`)));
     }, limitMs);
     try {
-      return await Promise.race([call(client.db(this.#options.database)), late]);
+      return await Promise.race([drive(() => call(client.db(this.#options.database))), late]);
     } finally {
       clearTimeout(timer);
       // A call that was on its way when its client was closed may have connected it again.
