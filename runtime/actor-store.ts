@@ -1,8 +1,8 @@
 import type { Address, Partition } from './address.ts';
-import type { EffectLedger, EffectOpen } from './effect-ledger.ts';
+import type { EffectLedger, EffectOpen, EffectSettle } from './effect-ledger.ts';
 import type { Members } from './members.ts';
 
-export type { ClaimOutcome, EffectLedger, EffectMode, EffectOpen, EffectRow } from './effect-ledger.ts';
+export type { ClaimOutcome, EffectLedger, EffectMode, EffectOpen, EffectRow, EffectSettle } from './effect-ledger.ts';
 
 /**
  * The store under the kernel (design K9): mailboxes, leases, the one commit, timers, effect records, event streams,
@@ -35,6 +35,8 @@ export interface Delivery {
   readonly body: string;
   /** The id was made just now and never sent: a store need not look whether it saw it. Never set on a repeat. */
   readonly fresh?: boolean;
+  /** Of a commit's send: its partition's bell need not ring, since the sender's kernel sees to it. */
+  readonly unhurried?: boolean;
 }
 
 export interface MailboxEntry {
@@ -119,6 +121,11 @@ export interface Commit {
   readonly upTo: number;
   /** `at` of the entry `upTo`: a store that was rolled back and gave its number to another entry answers fenced. */
   readonly upToAt?: number;
+  /**
+   * Results of effects whose turns are of this very commit: appended behind `after`, where nothing else may wait, up to
+   * `upTo`, and their effects closed.
+   */
+  readonly settles?: readonly EffectSettle[];
   /** New actor records; null deletes. */
   readonly records: readonly { readonly address: Address; readonly record: string | null }[];
   /** One row of the journal, stored under `upTo`; null for none. */
@@ -145,6 +152,8 @@ export type CommitOutcome =
       /** Whether the outbox holds messages for other partitions. */
       readonly owes: boolean;
     }
+  /** Of `settles`: something waits in the mailbox, or an effect does not run at that attempt. Nothing was written. */
+  | { readonly kind: 'unsettled' }
   /** Epoch, grant or cursor is not the expected one: the lease is lost and nothing was written. */
   | { readonly kind: 'fenced' };
 

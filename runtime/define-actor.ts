@@ -30,8 +30,11 @@ export interface Turn<Events extends Schemas, Messages extends Schemas> {
 
   /** Appends an event to the actor's stream. */
   emit<N extends keyof Events & string>(name: N, payload: z.input<Events[N]>): void;
-  /** Sends a message to another actor; `replyAs` names the message type its answer arrives as. */
-  tell(to: Address, type: string, payload: Json, options?: { readonly replyAs?: string }): void;
+  /**
+   * Sends a message to another actor; `replyAs` names the message type its answer arrives as. One that nobody waits for
+   * is `unhurried`: it may arrive some tens of milliseconds later, together with others.
+   */
+  tell(to: Address, type: string, payload: Json, options?: TellOptions): void;
   /** Answers the asker, after the commit. */
   reply(value: Json): void;
   /** Undoes everything this turn decided and answers the asker with an error. */
@@ -43,6 +46,11 @@ export interface Turn<Events extends Schemas, Messages extends Schemas> {
   effect<N extends keyof Messages & string>(request: EffectRequest<N>): string;
   /** Stops an effect; its late results are dropped. */
   cancelEffect(id: string): void;
+}
+
+export interface TellOptions {
+  readonly replyAs?: string;
+  readonly unhurried?: boolean;
 }
 
 /** A request for work in the world (design E1-E3). */

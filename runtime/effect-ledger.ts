@@ -13,6 +13,15 @@ export interface EffectOpen {
   readonly mode: EffectMode;
   /** Encoded request. */
   readonly body: string;
+  /** Opened as started, attempt 1, by this runner: the commit is its claim, so it may run when the commit is durable. */
+  readonly started?: { readonly runner: string; readonly ttlMs: number };
+}
+
+/** The result of an effect, as `settleEffect` takes it. */
+export interface EffectSettle {
+  readonly id: string;
+  readonly attempt: number;
+  readonly delivery: Delivery;
 }
 
 export interface EffectRow {

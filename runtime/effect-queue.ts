@@ -9,6 +9,25 @@ export interface EffectJob {
   readonly queue: string;
 }
 
+/** An effect that a commit opened as started by this process (`EffectOpen.started`). */
+export interface StartedEffect {
+  readonly attempt: number;
+  /** Encoded request, not stored aside. */
+  readonly body: string;
+  /** `Clock.monotonic` when its commit was sent: its claim is at least as old as that. */
+  readonly claimedAt: number;
+}
+
+/** A place of this process, kept free for one effect. Ends with one call of either. */
+export interface EffectPlace {
+  /** Runs what was started; when it is to be done later, the job is queued. */
+  run(job: EffectJob, started: StartedEffect): void;
+  /** Nothing was started. */
+  free(): void;
+}
+
+export type RunJob = (job: EffectJob, started?: StartedEffect) => Promise<JobOutcome>;
+
 /** What a worker did with a job: `done` forgets it, `later` brings it back after the delay. */
 export type JobOutcome = { readonly kind: 'done' } | { readonly kind: 'later'; readonly delayMs: number };
 
@@ -24,11 +43,9 @@ export interface EffectQueue {
   open(): Promise<void>;
   enqueue(job: EffectJob, delayMs?: number, token?: string): Promise<void>;
   /** Starts taking jobs of the queues; the answer stops taking, waits for running ones and resolves. */
-  work(
-    queues: readonly string[],
-    concurrency: number,
-    run: (job: EffectJob) => Promise<JobOutcome>,
-  ): Promise<() => Promise<void>>;
+  work(queues: readonly string[], concurrency: number, run: RunJob): Promise<() => Promise<void>>;
+  /** A place for an effect of that queue which is about to be committed; null: none is free here, so it is enqueued. */
+  reserve(queue: string): EffectPlace | null;
   /** Starts an attempt of the effect behind a job; `over` as in `EffectLedger.claimEffect`. */
   claim(job: EffectJob, runner: string, ttlMs: number, over?: string): Promise<ClaimOutcome>;
   close(): Promise<void>;

@@ -8,6 +8,7 @@ import type { ActorDefinition } from './define-actor.ts';
 import { Dispatcher } from './dispatch/dispatcher.ts';
 import { ReplacedStates } from './dispatch/replaced-states.ts';
 import { solePlacement } from './dispatch/sole-placement.ts';
+import { StartsHere } from './dispatch/starts-here.ts';
 import type { Documents } from './documents.ts';
 import type { EffectHandler } from './effect.ts';
 import type { EffectQueue } from './effect-queue.ts';
@@ -106,6 +107,7 @@ export async function createRuntime(parts: RuntimeParts): Promise<Runtime> {
     node,
     incarnation: placement.incarnation,
     isGone: (holder) => placement.isGone(holder),
+    settleHere: async (partition, result) => (await holdings.get(partition)?.settle(result)) ?? false,
     clock,
     random,
     concurrency: settings.effectConcurrency,
@@ -115,6 +117,7 @@ export async function createRuntime(parts: RuntimeParts): Promise<Runtime> {
   const dispatcher = new Dispatcher({
     ...settings,
     ...kernel,
+    starts: new StartsHere({ queue: effects, runner: runner.name, claimTtlMs: runner.claimTtlMs, clock }),
     store,
     cache,
     counts,

@@ -9,6 +9,7 @@ import { OutboxRelay } from './outbox-relay.ts';
 import type { Committed, PartitionServer } from './partition-server.ts';
 import { PartitionSweeps } from './partition-sweeps.ts';
 import { TimerFiring } from './timer-firing.ts';
+import { Unhurried } from './unhurried.ts';
 
 export interface DispatcherOptions extends HoldingsOptions {
   readonly projector: Projector;
@@ -33,6 +34,7 @@ export class Dispatcher {
   readonly #background: Background;
   readonly #timers: TimerFiring;
   readonly #outbox: OutboxRelay;
+  readonly #unhurried: Unhurried;
   readonly #sweeps: PartitionSweeps;
   readonly #busy = new Set<PartitionServer>();
   #pumping = false;
@@ -53,6 +55,11 @@ export class Dispatcher {
     const leaseOf = (partition: Partition) => this.#holdings.get(partition)?.lease;
     const isLive = (runner: string) => options.placement.isLive(runner);
     this.#outbox = new OutboxRelay(options.store, leaseOf);
+    this.#unhurried = new Unhurried({
+      clock: options.clock,
+      flush: (source) => this.#owe(source),
+      ring: (target) => this.ring(target),
+    });
     this.#sweeps = new PartitionSweeps(options.store, options.effects, leaseOf, isLive);
     this.#timers = new TimerFiring({
       store: options.store,
@@ -122,6 +129,7 @@ export class Dispatcher {
     this.#stopped = true;
     this.#unsubscribe();
     this.#timers.stop();
+    this.#unhurried.stop();
     this.#background.stop();
   }
 
@@ -193,19 +201,24 @@ export class Dispatcher {
     const { projector, effects } = this.#options;
     projector.add(server, done.projected);
     for (const timer of done.commit.timersSet) this.#timers.note(partition, done.at + timer.afterMs);
-    if (done.owes) this.#background.watch('flushing the outbox', this.#outbox.owe(partition));
+    if (this.#unhurried.note(done)) this.#owe(partition);
     for (const job of done.jobs) {
       this.#sweeps.note(partition);
+      if (done.starting.begin(job)) continue;
       // A job that could not be queued is found by the sweep: the record is the truth (design E1).
       this.#background.watch('queueing an effect', effects.enqueue(job));
     }
+  }
+
+  #owe(partition: Partition): void {
+    this.#background.watch('flushing the outbox', this.#outbox.owe(partition));
   }
 
   #taken(server: PartitionServer, nextTimerAt: number | null): void {
     const { lease } = server;
     this.#options.projector.attach(server);
     if (nextTimerAt !== null) this.#timers.note(lease.partition, nextTimerAt);
-    this.#background.watch('flushing the outbox', this.#outbox.owe(lease.partition));
+    this.#owe(lease.partition);
     this.#background.watch('sweeping effects', this.#sweeps.acquired(lease));
     this.ring(lease.partition);
   }

@@ -2,9 +2,10 @@ import { type Partition, partitionsOf, poolOf } from '../address.ts';
 import { toSvcError } from '../errors.ts';
 import { Coalesced } from './coalesced.ts';
 import { drained, handOver, patiently } from './hand-over.ts';
+import type { KernelParts } from './kernel-parts.ts';
 import { LeaseAges } from './lease-ages.ts';
 import { type LeaseTaking, servedByOthers, takeAll, takeLease } from './lease-taking.ts';
-import { type Committed, type KernelParts, PartitionServer } from './partition-server.ts';
+import { type Committed, PartitionServer } from './partition-server.ts';
 import { Seat } from './seat.ts';
 import { ServersHeld } from './servers-held.ts';
 
@@ -185,9 +186,10 @@ export class Holdings {
       if (other.lease.epoch > lease.epoch) return Number.POSITIVE_INFINITY;
       this.lose(other);
     }
-    const server: PartitionServer = new PartitionServer(lease, cursor, this.#options, (done) =>
-      this.#events.committed(server, done),
-    );
+    const server: PartitionServer = new PartitionServer(lease, cursor, this.#options, {
+      committed: (done) => this.#events.committed(server, done),
+      lost: () => this.lose(server),
+    });
     this.#servers.add(server);
     this.#ages.kept(server, asked);
     this.#events.taken(server, nextTimerAt);

@@ -1,43 +1,20 @@
-import type { ActorStore, Commit, Lease, MailboxEntry } from '../actor-store.ts';
+import type { Commit, Lease, MailboxEntry } from '../actor-store.ts';
 import type { Address } from '../address.ts';
-import type { Clock } from '../clock.ts';
+import type { EffectSettle } from '../effect-ledger.ts';
 import type { EffectJob } from '../effect-queue.ts';
-import { SvcError, toSvcError } from '../errors.ts';
-import type { Locator } from '../locator.ts';
+import { SvcError } from '../errors.ts';
 import type { Message } from '../message.ts';
-import type { Archive } from '../projection/archive.ts';
 import type { ProjectedCommit } from '../projection/projected-commit.ts';
-import type { Registry } from '../registry.ts';
-import type { ActorCache } from '../turns/actor-cache.ts';
-import type { RetrySettings } from '../turns/kernel-messages.ts';
 import { decodeEntry, isReadable, UNREADABLE } from '../turns/loading.ts';
 import { packCommit } from '../turns/pack-commit.ts';
-import { isAside, type Payloads } from '../turns/payload.ts';
+import { isAside } from '../turns/payload.ts';
 import { commitPatiently } from './commit-patiently.ts';
-import type { ReplacedStates } from './replaced-states.ts';
+import { handleInParts, USUAL } from './in-parts.ts';
+import type { KernelParts } from './kernel-parts.ts';
+import { OwnResults } from './own-results.ts';
 import { type Handling, runBatch } from './run-batch.ts';
+import type { Starting } from './starts-here.ts';
 
-export interface KernelParts {
-  readonly store: ActorStore;
-  readonly registry: Registry;
-  readonly locator: Locator;
-  readonly payloads: Payloads;
-  readonly archive: Archive;
-  readonly cache: ActorCache;
-  /** Takes the states stored aside that a commit has replaced. */
-  readonly replaced: Pick<ReplacedStates, 'add'>;
-  readonly clock: Clock;
-  readonly retry: RetrySettings;
-  /** Most entries a batch takes. */
-  readonly batchLimit: number;
-  /** Whether each turn is recorded in the journal (design R3). */
-  readonly ledger: boolean;
-  /** Commits that the store refused; counted up here. */
-  readonly counts: { fenced: number };
-  readonly warn: (message: string, error: unknown) => void;
-}
-
-const USUAL: Handling = { drainLimit: 100 };
 /** How long the commit of a stopping node is repeated while the store is not reachable. */
 const DRAIN_MS = 5_000;
 
@@ -48,7 +25,14 @@ export interface Committed {
   readonly at: number;
   readonly owes: boolean;
   readonly jobs: readonly EffectJob[];
+  readonly starting: Pick<Starting, 'begin'>;
   readonly projected: ProjectedCommit;
+}
+
+export interface ServedEvents {
+  committed(done: Committed): void;
+  /** The lease turned out to be lost while a result was taken. */
+  lost(): void;
 }
 
 /**
@@ -58,17 +42,18 @@ export interface Committed {
 export class PartitionServer {
   readonly lease: Lease;
   readonly #parts: KernelParts;
-  readonly #onCommitted: (committed: Committed) => void;
+  readonly #on: ServedEvents;
   #cursor: number;
   #lost = false;
   #drainUntil = Number.POSITIVE_INFINITY;
   #tail: Promise<void> = Promise.resolve();
+  readonly #results = new OwnResults();
 
-  constructor(lease: Lease, cursor: number, parts: KernelParts, onCommitted: (committed: Committed) => void) {
+  constructor(lease: Lease, cursor: number, parts: KernelParts, on: ServedEvents) {
     this.lease = lease;
     this.#cursor = cursor;
     this.#parts = parts;
-    this.#onCommitted = onCommitted;
+    this.#on = on;
   }
 
   get cursor(): number {
@@ -87,11 +72,39 @@ export class PartitionServer {
 
   /** Handles entries and all that wait behind them. Resolves when none is left or the lease is lost. */
   serve(first: readonly MailboxEntry[]): Promise<void> {
-    return this.#exclusive(async () => {
-      // Entries behind a cursor that moved while this call waited were handled by the batch that moved it.
-      let entries: readonly MailboxEntry[] = first.filter((entry) => entry.seq > this.#cursor);
-      while (entries.length > 0 && !this.#lost && !this.#draining()) entries = await this.#serveBatch(entries);
-    });
+    // Entries behind a cursor that moved while this call waited were handled by the batch that moved it.
+    return this.#exclusive(() => this.#serveAll(first.filter((entry) => entry.seq > this.#cursor)));
+  }
+
+  /**
+   * Takes the result of an effect that ran in this process: written, handled and committed as one step, when nothing
+   * else waits in the mailbox. False: nothing was written, or nobody knows; it is sent like any other.
+   */
+  settle(result: EffectSettle): Promise<boolean> {
+    return this.#results.add(result, () => void this.#exclusive(() => this.#serveResults()));
+  }
+
+  async #serveResults(): Promise<void> {
+    const { results, done } = this.#results.take();
+    let next: readonly MailboxEntry[] | null = null;
+    try {
+      if (!this.#lost && !this.#draining()) next = await this.#handle(this.#entriesOf(results), USUAL, results);
+    } catch {
+      // Sent like any other it comes again, and what is wrong with it is dealt with there.
+    }
+    done(next !== null);
+    if (next !== null) await this.#serveAll(next);
+    if (this.#lost) this.#on.lost();
+  }
+
+  #entriesOf(results: readonly EffectSettle[]): MailboxEntry[] {
+    const at = this.#parts.clock.now();
+    return results.map(({ delivery }, index) => ({ seq: this.#cursor + 1 + index, at, body: delivery.body }));
+  }
+
+  async #serveAll(first: readonly MailboxEntry[]): Promise<void> {
+    let entries = first;
+    while (entries.length > 0 && !this.#lost && !this.#draining()) entries = await this.#serveBatch(entries);
   }
 
   /** Resolves when what runs now has committed, or the store was not reachable for long; nothing is served after. */
@@ -128,68 +141,62 @@ export class PartitionServer {
     return run;
   }
 
-  /**
-   * A batch that cannot be written is halved until the entry that makes it so stands alone. That one is a failing
-   * message like any other (design K6); it never stops those behind it.
-   */
-  async #serveBatch(entries: readonly MailboxEntry[]): Promise<readonly MailboxEntry[]> {
-    try {
-      return await this.#handle(entries, USUAL);
-    } catch (thrown) {
-      if (toSvcError(thrown).code === 'unavailable' || this.#lost) throw thrown;
-      if (entries.length > 1) return this.#serveBatch(entries.slice(0, Math.ceil(entries.length / 2)));
-      return this.#serveAlone(entries, thrown);
-    }
+  #serveBatch(entries: readonly MailboxEntry[]): Promise<readonly MailboxEntry[]> {
+    const { partition } = this.lease;
+    return handleInParts(entries, {
+      handle: async (part, handling) => (await this.#handle(part, handling)) ?? [],
+      isLost: () => this.#lost,
+      unfit: ({ seq }, error) => this.#parts.warn(`entry ${seq} of ${partition} cannot be committed`, error),
+    });
   }
 
-  async #serveAlone(entry: readonly MailboxEntry[], thrown: unknown): Promise<readonly MailboxEntry[]> {
-    const error = toSvcError(thrown);
-    this.#parts.warn(`entry ${entry[0]?.seq} of ${this.lease.partition} cannot be committed`, error);
-    const failAll = thrown instanceof Error ? thrown.message : error.message;
-    const careful: readonly Handling[] = [
-      // A retry that drains many messages: find the one.
-      { drainLimit: 1 },
-      { drainLimit: 1, failAll },
-      { drainLimit: 1, bury: error },
-    ];
-    for (const [step, handling] of careful.entries()) {
-      try {
-        return await this.#handle(entry, handling);
-      } catch (again) {
-        if (toSvcError(again).code === 'unavailable' || step === careful.length - 1) throw again;
-      }
-    }
-    return [];
-  }
-
-  async #handle(entries: readonly MailboxEntry[], handling: Handling): Promise<readonly MailboxEntry[]> {
+  /** Null: nothing was written. */
+  async #handle(
+    entries: readonly MailboxEntry[],
+    handling: Handling,
+    settles: readonly EffectSettle[] = [],
+  ): Promise<readonly MailboxEntry[] | null> {
     const messages: (Message | SvcError)[] = [];
     for (const entry of entries) messages.push(await decodeEntry(this.#parts.payloads, entry.body));
     try {
-      return await this.#commitTurns(entries, messages, handling);
+      const next = await this.#commitTurns(entries, messages, handling, settles);
+      if (next === null) this.#forgetTurns(messages);
+      return next;
     } catch (thrown) {
-      // Handlers may have touched what they were given, and nothing of it was written.
-      for (const { to } of messages.filter(isReadable)) this.#parts.cache.drop(to);
+      this.#forgetTurns(messages);
       throw thrown;
     }
+  }
+
+  /** Handlers may have touched what they were given, and nothing of it was written. */
+  #forgetTurns(messages: readonly (Message | SvcError)[]): void {
+    for (const { to } of messages.filter(isReadable)) this.#parts.cache.drop(to);
   }
 
   async #commitTurns(
     entries: readonly MailboxEntry[],
     messages: readonly (Message | SvcError)[],
     handling: Handling,
-  ): Promise<readonly MailboxEntry[]> {
-    const { payloads, locator, ledger, cache } = this.#parts;
+    settles: readonly EffectSettle[],
+  ): Promise<readonly MailboxEntry[] | null> {
+    const { payloads, locator, ledger, cache, starts } = this.#parts;
     const batch = await runBatch(this.#parts, this, entries, messages, handling);
     const last = entries[entries.length - 1];
-    if (last === undefined || batch === null) return [];
-    const cursor = { after: this.#cursor, upTo: last.seq, upToAt: last.at };
+    if (last === undefined || batch === null) return null;
+    const moved = { after: this.#cursor, upTo: last.seq };
+    const cursor = settles.length > 0 ? { ...moved, settles } : { ...moved, upToAt: last.at };
     const packed = await packCommit(batch, this.lease, cursor, { payloads, locator, ledger });
     const isOver = (): boolean => this.#lost || this.#parts.clock.monotonic() > this.#drainUntil;
-    const outcome = await commitPatiently(this.#parts, packed.commit, isOver);
-    if (outcome.kind === 'fenced') {
-      this.lose();
-      return [];
+    const starting = starts.of(packed.commit, packed.requests);
+    const { commit } = starting;
+    const outcome = await commitPatiently(this.#parts, commit, isOver).catch((thrown: unknown) => {
+      starting.free();
+      throw thrown;
+    });
+    if (outcome.kind !== 'committed') {
+      starting.free();
+      if (outcome.kind === 'fenced') this.lose();
+      return null;
     }
     const { partition } = this.lease;
     this.#cursor = last.seq;
@@ -206,10 +213,12 @@ export class PartitionServer {
       // A later holder may have changed it when the lease was lost meanwhile.
       if (resident.text !== null && !this.#lost) cache.put(resident);
     }
-    const jobs = packed.commit.effectsOpened.map(({ id, queue, address }) => ({ id, queue, address, partition }));
+    const jobs = commit.effectsOpened.map(({ id, queue, address }) => ({ id, queue, address, partition }));
     const targets = messages.map((message) => (message instanceof SvcError ? UNREADABLE : message.to));
-    const projected = { upTo: last.seq, epoch: this.lease.epoch, entries, targets, rows: batch.rows };
-    this.#onCommitted({ commit: packed.commit, at: outcome.at, owes: outcome.owes, jobs, projected });
+    // Results settled here were appended by this very commit.
+    const appended = settles.length > 0 ? entries.map((entry) => ({ ...entry, at: outcome.at })) : entries;
+    const projected = { upTo: last.seq, epoch: this.lease.epoch, entries: appended, targets, rows: batch.rows };
+    this.#on.committed({ commit, at: outcome.at, owes: outcome.owes, jobs, starting, projected });
     return outcome.next;
   }
 }

@@ -4,7 +4,7 @@ import type { Message } from '../message.ts';
 import { Batch } from '../turns/batch.ts';
 import { isReadable, loadResidents, setAside } from '../turns/loading.ts';
 import { TurnFailed } from '../turns/turn-failure.ts';
-import type { KernelParts } from './partition-server.ts';
+import type { KernelParts } from './kernel-parts.ts';
 
 /** How the entries of a batch are handled. */
 export interface Handling {

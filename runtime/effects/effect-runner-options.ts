@@ -1,4 +1,5 @@
-import type { EffectLedger } from '../actor-store.ts';
+import type { EffectLedger, EffectSettle } from '../actor-store.ts';
+import type { Partition } from '../address.ts';
 import type { Clock } from '../clock.ts';
 import type { EffectHandler } from '../effect.ts';
 import type { EffectQueue } from '../effect-queue.ts';
@@ -19,6 +20,8 @@ export interface EffectRunnerOptions {
   readonly queues?: readonly string[];
   /** Whether a runner is known to be gone; what it claimed is taken over. Default: none is. */
   readonly isGone?: (runner: string) => Promise<boolean>;
+  /** Hands a result to the partition when this process serves it; false: it was not written. Default: never is. */
+  readonly settleHere?: (partition: Partition, result: EffectSettle) => Promise<boolean>;
   readonly node: string;
   /** This life of the node; claims of earlier ones count as expired. */
   readonly incarnation: string;
@@ -51,6 +54,7 @@ export function runnerSettings(options: EffectRunnerOptions): RunnerSettings {
     abortGraceMs: 3_000,
     queues: [],
     isGone: async () => false,
+    settleHere: async () => false,
     ...options,
   };
 }

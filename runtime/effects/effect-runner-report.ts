@@ -85,8 +85,10 @@ export class EffectReport {
       outcome,
     } satisfies EffectResult;
     const delivery = await this.#delivery(replyAs, payload);
-    const { store } = this.#settings;
-    const send = () => store.settleEffect(this.#job.partition, this.#job.id, this.#attempt, delivery);
+    const { store, settleHere } = this.#settings;
+    const { partition, id } = this.#job;
+    if (await settleHere(partition, { id, attempt: this.#attempt, delivery })) return true;
+    const send = () => store.settleEffect(partition, id, this.#attempt, delivery);
     return persist(send, this.#settings, this.#giveUp);
   }
 

@@ -1,7 +1,7 @@
 import type { ClaimOutcome } from '../actor-store.ts';
 import type { Address } from '../address.ts';
 import type { EffectHandler } from '../effect.ts';
-import type { EffectJob, JobOutcome } from '../effect-queue.ts';
+import type { EffectJob, JobOutcome, StartedEffect } from '../effect-queue.ts';
 import { SvcError, toSvcError } from '../errors.ts';
 import { decodeEffect } from './effect-envelope.ts';
 import { EffectAttempt } from './effect-runner-attempt.ts';
@@ -18,6 +18,8 @@ const DONE: JobOutcome = { kind: 'done' };
 const BUSY_FLOOR_MS = 50;
 /** What an attempt that was given up needs to end. */
 const LATE_MS = 500;
+/** How old the claim of an effect started by its commit may be before the store is asked whether it still holds. */
+const FRESH_MS = 500;
 
 /**
  * Runs effects on this node (design E1-E3): takes jobs, claims the effect behind each, runs its handler, and sends
@@ -44,6 +46,15 @@ export class EffectRunner {
       }
       this.#handlers.set(handler.kind, handler);
     }
+  }
+
+  /** Under which it claims. */
+  get name(): string {
+    return `${this.#settings.node}/${this.#settings.incarnation}`;
+  }
+
+  get claimTtlMs(): number {
+    return this.#settings.claimTtlMs;
   }
 
   get counts(): Readonly<RunnerCounts> {
@@ -73,7 +84,7 @@ export class EffectRunner {
 
   #takeFrom(name: string): Promise<unknown> {
     const { queue, concurrency } = this.#settings;
-    const taking = queue.work([name], concurrency, (job) => this.#take(job));
+    const taking = queue.work([name], concurrency, (job, started) => this.#take(job, started));
     this.#taking.set(name, taking);
     // What could not be begun is begun anew by whoever asks next.
     return taking.catch((thrown: unknown) => {
@@ -121,7 +132,8 @@ export class EffectRunner {
     return running.length;
   }
 
-  async #take(job: EffectJob): Promise<JobOutcome> {
+  async #take(job: EffectJob, started?: StartedEffect): Promise<JobOutcome> {
+    if (started !== undefined) return this.#started(job, started);
     if (this.#stopping !== null) return { kind: 'later', delayMs: 0 };
     const claim = await this.#claim(job);
     switch (claim.kind) {
@@ -134,10 +146,21 @@ export class EffectRunner {
     }
   }
 
+  /** The commit was the claim. A process held up in between may have lost it: nothing runs twice. */
+  async #started(job: EffectJob, { attempt, body, claimedAt }: StartedEffect): Promise<JobOutcome> {
+    const { clock, store, claimTtlMs } = this.#settings;
+    if (clock.monotonic() - claimedAt > FRESH_MS) {
+      const keep = () => store.keepEffect(job.partition, job.id, attempt, claimTtlMs);
+      const kept = await persist(keep, this.#settings, this.#giveUp.signal).catch(() => false);
+      if (!kept) return { kind: 'later', delayMs: claimTtlMs };
+    }
+    return this.#claimed(job, { kind: 'claimed', attempt, body });
+  }
+
   /** A claim that may have happened is found busy, by us, until it runs out: nothing runs twice. */
   async #claim(job: EffectJob): Promise<ClaimOutcome> {
-    const { queue, node, incarnation, claimTtlMs, clock, random, isGone } = this.#settings;
-    const runner = `${node}/${incarnation}`;
+    const { queue, claimTtlMs, clock, random, isGone } = this.#settings;
+    const runner = this.name;
     try {
       const claim = await queue.claim(job, runner, claimTtlMs);
       if (claim.kind !== 'busy' || claim.by === '' || !(await isGone(claim.by))) return claim;

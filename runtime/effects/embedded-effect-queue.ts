@@ -1,6 +1,6 @@
 import type { ClaimOutcome, EffectLedger } from '../actor-store.ts';
 import type { Clock } from '../clock.ts';
-import type { EffectJob, EffectQueue, JobOutcome } from '../effect-queue.ts';
+import type { EffectJob, EffectPlace, EffectQueue, RunJob, StartedEffect } from '../effect-queue.ts';
 import { SvcError } from '../errors.ts';
 
 export interface EmbeddedEffectQueueOptions {
@@ -10,10 +10,8 @@ export interface EmbeddedEffectQueueOptions {
   readonly onFault: (error: unknown, job: EffectJob) => void;
 }
 
-type Run = (job: EffectJob) => Promise<JobOutcome>;
-
 interface Worker {
-  readonly run: Run;
+  readonly run: RunJob;
   free: number;
   stopped: boolean;
   readonly running: Set<Promise<void>>;
@@ -56,7 +54,7 @@ export class EmbeddedEffectQueue implements EffectQueue {
   }
 
   /** `concurrency` bounds each of the queues. */
-  async work(queues: readonly string[], concurrency: number, run: Run): Promise<() => Promise<void>> {
+  async work(queues: readonly string[], concurrency: number, run: RunJob): Promise<() => Promise<void>> {
     const mine = queues.map((name) => {
       const worker: Worker = { run, free: concurrency, stopped: false, running: new Set() };
       const lane = this.#lane(name);
@@ -71,6 +69,21 @@ export class EmbeddedEffectQueue implements EffectQueue {
         if (at >= 0) lane.workers.splice(at, 1);
       }
       await Promise.all(mine.flatMap(({ worker }) => [...worker.running]));
+    };
+  }
+
+  /** What waits in the queue goes first. */
+  reserve(queue: string): EffectPlace | null {
+    const lane = this.#lanes.get(queue);
+    const worker = lane?.workers.find(({ free, stopped }) => free > 0 && !stopped);
+    if (lane === undefined || worker === undefined || this.#closed) return null;
+    worker.free -= 1;
+    return {
+      run: (job, started) => {
+        lane.known.add(job.id);
+        this.#begin(lane, worker, job, started);
+      },
+      free: () => this.#giveBack(lane, worker),
     };
   }
 
@@ -127,18 +140,26 @@ export class EmbeddedEffectQueue implements EffectQueue {
         lane.head = 0;
       }
       worker.free -= 1;
-      const running = this.#run(lane, worker, job).finally(() => {
-        worker.running.delete(running);
-        worker.free += 1;
-        this.#pump(lane);
-      });
-      worker.running.add(running);
+      this.#begin(lane, worker, job);
     }
   }
 
-  async #run(lane: Lane, worker: Worker, job: EffectJob): Promise<void> {
+  #begin(lane: Lane, worker: Worker, job: EffectJob, started?: StartedEffect): void {
+    const running = this.#run(lane, worker, job, started).finally(() => {
+      worker.running.delete(running);
+      this.#giveBack(lane, worker);
+    });
+    worker.running.add(running);
+  }
+
+  #giveBack(lane: Lane, worker: Worker): void {
+    worker.free += 1;
+    this.#pump(lane);
+  }
+
+  async #run(lane: Lane, worker: Worker, job: EffectJob, started?: StartedEffect): Promise<void> {
     try {
-      const outcome = await worker.run(job);
+      const outcome = await worker.run(job, started);
       if (outcome.kind === 'later' && !this.#closed) {
         this.#admit(lane, job, outcome.delayMs);
         return;

@@ -1,6 +1,6 @@
 import { DelayedError, type Job, Queue, Worker } from 'bullmq';
 import type { ClaimOutcome, EffectLedger } from '../actor-store.ts';
-import type { EffectJob, EffectQueue, JobOutcome } from '../effect-queue.ts';
+import type { EffectJob, EffectPlace, EffectQueue, JobOutcome, RunJob } from '../effect-queue.ts';
 import { SvcError } from '../errors.ts';
 import { type Connection, connect } from './connection.ts';
 import { EffectsAtHand } from './effects-at-hand.ts';
@@ -19,7 +19,6 @@ export interface BullmqEffectQueueOptions {
   readonly onFault: (error: unknown) => void;
 }
 
-type Run = (job: EffectJob) => Promise<JobOutcome>;
 type PointerData = Pick<EffectJob, 'id' | 'partition' | 'address'>;
 type PointerJob = Job<PointerData, null, 'effect'>;
 /** BullMQ ends its lock timer only after its jobs have finished, which a worker that lost its Redis never says. */
@@ -67,6 +66,10 @@ export class BullmqEffectQueue implements EffectQueue {
     await this.#add(job, delayMs, token);
   }
 
+  reserve(queue: string): EffectPlace | null {
+    return this.#atHand.get(queue)?.reserve() ?? null;
+  }
+
   async #add(job: EffectJob, delayMs: number, token?: string): Promise<void> {
     const queue = this.#queue(job.queue);
     const data: PointerData = { id: job.id, partition: job.partition, address: job.address };
@@ -92,7 +95,7 @@ export class BullmqEffectQueue implements EffectQueue {
   }
 
   /** `concurrency` bounds each of the queues. */
-  async work(queues: readonly string[], concurrency: number, run: Run): Promise<() => Promise<void>> {
+  async work(queues: readonly string[], concurrency: number, run: RunJob): Promise<() => Promise<void>> {
     const workers = queues.map((name) => this.#startWorker(name, concurrency, run));
     await Promise.all(workers.map((worker) => worker.waitUntilReady()));
     return async () => {
@@ -135,10 +138,10 @@ export class BullmqEffectQueue implements EffectQueue {
     this.#client = null;
   }
 
-  #startWorker(name: string, concurrency: number, run: Run): EffectWorker {
+  #startWorker(name: string, concurrency: number, run: RunJob): EffectWorker {
     const { lockMs = LOCK_MS, stalledEveryMs = STALLED_EVERY_MS, onFault } = this.#options;
     const running = new Set<Promise<JobOutcome>>();
-    const tracked: Run = (job) => {
+    const tracked: RunJob = (job) => {
       const outcome = run(job).finally(() => running.delete(outcome));
       running.add(outcome);
       return outcome;
@@ -167,7 +170,7 @@ export class BullmqEffectQueue implements EffectQueue {
     return worker;
   }
 
-  async #process(queue: string, job: PointerJob, token: string | undefined, run: Run): Promise<null> {
+  async #process(queue: string, job: PointerJob, token: string | undefined, run: RunJob): Promise<null> {
     const outcome = await run({ ...job.data, queue });
     if (outcome.kind === 'done') return null;
     await job.moveToDelayed(Date.now() + Math.max(0, Math.ceil(outcome.delayMs)), token);

@@ -18,7 +18,8 @@ export function writeCommit(
   const before = keys.length;
   keys.push(own.meta, own.mail, own.states, own.journal);
   if (commit.timersSet.length > 0 || commit.timersCleared.length > 0) keys.push(own.timers, own.timerBodies);
-  if (commit.effectsOpened.length > 0 || commit.effectsCancelled.length > 0) keys.push(own.effects, own.effectBodies);
+  const { effectsOpened, effectsCancelled, settles = [] } = commit;
+  if (effectsOpened.length + effectsCancelled.length + settles.length > 0) keys.push(own.effects, own.effectBodies);
   if (commit.sends.some((send) => send.partition !== lease.partition)) keys.push(own.outbox);
   const events = commit.events.filter((append) => append.data.length > 0);
   if (events.length > 0) {
@@ -80,23 +81,27 @@ function writeEvents(events: Commit['events'], args: Words): void {
 }
 
 function writeTimersAndEffects(commit: Commit, args: Words): void {
-  const { timersSet, timersCleared, effectsOpened, effectsCancelled } = commit;
+  const { timersSet, timersCleared, effectsOpened, effectsCancelled, settles = [] } = commit;
   if (timersSet.length > 0) {
     args.push('t', 3 * timersSet.length);
     for (const { id, afterMs, delivery } of timersSet) args.push(id, Math.ceil(afterMs), delivery.body);
   }
   if (timersCleared.length > 0) args.push('c', timersCleared.length, ...timersCleared);
   if (effectsOpened.length > 0) {
-    args.push('f', 3 * effectsOpened.length);
-    for (const { id, queue, address, mode, body } of effectsOpened) {
-      args.push(id, ['open', 0, 0, '', mode, queue, address].join('\n'), body);
+    args.push('f', 5 * effectsOpened.length);
+    for (const { id, queue, address, mode, body, started } of effectsOpened) {
+      args.push(id, started?.runner ?? '', started?.ttlMs ?? 0, `${mode}\n${queue}\n${address}`, body);
     }
   }
   if (effectsCancelled.length > 0) args.push('x', effectsCancelled.length, ...effectsCancelled);
+  if (settles.length === 0) return;
+  args.push('q', 4 * settles.length);
+  for (const { id, attempt, delivery } of settles) args.push(id, attempt, seenField(delivery.id), delivery.body);
 }
 
 export function readCommitOutcome(reply: unknown): CommitOutcome {
   if (reply === 0) return { kind: 'fenced' };
+  if (reply === 2) return { kind: 'unsettled' };
   const answer = list(reply);
   return {
     kind: 'committed',

@@ -1,4 +1,4 @@
-import type { EffectJob, JobOutcome } from '../effect-queue.ts';
+import type { EffectJob, EffectPlace, JobOutcome, RunJob, StartedEffect } from '../effect-queue.ts';
 
 /**
  * Places for effects that the process which committed them may run itself: no job is written, fetched and removed for
@@ -8,15 +8,16 @@ import type { EffectJob, JobOutcome } from '../effect-queue.ts';
  */
 export class EffectsAtHand {
   readonly places: number;
-  readonly #run: (job: EffectJob) => Promise<JobOutcome>;
+  readonly #run: RunJob;
   readonly #queue: (job: EffectJob, delayMs: number) => Promise<void>;
   readonly #onFault: (error: unknown) => void;
   readonly #running = new Map<string, Promise<void>>();
+  #reserved = 0;
 
   /** `queue` takes what is to be done later, by whomever. */
   constructor(
     places: number,
-    run: (job: EffectJob) => Promise<JobOutcome>,
+    run: RunJob,
     queue: (job: EffectJob, delayMs: number) => Promise<void>,
     onFault: (error: unknown) => void,
   ) {
@@ -29,12 +30,24 @@ export class EffectsAtHand {
   /** Runs it here, now. False: no place is free. */
   take(job: EffectJob): boolean {
     if (this.#running.has(job.id)) return true;
-    if (this.#running.size >= this.places) return false;
-    const ended = this.#toTheEnd(job)
-      .catch(this.#onFault)
-      .finally(() => this.#running.delete(job.id));
-    this.#running.set(job.id, ended);
+    if (this.#isFull()) return false;
+    this.#begin(job);
     return true;
+  }
+
+  /** Null: no place is free. */
+  reserve(): EffectPlace | null {
+    if (this.#isFull()) return null;
+    this.#reserved += 1;
+    return {
+      run: (job, started) => {
+        this.#reserved -= 1;
+        this.#begin(job, started);
+      },
+      free: () => {
+        this.#reserved -= 1;
+      },
+    };
   }
 
   /** Resolves when none runs. */
@@ -42,8 +55,19 @@ export class EffectsAtHand {
     while (this.#running.size > 0) await Promise.all(this.#running.values());
   }
 
-  async #toTheEnd(job: EffectJob): Promise<void> {
-    const outcome = await this.#run(job);
+  #isFull(): boolean {
+    return this.#running.size + this.#reserved >= this.places;
+  }
+
+  #begin(job: EffectJob, started?: StartedEffect): void {
+    const ended = this.#toTheEnd(job, started)
+      .catch(this.#onFault)
+      .finally(() => this.#running.delete(job.id));
+    this.#running.set(job.id, ended);
+  }
+
+  async #toTheEnd(job: EffectJob, started?: StartedEffect): Promise<void> {
+    const outcome: JobOutcome = await this.#run(job, started);
     if (outcome.kind === 'later') await this.#queue(job, outcome.delayMs);
   }
 }

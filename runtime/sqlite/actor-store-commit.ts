@@ -21,12 +21,18 @@ export interface Tables {
 
 /** The one commit (design K3): everything is checked before the first write. */
 export function applyCommit(tables: Tables, commit: Commit, readAhead: number, now: number): CommitOutcome {
-  const { book, mailbox } = tables;
+  const { book, mailbox, effects } = tables;
+  const { settles = [] } = commit;
   const state = book.held(commit.lease);
   if (state === undefined || state.cursor !== commit.after) return { kind: 'fenced' };
-  if (commit.upTo < commit.after || commit.upTo > state.tail) {
-    throw new SvcError('invalid_argument', `upTo must be from ${commit.after} to ${state.tail}`, { field: 'upTo' });
+  const tail = state.tail + settles.length;
+  if (commit.upTo < commit.after || commit.upTo > tail) {
+    throw new SvcError('invalid_argument', `upTo must be from ${commit.after} to ${tail}`, { field: 'upTo' });
   }
+  const running = settles.every(({ id, attempt }) => effects.runs(state, id, attempt));
+  if (settles.length > 0 && (state.tail !== commit.after || !running)) return { kind: 'unsettled' };
+  // Its turn is here: nobody need be woken for it.
+  for (const { id, attempt, delivery } of settles) effects.settle(state, id, attempt, delivery.body, now, true);
   if (commit.upTo > commit.after) {
     book.changeRow(state);
     state.cursor = commit.upTo;
@@ -44,10 +50,11 @@ function write(tables: Tables, state: PartitionState, commit: Commit, now: numbe
     notices.event(append.address);
   }
   // Every partition is in this file, so a message to another one arrives in the same transaction.
-  for (const { partition, delivery } of commit.sends) mailbox.deliver(book.get(partition), delivery.body, now);
+  for (const { partition, delivery } of commit.sends)
+    mailbox.deliver(book.get(partition), delivery.body, now, delivery.unhurried);
   for (const id of commit.timersCleared) timers.clear(state, id);
   for (const timer of commit.timersSet) timers.set(state, timer, now);
-  for (const effect of commit.effectsOpened) effects.open(state, effect);
+  for (const effect of commit.effectsOpened) effects.open(state, effect, now);
   for (const id of commit.effectsCancelled) effects.cancel(state, id);
   for (const reply of commit.replies) {
     mailbox.record(state, reply.messageId, reply.body);

@@ -41,8 +41,9 @@ export class EffectTable {
     this.#reopen = database.prepare(`UPDATE effects SET status = 'open', until = ?, runner = NULL WHERE ${running}`);
   }
 
-  open(state: PartitionState, effect: EffectOpen): void {
-    this.#insert.run(state.id, effect.id, effect.queue, effect.address, effect.mode, effect.body);
+  open(state: PartitionState, { id, queue, address, mode, body, started }: EffectOpen, now: number): void {
+    this.#insert.run(state.id, id, queue, address, mode, body);
+    if (started !== undefined) this.#start.run(1, now + started.ttlMs, started.runner, state.id, id);
   }
 
   cancel(state: PartitionState, id: string): void {
@@ -89,14 +90,18 @@ export class EffectTable {
   }
 
   progress(state: PartitionState, id: string, attempt: number, body: string, now: number): boolean {
-    if (this.#runs.get(state.id, id, attempt) === undefined) return false;
+    if (!this.runs(state, id, attempt)) return false;
     this.#mailbox.deliver(state, body, now);
     return true;
   }
 
-  settle(state: PartitionState, id: string, attempt: number, body: string, now: number): boolean {
+  runs(state: PartitionState, id: string, attempt: number): boolean {
+    return this.#runs.get(state.id, id, attempt) !== undefined;
+  }
+
+  settle(state: PartitionState, id: string, attempt: number, body: string, now: number, quietly = false): boolean {
     if (this.#settle.run(state.id, id, attempt).changes === 0) return false;
-    this.#mailbox.deliver(state, body, now);
+    this.#mailbox.deliver(state, body, now, quietly);
     return true;
   }
 

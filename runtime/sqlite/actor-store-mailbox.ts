@@ -45,6 +45,7 @@ export class MailboxTable {
     const depth = state.waiting.get(to) ?? 0;
     if (depth >= bound) return { kind: 'full', depth };
     const seq = this.#put(state, id, body, now);
+    this.#notices.entry(state);
     state.seen.set(id, { seq, at: now });
     this.#book.change(state).newIds.push(id);
     this.#book.recount(state, to, 1);
@@ -52,8 +53,9 @@ export class MailboxTable {
   }
 
   /** Appends a message that is not a client's: always accepted, not counted. */
-  deliver(state: PartitionState, body: string, now: number): void {
+  deliver(state: PartitionState, body: string, now: number, quietly = false): void {
     this.#put(state, null, body, now);
+    if (!quietly) this.#notices.entry(state);
   }
 
   #put(state: PartitionState, id: string | null, body: string, now: number): number {
@@ -64,7 +66,6 @@ export class MailboxTable {
     this.#insert.run(this.#lastKey, state.id, seq, now, id, body);
     state.keys.push(this.#lastKey);
     state.tail = seq;
-    this.#notices.entry(state);
     return seq;
   }
 

@@ -11,6 +11,8 @@ import { beginWork, type Work } from './work.ts';
 export class BatchWrites {
   readonly works = new Map<Address, Work>();
   readonly sends: Message[] = [];
+  /** Ids of those of `sends` that nobody waits for. */
+  readonly unhurried = new Set<string>();
   readonly timersSet: { id: string; afterMs: number; message: Message }[] = [];
   readonly timersCleared: string[] = [];
   readonly effects: { id: string; request: EffectRequest; cause: Message }[] = [];
@@ -25,6 +27,7 @@ export class BatchWrites {
       decision.events.length + decision.timersSet.length + decision.timersCleared.length === 0 &&
       decision.effects.length + decision.effectsCancelled.length === 0;
     for (const send of decision.sends) this.sends.push(send);
+    for (const id of decision.unhurried) this.unhurried.add(id);
     if (unchanged && work.record.revision > 0) return;
 
     const timers = { ...work.record.timers };

@@ -15,6 +15,8 @@ import type { TurnRow } from './turn-row.ts';
 export interface PackedBatch {
   readonly commit: Commit;
   readonly texts: ReadonlyMap<string, string>;
+  /** Encoded requests of the effects it opens, by id, none stored aside. */
+  readonly requests: ReadonlyMap<string, string>;
 }
 
 const MOST_WAITING_CHARS = 16_384;
@@ -23,7 +25,7 @@ const MOST_WAITING_CHARS = 16_384;
 export async function packCommit(
   { writes, rows }: Batch,
   lease: Lease,
-  cursor: Required<Pick<Commit, 'after' | 'upTo' | 'upToAt'>>,
+  cursor: Pick<Commit, 'after' | 'upTo' | 'upToAt' | 'settles'>,
   kernel: { readonly payloads: Payloads; readonly locator: Locator; readonly ledger: boolean },
 ): Promise<PackedBatch> {
   const { payloads, locator } = kernel;
@@ -57,7 +59,8 @@ export async function packCommit(
   const sends: { partition: Partition; delivery: Delivery }[] = [];
   for (const message of writes.sends) {
     const partition = locator.known(message.to) ?? (await locator.locate(message.to));
-    sends.push({ partition, delivery: await deliver(message) });
+    const delivery = await deliver(message);
+    sends.push({ partition, delivery: writes.unhurried.has(message.id) ? { ...delivery, unhurried: true } : delivery });
   }
   const replies: { session: string; messageId: string; body: string }[] = [];
   for (const { message, reply } of writes.replies) {
@@ -71,6 +74,7 @@ export async function packCommit(
     });
   }
   const timersSet: Commit['timersSet'][number][] = [];
+  const requests = new Map<string, string>();
   const pending = pendingTimers(writes);
   for (const timer of writes.timersSet) {
     // Set and then cleared or replaced inside one batch: only the last word counts.
@@ -79,6 +83,7 @@ export async function packCommit(
   }
   return {
     texts,
+    requests,
     commit: {
       lease,
       ...cursor,
@@ -92,7 +97,7 @@ export async function packCommit(
       sends,
       timersSet,
       timersCleared: writes.timersCleared.filter((id) => !pending.has(id)),
-      effectsOpened: await openEffects(writes, poolOf(lease.partition), payloads),
+      effectsOpened: await openEffects(writes, poolOf(lease.partition), payloads, requests),
       effectsCancelled: writes.effectsCancelled,
       replies,
       handled: [...writes.handled].map(([address, count]) => ({ address, count })),
@@ -119,17 +124,21 @@ function pendingTimers(writes: BatchWrites): Map<string, string> {
 }
 
 /** An effect runs where its actor's tags are: its queue is named as its pool (design E1). */
-async function openEffects(writes: BatchWrites, queue: string, payloads: Payloads): Promise<EffectOpen[]> {
+async function openEffects(
+  writes: BatchWrites,
+  queue: string,
+  payloads: Payloads,
+  requests: Map<string, string>,
+): Promise<EffectOpen[]> {
   const opened: EffectOpen[] = [];
   // Opened and cancelled inside one batch: nobody saw it, so it never existed.
   const cancelled = new Set(writes.effectsCancelled);
   for (const { id, request, cause } of writes.effects) {
     if (cancelled.has(id)) continue;
     const tenant = tenantOf(cause.to);
-    const body = payloads.pack(
-      tenant,
-      encodeEffect({ request, to: cause.to, cause: cause.id, trace: cause.trace, tenant }),
-    );
+    const text = encodeEffect({ request, to: cause.to, cause: cause.id, trace: cause.trace, tenant });
+    requests.set(id, text);
+    const body = payloads.pack(tenant, text);
     opened.push({
       id,
       queue,

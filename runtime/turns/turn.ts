@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Address } from '../address.ts';
-import type { EffectRequest, Turn } from '../define-actor.ts';
+import type { EffectRequest, TellOptions, Turn } from '../define-actor.ts';
 import { type ErrorCode, type ErrorDetail, SvcError } from '../errors.ts';
 import type { Identity } from '../identity.ts';
 import type { Json } from '../json.ts';
@@ -10,6 +10,8 @@ import type { Message, Reply } from '../message.ts';
 export interface Decision {
   readonly events: { name: string; payload: unknown }[];
   readonly sends: Message[];
+  /** Ids of those of `sends` that nobody waits for. */
+  readonly unhurried: string[];
   readonly timersSet: { name: string; afterMs: number; message: Message }[];
   readonly timersCleared: string[];
   readonly effects: { id: string; request: EffectRequest }[];
@@ -44,6 +46,7 @@ export class SeededTurn implements Turn<Schemas, Schemas> {
   readonly decision: Decision = {
     events: [],
     sends: [],
+    unhurried: [],
     timersSet: [],
     timersCleared: [],
     effects: [],
@@ -89,8 +92,10 @@ export class SeededTurn implements Turn<Schemas, Schemas> {
     this.decision.events.push({ name, payload: schema.parse(payload) });
   }
 
-  tell(to: Address, type: string, payload: Json, options: { readonly replyAs?: string } = {}): void {
-    this.decision.sends.push(this.#compose(to, 'actor', type, payload, options));
+  tell(to: Address, type: string, payload: Json, { unhurried, ...options }: TellOptions = {}): void {
+    const message = this.#compose(to, 'actor', type, payload, options);
+    this.decision.sends.push(message);
+    if (unhurried === true) this.decision.unhurried.push(message.id);
   }
 
   reply(value: Json): void {

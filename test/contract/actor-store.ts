@@ -8,6 +8,7 @@ import { leaseContract } from './actor-store-leases.ts';
 import { mailboxContract } from './actor-store-mailbox.ts';
 import { memberContract } from './actor-store-members.ts';
 import { modelContract } from './actor-store-model.ts';
+import { ownEffectContract } from './actor-store-own-effects.ts';
 import type { MakeStore } from './actor-store-rig.ts';
 import { sendContract } from './actor-store-sends.ts';
 import { timerContract } from './actor-store-timers.ts';
@@ -28,6 +29,7 @@ export function actorStoreContract(name: string, make: MakeStore): void {
     sendContract(make);
     timerContract(make);
     effectContract(make);
+    ownEffectContract(make);
     journalContract(make);
     faultContract(make);
     modelContract(make);

@@ -83,7 +83,7 @@ export function closeSessions(execution: IdleExecution, status: string, turn: Ex
 }
 
 function record({ execution_id: id }: RunningExecution, turn: ExecutionTurn, body: AuditBody): void {
-  turn.tell(sessionOf(id, turn), 'Record', { body });
+  turn.tell(sessionOf(id, turn), 'Record', { body }, { unhurried: true });
 }
 
 /** Optional fields may be present and undefined; JSON has no undefined. */

@@ -47,14 +47,52 @@ local function set_timers(timers, bodies, args, from, to, now)
   variadic('HSET', bodies, texts, 1, #texts)
 end
 
-local function open_effects(effects, bodies, args, from, to)
+-- Rows of effects; effects.lua says what is in them.
+local ROW = '^(%l+)\n(%d+)\n(%d+)\n([^\n]*)\n(.*)$'
+
+local function read_row(key, id)
+  local text = redis.call('HGET', key, id)
+  if not text then return nil end
+  local status, attempt, due, runner, rest = string.match(text, ROW)
+  return { status = status, attempt = tonumber(attempt), due = tonumber(due), runner = runner, rest = rest }
+end
+
+local function running(row, attempt)
+  return row ~= nil and row.status == 'started' and row.attempt == tonumber(attempt)
+end
+
+-- Rows as effects.lua reads them; a runner that is named has started it with this very commit.
+local function open_effects(effects, bodies, args, from, to, now)
   local rows, texts = {}, {}
-  for i = from, to, 3 do
-    rows[#rows + 1], rows[#rows + 2] = args[i], args[i + 1]
-    texts[#texts + 1], texts[#texts + 2] = args[i], args[i + 2]
+  for i = from, to, 5 do
+    local runner, row = args[i + 1], 'open\n0\n0\n\n'
+    if runner ~= '' then row = 'started\n1\n' .. int(now + tonumber(args[i + 2])) .. '\n' .. runner .. '\n' end
+    rows[#rows + 1], rows[#rows + 2] = args[i], row .. args[i + 3]
+    texts[#texts + 1], texts[#texts + 2] = args[i], args[i + 4]
   end
   variadic('HSET', effects, rows, 1, #rows)
   variadic('HSET', bodies, texts, 1, #texts)
+end
+
+-- Whether each effect of a group `q` runs at its attempt.
+local function all_running(effects, args, from, to)
+  for i = from, to, 4 do
+    if not running(read_row(effects, args[i]), args[i + 1]) then return false end
+  end
+  return true
+end
+
+-- Appends results behind `tail` and closes their effects.
+local function settle_effects(mail, effects, bodies, args, from, to, tail, now, set)
+  for i = from, to, 4 do
+    tail = tail + 1
+    redis.call('HDEL', effects, args[i])
+    redis.call('HDEL', bodies, args[i])
+    add_entry(mail, tail, now, args[i + 3])
+    set[#set + 1], set[#set + 2] = args[i + 2], NO_REPLY
+  end
+  set[#set + 1], set[#set + 2] = 'tail', int(tail)
+  return tail
 end
 
 -- Sequence numbers of the outbox follow the clock, so that a failover which rolls the counter back never reuses one

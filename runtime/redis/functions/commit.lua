@@ -1,6 +1,6 @@
 -- Writes all that one batch of turns changed, or nothing (design K3).
 -- KEYS  a section: meta, mail, states, journal,
---       with group t or c: timers, timer bodies; with f or x: effects, effect bodies; with o: outbox;
+--       with group t or c: timers, timer bodies; with f, x or q: effects, effect bodies; with o: outbox;
 --       with e: event tails, then the event stream of each item of the group
 -- ARGV  a section: number of keys, fence, after, upTo, commit id, readAhead, bell,
 --       server life at the grant, append time of the entry at upTo or '',
@@ -10,14 +10,16 @@
 --               s sends to this partition: body
 --         o sends owed: partition, body        e events: address, first, n, data × n
 --         t timers set: id, afterMs, body      c timers cleared: id
---         f effects opened: id, row, body      x effects cancelled: id
--- returns a section: 0 (fenced) | {at, owes, first seq, at, body, at, body ...}
+--         f effects opened: id, runner or '', ttlMs, end of its row, body      x effects cancelled: id
+--         q effects settled by turns of this commit, whose results become the entries behind `after` up to `upTo`:
+--               id, attempt, seen field, body
+-- returns a section: 0 (fenced) | 2 (unsettled) | {at, owes, first seq, at, body, at, body ...}
 
 -- Keys that only some commits carry, by what they hold.
 local function optional_keys(k, from)
   local at = {}
   if from.t or from.c then at.timers, k = k, k + 2 end
-  if from.f or from.x then at.effects, k = k, k + 2 end
+  if from.f or from.x or from.q then at.effects, k = k, k + 2 end
   if from.o then at.outbox, k = k, k + 1 end
   at.events = k
   return at
@@ -29,7 +31,7 @@ local function write_rest(keys, at, args, from, to, now, out)
     variadic('HDEL', keys[at.timers + 1], args, from.c, to.c)
   end
   if from.t then set_timers(keys[at.timers], keys[at.timers + 1], args, from.t, to.t, now) end
-  if from.f then open_effects(keys[at.effects], keys[at.effects + 1], args, from.f, to.f) end
+  if from.f then open_effects(keys[at.effects], keys[at.effects + 1], args, from.f, to.f, now) end
   if from.x then
     variadic('HDEL', keys[at.effects], args, from.x, to.x)
     variadic('HDEL', keys[at.effects + 1], args, from.x, to.x)
@@ -65,15 +67,23 @@ local function commit_section(keys, k, args, a, from, to, now, out)
     local done = repeated(meta, mail, args[a + 4], upto, ahead, owed)
     if done then return done end
   end
-  if cursor ~= after or upto < after or upto > tail then return 0 end
-  if not is_handled(mail, after, upto, args[a + 7], args[a + 8]) then return 0 end
+  local settled = from.q and (to.q - from.q + 1) / 4 or 0
+  if cursor ~= after or upto < after or upto > tail + settled then return 0 end
   local at, tails = optional_keys(k + 4, from), nil
+  if from.q then
+    if tail ~= after or not all_running(keys[at.effects], args, from.q, to.q) then return 2 end
+  elseif not is_handled(mail, after, upto, args[a + 7], args[a + 8]) then
+    return 0
+  end
   if from.e then
     tails = event_tails(keys[at.events], args, from.e, to.e)
     if not tails then return 0 end
   end
 
   local set = { 'cursor', args[a + 3], 'commit', args[a + 4] .. ' ' .. int(now), 'bell', args[a + 6] }
+  if from.q then
+    tail = settle_effects(mail, keys[at.effects], keys[at.effects + 1], args, from.q, to.q, tail, now, set)
+  end
   if from.r then variadic('HSET', keys[k + 2], args, from.r, to.r) end
   if from.d then variadic('HDEL', keys[k + 2], args, from.d, to.d) end
   if from.j then redis.call('XADD', keys[k + 3], int(upto) .. '-*', 'f', int(after), 'r', args[from.j]) end

@@ -1,15 +1,6 @@
 -- The record of an effect decides who runs it and whose result counts (design E1, E2).
--- A row is `status\nattempt\nuntil\nrunner\nmode\nqueue\naddress`; status is open or started.
+-- A row is `status\nattempt\nuntil\nrunner\nmode\nqueue\naddress`; status is open or started (_commit_parts.lua reads it).
 -- KEYS  a section of all functions: effects, effect bodies, meta, mail, older seen ids
-
-local ROW = '^(%l+)\n(%d+)\n(%d+)\n([^\n]*)\n(.*)$'
-
-local function read_row(key, id)
-  local text = redis.call('HGET', key, id)
-  if not text then return nil end
-  local status, attempt, due, runner, rest = string.match(text, ROW)
-  return { status = status, attempt = tonumber(attempt), due = tonumber(due), runner = runner, rest = rest }
-end
 
 local function write_row(key, id, status, attempt, due, runner, rest)
   redis.call('HSET', key, id, table.concat({ status, attempt, int(due), runner, rest }, '\n'))
@@ -42,10 +33,6 @@ register('claim_effect', function(keys, args)
     return { 'claimed', row.attempt + 1, body }
   end)
 end)
-
-local function running(row, attempt)
-  return row ~= nil and row.status == 'started' and row.attempt == tonumber(attempt)
-end
 
 -- ARGV  a section: id, attempt, ttlMs
 -- returns a section: 1 | 0 (not running at this attempt)

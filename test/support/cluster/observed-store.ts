@@ -59,6 +59,7 @@ export function observeStore(ambiguity: number, seed: number): () => StoreSeen {
       count.fenced += 1;
       return outcome;
     }
+    if (outcome.kind === 'unsettled') return outcome;
     count.committed += 1;
     note(batch.lease, outcome.at);
     loseSome();

@@ -1,0 +1,32 @@
+import type { ActorStore } from '../actor-store.ts';
+import type { Clock } from '../clock.ts';
+import type { Locator } from '../locator.ts';
+import type { Archive } from '../projection/archive.ts';
+import type { Registry } from '../registry.ts';
+import type { ActorCache } from '../turns/actor-cache.ts';
+import type { RetrySettings } from '../turns/kernel-messages.ts';
+import type { Payloads } from '../turns/payload.ts';
+import type { ReplacedStates } from './replaced-states.ts';
+import type { StartsHere } from './starts-here.ts';
+
+/** What serving a partition needs of the process. */
+export interface KernelParts {
+  readonly store: ActorStore;
+  readonly registry: Registry;
+  readonly locator: Locator;
+  readonly payloads: Payloads;
+  readonly archive: Archive;
+  readonly cache: ActorCache;
+  /** Takes the states stored aside that a commit has replaced. */
+  readonly replaced: Pick<ReplacedStates, 'add'>;
+  readonly clock: Clock;
+  readonly starts: Pick<StartsHere, 'of'>;
+  readonly retry: RetrySettings;
+  /** Most entries a batch takes. */
+  readonly batchLimit: number;
+  /** Whether each turn is recorded in the journal (design R3). */
+  readonly ledger: boolean;
+  /** Commits that the store refused; counted up here. */
+  readonly counts: { fenced: number };
+  readonly warn: (message: string, error: unknown) => void;
+}
