@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { ToolGrant } from '../../manifests/tool/scope.ts';
 import { Identity } from '../../runtime/identity.ts';
 import { Notify } from '../../runtime/notify.ts';
+import { parsedOnce } from '../../runtime/parsed-once.ts';
 import { CallInDoubt, Loop, ToolHistory } from './inner-loop/state.ts';
 import { Mounts } from './mounts.ts';
 import { ExecutionPlan } from './plan.ts';
@@ -96,14 +97,14 @@ const Pending = z.object({ status: z.literal('pending') });
 const Running = z.object({
   status: z.literal('running'),
   ...core,
-  plan: ExecutionPlan,
+  plan: parsedOnce(ExecutionPlan),
   input: z.string(),
   /** Template variables of the caller. */
   variables: z.record(z.string(), z.json()),
   /** Who started it: in whose name judges are asked, and whose limits count. */
   identity: Identity.optional(),
   /** What its tools may do, pinned at the first use. */
-  grant: ToolGrant.optional(),
+  grant: parsedOnce(ToolGrant).optional(),
   /** Attested sessions, which end with it. */
   sessions: z.array(z.string()),
   tool_history: z.array(ToolHistory),

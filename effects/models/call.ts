@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { Identity } from '../../runtime/identity.ts';
 import type { JsonObject } from '../../runtime/json.ts';
+import { jsonObjectField } from '../../runtime/json-field.ts';
 
 /** Characters of one message; a request as a whole is bounded by the payload limit (design K7). */
 const MAX_TEXT = 16 * 1024 * 1024;
@@ -9,7 +10,7 @@ const Text = z.string().max(MAX_TEXT);
 const ToolCall = z.strictObject({
   id: z.string().min(1).max(200),
   name: z.string().min(1).max(200),
-  arguments: z.record(z.string(), z.json()),
+  arguments: jsonObjectField,
 });
 export type ToolCall = z.output<typeof ToolCall>;
 
@@ -50,7 +51,7 @@ export const ModelInput = z.strictObject({
         /** Providers are given a name they accept (tool-names.ts). */
         name: z.string().regex(/^[A-Za-z0-9_.:/-]{1,200}$/),
         description: z.string().max(10_000).default(''),
-        input_schema: z.record(z.string(), z.json()),
+        input_schema: jsonObjectField,
       }),
     )
     .max(1_000)
