@@ -1,0 +1,91 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { test } from 'node:test';
+import type { ActorStore, Commit } from '../../runtime/actor-store.ts';
+import { addressOf } from '../../runtime/address.ts';
+import { systemClock } from '../../runtime/clock.ts';
+import type { EffectJob, RunJob } from '../../runtime/effect-queue.ts';
+import { EffectRunner } from '../../runtime/effects/effect-runner.ts';
+import { job, workEffect } from '../support/actors.ts';
+import { effect, runnerOptions } from '../support/effect-world.ts';
+import { startKernelNode } from '../support/kernel-node.ts';
+import { MemoryEffectLedger } from '../support/memory-effect-ledger.ts';
+import { waitUntil } from '../support/wait-until.ts';
+
+/** Notes the commits, claims and results that the kernel sends; `unsettled`: commits that settle are answered so. */
+function watched(calls: string[], commits: Commit[], unsettled = false) {
+  return (inner: ActorStore): Partial<ActorStore> => ({
+    commit: async (commit, readAhead) => {
+      if (unsettled && commit.settles !== undefined) return { kind: 'unsettled' };
+      commits.push(commit);
+      return inner.commit(commit, readAhead);
+    },
+    claimEffect: (...args) => {
+      calls.push('claim');
+      return inner.claimEffect(...args);
+    },
+    settleEffect: (...args) => {
+      calls.push('settle');
+      return inner.settleEffect(...args);
+    },
+  });
+}
+
+test('an effect that runs where it was committed takes two commits and nothing else', async () => {
+  const [calls, commits]: [string[], Commit[]] = [[], []];
+  const probe = { begun: [], aborted: [] };
+  const options = { definitions: [job], handlers: [workEffect(probe)], store: watched(calls, commits) };
+  const node = await startKernelNode(options);
+  const to = addressOf('job', 'acme', randomUUID());
+  await node.runtime.client.ask(to, 'Run', { input: { value: 'made' }, mode: 'once' });
+  await waitUntil('the result', () => commits.length > 1);
+  await node.stop();
+  assert.deepEqual(calls, []);
+  const [asked, answered] = commits;
+  assert.match(asked?.effectsOpened[0]?.started?.runner ?? '', /^node-a\/./);
+  assert.deepEqual(
+    answered?.settles?.map(({ id, attempt }) => [id, attempt]),
+    [[probe.begun[0], 1]],
+  );
+  assert.match(answered?.records[0]?.record ?? '', /"status":"done".*"made"/);
+});
+
+test('a result that no commit may settle is sent, and handled once', async () => {
+  const [calls, commits]: [string[], Commit[]] = [[], []];
+  const probe = { begun: [], aborted: [] };
+  const store = watched(calls, commits, true);
+  const node = await startKernelNode({ definitions: [job], handlers: [workEffect(probe)], store });
+  const to = addressOf('job', 'acme', randomUUID());
+  await node.runtime.client.ask(to, 'Run', { input: { value: 'made' } });
+  await waitUntil('the result', () => commits.length > 1);
+  await node.stop();
+  assert.deepEqual(calls, ['settle']);
+  assert.equal(probe.begun.length, 1);
+  assert.equal(commits.length, 2);
+  assert.match(commits[1]?.records[0]?.record ?? '', /"status":"done".*"made"/);
+});
+
+test('an effect whose commit was answered late is not begun when its claim is another’s by then', async () => {
+  const ledger = new MemoryEffectLedger();
+  let take: RunJob | null = null;
+  const queue = {
+    claim: async () => ({ kind: 'gone' as const }),
+    async work(_queues: readonly string[], _concurrency: number, run: RunJob) {
+      take = run;
+      return async () => {};
+    },
+  };
+  let ran = 0;
+  const act = effect('act', async () => {
+    ran += 1;
+    return null;
+  });
+  const runner = new EffectRunner(runnerOptions({ store: ledger, queue, handlers: [act] }));
+  await runner.start();
+  const pointer: EffectJob = { id: randomUUID(), partition: 'default:3', address: 'probe/acme/one', queue: 'default' };
+  const started = { attempt: 1, body: '{}', claimedAt: systemClock.monotonic() - 60_000 };
+  const run: RunJob = take ?? assert.fail('the runner takes jobs');
+  assert.equal((await run(pointer, started)).kind, 'later');
+  await runner.stop();
+  assert.equal(ran, 0);
+});
