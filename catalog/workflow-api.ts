@@ -1,6 +1,7 @@
 import type { Finding } from '../manifests/workflow/finding.ts';
 import type { WorkflowManifest } from '../manifests/workflow/schema.ts';
 import type { Identity } from '../runtime/identity.ts';
+import type { CatalogStatus } from './api.ts';
 
 export type { Finding };
 
@@ -22,6 +23,7 @@ export interface WorkflowEntry {
   readonly scope: WorkflowScope;
   /** Subject, for scope user. */
   readonly owner: string | null;
+  readonly status: CatalogStatus;
   readonly description: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly deployed_at: string;
@@ -59,7 +61,14 @@ export interface WorkflowCatalog {
     filter?: { readonly scope?: 'global' | 'visible'; readonly limit?: number; readonly skip?: number },
   ): Promise<WorkflowEntry[]>;
   versions(reader: CatalogReader, idOrName: string): Promise<WorkflowEntry[]>;
-  delete(identity: Identity, idOrName: string): Promise<{ readonly workflow_id: string }>;
+  /** Throws `failed_precondition` while it runs, unless forced; what runs goes on. */
+  delete(
+    identity: Identity,
+    idOrName: string,
+    options?: { readonly force?: boolean },
+  ): Promise<{ readonly workflow_id: string }>;
+  /** As for agents: WorkflowPaused, WorkflowArchived, WorkflowResumed. */
+  setStatus(identity: Identity, idOrName: string, status: CatalogStatus): Promise<WorkflowEntry>;
   /** user → tenant, tenant → global. Throws `forbidden` without the capability, `conflict` when the name is taken there. */
   promote(identity: Identity, idOrName: string, target: 'tenant' | 'global'): Promise<WorkflowEntry>;
   /** global → tenant, tenant → user. */

@@ -60,6 +60,7 @@ export const ERRORS = {
   tool_failed: row('terminal', 500, 'INTERNAL', 'The tool could not be run.'),
   tool_denied: row('terminal', 403, 'PERMISSION_DENIED', 'Policy does not allow this tool call.'),
   invalid_arguments: row('terminal', 422, 'INVALID_ARGUMENT', 'The arguments of the tool break a rule.'),
+  cortex_not_configured: row('terminal', 409, 'FAILED_PRECONDITION', 'Cortex not configured'),
   cancelled: row('cancelled', 409, 'CANCELLED', 'The work was cancelled.'),
   deadline_exceeded: row(
     'retry',

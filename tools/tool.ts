@@ -9,6 +9,10 @@ import { ToolFailure } from './failure.ts';
 export interface ToolCall {
   readonly run: ToolRun;
   readonly tenant: string;
+  /** UUID of the call: the same when it is repeated after a crash, so what it starts under this id starts once. */
+  readonly id: string;
+  /** W3C trace id: what the call starts belongs to the same tree of causes. */
+  readonly trace: string;
   readonly signal: AbortSignal;
   /** Tells whoever waits how it goes on. */
   progress(value: Json): Promise<boolean>;

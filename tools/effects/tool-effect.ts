@@ -58,7 +58,7 @@ async function attempt(
     await checkUnchanged(parts.desk, run);
     await takeLimits(parts, tenant, run);
     return await answer(parts, tools.get(run.tool), {
-      ...{ run, tenant, signal },
+      ...{ run, tenant, signal, id: context.effectId, trace: context.trace },
       progress: (value) => context.progress(value),
     });
   } catch (thrown) {
