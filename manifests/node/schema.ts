@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { API_VERSION } from '../api-version.ts';
 import { NodeChaos, NodeCluster, NodeSelf } from './cluster.ts';
 import { NodeContainers } from './containers.ts';
+import { NodeCortex } from './cortex.ts';
 import { NodeGrpcAuth, NodeIam, NodeSeal } from './identity.ts';
 import { NodeKernel } from './kernel.ts';
 import { ModelSelection, ProviderConfigs } from './models.ts';
@@ -82,6 +83,7 @@ const Spec = z.strictObject({
   builtin_dispatchers: BuiltinDispatchers,
   web: NodeWeb.prefault({}),
   rate_limits: NodeRateLimits.prefault({}),
+  cortex: NodeCortex.prefault({}),
   cluster: NodeCluster.prefault({}),
   signing: NodeSigning.prefault({}),
   chaos: NodeChaos.prefault({}),
