@@ -11,6 +11,7 @@ const ResultCheck = z.discriminatedUnion('type', [
     min_score: z.number(),
   }),
   z.object({ type: z.literal('stderr_empty'), min_score: z.number() }),
+  z.object({ type: z.literal('tool_call'), tool: z.string(), min_score: z.number() }),
   z.object({
     type: z.literal('output_format'),
     format: z.enum(['json', 'yaml', 'text', 'csv', 'pdf']),

@@ -7,6 +7,7 @@ import { NodeGrpcAuth, NodeIam, NodeSeal } from './identity.ts';
 import { NodeKernel } from './kernel.ts';
 import { ModelSelection, ProviderConfigs } from './models.ts';
 import { NodeNetwork } from './network.ts';
+import { NodePipeline } from './pipeline.ts';
 import { NodeRateLimits } from './rate-limits.ts';
 import { NodeSigning } from './signing.ts';
 import { NodeStorage } from './storage.ts';
@@ -89,6 +90,7 @@ const Spec = z.strictObject({
   chaos: NodeChaos.prefault({}),
   stimulus: Stimulus.prefault({}),
   workflow: NodeWorkflow.prefault({}),
+  execute: NodePipeline.prefault({}),
   storage: NodeStorage.prefault({}),
   observability: Observability.prefault({}),
 });
