@@ -18,6 +18,8 @@ export interface PatternQuery {
   readonly limit?: number;
   /** 0 to 1; default 0. */
   readonly minSuccessScore?: number;
+  /** How alike a signature must be, 0 to 1; default 0.3. */
+  readonly minLikeness?: number;
 }
 
 export interface NewPattern {
@@ -36,8 +38,15 @@ export interface StoredPattern {
   readonly new_frequency: number;
 }
 
+export interface PatternPage {
+  readonly errorType?: string;
+  /** 1 to 1,000. */
+  readonly limit: number;
+  readonly skip: number;
+}
+
 /**
- * Errors and what solved them, by tenant (spec 1, pattern memory). Both throw `cortex_not_configured` where memory is
+ * Errors and what solved them, by tenant (spec 1, pattern memory). All throw `cortex_not_configured` where memory is
  * switched off, `invalid_argument` naming the field.
  */
 export interface Patterns {
@@ -45,4 +54,6 @@ export interface Patterns {
   query(tenant: string, query: PatternQuery): Promise<readonly LearnedPattern[]>;
   /** `once`: a repeat under the same key (an execution's iteration) is counted once. */
   store(tenant: string, pattern: NewPattern, options?: { readonly once?: string }): Promise<StoredPattern>;
+  /** All of a tenant, strongest first: by their decayed weight. */
+  list(tenant: string, page: PatternPage): Promise<readonly LearnedPattern[]>;
 }
