@@ -3,7 +3,8 @@ import type { Identity } from '../runtime/identity.ts';
 import type { CatalogReader, WorkflowScope } from './workflow-api.ts';
 
 export type { LearnedPattern, NewPattern, PatternQuery, Patterns, StoredPattern } from './patterns-api.ts';
-export type { CatalogSearch, SearchHit, SearchRequest } from './search-api.ts';
+export type { CatalogSearch, Embeddings, SearchHit, SearchRequest } from './search-api.ts';
+export { requireStartable } from './startable.ts';
 export type { StimulusRoute, StimulusRoutes } from './stimulus-routes.ts';
 export type {
   CatalogReader,
@@ -11,6 +12,7 @@ export type {
   Finding,
   WorkflowCatalog,
   WorkflowEntry,
+  WorkflowFilter,
   WorkflowScope,
   WorkflowValidation,
 } from './workflow-api.ts';

@@ -1,5 +1,5 @@
 import type { StartWorkflow, WorkflowApi } from '../actors/workflow/api.ts';
-import type { WorkflowCatalog } from '../catalog/api.ts';
+import { requireStartable, type WorkflowCatalog } from '../catalog/api.ts';
 import { checkInput } from '../manifests/workflow/input.ts';
 import { SvcError } from '../runtime/errors.ts';
 import type { Identity } from '../runtime/identity.ts';
@@ -43,7 +43,8 @@ interface Parts {
 
 /**
  * Finds the workflow as the caller sees it (its own, its tenant's, global), checks the input against its schema and
- * starts an execution; resolves when the start is durable. Throws `not_found`; `validation_failed` with path and message
+ * starts an execution; resolves when the start is durable. Throws `not_found`; `failed_precondition` for a paused or
+ * archived one; `validation_failed` with path and message
  * of each misfit, before anything is created or counted; `conflict` for a key or id that started another workflow;
  * `rate_limited`; and what `WorkflowApi.start` throws.
  */
@@ -57,7 +58,8 @@ export async function startWorkflow(
   const repeated = executionId === undefined ? null : await startedBefore(parts, call, { identity, executionId });
   if (repeated !== null) return repeated;
   const { workflow, version, input = {}, ...rest } = call;
-  const found = await parts.catalog.get({ tenant: identity.tenant, subject: identity.subject }, workflow, version);
+  const found = await parts.catalog.get(identity, workflow, version);
+  requireStartable(found);
   const misfits = checkInput(found.manifest.metadata.input_schema, input);
   if (misfits.length > 0) throw unfit(found.name, misfits);
   // Whoever asked has gone, so nothing is started for nobody.

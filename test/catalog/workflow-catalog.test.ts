@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { setImmediate as turnOfOthers } from 'node:timers/promises';
+import type { ShelfRecord } from '../../catalog/shelf/record.ts';
 import type { CatalogReader, WorkflowCatalog } from '../../catalog/workflow-api.ts';
 import { createWorkflowCatalog } from '../../catalog/workflow-catalog.ts';
 import {
@@ -11,7 +12,6 @@ import {
   WORKFLOW_MANIFESTS,
   WORKFLOWS,
   type WorkflowEventRecord,
-  type WorkflowRecord,
 } from '../../catalog/workflow-record.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import type { Documents } from '../../runtime/documents.ts';
@@ -381,7 +381,7 @@ for (const store of stores)
           await one.deploy(ada, yaml(name, '5.0.1'), { force: false });
           await one.delete(ada, name);
           await one.delete(operator, name);
-          const records = await documents.collection<WorkflowRecord>(WORKFLOWS);
+          const records = await documents.collection<ShelfRecord>(WORKFLOWS);
           assert.equal(await records.count({ tenant: null, where: { name } }), 0, at);
         }
       const texts = await documents.collection(WORKFLOW_MANIFESTS);

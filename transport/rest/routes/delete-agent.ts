@@ -21,7 +21,7 @@ export function deleteAgentRoute(app: RestApp, { agents }: RestParts): void {
   app.delete('/v1/agents/:id', { config: agentRoute('write'), schema }, async (request) => {
     const caller = callerOf(request);
     const agentId = request.params.id.toLowerCase();
-    await agents.delete(caller, caller.tenant, agentId);
+    await agents.delete(caller, agentId);
     return { agent_id: agentId, deleted: true as const };
   });
 }

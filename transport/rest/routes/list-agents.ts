@@ -21,6 +21,6 @@ const schema = {
 export function listAgentsRoute(app: RestApp, { agents }: RestParts): void {
   app.get('/v1/agents', { config: agentRoute('read'), schema }, async (request) => {
     const { limit, skip } = request.query;
-    return { agents: await agents.list(callerOf(request).tenant, { limit: Math.min(limit, MOST), skip }) };
+    return { agents: await agents.list(callerOf(request), { limit: Math.min(limit, MOST), skip }) };
   });
 }

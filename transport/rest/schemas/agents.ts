@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { CATALOG_STATUSES, SCOPES } from './catalog.ts';
 
 /** Agent summary of spec 2, with what a list of agents needs besides. */
 export const AgentSummary = z.object({
@@ -7,7 +8,9 @@ export const AgentSummary = z.object({
   tenant_id: z.string(),
   version: z.string(),
   description: z.string(),
-  status: z.enum(['deployed', 'paused', 'archived']),
+  status: z.enum(CATALOG_STATUSES),
+  scope: z.enum(SCOPES),
+  owner: z.string().nullable().describe('Subject, for scope user.'),
   labels: z.record(z.string(), z.string()),
   deployed_at: z.string(),
 });

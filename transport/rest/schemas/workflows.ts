@@ -1,8 +1,8 @@
 import { z } from 'zod';
+import { CATALOG_STATUSES, SCOPES } from './catalog.ts';
 import { ExecutionId } from './fields.ts';
 import { WaitReason } from './wait-reason.ts';
 
-export const SCOPES = ['user', 'tenant', 'global'] as const;
 export const WORKFLOW_STATUSES = ['running', 'waiting_for_human_input', 'completed', 'failed', 'cancelled'] as const;
 
 /** Answers are never changed once they are made. */
@@ -24,6 +24,7 @@ export const WorkflowSummary = z.object({
   initial_state: z.string(),
   scope: z.enum(SCOPES),
   owner: z.string().nullable().describe('Subject, for scope user.'),
+  status: z.enum(CATALOG_STATUSES),
   description: z.string(),
   labels: z.record(z.string(), z.string()),
   deployed_at: z.string(),

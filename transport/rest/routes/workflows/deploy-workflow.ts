@@ -2,9 +2,10 @@ import { z } from 'zod';
 import { acceptYamlBodies } from '../../body-parsers.ts';
 import type { RestApp } from '../../parts.ts';
 import { callerOf } from '../../request-context.ts';
+import { SCOPES } from '../../schemas/catalog.ts';
 import { CallerHeaders } from '../../schemas/fields.ts';
 import { problemSchemas } from '../../schemas/problems.ts';
-import { DeployAnswer, DeployBody, SCOPES } from '../../schemas/workflows.ts';
+import { DeployAnswer, DeployBody } from '../../schemas/workflows.ts';
 import { flagField, isSet, manifestBody, YamlBody } from './manifest-body.ts';
 import { type WorkflowRouteParts, workflowRoute } from './parts.ts';
 

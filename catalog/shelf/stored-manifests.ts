@@ -1,4 +1,4 @@
-import type { Collection, StoredDocument } from '../runtime/documents.ts';
+import type { Collection, StoredDocument } from '../../runtime/documents.ts';
 import { ManifestCache, type ParsedManifest } from './manifest-cache.ts';
 
 const CACHE_CHARACTERS = 16 * 1_024 * 1_024;
