@@ -33,3 +33,11 @@ export interface CatalogSearch {
   agents(reader: CatalogReader, request: SearchRequest): Promise<readonly SearchHit[]>;
   workflows(reader: CatalogReader, request: SearchRequest): Promise<readonly SearchHit[]>;
 }
+
+/** A model that turns texts into directions: texts that mean the same point the same way. */
+export interface Embeddings {
+  /** Names the model and what it was told to do: vectors of different ones are not compared. */
+  readonly model: string;
+  /** One list of numbers for each text, in their order. Throws `model_unavailable` or `model_failed`, without secrets. */
+  embed(texts: readonly string[]): Promise<readonly (readonly number[])[]>;
+}

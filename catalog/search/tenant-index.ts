@@ -1,0 +1,146 @@
+import { setImmediate } from 'node:timers/promises';
+import type { Clock } from '../../runtime/clock.ts';
+import type { ShelfRecord } from '../shelf/record.ts';
+import { ChangeReader } from './change-reader.ts';
+import { entryOf, type SearchEntry } from './entry.ts';
+import type { EntryVectors } from './entry-vectors.ts';
+import { LexicalIndex } from './lexical-index.ts';
+import { tellingText } from './manifest-text.ts';
+import { OneAtATime, SharedRuns } from './one-at-a-time.ts';
+import type { Sources } from './sources.ts';
+
+/** Records are read, and entries made, so many at a time; in between others run. */
+const PAGE = 200;
+/** So often everything is compared, beside what the log tells: a log's entry may come late after a crash. */
+const RECONCILE_MS = 300_000;
+
+export interface TenantIndexParts {
+  readonly tenant: string;
+  readonly sources: Sources;
+  readonly clock: Clock;
+  readonly maxEntries: number;
+  /** Which of the tenant's are kept here. */
+  readonly holds: (entry: SearchEntry) => boolean;
+  readonly vectors: EntryVectors | null;
+  readonly warn: (message: string, error: unknown) => void;
+}
+
+/** The agents or the workflows of one tenant, in memory: read at the first search, then kept in step with the catalog. */
+export class TenantIndex {
+  readonly words = new LexicalIndex();
+  readonly vectors: EntryVectors | null;
+  readonly #parts: TenantIndexParts;
+  readonly #queue = new OneAtATime();
+  readonly #steps = new SharedRuns(this.#queue, () => this.#step());
+  #changes: ChangeReader | null = null;
+  #comparedAt = 0;
+  #isFull = false;
+
+  constructor(parts: TenantIndexParts) {
+    this.#parts = parts;
+    this.vectors = parts.vectors;
+  }
+
+  /** Brings in what was answered to others before this call. */
+  async refresh(): Promise<void> {
+    await this.#steps.run();
+    await this.vectors?.fill();
+  }
+
+  async #step(): Promise<void> {
+    const { clock, sources, tenant, warn } = this.#parts;
+    if (this.#changes === null) {
+      const changes = new ChangeReader({ events: sources.events, tenant, clock });
+      this.#comparedAt = clock.monotonic();
+      await this.#readAll((page) => this.#take(page));
+      this.#changes = changes;
+    }
+    await this.#changes.read((ids) => this.#takeIds(ids));
+    if (clock.monotonic() - this.#comparedAt < RECONCILE_MS) return;
+    this.#comparedAt = clock.monotonic();
+    this.#compare().catch((thrown: unknown) => warn('the index of the catalog could not be compared with it', thrown));
+  }
+
+  /** Beside searches, a page at a time between their looks at the log. */
+  async #compare(): Promise<void> {
+    const unseen = new Set(this.words.ids());
+    await this.#readAll((page) =>
+      this.#queue.run(async () => {
+        for (const { id } of page) unseen.delete(id);
+        await this.#take(page.filter((record) => this.#knownVersion(record.id) !== record.version));
+      }),
+    );
+    const ids = [...unseen];
+    for (let from = 0; from < ids.length; from += PAGE)
+      await this.#queue.run(() => this.#takeIds(ids.slice(from, from + PAGE)));
+  }
+
+  #knownVersion(id: string): number | undefined {
+    const slot = this.words.slotOf(id);
+    return slot === undefined ? undefined : this.words.at(slot)?.recordVersion;
+  }
+
+  async #readAll(take: (page: readonly ShelfRecord[]) => Promise<void>): Promise<void> {
+    const { sources, tenant } = this.#parts;
+    for (let after = ''; ; ) {
+      const page = await sources.records.find({
+        tenant,
+        where: { id: { gt: after } },
+        sort: [['id', 'asc']],
+        limit: PAGE,
+      });
+      await take(page);
+      const last = page.at(-1);
+      if (last === undefined || page.length < PAGE) return;
+      after = last.id;
+      await setImmediate();
+    }
+  }
+
+  async #takeIds(ids: readonly string[]): Promise<void> {
+    const { sources, tenant } = this.#parts;
+    for (let from = 0; from < ids.length; from += PAGE) {
+      const some = ids.slice(from, from + PAGE);
+      const found = await sources.records.find({ tenant, where: { id: { in: some } }, limit: PAGE });
+      const there = new Set(found.map(({ id }) => id));
+      for (const id of some) if (!there.has(id)) this.#drop(id);
+      await this.#take(found);
+      if (ids.length > PAGE) await setImmediate();
+    }
+  }
+
+  async #take(records: readonly ShelfRecord[]): Promise<void> {
+    const { sources, tenant, holds } = this.#parts;
+    const wanted: { entry: SearchEntry; manifestId: string }[] = [];
+    for (const record of records) {
+      const entry = entryOf(record);
+      const manifestId = record.versions[0]?.manifest_id;
+      if (entry === null || manifestId === undefined || !holds(entry)) this.#drop(record.id);
+      else if (this.#hasRoom(entry.id)) wanted.push({ entry, manifestId });
+    }
+    if (wanted.length === 0) return;
+    const ids = wanted.map(({ manifestId }) => manifestId);
+    const texts = await sources.manifests.find({ tenant, where: { id: { in: ids } }, limit: ids.length });
+    const textOf = new Map(texts.map(({ id, manifest_yaml }) => [id, manifest_yaml]));
+    for (const { entry, manifestId } of wanted) {
+      // Replaced between the two reads: the event of that tells of it again.
+      const instruction = tellingText(textOf.get(manifestId) ?? '');
+      this.words.put(entry, instruction);
+      this.vectors?.want(entry, instruction);
+    }
+    await this.vectors?.load();
+  }
+
+  #drop(id: string): void {
+    this.words.remove(id);
+    this.vectors?.forget(id);
+  }
+
+  #hasRoom(id: string): boolean {
+    const { maxEntries, tenant, warn } = this.#parts;
+    if (this.words.slotOf(id) !== undefined || this.words.size < maxEntries) return true;
+    if (!this.#isFull) warn(`search leaves out what tenant ${tenant} has beyond ${maxEntries}`, undefined);
+    this.#isFull = true;
+    return false;
+  }
+}
