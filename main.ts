@@ -10,6 +10,7 @@ import { nodeActors } from './actors/node-peer/node-actors.ts';
 import { createNodePeerApi } from './actors/node-peer/node-peers.ts';
 import { toolSessionActor } from './actors/tool-session/definition.ts';
 import { createAgentCatalog } from './catalog/agent-catalog.ts';
+import { createBuiltIns } from './catalog/built-in/built-ins.ts';
 import { openClusterNode } from './cluster/cluster-node.ts';
 import { joinFleet } from './cluster/join-fleet.ts';
 import { createNodeControls } from './cluster/operations/node-controls.ts';
@@ -17,7 +18,9 @@ import { openOperations } from './cluster/operations/open-operations.ts';
 import { readiness } from './cluster/operations/readiness.ts';
 import { openAgentAccess } from './compose/agent-access.ts';
 import { LateAreas } from './compose/areas.ts';
+import { agentQuota, inUseOf } from './compose/catalogs.ts';
 import { openEffects } from './compose/effects.ts';
+import { managementPorts, nodeFacts, noSearch } from './compose/management.ts';
 import type { Node, NodeInput } from './compose/node.ts';
 import { createServers } from './compose/servers.ts';
 import { openSigning } from './compose/signing.ts';
@@ -108,7 +111,12 @@ export async function startNode(input: NodeInput): Promise<Node> {
   });
   opened.defer(() => runtime.stop());
 
-  const agents = await createAgentCatalog({ ...world, documents: ports.documents });
+  const builtIns = createBuiltIns();
+  const inUse = await inUseOf(ports.documents);
+  const agents = await createAgentCatalog({
+    ...{ ...world, documents: ports.documents, builtIns, inUse },
+    quota: agentQuota(settings),
+  });
   const waits = waitsOf(runtime, ports.store);
   const executions = createExecutionApi({
     waits,
@@ -119,7 +127,7 @@ export async function startNode(input: NodeInput): Promise<Node> {
   });
   const dispatch = createDispatchApi({ client: runtime.client, blobs: ports.blobs });
   const workflowAreas = await openWorkflowAreas({
-    ...{ ...world, runtime, agents, executions, dispatch, waits, settings, env: input.env, areas },
+    ...{ ...world, runtime, agents, builtIns, inUse, executions, dispatch, waits, settings, env: input.env, areas },
     documents: ports.documents,
   });
   const toolAreas = await openToolAreas({ ...ports, ...world, runtime, settings, signing, desk: effects.desk });
@@ -142,8 +150,14 @@ export async function startNode(input: NodeInput): Promise<Node> {
   opened.defer(() => authenticator.close());
   const health = { ready: async () => readiness(runtime, controls) };
   const { volumes, commands } = effects;
+  const management = managementPorts({
+    ...{ ...world, ...ports, agents, executions, tierLimits, volumes, settings, ...workflowAreas.workflows },
+    ...{ judges: workflowAreas.judges, search: noSearch, node: nodeFacts({ version: VERSION, health }) },
+  });
+  areas.provideManagement(management);
   const servers = createServers({
     ...{ agents, executions, ...workflowAreas, ...toolAreas, ...operations, peers, volumes, commands, dispatch },
+    ...{ intents: management.intents, authors: management.authors },
     ...{ settings, clusterNode, clusterHost, access, tierLimits, authenticator, logger, version: VERSION, health },
     nodeTokens: { keySet: async () => ({ keys: await signing.published.all() }) },
   });

@@ -62,7 +62,7 @@ export async function openEffects(world: EffectsWorld) {
   const commands = createCommandRunner({ volumes, allow, workspaces, view });
   const containers = await openContainers(world, volumes);
   opened.defer(() => containers.close());
-  const tools = openTools({ ...world, volumes, view, engine: containers.engine });
+  const tools = openTools({ ...world, volumes, view, engine: containers.engine, management: areas.management });
   opened.defer(() => tools.close());
   const handlers = [
     createModelEffect({

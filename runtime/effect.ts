@@ -44,6 +44,11 @@ export interface EffectContext {
   readonly signal: AbortSignal;
   /** Sends an intermediate result; resolves when it is durable. False: the effect is no longer wanted. */
   progress(value: Json): Promise<boolean>;
+  /**
+   * Waits for something that takes no work of this node: meanwhile another effect has this one's place (`concurrency`),
+   * and its claim is renewed seldom. `waiting` must heed the signal. Goes on as soon as there is a place to go on in.
+   */
+  parked<T>(waiting: Promise<T>): Promise<T>;
 }
 
 /**

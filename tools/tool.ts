@@ -16,6 +16,8 @@ export interface ToolCall {
   readonly signal: AbortSignal;
   /** Tells whoever waits how it goes on. */
   progress(value: Json): Promise<boolean>;
+  /** Waits for what takes no work of this node, without a place among its effects; `waiting` must heed the signal. */
+  parked<T>(waiting: Promise<T>): Promise<T>;
 }
 
 /** What a tool answers: text as spec 3 shows it, and the object where the result is one. */

@@ -28,6 +28,8 @@ export interface ExecutionApi {
   ): Promise<{ readonly execution_id: string; readonly waiting_for?: WaitReason }>;
   /** With what it waits for. Throws `not_found`, for another tenant's id too. */
   status(tenant: string, executionId: string): Promise<ExecutionStatus>;
+  /** Whether it has ended: what those ask that wait for it. Throws `not_found`. */
+  hasEnded(tenant: string, executionId: string): Promise<boolean>;
   /** Events behind `after` as recorded; payloads are the wire objects of events.ts. */
   events(tenant: string, executionId: string, after: number, limit: number): Promise<ActorEvent[]>;
   follow(
@@ -129,6 +131,11 @@ export function createExecutionApi(parts: {
       const status = statusOf(state, snapshot);
       if (state.status !== 'running') return status;
       return { ...status, waiting_for: await executionWait({ ...waits, client }, state, snapshot, address) };
+    },
+
+    async hasEnded(tenant, executionId) {
+      const found = await find(tenant, executionId);
+      return !('document' in found) && found.state.status !== 'running';
     },
 
     async events(tenant, executionId, after, limit) {

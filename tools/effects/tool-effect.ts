@@ -60,6 +60,7 @@ async function attempt(
     return await answer(parts, tools.get(run.tool), {
       ...{ run, tenant, signal, id: context.effectId, trace: context.trace },
       progress: (value) => context.progress(value),
+      parked: (waiting) => context.parked(waiting),
     });
   } catch (thrown) {
     // Cancelled, out of time or without its claim: what was being done is nobody's result.
