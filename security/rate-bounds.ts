@@ -40,6 +40,14 @@ export function rateBucket(settings: NodeRateLimits, principal: Principal, what:
   return bounds.length === 0 ? null : { name: found.name, bounds };
 }
 
+/** How many agents a principal may have at once; null: no bound. */
+export function agentBound(settings: NodeRateLimits, principal: Principal): number | null {
+  const [last = null] = ratesOf(settings, principal)
+    .flatMap(({ agents }) => (agents === undefined ? [] : [agents]))
+    .slice(-1);
+  return last;
+}
+
 /** Rates that speak about the principal, the strongest last. */
 function ratesOf(settings: NodeRateLimits, { kind, tier, tenant, subject }: Principal): Rates[] {
   const { tiers, kinds, tenants, users } = settings;
