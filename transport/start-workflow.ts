@@ -1,6 +1,7 @@
 import type { StartWorkflow, WorkflowApi } from '../actors/workflow/api.ts';
 import { requireStartable, type WorkflowCatalog } from '../catalog/api.ts';
 import { checkInput } from '../manifests/workflow/input.ts';
+import type { WorkflowManifest } from '../manifests/workflow/schema.ts';
 import { SvcError } from '../runtime/errors.ts';
 import type { Identity } from '../runtime/identity.ts';
 import type { TierLimits } from '../security/api.ts';
@@ -14,6 +15,8 @@ export interface StartWorkflowCall extends Pick<StartWorkflow, 'intent' | 'black
   readonly version?: string;
   /** Default: an empty object. */
   readonly input?: StartWorkflow['input'];
+  /** What the run takes instead of the deployed manifest, for workflows of the product. */
+  readonly adapt?: (manifest: WorkflowManifest) => WorkflowManifest;
 }
 
 export interface StartWorkflowCaller {
@@ -57,7 +60,7 @@ export async function startWorkflow(
   const executionId = idOf(caller);
   const repeated = executionId === undefined ? null : await startedBefore(parts, call, { identity, executionId });
   if (repeated !== null) return repeated;
-  const { workflow, version, input = {}, ...rest } = call;
+  const { workflow, version, input = {}, adapt = same, ...rest } = call;
   const found = await parts.catalog.get(identity, workflow, version);
   requireStartable(found);
   const misfits = checkInput(found.manifest.metadata.input_schema, input);
@@ -69,7 +72,7 @@ export async function startWorkflow(
     ...rest,
     executionId: executionId ?? executionIdFor(identity.tenant, undefined),
     workflowId: found.id,
-    manifest: found.manifest,
+    manifest: adapt(found.manifest),
     input,
     identity,
   };
@@ -89,6 +92,8 @@ export async function startWorkflow(
     return before;
   }
 }
+
+const same = (manifest: WorkflowManifest): WorkflowManifest => manifest;
 
 /** The space keeps the keys of workflows apart from those of executions: no key holds one. */
 const idOf = ({ identity, executionId, idempotencyKey }: StartWorkflowCaller): string | undefined =>

@@ -27,7 +27,7 @@ const SIGKILL = 'SIGKILL';
 
 /** The container of one effect: hardened, with nothing of the node in it but the volumes it names. */
 export function createOptions(request: CreateRequest): ContainerCreateOptions & { readonly name: string } {
-  const { input, owner, limits } = request;
+  const { input, owner } = request;
   const command = input.shell ? ['sh', '-c', input.command.join(' ')] : [...input.command];
   return {
     name: containerName(owner.effectId),

@@ -2,8 +2,11 @@ import type { ExecutionApi } from '../../actors/execution/api.ts';
 import type { JudgePanelApi } from '../../actors/judge-panel/api.ts';
 import type { WorkflowApi } from '../../actors/workflow/api.ts';
 import type { AgentCatalog, CatalogSearch, WorkflowCatalog } from '../../catalog/api.ts';
+import type { WorkflowManifest } from '../../manifests/workflow/schema.ts';
 import type { Identity } from '../../runtime/identity.ts';
 import type { JsonObject } from '../../runtime/json.ts';
+import type { IntentApi } from './execute/intents.ts';
+import type { AuthorApi } from './generate/authors.ts';
 
 /** Who starts something, and under which id: the same id again finds what was started. */
 export interface Starter {
@@ -35,6 +38,8 @@ export interface Starts {
       readonly intent?: string;
       readonly input?: JsonObject;
       readonly blackboard?: JsonObject;
+      /** What the run takes instead of the deployed manifest, for workflows of the product. */
+      readonly adapt?: (manifest: WorkflowManifest) => WorkflowManifest;
     },
     starter: Starter,
   ): Promise<{ readonly execution_id: string }>;
@@ -76,6 +81,8 @@ export interface ManagementPorts {
   readonly starts: Starts;
   readonly waits: EndWaits;
   readonly node: NodeFacts;
+  readonly intents: IntentApi;
+  readonly authors: AuthorApi;
 }
 
 /** Tools are made before the areas are there: a call that comes earlier waits. */
