@@ -5,11 +5,13 @@ import type { ApprovalApi } from '../../actors/approval/api.ts';
 import type { ExecutionApi } from '../../actors/execution/api.ts';
 import type { NodePeerApi } from '../../actors/node-peer/api.ts';
 import type { StimulusApi } from '../../actors/stimulus/api.ts';
-import type { AgentCatalog, StimulusRoutes } from '../../catalog/api.ts';
+import type { AgentCatalog, CatalogSearch, StimulusRoutes } from '../../catalog/api.ts';
 import type { ClusterApi } from '../../cluster/api.ts';
 import type { ChaosApi } from '../../cluster/chaos/api.ts';
 import type { VolumeApi, VolumeFiles } from '../../effects/volumes/api.ts';
 import type { Authenticator, NodeTokens, TierLimits, WebhookSecret } from '../../security/api.ts';
+import type { IntentApi } from '../../tools/management/execute/intents.ts';
+import type { AuthorApi } from '../../tools/management/generate/authors.ts';
 import type { Health } from '../health.ts';
 import type { McpParts } from '../mcp/parts.ts';
 import type { OpenStreams } from '../open-streams.ts';
@@ -20,6 +22,8 @@ import type { WorkflowParts } from './workflow-parts.ts';
 /** What the REST server translates into calls of. */
 export interface RestServerParts {
   readonly agents: AgentCatalog;
+  /** Without it there is no search over the catalog. */
+  readonly search?: CatalogSearch;
   readonly executions: ExecutionApi;
   readonly authenticator: Authenticator;
   readonly logger: FastifyBaseLogger;
@@ -52,6 +56,10 @@ export interface RestServerParts {
   readonly tierLimits?: TierLimits;
   /** Without it there is no /v1/seal and no /v1/invoke. */
   readonly seal?: SealParts;
+  /** Without it there is no /v1/execute. */
+  readonly intents?: IntentApi;
+  /** Without it nothing is generated. */
+  readonly authors?: AuthorApi;
   readonly limits?: Partial<RestLimits>;
 }
 

@@ -1,6 +1,6 @@
 import type { WorkflowApi, WorkflowExecution } from '../../../actors/workflow/api.ts';
 import type { AgentCatalog, CatalogSearch } from '../../../catalog/api.ts';
-import { INTENT_PIPELINE_ID } from '../../../catalog/built-in/names.ts';
+import { INTENT_PIPELINE_ID } from '../../../catalog/built-in/api.ts';
 import type { VolumeApi } from '../../../effects/volumes/api.ts';
 import type { NodePipeline } from '../../../manifests/node/pipeline.ts';
 import { SvcError } from '../../../runtime/errors.ts';

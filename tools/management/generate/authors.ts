@@ -1,4 +1,4 @@
-import { AGENT_AUTHOR_ID, WORKFLOW_AUTHOR_ID } from '../../../catalog/built-in/names.ts';
+import { AGENT_AUTHOR_ID, WORKFLOW_AUTHOR_ID } from '../../../catalog/built-in/api.ts';
 import type { Starter, Starts } from '../ports.ts';
 
 export interface Started {

@@ -1,12 +1,17 @@
 import type { RestApp, RestParts } from '../parts.ts';
 import { approvalRoutes } from './approvals/index.ts';
 import { cancelExecutionRoute } from './cancel-execution.ts';
+import { changeAgentRoute } from './change-agent.ts';
+import { changeAgentScopeRoute } from './change-agent-scope.ts';
 import { chaosRoutes } from './chaos/index.ts';
 import { clusterRoutes } from './cluster/index.ts';
 import { deleteAgentRoute } from './delete-agent.ts';
 import { deleteExecutionRoute } from './delete-execution.ts';
 import { deployAgentRoute } from './deploy-agent.ts';
+import { executeRoutes } from './execute/index.ts';
+import { executeAgentRoute } from './execute-agent.ts';
 import { exportAgentRoute } from './export-agent.ts';
+import { generateRoutes } from './generate/index.ts';
 import { getAgentRoute } from './get-agent.ts';
 import { getExecutionRoute } from './get-execution.ts';
 import { healthRoutes } from './health.ts';
@@ -20,6 +25,7 @@ import { listExecutionsRoute } from './list-executions.ts';
 import { lookupAgentRoute } from './lookup-agent.ts';
 import { openapiRoute } from './openapi.ts';
 import { sealRoutes } from './seal/index.ts';
+import { searchAgentsRoute } from './search-agents.ts';
 import { startExecutionRoute } from './start-execution.ts';
 import { stimulusRoutes } from './stimuli/index.ts';
 import { streamExecutionRoute } from './stream-execution.ts';
@@ -31,12 +37,16 @@ const ROUTES: readonly ((app: RestApp, parts: RestParts) => void)[] = [
   healthRoutes,
   healthReadyRoute,
   lookupAgentRoute,
+  searchAgentsRoute,
   listAgentsRoute,
   deployAgentRoute,
   getAgentRoute,
   listAgentVersionsRoute,
   exportAgentRoute,
   listAgentLogsRoute,
+  changeAgentRoute,
+  changeAgentScopeRoute,
+  executeAgentRoute,
   deleteAgentRoute,
   startExecutionRoute,
   listExecutionsRoute,
@@ -45,6 +55,8 @@ const ROUTES: readonly ((app: RestApp, parts: RestParts) => void)[] = [
   listExecutionEventsRoute,
   cancelExecutionRoute,
   deleteExecutionRoute,
+  generateRoutes,
+  executeRoutes,
   workflowRoutes,
   approvalRoutes,
   stimulusRoutes,
