@@ -9,7 +9,8 @@ export interface NodeAddress {
 }
 
 export interface Call {
-  readonly query?: Readonly<Record<string, string | undefined>>;
+  /** A list is the same name several times. */
+  readonly query?: Readonly<Record<string, string | readonly string[] | undefined>>;
   readonly headers?: Readonly<Record<string, string>>;
   /** Sent as JSON. */
   readonly json?: unknown;
@@ -86,7 +87,7 @@ export class NodeClient {
     const { token, tenant, url } = this.address;
     const target = new URL(`${url.replace(/\/+$/, '')}${path}`);
     for (const [name, value] of Object.entries(call.query ?? {})) {
-      if (value !== undefined) target.searchParams.set(name, value);
+      for (const one of typeof value === 'string' ? [value] : (value ?? [])) target.searchParams.append(name, one);
     }
     const content =
       call.body ??

@@ -16,7 +16,8 @@ auth authentication authorization login
 env environment
 infra infrastructure
 perf performance latency slow
-sec security vulnerability vulnerabilities cve exploit
+sec security
+cve vulnerability exploit
 ml machinelearning
 qa quality
 ci pipeline continuousintegration
@@ -27,7 +28,7 @@ fix repair correct solve resolve patch
 test verify check validate
 summarize summary digest brief shorten condense
 translate translation localize localization
-review inspect critique audit
+review reviewer inspect critique audit auditor
 write author compose draft create generate produce
 email mail inbox
 image picture photo

@@ -12,6 +12,8 @@ const STRENGTHS = Float32Array.from({ length: 16 }, (_, mask) =>
 );
 /** Part of the score that only an entry gets whose whole name was asked for. */
 const NAME_SHARE = 0.06;
+/** An entry that answers a third of a question answers another one: above 1, so that parts count less than they are. */
+const CURVE = 1.25;
 
 function keysOf(fields: typeof FIELDS): Field[] {
   return ['name', 'description', 'labels', 'instruction'].filter((key): key is Field => Object.hasOwn(fields, key));
@@ -102,7 +104,7 @@ export class LexicalIndex implements Wordbook {
       const sum = sums[slot] ?? 0;
       if (sum === 0) continue;
       const share = Math.min(1, (named[slot] ?? 0) / Math.max(1, this.#nameWords[slot] ?? 1));
-      sums[slot] = (sum / total) * (1 - NAME_SHARE + NAME_SHARE * share);
+      sums[slot] = (sum / total) ** CURVE * (1 - NAME_SHARE + NAME_SHARE * share);
     }
     return sums;
   }

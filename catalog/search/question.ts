@@ -1,4 +1,4 @@
-import { alikeTo, stemOf, tellingWordsOf } from './words.ts';
+import { alikeTo, isTelling, stemOf, wordsOf } from './words.ts';
 
 /** A query asks for at most so many different things; the rest is not read. */
 const MAX_CONCEPTS = 32;
@@ -25,9 +25,11 @@ export interface Wording {
 
 /** The concepts of a query, each once. */
 export function conceptsOf(query: string): Concept[] {
-  const words = tellingWordsOf(query);
+  const words = wordsOf(query);
+  const hasTelling = words.some(isTelling);
   const concepts = new Map<string, Concept>();
   for (const [at, word] of words.entries()) {
+    if (hasTelling && !isTelling(word)) continue;
     const stem = stemOf(word);
     const before = words[at - 1];
     const after = words[at + 1];
@@ -59,7 +61,7 @@ export function wordingsOf(concept: Concept, books: readonly Wordbook[]): Wordin
     ...concept.alike.map((stem) => ({ stem, likeness: LIKENESS.alike })),
   ].filter(({ stem }) => known(stem));
   if (wordings.length > 0) return wordings;
-  const near = [concept.stem, ...concept.joined].flatMap((stem) => books.flatMap((book) => book.like(stem)));
+  const near = books.flatMap((book) => book.like(concept.stem));
   return near.map(({ word, likeness }) => ({ stem: word, likeness: likeness * LIKENESS.misspelt }));
 }
 

@@ -2,10 +2,13 @@
 const MIN_LIKENESS = 0.55;
 const MIN_CHARS = 4;
 const MAX_FOUND = 5;
+/** Letters are compared one by one only where so many trigrams are shared. */
+const MIN_SHARED = 2;
+const CHARS_PER_SLIP = 4;
 
 export interface LikeWord {
   readonly word: string;
-  /** 0 to 1: Dice's coefficient of their character trigrams, or how much of the longer one a beginning is. */
+  /** 0 to 1: the best of shared trigrams (Dice's coefficient), letters to change, and how much of it a beginning is. */
   readonly likeness: number;
 }
 
@@ -42,7 +45,8 @@ export class Vocabulary {
     }
     const found: LikeWord[] = [];
     for (const [other, count] of shared) {
-      const likeness = Math.max((2 * count) / (grams.size + gramsOf(other).size), beginning(word, other));
+      const dice = (2 * count) / (grams.size + gramsOf(other).size);
+      const likeness = Math.max(dice, beginning(word, other), count >= MIN_SHARED ? slip(word, other) : 0);
       if (likeness >= MIN_LIKENESS) found.push({ word: other, likeness });
     }
     return found.sort((a, b) => b.likeness - a.likeness || (a.word < b.word ? -1 : 1)).slice(0, MAX_FOUND);
@@ -50,11 +54,8 @@ export class Vocabulary {
 }
 
 /** `kube` is a beginning of `kubernet`; the half that is missing costs as much. */
-function beginning(word: string, other: string): number {
-  if (!other.startsWith(word) && !word.startsWith(other)) return 0;
-  const short = Math.min(word.length, other.length);
-  return 0.5 + (0.5 * short) / Math.max(word.length, other.length);
-}
+const beginning = (word: string, other: string): number =>
+  other.startsWith(word) ? 0.5 + (0.5 * word.length) / other.length : 0;
 
 /** The first letter is seldom wrong: with the mark before it, it counts twice. */
 function gramsOf(word: string): Set<string> {
@@ -62,4 +63,32 @@ function gramsOf(word: string): Set<string> {
   const grams = new Set<string>();
   for (let at = 0; at + 3 <= marked.length; at += 1) grams.add(marked.slice(at, at + 3));
   return grams;
+}
+
+/** 0 when more than a letter in four has to be changed, left out, put in, or swapped with the next. */
+function slip(word: string, other: string): number {
+  const length = Math.max(word.length, other.length);
+  const most = Math.floor(length / CHARS_PER_SLIP);
+  if (Math.abs(word.length - other.length) > most) return 0;
+  const slips = slipsBetween(word, other);
+  return slips > most ? 0 : 1 - slips / length;
+}
+
+/** Optimal string alignment distance. */
+function slipsBetween(word: string, other: string): number {
+  let before: number[] = [];
+  let above = Array.from({ length: other.length + 1 }, (_, at) => at);
+  for (let row = 1; row <= word.length; row += 1) {
+    const line = [row];
+    for (let at = 1; at <= other.length; at += 1) {
+      const same = word[row - 1] === other[at - 1];
+      let least = Math.min((above[at] ?? 0) + 1, (line[at - 1] ?? 0) + 1, (above[at - 1] ?? 0) + (same ? 0 : 1));
+      const swapped = row > 1 && at > 1 && word[row - 1] === other[at - 2] && word[row - 2] === other[at - 1];
+      if (swapped) least = Math.min(least, (before[at - 2] ?? 0) + 1);
+      line.push(least);
+    }
+    before = above;
+    above = line;
+  }
+  return above.at(-1) ?? 0;
 }

@@ -11,6 +11,8 @@ const MAX_KNOWN_STEMS = 50_000;
 const MARKS = /\p{M}+/gu;
 /** `codeReview`, `PDFReader` and `v2beta` are several words. */
 const HUMPS = /(\p{Ll}|\p{N})(\p{Lu})|(\p{Lu})(\p{Lu}\p{Ll})/gu;
+/** `PRs` and `APIs` are several of one. */
+const PLURALS = /(?<!\p{L})(\p{Lu}{2,})s(?!\p{L})/gu;
 const WORD = /[\p{L}\p{N}]+(?:'[\p{L}]+)?/gu;
 const PLAIN = /^[a-z]+$/;
 
@@ -32,7 +34,8 @@ const britishOf = (word: string): string =>
 
 /** The words of a text as written, lower case and without accents, camelCase and kebab-case taken apart. */
 export function wordsOf(text: string): string[] {
-  const plain = text.slice(0, MAX_TEXT_CHARS).replace(HUMPS, '$1$3 $2$4').normalize('NFKD').replace(MARKS, '');
+  const apart = text.slice(0, MAX_TEXT_CHARS).replace(PLURALS, '$1').replace(HUMPS, '$1$3 $2$4');
+  const plain = apart.normalize('NFKD').replace(MARKS, '');
   const words: string[] = [];
   for (const [word] of plain.toLowerCase().matchAll(WORD)) {
     if (word.length <= MAX_WORD_CHARS) words.push(word.replace(/'.*$/, ''));
@@ -43,9 +46,11 @@ export function wordsOf(text: string): string[] {
 /** The same without words that say nothing; all of them where nothing else is left. */
 export function tellingWordsOf(text: string): string[] {
   const words = wordsOf(text);
-  const telling = words.filter((word) => !STOP_WORDS.has(word));
+  const telling = words.filter(isTelling);
   return telling.length === 0 ? words : telling;
 }
+
+export const isTelling = (word: string): boolean => !STOP_WORDS.has(word);
 
 const alike = new Map<string, readonly string[]>();
 for (const group of ALIKE) {

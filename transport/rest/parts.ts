@@ -6,6 +6,7 @@ import type { ExecutionApi } from '../../actors/execution/api.ts';
 import type { NodePeerApi } from '../../actors/node-peer/api.ts';
 import type { StimulusApi } from '../../actors/stimulus/api.ts';
 import type { AgentCatalog, CatalogSearch, StimulusRoutes } from '../../catalog/api.ts';
+import type { Patterns } from '../../catalog/patterns-api.ts';
 import type { ClusterApi } from '../../cluster/api.ts';
 import type { ChaosApi } from '../../cluster/chaos/api.ts';
 import type { VolumeApi, VolumeFiles } from '../../effects/volumes/api.ts';
@@ -50,6 +51,8 @@ export interface RestServerParts {
   readonly volumes?: VolumeApi & { readonly files: VolumeFiles };
   /** Without it there is no /v1/workflows. */
   readonly workflows?: WorkflowParts;
+  /** Learned patterns; without it there is no /v1/cortex. */
+  readonly patterns?: Patterns;
   /** Without it there is no /mcp. */
   readonly mcp?: McpParts;
   /** Rates of callers' tiers; without it nobody has any. */

@@ -5,6 +5,7 @@ import { changeAgentRoute } from './change-agent.ts';
 import { changeAgentScopeRoute } from './change-agent-scope.ts';
 import { chaosRoutes } from './chaos/index.ts';
 import { clusterRoutes } from './cluster/index.ts';
+import { cortexRoutes } from './cortex/index.ts';
 import { deleteAgentRoute } from './delete-agent.ts';
 import { deleteExecutionRoute } from './delete-execution.ts';
 import { deployAgentRoute } from './deploy-agent.ts';
@@ -64,6 +65,7 @@ const ROUTES: readonly ((app: RestApp, parts: RestParts) => void)[] = [
   chaosRoutes,
   volumeRoutes,
   sealRoutes,
+  cortexRoutes,
   jwksRoute,
   openapiRoute,
 ];
