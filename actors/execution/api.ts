@@ -45,6 +45,12 @@ export interface ExecutionApi {
     tenant: string,
     filter: { readonly agentId?: string; readonly status?: string; readonly limit: number; readonly skip?: number },
   ): Promise<ExecutionStatus[]>;
+  /** Executions of an agent that have ended, last ended first, and how many there are; the list's delay. */
+  ended(
+    tenant: string,
+    agentId: string,
+    page: { readonly limit: number; readonly skip: number },
+  ): Promise<{ readonly executions: ExecutionStatus[]; readonly total: number }>;
   /** Log of one execution (`svc.task.logs`, spec 3), oldest first; `limit` is capped at 200. Throws `not_found`. */
   logs(
     tenant: string,
@@ -163,14 +169,14 @@ export function createExecutionApi(parts: {
       // It is cancelled as soon as some node serves it, before it does anything.
       if ('document' in found) return client.tell(address, 'Cancel', {}, options);
       const { state } = found;
-      if (state.status !== 'running') throw ended(state.status);
+      if (state.status !== 'running') throw endedAlready(state.status);
       try {
         await client.ask(address, 'Cancel', {}, options);
       } catch (thrown) {
         // It ended and was archived between the two calls.
         if (thrown instanceof SvcError && thrown.code === 'not_found') {
           const { status } = await this.status(tenant, executionId);
-          throw ended(status);
+          throw endedAlready(status);
         }
         throw thrown;
       }
@@ -193,6 +199,21 @@ export function createExecutionApi(parts: {
       return Promise.all(found.map(async (one) => listed(one, await waitingFor(client, one))));
     },
 
+    async ended(tenant, agentId, page) {
+      const where = { removed: false, agent_id: agentId, ended_at: { gt: '' } };
+      const [found, total] = await Promise.all([
+        executions.find({
+          ...{ tenant, where, ...page },
+          sort: [
+            ['ended_at', 'desc'],
+            ['id', 'desc'],
+          ],
+        }),
+        executions.count({ tenant, where }),
+      ]);
+      return { executions: found.map((one) => listed(one)), total };
+    },
+
     async remove(tenant, executionId) {
       const found = await find(tenant, executionId);
       if ('document' in found || found.state.status === 'running') {
@@ -206,4 +227,5 @@ export function createExecutionApi(parts: {
 }
 
 const notFound = (): SvcError => new SvcError('not_found', 'execution not found');
-const ended = (status: string): SvcError => new SvcError('failed_precondition', `the execution is ${status} already`);
+const endedAlready = (status: string): SvcError =>
+  new SvcError('failed_precondition', `the execution is ${status} already`);
