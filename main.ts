@@ -20,8 +20,9 @@ import { openAgentAccess } from './compose/agent-access.ts';
 import { LateAreas } from './compose/areas.ts';
 import { agentQuota, inUseOf } from './compose/catalogs.ts';
 import { openEffects } from './compose/effects.ts';
-import { managementPorts, nodeFacts, noSearch } from './compose/management.ts';
+import { managementPorts, nodeFacts } from './compose/management.ts';
 import type { Node, NodeInput } from './compose/node.ts';
+import { openSearch } from './compose/search.ts';
 import { createServers } from './compose/servers.ts';
 import { openSigning } from './compose/signing.ts';
 import { openToolAreas } from './compose/tool-areas.ts';
@@ -117,6 +118,7 @@ export async function startNode(input: NodeInput): Promise<Node> {
     ...{ ...world, documents: ports.documents, builtIns, inUse },
     quota: agentQuota(settings),
   });
+  const search = await openSearch({ ...world, documents: ports.documents, settings, secrets, builtIns });
   const waits = waitsOf(runtime, ports.store);
   const executions = createExecutionApi({
     waits,
@@ -152,12 +154,12 @@ export async function startNode(input: NodeInput): Promise<Node> {
   const { volumes, commands } = effects;
   const management = managementPorts({
     ...{ ...world, ...ports, agents, executions, tierLimits, volumes, settings, ...workflowAreas.workflows },
-    ...{ judges: workflowAreas.judges, search: noSearch, node: nodeFacts({ version: VERSION, health }) },
+    ...{ judges: workflowAreas.judges, search, node: nodeFacts({ version: VERSION, health }) },
   });
   areas.provideManagement(management);
   const servers = createServers({
     ...{ agents, executions, ...workflowAreas, ...toolAreas, ...operations, peers, volumes, commands, dispatch },
-    ...{ intents: management.intents, authors: management.authors },
+    ...{ search, intents: management.intents, authors: management.authors },
     ...{ settings, clusterNode, clusterHost, access, tierLimits, authenticator, logger, version: VERSION, health },
     nodeTokens: { keySet: async () => ({ keys: await signing.published.all() }) },
   });
