@@ -36,6 +36,8 @@ export interface EffectContext {
   readonly address: Address;
   /** W3C trace id of the turn that asked: what the effect starts belongs to the same tree of causes. */
   readonly trace: string;
+  /** How long this attempt may take, milliseconds; then it is aborted. Absent: without end. */
+  readonly timeoutMs?: number;
   /**
    * Aborted on cancel, time-out, lost claim and shutdown: stop at once (kill the process group, drop the socket). The
    * reason is an `SvcError`: only `cancelled` means that nobody wants the work any more; after `lease_lost` (claim

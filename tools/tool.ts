@@ -14,6 +14,8 @@ export interface ToolCall {
   /** W3C trace id: what the call starts belongs to the same tree of causes. */
   readonly trace: string;
   readonly signal: AbortSignal;
+  /** How long it may take, milliseconds. Absent: without end. */
+  readonly timeoutMs?: number;
   /** Tells whoever waits how it goes on. */
   progress(value: Json): Promise<boolean>;
   /** Waits for what takes no work of this node, without a place among its effects; `waiting` must heed the signal. */

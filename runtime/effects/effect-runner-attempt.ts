@@ -97,7 +97,7 @@ export class EffectAttempt {
   }
 
   async #handle(handler: EffectHandler | undefined, renewing: Renewing): Promise<Ending> {
-    const { kind, input } = this.#envelope.request;
+    const { kind, input, timeoutMs } = this.#envelope.request;
     if (this.#attempt > MOST_ATTEMPTS) {
       return {
         ok: false,
@@ -115,6 +115,7 @@ export class EffectAttempt {
       tenant: this.#envelope.tenant,
       address: this.#envelope.to,
       trace: this.#envelope.trace,
+      ...(timeoutMs === undefined ? {} : { timeoutMs }),
       signal: this.#abort.signal,
       progress: async (value) => !this.#abort.signal.aborted && (await this.#report.progress(value)),
       parked: (waiting) => this.#park(waiting, renewing),

@@ -59,6 +59,7 @@ async function attempt(
     await takeLimits(parts, tenant, run);
     return await answer(parts, tools.get(run.tool), {
       ...{ run, tenant, signal, id: context.effectId, trace: context.trace },
+      ...(context.timeoutMs === undefined ? {} : { timeoutMs: context.timeoutMs }),
       progress: (value) => context.progress(value),
       parked: (waiting) => context.parked(waiting),
     });

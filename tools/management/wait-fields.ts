@@ -1,4 +1,6 @@
 import { z } from 'zod';
+import type { ToolCall } from '../tool.ts';
+import type { EndWait } from './ports.ts';
 
 /** A call of a tool ends after 600 s, so a wait does before: longer ones are asked for again. */
 export const MAX_WAIT_SECONDS = 600;
@@ -26,9 +28,15 @@ export interface AskedWait {
   readonly timeout_seconds: number;
 }
 
-/** As `EndWaits` takes it. */
-export const endWait = ({ poll_interval_seconds, timeout_seconds }: AskedWait, signal: AbortSignal) => ({
-  timeoutMs: timeout_seconds * 1_000,
-  lookAgainMs: Math.max(LEAST_POLL_SECONDS, poll_interval_seconds) * 1_000,
-  signal,
-});
+/** What is left of a call for its answer, milliseconds. */
+const FOR_THE_ANSWER_MS = 5_000;
+
+/** As `EndWaits` takes it; never longer than the call itself may take. */
+export function endWait({ poll_interval_seconds, timeout_seconds }: AskedWait, call: ToolCall): EndWait {
+  const { signal, timeoutMs: mostMs = Number.POSITIVE_INFINITY } = call;
+  return {
+    timeoutMs: Math.min(timeout_seconds * 1_000, Math.max(0, mostMs - FOR_THE_ANSWER_MS)),
+    lookAgainMs: Math.max(LEAST_POLL_SECONDS, poll_interval_seconds) * 1_000,
+    signal,
+  };
+}

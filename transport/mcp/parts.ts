@@ -9,8 +9,8 @@ export interface McpParts {
   readonly sessions: Pick<ToolSessionApi, 'open' | 'invoke'>;
   readonly clock: Clock;
   readonly random: Random;
-  /** Longest wait for a call's result. Default 300,000. */
+  /** Longest wait for a call's result. Default 640,000: longer than any tool. */
   readonly callTimeoutMs?: number;
 }
 
-export const CALL_TIMEOUT_MS = 300_000;
+export const CALL_TIMEOUT_MS = 640_000;

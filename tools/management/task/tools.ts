@@ -67,7 +67,7 @@ async function waitForTask(
   { execution_id, ...asked }: AskedWait & { readonly execution_id: string },
   { ports, identity: { tenant }, call }: ManagedCall,
 ): Promise<object> {
-  const ended = await call.parked(ports.waits.execution(tenant, execution_id, endWait(asked, call.signal)));
+  const ended = await call.parked(ports.waits.execution(tenant, execution_id, endWait(asked, call)));
   const status = await ports.executions.status(tenant, execution_id);
   return ended || status.ended_at !== null ? status : { ...status, status: 'timed_out' };
 }

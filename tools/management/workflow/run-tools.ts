@@ -80,7 +80,7 @@ export async function waitForWorkflow(
   { execution_id, ...asked }: AskedWait & { readonly execution_id: string },
   { ports, identity: { tenant }, call }: ManagedCall,
 ): Promise<object> {
-  const ended = await call.parked(ports.waits.workflow(tenant, execution_id, endWait(asked, call.signal)));
+  const ended = await call.parked(ports.waits.workflow(tenant, execution_id, endWait(asked, call)));
   const { blackboard, ...execution } = await ports.runs.get(tenant, execution_id);
   if (ended || execution.ended_at !== null) return { ...standing(execution), blackboard };
   const { status, current_state } = execution;
