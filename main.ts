@@ -158,7 +158,7 @@ export async function startNode(input: NodeInput): Promise<Node> {
   });
   areas.provideManagement(management);
   const servers = createServers({
-    ...{ agents, executions, ...workflowAreas, ...toolAreas, ...operations, peers, volumes, commands, dispatch },
+    ...{ agents, executions, ...workflowAreas, ...toolAreas, ...operations, peers, volumes, commands, patterns, dispatch },
     ...{ search, intents: management.intents, authors: management.authors },
     ...{ settings, clusterNode, clusterHost, access, tierLimits, authenticator, logger, version: VERSION, health },
     nodeTokens: { keySet: async () => ({ keys: await signing.published.all() }) },

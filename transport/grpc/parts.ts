@@ -2,6 +2,7 @@ import type { ExecutionApi } from '../../actors/execution/api.ts';
 import type { JudgePanelApi } from '../../actors/judge-panel/api.ts';
 import type { StimulusApi } from '../../actors/stimulus/api.ts';
 import type { AgentCatalog } from '../../catalog/api.ts';
+import type { Patterns } from '../../catalog/patterns-api.ts';
 import type { CommandRunner } from '../../effects/commands/api.ts';
 import type { Authenticator, TierLimits } from '../../security/api.ts';
 import type { Health } from '../health.ts';
@@ -35,6 +36,8 @@ export interface GrpcServerParts {
   readonly commands?: CommandRunner;
   /** Without it IngestStimulus is not served. */
   readonly stimuli?: StimulusApi;
+  /** Without it QueryMemoryPatterns and StoreMemoryPattern are not served. */
+  readonly patterns?: Patterns;
   /** Without it AttestAgent and InvokeTool are not served. */
   readonly seal?: SealParts;
   readonly authenticator: Authenticator;

@@ -91,7 +91,7 @@ test('an output that is accepted after a failure is stored once under the id of 
   assert.equal(mode, 'repeatable');
   assert.equal(input?.once, EXECUTION_ID);
   assert.equal(input?.error_type, 'validation_failed');
-  assert.match(String(input?.solution_approach), /^-seven$[^]*^\+7$/m);
+  assert.match(String(input?.solution_approach), /^-seven$[\s\S]*^\+7$/m);
   assert.equal(input?.solution_code, '7');
   remember(e, { kind: 'done', value: { pattern_id: 'p', deduplicated: false, new_frequency: 1 } });
   assert.deepEqual(e.names, [...UP_TO_ACCEPTED, 'execution_completed']);
@@ -161,10 +161,9 @@ test('while patterns are asked for a cancel ends the execution, and no iteration
   assert.equal(e.view.status, 'cancelled');
   const late = failedOnce();
   late.send('IterationTimedOut', { iteration: 1 }, 'timer');
-  assert.equal(late.view.status, 'running');
   late.fire('execution');
   assert.deepEqual(late.names, [...UP_TO_FAILURE, 'execution_failed']);
-  assert.equal(late.view.status === 'failed' ? late.view.reason : '', 'timed_out');
+  assert.equal(late.payloads('execution_failed')[0]?.reason, 'timed_out');
 });
 
 test('while a pattern is stored a cancel comes too late, and the end of its time completes the execution', () => {
