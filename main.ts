@@ -151,14 +151,15 @@ export async function startNode(input: NodeInput): Promise<Node> {
   const authenticator = createAuthenticator(authenticatorSettings(settings));
   opened.defer(() => authenticator.close());
   const health = { ready: async () => readiness(runtime, controls) };
-  const { volumes, commands } = effects;
+  const { volumes, commands, patterns } = effects;
   const management = managementPorts({
     ...{ ...world, ...ports, agents, executions, tierLimits, volumes, settings, ...workflowAreas.workflows },
     ...{ judges: workflowAreas.judges, search, node: nodeFacts({ version: VERSION, health }) },
   });
   areas.provideManagement(management);
   const servers = createServers({
-    ...{ agents, executions, ...workflowAreas, ...toolAreas, ...operations, peers, volumes, commands, patterns, dispatch },
+    ...{ agents, executions, ...workflowAreas, ...toolAreas, ...operations, peers, dispatch },
+    ...{ volumes, commands, patterns },
     ...{ search, intents: management.intents, authors: management.authors },
     ...{ settings, clusterNode, clusterHost, access, tierLimits, authenticator, logger, version: VERSION, health },
     nodeTokens: { keySet: async () => ({ keys: await signing.published.all() }) },
