@@ -4,10 +4,12 @@ import { alikeTo, isTelling, stemOf, wordsOf } from './words.ts';
 const MAX_CONCEPTS = 32;
 
 /** How sure an entry means what was asked when it holds another word. */
-const LIKENESS = { same: 1, joined: 0.95, alike: 0.8, misspelt: 0.85 } as const;
-/** Of a word that every entry holds, and of one that none does, however large the catalog is. */
+const LIKENESS = { same: 1, joined: 0.95, alike: 0.9, misspelt: 0.85 } as const;
+/** Of a word that every entry holds, and what no word reaches, however large the catalog is. */
 const LEAST_WEIGHT = 1;
 const MOST_WEIGHT = 4;
+/** Logarithm of the rarity at which a word weighs what is in the middle between them. */
+const MIDDLE = 3;
 
 /** One word of a query. */
 export interface Concept {
@@ -72,6 +74,6 @@ export function wordingsOf(concept: Concept, books: readonly Wordbook[]): Wordin
 export function weightOf(wordings: readonly Wording[], books: readonly Wordbook[], entries: number): number {
   let frequency = 0;
   for (const book of books) frequency += Math.max(0, ...wordings.map(({ stem }) => book.frequency(stem)));
-  const rarity = Math.log((entries + 1) / (frequency + 1));
-  return Math.min(MOST_WEIGHT, LEAST_WEIGHT + Math.max(0, rarity));
+  const rarity = Math.max(0, Math.log((entries + 1) / (frequency + 1)));
+  return LEAST_WEIGHT + ((MOST_WEIGHT - LEAST_WEIGHT) * rarity) / (rarity + MIDDLE);
 }
