@@ -9,6 +9,8 @@ import { approvalApprove } from './commands/approval-approve.ts';
 import { approvalList } from './commands/approval-list.ts';
 import { approvalReject } from './commands/approval-reject.ts';
 import { auditExport, auditVerify } from './commands/audit.ts';
+import { catalogScope } from './commands/catalog-scope.ts';
+import { catalogStatus } from './commands/catalog-status.ts';
 import { chaosFaults, chaosList } from './commands/chaos-faults.ts';
 import { nodeConfig } from './commands/node-config.ts';
 import { nodeDrain } from './commands/node-drain.ts';
@@ -19,7 +21,11 @@ import { nodeList } from './commands/node-list.ts';
 import { nodeRemove } from './commands/node-remove.ts';
 import { nodeShow } from './commands/node-show.ts';
 import { nodeStatus } from './commands/node-status.ts';
+import { patternList } from './commands/pattern-list.ts';
+import { patternQuery } from './commands/pattern-query.ts';
+import { patternStore } from './commands/pattern-store.ts';
 import { run } from './commands/run.ts';
+import { catalogSearch } from './commands/search-catalog.ts';
 import { sessionCalls } from './commands/session-calls.ts';
 import { sessionList } from './commands/session-list.ts';
 import { sessionRevoke } from './commands/session-revoke.ts';
@@ -46,7 +52,6 @@ import { workflowDeploy } from './commands/workflow-deploy.ts';
 import { workflowList } from './commands/workflow-list.ts';
 import { workflowLogs } from './commands/workflow-logs.ts';
 import { workflowRun } from './commands/workflow-run.ts';
-import { workflowDemote, workflowPromote } from './commands/workflow-scope.ts';
 import { workflowShow } from './commands/workflow-show.ts';
 import { workflowSignal } from './commands/workflow-signal.ts';
 import { workflowStatus } from './commands/workflow-status.ts';
@@ -54,17 +59,35 @@ import { workflowValidate } from './commands/workflow-validate.ts';
 import { CliFailure, EXIT, type ExitCode } from './failure.ts';
 import { printable } from './printable.ts';
 
-const AGENT = [agentDeploy, agentList, agentShow, agentExport, agentLogs, agentDelete];
+const AGENT = [
+  agentDeploy,
+  agentList,
+  agentShow,
+  agentExport,
+  agentLogs,
+  agentDelete,
+  catalogSearch('agent'),
+  catalogStatus('agent'),
+  catalogScope('agent'),
+];
 const TASK = [taskExecute, taskStatus, taskList, taskLogs, taskCancel, taskRemove];
 const APPROVAL = [approvalList, approvalApprove, approvalReject];
 const STIMULUS = [stimulusList, stimulusSend, stimulusRoute];
 const WORKFLOW = [
   ...[workflowValidate, workflowDeploy, workflowRun, workflowList, workflowShow, workflowStatus, workflowLogs],
-  ...[workflowSignal, workflowCancel, workflowDelete, workflowPromote, workflowDemote],
+  ...[
+    workflowSignal,
+    workflowCancel,
+    workflowDelete,
+    catalogSearch('workflow'),
+    catalogStatus('workflow'),
+    catalogScope('workflow'),
+  ],
 ];
 const NODE = [nodeInit, nodeJoin, nodeStatus, nodeList, nodeShow, nodeDrain, nodeLeave, nodeRemove, nodeConfig];
 const VOLUME = [volumeCreate, volumeList, volumeShow, volumeDelete, volumeLs, volumePut, volumeGet];
 const SESSION = [sessionList, sessionShow, sessionCalls, sessionRevoke];
+const PATTERN = [patternList, patternQuery, patternStore];
 const CHAOS = [chaosFaults, chaosList];
 
 const EXIT_CODES =
@@ -84,13 +107,17 @@ export function svcProgram(): Command {
     .addHelpText('after', EXIT_CODES)
     .showHelpAfterError(false);
   start(program);
-  const agent = program.command('agent').description('agents: deploy, list, show, export, logs, delete');
+  const agent = program
+    .command('agent')
+    .description('agents: deploy, list, search, show, export, logs, pause, resume, archive, promote, demote, delete');
   for (const add of AGENT) add(agent);
   const task = program.command('task').description('executions: execute, status, list, logs, cancel, remove');
   for (const add of TASK) add(task);
   const workflow = program
     .command('workflow')
-    .description('workflows: validate, deploy, run, list, show, status, logs, signal, cancel, delete, promote, demote');
+    .description(
+      'workflows: validate, deploy, run, list, search, show, status, logs, signal, cancel, pause, resume, archive, promote, …',
+    );
   for (const add of WORKFLOW) add(workflow);
   run(program);
   const approval = program.command('approval').description('what waits for a human: list, approve, reject');
@@ -105,6 +132,8 @@ export function svcProgram(): Command {
     .command('session')
     .description('sessions in which tools are called: list, show, calls, revoke');
   for (const add of SESSION) add(session);
+  const pattern = program.command('pattern').description('what was learned from errors: list, query, store');
+  for (const add of PATTERN) add(pattern);
   const audit = program.command('audit').description('what agents did with tools: export a chain, verify it offline');
   for (const add of [auditExport, auditVerify]) add(audit);
   const chaos = program.command('chaos').description('faults on purpose, where nodes are set to take them');

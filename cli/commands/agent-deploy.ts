@@ -11,11 +11,12 @@ export function agentDeploy(agent: Command): void {
     .description('deploy the agent of a manifest')
     .argument('<file>', 'YAML manifest; - for standard input')
     .option('--force', 'overwrite the same name and version')
-    .action(async (file: string, options: { force?: true }, command: Command) => {
+    .option('--scope <scope>', 'user, tenant or global; default tenant')
+    .action(async (file: string, options: { force?: true; scope?: string }, command: Command) => {
       const { client, output } = contextOf(command);
       const answer = await client.json('POST', '/v1/agents', {
         body: { type: 'application/yaml', text: await readText(file, 'FILE') },
-        query: { force: options.force === true ? 'true' : undefined },
+        query: { force: options.force === true ? 'true' : undefined, scope: options.scope },
       });
       await print(output, { value: answer, text: `deployed agent ${textOf(answer, 'agent_id')}` });
     });

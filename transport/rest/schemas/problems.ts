@@ -35,6 +35,7 @@ const TITLES: Readonly<Record<number, string>> = {
   500: 'An internal error occurred.',
   503: 'A part the call needs is down; see Retry-After.',
   504: 'No answer in time; the work may have been done.',
+  507: 'There is no room for it.',
 };
 
 /** Every answer of a route whose caller is known may be one of these; 408 and 431 come before a request exists. */
