@@ -2,7 +2,11 @@ import { parse } from 'yaml';
 
 /** Keys of a manifest whose texts say what an agent or a workflow does, beside its metadata. */
 const TELLING = new Set(['instruction', 'prompt_template', 'prompt', 'input', 'intent', 'agent', 'content']);
-const KEY = /^( *)(?:- )?(?:"?)([a-z_]+)(?:"?):(?: +(.*))?$/;
+const KEY = /^ *(?:- )*"?([a-z_]+)"?:(?: +(.*))?$/;
+/** A value in flow style, an anchor or an alias. */
+const FLOW = /[:-] +[{[&*]/;
+const TELLING_INSIDE = new RegExp(`\\b(?:${[...TELLING].join('|')})"?:`);
+const CLOSED = /[}\]]\s*$/;
 const BLOCK = /^[|>][+-]?\d?[+-]?\s*(#.*)?$/;
 const MAX_DEPTH = 20;
 const MAX_CHARS = 16_384;
@@ -30,13 +34,12 @@ function quickly(manifestYaml: string): string | null {
       continue;
     }
     within = -1;
-    const [, spaces, key = '', value = ''] = KEY.exec(line.trimEnd()) ?? [];
-    if (spaces === undefined) continue;
-    if (/^[{[&*]/.test(value) && /[a-z_]+: /.test(value)) {
+    if (FLOW.test(line)) {
       // `task: {instruction: do it}`; labels and the like hold nothing of interest.
-      if ([...TELLING].some((telling) => value.includes(`${telling}:`)) || !value.endsWith('}')) return null;
+      if (TELLING_INSIDE.test(line) || !CLOSED.test(line)) return null;
       continue;
     }
+    const [, key = '', value = ''] = KEY.exec(line.trimEnd()) ?? [];
     if (!TELLING.has(key)) continue;
     within = indent;
     if (!BLOCK.test(value)) texts.push(value);

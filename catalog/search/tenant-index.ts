@@ -116,7 +116,7 @@ export class TenantIndex {
       const entry = entryOf(record);
       const manifestId = record.versions[0]?.manifest_id;
       if (entry === null || manifestId === undefined || !holds(entry)) this.#drop(record.id);
-      else if (this.#hasRoom(entry.id)) wanted.push({ entry, manifestId });
+      else if (this.#hasRoom(entry.id, wanted.length)) wanted.push({ entry, manifestId });
     }
     if (wanted.length === 0) return;
     const ids = wanted.map(({ manifestId }) => manifestId);
@@ -136,9 +136,10 @@ export class TenantIndex {
     this.vectors?.forget(id);
   }
 
-  #hasRoom(id: string): boolean {
+  /** `coming`: how many are about to be put in. */
+  #hasRoom(id: string, coming: number): boolean {
     const { maxEntries, tenant, warn } = this.#parts;
-    if (this.words.slotOf(id) !== undefined || this.words.size < maxEntries) return true;
+    if (this.words.slotOf(id) !== undefined || this.words.size + coming < maxEntries) return true;
     if (!this.#isFull) warn(`search leaves out what tenant ${tenant} has beyond ${maxEntries}`, undefined);
     this.#isFull = true;
     return false;
