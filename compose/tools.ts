@@ -1,4 +1,4 @@
-import { isAuthor } from '../catalog/built-in/names.ts';
+import { isAuthor } from '../catalog/built-in/api.ts';
 import { createToolCommands } from '../effects/commands/tool-commands.ts';
 import type { ContainerEngine } from '../effects/containers/engine.ts';
 import { createMcpServers } from '../effects/mcp/mcp-servers.ts';

@@ -2,6 +2,7 @@ import type { AgentSummary } from '../../../catalog/api.ts';
 import { parseAgentManifest } from '../../../manifests/agent/parse.ts';
 import type { Tool } from '../../tool.ts';
 import { readerOf } from '../caller.ts';
+import { scopeOfNew } from '../generate/scope.ts';
 import { type ManagedCall, managed } from '../managed.ts';
 import type { LateManagement } from '../ports.ts';
 import { requestOf, searchAnswer } from '../search-contract.ts';
@@ -13,7 +14,7 @@ export function agentTools(late: LateManagement): Tool[] {
   const define = managed(late);
   return [
     define(agentCreate, ({ manifest_yaml, force }, { ports, identity }) =>
-      ports.agents.deploy(identity, manifest_yaml, { force }),
+      ports.agents.deploy(identity, manifest_yaml, { force, scope: scopeOfNew(identity) }),
     ),
 
     define(agentUpdate, update),

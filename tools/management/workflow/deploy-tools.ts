@@ -3,6 +3,7 @@ import { SvcError } from '../../../runtime/errors.ts';
 import type { Identity } from '../../../runtime/identity.ts';
 import type { Tool } from '../../tool.ts';
 import { eyesOf, inTenant, readerOf } from '../caller.ts';
+import { scopeOfNew } from '../generate/scope.ts';
 import { type ManagedCall, managed } from '../managed.ts';
 import type { LateManagement } from '../ports.ts';
 import { requestOf, searchAnswer } from '../search-contract.ts';
@@ -28,7 +29,7 @@ export function workflowDeployTools(late: LateManagement): Tool[] {
       await checkBefore(ports.workflows, identity, { manifest_yaml, force });
       const validation_results = await judged(ports.judges, { manifest_yaml, ...judging }, managedCall);
       // The text that was judged is the text that is deployed, and all checks are made again with it.
-      const deployed = await ports.workflows.deploy(identity, manifest_yaml, { force });
+      const deployed = await ports.workflows.deploy(identity, manifest_yaml, { force, scope: scopeOfNew(identity) });
       return { ...deployed, validation_results };
     }),
 
