@@ -1,7 +1,4 @@
 import assert from 'node:assert/strict';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { setImmediate as turnOfOthers } from 'node:timers/promises';
 import type { ShelfRecord } from '../../catalog/shelf/record.ts';
@@ -17,12 +14,9 @@ import { systemClock } from '../../runtime/clock.ts';
 import type { Documents } from '../../runtime/documents.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import { type Identity, SYSTEM_TENANT } from '../../runtime/identity.ts';
-import { MongoDocuments } from '../../runtime/mongo/documents.ts';
 import { systemRandom } from '../../runtime/random.ts';
-import { SqliteDocuments } from '../../runtime/sqlite/documents.ts';
-import { mongoRig } from '../runtime/mongo/rig.ts';
-import { mongoMissing } from '../support/ferretdb.ts';
 import { crashingDocuments } from './crashing-documents.ts';
+import { DOCUMENT_STORES } from './document-stores.ts';
 
 const person = (tenant: string, subject: string, roles: string[]): Identity => ({
   kind: 'tenant_user',
@@ -54,38 +48,7 @@ const refused = (code: string) => (thrown: unknown) => {
   return true;
 };
 
-const stores: {
-  name: string;
-  skip: string | false;
-  open: () => Promise<{ documents: Documents; stop(): Promise<void> }>;
-}[] = [
-  {
-    name: 'SQLite',
-    skip: false,
-    async open() {
-      const directory = await mkdtemp(join(tmpdir(), 'svc-workflows-'));
-      const documents = new SqliteDocuments({ directory });
-      await documents.open();
-      const stop = async () => {
-        await documents.close();
-        await rm(directory, { recursive: true });
-      };
-      return { documents, stop };
-    },
-  },
-  {
-    name: 'FerretDB',
-    skip: await mongoMissing(),
-    async open() {
-      const { uri, database, stop } = await mongoRig();
-      const documents = new MongoDocuments({ uri, database });
-      await documents.open();
-      return { documents, stop: () => documents.close().then(stop) };
-    },
-  },
-];
-
-for (const store of stores)
+for (const store of DOCUMENT_STORES)
   describe(`workflow catalog on ${store.name}`, { skip: store.skip }, () => {
     let documents: Documents;
     let stop: () => Promise<void>;
