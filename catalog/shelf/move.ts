@@ -16,13 +16,14 @@ interface Mover {
  * Puts an agent or workflow into another place and answers its record there. Inside a tenant that is one compare-and-set. Into
  * another one it takes three: a hidden copy keeps the place, the source says where it is leaving to (this decides), the
  * copy is shown and the source goes. A crash in between is repaired by whoever touches either record next.
- * Throws `conflict` when the name is taken there.
+ * Null when it was moved or deleted meanwhile; throws
+ * `conflict` when the name is taken there.
  */
-export async function moveRecord(mover: Mover, known: SeenRecord, to: Place): Promise<SeenRecord> {
+export async function moveRecord(mover: Mover, known: SeenRecord, to: Place): Promise<SeenRecord | null> {
   const { shelf } = mover;
   let source: ShelfRecord | null = known;
   for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
-    if (source === null || !isSeen(source) || !sameScope(source, known)) throw overtaken(mover);
+    if (source === null || !isSeen(source) || !sameScope(source, known)) return null;
     if (await shelf.isSettled(source)) {
       const taken = await shelf.at(to, source.name);
       if (taken === null) {
@@ -99,8 +100,5 @@ function nameTaken({ shelf }: Mover, name: string, { scope }: Place): SvcError {
     field: 'name',
   });
 }
-
-const overtaken = ({ shelf }: Mover): SvcError =>
-  new SvcError('conflict', `the ${shelf.kind.noun} was moved or deleted meanwhile`);
 
 const isoTime = (clock: Clock): string => new Date(clock.now()).toISOString();

@@ -135,9 +135,13 @@ export class ShelfCatalog<Manifest extends ManifestHead> {
 
   async #move(identity: Identity, idOrName: string, from: CatalogScope, to: Place): Promise<ShelfEntry> {
     requireScopeChange(this.#shelf.kind, identity, from, to.scope);
-    const known = await this.#changeable(idOrName, () => findStanding(this.#shelf, identity, idOrName, from));
     const { shelf, clock, random } = this.#parts;
-    return newestEntry(shelf.kind, await moveRecord({ shelf, clock, random, by: identity.subject }, known, to));
+    for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
+      const known = await this.#changeable(idOrName, () => findStanding(shelf, identity, idOrName, from));
+      const moved = await moveRecord({ shelf, clock, random, by: identity.subject }, known, to);
+      if (moved !== null) return newestEntry(shelf.kind, moved);
+    }
+    throw busy(shelf.kind);
   }
 
   /** Finds it, asks who may, and writes what `next` makes of it, until nobody was faster. */
