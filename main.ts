@@ -20,6 +20,7 @@ import { openAgentAccess } from './compose/agent-access.ts';
 import { LateAreas } from './compose/areas.ts';
 import { agentQuota, inUseOf } from './compose/catalogs.ts';
 import { openEffects } from './compose/effects.ts';
+import { executionOffer } from './compose/execution-offer.ts';
 import { managementPorts, nodeFacts } from './compose/management.ts';
 import type { Node, NodeInput } from './compose/node.ts';
 import { openSearch } from './compose/search.ts';
@@ -29,7 +30,7 @@ import { openToolAreas } from './compose/tool-areas.ts';
 import { toolPolicy } from './compose/tools.ts';
 import { waitsOf } from './compose/waits.ts';
 import { openWorkflowAreas, workflowActors } from './compose/workflow-areas.ts';
-import { heartbeats, kernelSettings, readFlags, readSettings } from './read-settings.ts';
+import { configFile, heartbeats, kernelSettings, readFlags, readSettings } from './read-settings.ts';
 import { systemClock } from './runtime/clock.ts';
 import { openDataDirectory } from './runtime/data-directory.ts';
 import { SvcError } from './runtime/errors.ts';
@@ -125,7 +126,7 @@ export async function startNode(input: NodeInput): Promise<Node> {
     client: runtime.client,
     executions: await ports.documents.collection<ExecutionDocument>(EXECUTIONS),
     archive: runtime.archive,
-    node: () => ({ isolation: controls.isolation }),
+    node: executionOffer({ settings, controls, log: logger }),
   });
   const dispatch = createDispatchApi({ client: runtime.client, blobs: ports.blobs });
   const workflowAreas = await openWorkflowAreas({
@@ -151,10 +152,11 @@ export async function startNode(input: NodeInput): Promise<Node> {
   const authenticator = createAuthenticator(authenticatorSettings(settings));
   opened.defer(() => authenticator.close());
   const health = { ready: async () => readiness(runtime, controls) };
-  const { volumes, commands, patterns } = effects;
+  const { volumes, commands, patterns, runsImages } = effects;
+  const facts = nodeFacts({ version: VERSION, health, settings, configPath: configFile(input), runsImages });
   const management = managementPorts({
     ...{ ...world, ...ports, agents, executions, tierLimits, volumes, settings, ...workflowAreas.workflows },
-    ...{ judges: workflowAreas.judges, search, node: nodeFacts({ version: VERSION, health }) },
+    ...{ judges: workflowAreas.judges, search, node: facts },
   });
   areas.provideManagement(management);
   const servers = createServers({

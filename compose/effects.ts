@@ -88,7 +88,15 @@ export async function openEffects(world: EffectsWorld) {
     createPatternStore(patterns),
   ];
   const running = opened.move();
-  return { handlers, volumes, commands, patterns, desk: tools.desk, close: () => running.disposeAsync() };
+  return {
+    handlers,
+    volumes,
+    commands,
+    patterns,
+    desk: tools.desk,
+    runsImages: containers.engine !== null,
+    close: () => running.disposeAsync(),
+  };
 }
 
 const sweepEveryMs = ({ storage }: NodeSettings): number => storage.gc_interval_minutes * 60_000;

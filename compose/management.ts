@@ -4,6 +4,8 @@ import type { WorkflowApi } from '../actors/workflow/api.ts';
 import type { AgentCatalog, CatalogSearch, WorkflowCatalog } from '../catalog/api.ts';
 import type { VolumeApi } from '../effects/volumes/api.ts';
 import type { NodeSettings } from '../manifests/node/settings.ts';
+import { shownSettings } from '../manifests/node/shown.ts';
+import { runtimeTable } from '../manifests/runtime-table/table.ts';
 import type { ActorStore } from '../runtime/actor-store.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { SvcError } from '../runtime/errors.ts';
@@ -67,8 +69,21 @@ const notConfigured = async (): Promise<never> => {
 /** Of a node whose memory is switched off. */
 export const noSearch: CatalogSearch = { agents: notConfigured, workflows: notConfigured };
 
-export const nodeFacts = ({ version, health }: { readonly version: string; readonly health: Health }): NodeFacts => ({
-  version,
-  healthy: async () => (await health.ready()).ready,
-  config: () => ({ config_path: null, content_yaml: '' }),
-});
+export interface NodeFactsParts {
+  readonly version: string;
+  readonly health: Health;
+  readonly settings: NodeSettings;
+  /** Of the file the settings were read from. */
+  readonly configPath: string | null;
+  /** Whether there is a container engine. */
+  readonly runsImages: boolean;
+}
+
+export function nodeFacts({ version, health, settings, configPath, runsImages }: NodeFactsParts): NodeFacts {
+  const runtimes = runtimeTable(settings.runtime.containers.runtimes);
+  return {
+    ...{ version, runtimes, runsImages },
+    healthy: async () => (await health.ready()).ready,
+    config: () => ({ config_path: configPath, content_yaml: shownSettings(settings) }),
+  };
+}

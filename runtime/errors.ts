@@ -72,6 +72,7 @@ export const ERRORS = {
   unimplemented: row('terminal', 501, 'UNIMPLEMENTED', 'This call is specified but not served by this version.'),
   lease_lost: row('retry', 503, 'ABORTED', 'The node no longer serves this actor.'),
   unsupported_isolation: row('terminal', 422, 'FAILED_PRECONDITION', 'This node cannot run the asked isolation.'),
+  unsupported_runtime: row('terminal', 422, 'FAILED_PRECONDITION', 'This node has no such language and version.'),
   model_failed: row('terminal', 502, 'UNAVAILABLE', 'The model provider refused or answered nonsense.'),
   model_unavailable: row('retry', 503, 'UNAVAILABLE', 'No model provider answered.'),
   program_failed: row('terminal', 500, 'INTERNAL', 'The program could not be started.'),

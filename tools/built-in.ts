@@ -29,6 +29,6 @@ export function createBuiltInTools({ files, web, commands, listing, management }
     ...(web === undefined ? [] : webTools(web)),
     ...(commands === undefined ? [] : commandTools(commands)),
     ...discoveryTools(listing),
-    ...(management === undefined ? [] : managementTools(management)),
+    ...(management === undefined ? [] : managementTools(management, listing)),
   ];
 }

@@ -109,7 +109,7 @@ export function createExecutionApi(parts: {
   return {
     async start(request, options) {
       const address = addressOf('execution', request.identity.tenant, request.executionId);
-      const manifest = fitToNode(request.manifest, node());
+      const manifest = fitToNode(request, node());
       const tags = manifest.spec.execution.target_tags;
       const payload = startPayload({ ...request, manifest });
       const call = { ...options, identity: request.identity };

@@ -22,6 +22,7 @@ const HOPELESS: ReadonlySet<string> = new Set([
   'failed_precondition',
   'payload_too_large',
   'unsupported_isolation',
+  'unsupported_runtime',
   'unimplemented',
 ]);
 

@@ -2,6 +2,7 @@ import type { ExecutionApi } from '../../actors/execution/api.ts';
 import type { JudgePanelApi } from '../../actors/judge-panel/api.ts';
 import type { WorkflowApi } from '../../actors/workflow/api.ts';
 import type { AgentCatalog, CatalogSearch, WorkflowCatalog } from '../../catalog/api.ts';
+import type { RuntimeTable } from '../../manifests/runtime-table/table.ts';
 import type { WorkflowManifest } from '../../manifests/workflow/schema.ts';
 import type { Identity } from '../../runtime/identity.ts';
 import type { JsonObject } from '../../runtime/json.ts';
@@ -61,13 +62,17 @@ export interface EndWait {
   readonly signal: AbortSignal;
 }
 
-/** What svc.system.* may say of this node. No secret is in it. */
+/** What svc.system.* and svc.runtime.list may say of this node. No secret is in it. */
 export interface NodeFacts {
   readonly version: string;
   /** Ready to serve. */
   healthy(): Promise<boolean>;
   /** Path of svc.yaml, null when none was read, and the settings in force as YAML; secrets are references. */
   config(): { readonly config_path: string | null; readonly content_yaml: string };
+  /** Languages and versions that executions may name here. */
+  readonly runtimes: RuntimeTable;
+  /** Whether agents with an image of their own can run here. */
+  readonly runsImages: boolean;
 }
 
 /** The areas behind the management tools (spec 3, svc.*). Tools decide nothing themselves: each rule is its area's. */
