@@ -9,8 +9,8 @@ export type SchemaKey = typeof AGENT_MANIFEST_KEY | typeof WORKFLOW_MANIFEST_KEY
 const made = new Map<SchemaKey, JsonObject>();
 
 /**
- * The schema of a manifest, made once. As small as it can be said: a model is shown the beginning of a large result, and
- * has to see all of it.
+ * The schema of a manifest, made once. As small as it can be said: of a large result a model is shown the beginning alone
+ * (`STORED_ABOVE_BYTES`), and it has to see all of this one.
  */
 export function manifestSchema(key: SchemaKey): JsonObject {
   const known = made.get(key);
@@ -29,11 +29,14 @@ const MAKERS: Readonly<Record<SchemaKey, () => object>> = {
   }),
 };
 
-/** Without `propertyNames: {type: string}`, which is so of every JSON object. */
+/** Without what another word says already: that names are text, and the type beside its values. */
 function withoutRepeats(value: Json): Json {
   if (Array.isArray(value)) return value.map(withoutRepeats);
   if (value === null || typeof value !== 'object') return value;
-  const entries = Object.entries(value).filter(([key, one]) => key !== 'propertyNames' || !isAnyText(one));
+  const saysValues = 'const' in value || Array.isArray(value.enum);
+  const entries = Object.entries(value).filter(
+    ([key, one]) => !(key === 'propertyNames' && isAnyText(one)) && !(key === 'type' && saysValues && one === 'string'),
+  );
   return Object.fromEntries(entries.map(([key, one]) => [key, withoutRepeats(one)]));
 }
 
