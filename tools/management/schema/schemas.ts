@@ -1,10 +1,15 @@
 import { z } from 'zod';
 import { AGENT_MANIFEST_KEY, agentJsonSchema } from '../../../manifests/agent/json-schema.ts';
 import { WORKFLOW_MANIFEST_KEY, workflowJsonSchema } from '../../../manifests/workflow/json-schema.ts';
-import { WorkflowManifestSchema } from '../../../manifests/workflow/schema.ts';
 import type { Json, JsonObject } from '../../../runtime/json.ts';
+import { saidOnce } from './said-once.ts';
 
 export type SchemaKey = typeof AGENT_MANIFEST_KEY | typeof WORKFLOW_MANIFEST_KEY;
+
+const MAKERS: Readonly<Record<SchemaKey, () => object>> = {
+  [AGENT_MANIFEST_KEY]: agentJsonSchema,
+  [WORKFLOW_MANIFEST_KEY]: workflowJsonSchema,
+};
 
 const made = new Map<SchemaKey, JsonObject>();
 
@@ -15,19 +20,11 @@ const made = new Map<SchemaKey, JsonObject>();
 export function manifestSchema(key: SchemaKey): JsonObject {
   const known = made.get(key);
   if (known !== undefined) return known;
-  const schema = z.record(z.string(), z.json()).parse(withoutRepeats(JSON.parse(JSON.stringify(MAKERS[key]()))));
+  const plain = z.record(z.string(), z.json()).parse(withoutRepeats(JSON.parse(JSON.stringify(MAKERS[key]()))));
+  const schema = saidOnce(plain);
   made.set(key, schema);
   return schema;
 }
-
-const MAKERS: Readonly<Record<SchemaKey, () => object>> = {
-  [AGENT_MANIFEST_KEY]: agentJsonSchema,
-  // What kinds of states share is said once.
-  [WORKFLOW_MANIFEST_KEY]: () => ({
-    title: workflowJsonSchema().title,
-    ...z.toJSONSchema(WorkflowManifestSchema, { io: 'input', reused: 'ref' }),
-  }),
-};
 
 /** Without what another word says already: that names are text, and the type beside its values. */
 function withoutRepeats(value: Json): Json {
