@@ -110,7 +110,7 @@ export class TenantIndex {
   }
 
   async #take(records: readonly ShelfRecord[]): Promise<void> {
-    const { sources, tenant, holds } = this.#parts;
+    const { holds } = this.#parts;
     const wanted: { entry: SearchEntry; manifestId: string }[] = [];
     for (const record of records) {
       const entry = entryOf(record);
@@ -118,7 +118,12 @@ export class TenantIndex {
       if (entry === null || manifestId === undefined || !holds(entry)) this.#drop(record.id);
       else if (this.#hasRoom(entry.id, wanted.length)) wanted.push({ entry, manifestId });
     }
-    if (wanted.length === 0) return;
+    if (wanted.length > 0) await this.#put(wanted);
+    await this.vectors?.load();
+  }
+
+  async #put(wanted: readonly { readonly entry: SearchEntry; readonly manifestId: string }[]): Promise<void> {
+    const { sources, tenant } = this.#parts;
     const ids = wanted.map(({ manifestId }) => manifestId);
     const texts = await sources.manifests.find({ tenant, where: { id: { in: ids } }, limit: ids.length });
     const textOf = new Map(texts.map(({ id, manifest_yaml }) => [id, manifest_yaml]));
@@ -128,7 +133,6 @@ export class TenantIndex {
       this.words.put(entry, instruction);
       this.vectors?.want(entry, instruction);
     }
-    await this.vectors?.load();
   }
 
   #drop(id: string): void {

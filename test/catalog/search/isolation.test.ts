@@ -75,13 +75,18 @@ class World {
     return `${name}-${this.#run}`;
   }
 
+  /** The word of this run: with letters that no stemmer takes away, and no digits, which the count after it has. */
+  #word(word: string): string {
+    return `${word}${[...this.#run.toString(4)].map((digit) => 'kxzq'[Number(digit)]).join('')}`;
+  }
+
   async take(step: Step): Promise<void> {
     const { agents } = this.#node(step.node);
     const tenant = this.#tenant(step.tenant);
     const picked = this.#known[step.pick % Math.max(1, this.#known.length)];
     if (step.act === 'deploy') {
       this.#count += 1;
-      const word = `${step.word}${this.#run}`;
+      const word = this.#word(step.word);
       const by = step.scope === 'global' ? operator(tenant) : admin(tenant, step.user);
       const yaml = agentYaml(`${word}-${this.#count}`, 'x');
       const { agent_id: id } = await agents.deploy(by, yaml, { force: false, scope: step.scope });
@@ -120,7 +125,7 @@ class World {
 
   /** Everybody asks on every node: exactly what each may see, and nothing else. */
   async search({ word }: Pick<Step, 'word'>): Promise<void> {
-    const query = `${word}${this.#run}`;
+    const query = this.#word(word);
     for (const name of TENANTS) {
       for (const subject of [...USERS, undefined]) {
         const reader = { tenant: this.#tenant(name), ...(subject === undefined ? {} : { subject }) };
