@@ -12,6 +12,8 @@ import { auditExport, auditVerify } from './commands/audit.ts';
 import { catalogScope } from './commands/catalog-scope.ts';
 import { catalogStatus } from './commands/catalog-status.ts';
 import { chaosFaults, chaosList } from './commands/chaos-faults.ts';
+import { execute } from './commands/execute.ts';
+import { agentGenerate, workflowGenerate } from './commands/generate.ts';
 import { nodeConfig } from './commands/node-config.ts';
 import { nodeDrain } from './commands/node-drain.ts';
 import { nodeInit } from './commands/node-init.ts';
@@ -60,6 +62,7 @@ import { CliFailure, EXIT, type ExitCode } from './failure.ts';
 import { printable } from './printable.ts';
 
 const AGENT = [
+  agentGenerate,
   agentDeploy,
   agentList,
   agentShow,
@@ -74,6 +77,7 @@ const TASK = [taskExecute, taskStatus, taskList, taskLogs, taskCancel, taskRemov
 const APPROVAL = [approvalList, approvalApprove, approvalReject];
 const STIMULUS = [stimulusList, stimulusSend, stimulusRoute];
 const WORKFLOW = [
+  workflowGenerate,
   ...[workflowValidate, workflowDeploy, workflowRun, workflowList, workflowShow, workflowStatus, workflowLogs],
   ...[
     workflowSignal,
@@ -109,17 +113,20 @@ export function svcProgram(): Command {
   start(program);
   const agent = program
     .command('agent')
-    .description('agents: deploy, list, search, show, export, logs, pause, resume, archive, promote, demote, delete');
+    .description(
+      'agents: generate, deploy, list, search, show, export, logs, pause, resume, archive, promote, demote, delete',
+    );
   for (const add of AGENT) add(agent);
   const task = program.command('task').description('executions: execute, status, list, logs, cancel, remove');
   for (const add of TASK) add(task);
   const workflow = program
     .command('workflow')
     .description(
-      'workflows: validate, deploy, run, list, search, show, status, logs, signal, cancel, pause, resume, archive, promote, …',
+      'workflows: generate, validate, deploy, run, list, search, show, status, logs, signal, cancel, pause, resume, archive, promote, …',
     );
   for (const add of WORKFLOW) add(workflow);
   run(program);
+  execute(program);
   const approval = program.command('approval').description('what waits for a human: list, approve, reject');
   for (const add of APPROVAL) add(approval);
   const stimulus = program.command('stimulus').description('events from outside: list, send, route');

@@ -54,7 +54,12 @@ export const SURFACE: Readonly<Record<string, SurfaceRow>> = {
     thing: 'agent',
     body: { action: 'demote', target_scope: 'user' },
   },
+  'POST /v1/agents/generate': { access: 'run', body: {} },
   'POST /v1/agents/{id}/execute': { access: 'run', thing: 'agent', body: {} },
+
+  'POST /v1/execute': { access: 'run', body: {} },
+  'POST /v1/execute/intent': { access: 'run', body: {} },
+  'GET /v1/execute/{id}': look('run'),
 
   'GET /v1/executions': look(),
   'POST /v1/executions': { access: 'run', body: {} },
@@ -65,6 +70,7 @@ export const SURFACE: Readonly<Record<string, SurfaceRow>> = {
   'POST /v1/executions/{id}/cancel': { access: 'run', thing: 'execution' },
 
   'GET /v1/workflows': look(),
+  'POST /v1/workflows/generate': { access: 'run', body: {} },
   'POST /v1/workflows': { access: 'write', body: 'no manifest' },
   'POST /v1/workflows/validate': { access: 'read', body: 'no manifest' },
   'GET /v1/workflows/{name}': look('workflow'),

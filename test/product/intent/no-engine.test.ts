@@ -7,7 +7,9 @@ const ENGINES = ['/var/run/docker.sock', '/run/podman/podman.sock'];
 const skip = ENGINES.some((socket) => existsSync(socket)) ? 'this machine has a container engine' : false;
 
 test('without a container engine the pipeline fails where it needs one, and says so', { skip }, async () => {
-  await using scene = await IntentScene.start([writes('anything', 'echo hello')], { options: { spec: { runtime: {} } } });
+  await using scene = await IntentScene.start([writes('anything', 'echo hello')], {
+    options: { spec: { runtime: {} } },
+  });
   const ended = await scene.reach('anything');
   assert.ok(ended.status === 'failed');
   assert.equal(ended.failed_at_state, 'VALIDATE_CODE');

@@ -7,7 +7,8 @@ const PROGRAMS = {
   'add the numbers': 'set -eu\necho "sum=42 of $SVC_INPUTS"',
   'print what you got': 'echo "got $SVC_INPUTS"',
   'give up': 'echo "there is no such city" >&2\nexit 3',
-  'look around': 'ls /sys/class/net; id -u; touch /etc/new 2>/dev/null || echo closed; cat /sys/fs/cgroup/memory/memory.limit_in_bytes 2>/dev/null || cat /sys/fs/cgroup/memory.max',
+  'look around':
+    'ls /sys/class/net; id -u; touch /etc/new 2>/dev/null || echo closed; cat /sys/fs/cgroup/memory/memory.limit_in_bytes 2>/dev/null || cat /sys/fs/cgroup/memory.max',
   'wait for long': 'sleep 60',
   'answer one': 'sleep 1; echo one',
   'answer two': 'sleep 1; echo two',
@@ -71,7 +72,10 @@ describe('a goal reached by a program in a real container', NEEDS_PODMAN, () => 
       const ended = await scene.reach('wait for long', { timeout_seconds });
       assert.ok(ended.status === 'failed');
       assert.equal(ended.failed_at_state, 'EXECUTE_CODE');
-      assert.match(ended.reason, timeout_seconds === 1 ? /container_timed_out.* 1000 ms/ : /container_timed_out.* 3000 ms/);
+      assert.match(
+        ended.reason,
+        timeout_seconds === 1 ? /container_timed_out.* 1000 ms/ : /container_timed_out.* 3000 ms/,
+      );
     }
   });
 
@@ -114,7 +118,11 @@ describe('a goal reached by a program in a real container', NEEDS_PODMAN, () => 
     const headers = { 'content-type': 'application/octet-stream' };
     assert.equal((await scene.node.call('PUT', put, { body: 'from the volume\n', headers })).status, 200);
     const ended = await scene.reach('read the volume', { volume_id });
-    assert.equal(ended.status === 'completed' && ended.final_result, 'from the volume\nread-only\n', JSON.stringify(ended));
+    assert.equal(
+      ended.status === 'completed' && ended.final_result,
+      'from the volume\nread-only\n',
+      JSON.stringify(ended),
+    );
     const ask = async (id: string) =>
       (await scene.node.json('POST', '/v1/execute/intent', { intent: 'x', volume_id: id })).status;
     assert.equal(await ask('00000000-0000-4000-8000-000000000000'), 404);

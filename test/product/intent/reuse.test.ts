@@ -66,10 +66,7 @@ describe('an agent that was made for a goal is taken again', NEEDS_PODMAN, () =>
     const started = await scene.start(OTHER);
     const ended = await scene.ended(started.pipeline_execution_id);
     assert.ok(ended.status === 'completed', JSON.stringify(ended));
-    assert.deepEqual(
-      [ended.final_result, ended.reused_existing_agent],
-      ['sorted by the one that ships\n', false],
-    );
+    assert.deepEqual([ended.final_result, ended.reused_existing_agent], ['sorted by the one that ships\n', false]);
     const { state_outputs } = await scene.run(started.pipeline_execution_id);
     assert.equal(state_outputs.GENERATE_AGENT?.status, 'failed');
   });

@@ -66,8 +66,13 @@ describe('who may generate and execute', () => {
 
   test('a volume is for tier pro and above, and the answer says so', async () => {
     const volume_id = '00000000-0000-4000-8000-000000000000';
-    const ask = async (claims: object) =>
-      scene.node.json('POST', '/v1/execute/intent', { intent: 'x', volume_id }, await realms.headersWith('people', claims));
+    const ask = async (claims: Parameters<Realms['headersWith']>[1]) =>
+      scene.node.json(
+        'POST',
+        '/v1/execute/intent',
+        { intent: 'x', volume_id },
+        await realms.headersWith('people', claims),
+      );
     const free = await ask({ sub: 'carl', svc_tier: 'free' });
     assert.equal(free.status, 403);
     assert.match(free.text, /volume_id: .*pro/);

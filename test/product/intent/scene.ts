@@ -29,7 +29,10 @@ export const writes = (goal: string | readonly string[], program: string): Rule 
 export const formats = (printed: string, answer: string): Rule => said([FORMATTER, printed], answer);
 
 /** Where no rule fits, the formatter cannot be asked, and everyone else says something that nobody wants. */
-const LAST: readonly Rule[] = [said(FORMATTER, { error: { status: 400, message: 'no formatter today' } }), { reply: 'x' }];
+const LAST: readonly Rule[] = [
+  said(FORMATTER, { error: { status: 400, message: 'no formatter today' } }),
+  { reply: 'x' },
+];
 
 const Run = z.looseObject({
   status: z.string(),

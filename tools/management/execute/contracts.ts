@@ -2,6 +2,7 @@ import { toolArguments } from '../../contract/arguments.ts';
 import { defineContract } from '../../contract/define-contract.ts';
 import { skipsJudge } from '../../contract/judge-defaults.ts';
 import { executionId } from '../fields.ts';
+import { workflowWait } from '../workflow/run-contracts.ts';
 import { IntentStarted, IntentStatus } from './answers.ts';
 import { intentRequest, promptRequest } from './request.ts';
 
@@ -39,4 +40,11 @@ export const executeStatus = defineContract({
   skipJudge: skipsJudge('svc.execute.status'),
 });
 
-export const EXECUTE_CONTRACTS = [execute, executeIntent, executeStatus] as const;
+/** The pipeline is a workflow, and is waited for as one. */
+export const executeWait = defineContract({
+  ...workflowWait,
+  name: 'svc.execute.wait',
+  skipJudge: skipsJudge('svc.execute.wait'),
+});
+
+export const EXECUTE_CONTRACTS = [execute, executeIntent, executeStatus, executeWait] as const;

@@ -1,7 +1,8 @@
 import type { Tool } from '../../tool.ts';
 import { type ManagedCall, managed } from '../managed.ts';
 import type { LateManagement, Starter } from '../ports.ts';
-import { execute, executeIntent, executeStatus } from './contracts.ts';
+import { waitForWorkflow } from '../workflow/run-tools.ts';
+import { execute, executeIntent, executeStatus, executeWait } from './contracts.ts';
 
 const starterOf = ({ identity, call: { id, trace, signal } }: ManagedCall): Starter => ({
   ...{ identity, trace, signal },
@@ -19,5 +20,6 @@ export function executeTools(late: LateManagement): Tool[] {
     define(executeStatus, ({ pipeline_execution_id: id }, { ports, identity }) =>
       ports.intents.status(identity.tenant, id),
     ),
+    define(executeWait, waitForWorkflow),
   ];
 }
