@@ -31,7 +31,7 @@ export interface PatternRecord extends StoredDocument {
   readonly once: readonly CountedOnce[];
 }
 
-/** Patterns whose signatures hold one term; `id` is the term. Bounded: those stored last come first. */
+/** Patterns whose signatures hold a term; `id` is its place (terms.ts). Bounded: those stored last come first. */
 export interface TermRecord extends StoredDocument {
   readonly pattern_ids: readonly string[];
 }

@@ -20,10 +20,10 @@ import { PatternRoom } from './room.ts';
 import { createTermIndex, type PatternIndex } from './term-index.ts';
 import { TurnsOfTenants } from './turns.ts';
 
-/** Patterns that are compared for one query or store. */
-const COMPARED = 128;
+/** Patterns that are compared for a store, and at least for a query: the likest are among the first candidates. */
+const COMPARED = 64;
 /** Patterns that are read for it, those of other types and those that made room among them. */
-const MOST_READ = 4 * COMPARED;
+const MOST_READ = 512;
 /** A race lost this often in a row is reported, not waited for. */
 const MAX_ATTEMPTS = 100;
 
@@ -38,10 +38,11 @@ export interface PatternParts {
 export async function createPatterns({ documents, clock, settings }: PatternParts): Promise<Patterns> {
   if (!settings.enabled) return SWITCHED_OFF;
   const patterns = await documents.collection<PatternRecord>(PATTERNS);
+  const index = createTermIndex(await documents.collection<TermRecord>(PATTERN_TERMS));
   return new StoredPatterns({
     patterns,
-    index: createTermIndex(await documents.collection<TermRecord>(PATTERN_TERMS)),
-    room: new PatternRoom(patterns, settings.patterns.max_per_tenant),
+    index,
+    room: new PatternRoom(patterns, index, settings.patterns.max_per_tenant),
     decay: halfLife(settings.patterns.half_life_days),
     threshold: settings.patterns.dedup_threshold,
     clock,
@@ -62,6 +63,12 @@ interface Parts {
   readonly clock: Clock;
 }
 
+interface Sought {
+  readonly errorType: string | undefined;
+  /** Patterns that are enough. */
+  readonly most: number;
+}
+
 class StoredPatterns implements Patterns {
   readonly #parts: Parts;
   readonly #turns = new TurnsOfTenants();
@@ -76,7 +83,7 @@ class StoredPatterns implements Patterns {
     const nowMs = clock.now();
     const words = errorWords(errorSignature);
     const likenessOf = likenessTo(words);
-    return (await this.#candidates(tenant, words, query.errorType))
+    return (await this.#candidates(tenant, words, { errorType: query.errorType, most: Math.max(limit, COMPARED) }))
       .map((record) => ({ likeness: likenessOf(record.words), success: decay.success(record, nowMs), record }))
       .filter(({ likeness, success }) => likeness >= minLikeness && success >= minSuccessScore)
       .sort((some, other) => other.likeness - some.likeness || other.success - some.success)
@@ -129,8 +136,9 @@ class StoredPatterns implements Patterns {
 
   /** The pattern that means the same, if there is one; that of an earlier attempt of the same store before all others. */
   async #alike(tenant: string, fresh: Given, once: string | undefined): Promise<PatternRecord | null> {
+    const { signature, type } = fresh.form;
     let best: { likeness: number; record: PatternRecord } | null = null;
-    for (const record of await this.#candidates(tenant, fresh.form.signature, fresh.form.type)) {
+    for (const record of await this.#candidates(tenant, signature, { errorType: type, most: COMPARED })) {
       if (countedBefore(record, once) !== undefined) return record;
       const likeness = alike(fresh, record, this.#parts.threshold);
       if (likeness >= this.#parts.threshold && likeness > (best?.likeness ?? -1)) best = { likeness, record };
@@ -139,13 +147,13 @@ class StoredPatterns implements Patterns {
   }
 
   /** Patterns that share words with a signature, read in rounds until there are enough of the type. */
-  async #candidates(tenant: string, words: readonly string[], errorType?: string): Promise<PatternRecord[]> {
+  async #candidates(tenant: string, words: readonly string[], { errorType, most }: Sought): Promise<PatternRecord[]> {
     const { patterns, index } = this.#parts;
     const ids = (await index.candidates(tenant, words)).slice(0, MOST_READ);
     const type = errorType === undefined ? undefined : typeKey(errorType);
     const found: PatternRecord[] = [];
-    for (let at = 0; at < ids.length && found.length < COMPARED; at += COMPARED) {
-      const records = await Promise.all(ids.slice(at, at + COMPARED).map((id) => patterns.get(tenant, id)));
+    for (let at = 0; at < ids.length && found.length < most; at += most) {
+      const records = await Promise.all(ids.slice(at, at + most).map((id) => patterns.get(tenant, id)));
       for (const record of records) {
         if (record !== null && (type === undefined || record.error_type_key === type)) found.push(record);
       }

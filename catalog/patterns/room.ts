@@ -1,22 +1,25 @@
 import type { Collection } from '../../runtime/documents.ts';
 import type { PatternRecord } from './pattern-record.ts';
+import type { PatternIndex } from './term-index.ts';
 
-/** Patterns that are deleted with one look at the store. */
-const MOST_AT_ONCE = 1_000;
+/** Patterns that are deleted with one look at the store: whoever stores waits for it. */
+const MOST_AT_ONCE = 100;
 
 /**
- * Keeps a tenant within its bound: beyond it the weakest go, a hundredth at a time, since finding them may read all. The
- * count of this node is taken anew after as many inserts, so nodes together go over the bound by a hundredth each.
+ * Keeps a tenant within its bound: beyond it the weakest go, a hundredth (at most 100) at a time, since finding them may
+ * read all. A node counts anew after as many inserts, so nodes together go over the bound by as many each.
  */
 export class PatternRoom {
   readonly #patterns: Collection<PatternRecord>;
+  readonly #index: Pick<PatternIndex, 'remove'>;
   readonly #most: number;
   readonly #step: number;
   /** By tenant, the ones looked at last at the end. */
   readonly #counts = new Map<string, { count: number; sinceCounted: number }>();
 
-  constructor(patterns: Collection<PatternRecord>, most: number) {
+  constructor(patterns: Collection<PatternRecord>, index: Pick<PatternIndex, 'remove'>, most: number) {
     this.#patterns = patterns;
+    this.#index = index;
     this.#most = most;
     this.#step = Math.min(MOST_AT_ONCE, Math.max(1, Math.floor(most / 100)));
   }
@@ -28,7 +31,10 @@ export class PatternRoom {
       if (over <= 0) return;
       const limit = Math.min(MOST_AT_ONCE, over + this.#step - 1);
       const weakest = await this.#patterns.find({ tenant, sort: [['strength', 'asc']], limit });
-      await Promise.all(weakest.map(({ id }) => this.#patterns.delete(tenant, id)));
+      for (const pattern of weakest) {
+        await this.#patterns.delete(tenant, pattern.id);
+        await this.#index.remove(pattern);
+      }
       this.#counts.delete(tenant);
       if (weakest.length < limit) return;
     }

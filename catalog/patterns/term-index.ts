@@ -3,21 +3,25 @@ import { SvcError } from '../../runtime/errors.ts';
 import type { PatternRecord, TermRecord } from './pattern-record.ts';
 import { termsOf } from './terms.ts';
 
-/** Patterns that one term remembers: the last ones that were stored. */
+/** Patterns that one place remembers: the last ones that were stored. */
 export const PATTERNS_OF_TERM = 128;
 /** A race lost this often in a row is reported, not waited for. */
 const MAX_ATTEMPTS = 50;
+
+type Indexed = Pick<PatternRecord, 'tenant' | 'id' | 'words'>;
 
 /** Finds patterns by words of their signature. */
 export interface PatternIndex {
   /** Ids of patterns that share terms with the signature, those that share most of what few have first. */
   candidates(tenant: string, words: readonly string[]): Promise<readonly string[]>;
   /** Makes a pattern findable by all of its terms; where it is already, nothing is written. */
-  add(pattern: Pick<PatternRecord, 'tenant' | 'id' | 'words'>): Promise<void>;
+  add(pattern: Indexed): Promise<void>;
+  /** Of a deleted pattern. What stays behind after a crash leads nowhere. */
+  remove(pattern: Indexed): Promise<void>;
 }
 
 /**
- * One document a term with a bounded list of patterns, read by its id alone: that is an index in every store, also where
+ * One document a place with a bounded list of patterns, read by its id alone: that is an index in every store, also where
  * a query scans (FerretDB 1). A term that thousands have remembers the newest; they are found by their rarer terms, and
  * by the whole signature (decision 0018).
  */
@@ -26,7 +30,10 @@ export function createTermIndex(terms: Collection<TermRecord>): PatternIndex {
     async candidates(tenant, words) {
       const shared = new Map<string, number>();
       const found = await Promise.all(
-        termsOf(words).map(async ({ key, says }) => ({ says, ids: (await terms.get(tenant, key))?.pattern_ids ?? [] })),
+        termsOf(words).map(async ({ place, says }) => ({
+          says,
+          ids: (await terms.get(tenant, place))?.pattern_ids ?? [],
+        })),
       );
       for (const { says, ids } of found) {
         const share = says / Math.sqrt(ids.length);
@@ -34,21 +41,32 @@ export function createTermIndex(terms: Collection<TermRecord>): PatternIndex {
       }
       return [...shared].sort(([, some], [, other]) => other - some).map(([id]) => id);
     },
-    async add({ tenant, id, words }) {
-      await Promise.all(termsOf(words).map(({ key }) => remember(terms, { tenant, key, id })));
-    },
+    add: (pattern) =>
+      inAll(terms, pattern, (ids) =>
+        ids.includes(pattern.id) ? null : [pattern.id, ...ids].slice(0, PATTERNS_OF_TERM),
+      ),
+    remove: (pattern) =>
+      inAll(terms, pattern, (ids) => (ids.includes(pattern.id) ? ids.filter((id) => id !== pattern.id) : null)),
   };
 }
 
-async function remember(
+/** Null leaves a place as it is. */
+type Change = (ids: readonly string[]) => readonly string[] | null;
+
+async function inAll(terms: Collection<TermRecord>, { tenant, words }: Indexed, change: Change): Promise<void> {
+  await Promise.all(termsOf(words).map(({ place }) => inOne(terms, { tenant, place }, change)));
+}
+
+async function inOne(
   terms: Collection<TermRecord>,
-  { tenant, key, id }: { readonly tenant: string; readonly key: string; readonly id: string },
+  { tenant, place }: { readonly tenant: string; readonly place: string },
+  change: Change,
 ): Promise<void> {
   for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
-    const term = await terms.get(tenant, key);
-    if (term?.pattern_ids.includes(id) === true) return;
-    const pattern_ids = [id, ...(term?.pattern_ids ?? [])].slice(0, PATTERNS_OF_TERM);
-    const next = { tenant, id: key, version: (term?.version ?? 0) + 1, pattern_ids };
+    const term = await terms.get(tenant, place);
+    const pattern_ids = change(term?.pattern_ids ?? []);
+    if (pattern_ids === null) return;
+    const next = { tenant, id: place, version: (term?.version ?? 0) + 1, pattern_ids };
     if (term === null ? await terms.insert(next) : await terms.replace(next, term.version)) return;
   }
   throw new SvcError('unavailable', 'too many patterns are being stored at once');
