@@ -12,8 +12,13 @@ import { auditExport, auditVerify } from './commands/audit.ts';
 import { catalogScope } from './commands/catalog-scope.ts';
 import { catalogStatus } from './commands/catalog-status.ts';
 import { chaosFaults, chaosList } from './commands/chaos-faults.ts';
+import { completion } from './commands/completion.ts';
 import { execute } from './commands/execute.ts';
 import { agentGenerate, workflowGenerate } from './commands/generate.ts';
+import { keyCreate } from './commands/key-create.ts';
+import { keyList } from './commands/key-list.ts';
+import { keyRevoke } from './commands/key-revoke.ts';
+import { keyValidate } from './commands/key-validate.ts';
 import { nodeConfig } from './commands/node-config.ts';
 import { nodeDrain } from './commands/node-drain.ts';
 import { nodeInit } from './commands/node-init.ts';
@@ -42,6 +47,7 @@ import { taskList } from './commands/task-list.ts';
 import { taskLogs } from './commands/task-logs.ts';
 import { taskRemove } from './commands/task-remove.ts';
 import { taskStatus } from './commands/task-status.ts';
+import { tools } from './commands/tools.ts';
 import { version } from './commands/version.ts';
 import { volumeCreate } from './commands/volume-create.ts';
 import { volumeDelete } from './commands/volume-delete.ts';
@@ -92,6 +98,7 @@ const NODE = [nodeInit, nodeJoin, nodeStatus, nodeList, nodeShow, nodeDrain, nod
 const VOLUME = [volumeCreate, volumeList, volumeShow, volumeDelete, volumeLs, volumePut, volumeGet];
 const SESSION = [sessionList, sessionShow, sessionCalls, sessionRevoke];
 const PATTERN = [patternList, patternQuery, patternStore];
+const KEY = [keyCreate, keyList, keyRevoke, keyValidate];
 const CHAOS = [chaosFaults, chaosList];
 
 const EXIT_CODES =
@@ -141,10 +148,14 @@ export function svcProgram(): Command {
   for (const add of SESSION) add(session);
   const pattern = program.command('pattern').description('what was learned from errors: list, query, store');
   for (const add of PATTERN) add(pattern);
+  const key = program.command('key').description('API keys: create, list, revoke, validate');
+  for (const add of KEY) add(key);
   const audit = program.command('audit').description('what agents did with tools: export a chain, verify it offline');
   for (const add of [auditExport, auditVerify]) add(audit);
   const chaos = program.command('chaos').description('faults on purpose, where nodes are set to take them');
   for (const add of CHAOS) add(chaos);
+  tools(program);
+  completion(program);
   version(program);
   quietly(program);
   return program;

@@ -7,10 +7,12 @@ export type ThingKind =
   | 'execution'
   | 'workflow'
   | 'run'
+  | 'pipeline'
   | 'approval'
   | 'stimulus'
   | 'source'
   | 'volume'
+  | 'key'
   | 'node';
 
 export interface SurfaceRow {
@@ -59,7 +61,7 @@ export const SURFACE: Readonly<Record<string, SurfaceRow>> = {
 
   'POST /v1/execute': { access: 'run', body: {} },
   'POST /v1/execute/intent': { access: 'run', body: {} },
-  'GET /v1/execute/{id}': look('run'),
+  'GET /v1/execute/{id}': look('pipeline'),
 
   'GET /v1/executions': look(),
   'POST /v1/executions': { access: 'run', body: {} },
@@ -123,10 +125,21 @@ export const SURFACE: Readonly<Record<string, SurfaceRow>> = {
   'POST /v1/seal/invoke': { access: 'run', body: {} },
   'POST /v1/invoke': { access: 'run', body: {} },
   'GET /v1/seal/tools': { access: 'public' },
+  'GET /v1/tools': look(),
+  'POST /v1/tools/{name}': { access: 'run', body: {} },
   'GET /v1/seal/sessions': look(),
   'GET /v1/seal/sessions/{id}': look(),
   'GET /v1/seal/sessions/{id}/audit': look(),
   'POST /v1/seal/sessions/{id}/revoke': { access: 'write' },
+
+  'GET /v1/api-keys': look(),
+  'POST /v1/api-keys': { access: 'read', body: {} },
+  'GET /v1/api-keys/{id}': look('key'),
+  'DELETE /v1/api-keys/{id}': { access: 'read', thing: 'key' },
+  'POST /v1/api-keys/validate': { access: 'read', body: { key: 'svc_nothing' } },
+
+  'GET /v1/cortex/patterns': look(),
+  'POST /v1/cortex/patterns': { access: 'write', body: {} },
 
   'GET /v1/cluster/status': { access: 'inspect' },
   'GET /v1/cluster/nodes': { access: 'inspect' },

@@ -1,14 +1,6 @@
 import type { Tool } from '@modelcontextprotocol/sdk/types.js';
-import type { ToolGrant, ToolOffer } from '../../manifests/tool/scope.ts';
+import type { ToolGrant } from '../../manifests/tool/scope.ts';
 import { outputSchema } from '../../tools/offer.ts';
-
-/** A caller has no execution, so no workspace and no place where commands run. */
-const needsExecution = ({ name, runs }: ToolOffer): boolean => runs === 'agent' || name.startsWith('fs.');
-
-/** The grant without what needs an execution, whatever the desk put into it. */
-export function usableGrant(grant: ToolGrant): ToolGrant {
-  return { ...grant, tools: grant.tools.filter((offer) => !needsExecution(offer)) };
-}
 
 /** A grant as `tools/list` shows it. */
 export function listedTools({ tools }: ToolGrant): Tool[] {

@@ -10,7 +10,7 @@ import type { Patterns } from '../../catalog/patterns-api.ts';
 import type { ClusterApi } from '../../cluster/api.ts';
 import type { ChaosApi } from '../../cluster/chaos/api.ts';
 import type { VolumeApi, VolumeFiles } from '../../effects/volumes/api.ts';
-import type { Authenticator, NodeTokens, TierLimits, WebhookSecret } from '../../security/api.ts';
+import type { ApiKeys, Authenticator, NodeTokens, TierLimits, WebhookSecret } from '../../security/api.ts';
 import type { IntentApi } from '../../tools/management/execute/intents.ts';
 import type { AuthorApi } from '../../tools/management/generate/authors.ts';
 import type { Health } from '../health.ts';
@@ -53,8 +53,10 @@ export interface RestServerParts {
   readonly workflows?: WorkflowParts;
   /** Learned patterns; without it there is no /v1/cortex. */
   readonly patterns?: Patterns;
-  /** Without it there is no /mcp. */
+  /** Calls of tools by callers; without it there is no /mcp and no /v1/tools. */
   readonly mcp?: McpParts;
+  /** Without it there is no /v1/api-keys. */
+  readonly keys?: ApiKeys;
   /** Rates of callers' tiers; without it nobody has any. */
   readonly tierLimits?: TierLimits;
   /** Without it there is no /v1/seal and no /v1/invoke. */

@@ -18,6 +18,7 @@ import { getExecutionRoute } from './get-execution.ts';
 import { healthRoutes } from './health.ts';
 import { healthReadyRoute } from './health-ready.ts';
 import { jwksRoute } from './jwks.ts';
+import { keyRoutes } from './keys/index.ts';
 import { listAgentLogsRoute } from './list-agent-logs.ts';
 import { listAgentVersionsRoute } from './list-agent-versions.ts';
 import { listAgentsRoute } from './list-agents.ts';
@@ -30,6 +31,7 @@ import { searchAgentsRoute } from './search-agents.ts';
 import { startExecutionRoute } from './start-execution.ts';
 import { stimulusRoutes } from './stimuli/index.ts';
 import { streamExecutionRoute } from './stream-execution.ts';
+import { toolRoutes } from './tools/index.ts';
 import { volumeRoutes } from './volumes/index.ts';
 import { workflowRoutes } from './workflows/index.ts';
 
@@ -65,7 +67,9 @@ const ROUTES: readonly ((app: RestApp, parts: RestParts) => void)[] = [
   chaosRoutes,
   volumeRoutes,
   sealRoutes,
+  toolRoutes,
   cortexRoutes,
+  keyRoutes,
   jwksRoute,
   openapiRoute,
 ];

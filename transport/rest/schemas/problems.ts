@@ -14,6 +14,7 @@ const ErrorDetail = z.object({
 const Coded = z.object({
   error: z.string().describe('Code of the error table.'),
   message: z.string(),
+  reason: z.string().optional().describe('The precise word where many share a code: why a call of a tool is denied.'),
   details: z.array(ErrorDetail).optional(),
 });
 
