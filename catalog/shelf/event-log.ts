@@ -22,19 +22,25 @@ export interface Logged {
  */
 export interface StoredEvent extends StoredDocument, RecordedEvent {}
 
+/** Tells those who keep something in step with the catalog (`CatalogChanges`). */
+type Note = (tenant: string, id: string) => Promise<void>;
+
 /** Log of what is deployed, one for each agent or workflow; `ownerField` names the field that holds whose event it is. */
 export class EventLog {
   readonly #events: Collection<StoredEvent>;
   readonly #ownerField: string;
+  readonly #note: Note;
 
-  constructor(events: Collection<StoredEvent>, ownerField: string) {
+  constructor(events: Collection<StoredEvent>, ownerField: string, note: Note = async () => {}) {
     this.#events = events;
     this.#ownerField = ownerField;
+    this.#note = note;
   }
 
   async record({ tenant, id, last_event }: Logged): Promise<void> {
     const row = { tenant, id: `${id}:${last_event.sequence}`, version: 1, ...last_event, [this.#ownerField]: id };
     await this.#events.insert(row);
+    await this.#note(tenant, id);
   }
 
   /** Records what a crash may have left only in the record. */

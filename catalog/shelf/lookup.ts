@@ -12,18 +12,21 @@ const ORDER = { user: 0, tenant: 1, global: 2 } as const;
 /** What moves down stands in the tenant only after the first look there. */
 const LOOKS = 2;
 
-/**
- * What the reader sees by this UUID or name, the nearest scope first: its own, its tenant's, global ones. Throws
- * `not_found`.
- */
-export async function findVisible(shelf: Shelf, reader: CatalogReader, idOrName: string): Promise<SeenRecord[]> {
+/** What the reader sees by this UUID or name, the nearest scope first: its own, its tenant's, global ones. */
+async function findSeen(shelf: Shelf, reader: CatalogReader, idOrName: string): Promise<SeenRecord[]> {
   for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
     const found = await look(shelf, reader, idOrName);
     const leaving = found.find((record) => record.leaving_to !== null);
-    if (leaving === undefined) return found.length === 0 ? notFound(shelf.kind) : found;
+    if (leaving === undefined) return found;
     await shelf.isSettled(leaving);
   }
   throw busy(shelf.kind);
+}
+
+/** The same; throws `not_found` when there is none. */
+export async function findVisible(shelf: Shelf, reader: CatalogReader, idOrName: string): Promise<SeenRecord[]> {
+  const found = await findSeen(shelf, reader, idOrName);
+  return found.length === 0 ? notFound(shelf.kind) : found;
 }
 
 /** The same for somebody who wants to change it: an administrator also finds other users' by UUID. */
@@ -32,7 +35,7 @@ export async function findToChange(shelf: Shelf, identity: Identity, idOrName: s
     const record = await shelf.records.get(identity.tenant, idOrName.toLowerCase());
     if (record !== null && isSeen(record) && record.leaving_to === null) return record;
   }
-  const [first] = await findVisible(shelf, { tenant: identity.tenant, subject: identity.subject }, idOrName);
+  const [first] = await findVisible(shelf, identity, idOrName);
   return first ?? notFound(shelf.kind);
 }
 
@@ -48,7 +51,7 @@ export async function findStanding(
 ): Promise<SeenRecord> {
   const known = await findToChange(shelf, identity, idOrName);
   if (known.scope === scope) return known;
-  const seen = await findVisible(shelf, { tenant: identity.tenant, subject: identity.subject }, idOrName);
+  const seen = await findSeen(shelf, identity, idOrName);
   const standing = seen.find((record) => record.scope === scope);
   if (standing !== undefined) return standing;
   throw new SvcError('failed_precondition', `the ${shelf.kind.noun} is in scope ${known.scope}, not ${scope}`, {

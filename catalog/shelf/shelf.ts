@@ -1,4 +1,5 @@
 import type { Collection, CollectionSpec, Documents } from '../../runtime/documents.ts';
+import { openChanges } from '../changes.ts';
 import { EventLog, type StoredEvent } from './event-log.ts';
 import type { ManifestHead, ShelfKind } from './kind.ts';
 import type { Place, ShelfRecord } from './record.ts';
@@ -100,10 +101,13 @@ export async function openShelf<Manifest extends ManifestHead>(
   kind: ShelfKind<Manifest>,
   specs: ShelfCollections,
 ): Promise<Shelf<Manifest>> {
+  const changes = await openChanges(documents, kind.noun);
   return new Shelf({
     kind,
     records: await documents.collection<ShelfRecord>(specs.records),
     manifests: new StoredManifests(await documents.collection<ManifestRecord>(specs.manifests), kind.read),
-    log: new EventLog(await documents.collection<StoredEvent>(specs.events), kind.idField),
+    log: new EventLog(await documents.collection<StoredEvent>(specs.events), kind.idField, (tenant, id) =>
+      changes.note(tenant, id),
+    ),
   });
 }

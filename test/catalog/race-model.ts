@@ -89,11 +89,9 @@ function step(things: Things, { subject, call, answer }: RaceOperation): Things 
   }
 }
 
-/** Another user's is nothing to run; operators find it by id to change it where it stands. */
+/** Another user's is nothing to run; operators find it by id to change it. */
 const isHidden = (known: Thing, subject: string, call: RaceCall): boolean =>
-  known.scope === 'user' &&
-  known.owner !== subject &&
-  (call.kind === 'run' || (call.kind === 'move' && fromOf(call) !== 'user'));
+  call.kind === 'run' && known.scope === 'user' && known.owner !== subject;
 
 function deployed(
   things: Things,
