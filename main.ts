@@ -18,6 +18,7 @@ import { openOperations } from './cluster/operations/open-operations.ts';
 import { readiness } from './cluster/operations/readiness.ts';
 import { openAgentAccess } from './compose/agent-access.ts';
 import { LateAreas } from './compose/areas.ts';
+import { openCallers } from './compose/callers.ts';
 import { agentQuota, inUseOf } from './compose/catalogs.ts';
 import { openEffects } from './compose/effects.ts';
 import { executionOffer } from './compose/execution-offer.ts';
@@ -41,7 +42,6 @@ import { createRuntime } from './runtime/runtime.ts';
 import { createAuthenticator } from './security/authenticator.ts';
 import { createFileSecrets } from './security/file-secrets.ts';
 import { authenticatorSettings } from './security/settings.ts';
-import { createTierLimits } from './security/tier-limits.ts';
 
 export const VERSION = '0.1.0';
 
@@ -93,7 +93,9 @@ export async function startNode(input: NodeInput): Promise<Node> {
   const allow = (tenant: string): boolean =>
     iam.realms.length === 0 || settings.runtime.host_commands.allow.includes(tenant);
   const access = openAgentAccess({ ...world, settings, signing });
-  const tierLimits = createTierLimits({ limits: ports.rateLimits, settings: settings.rate_limits });
+  const callers = await openCallers({ ...ports, ...world, settings, logger });
+  opened.defer(() => callers.close());
+  const { keys, tierLimits } = callers;
   const effects = await openEffects({
     ...{ ...ports, ...world, settings, dataDir, workspaces, env: input.env, secrets, allow, areas, access, tierLimits },
     ...{ log: logger, version: VERSION },
@@ -149,7 +151,7 @@ export async function startNode(input: NodeInput): Promise<Node> {
     push: (address) => clusterNode?.push(address) ?? Promise.resolve(NOT_ENABLED),
   });
 
-  const authenticator = createAuthenticator(authenticatorSettings(settings));
+  const authenticator = createAuthenticator(authenticatorSettings(settings), systemClock, keys);
   opened.defer(() => authenticator.close());
   const health = { ready: async () => readiness(runtime, controls) };
   const { volumes, commands, patterns, runsImages } = effects;
@@ -161,7 +163,7 @@ export async function startNode(input: NodeInput): Promise<Node> {
   areas.provideManagement(management);
   const servers = createServers({
     ...{ agents, executions, ...workflowAreas, ...toolAreas, ...operations, peers, dispatch },
-    ...{ volumes, commands, patterns },
+    ...{ volumes, commands, patterns, keys },
     ...{ search, intents: management.intents, authors: management.authors },
     ...{ settings, clusterNode, clusterHost, access, tierLimits, authenticator, logger, version: VERSION, health },
     nodeTokens: { keySet: async () => ({ keys: await signing.published.all() }) },

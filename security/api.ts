@@ -1,7 +1,11 @@
 import type { KeyObject } from 'node:crypto';
 import type { JWK } from 'jose';
 import type { Identity } from '../runtime/identity.ts';
+import type { Caller } from './api-keys/api.ts';
 
+export type { ApiKeys, ApiKeyView, Caller, KeyGrant, KeyVerifier, NewApiKey } from './api-keys/api.ts';
+export { requireScope } from './api-keys/require-scope.ts';
+export { SCOPES, type ScopeArea } from './api-keys/scopes.ts';
 export { openNodeEnvelope, sealNodeEnvelope } from './node-envelope.ts';
 export { parsePublicKeyPem } from './node-key.ts';
 export type { SecurityContexts } from './policy/api.ts';
@@ -49,15 +53,15 @@ export interface Credentials {
   readonly tenantHeader: string | undefined;
 }
 
-/** Turns credentials into an identity, the same for REST and gRPC (design S1, S2). */
+/** Turns credentials into who calls, the same for REST and gRPC (design S1, S2). */
 export interface Authenticator {
   /** False on a loopback node without an identity provider: every call is the local operator's. */
   readonly required: boolean;
   /**
-   * Throws `unauthenticated` for a missing or bad token, `unavailable` when its keys cannot be had, `invalid_argument`
-   * for a bad `tenantHeader` of a service account.
+   * Throws `unauthenticated` for a missing or bad token or API key, `unavailable` when it cannot be checked,
+   * `invalid_argument` for a bad `tenantHeader` of a service account.
    */
-  authenticate(credentials: Credentials): Promise<Identity>;
+  authenticate(credentials: Credentials): Promise<Caller>;
 }
 
 /** Secrets by reference (design S3): `env:NAME`, `secret:PATH`, `literal:VALUE`; a plain value is itself. */

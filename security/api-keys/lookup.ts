@@ -1,0 +1,100 @@
+import type { Clock } from '../../runtime/clock.ts';
+import type { Collection } from '../../runtime/documents.ts';
+import { SvcError } from '../../runtime/errors.ts';
+import { SYSTEM_TENANT } from '../../runtime/identity.ts';
+import type { Caller, KeyVerifier } from './api.ts';
+import { digestOf, isKeyText, sameText } from './key-text.ts';
+import { type ApiKeyDigest, type ApiKeyDocument, deathOf, ownerOf } from './record.ts';
+import type { KeyUses } from './uses.ts';
+
+/** A key revoked on another node is still taken for this long, counted from before the store was asked. */
+const FRESH_MS = 750;
+const MOST_CACHED = 10_000;
+
+/** A key, and the key that made it. */
+interface Found {
+  readonly key: ApiKeyDocument;
+  readonly parent: ApiKeyDocument | null;
+}
+
+interface Look {
+  readonly startedAt: number;
+  readonly found: Promise<Found | null>;
+}
+
+/** Keys by what callers present, remembered for less than a second; at most one look for a key at a time. */
+export class KeyLookup implements KeyVerifier {
+  readonly #keys: Collection<ApiKeyDocument>;
+  readonly #digests: Collection<ApiKeyDigest>;
+  readonly #clock: Pick<Clock, 'now'>;
+  readonly #uses: KeyUses;
+  readonly #looks = new Map<string, Look>();
+
+  constructor(parts: {
+    readonly keys: Collection<ApiKeyDocument>;
+    readonly digests: Collection<ApiKeyDigest>;
+    readonly clock: Pick<Clock, 'now'>;
+    readonly uses: KeyUses;
+  }) {
+    this.#keys = parts.keys;
+    this.#digests = parts.digests;
+    this.#clock = parts.clock;
+    this.#uses = parts.uses;
+  }
+
+  async verify(text: string, authenticationRequired: boolean): Promise<Caller> {
+    const key = await this.find(text);
+    // One answer for all that is wrong.
+    if (key === null) throw new SvcError('unauthenticated');
+    if (authenticationRequired && key.owner_kind === 'local') throw new SvcError('unauthenticated');
+    this.#uses.note(key);
+    return { ...ownerOf(key), key: { id: key.id, scopes: key.scopes, expiresAt: Date.parse(key.expires_at) } };
+  }
+
+  /** The live key of this text, or null. Throws `unavailable`. */
+  async find(text: string): Promise<ApiKeyDocument | null> {
+    if (!isKeyText(text)) return null;
+    const digest = digestOf(text);
+    const found = await this.#look(digest);
+    if (found === null || !sameText(found.key.digest, digest)) return null;
+    const now = this.#clock.now();
+    const isDead = [found.key, found.parent].some((one) => one !== null && deathOf(one, now) !== null);
+    return isDead ? null : found.key;
+  }
+
+  /** Everything is looked up anew: something changed here. */
+  forget(): void {
+    this.#looks.clear();
+  }
+
+  #look(digest: string): Promise<Found | null> {
+    const now = this.#clock.now();
+    const known = this.#looks.get(digest);
+    // A clock that was set back makes nothing fresh.
+    if (known !== undefined && now >= known.startedAt && now - known.startedAt < FRESH_MS) return known.found;
+    const look: Look = { startedAt: now, found: this.#read(digest) };
+    this.#looks.delete(digest);
+    this.#looks.set(digest, look);
+    this.#makeRoom();
+    const drop = (): void => {
+      if (this.#looks.get(digest) === look) this.#looks.delete(digest);
+    };
+    // What is no key, and what could not be read, is not remembered: strangers must not push keys out.
+    look.found.then((found) => found ?? drop(), drop);
+    return look.found;
+  }
+
+  #makeRoom(): void {
+    const [oldest] = this.#looks.keys();
+    if (oldest !== undefined && this.#looks.size > MOST_CACHED) this.#looks.delete(oldest);
+  }
+
+  async #read(digest: string): Promise<Found | null> {
+    const entry = await this.#digests.get(SYSTEM_TENANT, digest);
+    const key = entry === null ? null : await this.#keys.get(entry.key_tenant, entry.key_id);
+    if (key === null) return null;
+    if (key.parent === null) return { key, parent: null };
+    const parent = await this.#keys.get(key.tenant, key.parent);
+    return parent === null ? null : { key, parent };
+  }
+}
