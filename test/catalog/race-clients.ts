@@ -112,15 +112,15 @@ function someCall(ids: readonly string[], doors: readonly RaceDoor[], random: Se
   const dice = random.fraction();
   // Mostly what is there now, sometimes what was there before.
   const id = (random.fraction() < 0.8 ? ids.at(-1) : undefined) ?? (ids.length === 0 ? undefined : oneOf(ids, random));
-  if (id === undefined || dice < 0.25)
+  if (id === undefined || dice < 0.2)
     return {
       ...{ kind: 'deploy', version: `1.${Math.floor(random.fraction() * 4)}.0` },
-      scope: oneOf(['user', 'tenant', 'tenant', 'global'] as const, random),
+      scope: oneOf(['user', 'tenant', 'tenant', 'tenant', 'tenant', 'global'] as const, random),
     };
-  if (dice < 0.4) return { kind: 'look' };
+  if (dice < 0.35) return { kind: 'look' };
   if (dice < 0.5) return { kind: 'delete', id };
-  if (dice < 0.65) return { kind: 'run', id };
-  if (dice < 0.75) return { kind: 'status', id, status: oneOf(['deployed', 'deployed', 'paused', 'archived'], random) };
+  if (dice < 0.6) return { kind: 'run', id };
+  if (dice < 0.7) return { kind: 'status', id, status: oneOf(['deployed', 'deployed', 'paused', 'archived'], random) };
   const owner = oneOf(doors, random).subject;
   const moves = [
     { to: 'tenant', up: true },
