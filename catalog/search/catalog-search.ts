@@ -12,12 +12,9 @@ import { EntryVectors, SEARCH_VECTORS, type VectorRecord } from './entry-vectors
 import { QueryVectors } from './query-vectors.ts';
 import { type Ranked, rank, type Shelf } from './ranking.ts';
 import { type CheckedRequest, checked } from './request.ts';
-import { openSources, type SearchedKind, type Sources } from './sources.ts';
+import { byIds, openSources, type SearchedKind, type Sources } from './sources.ts';
 import { TenantIndex } from './tenant-index.ts';
 import { TenantIndexes } from './tenant-indexes.ts';
-
-/** More candidates than asked for are looked up, since some may just have gone. */
-const SPARE = 16;
 
 export interface CatalogSearchParts {
   readonly documents: Documents;
@@ -77,7 +74,7 @@ class DocumentCatalogSearch {
     const shelves = await this.#shelves(kind, reader, wanted);
     const near = (await meaning) ?? null;
     const accept = (entry: SearchEntry): boolean => isSeenBy(reader, entry) && isWanted(wanted, entry);
-    for (let limit = wanted.limit + SPARE; ; limit *= 2) {
+    for (let limit = wanted.limit; ; limit *= 2) {
       const ranked = rank(shelves, wanted.query, near, { minScore: wanted.minScore, limit, accept });
       const hits = (await this.#asTheyAre(kind, ranked)).filter(({ entry }) => accept(entry));
       if (hits.length >= wanted.limit || ranked.length < limit) return hits.slice(0, wanted.limit).map(hitOf);
@@ -120,18 +117,13 @@ class DocumentCatalogSearch {
   /** Found entries as their records are now, in the same order, each id once: an index is never the last word. */
   async #asTheyAre(kind: SearchedKind, ranked: readonly Ranked[]): Promise<Ranked[]> {
     const { records } = this.#stored[kind];
-    const byTenant = Map.groupBy(
-      ranked.filter(({ entry }) => !this.#builtIns.has(kind, entry.id)),
-      ({ entry }) => entry.tenant,
-    );
+    const stored = ranked.filter(({ entry }) => !this.#builtIns.has(kind, entry.id));
     const now = new Map<string, SearchEntry>();
-    for (const [tenant, some] of byTenant) {
-      for (let from = 0; from < some.length; from += 1_000) {
-        const ids = some.slice(from, from + 1_000).map(({ entry }) => entry.id);
-        for (const record of await records.find({ tenant, where: { id: { in: ids } }, limit: ids.length })) {
-          const entry = entryOf(record);
-          if (entry !== null) now.set(`${tenant}/${record.id}`, entry);
-        }
+    for (const [tenant, some] of Map.groupBy(stored, ({ entry }) => entry.tenant)) {
+      const ids = some.map(({ entry }) => entry.id);
+      for (const record of await byIds(records, tenant, ids)) {
+        const entry = entryOf(record);
+        if (entry !== null) now.set(`${tenant}/${record.id}`, entry);
       }
     }
     const ids = new Set<string>();

@@ -1,31 +1,49 @@
-import type { Collection, Documents } from '../../runtime/documents.ts';
-import { AGENT_EVENTS, AGENT_MANIFESTS, AGENTS } from '../agent-record.ts';
-import type { StoredEvent } from '../shelf/event-log.ts';
+import type { Collection, Documents, StoredDocument } from '../../runtime/documents.ts';
+import { AGENT_MANIFESTS, AGENTS } from '../agent-record.ts';
+import { type CatalogChanges, openChanges } from '../changes.ts';
 import type { ShelfRecord } from '../shelf/record.ts';
-import type { ShelfCollections } from '../shelf/shelf.ts';
 import type { ManifestRecord } from '../shelf/stored-manifests.ts';
-import { WORKFLOW_EVENTS, WORKFLOW_MANIFESTS, WORKFLOWS } from '../workflow-record.ts';
+import { WORKFLOW_MANIFESTS, WORKFLOWS } from '../workflow-record.ts';
 
 export type SearchedKind = 'agents' | 'workflows';
 
 /** Where the catalog keeps one kind: read here, written by the catalog alone. */
 export interface Sources {
-  readonly records: Pick<Collection<ShelfRecord>, 'find'>;
-  readonly manifests: Pick<Collection<ManifestRecord>, 'find'>;
-  /** The id of an event is `ID:SEQUENCE` of what it happened to. */
-  readonly events: Pick<Collection<StoredEvent>, 'find'>;
+  readonly records: Pick<Collection<ShelfRecord>, 'get' | 'find'>;
+  readonly manifests: Pick<Collection<ManifestRecord>, 'get'>;
+  readonly changes: Pick<CatalogChanges, 'since'>;
 }
 
-const SEARCHED: Readonly<Record<SearchedKind, ShelfCollections>> = {
-  agents: { records: AGENTS, manifests: AGENT_MANIFESTS, events: AGENT_EVENTS },
-  workflows: { records: WORKFLOWS, manifests: WORKFLOW_MANIFESTS, events: WORKFLOW_EVENTS },
-};
+const SEARCHED = {
+  agents: { noun: 'agent', records: AGENTS, manifests: AGENT_MANIFESTS },
+  workflows: { noun: 'workflow', records: WORKFLOWS, manifests: WORKFLOW_MANIFESTS },
+} as const;
 
 export async function openSources(documents: Documents, kind: SearchedKind): Promise<Sources> {
-  const { records, manifests, events } = SEARCHED[kind];
+  const { noun, records, manifests } = SEARCHED[kind];
   return {
     records: await documents.collection<ShelfRecord>(records),
     manifests: await documents.collection<ManifestRecord>(manifests),
-    events: await documents.collection<StoredEvent>(events),
+    changes: await openChanges(documents, noun),
   };
+}
+
+const AT_A_TIME = 32;
+
+/**
+ * Documents by id, those that are there. One by one: every store finds a single id fast, but some (FerretDB 1) look
+ * through a whole collection for several.
+ */
+export async function byIds<T extends StoredDocument>(
+  collection: Pick<Collection<T>, 'get'>,
+  tenant: string,
+  ids: readonly string[],
+): Promise<T[]> {
+  const found: T[] = [];
+  for (let from = 0; from < ids.length; from += AT_A_TIME) {
+    const some = ids.slice(from, from + AT_A_TIME);
+    for (const one of await Promise.all(some.map((id) => collection.get(tenant, id))))
+      if (one !== null) found.push(one);
+  }
+  return found;
 }

@@ -1,17 +1,17 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Clock } from '../../runtime/clock.ts';
 import type { ShelfRecord } from '../shelf/record.ts';
-import { ChangeReader } from './change-reader.ts';
 import { entryOf, type SearchEntry } from './entry.ts';
 import type { EntryVectors } from './entry-vectors.ts';
 import { LexicalIndex } from './lexical-index.ts';
 import { tellingText } from './manifest-text.ts';
 import { OneAtATime, SharedRuns } from './one-at-a-time.ts';
-import type { Sources } from './sources.ts';
+import { byIds, type Sources } from './sources.ts';
 
-/** Records are read, and entries made, so many at a time; in between others run. */
-const PAGE = 200;
-/** So often everything is compared, beside what the log tells: a log's entry may come late after a crash. */
+/** Records are read so many at a time, and entries made in smaller portions; in between others run. */
+const PAGE = 1_000;
+const PORTION = 100;
+/** So often everything is compared, beside the changes that are noted: one that a crash cut short is noted late. */
 const RECONCILE_MS = 300_000;
 
 export interface TenantIndexParts {
@@ -32,7 +32,8 @@ export class TenantIndex {
   readonly #parts: TenantIndexParts;
   readonly #queue = new OneAtATime();
   readonly #steps = new SharedRuns(this.#queue, () => this.#step());
-  #changes: ChangeReader | null = null;
+  /** How many changes of the catalog are in here; null: nothing was read yet. */
+  #changes: number | null = null;
   #comparedAt = 0;
   #isFull = false;
 
@@ -49,30 +50,37 @@ export class TenantIndex {
 
   async #step(): Promise<void> {
     const { clock, sources, tenant, warn } = this.#parts;
+    const { count, ids } = await sources.changes.since(tenant, this.#changes ?? 0);
     if (this.#changes === null) {
-      const changes = new ChangeReader({ events: sources.events, tenant, clock });
       this.#comparedAt = clock.monotonic();
       await this.#readAll((page) => this.#take(page));
-      this.#changes = changes;
+    } else if (ids === null) {
+      this.#comparedAt = clock.monotonic();
+      await this.#compare((work) => work());
+    } else {
+      await this.#takeIds([...new Set(ids)]);
     }
-    await this.#changes.read((ids) => this.#takeIds(ids));
+    // Only now: what failed is tried again by the next search.
+    this.#changes = count;
     if (clock.monotonic() - this.#comparedAt < RECONCILE_MS) return;
     this.#comparedAt = clock.monotonic();
-    this.#compare().catch((thrown: unknown) => warn('the index of the catalog could not be compared with it', thrown));
+    this.#compare((work) => this.#queue.run(work)).catch((thrown: unknown) =>
+      warn('the index of the catalog could not be compared with it', thrown),
+    );
   }
 
-  /** Beside searches, a page at a time between their looks at the log. */
-  async #compare(): Promise<void> {
+  /** `run` keeps the parts from other work on the index: beside searches it is done a page at a time between them. */
+  async #compare(run: (work: () => Promise<void>) => Promise<void>): Promise<void> {
     const unseen = new Set(this.words.ids());
     await this.#readAll((page) =>
-      this.#queue.run(async () => {
+      run(async () => {
         for (const { id } of page) unseen.delete(id);
         await this.#take(page.filter((record) => this.#knownVersion(record.id) !== record.version));
       }),
     );
     const ids = [...unseen];
-    for (let from = 0; from < ids.length; from += PAGE)
-      await this.#queue.run(() => this.#takeIds(ids.slice(from, from + PAGE)));
+    for (let from = 0; from < ids.length; from += PORTION)
+      await run(() => this.#takeIds(ids.slice(from, from + PORTION)));
   }
 
   #knownVersion(id: string): number | undefined {
@@ -98,15 +106,12 @@ export class TenantIndex {
   }
 
   async #takeIds(ids: readonly string[]): Promise<void> {
+    if (ids.length === 0) return;
     const { sources, tenant } = this.#parts;
-    for (let from = 0; from < ids.length; from += PAGE) {
-      const some = ids.slice(from, from + PAGE);
-      const found = await sources.records.find({ tenant, where: { id: { in: some } }, limit: PAGE });
-      const there = new Set(found.map(({ id }) => id));
-      for (const id of some) if (!there.has(id)) this.#drop(id);
-      await this.#take(found);
-      if (ids.length > PAGE) await setImmediate();
-    }
+    const found = await byIds(sources.records, tenant, ids);
+    const there = new Set(found.map(({ id }) => id));
+    for (const id of ids) if (!there.has(id)) this.#drop(id);
+    await this.#take(found);
   }
 
   async #take(records: readonly ShelfRecord[]): Promise<void> {
@@ -124,14 +129,18 @@ export class TenantIndex {
 
   async #put(wanted: readonly { readonly entry: SearchEntry; readonly manifestId: string }[]): Promise<void> {
     const { sources, tenant } = this.#parts;
-    const ids = wanted.map(({ manifestId }) => manifestId);
-    const texts = await sources.manifests.find({ tenant, where: { id: { in: ids } }, limit: ids.length });
-    const textOf = new Map(texts.map(({ id, manifest_yaml }) => [id, manifest_yaml]));
-    for (const { entry, manifestId } of wanted) {
-      // Replaced between the two reads: the event of that tells of it again.
-      const instruction = tellingText(textOf.get(manifestId) ?? '');
-      this.words.put(entry, instruction);
-      this.vectors?.want(entry, instruction);
+    for (let from = 0; from < wanted.length; from += PORTION) {
+      const some = wanted.slice(from, from + PORTION);
+      const ids = some.map(({ manifestId }) => manifestId);
+      const texts = await byIds(sources.manifests, tenant, ids);
+      const textOf = new Map(texts.map(({ id, manifest_yaml }) => [id, manifest_yaml]));
+      for (const { entry, manifestId } of some) {
+        // Replaced between the two reads: that change is noted too, and read next.
+        const instruction = tellingText(textOf.get(manifestId) ?? '');
+        this.words.put(entry, instruction);
+        this.vectors?.want(entry, instruction);
+      }
+      await setImmediate();
     }
   }
 

@@ -39,8 +39,9 @@ export class EventLog {
 
   async record({ tenant, id, last_event }: Logged): Promise<void> {
     const row = { tenant, id: `${id}:${last_event.sequence}`, version: 1, ...last_event, [this.#ownerField]: id };
-    await this.#events.insert(row);
+    // First, so that what is missing in the log after a crash is noted again with it.
     await this.#note(tenant, id);
+    await this.#events.insert(row);
   }
 
   /** Records what a crash may have left only in the record. */

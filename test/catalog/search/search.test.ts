@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
 import { after, before, describe, it } from 'node:test';
+import { AGENTS } from '../../../catalog/agent-record.ts';
 import type { CatalogReader } from '../../../catalog/api.ts';
 import { PLATFORM_LABEL } from '../../../catalog/built-in/api.ts';
 import { createBuiltIns } from '../../../catalog/built-in/built-ins.ts';
+import type { ShelfRecord } from '../../../catalog/shelf/record.ts';
 import { systemClock } from '../../../runtime/clock.ts';
 import type { Documents } from '../../../runtime/documents.ts';
 import { SvcError } from '../../../runtime/errors.ts';
@@ -116,14 +119,18 @@ for (const { name: storeName, skip, open } of stores) {
       assert.deepEqual(await two.search.agents(ada, { query: 'citrine' }), []);
     });
 
-    it('finds what a crash kept out of the log once the catalog is compared as a whole', async () => {
+    it('finds what a crash kept from being noted, once the catalog is compared as a whole', async () => {
       let shiftMs = 0;
       const clock = { ...systemClock, monotonic: () => performance.now() + shiftMs };
       const node = await searchNode(documents, { clock });
       assert.deepEqual(await find(node, ada, 'tanzanite'), []);
-      const late = new Date(Date.now() - 3_600_000).getTime();
-      const behind = await searchNode(documents, { clock: { ...systemClock, now: () => late } });
-      await behind.agents.deploy(inAcme, agentYaml('late-one', 'Finds tanzanite'), { force: false });
+      // As a node leaves it that was killed between its write of the record and its note of the change.
+      const id = await deploy(agentYaml('pumice', 'x'));
+      const records = await documents.collection<ShelfRecord>(AGENTS);
+      const record = await records.get('acme', id);
+      assert.ok(record);
+      await records.insert({ ...record, id: randomUUID(), name: 'late-one', description: 'Finds tanzanite' });
+      assert.deepEqual(await find(node, ada, 'tanzanite'), []);
       shiftMs = 301_000;
       // The comparison runs beside the searches.
       for (;;) if ((await find(node, ada, 'tanzanite')).length === 1) break;
