@@ -24,7 +24,7 @@ describe('management tools on a node', () => {
       assert.ok(Array.isArray(agents));
       assert.ok(agents.some(({ id }) => id === agent_id));
 
-      const started = await door.call('svc.task.execute', { agent_id, intent: 'do it' });
+      const started = await door.call('svc.task.execute', { agent_id, intent: 'sleepy' });
       assert.equal(started.structured.status, 'started', started.text);
       const { execution_id } = started.structured;
       const waited = await door.call('svc.task.wait', { execution_id, timeout_seconds: 1 });

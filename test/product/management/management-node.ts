@@ -34,11 +34,18 @@ export class ManagementNode implements AsyncDisposable {
   }
 
   static async start({ spec, ...options }: SealNodeOptions = {}): Promise<ManagementNode> {
-    const contexts = [{ name: 'managing', capabilities: [{ tool_pattern: 'svc.*' }] }];
-    const at = await SealNode.start({ ...options, spec: { security_contexts: contexts, ...spec } });
+    const script = new URL('../../tools/management/script.yaml', import.meta.url).pathname;
+    const provider = { name: 'script', type: 'scripted', script, models: [{ alias: 'default', model: 'script' }] };
+    const more = {
+      security_contexts: [{ name: 'managing', capabilities: [{ tool_pattern: 'svc.*' }] }],
+      llm_providers: [provider],
+      // A model that thinks until the test is over holds a place.
+      kernel: { effect_concurrency: 256 },
+    };
+    const at = await SealNode.start({ ...options, spec: { ...more, ...spec } });
     const agent = agentYaml('agent-manager', { security_context: 'managing', tools: ['svc.*'] });
     const agent_id = await at.node.deploy(agent);
-    const execution_id = await at.node.run(agent_id, 'wait');
+    const execution_id = await at.node.run(agent_id, 'sleepy');
     await at.running(execution_id);
     const is = { agent_id, execution_id, container_id: execution_id };
     const sealed = await Promise.all(

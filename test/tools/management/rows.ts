@@ -106,8 +106,8 @@ const AGENTS: readonly Row[] = [
   {
     ...{ tool: 'svc.agent.list', what: 'lists by name' },
     args: async (at) => {
-      await at.agent('zz-last');
-      await at.agent('aa-first');
+      await at.agent(`zz-${at.name()}`);
+      await at.agent(`aa-${at.name()}`);
       return {};
     },
     gives: ({ agents }) => {
