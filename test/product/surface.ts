@@ -44,6 +44,7 @@ export const SURFACE: Readonly<Record<string, SurfaceRow>> = {
 
   'GET /v1/agents': look(),
   'POST /v1/agents': { access: 'write', body: 'no manifest' },
+  'GET /v1/agents/search': look(undefined, '?q=x'),
   'GET /v1/agents/lookup/{name}': look('agent'),
   'GET /v1/agents/{id}': look('agent'),
   'PATCH /v1/agents/{id}': { access: 'write', thing: 'agent', body: { status: 'paused' } },
@@ -75,6 +76,7 @@ export const SURFACE: Readonly<Record<string, SurfaceRow>> = {
   'POST /v1/workflows/generate': { access: 'run', body: {} },
   'POST /v1/workflows': { access: 'write', body: 'no manifest' },
   'POST /v1/workflows/validate': { access: 'read', body: 'no manifest' },
+  'GET /v1/workflows/search': look(undefined, '?q=x'),
   'GET /v1/workflows/{name}': look('workflow'),
   'PATCH /v1/workflows/{name}': { access: 'write', thing: 'workflow', body: { status: 'paused' } },
   'DELETE /v1/workflows/{name}': { access: 'write', thing: 'workflow' },
