@@ -21,20 +21,7 @@ describe('the pipeline by its tools and by the command line', NEEDS_PODMAN, () =
     await podman[Symbol.asyncDispose]();
   });
 
-  const call = async (tool: string, args: object): Promise<Record<string, unknown>> => {
-    const headers = { accept: 'application/json, text/event-stream', 'mcp-protocol-version': '2025-06-18' };
-    const params = { name: tool, arguments: args };
-    const answer = await scene.node.json(
-      'POST',
-      '/mcp',
-      { jsonrpc: '2.0', id: 1, method: 'tools/call', params },
-      headers,
-    );
-    const line = answer.text.split('\n').find((one) => one.startsWith('data:'));
-    const message: unknown = JSON.parse(line === undefined ? answer.text : line.slice('data:'.length));
-    const { result } = z.object({ result: z.looseObject({ structuredContent: z.looseObject({}) }) }).parse(message);
-    return result.structuredContent;
-  };
+  const call = (tool: string, args: object) => scene.tool(tool, args);
 
   test('svc.execute.intent, svc.execute.wait, svc.execute.status', async () => {
     const asked = { intent: 'say hello', language: 'bash', inputs: { who: 'ann' }, volume_id: null };

@@ -3,6 +3,7 @@ import { after, before, describe, test } from 'node:test';
 import { stringify } from 'yaml';
 import { z } from 'zod';
 import { AGENT_AUTHOR_ID, WORKFLOW_AUTHOR_ID } from '../../../catalog/built-in/api.ts';
+import { svc } from '../../cli/svc-run.ts';
 import { AGENT_AUTHOR, IntentScene, type Rule, WORKFLOW_AUTHOR } from './scene.ts';
 
 const Task = z.looseObject({
@@ -47,6 +48,14 @@ const RULES: readonly Rule[] = [
     tool: 'svc.agent.create',
     manifests: [agent('greeter', { tasks: {} }), agent('greeter', { task: { instruction: 'Greet.' } })],
     answer: { agent_id: 'told', name: 'greeter', version: '1.0.0', summary: 'It greets.' },
+  }),
+  ...['one by a tool', 'one by hand'].flatMap((goal) => {
+    const name = goal.replaceAll(' ', '-');
+    return author(AGENT_AUTHOR, goal, {
+      tool: 'svc.agent.create',
+      manifests: [agent(name, { task: { instruction: 'Greet.' } })],
+      answer: { agent_id: 'told', name, version: '1.0.0' },
+    });
   }),
   // Says that it is done and has done nothing; the second iteration does it.
   {
@@ -101,6 +110,21 @@ describe('generating from plain words', () => {
     const task = Task.parse(await scene.generated('workflows', 'a short workflow'));
     assert.deepEqual([task.status, task.agent_id], ['completed', WORKFLOW_AUTHOR_ID], task.last_error ?? '');
     assert.equal((await scene.node.call('GET', '/v1/workflows/short')).status, 200);
+  });
+
+  test('svc.agent.generate over /mcp, waited for with svc.agent.wait', async () => {
+    const { execution_id, status } = await scene.tool('svc.agent.generate', { input: 'one by a tool' });
+    assert.equal(status, 'started');
+    const waited = Task.parse(await scene.tool('svc.agent.wait', { execution_id, timeout_seconds: 30 }));
+    assert.deepEqual([waited.status, waited.agent_id], ['completed', AGENT_AUTHOR_ID]);
+    assert.equal((await scene.node.call('GET', '/v1/agents/lookup/one-by-a-tool')).status, 200);
+  });
+
+  test('svc agent generate --wait prints what was deployed', async () => {
+    const { code, stdout, stderr } = await svc(['--url', scene.node.url, 'agent', 'generate', 'one by hand', '--wait']);
+    assert.equal(code, 0, stderr);
+    assert.equal(JSON.parse(stdout).name, 'one-by-hand');
+    assert.equal((await scene.node.call('GET', '/v1/agents/lookup/one-by-hand')).status, 200);
   });
 
   test('the same key asks for one author, however often it is sent', async () => {

@@ -41,6 +41,8 @@ const Run = z.looseObject({
   blackboard: z.looseObject({}),
 });
 
+const Called = z.object({ result: z.looseObject({ structuredContent: z.looseObject({}) }) });
+
 /** The whole product with a scripted model and, given a Podman, its containers; spoken to as a user does. */
 export class IntentScene implements AsyncDisposable {
   readonly node: ProductNode;
@@ -97,6 +99,16 @@ export class IntentScene implements AsyncDisposable {
   /** Starts it and tells how it ended. */
   async reach(intent: string, more: Shape = {}, headers: Ask['headers'] = {}) {
     return this.ended((await this.start(intent, more, headers)).pipeline_execution_id, headers);
+  }
+
+  /** Calls a tool over /mcp; answers its structured result. */
+  async tool(name: string, args: object, headers: Ask['headers'] = {}): Promise<Shape> {
+    const accept = { accept: 'application/json, text/event-stream', 'mcp-protocol-version': '2025-06-18' };
+    const call = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: args } };
+    const answer = await this.node.json('POST', '/mcp', call, { ...accept, ...headers });
+    const line = answer.text.split('\n').find((one) => one.startsWith('data:'));
+    const message: unknown = JSON.parse(line === undefined ? answer.text : line.slice('data:'.length));
+    return Called.parse(message).result.structuredContent;
   }
 
   async run(id: string): Promise<z.output<typeof Run>> {
