@@ -21,9 +21,9 @@ export interface PatternIndex {
 }
 
 /**
- * One document a place with a bounded list of patterns, read by its id alone: that is an index in every store, also where
- * a query scans (FerretDB 1). A term that thousands have remembers the newest; they are found by their rarer terms, and
- * by the whole signature (decision 0018).
+ * One document a place with a bounded list of patterns, read by its id: twenty reads of one row, however many patterns
+ * there are. A term that thousands have remembers the newest; they are found by their rarer terms, and by the whole
+ * signature (decision 0018).
  */
 export function createTermIndex(terms: Collection<TermRecord>): PatternIndex {
   return {
