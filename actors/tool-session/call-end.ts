@@ -16,7 +16,8 @@ export interface EndParts {
   readonly address: Address;
 }
 
-const HEARTBEAT_MS = 60_000;
+/** Nobody listens to it. */
+const HEARTBEAT_MS = 3_600_000;
 /** Calls that wait for something may be many thousands. */
 const MOST_LOOK_AGAIN_MS = 30_000;
 

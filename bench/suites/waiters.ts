@@ -26,6 +26,7 @@ interface Figures {
   readonly waiters: number;
   readonly askedMs: number;
   readonly memoryMb: readonly [before: number, waiting: number];
+  readonly heapMb: readonly [before: number, waiting: number];
   readonly cpu: readonly [before: number, waiting: number];
   readonly otherMs: readonly number[];
   readonly endedMs: number;
@@ -40,10 +41,11 @@ export async function waiters(plan: Plan): Promise<Section> {
   for (const [name, open] of STORES) {
     await using opened = new AsyncDisposableStack();
     const figures = await measure(opened, await open(opened), sizes);
-    const { askedMs, memoryMb, cpu, otherMs, endedMs, wrong } = figures;
+    const { askedMs, memoryMb, heapMb, cpu, otherMs, endedMs, wrong } = figures;
     if (wrong > 0) throw new Error(`${wrong} of ${figures.waiters} were not told of the end`);
     rows.push([
       ...[name, whole(figures.waiters), whole(askedMs), memoryMb.map(whole).join(' to ')],
+      heapMb.map(whole).join(' to '),
       cpu.map((share) => `${(share * 100).toFixed(1)} %`).join(' to '),
       ...[`${part(otherMs, 0.5).toFixed(1)}, ${part(otherMs, 0.99).toFixed(1)}`, whole(endedMs)],
     ]);
@@ -57,6 +59,7 @@ export async function waiters(plan: Plan): Promise<Section> {
           'waiters',
           'until all wait, ms',
           'memory, MB',
+          'heap, MB',
           'CPU of a core',
           'other call p50, p99 ms',
           'all told, ms',
@@ -64,8 +67,8 @@ export async function waiters(plan: Plan): Promise<Section> {
         rows,
       ),
       '',
-      'Each waiter is a call of svc.task.wait over /mcp on a connection of its own. Memory (RSS) and CPU are those of the node',
-      `process before the first waiter and while all wait, ${LOOK_MS / 1_000} s each; the 100 executions run all the while.`,
+      'Each waiter is a call of svc.task.wait over /mcp on a connection of its own. Memory (RSS), heap (after a collection) and CPU',
+      `of the node process: before the first waiter, and while all wait, ${LOOK_MS / 1_000} s each; the executions run all the while.`,
       'Other call: svc.agent.list over /mcp meanwhile, one at a time. All told: from the first cancel to the last answer.',
     ].join('\n'),
   };
@@ -106,6 +109,7 @@ async function measure(
   }
   const cpuBefore = await calmCpu(node.pid);
   const memoryBefore = await memoryMb(node.pid);
+  const heapBefore = await heapMb(node);
   const since = performance.now();
   const waiting: Promise<Result>[] = [];
   for (let at = 0; at < sizes.waiters; at += 1) {
@@ -117,6 +121,7 @@ async function measure(
   const askedMs = performance.now() - since;
   const cpuWaiting = await calmCpu(node.pid);
   const memoryWaiting = await memoryMb(node.pid);
+  const heapWaiting = await heapMb(node);
   const otherMs: number[] = [];
   for (let at = 0; at < 100; at += 1) otherMs.push(await timed(() => call('svc.agent.list', {})));
   const from = performance.now();
@@ -125,6 +130,7 @@ async function measure(
   return {
     ...{ waiters: waiting.length, askedMs, otherMs, endedMs: performance.now() - from },
     memoryMb: [memoryBefore, memoryWaiting],
+    heapMb: [heapBefore, heapWaiting],
     cpu: [cpuBefore, cpuWaiting],
     wrong: answers.filter(({ status }) => status !== 'cancelled').length,
   };
@@ -194,6 +200,8 @@ async function cpuSeconds(pid: number): Promise<number> {
   const fields = (await readFile(`/proc/${pid}/stat`, 'utf8')).split(') ')[1]?.split(' ') ?? [];
   return (Number(fields[11]) + Number(fields[12])) / TICKS_A_SECOND;
 }
+
+const heapMb = async (node: Node): Promise<number> => (await node.ask({})).heapUsed / 1024 ** 2;
 
 async function memoryMb(pid: number): Promise<number> {
   const [, kilobytes] = /VmRSS:\s+(\d+) kB/.exec(await readFile(`/proc/${pid}/status`, 'utf8')) ?? [];
