@@ -6,6 +6,7 @@ import { formats, IntentScene, WRITER, writes } from './scene.ts';
 const PROGRAMS = {
   'add the numbers': 'set -eu\necho "sum=42 of $SVC_INPUTS"',
   'print what you got': 'echo "got $SVC_INPUTS"',
+  'print braces': "echo '{{intent}} {{#if x}}'",
   'give up': 'echo "there is no such city" >&2\nexit 3',
   'look around':
     'ls /sys/class/net; id -u; touch /etc/new 2>/dev/null || echo closed; cat /sys/fs/cgroup/memory/memory.limit_in_bytes 2>/dev/null || cat /sys/fs/cgroup/memory.max',
@@ -52,6 +53,8 @@ describe('a goal reached by a program in a real container', NEEDS_PODMAN, () => 
     const ended = await scene.reach('print what you got', { inputs });
     assert.ok(ended.status === 'completed', JSON.stringify(ended));
     assert.equal(ended.final_result, `got ${JSON.stringify(inputs)}\n`);
+    const braces = await scene.reach('print braces');
+    assert.equal(braces.status === 'completed' && braces.final_result, '{{intent}} {{#if x}}\n');
   });
 
   test('a program that fails is a failure of the pipeline, with its words', async () => {

@@ -124,7 +124,11 @@ export class IntentScene implements AsyncDisposable {
 
   /** Has one written, and tells how the author ended. */
   async generated(kind: 'agents' | 'workflows', input: string, headers: Ask['headers'] = {}): Promise<Shape> {
-    const id = await this.generate(kind, input, headers);
+    return this.written(await this.generate(kind, input, headers), headers);
+  }
+
+  /** How the author ended. */
+  written(id: string, headers: Ask['headers'] = {}): Promise<Shape> {
     return waitUntil(
       `author ${id} ends`,
       async () => {
