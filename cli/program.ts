@@ -4,6 +4,7 @@ import { agentDeploy } from './commands/agent-deploy.ts';
 import { agentExport } from './commands/agent-export.ts';
 import { agentList } from './commands/agent-list.ts';
 import { agentLogs } from './commands/agent-logs.ts';
+import { agentRun } from './commands/agent-run.ts';
 import { agentShow } from './commands/agent-show.ts';
 import { approvalApprove } from './commands/approval-approve.ts';
 import { approvalList } from './commands/approval-list.ts';
@@ -41,6 +42,7 @@ import { start } from './commands/start.ts';
 import { stimulusList } from './commands/stimulus-list.ts';
 import { stimulusRoute } from './commands/stimulus-route.ts';
 import { stimulusSend } from './commands/stimulus-send.ts';
+import { system } from './commands/system.ts';
 import { taskCancel } from './commands/task-cancel.ts';
 import { taskExecute } from './commands/task-execute.ts';
 import { taskList } from './commands/task-list.ts';
@@ -57,6 +59,7 @@ import { volumeShow } from './commands/volume-show.ts';
 import { workflowCancel } from './commands/workflow-cancel.ts';
 import { workflowDelete } from './commands/workflow-delete.ts';
 import { workflowDeploy } from './commands/workflow-deploy.ts';
+import { workflowExecutions } from './commands/workflow-executions.ts';
 import { workflowList } from './commands/workflow-list.ts';
 import { workflowLogs } from './commands/workflow-logs.ts';
 import { workflowRun } from './commands/workflow-run.ts';
@@ -70,6 +73,7 @@ import { printable } from './printable.ts';
 const AGENT = [
   agentGenerate,
   agentDeploy,
+  agentRun,
   agentList,
   agentShow,
   agentExport,
@@ -89,6 +93,7 @@ const WORKFLOW = [
     workflowSignal,
     workflowCancel,
     workflowDelete,
+    workflowExecutions,
     catalogSearch('workflow'),
     catalogStatus('workflow'),
     catalogScope('workflow'),
@@ -155,6 +160,7 @@ export function svcProgram(): Command {
   const chaos = program.command('chaos').description('faults on purpose, where nodes are set to take them');
   for (const add of CHAOS) add(chaos);
   tools(program);
+  system(program);
   completion(program);
   version(program);
   quietly(program);
