@@ -68,6 +68,7 @@ async function measured(peer: string, agents: readonly BenchAgent[], plan: Plan,
       runs.push(await closedLoop(load, async (at) => void (await ask(queries[at % queries.length] ?? 'agent'))));
     }
     const { perSecond, p50Ms, p99Ms } = medianOf(runs);
+    console.error(`${peer}, ${whole(agents.length)} agents, ${inFlight} in flight: p99 ${p99Ms.toFixed(2)} ms`);
     const once = inFlight === 1 ? [firstMs.toFixed(0), whole(bytes)] : ['', ''];
     rows.push([
       peer,

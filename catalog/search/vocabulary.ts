@@ -2,8 +2,9 @@
 const MIN_LIKENESS = 0.55;
 const MIN_CHARS = 4;
 const MAX_FOUND = 5;
-/** Letters are compared one by one only where so many trigrams are shared. */
-const MIN_SHARED = 2;
+/** With fewer trigrams in common words are not compared any further. */
+const MIN_SHARED = 3;
+const HAS_DIGIT = /\d/;
 const CHARS_PER_SLIP = 4;
 
 export interface LikeWord {
@@ -17,37 +18,37 @@ export interface LikeWord {
  * written together, beginnings. Stems stay when their last entry goes; they then find nothing.
  */
 export class Vocabulary {
-  readonly #byGram = new Map<string, string[]>();
-  #size = 0;
+  readonly #words: string[] = [];
+  /** Places in the list of words. */
+  readonly #byGram = new Map<string, number[]>();
 
-  get size(): number {
-    return this.#size;
-  }
-
-  /** Each word once: the caller knows which are new. */
+  /** Each word once: the caller knows which are new. Numbers have no slips of the pen. */
   add(word: string): void {
-    if (word.length < MIN_CHARS) return;
-    this.#size += 1;
+    if (word.length < MIN_CHARS || HAS_DIGIT.test(word)) return;
+    const at = this.#words.push(word) - 1;
     for (const gram of gramsOf(word)) {
-      const words = this.#byGram.get(gram);
-      if (words === undefined) this.#byGram.set(gram, [word]);
-      else words.push(word);
+      const places = this.#byGram.get(gram);
+      if (places === undefined) this.#byGram.set(gram, [at]);
+      else places.push(at);
     }
   }
 
   /** The likest words, best first. */
   like(word: string): LikeWord[] {
-    if (word.length < MIN_CHARS) return [];
+    if (word.length < MIN_CHARS || HAS_DIGIT.test(word)) return [];
     const grams = gramsOf(word);
-    const shared = new Map<string, number>();
+    const shared = new Uint8Array(this.#words.length);
     for (const gram of grams) {
-      for (const other of this.#byGram.get(gram) ?? []) shared.set(other, (shared.get(other) ?? 0) + 1);
+      for (const at of this.#byGram.get(gram) ?? []) shared[at] = (shared[at] ?? 0) + 1;
     }
     const found: LikeWord[] = [];
-    for (const [other, count] of shared) {
-      const dice = (2 * count) / (grams.size + gramsOf(other).size);
-      const likeness = Math.max(dice, beginning(word, other), count >= MIN_SHARED ? slip(word, other) : 0);
-      if (likeness >= MIN_LIKENESS) found.push({ word: other, likeness });
+    for (let at = 0; at < shared.length; at += 1) {
+      const count = shared[at] ?? 0;
+      if (count < MIN_SHARED) continue;
+      const other = this.#words[at] ?? '';
+      const dice = (2 * count) / (grams.size + other.length + 1);
+      const likeness = Math.max(dice, beginning(word, other), slip(word, other));
+      if (likeness >= MIN_LIKENESS) found.push({ word: other, likeness: Math.min(1, likeness) });
     }
     return found.sort((a, b) => b.likeness - a.likeness || (a.word < b.word ? -1 : 1)).slice(0, MAX_FOUND);
   }
