@@ -5,6 +5,7 @@ import { MongoCollection } from './collection.ts';
 import { MongoConnection, type MongoOptions } from './connection.ts';
 import { type Row, uniqueField } from './row.ts';
 import { SerialisedWrites } from './serialised-writes.ts';
+import { SharedTurns, type Turn } from './shared-turns.ts';
 import { AtomicWrites } from './versioned-writes.ts';
 
 export interface MongoDocumentsOptions extends MongoOptions {
@@ -13,6 +14,8 @@ export interface MongoDocumentsOptions extends MongoOptions {
 }
 
 const NAMESPACE_NOT_FOUND = 26;
+/** No collection of documents has a capital in its name. */
+const TURNS = 'Turns';
 
 function indexesOf(spec: CollectionSpec): IndexDescription[] {
   const named = (prefix: string, tuple: readonly string[]) => `${prefix}_${tuple.join('_')}`;
@@ -73,7 +76,9 @@ export class MongoDocuments implements Documents {
     checkSpec(spec);
     const { session } = this.#connection;
     await session.run(() => createMissing(session.database.collection<Row>(spec.name), indexesOf(spec)));
-    const Writes = this.#atomicUpdates ? AtomicWrites : SerialisedWrites;
-    return new MongoCollection<T>(session, spec, (rows) => new Writes(rows));
+    const turns = new SharedTurns(session.database.collection<Turn>(TURNS));
+    return new MongoCollection<T>(session, spec, (rows) =>
+      this.#atomicUpdates ? new AtomicWrites(rows) : new SerialisedWrites(rows, turns),
+    );
   }
 }

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
 import type { CatalogLogEvent } from '../../catalog/api.ts';
 import { checkHistory } from '../chaos/linearizability.ts';
 import type { SeededRandom } from '../kill/random.ts';
@@ -57,6 +58,7 @@ export function assertSequential(history: readonly RaceOperation[]): void {
       ],
       ...['Of these none fits behind them:', ...next.map(lineOf), 'All around:', ...around.map(lineOf)],
     ];
+    if (process.env.SVC_HISTORY !== undefined) writeFileSync(process.env.SVC_HISTORY, operations.map(lineOf).join('\n'));
     assert.fail(lines.join('\n'));
   }
 }

@@ -29,7 +29,7 @@ export type RaceAnswer =
   | { readonly kind: 'done'; readonly id?: string }
   | { readonly kind: 'seen'; readonly seen: Seen }
   | { readonly kind: 'unknown' }
-  | { readonly kind: 'refused' };
+  | { readonly kind: 'refused'; readonly why?: string };
 
 export interface RaceOperation extends Timed {
   readonly name: string;
