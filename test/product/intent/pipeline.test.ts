@@ -102,6 +102,22 @@ describe('a goal reached by a program in a real container', NEEDS_PODMAN, () => 
     );
   });
 
+  test('a cancelled one has failed; what is no pipeline has no such status', async () => {
+    const { pipeline_execution_id: id } = await scene.start('wait for long');
+    const cancelled = await scene.node.json('POST', `/v1/workflows/executions/${id}/cancel`, {});
+    assert.equal(cancelled.status, 200, cancelled.text);
+    const ended = await scene.ended(id);
+    assert.match(ended.status === 'failed' ? ended.reason : '', /cancelled/);
+    const states = { A: { kind: 'System', command: 'finalize', transitions: [] } };
+    const other = await scene.node.runWorkflow(
+      JSON.stringify({
+        ...{ apiVersion: 'svc.dev/v1', kind: 'Workflow', metadata: { name: 'other', version: '1.0.0' } },
+        spec: { initial_state: 'A', states },
+      }),
+    );
+    assert.equal((await scene.node.call('GET', `/v1/execute/${other}`)).status, 404);
+  });
+
   test('stream_url streams the run to its end', async () => {
     const { stream_url } = await scene.start('print what you got');
     const response = await fetch(`${scene.node.url}${stream_url}`, { headers: { accept: 'text/event-stream' } });
