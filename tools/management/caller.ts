@@ -1,6 +1,7 @@
-import type { CatalogReader } from '../../catalog/api.ts';
+import type { CatalogReader, CatalogScope } from '../../catalog/api.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import type { Identity } from '../../runtime/identity.ts';
+import { requireRole } from '../../security/api.ts';
 import type { ToolCall } from '../tool.ts';
 
 /** Who asks: whoever started the execution that calls, or the caller of /mcp. */
@@ -17,6 +18,14 @@ export function inTenant(identity: Identity, tenantId: string | undefined, missi
   if (tenantId === undefined || tenantId === identity.tenant) return identity;
   if (identity.kind !== 'service_account') throw new SvcError('not_found', missing);
   return { ...identity, tenant: tenantId };
+}
+
+/**
+ * Throws `forbidden` unless the caller may change what stands there. A security context says which tools there are, the role
+ * of who began it all what may be done with them, as over REST; what is a user's own it may always change.
+ */
+export function requireChange(identity: Identity, scope: CatalogScope): void {
+  if (scope !== 'user') requireRole(identity, 'write');
 }
 
 /** Kinds of identities that look with another's eyes: those that act for others. */

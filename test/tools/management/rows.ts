@@ -103,6 +103,16 @@ const AGENTS: readonly Row[] = [
     },
     gives: ['failed_precondition', /run/],
   },
+  ...(['svc.agent.update', 'svc.agent.delete'] as const).map(
+    (tool): Row => ({
+      ...{ tool, what: "changes nothing of the tenant's without the role", by: 'user' },
+      args: async (at) => {
+        const { agent_id, name } = await at.agent();
+        return tool === 'svc.agent.delete' ? { agent_id } : { manifest_yaml: at.agentYaml(name, '1.1.0') };
+      },
+      gives: ['forbidden', /role/],
+    }),
+  ),
   {
     ...{ tool: 'svc.agent.list', what: 'lists by name' },
     args: async (at) => {
@@ -296,6 +306,11 @@ const TASKS: readonly Row[] = [
     ...{ tool: 'svc.task.remove', what: 'refuses one that runs' },
     args: async (at) => ({ execution_id: await at.runningTask() }),
     gives: ['failed_precondition', /not ended/],
+  },
+  {
+    ...{ tool: 'svc.task.remove', what: 'refuses one without the role', by: 'user' },
+    args: async (at) => ({ execution_id: await at.endedTask() }),
+    gives: ['forbidden', /role/],
   },
   { tool: 'svc.task.remove', what: 'knows no unknown id', args: unknownTask, gives: noTask },
   {

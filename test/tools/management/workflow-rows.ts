@@ -103,6 +103,21 @@ const DEPLOYS: readonly Row[] = [
     args: async (at) => ({ name: (await at.workflow()).workflow_id }),
     gives: noWorkflow,
   },
+  ...(['svc.workflow.update', 'svc.workflow.delete'] as const).map(
+    (tool): Row => ({
+      ...{ tool, what: "changes nothing of the tenant's without the role", by: 'user' },
+      args: async (at) => {
+        const { name } = await at.workflow();
+        return tool === 'svc.workflow.delete' ? { name } : { manifest_yaml: at.workflowYaml(name, '1.1.0') };
+      },
+      gives: ['forbidden', /role/],
+    }),
+  ),
+  {
+    ...{ tool: 'svc.workflow.create', what: 'deploys for one without the role what is its own', by: 'user' },
+    args: (at) => ({ manifest_yaml: at.workflowYaml() }),
+    gives: has({ deployed: true }),
+  },
   {
     ...{ tool: 'svc.workflow.list', what: 'lists by name' },
     args: async (at) => {
@@ -323,6 +338,11 @@ const RUNS: readonly Row[] = [
     ...{ tool: 'svc.workflow.remove', what: 'removes one that has ended' },
     args: async (at) => ({ execution_id: await at.endedRun() }),
     gives: (result, { execution_id }) => assert.deepEqual(result, { removed: true, execution_id }),
+  },
+  {
+    ...{ tool: 'svc.workflow.remove', what: 'says false to one without the role', by: 'user' },
+    args: async (at) => ({ execution_id: await at.endedRun() }),
+    gives: word('removed', /role/),
   },
   {
     ...{ tool: 'svc.workflow.remove', what: 'says false for one that runs' },

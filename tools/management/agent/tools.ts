@@ -1,7 +1,7 @@
 import type { AgentSummary } from '../../../catalog/api.ts';
 import { parseAgentManifest } from '../../../manifests/agent/parse.ts';
 import type { Tool } from '../../tool.ts';
-import { readerOf } from '../caller.ts';
+import { readerOf, requireChange } from '../caller.ts';
 import { scopeOfNew } from '../generate/scope.ts';
 import { type ManagedCall, managed } from '../managed.ts';
 import type { LateManagement } from '../ports.ts';
@@ -25,6 +25,7 @@ export function agentTools(late: LateManagement): Tool[] {
     }),
 
     define(agentDelete, async ({ agent_id }, { ports, identity }) => {
+      requireChange(identity, (await ports.agents.get(readerOf(identity), agent_id)).scope);
       await ports.agents.delete(identity, agent_id);
       return { agent_id, deleted: true };
     }),
@@ -53,6 +54,7 @@ async function update(
   const parsed = parseAgentManifest(manifest_yaml);
   // What is wrong with the text the deploy says best, and first.
   const scope = parsed.ok ? (await agents.lookup(readerOf(identity), parsed.manifest.metadata.name)).scope : 'tenant';
+  requireChange(identity, scope);
   const { agent_id } = await agents.deploy(identity, manifest_yaml, { force, scope });
   return { agent_id, updated: true };
 }

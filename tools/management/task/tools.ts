@@ -1,4 +1,5 @@
 import { SvcError } from '../../../runtime/errors.ts';
+import { requireRole } from '../../../security/api.ts';
 import type { Tool } from '../../tool.ts';
 import { readerOf } from '../caller.ts';
 import { type ManagedCall, managed } from '../managed.ts';
@@ -56,6 +57,9 @@ export function taskTools(late: LateManagement): Tool[] {
     }),
 
     define(taskRemove, async ({ execution_id }, { ports, identity }) => {
+      // What is not there is told first, whoever asks.
+      await ports.executions.hasEnded(identity.tenant, execution_id);
+      requireRole(identity, 'write');
       await ports.executions.remove(identity.tenant, execution_id);
       return { execution_id, removed: true };
     }),

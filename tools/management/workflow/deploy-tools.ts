@@ -2,7 +2,7 @@ import type { WorkflowCatalog, WorkflowEntry } from '../../../catalog/api.ts';
 import { SvcError } from '../../../runtime/errors.ts';
 import type { Identity } from '../../../runtime/identity.ts';
 import type { Tool } from '../../tool.ts';
-import { eyesOf, inTenant, readerOf } from '../caller.ts';
+import { eyesOf, inTenant, readerOf, requireChange } from '../caller.ts';
 import { scopeOfNew } from '../generate/scope.ts';
 import { type ManagedCall, managed } from '../managed.ts';
 import type { LateManagement } from '../ports.ts';
@@ -45,6 +45,7 @@ export function workflowDeployTools(late: LateManagement): Tool[] {
     }),
 
     define(workflowDelete, async ({ name }, { ports, identity }) => {
+      requireChange(identity, (await ports.workflows.get(readerOf(identity), name)).scope);
       const { workflow_id } = await ports.workflows.delete(identity, name);
       return { workflow_id, deleted: true };
     }),
@@ -89,8 +90,8 @@ async function checkBefore(
   if (!valid) throw new SvcError('invalid_manifest', undefined, { details: errors });
   if (force || metadata === undefined) return;
   const { name, version } = metadata;
-  const known = await nullIfNone(workflows.get({ tenant: identity.tenant }, name, version));
-  if (known?.scope === 'tenant')
+  const known = await nullIfNone(workflows.get(readerOf(identity), name, version));
+  if (known?.scope === scopeOfNew(identity))
     throw new SvcError('conflict', `${name} ${version} is deployed already; raise the version or force it`);
 }
 
@@ -102,6 +103,7 @@ async function update(
   const { metadata } = await workflows.validate(readerOf(identity), manifest_yaml);
   // What is wrong with the text the deploy says best, and first.
   const scope = metadata === undefined ? 'tenant' : (await workflows.get(readerOf(identity), metadata.name)).scope;
+  requireChange(identity, scope);
   const { workflow_id, warnings } = await workflows.deploy(identity, manifest_yaml, { force, scope });
   return { workflow_id, updated: true, warnings };
 }

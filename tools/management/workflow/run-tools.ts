@@ -1,6 +1,7 @@
 import type { WorkflowSummary } from '../../../actors/workflow/api.ts';
 import { SvcError } from '../../../runtime/errors.ts';
 import type { Identity } from '../../../runtime/identity.ts';
+import { requireRole } from '../../../security/api.ts';
 import type { Tool } from '../../tool.ts';
 import { inTenant, readerOf } from '../caller.ts';
 import { refusalOf } from '../failure.ts';
@@ -70,7 +71,12 @@ export function workflowRunTools(late: LateManagement): Tool[] {
     ),
 
     define(workflowRemove, ({ execution_id }, { ports, identity }) =>
-      doneOrNot('removed', execution_id, () => ports.runs.remove(identity.tenant, execution_id)),
+      doneOrNot('removed', execution_id, async () => {
+        // What is not there is told first, whoever asks.
+        await ports.runs.status(identity.tenant, execution_id);
+        requireRole(identity, 'write');
+        await ports.runs.remove(identity.tenant, execution_id);
+      }),
     ),
   ];
 }
