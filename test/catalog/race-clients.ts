@@ -1,16 +1,22 @@
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
-import type { CatalogLogEvent } from '../../catalog/api.ts';
 import { checkHistory } from '../chaos/linearizability.ts';
 import type { SeededRandom } from '../kill/random.ts';
 import { CATALOG_MODEL, type RaceAnswer, type RaceCall, type RaceOperation } from './race-model.ts';
+
+/** An event of a thing's log. */
+export interface LoggedEvent {
+  readonly sequence: number;
+  readonly event_type: string;
+  readonly payload: Readonly<Record<string, unknown>>;
+}
 
 /** A way into a catalog for one client. */
 export interface RaceDoor {
   readonly subject: string;
   ask(name: string, call: RaceCall): Promise<RaceAnswer>;
   /** Of a thing that may be gone, oldest first. */
-  log(id: string): Promise<readonly CatalogLogEvent[]>;
+  log(id: string): Promise<readonly LoggedEvent[]>;
 }
 
 export interface Race {
@@ -58,7 +64,8 @@ export function assertSequential(history: readonly RaceOperation[]): void {
       ],
       ...['Of these none fits behind them:', ...next.map(lineOf), 'All around:', ...around.map(lineOf)],
     ];
-    if (process.env.SVC_HISTORY !== undefined) writeFileSync(process.env.SVC_HISTORY, operations.map(lineOf).join('\n'));
+    if (process.env.SVC_HISTORY !== undefined)
+      writeFileSync(process.env.SVC_HISTORY, operations.map(lineOf).join('\n'));
     assert.fail(lines.join('\n'));
   }
 }
@@ -104,7 +111,7 @@ const changeOf = (call: RaceCall, subject: string): string => {
   return call.kind === 'status' ? `${subject} made it ${call.status}` : `${subject} deleted it`;
 };
 
-function eventOf({ event_type, payload }: CatalogLogEvent): string {
+function eventOf({ event_type, payload }: LoggedEvent): string {
   if (event_type === 'AgentDeployed') return `${payload.by} deployed version ${payload.version}`;
   if (event_type === 'AgentScopeChanged') return `${payload.changed_by} moved to ${payload.new_scope}`;
   return event_type === 'AgentDeleted' ? `${payload.by} deleted it` : `${payload.by} made it ${payload.status}`;

@@ -1,17 +1,21 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import type { CatalogLogEvent } from '../../catalog/api.ts';
+import { z } from 'zod';
 import { assertLogged, assertSequential, type RaceDoor, race } from '../catalog/race-clients.ts';
 import type { RaceAnswer, RaceCall, Seen } from '../catalog/race-model.ts';
 import { SeededRandom } from '../kill/random.ts';
 import { mongoMissing, startMongo, type TestMongo } from '../support/ferretdb.ts';
-import { redisMissing, startRedis, type TestRedis } from '../support/redis.ts';
+import { type RedisServer, redisMissing, startRedis } from '../support/redis.ts';
 import { type Answer, agentYaml, ProductNode } from './product-node.ts';
 
 const skip = (redisMissing() ?? (await mongoMissing())) || false;
 /** Who everybody is on a node without an identity provider. */
 const SUBJECT = 'local-operator';
 const YAML = { 'content-type': 'application/yaml' };
+
+const Events = z.array(
+  z.object({ sequence: z.number(), event_type: z.string(), payload: z.record(z.string(), z.unknown()) }),
+);
 
 /** One client of one node. */
 function doorOf(node: ProductNode): RaceDoor {
@@ -27,7 +31,7 @@ function doorOf(node: ProductNode): RaceDoor {
     },
     async log(id) {
       const { status, body } = await node.call('GET', `/v1/agents/${id}/logs?limit=200`);
-      return status === 200 && Array.isArray(body.events) ? (body.events as CatalogLogEvent[]) : [];
+      return status === 200 ? Events.parse(body.events) : [];
     },
   };
 }
@@ -71,7 +75,7 @@ function seenOf({ agent_id, version, scope, status }: Answer['body']): Seen {
 }
 
 describe('8 clients on 2 nodes over one Redis and one MongoDB-wire server', { skip }, () => {
-  let redis: TestRedis;
+  let redis: RedisServer;
   let mongo: TestMongo;
   let nodes: readonly ProductNode[] = [];
   before(async () => {
