@@ -1,10 +1,11 @@
 import type { Command } from 'commander';
 import { contextOf } from '../context.ts';
 import { textOf } from '../json.ts';
+import { warn } from '../live-view-run.ts';
 import { print } from '../output.ts';
 import { readText } from '../read-input.ts';
 
-/** `svc agent deploy FILE`: registers a manifest. */
+/** `svc agent deploy FILE`: registers a manifest; warnings go to standard error. */
 export function agentDeploy(agent: Command): void {
   agent
     .command('deploy')
@@ -18,6 +19,7 @@ export function agentDeploy(agent: Command): void {
         body: { type: 'application/yaml', text: await readText(file, 'FILE') },
         query: { force: options.force === true ? 'true' : undefined, scope: options.scope },
       });
+      if (output === 'text' || output === 'table') warn(answer);
       await print(output, { value: answer, text: `deployed agent ${textOf(answer, 'agent_id')}` });
     });
 }

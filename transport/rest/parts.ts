@@ -10,7 +10,18 @@ import type { Patterns } from '../../catalog/patterns-api.ts';
 import type { ClusterApi } from '../../cluster/api.ts';
 import type { ChaosApi } from '../../cluster/chaos/api.ts';
 import type { VolumeApi, VolumeFiles } from '../../effects/volumes/api.ts';
-import type { ApiKeys, Authenticator, NodeTokens, TierLimits, WebhookSecret } from '../../security/api.ts';
+import type { RuntimeTable } from '../../manifests/runtime-table/table.ts';
+import type {
+  ApiKeys,
+  Authenticator,
+  NodeTokens,
+  RateOverrides,
+  RateUsage,
+  RunningLimits,
+  SecretStore,
+  TierLimits,
+  WebhookSecret,
+} from '../../security/api.ts';
 import type { IntentApi } from '../../tools/management/execute/intents.ts';
 import type { AuthorApi } from '../../tools/management/generate/authors.ts';
 import type { Health } from '../health.ts';
@@ -57,12 +68,21 @@ export interface RestServerParts {
   readonly mcp?: McpParts;
   /** Without it there is no /v1/api-keys. */
   readonly keys?: ApiKeys;
+  /** Without them there is no /v1/admin/rate-limits and no /v1/user/rate-limits. */
+  readonly rateOverrides?: RateOverrides;
+  readonly rateUsage?: RateUsage;
+  /** Without it there is no /v1/secrets. */
+  readonly secretStore?: SecretStore;
   /** Rates of callers' tiers; without it nobody has any. */
   readonly tierLimits?: TierLimits;
+  /** How much callers may have running at once; without it as much as they like. */
+  readonly runningLimits?: RunningLimits;
   /** Without it there is no /v1/seal and no /v1/invoke. */
   readonly seal?: SealParts;
   /** Without it there is no /v1/execute. */
   readonly intents?: IntentApi;
+  /** Languages and versions of agents here; without it a deploy says nothing about them. */
+  readonly runtimes?: RuntimeTable;
   /** Without it nothing is generated. */
   readonly authors?: AuthorApi;
   readonly limits?: Partial<RestLimits>;

@@ -1,18 +1,22 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { fitToNode, type NodeOffer } from '../../../actors/execution/node-fit.ts';
+import type { StartExecution } from '../../../actors/execution/start-request.ts';
 import { parseAgentManifest } from '../../../manifests/agent/parse.ts';
 import { RuntimeSettings } from '../../../manifests/runtime-table/settings.ts';
 import { findRuntime, runtimeTable } from '../../../manifests/runtime-table/table.ts';
+import { runtimeWarnings } from '../../../manifests/runtime-table/warnings.ts';
 import { agentYaml } from '../../product/product-node.ts';
 
-function start(runtime: Readonly<Record<string, string>>) {
+type Asked = Readonly<Record<string, string | undefined>>;
+
+function start(runtime: Asked): StartExecution {
   const parsed = parseAgentManifest(agentYaml('worker', { runtime }));
   assert.ok(parsed.ok, JSON.stringify(parsed));
   return {
     ...{ executionId: 'e-1', agentId: 'a-1', manifest: parsed.manifest, input: '' },
     identity: { kind: 'local', subject: 's', tenant: 't', roles: [], tier: 'free' },
-  } as const;
+  };
 }
 
 const offer: NodeOffer = { isolation: 'process' };
@@ -99,5 +103,24 @@ describe('the table of a node', () => {
       runtimeTable().flatMap(({ language, version, deprecated }) => (deprecated ? [`${language} ${version}`] : [])),
       ['python 3.9'],
     );
+  });
+});
+
+describe('what a deploy is told about language and version', () => {
+  const warnings = (runtime: Asked) => runtimeWarnings(agentYaml('worker', { runtime }), runtimeTable());
+
+  test('a deprecated and an unknown pair are warnings with their line, all else is none', () => {
+    const [old, ...none] = warnings({ language: 'python', version: '3.9' });
+    assert.deepEqual(
+      [old?.rule, old?.severity, old?.path, none],
+      ['deprecated_runtime', 'warning', 'spec.runtime.version', []],
+    );
+    assert.ok((old?.line ?? 0) > 1);
+    assert.equal(old?.cure, 'Write one of 3.10, 3.11, 3.12, 3.13.');
+    assert.equal(warnings({ language: 'go', version: '9.9' })[0]?.rule, 'unknown_runtime');
+    for (const runtime of [{ language: 'go', version: '1.21' }, { image: 'a.example/b/c' }, {}]) {
+      assert.deepEqual(warnings(runtime), []);
+    }
+    assert.deepEqual(runtimeWarnings('a: [', runtimeTable()), []);
   });
 });

@@ -1,3 +1,4 @@
+import { runtimeWarnings } from '../../../manifests/runtime-table/warnings.ts';
 import { acceptYamlBodies } from '../body-parsers.ts';
 import type { RestApp, RestParts } from '../parts.ts';
 import { callerOf } from '../request-context.ts';
@@ -20,12 +21,14 @@ const schema = {
 };
 
 /** POST /v1/agents (decided.md "REST beyond the specification"). In a plugin of its own: only here YAML is a body. */
-export function deployAgentRoute(app: RestApp, { agents }: RestParts): void {
+export function deployAgentRoute(app: RestApp, { agents, runtimes }: RestParts): void {
   app.register((plugin: RestApp, _options, done) => {
     acceptYamlBodies(plugin);
     plugin.post('/v1/agents', { config: agentRoute('write'), schema }, async (request) => {
       const { manifest_yaml, ...options } = deployment(request.body, request.query);
-      return agents.deploy(callerOf(request), manifest_yaml, options);
+      const deployed = await agents.deploy(callerOf(request), manifest_yaml, options);
+      const warnings = runtimes === undefined ? [] : runtimeWarnings(manifest_yaml, runtimes);
+      return warnings.length === 0 ? deployed : { ...deployed, warnings };
     });
     done();
   });

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { CATALOG_STATUSES, ScopeAnswer as MovedAnswer, SCOPES } from './catalog.ts';
-import { jsonObject } from './workflows.ts';
+import { Finding, jsonObject } from './workflows.ts';
 
 /** Agent summary of spec 2, with what a list of agents needs besides. */
 export const AgentSummary = z.object({
@@ -23,7 +23,11 @@ export const DeployedAgent = AgentSummary.extend({
   manifest_yaml: z.string().describe('The manifest as deployed.'),
 });
 
-export const DeployAnswer = z.object({ agent_id: z.string(), deployed: z.literal(true) });
+export const DeployAnswer = z.object({
+  agent_id: z.string(),
+  deployed: z.literal(true),
+  warnings: z.array(Finding).optional().describe('About its language and version, where there are any.'),
+});
 
 export const ScopeAnswer = MovedAnswer.extend({ agent_id: z.string() });
 

@@ -37,7 +37,7 @@ export const DeployedWorkflow = WorkflowSummary.extend({
   manifest_yaml: z.string().describe('The manifest as deployed.'),
 });
 
-const Finding = z.object({
+export const Finding = z.object({
   rule: z.string().describe('Stable id of the rule, such as unreachable_state.'),
   severity: z.enum(['error', 'warning']),
   path: z.string(),
