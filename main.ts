@@ -93,9 +93,9 @@ export async function startNode(input: NodeInput): Promise<Node> {
   const allow = (tenant: string): boolean =>
     iam.realms.length === 0 || settings.runtime.host_commands.allow.includes(tenant);
   const access = openAgentAccess({ ...world, settings, signing });
-  const callers = await openCallers({ ...ports, ...world, settings, logger });
+  const callers = await openCallers({ ...ports, ...world, settings, logger, dataDir });
   opened.defer(() => callers.close());
-  const { keys, tierLimits } = callers;
+  const { keys, tierLimits, rateOverrides, secretStore } = callers;
   const effects = await openEffects({
     ...{ ...ports, ...world, settings, dataDir, workspaces, env: input.env, secrets, allow, areas, access, tierLimits },
     ...{ log: logger, version: VERSION },
@@ -119,7 +119,7 @@ export async function startNode(input: NodeInput): Promise<Node> {
   const inUse = await inUseOf(ports.documents);
   const agents = await createAgentCatalog({
     ...{ ...world, documents: ports.documents, builtIns, inUse },
-    quota: agentQuota(settings),
+    quota: agentQuota(settings, rateOverrides),
   });
   const search = await openSearch({ ...world, documents: ports.documents, settings, secrets, builtIns });
   const waits = waitsOf(runtime, ports.store);
@@ -156,14 +156,16 @@ export async function startNode(input: NodeInput): Promise<Node> {
   const health = { ready: async () => readiness(runtime, controls) };
   const { volumes, commands, patterns, runsImages } = effects;
   const facts = nodeFacts({ version: VERSION, health, settings, configPath: configFile(input), runsImages });
+  const allowance = await callers.running({ executions, workflows: workflowAreas.workflows.workflows });
   const management = managementPorts({
-    ...{ ...world, ...ports, agents, executions, tierLimits, volumes, settings, ...workflowAreas.workflows },
+    ...{ ...world, ...ports, agents, executions, tierLimits, ...allowance, volumes, settings },
+    ...workflowAreas.workflows,
     ...{ judges: workflowAreas.judges, search, node: facts },
   });
   areas.provideManagement(management);
   const servers = createServers({
     ...{ agents, executions, ...workflowAreas, ...toolAreas, ...operations, peers, dispatch },
-    ...{ volumes, commands, patterns, keys },
+    ...{ volumes, commands, patterns, keys, rateOverrides, secretStore, ...allowance },
     ...{ search, intents: management.intents, authors: management.authors },
     ...{ settings, clusterNode, clusterHost, access, tierLimits, authenticator, logger, version: VERSION, health },
     nodeTokens: { keySet: async () => ({ keys: await signing.published.all() }) },

@@ -5,7 +5,7 @@ import { type ShelfRecord, STATUSES } from './shelf/record.ts';
 
 /** How many agents somebody may have; null: as many as they like (original-facts 13.1). */
 export interface AgentQuota {
-  most(identity: Identity): number | null;
+  most(identity: Identity): number | null | Promise<number | null>;
 }
 
 /**
@@ -18,7 +18,7 @@ export function quotaInsert(
 ): (identity: Identity, record: ShelfRecord) => Promise<boolean | SvcError> {
   const queues = new Map<string, Promise<unknown>>();
   return async (identity, record) => {
-    const most = quota?.most(identity) ?? null;
+    const most = (await quota?.most(identity)) ?? null;
     if (most === null) return agents.insert(record);
     const { tenant, subject } = identity;
     return oneByOne(queues, JSON.stringify([tenant, subject]), async () => {

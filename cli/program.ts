@@ -20,6 +20,8 @@ import { keyCreate } from './commands/key-create.ts';
 import { keyList } from './commands/key-list.ts';
 import { keyRevoke } from './commands/key-revoke.ts';
 import { keyValidate } from './commands/key-validate.ts';
+import { limitsOverride } from './commands/limits-override.ts';
+import { limitsUsage } from './commands/limits-usage.ts';
 import { nodeConfig } from './commands/node-config.ts';
 import { nodeDrain } from './commands/node-drain.ts';
 import { nodeInit } from './commands/node-init.ts';
@@ -34,6 +36,8 @@ import { patternQuery } from './commands/pattern-query.ts';
 import { patternStore } from './commands/pattern-store.ts';
 import { run } from './commands/run.ts';
 import { catalogSearch } from './commands/search-catalog.ts';
+import { secretCreate, secretRotate } from './commands/secret-put.ts';
+import { secretDelete, secretGet, secretList } from './commands/secret-show.ts';
 import { sessionCalls } from './commands/session-calls.ts';
 import { sessionList } from './commands/session-list.ts';
 import { sessionRevoke } from './commands/session-revoke.ts';
@@ -104,6 +108,8 @@ const VOLUME = [volumeCreate, volumeList, volumeShow, volumeDelete, volumeLs, vo
 const SESSION = [sessionList, sessionShow, sessionCalls, sessionRevoke];
 const PATTERN = [patternList, patternQuery, patternStore];
 const KEY = [keyCreate, keyList, keyRevoke, keyValidate];
+const LIMITS = [limitsUsage, limitsOverride];
+const SECRET = [secretCreate, secretGet, secretList, secretRotate, secretDelete];
 const CHAOS = [chaosFaults, chaosList];
 
 const EXIT_CODES =
@@ -155,6 +161,10 @@ export function svcProgram(): Command {
   for (const add of PATTERN) add(pattern);
   const key = program.command('key').description('API keys: create, list, revoke, validate');
   for (const add of KEY) add(key);
+  const limits = program.command('limits').description('rate limits: usage, override');
+  for (const add of LIMITS) add(limits);
+  const secret = program.command('secret').description('secrets of a tenant: create, get, list, rotate, delete');
+  for (const add of SECRET) add(secret);
   const audit = program.command('audit').description('what agents did with tools: export a chain, verify it offline');
   for (const add of [auditExport, auditVerify]) add(audit);
   const chaos = program.command('chaos').description('faults on purpose, where nodes are set to take them');

@@ -5,7 +5,8 @@ import type { InUse } from '../catalog/in-use.ts';
 import type { NodeSettings } from '../manifests/node/settings.ts';
 import type { Documents } from '../runtime/documents.ts';
 import { SYSTEM_TENANT } from '../runtime/identity.ts';
-import { agentBound } from '../security/rate-bounds.ts';
+import { countBound } from '../security/rate-bounds.ts';
+import type { OverridesOf } from '../security/rate-overrides.ts';
 
 const NOT_ENDED = { in: ['pending', 'running', 'waiting_for_human_input'] };
 
@@ -22,7 +23,10 @@ export async function inUseOf(documents: Documents): Promise<InUse> {
 /** What stands in the system's tenant may be global, and run in any tenant. Only a number of it is told. */
 const ranIn = (tenant: string): string | null => (tenant === SYSTEM_TENANT ? null : tenant);
 
-/** `spec.rate_limits`: how many agents somebody may have. */
-export const agentQuota = ({ rate_limits }: Pick<NodeSettings, 'rate_limits'>): AgentQuota => ({
-  most: (identity) => agentBound(rate_limits, identity),
+/** `spec.rate_limits`, and what operators set over it: how many agents somebody may have. */
+export const agentQuota = (
+  { rate_limits }: Pick<NodeSettings, 'rate_limits'>,
+  overrides?: OverridesOf,
+): AgentQuota => ({
+  most: async (identity) => countBound(rate_limits, identity, 'agents', await overrides?.of(identity)),
 });

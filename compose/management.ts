@@ -9,7 +9,7 @@ import { runtimeTable } from '../manifests/runtime-table/table.ts';
 import type { ActorStore } from '../runtime/actor-store.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { SvcError } from '../runtime/errors.ts';
-import type { TierLimits } from '../security/api.ts';
+import type { RunningLimits, TierLimits } from '../security/api.ts';
 import { createIntents } from '../tools/management/execute/intents.ts';
 import { createAuthors } from '../tools/management/generate/authors.ts';
 import type { ManagementPorts, NodeFacts, Starts } from '../tools/management/ports.ts';
@@ -29,6 +29,7 @@ export interface ManagementParts {
   readonly settings: Pick<NodeSettings, 'execute'>;
   readonly node: NodeFacts;
   readonly tierLimits: TierLimits;
+  readonly runningLimits?: RunningLimits;
   readonly store: Pick<ActorStore, 'onEvents'>;
   readonly clock: Clock;
 }
@@ -57,9 +58,9 @@ export function managementPorts(parts: ManagementParts): ManagementPorts {
 }
 
 /** Starts as REST and gRPC make them. */
-const starts = ({ agents, catalog, executions, workflows, tierLimits }: ManagementParts): Starts => ({
-  agent: (call, starter) => startExecution({ agents, executions, tierLimits }, call, starter),
-  workflow: (call, starter) => startWorkflow({ catalog, workflows, tierLimits }, call, starter),
+const starts = ({ agents, catalog, executions, workflows, ...limits }: ManagementParts): Starts => ({
+  agent: (call, starter) => startExecution({ ...limits, agents, executions }, call, starter),
+  workflow: (call, starter) => startWorkflow({ ...limits, catalog, workflows }, call, starter),
 });
 
 const notConfigured = async (): Promise<never> => {

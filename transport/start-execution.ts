@@ -3,8 +3,8 @@ import { type AgentCatalog, requireStartable } from '../catalog/api.ts';
 import type { AgentManifest } from '../manifests/agent/schema.ts';
 import { SvcError } from '../runtime/errors.ts';
 import type { Identity } from '../runtime/identity.ts';
-import type { TierLimits } from '../security/api.ts';
 import { executionIdFor } from './idempotency.ts';
+import { type StartLimits, startInPlace, takeStart } from './start-limits.ts';
 
 /** What a caller asks for, whichever way it came. */
 export interface StartCall
@@ -35,7 +35,7 @@ export interface StartCaller {
  * `failed_precondition` for a paused or archived agent, `conflict` for a key that started another agent, `rate_limited`, and what `ExecutionApi.start` throws.
  */
 export async function startExecution(
-  parts: { readonly agents: AgentCatalog; readonly executions: ExecutionApi; readonly tierLimits?: TierLimits },
+  parts: StartLimits & { readonly agents: AgentCatalog; readonly executions: ExecutionApi },
   call: StartCall,
   caller: StartCaller,
 ): ReturnType<ExecutionApi['start']> {
@@ -52,13 +52,17 @@ export async function startExecution(
     identity,
   };
   const { trace, signal } = caller;
+  const place = { identity, kind: 'execution', id: start.executionId } as const;
   const admit = async (): Promise<void> => {
     requireStartable(agent);
-    await parts.tierLimits?.take(identity, 'agent_executions');
+    await takeStart(parts, place);
   };
-  if ((idempotencyKey ?? executionId) !== undefined) return startOnce(parts.executions, start, { trace, signal }, admit);
-  await admit();
-  return parts.executions.start(start, callOptions({ trace, signal }));
+  return startInPlace(parts, place, async () => {
+    if ((idempotencyKey ?? executionId) !== undefined)
+      return startOnce(parts.executions, start, { trace, signal }, admit);
+    await admit();
+    return parts.executions.start(start, callOptions({ trace, signal }));
+  });
 }
 
 /** The manifest under another security context. */

@@ -4,8 +4,8 @@ import { checkInput } from '../manifests/workflow/input.ts';
 import type { WorkflowManifest } from '../manifests/workflow/schema.ts';
 import { SvcError } from '../runtime/errors.ts';
 import type { Identity } from '../runtime/identity.ts';
-import type { TierLimits } from '../security/api.ts';
 import { executionIdFor } from './idempotency.ts';
+import { type StartLimits, startInPlace, takeStart } from './start-limits.ts';
 
 /** What a caller asks for, whichever way it came. */
 export interface StartWorkflowCall extends Pick<StartWorkflow, 'intent' | 'blackboard' | 'ancestors' | 'notify'> {
@@ -37,11 +37,9 @@ export interface StartedWorkflow {
   readonly name: string;
 }
 
-interface Parts {
+interface Parts extends StartLimits {
   readonly catalog: Pick<WorkflowCatalog, 'get'>;
   readonly workflows: Pick<WorkflowApi, 'start' | 'status'>;
-  /** Of callers; actors, whose starts were counted with their parent's, come without. */
-  readonly tierLimits?: TierLimits;
 }
 
 /**
@@ -67,10 +65,12 @@ export async function startWorkflow(
   if (misfits.length > 0) throw unfit(found.name, misfits);
   // Whoever asked has gone, so nothing is started for nobody.
   signal?.throwIfAborted();
-  await parts.tierLimits?.take(identity, 'workflow_executions');
+  const id = executionId ?? executionIdFor(identity.tenant, undefined);
+  const place = { identity, kind: 'workflow', id } as const;
+  await takeStart(parts, place);
   const start: StartWorkflow = {
     ...rest,
-    executionId: executionId ?? executionIdFor(identity.tenant, undefined),
+    executionId: id,
     workflowId: found.id,
     manifest: adapt(found.manifest),
     input,
@@ -83,7 +83,7 @@ export async function startWorkflow(
     ...(executionId === undefined ? {} : { messageId: executionId }),
   };
   try {
-    const { execution_id } = await parts.workflows.start(start, options);
+    const { execution_id } = await startInPlace(parts, place, () => parts.workflows.start(start, options));
     return { execution_id, workflow_id: found.id, name: found.name };
   } catch (thrown) {
     const isRepeat = thrown instanceof SvcError && thrown.code === 'conflict' && executionId !== undefined;

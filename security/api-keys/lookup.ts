@@ -2,6 +2,7 @@ import type { Clock } from '../../runtime/clock.ts';
 import type { Collection } from '../../runtime/documents.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import { SYSTEM_TENANT } from '../../runtime/identity.ts';
+import { BriefMemory } from '../brief-memory.ts';
 import type { Caller, KeyVerifier } from './api.ts';
 import { digestOf, isKeyText, sameText } from './key-text.ts';
 import { type ApiKeyDigest, type ApiKeyDocument, deathOf, ownerOf } from './record.ts';
@@ -17,18 +18,13 @@ interface Found {
   readonly parent: ApiKeyDocument | null;
 }
 
-interface Look {
-  readonly startedAt: number;
-  readonly found: Promise<Found | null>;
-}
-
 /** Keys by what callers present, remembered for less than a second; at most one look for a key at a time. */
 export class KeyLookup implements KeyVerifier {
   readonly #keys: Collection<ApiKeyDocument>;
   readonly #digests: Collection<ApiKeyDigest>;
   readonly #clock: Pick<Clock, 'now'>;
   readonly #uses: KeyUses;
-  readonly #looks = new Map<string, Look>();
+  readonly #memory: BriefMemory<Found | null>;
 
   constructor(parts: {
     readonly keys: Collection<ApiKeyDocument>;
@@ -40,6 +36,11 @@ export class KeyLookup implements KeyVerifier {
     this.#digests = parts.digests;
     this.#clock = parts.clock;
     this.#uses = parts.uses;
+    this.#memory = new BriefMemory({
+      read: (digest: string) => this.#read(digest),
+      keep: (found) => found !== null,
+      ...{ clock: parts.clock, freshMs: FRESH_MS, most: MOST_CACHED },
+    });
   }
 
   async verify(text: string, authenticationRequired: boolean): Promise<Caller> {
@@ -55,7 +56,7 @@ export class KeyLookup implements KeyVerifier {
   async find(text: string): Promise<ApiKeyDocument | null> {
     if (!isKeyText(text)) return null;
     const digest = digestOf(text);
-    const found = await this.#look(digest);
+    const found = await this.#memory.get(digest);
     if (found === null || !sameText(found.key.digest, digest)) return null;
     const now = this.#clock.now();
     const isDead = [found.key, found.parent].some((one) => one !== null && deathOf(one, now) !== null);
@@ -64,29 +65,7 @@ export class KeyLookup implements KeyVerifier {
 
   /** Everything is looked up anew: something changed here. */
   forget(): void {
-    this.#looks.clear();
-  }
-
-  #look(digest: string): Promise<Found | null> {
-    const now = this.#clock.now();
-    const known = this.#looks.get(digest);
-    // A clock that was set back makes nothing fresh.
-    if (known !== undefined && now >= known.startedAt && now - known.startedAt < FRESH_MS) return known.found;
-    const look: Look = { startedAt: now, found: this.#read(digest) };
-    this.#looks.delete(digest);
-    this.#looks.set(digest, look);
-    this.#makeRoom();
-    const drop = (): void => {
-      if (this.#looks.get(digest) === look) this.#looks.delete(digest);
-    };
-    // What is no key, and what could not be read, is not remembered: strangers must not push keys out.
-    look.found.then((found) => found ?? drop(), drop);
-    return look.found;
-  }
-
-  #makeRoom(): void {
-    const [oldest] = this.#looks.keys();
-    if (oldest !== undefined && this.#looks.size > MOST_CACHED) this.#looks.delete(oldest);
+    this.#memory.forget();
   }
 
   async #read(digest: string): Promise<Found | null> {

@@ -54,8 +54,10 @@ export async function settle(call: Call, word: string): Promise<Belongings> {
   await ask('PUT', `/v1/volumes/${volume}/files/content?path=note.txt`, `note of ${word}`);
   const pipeline = await ask('POST', '/v1/execute', { prompt: `goal of ${word}` });
   const { id: key } = await ask('POST', '/v1/api-keys', { name: `key-${word}` });
+  const secret = `secret-${word}`;
+  await ask('PUT', `/v1/secrets/${secret}`, { value: `value of ${word}` });
   return {
-    ...{ agentName, workflowName, source, approval },
+    ...{ secret, agentName, workflowName, source, approval },
     agent: String(agent_id),
     execution: String(execution_id),
     workflow: String(workflow_id),

@@ -13,6 +13,7 @@ export type ThingKind =
   | 'source'
   | 'volume'
   | 'key'
+  | 'secret'
   | 'node';
 
 export interface SurfaceRow {
@@ -142,6 +143,17 @@ export const SURFACE: Readonly<Record<string, SurfaceRow>> = {
 
   'GET /v1/cortex/patterns': look(),
   'POST /v1/cortex/patterns': { access: 'write', body: {} },
+
+  'GET /v1/user/rate-limits/usage': look(),
+  'GET /v1/admin/rate-limits/usage': { access: 'inspect', query: '?tenant=alpha&subject=andy' },
+  'GET /v1/admin/rate-limits/overrides': { access: 'inspect' },
+  'PUT /v1/admin/rate-limits/overrides': { access: 'operate', body: {} },
+  'DELETE /v1/admin/rate-limits/overrides': { access: 'operate', query: '?tenant=nobody' },
+
+  'GET /v1/secrets': { access: 'write' },
+  'GET /v1/secrets/{path}': { access: 'write', thing: 'secret' },
+  'PUT /v1/secrets/{path}': { access: 'write', thing: 'secret', makes: true, body: {} },
+  'DELETE /v1/secrets/{path}': { access: 'write', thing: 'secret' },
 
   'GET /v1/cluster/status': { access: 'inspect' },
   'GET /v1/cluster/nodes': { access: 'inspect' },

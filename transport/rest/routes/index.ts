@@ -19,6 +19,7 @@ import { healthRoutes } from './health.ts';
 import { healthReadyRoute } from './health-ready.ts';
 import { jwksRoute } from './jwks.ts';
 import { keyRoutes } from './keys/index.ts';
+import { limitRoutes } from './limits/index.ts';
 import { listAgentLogsRoute } from './list-agent-logs.ts';
 import { listAgentVersionsRoute } from './list-agent-versions.ts';
 import { listAgentsRoute } from './list-agents.ts';
@@ -28,6 +29,7 @@ import { lookupAgentRoute } from './lookup-agent.ts';
 import { openapiRoute } from './openapi.ts';
 import { sealRoutes } from './seal/index.ts';
 import { searchAgentsRoute } from './search-agents.ts';
+import { secretRoutes } from './secrets/index.ts';
 import { startExecutionRoute } from './start-execution.ts';
 import { stimulusRoutes } from './stimuli/index.ts';
 import { streamExecutionRoute } from './stream-execution.ts';
@@ -70,6 +72,8 @@ const ROUTES: readonly ((app: RestApp, parts: RestParts) => void)[] = [
   toolRoutes,
   cortexRoutes,
   keyRoutes,
+  limitRoutes,
+  secretRoutes,
   jwksRoute,
   openapiRoute,
 ];
