@@ -20,8 +20,8 @@ import { PatternRoom } from './room.ts';
 import { createTermIndex, type PatternIndex } from './term-index.ts';
 import { TurnsOfTenants } from './turns.ts';
 
-/** Patterns that are compared for a store, and at least for a query: the likest are among the first candidates. */
-const COMPARED = 64;
+/** Patterns that are compared: the likest are among the first candidates. A query compares twice what it answers. */
+const COMPARED = { store: 64, query: 32 } as const;
 /** Patterns that are read for it, those of other types and those that made room among them. */
 const MOST_READ = 512;
 /** A race lost this often in a row is reported, not waited for. */
@@ -83,7 +83,9 @@ class StoredPatterns implements Patterns {
     const nowMs = clock.now();
     const words = errorWords(errorSignature);
     const likenessOf = likenessTo(words);
-    return (await this.#candidates(tenant, words, { errorType: query.errorType, most: Math.max(limit, COMPARED) }))
+    return (
+      await this.#candidates(tenant, words, { errorType: query.errorType, most: Math.max(2 * limit, COMPARED.query) })
+    )
       .map((record) => ({ likeness: likenessOf(record.words), success: decay.success(record, nowMs), record }))
       .filter(({ likeness, success }) => likeness >= minLikeness && success >= minSuccessScore)
       .sort((some, other) => other.likeness - some.likeness || other.success - some.success)
@@ -138,7 +140,7 @@ class StoredPatterns implements Patterns {
   async #alike(tenant: string, fresh: Given, once: string | undefined): Promise<PatternRecord | null> {
     const { signature, type } = fresh.form;
     let best: { likeness: number; record: PatternRecord } | null = null;
-    for (const record of await this.#candidates(tenant, signature, { errorType: type, most: COMPARED })) {
+    for (const record of await this.#candidates(tenant, signature, { errorType: type, most: COMPARED.store })) {
       if (countedBefore(record, once) !== undefined) return record;
       const likeness = alike(fresh, record, this.#parts.threshold);
       if (likeness >= this.#parts.threshold && likeness > (best?.likeness ?? -1)) best = { likeness, record };
