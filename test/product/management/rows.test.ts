@@ -1,13 +1,14 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { MANAGEMENT_ARGUMENTS } from '../../tools/management/argument-table.ts';
+import { EXECUTE_ROWS } from '../../tools/management/execute-rows.ts';
 import { AGENT_AND_TASK_ROWS } from '../../tools/management/rows.ts';
 import { Setting } from '../../tools/management/setting.ts';
 import { WORKFLOW_ROWS } from '../../tools/management/workflow-rows.ts';
 import { type Args, ManagementNode, type ToolDoor } from './management-node.ts';
 
 /** Who calls is the operator of the node: rows for others are for the areas (test/tools/management). */
-const ROWS = [...AGENT_AND_TASK_ROWS, ...WORKFLOW_ROWS].filter(({ by }) => by === undefined);
+const ROWS = [...AGENT_AND_TASK_ROWS, ...WORKFLOW_ROWS, ...EXECUTE_ROWS].filter(({ by }) => by === undefined);
 
 const without = (given: Args, field: string): Args =>
   Object.fromEntries(Object.entries(given).filter(([key]) => key !== field));

@@ -24,6 +24,7 @@ const search = {
 };
 const deploy = { right: manifest, required: ['manifest_yaml'], wrong: { manifest_yaml: badManifest, force: badFlag } };
 const byExecution = { right: { execution_id: ID }, required: ['execution_id'], wrong: { execution_id: badId } };
+const words = { required: ['input'], wrong: { input: [1, '', ' \n', 'x'.repeat(65_537)] } };
 const byName = { right: { name: 'a' }, required: ['name'], wrong: { name: badName } };
 
 /** The rules of spec 3's tables for the arguments of agent, workflow and task tools. `*` there is required here. */
@@ -40,6 +41,25 @@ export const MANAGEMENT_ARGUMENTS: Readonly<Record<string, ArgumentRules>> = {
   },
   'svc.agent.logs': { right: { agent_id: ID }, required: ['agent_id'], wrong: { agent_id: badName, ...page } },
   'svc.agent.wait': { right: { execution_id: ID }, required: ['execution_id'], wrong: taskWait },
+  'svc.agent.generate': { right: { input: 'a greeter' }, ...words },
+  'svc.workflow.generate': { right: { input: 'a greeting' }, ...words },
+  'svc.execute': { right: { prompt: 'a goal' }, required: ['prompt'], wrong: { prompt: words.wrong.input } },
+  'svc.execute.intent': {
+    right: { intent: 'a goal' },
+    required: ['intent'],
+    wrong: {
+      intent: words.wrong.input,
+      inputs: [...badObject, { a: 'x'.repeat(100_001) }],
+      language: ['ruby', 1],
+      volume_id: badId,
+      timeout_seconds: [0, 1.5, '1'],
+    },
+  },
+  'svc.execute.status': {
+    right: { pipeline_execution_id: ID },
+    required: ['pipeline_execution_id'],
+    wrong: { pipeline_execution_id: badId },
+  },
   'svc.workflow.create': {
     ...deploy,
     wrong: {
@@ -74,6 +94,10 @@ export const MANAGEMENT_ARGUMENTS: Readonly<Record<string, ArgumentRules>> = {
   'svc.workflow.status': { ...byExecution, wrong: { execution_id: badId, tenant_id: badTenant } },
   'svc.workflow.logs': { ...byExecution, wrong: { execution_id: badId, ...page } },
   'svc.workflow.cancel': byExecution,
+  'svc.execute.wait': {
+    ...byExecution,
+    wrong: { execution_id: badId, poll_interval_seconds: ['1', -1], timeout_seconds: ['1', -1] },
+  },
   'svc.workflow.wait': {
     ...byExecution,
     wrong: { execution_id: badId, poll_interval_seconds: ['1', -1], timeout_seconds: ['1', -1] },
@@ -125,6 +149,8 @@ export const TAKEN_AS: readonly (readonly [string, object, object])[] = [
   ['svc.workflow.executions.list', { limit: 2_000 }, { limit: 1_000 }],
   ['svc.workflow.logs', { execution_id: ID }, { limit: 50, offset: 0 }],
   ['svc.workflow.logs', { execution_id: ID, limit: 5_000 }, { limit: 200 }],
+  ['svc.execute.intent', { intent: 'a' }, { language: 'python' }],
+  ['svc.execute.wait', { execution_id: ID }, { poll_interval_seconds: 5, timeout_seconds: 300 }],
   ['svc.workflow.wait', { execution_id: ID }, { poll_interval_seconds: 5, timeout_seconds: 300 }],
   ['svc.workflow.wait', { execution_id: ID, timeout_seconds: 3_600 }, { timeout_seconds: 600 }],
   ['svc.workflow.promote', { name: 'a' }, { target_scope: 'global' }],

@@ -6,6 +6,8 @@ import { commandCeilings } from '../../../security/policy/limits.ts';
 import { createToolPolicy } from '../../../security/policy/policy.ts';
 import { TOOL_CONTRACTS } from '../../../tools/contracts.ts';
 import { AGENT_CONTRACTS } from '../../../tools/management/agent/contracts.ts';
+import { EXECUTE_CONTRACTS } from '../../../tools/management/execute/contracts.ts';
+import { GENERATE_CONTRACTS } from '../../../tools/management/generate/contracts.ts';
 import { agentWait, TASK_CONTRACTS } from '../../../tools/management/task/contracts.ts';
 import { WORKFLOW_DEPLOY_CONTRACTS } from '../../../tools/management/workflow/deploy-contracts.ts';
 import { WORKFLOW_RUN_CONTRACTS } from '../../../tools/management/workflow/run-contracts.ts';
@@ -14,6 +16,7 @@ import { MANAGEMENT_ARGUMENTS, TAKEN_AS } from './argument-table.ts';
 
 const CONTRACTS: readonly ToolContract[] = [
   ...[...AGENT_CONTRACTS, agentWait, ...WORKFLOW_DEPLOY_CONTRACTS, ...WORKFLOW_RUN_CONTRACTS, ...TASK_CONTRACTS],
+  ...[...GENERATE_CONTRACTS, ...EXECUTE_CONTRACTS],
 ];
 
 const policy = createToolPolicy({ contracts: TOOL_CONTRACTS, ceilings: commandCeilings([]) });
@@ -35,7 +38,7 @@ function refused(name: string, given: unknown, field: string): void {
 const without = (given: Readonly<Record<string, unknown>>, field: string) =>
   Object.fromEntries(Object.entries(given).filter(([key]) => key !== field));
 
-test('the table has every agent, workflow and task tool', () => {
+test('the table has every tool of agents, workflows, tasks and the pipeline', () => {
   assert.deepEqual(CONTRACTS.map(({ name }) => name).sort(), Object.keys(MANAGEMENT_ARGUMENTS).sort());
 });
 

@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
+import { EXECUTE_ROWS } from './execute-rows.ts';
 import { AGENT_AND_TASK_ROWS } from './rows.ts';
 import { Setting } from './setting.ts';
 import { WORKFLOW_ROWS } from './workflow-rows.ts';
 import { type Args, type ManagementWorld, managementWorld, OPERATOR, SERVICE, STRANGER, USER } from './world.ts';
 
 const WHO = { operator: OPERATOR, user: USER, stranger: STRANGER, service: SERVICE } as const;
-const ROWS = [...AGENT_AND_TASK_ROWS, ...WORKFLOW_ROWS];
+const ROWS = [...AGENT_AND_TASK_ROWS, ...WORKFLOW_ROWS, ...EXECUTE_ROWS];
 
 /** As it travels. */
 const plain = (args: object): Args => JSON.parse(JSON.stringify(args));
