@@ -4,7 +4,7 @@ import { print } from '../output.ts';
 import { readObject } from '../read-input.ts';
 import { callTool, textsOf, toolFailure } from '../tool-call.ts';
 
-/** `svc tools call NAME --args JSON`: any tool you may use; its failure is the exit code. */
+/** `svc tools call NAME --args JSON` for every tool you may use; its failure is the exit code. */
 export function toolsCall(tools: Command): void {
   tools
     .command('call')
