@@ -10,6 +10,7 @@ import { nodeActors } from './actors/node-peer/node-actors.ts';
 import { createNodePeerApi } from './actors/node-peer/node-peers.ts';
 import { toolSessionActor } from './actors/tool-session/definition.ts';
 import { createAgentCatalog } from './catalog/agent-catalog.ts';
+import { createBuiltIns } from './catalog/built-in/built-ins.ts';
 import { openClusterNode } from './cluster/cluster-node.ts';
 import { joinFleet } from './cluster/join-fleet.ts';
 import { createNodeControls } from './cluster/operations/node-controls.ts';
@@ -17,15 +18,20 @@ import { openOperations } from './cluster/operations/open-operations.ts';
 import { readiness } from './cluster/operations/readiness.ts';
 import { openAgentAccess } from './compose/agent-access.ts';
 import { LateAreas } from './compose/areas.ts';
+import { openCallers } from './compose/callers.ts';
+import { agentQuota, inUseOf } from './compose/catalogs.ts';
 import { openEffects } from './compose/effects.ts';
+import { executionOffer } from './compose/execution-offer.ts';
+import { managementPorts, nodeFacts } from './compose/management.ts';
 import type { Node, NodeInput } from './compose/node.ts';
+import { openSearch } from './compose/search.ts';
 import { createServers } from './compose/servers.ts';
 import { openSigning } from './compose/signing.ts';
 import { openToolAreas } from './compose/tool-areas.ts';
 import { toolPolicy } from './compose/tools.ts';
 import { waitsOf } from './compose/waits.ts';
 import { openWorkflowAreas, workflowActors } from './compose/workflow-areas.ts';
-import { heartbeats, kernelSettings, readFlags, readSettings } from './read-settings.ts';
+import { configFile, heartbeats, kernelSettings, readFlags, readSettings } from './read-settings.ts';
 import { systemClock } from './runtime/clock.ts';
 import { openDataDirectory } from './runtime/data-directory.ts';
 import { SvcError } from './runtime/errors.ts';
@@ -36,7 +42,6 @@ import { createRuntime } from './runtime/runtime.ts';
 import { createAuthenticator } from './security/authenticator.ts';
 import { createFileSecrets } from './security/file-secrets.ts';
 import { authenticatorSettings } from './security/settings.ts';
-import { createTierLimits } from './security/tier-limits.ts';
 
 export const VERSION = '0.1.0';
 
@@ -88,7 +93,9 @@ export async function startNode(input: NodeInput): Promise<Node> {
   const allow = (tenant: string): boolean =>
     iam.realms.length === 0 || settings.runtime.host_commands.allow.includes(tenant);
   const access = openAgentAccess({ ...world, settings, signing });
-  const tierLimits = createTierLimits({ limits: ports.rateLimits, settings: settings.rate_limits });
+  const callers = await openCallers({ ...ports, ...world, settings, logger, dataDir });
+  opened.defer(() => callers.close());
+  const { keys, tierLimits, rateOverrides, secretStore } = callers;
   const effects = await openEffects({
     ...{ ...ports, ...world, settings, dataDir, workspaces, env: input.env, secrets, allow, areas, access, tierLimits },
     ...{ log: logger, version: VERSION },
@@ -108,18 +115,24 @@ export async function startNode(input: NodeInput): Promise<Node> {
   });
   opened.defer(() => runtime.stop());
 
-  const agents = await createAgentCatalog({ ...world, documents: ports.documents });
+  const builtIns = createBuiltIns();
+  const inUse = await inUseOf(ports.documents);
+  const agents = await createAgentCatalog({
+    ...{ ...world, documents: ports.documents, builtIns, inUse },
+    quota: agentQuota(settings, rateOverrides),
+  });
+  const search = await openSearch({ ...world, documents: ports.documents, settings, secrets, builtIns });
   const waits = waitsOf(runtime, ports.store);
   const executions = createExecutionApi({
     waits,
     client: runtime.client,
     executions: await ports.documents.collection<ExecutionDocument>(EXECUTIONS),
     archive: runtime.archive,
-    node: () => ({ isolation: controls.isolation }),
+    node: executionOffer({ settings, controls, log: logger }),
   });
   const dispatch = createDispatchApi({ client: runtime.client, blobs: ports.blobs });
   const workflowAreas = await openWorkflowAreas({
-    ...{ ...world, runtime, agents, executions, dispatch, waits, settings, env: input.env, areas },
+    ...{ ...world, runtime, agents, builtIns, inUse, executions, dispatch, waits, settings, env: input.env, areas },
     documents: ports.documents,
   });
   const toolAreas = await openToolAreas({ ...ports, ...world, runtime, settings, signing, desk: effects.desk });
@@ -138,12 +151,22 @@ export async function startNode(input: NodeInput): Promise<Node> {
     push: (address) => clusterNode?.push(address) ?? Promise.resolve(NOT_ENABLED),
   });
 
-  const authenticator = createAuthenticator(authenticatorSettings(settings));
+  const authenticator = createAuthenticator(authenticatorSettings(settings), systemClock, keys);
   opened.defer(() => authenticator.close());
   const health = { ready: async () => readiness(runtime, controls) };
-  const { volumes, commands } = effects;
+  const { volumes, commands, patterns, runsImages } = effects;
+  const facts = nodeFacts({ version: VERSION, health, settings, configPath: configFile(input), runsImages });
+  const allowance = await callers.running({ executions, workflows: workflowAreas.workflows.workflows });
+  const management = managementPorts({
+    ...{ ...world, ...ports, agents, executions, tierLimits, ...allowance, volumes, settings },
+    ...workflowAreas.workflows,
+    ...{ judges: workflowAreas.judges, search, node: facts },
+  });
+  areas.provideManagement(management);
   const servers = createServers({
-    ...{ agents, executions, ...workflowAreas, ...toolAreas, ...operations, peers, volumes, commands, dispatch },
+    ...{ agents, executions, ...workflowAreas, ...toolAreas, ...operations, peers, dispatch },
+    ...{ volumes, commands, patterns, keys, rateOverrides, secretStore, ...allowance },
+    ...{ search, intents: management.intents, authors: management.authors },
     ...{ settings, clusterNode, clusterHost, access, tierLimits, authenticator, logger, version: VERSION, health },
     nodeTokens: { keySet: async () => ({ keys: await signing.published.all() }) },
   });

@@ -16,8 +16,7 @@ export async function readSettings({
   readonly flags: Named;
   readonly env: Named;
 }): Promise<NodeSettings> {
-  const path = flags[CONFIG_FILE.flag] ?? env[CONFIG_FILE.env];
-  const file = path ?? (existsSync(CONFIG_FILE.path) ? CONFIG_FILE.path : null);
+  const file = configFile({ flags, env });
   const text = file === null ? null : await readFile(file).then(utf8Of).catch(unreadable(file));
   const resolved = resolveSettings({ flags, env, file: text });
   if (resolved.ok) return resolved.settings;
@@ -26,6 +25,12 @@ export async function readSettings({
       `  ${at === '' ? 'the document' : at}${line > 0 ? ` (line ${line})` : ''}: ${message}`,
   );
   throw new SvcError('invalid_config', `the node cannot start:\n${lines.join('\n')}`, { details: resolved.problems });
+}
+
+/** The file the settings are read from: what a flag or variable names, else `./svc.yaml` when it is there. */
+export function configFile({ flags, env }: { readonly flags: Named; readonly env: Named }): string | null {
+  const path = flags[CONFIG_FILE.flag] ?? env[CONFIG_FILE.env];
+  return path ?? (existsSync(CONFIG_FILE.path) ? CONFIG_FILE.path : null);
 }
 
 const utf8Of = (bytes: Buffer): string => new TextDecoder('utf-8', { fatal: true }).decode(bytes);

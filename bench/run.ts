@@ -18,7 +18,10 @@ import { fileTools } from './suites/file-tools.ts';
 import { idleActors } from './suites/idle-actors.ts';
 import { idleNode } from './suites/idle-node.ts';
 import { innerLoop } from './suites/inner-loop.ts';
+import { patterns } from './suites/patterns.ts';
 import { seal } from './suites/seal.ts';
+import { search } from './suites/search.ts';
+import { waiters } from './suites/waiters.ts';
 import { waitingWorkflows } from './suites/waiting-workflows.ts';
 import { workflows } from './suites/workflows.ts';
 
@@ -34,7 +37,10 @@ const SUITES: Readonly<Record<string, (plan: Plan) => Promise<Section>>> = {
   'idle-actors': idleActors,
   'idle-node': idleNode,
   'inner-loop': innerLoop,
+  patterns,
   seal,
+  search,
+  waiters,
   workflows,
   'waiting-workflows': waitingWorkflows,
 };

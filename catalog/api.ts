@@ -1,6 +1,10 @@
 import type { AgentManifest } from '../manifests/agent/schema.ts';
 import type { Identity } from '../runtime/identity.ts';
+import type { CatalogReader, WorkflowScope } from './workflow-api.ts';
 
+export type { LearnedPattern, NewPattern, PatternQuery, Patterns, StoredPattern } from './patterns-api.ts';
+export type { CatalogSearch, Embeddings, SearchHit, SearchRequest } from './search-api.ts';
+export { requireStartable } from './startable.ts';
 export type { StimulusRoute, StimulusRoutes } from './stimulus-routes.ts';
 export type {
   CatalogReader,
@@ -8,18 +12,28 @@ export type {
   Finding,
   WorkflowCatalog,
   WorkflowEntry,
+  WorkflowFilter,
   WorkflowScope,
   WorkflowValidation,
 } from './workflow-api.ts';
 
-/** What spec 2 calls an agent summary, plus the version. */
+/** Where a name stands. Unique in each; a reader finds its own first, then its tenant's, then global ones. */
+export type CatalogScope = WorkflowScope;
+
+/** `paused`: no new run starts, those that run go on. `archived`: not listed unless asked for, and no new run. */
+export type CatalogStatus = 'deployed' | 'paused' | 'archived';
+
+/** What spec 2 calls an agent summary, plus version, scope and owner. */
 export interface AgentSummary {
   readonly agent_id: string;
   readonly name: string;
   readonly tenant_id: string;
   readonly version: string;
   readonly description: string;
-  readonly status: 'deployed' | 'paused' | 'archived';
+  readonly status: CatalogStatus;
+  readonly scope: CatalogScope;
+  /** Subject, for scope user. */
+  readonly owner: string | null;
   readonly labels: Readonly<Record<string, string>>;
   readonly deployed_at: string;
 }
@@ -29,28 +43,46 @@ export interface DeployedAgent extends AgentSummary {
   readonly manifest_yaml: string;
 }
 
-/** Deployed agents of a tenant. The truth is Documents (unique index), written before the answer (design R2). */
+export interface AgentFilter {
+  /** As for workflows (spec 3, svc.workflow.list); absent: the tenant's and the reader's own. */
+  readonly scope?: 'global' | 'visible';
+  /** Default: all but archived ones. */
+  readonly status?: CatalogStatus;
+  /** At most 1,000; default 1,000. */
+  readonly limit?: number;
+  readonly skip?: number;
+}
+
+/** Deployed agents. The truth is Documents (unique index), written before the answer (design R2). */
 export interface AgentCatalog {
   /**
-   * Registers a manifest. All versions of a name share one agent_id. Throws `invalid_manifest` (details with path and
-   * line), `conflict` when (name, version) exists and `force` is false. Records AgentDeployed.
+   * Registers a manifest. All versions of a name in a scope share one agent_id. Throws `invalid_manifest` (details with path
+   * and line), `conflict` when (name, version) exists and `force` is false, `forbidden` for scope global without the operator
+   * role, `quota_exceeded` beyond the tier's number of agents. Records AgentDeployed. Default scope: tenant.
    */
   deploy(
     identity: Identity,
     manifestYaml: string,
-    options: { readonly force: boolean },
+    options: { readonly force: boolean; readonly scope?: CatalogScope },
   ): Promise<{ agent_id: string; deployed: true }>;
-  /** Newest version of an agent by UUID or name, or the given version; throws `not_found`. */
-  get(tenant: string, idOrName: string, version?: string): Promise<DeployedAgent>;
-  lookup(tenant: string, name: string): Promise<AgentSummary>;
+  /** Newest version of an agent by UUID or name as the reader sees it, or the given version; throws `not_found`. */
+  get(reader: CatalogReader, idOrName: string, version?: string): Promise<DeployedAgent>;
+  lookup(reader: CatalogReader, name: string): Promise<AgentSummary>;
   /** Newest version of each agent, by name. */
-  list(tenant: string, page?: { readonly limit: number; readonly skip: number }): Promise<AgentSummary[]>;
-  versions(tenant: string, agentId: string): Promise<AgentSummary[]>;
-  export(tenant: string, idOrName: string): Promise<string>;
-  delete(identity: Identity, tenant: string, agentId: string): Promise<void>;
-  /** Log events (AgentDeployed …), oldest first. */
+  list(reader: CatalogReader, filter?: AgentFilter): Promise<AgentSummary[]>;
+  versions(reader: CatalogReader, idOrName: string): Promise<AgentSummary[]>;
+  export(reader: CatalogReader, idOrName: string): Promise<string>;
+  /** Throws `failed_precondition` while executions of it run, unless forced; those go on. Records AgentDeleted. */
+  delete(identity: Identity, agentId: string, options?: { readonly force?: boolean }): Promise<void>;
+  /** Pauses, archives or puts back into service. Records AgentPaused, AgentArchived or AgentResumed with who and when. */
+  setStatus(identity: Identity, idOrName: string, status: CatalogStatus): Promise<AgentSummary>;
+  /** user to tenant, tenant to global. Throws `forbidden` without the capability, `conflict` when the name is taken there. */
+  promote(identity: Identity, idOrName: string, target: 'tenant' | 'global'): Promise<AgentSummary>;
+  /** global to tenant, tenant to user. */
+  demote(identity: Identity, idOrName: string, target: 'tenant' | 'user', userId?: string): Promise<AgentSummary>;
+  /** Log events (AgentDeployed …), oldest first; a deleted agent keeps its log. */
   logs(
-    tenant: string,
+    reader: CatalogReader,
     agentId: string,
     page: { readonly limit: number; readonly offset: number },
   ): Promise<{ events: CatalogLogEvent[]; total: number }>;

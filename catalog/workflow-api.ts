@@ -1,6 +1,7 @@
 import type { Finding } from '../manifests/workflow/finding.ts';
 import type { WorkflowManifest } from '../manifests/workflow/schema.ts';
 import type { Identity } from '../runtime/identity.ts';
+import type { CatalogStatus } from './api.ts';
 
 export type { Finding };
 
@@ -22,6 +23,7 @@ export interface WorkflowEntry {
   readonly scope: WorkflowScope;
   /** Subject, for scope user. */
   readonly owner: string | null;
+  readonly status: CatalogStatus;
   readonly description: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly deployed_at: string;
@@ -39,6 +41,15 @@ export interface WorkflowValidation {
   readonly metadata?: { readonly name: string; readonly version: string; readonly initial_state: string };
 }
 
+/** Default scope: those of the reader's tenant and its own. Default status: all but archived ones. */
+export interface WorkflowFilter {
+  readonly scope?: 'global' | 'visible';
+  readonly status?: CatalogStatus;
+  /** At most 1,000; default 1,000. */
+  readonly limit?: number;
+  readonly skip?: number;
+}
+
 /** Deployed workflows. The truth is Documents (unique index), written before the answer (design R2). */
 export interface WorkflowCatalog {
   /** Checks without deploying, with what is deployed in sight: unknown agents, child cycles and depth. Never throws for bad text. */
@@ -54,12 +65,16 @@ export interface WorkflowCatalog {
   ): Promise<{ readonly workflow_id: string; readonly deployed: true; readonly warnings: readonly Finding[] }>;
   /** Newest version by UUID or name, or the given version; throws `not_found`. */
   get(reader: CatalogReader, idOrName: string, version?: string): Promise<DeployedWorkflow>;
-  list(
-    reader: CatalogReader,
-    filter?: { readonly scope?: 'global' | 'visible'; readonly limit?: number; readonly skip?: number },
-  ): Promise<WorkflowEntry[]>;
+  list(reader: CatalogReader, filter?: WorkflowFilter): Promise<WorkflowEntry[]>;
   versions(reader: CatalogReader, idOrName: string): Promise<WorkflowEntry[]>;
-  delete(identity: Identity, idOrName: string): Promise<{ readonly workflow_id: string }>;
+  /** Throws `failed_precondition` while it runs, unless forced; what runs goes on. */
+  delete(
+    identity: Identity,
+    idOrName: string,
+    options?: { readonly force?: boolean },
+  ): Promise<{ readonly workflow_id: string }>;
+  /** As for agents: WorkflowPaused, WorkflowArchived, WorkflowResumed. */
+  setStatus(identity: Identity, idOrName: string, status: CatalogStatus): Promise<WorkflowEntry>;
   /** user → tenant, tenant → global. Throws `forbidden` without the capability, `conflict` when the name is taken there. */
   promote(identity: Identity, idOrName: string, target: 'tenant' | 'global'): Promise<WorkflowEntry>;
   /** global → tenant, tenant → user. */

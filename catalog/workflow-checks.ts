@@ -34,14 +34,14 @@ export class WorkflowChecks {
   async #knownTo(reader: CatalogReader, manifest: WorkflowManifest): Promise<Known> {
     const agents = new Set<string>();
     for (const name of new Set(agentsNamedIn(manifest).map((named) => named.name)))
-      if (await this.#isAgent(reader.tenant, name)) agents.add(name);
+      if (await this.#isAgent(reader, name)) agents.add(name);
     const { found, isWhole } = await this.#children(reader, manifest);
     return { agents: (name) => agents.has(name), ...(isWhole ? { workflows: (name) => found.get(name) } : {}) };
   }
 
-  async #isAgent(tenant: string, name: string): Promise<boolean> {
+  async #isAgent(reader: CatalogReader, name: string): Promise<boolean> {
     try {
-      await this.#agents.get(tenant, name);
+      await this.#agents.get(reader, name);
       return true;
     } catch (thrown) {
       if (thrown instanceof SvcError && thrown.code === 'not_found') return false;

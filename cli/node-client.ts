@@ -9,7 +9,8 @@ export interface NodeAddress {
 }
 
 export interface Call {
-  readonly query?: Readonly<Record<string, string | undefined>>;
+  /** A list is the same name several times. */
+  readonly query?: Readonly<Record<string, string | readonly string[] | undefined>>;
   readonly headers?: Readonly<Record<string, string>>;
   /** Sent as JSON. */
   readonly json?: unknown;
@@ -18,6 +19,8 @@ export interface Call {
   readonly signal?: AbortSignal;
   /** Repeating it does no harm, so a connection cut in the middle is tried again. */
   readonly repeatable?: boolean;
+  /** How long it may take; default a minute. */
+  readonly timeoutMs?: number;
 }
 
 const CALL_TIMEOUT_MS = 60_000;
@@ -51,7 +54,7 @@ export class NodeClient {
   }
 
   async #answer<T>(method: string, path: string, call: Call, read: (response: Response) => Promise<T>): Promise<T> {
-    const timeout = AbortSignal.timeout(CALL_TIMEOUT_MS);
+    const timeout = AbortSignal.timeout(call.timeoutMs ?? CALL_TIMEOUT_MS);
     const signal = call.signal === undefined ? timeout : AbortSignal.any([call.signal, timeout]);
     for (let repeat = 0; ; repeat += 1) {
       try {
@@ -61,7 +64,7 @@ export class NodeClient {
       } catch (thrown) {
         if (thrown instanceof CliFailure) throw thrown;
         if (call.repeatable === true && repeat < REPEATS && reasonOf(thrown) === 'ECONNRESET') continue;
-        throw this.#unreachable(thrown);
+        throw this.#unreachable(thrown, call.timeoutMs);
       }
     }
   }
@@ -86,7 +89,7 @@ export class NodeClient {
     const { token, tenant, url } = this.address;
     const target = new URL(`${url.replace(/\/+$/, '')}${path}`);
     for (const [name, value] of Object.entries(call.query ?? {})) {
-      if (value !== undefined) target.searchParams.set(name, value);
+      for (const one of typeof value === 'string' ? [value] : (value ?? [])) target.searchParams.append(name, one);
     }
     const content =
       call.body ??
@@ -101,21 +104,21 @@ export class NodeClient {
     return fetch(target, { method, headers, signal, ...(content === undefined ? {} : { body: content.text }) });
   }
 
-  #unreachable(thrown: unknown): CliFailure {
-    const reason = reasonOf(thrown);
+  #unreachable(thrown: unknown, timeoutMs = CALL_TIMEOUT_MS): CliFailure {
+    const reason = reasonOf(thrown, timeoutMs);
     const hint = reason === 'ECONNREFUSED' ? ' (is it started? svc start)' : '';
     return new CliFailure(EXIT.connection, `cannot reach ${this.address.url}: ${reason}${hint}`);
   }
 }
 
 /** Name of the system's error below fetch's "fetch failed", which says nothing. */
-function reasonOf(thrown: unknown): string {
+function reasonOf(thrown: unknown, timeoutMs = CALL_TIMEOUT_MS): string {
   let error = thrown;
   for (let depth = 0; depth < 5 && error instanceof Error; depth += 1) {
     if ('code' in error && typeof error.code === 'string')
       return error.code === 'UND_ERR_SOCKET' ? 'ECONNRESET' : error.code;
     if (error instanceof AggregateError && error.errors.length > 0) error = error.errors[0];
-    else if (error.name === 'TimeoutError') return `no answer within ${CALL_TIMEOUT_MS / 1_000} s`;
+    else if (error.name === 'TimeoutError') return `no answer within ${timeoutMs / 1_000} s`;
     else if (error.cause === undefined) return error.message;
     else error = error.cause;
   }

@@ -23,7 +23,7 @@ const AREAS = [
 ];
 const NOT_SHIPPED = new Set(['cli/pack.ts']);
 /** Read at run time, next to the code that reads it. */
-const DATA = ['**/*.lua', '**/*.sh', '**/*.binpb', '**/*.json', '**/*.html', '**/*.css'];
+const DATA = ['**/*.lua', '**/*.sh', '**/*.binpb', '**/*.json', '**/*.html', '**/*.css', '**/*.yaml'];
 
 /** Static and dynamic imports of our own files. */
 const RELATIVE_IMPORT = /(\bfrom\s*|\bimport\s*\(?\s*)(['"])(\.{1,2}\/[^'"\n]+)\.ts\2/g;

@@ -4,12 +4,24 @@ import { agentDeploy } from './commands/agent-deploy.ts';
 import { agentExport } from './commands/agent-export.ts';
 import { agentList } from './commands/agent-list.ts';
 import { agentLogs } from './commands/agent-logs.ts';
+import { agentRun } from './commands/agent-run.ts';
 import { agentShow } from './commands/agent-show.ts';
 import { approvalApprove } from './commands/approval-approve.ts';
 import { approvalList } from './commands/approval-list.ts';
 import { approvalReject } from './commands/approval-reject.ts';
 import { auditExport, auditVerify } from './commands/audit.ts';
+import { catalogScope } from './commands/catalog-scope.ts';
+import { catalogStatus } from './commands/catalog-status.ts';
 import { chaosFaults, chaosList } from './commands/chaos-faults.ts';
+import { completion } from './commands/completion.ts';
+import { execute } from './commands/execute.ts';
+import { agentGenerate, workflowGenerate } from './commands/generate.ts';
+import { keyCreate } from './commands/key-create.ts';
+import { keyList } from './commands/key-list.ts';
+import { keyRevoke } from './commands/key-revoke.ts';
+import { keyValidate } from './commands/key-validate.ts';
+import { limitsOverride } from './commands/limits-override.ts';
+import { limitsUsage } from './commands/limits-usage.ts';
 import { nodeConfig } from './commands/node-config.ts';
 import { nodeDrain } from './commands/node-drain.ts';
 import { nodeInit } from './commands/node-init.ts';
@@ -19,7 +31,13 @@ import { nodeList } from './commands/node-list.ts';
 import { nodeRemove } from './commands/node-remove.ts';
 import { nodeShow } from './commands/node-show.ts';
 import { nodeStatus } from './commands/node-status.ts';
+import { patternList } from './commands/pattern-list.ts';
+import { patternQuery } from './commands/pattern-query.ts';
+import { patternStore } from './commands/pattern-store.ts';
 import { run } from './commands/run.ts';
+import { catalogSearch } from './commands/search-catalog.ts';
+import { secretCreate, secretRotate } from './commands/secret-put.ts';
+import { secretDelete, secretGet, secretList } from './commands/secret-show.ts';
 import { sessionCalls } from './commands/session-calls.ts';
 import { sessionList } from './commands/session-list.ts';
 import { sessionRevoke } from './commands/session-revoke.ts';
@@ -28,12 +46,14 @@ import { start } from './commands/start.ts';
 import { stimulusList } from './commands/stimulus-list.ts';
 import { stimulusRoute } from './commands/stimulus-route.ts';
 import { stimulusSend } from './commands/stimulus-send.ts';
+import { system } from './commands/system.ts';
 import { taskCancel } from './commands/task-cancel.ts';
 import { taskExecute } from './commands/task-execute.ts';
 import { taskList } from './commands/task-list.ts';
 import { taskLogs } from './commands/task-logs.ts';
 import { taskRemove } from './commands/task-remove.ts';
 import { taskStatus } from './commands/task-status.ts';
+import { tools } from './commands/tools.ts';
 import { version } from './commands/version.ts';
 import { volumeCreate } from './commands/volume-create.ts';
 import { volumeDelete } from './commands/volume-delete.ts';
@@ -43,10 +63,10 @@ import { volumeShow } from './commands/volume-show.ts';
 import { workflowCancel } from './commands/workflow-cancel.ts';
 import { workflowDelete } from './commands/workflow-delete.ts';
 import { workflowDeploy } from './commands/workflow-deploy.ts';
+import { workflowExecutions } from './commands/workflow-executions.ts';
 import { workflowList } from './commands/workflow-list.ts';
 import { workflowLogs } from './commands/workflow-logs.ts';
 import { workflowRun } from './commands/workflow-run.ts';
-import { workflowDemote, workflowPromote } from './commands/workflow-scope.ts';
 import { workflowShow } from './commands/workflow-show.ts';
 import { workflowSignal } from './commands/workflow-signal.ts';
 import { workflowStatus } from './commands/workflow-status.ts';
@@ -54,17 +74,42 @@ import { workflowValidate } from './commands/workflow-validate.ts';
 import { CliFailure, EXIT, type ExitCode } from './failure.ts';
 import { printable } from './printable.ts';
 
-const AGENT = [agentDeploy, agentList, agentShow, agentExport, agentLogs, agentDelete];
+const AGENT = [
+  agentGenerate,
+  agentDeploy,
+  agentRun,
+  agentList,
+  agentShow,
+  agentExport,
+  agentLogs,
+  agentDelete,
+  catalogSearch('agent'),
+  catalogStatus('agent'),
+  catalogScope('agent'),
+];
 const TASK = [taskExecute, taskStatus, taskList, taskLogs, taskCancel, taskRemove];
 const APPROVAL = [approvalList, approvalApprove, approvalReject];
 const STIMULUS = [stimulusList, stimulusSend, stimulusRoute];
 const WORKFLOW = [
+  workflowGenerate,
   ...[workflowValidate, workflowDeploy, workflowRun, workflowList, workflowShow, workflowStatus, workflowLogs],
-  ...[workflowSignal, workflowCancel, workflowDelete, workflowPromote, workflowDemote],
+  ...[
+    workflowSignal,
+    workflowCancel,
+    workflowDelete,
+    workflowExecutions,
+    catalogSearch('workflow'),
+    catalogStatus('workflow'),
+    catalogScope('workflow'),
+  ],
 ];
 const NODE = [nodeInit, nodeJoin, nodeStatus, nodeList, nodeShow, nodeDrain, nodeLeave, nodeRemove, nodeConfig];
 const VOLUME = [volumeCreate, volumeList, volumeShow, volumeDelete, volumeLs, volumePut, volumeGet];
 const SESSION = [sessionList, sessionShow, sessionCalls, sessionRevoke];
+const PATTERN = [patternList, patternQuery, patternStore];
+const KEY = [keyCreate, keyList, keyRevoke, keyValidate];
+const LIMITS = [limitsUsage, limitsOverride];
+const SECRET = [secretCreate, secretGet, secretList, secretRotate, secretDelete];
 const CHAOS = [chaosFaults, chaosList];
 
 const EXIT_CODES =
@@ -84,15 +129,22 @@ export function svcProgram(): Command {
     .addHelpText('after', EXIT_CODES)
     .showHelpAfterError(false);
   start(program);
-  const agent = program.command('agent').description('agents: deploy, list, show, export, logs, delete');
+  const agent = program
+    .command('agent')
+    .description(
+      'agents: generate, deploy, list, search, show, export, logs, pause, resume, archive, promote, demote, delete',
+    );
   for (const add of AGENT) add(agent);
   const task = program.command('task').description('executions: execute, status, list, logs, cancel, remove');
   for (const add of TASK) add(task);
   const workflow = program
     .command('workflow')
-    .description('workflows: validate, deploy, run, list, show, status, logs, signal, cancel, delete, promote, demote');
+    .description(
+      'workflows: generate, validate, deploy, run, list, search, show, status, logs, signal, cancel, pause, resume, archive, promote, …',
+    );
   for (const add of WORKFLOW) add(workflow);
   run(program);
+  execute(program);
   const approval = program.command('approval').description('what waits for a human: list, approve, reject');
   for (const add of APPROVAL) add(approval);
   const stimulus = program.command('stimulus').description('events from outside: list, send, route');
@@ -105,10 +157,21 @@ export function svcProgram(): Command {
     .command('session')
     .description('sessions in which tools are called: list, show, calls, revoke');
   for (const add of SESSION) add(session);
+  const pattern = program.command('pattern').description('what was learned from errors: list, query, store');
+  for (const add of PATTERN) add(pattern);
+  const key = program.command('key').description('API keys: create, list, revoke, validate');
+  for (const add of KEY) add(key);
+  const limits = program.command('limits').description('rate limits: usage, override');
+  for (const add of LIMITS) add(limits);
+  const secret = program.command('secret').description('secrets of a tenant: create, get, list, rotate, delete');
+  for (const add of SECRET) add(secret);
   const audit = program.command('audit').description('what agents did with tools: export a chain, verify it offline');
   for (const add of [auditExport, auditVerify]) add(audit);
   const chaos = program.command('chaos').description('faults on purpose, where nodes are set to take them');
   for (const add of CHAOS) add(chaos);
+  tools(program);
+  system(program);
+  completion(program);
   version(program);
   quietly(program);
   return program;

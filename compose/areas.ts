@@ -2,6 +2,7 @@ import type { DispatchApi } from '../actors/execution/dispatch-api.ts';
 import type { AgentStarts } from '../effects/starts/agent-start.ts';
 import type { WorkflowStarts } from '../effects/starts/workflow-start.ts';
 import type { Address } from '../runtime/address.ts';
+import type { LateManagement, ManagementPorts } from '../tools/management/ports.ts';
 
 /** What effects ask of the areas. Effects are registered before the runtime is there, areas talk through it. */
 export interface Areas {
@@ -18,9 +19,19 @@ export interface Areas {
 /** The areas, once they are there: an effect that runs earlier waits. */
 export class LateAreas {
   readonly #areas = Promise.withResolvers<Areas>();
+  readonly #management = Promise.withResolvers<ManagementPorts>();
 
   provide(areas: Areas): void {
     this.#areas.resolve(areas);
+  }
+
+  provideManagement(ports: ManagementPorts): void {
+    this.#management.resolve(ports);
+  }
+
+  /** For the tools svc.*. */
+  get management(): LateManagement {
+    return () => this.#management.promise;
   }
 
   get agents(): AgentStarts {

@@ -1,6 +1,6 @@
 import type { ExecutionApi, StartExecution } from '../actors/execution/api.ts';
 import { ancestryProblem, type WorkflowApi } from '../actors/workflow/api.ts';
-import type { AgentCatalog } from '../catalog/api.ts';
+import { type AgentCatalog, requireStartable } from '../catalog/api.ts';
 import type { WorkflowCatalog } from '../catalog/workflow-api.ts';
 import type { AgentStartInput, AgentStarts } from '../effects/starts/agent-start.ts';
 import type { WorkflowStarts } from '../effects/starts/workflow-start.ts';
@@ -10,12 +10,12 @@ import type { Identity } from '../runtime/identity.ts';
 import { startOnce } from '../transport/start-execution.ts';
 import { startWorkflow } from '../transport/start-workflow.ts';
 
-/** How actors start agents: by name in their tenant, once an execution id. */
+/** How actors start agents: by name as their identity sees them, once an execution id. */
 export function agentStarts(agents: AgentCatalog, executions: ExecutionApi): AgentStarts {
   return {
     async start(request, call) {
       const { identity, context, mounts, workflow_execution_id: parent, depth } = request;
-      const agent = await agents.get(identity.tenant, request.agent);
+      const agent = await agents.get(identity, request.agent);
       const start: StartExecution = {
         executionId: request.execution_id,
         agentId: agent.agent_id,
@@ -28,7 +28,7 @@ export function agentStarts(agents: AgentCatalog, executions: ExecutionApi): Age
         ...(parent === undefined ? {} : { workflowExecutionId: parent }),
         ...(depth === undefined ? {} : { depth }),
       };
-      await startOnce(executions, start, call);
+      await startOnce(executions, start, call, async () => requireStartable(agent));
       return { agent_id: agent.agent_id };
     },
     cancel: (tenant, executionId) => executions.cancel(tenant, executionId),

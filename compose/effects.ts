@@ -1,7 +1,10 @@
 import { join } from 'node:path';
+import { createPatterns } from '../catalog/patterns/patterns.ts';
 import { createCommandEffect } from '../effects/commands/command-effect.ts';
 import { createCommandRunner } from '../effects/commands/command-runner.ts';
 import type { McpLog } from '../effects/mcp/settings.ts';
+import { createPatternQuery } from '../effects/memory/pattern-query.ts';
+import { createPatternStore } from '../effects/memory/pattern-store.ts';
 import { createModelEffect } from '../effects/models/model-effect.ts';
 import { endLeftovers } from '../effects/programs/leftovers.ts';
 import { createProgramEffect } from '../effects/programs/program-effect.ts';
@@ -62,8 +65,9 @@ export async function openEffects(world: EffectsWorld) {
   const commands = createCommandRunner({ volumes, allow, workspaces, view });
   const containers = await openContainers(world, volumes);
   opened.defer(() => containers.close());
-  const tools = openTools({ ...world, volumes, view, engine: containers.engine });
+  const tools = openTools({ ...world, volumes, view, engine: containers.engine, management: areas.management });
   opened.defer(() => tools.close());
+  const patterns = await createPatterns({ ...world, settings: settings.cortex });
   const handlers = [
     createModelEffect({
       ...{ providers: settings.llm_providers, selection: settings.llm_selection, secrets },
@@ -80,9 +84,19 @@ export async function openEffects(world: EffectsWorld) {
     ...tools.handlers,
     createAgentStart(areas.agents),
     createWorkflowStart(areas.workflows),
+    createPatternQuery(patterns),
+    createPatternStore(patterns),
   ];
   const running = opened.move();
-  return { handlers, volumes, commands, desk: tools.desk, close: () => running.disposeAsync() };
+  return {
+    handlers,
+    volumes,
+    commands,
+    patterns,
+    desk: tools.desk,
+    runsImages: containers.engine !== null,
+    close: () => running.disposeAsync(),
+  };
 }
 
 const sweepEveryMs = ({ storage }: NodeSettings): number => storage.gc_interval_minutes * 60_000;

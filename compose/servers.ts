@@ -3,6 +3,7 @@ import type { NodePeerApi } from '../actors/node-peer/api.ts';
 import type { ClusterNode } from '../cluster/cluster-node.ts';
 import { advertised } from '../cluster/pulse/advertise.ts';
 import type { NodeSettings } from '../manifests/node/settings.ts';
+import { runtimeTable } from '../manifests/runtime-table/table.ts';
 import { openNodeEnvelope } from '../security/node-envelope.ts';
 import { createClusterServer } from '../transport/grpc/cluster/server.ts';
 import type { GrpcServerParts } from '../transport/grpc/parts.ts';
@@ -33,7 +34,7 @@ type Addresses = Pick<Node, 'restUrl' | 'grpcAddress' | 'internalUrl' | 'interna
 export function createServers(parts: ServersParts): { listen(): Promise<Addresses>; close(): Promise<void> } {
   const { settings, clusterNode, peers, executions, health, logger, access, clusterHost } = parts;
   const { network, cluster } = settings;
-  const rest = createRestServer(parts);
+  const rest = createRestServer({ ...parts, runtimes: runtimeTable(settings.runtime.containers.runtimes) });
   const grpc = createGrpcServer({ ...parts, auth: settings.grpc_auth });
   const internal = createInternalServers(parts);
   const nodes =

@@ -1,3 +1,4 @@
+import { isAuthor } from '../catalog/built-in/api.ts';
 import { createToolCommands } from '../effects/commands/tool-commands.ts';
 import type { ContainerEngine } from '../effects/containers/engine.ts';
 import { createMcpServers } from '../effects/mcp/mcp-servers.ts';
@@ -24,6 +25,7 @@ import { TOOL_CONTRACTS } from '../tools/contracts.ts';
 import { createToolDesk } from '../tools/desk.ts';
 import { createGrantEffect } from '../tools/effects/grant-effect.ts';
 import { createToolEffect } from '../tools/effects/tool-effect.ts';
+import type { LateManagement } from '../tools/management/ports.ts';
 
 /** Decides about tool calls, in turns: the same on every node of one version, for grants hold what is of one node. */
 export const toolPolicy = (settings: NodeSettings): ToolPolicy =>
@@ -46,13 +48,18 @@ export interface ToolsWorld {
   readonly volumes: Volumes;
   readonly view: WorkspaceView | null;
   readonly engine: ContainerEngine | null;
+  /** Without it there are no tools svc.* but those that list tools. */
+  readonly management?: LateManagement;
 }
 
 /** All that tools are made of: what is offered, and the effects that grant and call. */
 export function openTools(world: ToolsWorld) {
   const { settings, secrets, volumes, clock, random } = world;
   const servers = settings.mcp_servers;
-  const contexts = createSecurityContexts(settings.security_contexts, { mcpServers: servers.map(({ name }) => name) });
+  const contexts = createSecurityContexts(settings.security_contexts, {
+    mcpServers: servers.map(({ name }) => name),
+    isAuthor,
+  });
   const mcp = createMcpServers({ ...world, settings: servers });
   const dispatchers = settings.builtin_dispatchers;
   const desk = createToolDesk({ contexts, isListed, mcp, dispatchers, ceilings: commandCeilings(dispatchers) });
@@ -67,6 +74,7 @@ export function openTools(world: ToolsWorld) {
     web: { web, domainProblem },
     commands: createToolCommands(world),
     listing: desk,
+    ...(world.management === undefined ? {} : { management: world.management }),
   });
   const timeouts = new Map(servers.map(({ name, tool_timeout_seconds }) => [name, tool_timeout_seconds * 1_000]));
   const timeoutMs = (server: string): number => timeouts.get(server) ?? 60_000;

@@ -12,6 +12,8 @@ import { STIMULI, type StimulusDocument } from '../actors/stimulus/view.ts';
 import { createWorkflowApi, WORKFLOW_EXECUTIONS, type WorkflowExecutionDocument } from '../actors/workflow/api.ts';
 import { workflowActor } from '../actors/workflow/definition.ts';
 import type { AgentCatalog } from '../catalog/api.ts';
+import type { BuiltIns } from '../catalog/built-in/api.ts';
+import type { InUse } from '../catalog/in-use.ts';
 import { createStimulusRoutes, STIMULUS_ROUTES, type StimulusRouteDocument } from '../catalog/stimulus-routes.ts';
 import { createWorkflowCatalog } from '../catalog/workflow-catalog.ts';
 import type { NodeSettings } from '../manifests/node/settings.ts';
@@ -37,6 +39,8 @@ export interface WorkflowAreasParts {
   readonly runtime: Runtime;
   readonly documents: Documents;
   readonly agents: AgentCatalog;
+  readonly builtIns: BuiltIns;
+  readonly inUse: InUse;
   readonly executions: ExecutionApi;
   readonly dispatch: DispatchApi;
   readonly waits: Waits;
@@ -49,9 +53,9 @@ export interface WorkflowAreasParts {
 
 /** The surfaces of workflows: catalog, runs, approvals, judge panels, stimuli. From here on effects find them. */
 export async function openWorkflowAreas(parts: WorkflowAreasParts) {
-  const { runtime, documents, agents, executions, waits, settings, clock, random } = parts;
+  const { runtime, documents, agents, builtIns, inUse, executions, waits, settings, clock, random } = parts;
   const { client, archive } = runtime;
-  const catalog = await createWorkflowCatalog({ documents, clock, random, agents });
+  const catalog = await createWorkflowCatalog({ documents, clock, random, agents, builtIns, inUse });
   const approvals = createApprovalApi({ client, approvals: await documents.collection<ApprovalDocument>(APPROVALS) });
   const workflows = createWorkflowApi({
     ...{ client, archive, approvals, waits },

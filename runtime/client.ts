@@ -52,6 +52,17 @@ export interface PlaceOutcome {
   readonly served: boolean;
 }
 
+export interface FollowOptions {
+  readonly signal: AbortSignal;
+  /** Silence after which null is yielded. */
+  readonly heartbeatMs: number;
+  /**
+   * A wake-up may be lost, so it is looked again: at least so often, the later the longer nothing came. Default 2,000; more
+   * where very many follow at once.
+   */
+  readonly mostLookAgainMs?: number;
+}
+
 /**
  * How transports, areas and tests reach actors. The only way in: every write is a message (design, the way of a call).
  */
@@ -68,11 +79,7 @@ export interface ActorClient {
    * Follows the stream from behind `after`; ends after a final event (design R1). `null` is yielded about every
    * `heartbeatMs` of silence.
    */
-  follow(
-    address: Address,
-    after: number,
-    options: { readonly signal: AbortSignal; readonly heartbeatMs: number },
-  ): AsyncIterable<ActorEvent | null>;
+  follow(address: Address, after: number, options: FollowOptions): AsyncIterable<ActorEvent | null>;
   /**
    * Gives an actor of a `placed` kind a home before its first message is sent; the first placement of an address
    * counts. Without it an actor lives at its address' home in its kind's pool.

@@ -36,6 +36,8 @@ export interface EffectContext {
   readonly address: Address;
   /** W3C trace id of the turn that asked: what the effect starts belongs to the same tree of causes. */
   readonly trace: string;
+  /** How long this attempt may take, milliseconds; then it is aborted. Absent: without end. */
+  readonly timeoutMs?: number;
   /**
    * Aborted on cancel, time-out, lost claim and shutdown: stop at once (kill the process group, drop the socket). The
    * reason is an `SvcError`: only `cancelled` means that nobody wants the work any more; after `lease_lost` (claim
@@ -44,6 +46,11 @@ export interface EffectContext {
   readonly signal: AbortSignal;
   /** Sends an intermediate result; resolves when it is durable. False: the effect is no longer wanted. */
   progress(value: Json): Promise<boolean>;
+  /**
+   * Waits for something that takes no work of this node: meanwhile another effect has this one's place (`concurrency`),
+   * and its claim is renewed seldom. `waiting` must heed the signal. Goes on as soon as there is a place to go on in.
+   */
+  parked<T>(waiting: Promise<T>): Promise<T>;
 }
 
 /**

@@ -60,6 +60,7 @@ export const ERRORS = {
   tool_failed: row('terminal', 500, 'INTERNAL', 'The tool could not be run.'),
   tool_denied: row('terminal', 403, 'PERMISSION_DENIED', 'Policy does not allow this tool call.'),
   invalid_arguments: row('terminal', 422, 'INVALID_ARGUMENT', 'The arguments of the tool break a rule.'),
+  cortex_not_configured: row('terminal', 409, 'FAILED_PRECONDITION', 'Cortex not configured'),
   cancelled: row('cancelled', 409, 'CANCELLED', 'The work was cancelled.'),
   deadline_exceeded: row(
     'retry',
@@ -71,6 +72,7 @@ export const ERRORS = {
   unimplemented: row('terminal', 501, 'UNIMPLEMENTED', 'This call is specified but not served by this version.'),
   lease_lost: row('retry', 503, 'ABORTED', 'The node no longer serves this actor.'),
   unsupported_isolation: row('terminal', 422, 'FAILED_PRECONDITION', 'This node cannot run the asked isolation.'),
+  unsupported_runtime: row('terminal', 422, 'FAILED_PRECONDITION', 'This node has no such language and version.'),
   model_failed: row('terminal', 502, 'UNAVAILABLE', 'The model provider refused or answered nonsense.'),
   model_unavailable: row('retry', 503, 'UNAVAILABLE', 'No model provider answered.'),
   program_failed: row('terminal', 500, 'INTERNAL', 'The program could not be started.'),

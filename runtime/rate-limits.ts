@@ -6,6 +6,13 @@ export interface RateLimit {
   readonly windowMs: number;
 }
 
+/** What was taken in the window that is open. */
+export interface RateCount {
+  readonly used: number;
+  /** When the window ends by the store's clock, Unix ms. */
+  readonly resetsAt: number;
+}
+
 /**
  * Counters that all nodes of an installation share (spec 1, Errors; original-facts 13.1). Windows are fixed and counted by
  * the store's clock: window n of a bound covers [n·windowMs, (n+1)·windowMs).
@@ -23,5 +30,9 @@ export interface RateLimits {
   ): Promise<
     { readonly taken: true } | { readonly taken: false; readonly broken: RateLimit; readonly retryAfterMs: number }
   >;
+  /**
+   * What the open windows of the bounds hold, in their order; takes nothing. Throws as `take` does.
+   */
+  read(tenant: string, limits: readonly RateLimit[]): Promise<readonly RateCount[]>;
   close(): Promise<void>;
 }

@@ -1,7 +1,12 @@
 import type { KeyObject } from 'node:crypto';
 import type { JWK } from 'jose';
+import type { Rates, RateWindow } from '../manifests/node/rate-limits.ts';
 import type { Identity } from '../runtime/identity.ts';
+import type { Caller } from './api-keys/api.ts';
 
+export type { ApiKeys, ApiKeyView, Caller, KeyGrant, KeyVerifier, NewApiKey } from './api-keys/api.ts';
+export { requireScope } from './api-keys/require-scope.ts';
+export { SCOPES, type ScopeArea } from './api-keys/scopes.ts';
 export { openNodeEnvelope, sealNodeEnvelope } from './node-envelope.ts';
 export { parsePublicKeyPem } from './node-key.ts';
 export type { SecurityContexts } from './policy/api.ts';
@@ -41,6 +46,71 @@ export interface TierLimits {
   take(principal: Principal, what: Limited, units?: number): Promise<void>;
 }
 
+export type StartedKind = 'execution' | 'workflow';
+
+/** How many executions of agents and workflows, taken together, a caller may have running at once. */
+export interface RunningLimits {
+  /** Takes a place for a start. Throws `rate_limited` when as many run as may, `unavailable` when nobody can say. */
+  admit(principal: Principal, kind: StartedKind, id: string): Promise<void>;
+  /** Gives it back: the start failed. One that ended gives it back by itself. */
+  release(principal: Principal, id: string): Promise<void>;
+}
+
+/** Whose rates are overridden: a user's of a tenant, or those of each user of it. */
+export interface OverrideTarget {
+  readonly tenant: string;
+  readonly subject?: string;
+}
+
+export interface RateOverride {
+  readonly tenant: string;
+  /** Null: every user of the tenant. */
+  readonly subject: string | null;
+  readonly rates: Rates;
+  /** ISO 8601. */
+  readonly updated_at: string;
+  readonly updated_by: string;
+}
+
+/**
+ * Rates that operators set at run time, in effect on every node within 2 s: a user's before its tenant's before the tier's,
+ * and at each of these steps before what the settings say.
+ */
+export interface RateOverrides {
+  /** Instead of what was set for the target before. Throws `invalid_argument`, `quota_exceeded`. */
+  put(by: Pick<Identity, 'subject'>, target: OverrideTarget, rates: Rates): Promise<RateOverride>;
+  list(
+    of: Partial<OverrideTarget>,
+    page: { readonly limit: number; readonly skip: number },
+  ): Promise<readonly RateOverride[]>;
+  /** Throws `not_found`. */
+  remove(by: Pick<Identity, 'subject'>, target: OverrideTarget): Promise<void>;
+}
+
+/** What somebody has used of its limits. `limit` null: no bound. */
+export interface UsedRates {
+  readonly tenant: string;
+  readonly subject: string;
+  readonly kind: Identity['kind'];
+  readonly tier: Identity['tier'];
+  /** One for each bound; `name` as in `Limited`, for tools their pattern. */
+  readonly buckets: {
+    readonly name: string;
+    readonly window: RateWindow;
+    readonly used: number;
+    readonly limit: number;
+    /** ISO 8601, by the clock of the store. */
+    readonly resets_at: string;
+  }[];
+  readonly concurrent_executions: { readonly used: number; readonly limit: number | null };
+  readonly agents: { readonly limit: number | null };
+}
+
+export interface RateUsage {
+  /** Throws `unavailable` when the counters cannot be reached. */
+  of(principal: Principal): Promise<UsedRates>;
+}
+
 /** Who a call is from, as the transport received it. */
 export interface Credentials {
   /** Value of the `authorization` header or metadata. */
@@ -49,21 +119,50 @@ export interface Credentials {
   readonly tenantHeader: string | undefined;
 }
 
-/** Turns credentials into an identity, the same for REST and gRPC (design S1, S2). */
+/** Turns credentials into who calls, the same for REST and gRPC (design S1, S2). */
 export interface Authenticator {
   /** False on a loopback node without an identity provider: every call is the local operator's. */
   readonly required: boolean;
   /**
-   * Throws `unauthenticated` for a missing or bad token, `unavailable` when its keys cannot be had, `invalid_argument`
-   * for a bad `tenantHeader` of a service account.
+   * Throws `unauthenticated` for a missing or bad token or API key, `unavailable` when it cannot be checked,
+   * `invalid_argument` for a bad `tenantHeader` of a service account.
    */
-  authenticate(credentials: Credentials): Promise<Identity>;
+  authenticate(credentials: Credentials): Promise<Caller>;
 }
 
 /** Secrets by reference (design S3): `env:NAME`, `secret:PATH`, `literal:VALUE`; a plain value is itself. */
 export interface Secrets {
   /** Throws `failed_precondition` naming the reference, never the value. */
   resolve(tenant: string, reference: string): Promise<string>;
+}
+
+/** A secret as it is shown: never its value. Times are ISO 8601. */
+export interface SecretView {
+  readonly path: string;
+  /** How settings and manifests name it: `secret:PATH`. */
+  readonly reference: string;
+  readonly version: number;
+  /** Earlier ones that are kept, each under `secret:PATH@VERSION`; the newest first. */
+  readonly earlier: { readonly version: number; readonly reference: string }[];
+  /** Null for a file that somebody put there by hand. */
+  readonly created_at: string | null;
+  readonly updated_at: string;
+  readonly updated_by: string | null;
+}
+
+/** Keeps what `Secrets` resolves. Values go in and never come out; tenants are in every path. */
+export interface SecretStore {
+  /**
+   * Puts a value in; the one that was there is kept as an earlier version. `expect` says what must be there before: throws
+   * `conflict` for `absent`, `not_found` for `present`; `invalid_argument`, `quota_exceeded`.
+   */
+  put(identity: Identity, path: string, value: string, expect: 'absent' | 'present' | 'any'): Promise<SecretView>;
+  /** Throws `not_found`. */
+  get(identity: Identity, path: string): Promise<SecretView>;
+  /** By path. */
+  list(identity: Identity, of: { readonly prefix: string; readonly limit: number }): Promise<readonly SecretView[]>;
+  /** The secret with all its versions, or one earlier version. Throws `not_found`. */
+  remove(identity: Identity, path: string, version?: number): Promise<void>;
 }
 
 /** Private keys behind a port (design S3): files, or a key-management service. One RS256 key signs, several verify. */

@@ -3,6 +3,8 @@ import { type Clock, systemClock } from '../runtime/clock.ts';
 import { SvcError } from '../runtime/errors.ts';
 import { type Identity, SYSTEM_TENANT } from '../runtime/identity.ts';
 import type { Authenticator, Credentials } from './api.ts';
+import type { Caller, KeyVerifier } from './api-keys/api.ts';
+import { looksLikeKey } from './api-keys/key-text.ts';
 import { identityOf, UnusableClaim } from './claims.ts';
 import { KeySet } from './key-set.ts';
 import { ADMIN_ROLE } from './policy.ts';
@@ -21,23 +23,27 @@ const LOCAL_OPERATOR: Identity = {
 export type ClosableAuthenticator = Authenticator & AsyncDisposable & { close(): Promise<void> };
 
 /**
- * The node's authenticator. Without realms nothing is asked and every call is the local operator's (design S2); with
- * realms a verified token is needed. Throws `invalid_config` for realms that cannot work.
+ * The node's authenticator. Without realms nothing is asked and every call is the local operator's (design S2), but for
+ * an API key that is sent all the same; with realms a verified token or a live key is needed. Throws `invalid_config`
+ * for realms that cannot work. Without `keys` there are none.
  */
 export function createAuthenticator(
   settings: AuthenticatorSettings,
   clock: Clock = systemClock,
+  keys?: KeyVerifier,
 ): ClosableAuthenticator {
   checkRealms(settings.realms);
   const realms = openRealms(settings, clock);
   const close = async () => {
     await Promise.all([...realms.values()].map((realm) => realm.keys.close()));
   };
-  const authenticate =
-    realms.size === 0
-      ? async () => LOCAL_OPERATOR
-      : (credentials: Credentials) => authenticateToken(credentials, realms, settings, clock);
-  return { required: realms.size > 0, authenticate, close, [Symbol.asyncDispose]: close };
+  const required = realms.size > 0;
+  const authenticate = async (credentials: Credentials): Promise<Caller> => {
+    const token = bearerToken(credentials.authorization);
+    if (token !== undefined && looksLikeKey(token)) return verifyKey(keys, token, required);
+    return required ? authenticateToken(credentials, token, { realms, settings, clock }) : LOCAL_OPERATOR;
+  };
+  return { required, authenticate, close, [Symbol.asyncDispose]: close };
 }
 
 function openRealms(settings: AuthenticatorSettings, clock: Clock): ReadonlyMap<string, Realm> {
@@ -56,13 +62,23 @@ function openRealms(settings: AuthenticatorSettings, clock: Clock): ReadonlyMap<
   return new Map(settings.realms.map((realm) => [realm.issuerUrl, { settings: realm, keys: keySet(realm.jwksUri) }]));
 }
 
+/** A key that is sent is always checked: a revoked one must not become the local operator. */
+async function verifyKey(keys: KeyVerifier | undefined, token: string, required: boolean): Promise<Caller> {
+  if (keys === undefined) throw new SvcError('unauthenticated');
+  return keys.verify(token, required);
+}
+
+interface TokenParts {
+  readonly realms: ReadonlyMap<string, Realm>;
+  readonly settings: AuthenticatorSettings;
+  readonly clock: Clock;
+}
+
 async function authenticateToken(
   credentials: Credentials,
-  realms: ReadonlyMap<string, Realm>,
-  settings: AuthenticatorSettings,
-  clock: Clock,
+  token: string | undefined,
+  { realms, settings, clock }: TokenParts,
 ): Promise<Identity> {
-  const token = bearerToken(credentials.authorization);
   if (token === undefined) throw new SvcError('unauthenticated');
   try {
     const { claims, realm } = await verifyToken(token, realms, clock, settings.clockSkewMs ?? 30_000);

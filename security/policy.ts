@@ -44,12 +44,15 @@ function mayInFleet(identity: Identity, action: FleetAction): boolean {
   return roles.includes(READONLY_ROLE) && action === 'inspect';
 }
 
+/** Whether the identity may do this in its own tenant. */
+export const allows = (identity: Identity, action: Action): boolean =>
+  isFleetAction(action) ? mayInFleet(identity, action) : allowedActions(identity).includes(action);
+
 /**
  * Throws `forbidden` unless the identity may do this in its own tenant (decided.md "Identity"). The tenant itself is no
  * question here: every call acts in `identity.tenant` and there is no other path.
  */
 export function requireRole(identity: Identity, action: Action): void {
-  const may = isFleetAction(action) ? mayInFleet(identity, action) : allowedActions(identity).includes(action);
-  if (may) return;
+  if (allows(identity, action)) return;
   throw new SvcError('forbidden', `The caller's role does not allow to ${action} here.`);
 }

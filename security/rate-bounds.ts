@@ -24,30 +24,82 @@ export interface RateBucket {
   readonly bounds: readonly { readonly window: RateWindow; readonly limit: number }[];
 }
 
+/** What operators set at run time for a principal (rate-overrides.ts). */
+export interface OverridingRates {
+  readonly tenant: Rates | null;
+  readonly user: Rates | null;
+}
+
+const NOTHING: OverridingRates = { tenant: null, user: null };
+
 /** The bounds that count for a principal; null when it has none. */
-export function rateBucket(settings: NodeRateLimits, principal: Principal, what: Limited): RateBucket | null {
-  const layers = ratesOf(settings, principal);
+export function rateBucket(
+  settings: NodeRateLimits,
+  principal: Principal,
+  what: Limited,
+  overrides: OverridingRates = NOTHING,
+): RateBucket | null {
+  return bucketOf(ratesOf(settings, principal, overrides), what);
+}
+
+/** Every bucket that a principal takes from. */
+export function rateBuckets(settings: NodeRateLimits, principal: Principal, overrides: OverridingRates): RateBucket[] {
+  const layers = ratesOf(settings, principal, overrides);
+  const tools = new Set(layers.flatMap((rates) => Object.keys(rates.tools ?? {})).sort());
+  const buckets = [
+    ...PLAIN.map((what) => bucketOf(layers, what)),
+    ...[...tools].map((one) => merged(ofPattern(layers, one))),
+  ];
+  return buckets.filter((bucket) => bucket !== null);
+}
+
+const PLAIN = ['agent_executions', 'workflow_executions', 'model_calls', 'model_tokens'] as const;
+
+function bucketOf(layers: readonly Rates[], what: Limited): RateBucket | null {
   const tool = what.startsWith('tool:') ? what.slice('tool:'.length) : null;
   const found =
     tool === null ? { name: what, bounds: layers.map((rates) => plain(rates, what)) } : ofTool(layers, tool);
-  if (found === null) return null;
-  // Later layers win, window by window; null takes a bound away.
-  const merged: RateBounds = Object.assign({}, ...found.bounds.map(spoken));
-  const bounds = RATE_WINDOWS.flatMap((window) => {
-    const limit = merged[window];
-    return limit === undefined || limit === null ? [] : [{ window, limit }];
-  });
-  return bounds.length === 0 ? null : { name: found.name, bounds };
+  return found === null ? null : merged(found);
 }
 
-/** Rates that speak about the principal, the strongest last. */
-function ratesOf(settings: NodeRateLimits, { kind, tier, tenant, subject }: Principal): Rates[] {
+interface Layered {
+  readonly name: string;
+  readonly bounds: readonly (RateBounds | undefined)[];
+}
+
+/** Later layers win, window by window; null takes a bound away. */
+function merged({ name, bounds: layers }: Layered): RateBucket | null {
+  const last: RateBounds = Object.assign({}, ...layers.map(spoken));
+  const bounds = RATE_WINDOWS.flatMap((window) => {
+    const limit = last[window];
+    return limit === undefined || limit === null ? [] : [{ window, limit }];
+  });
+  return bounds.length === 0 ? null : { name, bounds };
+}
+
+/** How many of something a principal may have at once; null: no bound. */
+export function countBound(
+  settings: NodeRateLimits,
+  principal: Principal,
+  what: 'agents' | 'concurrent_executions',
+  overrides: OverridingRates = NOTHING,
+): number | null {
+  const [last = null] = ratesOf(settings, principal, overrides)
+    .flatMap(({ [what]: most }) => (most === undefined ? [] : [most]))
+    .slice(-1);
+  return last;
+}
+
+/** Rates that speak about the principal, the strongest last: what was set at run time comes before a file's word. */
+function ratesOf(settings: NodeRateLimits, principal: Principal, overrides: OverridingRates): Rates[] {
+  const { kind, tier, tenant, subject } = principal;
   const { tiers, kinds, tenants, users } = settings;
   const own = <T>(map: Readonly<Record<string, T>>, key: string): T | undefined =>
     Object.hasOwn(map, key) ? map[key] : undefined;
   const base = kind === 'consumer' || kind === 'tenant_user' ? [DEFAULT_TIER_RATES[tier], tiers[tier]] : [kinds[kind]];
-  const named = [own(tenants, tenant), own(users, subject), own(users, `${tenant}/${subject}`)];
-  return [...base, ...named].filter((rates) => rates !== undefined);
+  const ofTenant = [own(tenants, tenant), overrides.tenant];
+  const ofUser = [own(users, subject), own(users, `${tenant}/${subject}`), overrides.user];
+  return [...base, ...ofTenant, ...ofUser].filter((rates) => rates !== undefined && rates !== null);
 }
 
 function plain(rates: Rates, what: Limited): RateBounds | undefined {
@@ -61,8 +113,13 @@ function ofTool(layers: readonly Rates[], tool: string) {
   const width = (pattern: string): number => (pattern === tool ? 0 : 1 / pattern.length);
   const [narrowest] = patterns.toSorted((a, b) => width(a) - width(b));
   if (narrowest === undefined) return null;
-  return { name: `tool:${narrowest}`, bounds: layers.map((rates) => rates.tools?.[narrowest]) };
+  return ofPattern(layers, narrowest);
 }
+
+const ofPattern = (layers: readonly Rates[], pattern: string): Layered => ({
+  name: `tool:${pattern}`,
+  bounds: layers.map((rates) => rates.tools?.[pattern]),
+});
 
 const covers = (pattern: string, tool: string): boolean =>
   pattern === tool || pattern === '*' || (pattern.endsWith('.*') && tool.startsWith(pattern.slice(0, -1)));

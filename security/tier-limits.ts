@@ -1,29 +1,26 @@
-import { createHash } from 'node:crypto';
 import type { NodeRateLimits } from '../manifests/node/rate-limits.ts';
 import { SvcError } from '../runtime/errors.ts';
 import type { RateLimits } from '../runtime/rate-limits.ts';
-import type { Limited, Principal, TierLimits } from './api.ts';
-import { rateBucket, WINDOW_MS } from './rate-bounds.ts';
+import type { Limited, TierLimits } from './api.ts';
+import { rateBucket } from './rate-bounds.ts';
+import { countersOf } from './rate-counters.ts';
+import type { OverridesOf } from './rate-overrides.ts';
 
 /**
- * Limits of users over all nodes (decided.md "Limits", original-facts 13.1): per user of a tenant, by settings. Fails
- * with `unavailable` when the counters cannot be reached: what cannot be counted is not let through.
+ * Limits of users over all nodes (decided.md "Limits", original-facts 13.1): per user of a tenant, by settings and by what
+ * operators set over them at run time. Fails with `unavailable` when the counters or overrides cannot be reached: what
+ * cannot be counted is not let through. Without `overrides` there are none.
  */
 export function createTierLimits(parts: {
   readonly limits: RateLimits;
   readonly settings: NodeRateLimits;
+  readonly overrides?: OverridesOf;
 }): TierLimits {
   return {
     async take(principal, what, units = 1) {
-      const bucket = rateBucket(parts.settings, principal, what);
+      const bucket = rateBucket(parts.settings, principal, what, await parts.overrides?.of(principal));
       if (bucket === null) return;
-      const who = subjectKey(principal);
-      const limits = bucket.bounds.map(({ window, limit }) => ({
-        key: `${who} ${bucket.name}`,
-        limit,
-        windowMs: WINDOW_MS[window],
-        window,
-      }));
+      const limits = countersOf(principal, bucket);
       const outcome = await parts.limits.take(principal.tenant, limits, units);
       if (outcome.taken) return;
       const { limit, windowMs } = outcome.broken;
@@ -32,10 +29,6 @@ export function createTierLimits(parts: {
     },
   };
 }
-
-/** Subjects may be of any length and hold anything; a digest of one is a key of fixed length. */
-const subjectKey = ({ subject }: Principal): string =>
-  createHash('sha256').update(subject).digest('base64url').slice(0, 32);
 
 interface Broken {
   readonly limit: number;

@@ -5,6 +5,8 @@ import { editTools } from './files/edit-tools.ts';
 import { entryTools } from './files/entry-tools.ts';
 import type { FilePorts } from './files/places.ts';
 import { searchTools } from './files/search-tools.ts';
+import type { LateManagement } from './management/ports.ts';
+import { managementTools } from './management/tools.ts';
 import type { Tool } from './tool.ts';
 import { type WebPorts, webTools } from './web/tools.ts';
 
@@ -14,10 +16,12 @@ export interface BuiltInParts {
   readonly web?: WebPorts;
   readonly commands?: ToolCommands;
   readonly listing: Listing;
+  /** The areas behind svc.*. */
+  readonly management?: LateManagement;
 }
 
 /** Handlers of the built-in tools, for `createToolEffect`. */
-export function createBuiltInTools({ files, web, commands, listing }: BuiltInParts): Tool[] {
+export function createBuiltInTools({ files, web, commands, listing, management }: BuiltInParts): Tool[] {
   return [
     ...entryTools(files),
     ...editTools(files),
@@ -25,5 +29,6 @@ export function createBuiltInTools({ files, web, commands, listing }: BuiltInPar
     ...(web === undefined ? [] : webTools(web)),
     ...(commands === undefined ? [] : commandTools(commands)),
     ...discoveryTools(listing),
+    ...(management === undefined ? [] : managementTools(management, listing)),
   ];
 }

@@ -1,11 +1,14 @@
 import type { ToolOutcome } from '../manifests/tool/call.ts';
 import type { DenialReason } from '../manifests/tool/decision.ts';
+import type { ErrorCode } from '../runtime/errors.ts';
+import type { JsonObject } from '../runtime/json.ts';
 
 export type FailureClass = NonNullable<ToolOutcome['error']>['class'];
 
 /** Errors that tools have themselves (spec 3, Tool-level errors); codes of runtime/errors.ts and denials are used too. */
 export type FailureCode =
   | DenialReason
+  | ErrorCode
   | 'NOT_FOUND'
   | 'PERMISSION_DENIED'
   | 'ALREADY_EXISTS'
@@ -44,6 +47,8 @@ export class ToolFailure extends Error {
   readonly class: FailureClass;
   /** Of a limit that passes. */
   retryAfterMs: number | undefined;
+  /** What the caller gets beside the text. */
+  structured: JsonObject | undefined;
 
   constructor(code: FailureCode, message: string, failureClass: FailureClass = 'recoverable', cause?: unknown) {
     super(message, cause === undefined ? undefined : { cause });

@@ -22,6 +22,21 @@ export function builtInOffer(contract: ToolContract): ToolOffer {
   return offer;
 }
 
+const results = new WeakMap<ToolContract, JsonObject>();
+
+/** JSON Schema of a built-in tool's structured result; undefined for one that answers with text. */
+export function outputSchema(name: string): JsonObject | undefined {
+  const contract = TOOL_CONTRACTS.get(name);
+  if (contract?.result === undefined) return undefined;
+  const known = results.get(contract);
+  if (known !== undefined) return known;
+  const { $schema: _dialect, '~standard': _standard, ...schema } = z.toJSONSchema(contract.result, { io: 'output' });
+  // A choice of objects does not say so by itself, and MCP wants it said.
+  const made = z.record(z.string(), z.json()).parse({ ...schema, type: 'object' });
+  results.set(contract, made);
+  return made;
+}
+
 /** What a caller may send, defaults optional. */
 function inputSchema(contract: ToolContract): ToolOffer['input_schema'] {
   const { $schema: _dialect, '~standard': _standard, ...schema } = z.toJSONSchema(contract.input, { io: 'input' });

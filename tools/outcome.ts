@@ -10,10 +10,13 @@ export type WholeOutcome = Omit<ToolOutcome, 'stored' | 'duration_ms'>;
 const MAX_ERROR_CHARS = 2_000;
 
 /** What the caller gets of a tool that failed. */
-export function failedOutcome({ code, class: failureClass, message, retryAfterMs }: ToolFailure): WholeOutcome {
+export function failedOutcome(failure: ToolFailure): WholeOutcome {
+  const { code, class: failureClass, message, retryAfterMs, structured } = failure;
   const said = message.slice(0, MAX_ERROR_CHARS);
   return {
-    content: textContent(`${code}: ${said}`),
+    // Spec 3 names this one by its text.
+    content: textContent(code === 'cortex_not_configured' ? said : `${code}: ${said}`),
+    ...(structured === undefined ? {} : { structured }),
     is_error: true,
     error: {
       ...{ code, class: failureClass, message: said },

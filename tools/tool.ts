@@ -9,9 +9,17 @@ import { ToolFailure } from './failure.ts';
 export interface ToolCall {
   readonly run: ToolRun;
   readonly tenant: string;
+  /** UUID of the call: the same when it is repeated after a crash, so what it starts under this id starts once. */
+  readonly id: string;
+  /** W3C trace id: what the call starts belongs to the same tree of causes. */
+  readonly trace: string;
   readonly signal: AbortSignal;
+  /** How long it may take, milliseconds. Absent: without end. */
+  readonly timeoutMs?: number;
   /** Tells whoever waits how it goes on. */
   progress(value: Json): Promise<boolean>;
+  /** Waits for what takes no work of this node, without a place among its effects; `waiting` must heed the signal. */
+  parked<T>(waiting: Promise<T>): Promise<T>;
 }
 
 /** What a tool answers: text as spec 3 shows it, and the object where the result is one. */

@@ -1,9 +1,10 @@
 import type { ExecutionApi, StartExecution } from '../actors/execution/api.ts';
-import type { AgentCatalog } from '../catalog/api.ts';
+import { type AgentCatalog, requireStartable } from '../catalog/api.ts';
+import type { AgentManifest } from '../manifests/agent/schema.ts';
 import { SvcError } from '../runtime/errors.ts';
 import type { Identity } from '../runtime/identity.ts';
-import type { TierLimits } from '../security/api.ts';
 import { executionIdFor } from './idempotency.ts';
+import { type StartLimits, startInPlace, takeStart } from './start-limits.ts';
 
 /** What a caller asks for, whichever way it came. */
 export interface StartCall
@@ -12,6 +13,8 @@ export interface StartCall
   readonly agent: string;
   /** Version of the agent; default the newest. */
   readonly version?: string;
+  /** Instead of the manifest's: an agent of the product that runs for its caller. */
+  readonly securityContext?: string;
 }
 
 export interface StartCaller {
@@ -20,37 +23,52 @@ export interface StartCaller {
   readonly trace: string;
   /** The same key in the same tenant starts one execution. */
   readonly idempotencyKey?: string;
+  /** Instead of a key: the id itself, made by a caller that repeats its call (tools). */
+  readonly executionId?: string;
   /** Stops waiting for the answer; what was sent may start all the same. */
   readonly signal?: AbortSignal;
 }
 
 /**
- * Finds the agent in the caller's tenant and starts an execution of it; resolves when the start is durable, with what it
+ * Finds the agent as the caller sees it and starts an execution of it; resolves when the start is durable, with what it
  * waits for where no live node has its tags. A repeat under the same key is not counted again. Throws `not_found`,
- * `conflict` for a key that started another agent, `rate_limited`, and what `ExecutionApi.start` throws.
+ * `failed_precondition` for a paused or archived agent, `conflict` for a key that started another agent, `rate_limited`, and what `ExecutionApi.start` throws.
  */
 export async function startExecution(
-  parts: { readonly agents: AgentCatalog; readonly executions: ExecutionApi; readonly tierLimits?: TierLimits },
+  parts: StartLimits & { readonly agents: AgentCatalog; readonly executions: ExecutionApi },
   call: StartCall,
   caller: StartCaller,
 ): ReturnType<ExecutionApi['start']> {
-  const { agent: agentId, version, ...rest } = call;
-  const { identity, idempotencyKey } = caller;
-  const agent = await parts.agents.get(identity.tenant, agentId, version);
+  const { agent: agentId, version, securityContext, ...rest } = call;
+  const { identity, idempotencyKey, executionId } = caller;
+  const agent = await parts.agents.get(identity, agentId, version);
   // Whoever asked has gone, so nothing is started for nobody.
   caller.signal?.throwIfAborted();
   const start: StartExecution = {
     ...rest,
-    executionId: executionIdFor(identity.tenant, idempotencyKey),
+    executionId: executionId ?? executionIdFor(identity.tenant, idempotencyKey),
     agentId: agent.agent_id,
-    manifest: agent.manifest,
+    manifest: under(agent.manifest, securityContext),
     identity,
   };
   const { trace, signal } = caller;
-  const admit = async (): Promise<void> => parts.tierLimits?.take(identity, 'agent_executions');
-  if (idempotencyKey !== undefined) return startOnce(parts.executions, start, { trace, signal }, admit);
-  await admit();
-  return parts.executions.start(start, callOptions({ trace, signal }));
+  const place = { identity, kind: 'execution', id: start.executionId } as const;
+  const admit = async (): Promise<void> => {
+    requireStartable(agent);
+    await takeStart(parts, place);
+  };
+  return startInPlace(parts, place, async () => {
+    if ((idempotencyKey ?? executionId) !== undefined)
+      return startOnce(parts.executions, start, { trace, signal }, admit);
+    await admit();
+    return parts.executions.start(start, callOptions({ trace, signal }));
+  });
+}
+
+/** The manifest under another security context. */
+function under(manifest: AgentManifest, securityContext: string | undefined): AgentManifest {
+  if (securityContext === undefined) return manifest;
+  return { ...manifest, spec: { ...manifest.spec, security_context: securityContext } };
 }
 
 type Waiting = { readonly trace: string; readonly signal: AbortSignal | undefined };

@@ -1,10 +1,11 @@
 import type { StartWorkflow, WorkflowApi } from '../actors/workflow/api.ts';
-import type { WorkflowCatalog } from '../catalog/api.ts';
+import { requireStartable, type WorkflowCatalog } from '../catalog/api.ts';
 import { checkInput } from '../manifests/workflow/input.ts';
+import type { WorkflowManifest } from '../manifests/workflow/schema.ts';
 import { SvcError } from '../runtime/errors.ts';
 import type { Identity } from '../runtime/identity.ts';
-import type { TierLimits } from '../security/api.ts';
 import { executionIdFor } from './idempotency.ts';
+import { type StartLimits, startInPlace, takeStart } from './start-limits.ts';
 
 /** What a caller asks for, whichever way it came. */
 export interface StartWorkflowCall extends Pick<StartWorkflow, 'intent' | 'blackboard' | 'ancestors' | 'notify'> {
@@ -14,6 +15,8 @@ export interface StartWorkflowCall extends Pick<StartWorkflow, 'intent' | 'black
   readonly version?: string;
   /** Default: an empty object. */
   readonly input?: StartWorkflow['input'];
+  /** What the run takes instead of the deployed manifest, for workflows of the product. */
+  readonly adapt?: (manifest: WorkflowManifest) => WorkflowManifest;
 }
 
 export interface StartWorkflowCaller {
@@ -34,16 +37,15 @@ export interface StartedWorkflow {
   readonly name: string;
 }
 
-interface Parts {
+interface Parts extends StartLimits {
   readonly catalog: Pick<WorkflowCatalog, 'get'>;
   readonly workflows: Pick<WorkflowApi, 'start' | 'status'>;
-  /** Of callers; actors, whose starts were counted with their parent's, come without. */
-  readonly tierLimits?: TierLimits;
 }
 
 /**
  * Finds the workflow as the caller sees it (its own, its tenant's, global), checks the input against its schema and
- * starts an execution; resolves when the start is durable. Throws `not_found`; `validation_failed` with path and message
+ * starts an execution; resolves when the start is durable. Throws `not_found`; `failed_precondition` for a paused or
+ * archived one; `validation_failed` with path and message
  * of each misfit, before anything is created or counted; `conflict` for a key or id that started another workflow;
  * `rate_limited`; and what `WorkflowApi.start` throws.
  */
@@ -56,18 +58,21 @@ export async function startWorkflow(
   const executionId = idOf(caller);
   const repeated = executionId === undefined ? null : await startedBefore(parts, call, { identity, executionId });
   if (repeated !== null) return repeated;
-  const { workflow, version, input = {}, ...rest } = call;
-  const found = await parts.catalog.get({ tenant: identity.tenant, subject: identity.subject }, workflow, version);
+  const { workflow, version, input = {}, adapt = same, ...rest } = call;
+  const found = await parts.catalog.get(identity, workflow, version);
+  requireStartable(found);
   const misfits = checkInput(found.manifest.metadata.input_schema, input);
   if (misfits.length > 0) throw unfit(found.name, misfits);
   // Whoever asked has gone, so nothing is started for nobody.
   signal?.throwIfAborted();
-  await parts.tierLimits?.take(identity, 'workflow_executions');
+  const id = executionId ?? executionIdFor(identity.tenant, undefined);
+  const place = { identity, kind: 'workflow', id } as const;
+  await takeStart(parts, place);
   const start: StartWorkflow = {
     ...rest,
-    executionId: executionId ?? executionIdFor(identity.tenant, undefined),
+    executionId: id,
     workflowId: found.id,
-    manifest: found.manifest,
+    manifest: adapt(found.manifest),
     input,
     identity,
   };
@@ -78,7 +83,7 @@ export async function startWorkflow(
     ...(executionId === undefined ? {} : { messageId: executionId }),
   };
   try {
-    const { execution_id } = await parts.workflows.start(start, options);
+    const { execution_id } = await startInPlace(parts, place, () => parts.workflows.start(start, options));
     return { execution_id, workflow_id: found.id, name: found.name };
   } catch (thrown) {
     const isRepeat = thrown instanceof SvcError && thrown.code === 'conflict' && executionId !== undefined;
@@ -87,6 +92,8 @@ export async function startWorkflow(
     return before;
   }
 }
+
+const same = (manifest: WorkflowManifest): WorkflowManifest => manifest;
 
 /** The space keeps the keys of workflows apart from those of executions: no key holds one. */
 const idOf = ({ identity, executionId, idempotencyKey }: StartWorkflowCaller): string | undefined =>

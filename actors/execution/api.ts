@@ -28,6 +28,8 @@ export interface ExecutionApi {
   ): Promise<{ readonly execution_id: string; readonly waiting_for?: WaitReason }>;
   /** With what it waits for. Throws `not_found`, for another tenant's id too. */
   status(tenant: string, executionId: string): Promise<ExecutionStatus>;
+  /** Whether it has ended: what those ask that wait for it. Throws `not_found`. */
+  hasEnded(tenant: string, executionId: string): Promise<boolean>;
   /** Events behind `after` as recorded; payloads are the wire objects of events.ts. */
   events(tenant: string, executionId: string, after: number, limit: number): Promise<ActorEvent[]>;
   follow(
@@ -43,6 +45,12 @@ export interface ExecutionApi {
     tenant: string,
     filter: { readonly agentId?: string; readonly status?: string; readonly limit: number; readonly skip?: number },
   ): Promise<ExecutionStatus[]>;
+  /** Executions of an agent that have ended, last ended first, and how many there are; the list's delay. */
+  ended(
+    tenant: string,
+    agentId: string,
+    page: { readonly limit: number; readonly skip: number },
+  ): Promise<{ readonly executions: ExecutionStatus[]; readonly total: number }>;
   /** Log of one execution (`svc.task.logs`, spec 3), oldest first; `limit` is capped at 200. Throws `not_found`. */
   logs(
     tenant: string,
@@ -101,7 +109,7 @@ export function createExecutionApi(parts: {
   return {
     async start(request, options) {
       const address = addressOf('execution', request.identity.tenant, request.executionId);
-      const manifest = fitToNode(request.manifest, node());
+      const manifest = fitToNode(request, node());
       const tags = manifest.spec.execution.target_tags;
       const payload = startPayload({ ...request, manifest });
       const call = { ...options, identity: request.identity };
@@ -131,6 +139,11 @@ export function createExecutionApi(parts: {
       return { ...status, waiting_for: await executionWait({ ...waits, client }, state, snapshot, address) };
     },
 
+    async hasEnded(tenant, executionId) {
+      const found = await find(tenant, executionId);
+      return !('document' in found) && found.state.status !== 'running';
+    },
+
     async events(tenant, executionId, after, limit) {
       const { address } = await find(tenant, executionId);
       return client.events(address, after, limit);
@@ -156,14 +169,14 @@ export function createExecutionApi(parts: {
       // It is cancelled as soon as some node serves it, before it does anything.
       if ('document' in found) return client.tell(address, 'Cancel', {}, options);
       const { state } = found;
-      if (state.status !== 'running') throw ended(state.status);
+      if (state.status !== 'running') throw endedAlready(state.status);
       try {
         await client.ask(address, 'Cancel', {}, options);
       } catch (thrown) {
         // It ended and was archived between the two calls.
         if (thrown instanceof SvcError && thrown.code === 'not_found') {
           const { status } = await this.status(tenant, executionId);
-          throw ended(status);
+          throw endedAlready(status);
         }
         throw thrown;
       }
@@ -186,6 +199,21 @@ export function createExecutionApi(parts: {
       return Promise.all(found.map(async (one) => listed(one, await waitingFor(client, one))));
     },
 
+    async ended(tenant, agentId, page) {
+      const where = { removed: false, agent_id: agentId, ended_at: { gt: '' } };
+      const [found, total] = await Promise.all([
+        executions.find({
+          ...{ tenant, where, ...page },
+          sort: [
+            ['ended_at', 'desc'],
+            ['id', 'desc'],
+          ],
+        }),
+        executions.count({ tenant, where }),
+      ]);
+      return { executions: found.map((one) => listed(one)), total };
+    },
+
     async remove(tenant, executionId) {
       const found = await find(tenant, executionId);
       if ('document' in found || found.state.status === 'running') {
@@ -199,4 +227,5 @@ export function createExecutionApi(parts: {
 }
 
 const notFound = (): SvcError => new SvcError('not_found', 'execution not found');
-const ended = (status: string): SvcError => new SvcError('failed_precondition', `the execution is ${status} already`);
+const endedAlready = (status: string): SvcError =>
+  new SvcError('failed_precondition', `the execution is ${status} already`);

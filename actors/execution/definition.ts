@@ -16,6 +16,7 @@ import { DispatchEnded } from './inner-loop/handlers/dispatch-ended.ts';
 import { Generate } from './inner-loop/handlers/generate.ts';
 import { ToolEnded } from './inner-loop/handlers/tool-ended.ts';
 import { ToolsGranted } from './inner-loop/handlers/tools-granted.ts';
+import { MemoryAnswered, MemoryTimedOut } from './memory/answered.ts';
 import { executionMessages } from './messages.ts';
 import { migrate } from './migrate.ts';
 import { ExecutionState } from './state.ts';
@@ -48,6 +49,8 @@ export const executionActor = ({ policy }: { readonly policy: ToolPolicy }) =>
       ModelJudged,
       ToolsGranted,
       ToolEnded,
+      MemoryAnswered,
+      MemoryTimedOut,
       Generate,
       DispatchEnded,
       Attest,

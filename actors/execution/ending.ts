@@ -55,7 +55,7 @@ function end(
   turn.clear(TIMERS.execution);
   closeSessions(execution, status, turn);
   const { plan: _plan, input: _input, variables: _variables, identity: _identity, ...rest } = execution;
-  const { grant: _grant, sessions: _sessions, tool_history: _history, ...kept } = rest;
+  const { grant: _grant, sessions: _sessions, tool_history: _history, hints: _hints, ...kept } = rest;
   const lastError = execution.last_error ?? reason;
   return {
     ...kept,

@@ -5,6 +5,7 @@ import { completeExecution, failExecution, TIMERS } from './ending.ts';
 import { beginLoop } from './inner-loop/ask.ts';
 import { userMessage } from './inner-loop/conversation.ts';
 import { LIMITS } from './limits.ts';
+import { askForHints, askToStore, learns } from './memory/ask.ts';
 import type { ExecutionTurn } from './messages.ts';
 import { hasOwnBootstrap, runsInNode, wantsTools } from './plan.ts';
 import { renderPrompt } from './prompt.ts';
@@ -61,9 +62,10 @@ export function acceptIteration(
     output,
     completed_at: new Date(turn.now).toISOString(),
   });
-  const last_output = keepHead(output, LIMITS.keptOutputChars);
   const score = Math.min(1, ...verdicts.map((verdict) => verdict.score));
-  return completeExecution({ ...idleOf(running), last_output, last_error: null }, output, score, turn);
+  const idle = { ...idleOf(running), last_error: null };
+  if (learns(idle)) return askToStore(idle, { output, score }, turn);
+  return completeExecution({ ...idle, last_output: keepHead(output, LIMITS.keptOutputChars) }, output, score, turn);
 }
 
 /** Rejects the running iteration: iteration_failed, then refinement and the next one, or the end when none is left. */
@@ -76,10 +78,16 @@ export function rejectIteration(
   if (closed.iteration_count >= closed.plan.max_iterations) {
     return failExecution(closed, 'failed', 'max_iterations_exceeded', turn);
   }
+  const codeDiff = outputDiff(running.last_output, closed.last_output);
+  return learns(closed) ? askForHints(closed, codeDiff, turn) : refineIteration(closed, codeDiff, turn);
+}
+
+/** Behind a failed iteration: refinement_applied, and the next one. */
+export function refineIteration(closed: IdleExecution, code_diff: string, turn: ExecutionTurn): ExecutionState {
   turn.emit('refinement_applied', {
-    execution_id: running.execution_id,
-    iteration_number: running.iteration_count,
-    code_diff: outputDiff(running.last_output, closed.last_output),
+    execution_id: closed.execution_id,
+    iteration_number: closed.iteration_count,
+    code_diff,
     applied_at: new Date(turn.now).toISOString(),
   });
   try {
@@ -91,14 +99,30 @@ export function rejectIteration(
   }
 }
 
-/** Ends the execution out of a running iteration; the iteration is closed first, so none stays open on the stream. */
+/**
+ * Ends the execution out of a running iteration; the iteration is closed first, so none stays open on the stream. One
+ * whose output was accepted completes.
+ */
 export function abandonIteration(
   running: RunningExecution,
   failure: IterationFailure,
   end: { readonly status: 'failed' | 'cancelled'; readonly reason: string },
   turn: ExecutionTurn,
 ): ExecutionState {
-  return failExecution(closeIteration(running, failure, turn), end.status, end.reason, turn);
+  const { memory } = running.current;
+  if (memory?.for === 'stored') {
+    const last_output = keepHead(memory.output, LIMITS.keptOutputChars);
+    return completeExecution({ ...idleOf(running), last_output }, memory.output, memory.score, turn);
+  }
+  // No iteration is open between two.
+  const closed =
+    memory === undefined
+      ? closeIteration(running, failure, turn)
+      : {
+          ...idleOf(running),
+          last_error: keepHead(`${failure.error_type}: ${failure.message}`, LIMITS.keptErrorChars),
+        };
+  return failExecution(closed, end.status, end.reason, turn);
 }
 
 function closeIteration(running: RunningExecution, failure: IterationFailure, turn: ExecutionTurn): IdleExecution {

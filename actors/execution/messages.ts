@@ -94,6 +94,10 @@ export const executionMessages = {
   ToolsGranted: EffectResult,
   /** A tool call of the inner loop has ended. */
   ToolEnded: EffectResult,
+  /** Learned patterns were found or stored, or could not be. */
+  MemoryAnswered: EffectResult,
+  /** Timer of waiting for them. */
+  MemoryTimedOut: z.object({ effect_id: z.string() }),
   /** Asked by a bootstrap through the dispatch gateway; the answers are read from the state. */
   Generate: GenerateMessage,
   DispatchEnded: DispatchEndedMessage,

@@ -23,6 +23,7 @@ const HOPELESS: ReadonlySet<string> = new Set([
   'failed_precondition',
   'payload_too_large',
   'unsupported_isolation',
+  'unsupported_runtime',
   'unimplemented',
 ]);
 
@@ -40,7 +41,13 @@ export function judge(running: RunningExecution, result: IterationResult, turn: 
     const message = `the output has more than ${LIMITS.outputBytes} bytes`;
     return rejectIteration(running, { error_type: 'output_too_large', message, exit_code: result.exit_code }, turn);
   }
-  return takeThrough(running, { result, verdicts: [] }, turn);
+  return takeThrough(running, { result: { ...result, ...toolsOf(running) }, verdicts: [] }, turn);
+}
+
+/** For validators that look at what was done; without one of them nothing is carried along. */
+function toolsOf({ plan, tool_history }: RunningExecution): Pick<IterationResult, 'tools'> {
+  if (!plan.validators.some(({ type }) => type === 'tool_call')) return {};
+  return { tools: tool_history.filter(({ status }) => status === 'succeeded').map(({ tool }) => tool) };
 }
 
 type Undone = Exclude<EffectResult['outcome'], { kind: 'done' }>;

@@ -41,6 +41,7 @@ export function planExecution(manifest: AgentManifest, policy: SecurityPolicy): 
     max_iterations: spec.execution.mode === 'one-shot' ? 1 : spec.execution.max_iterations,
     iteration_timeout_ms: spec.execution.iteration_timeout_ms,
     execution_timeout_ms: timeoutMs,
+    ...(spec.execution.memory ? { memory: true } : {}),
     validators: spec.execution.validation.map(planValidator),
     tool_checks: spec.execution.tool_validation.map(panelCheck),
     tools,

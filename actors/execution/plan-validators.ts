@@ -14,6 +14,7 @@ export function planValidator(validator: Validator, index: number): ResultValida
     case 'exit_code':
       return { type: 'exit_code', expected: validator.expected, min_score: validator.min_score };
     case 'stderr_empty':
+    case 'tool_call':
     case 'output_format':
       return { ...validator };
     case 'json_schema':

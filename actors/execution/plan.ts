@@ -11,6 +11,7 @@ const ResultCheck = z.discriminatedUnion('type', [
     min_score: z.number(),
   }),
   z.object({ type: z.literal('stderr_empty'), min_score: z.number() }),
+  z.object({ type: z.literal('tool_call'), tool: z.string(), min_score: z.number() }),
   z.object({
     type: z.literal('output_format'),
     format: z.enum(['json', 'yaml', 'text', 'csv', 'pdf']),
@@ -89,6 +90,8 @@ export const ExecutionPlan = z.object({
   max_iterations: z.number().int().min(1),
   iteration_timeout_ms: z.number().int().positive(),
   execution_timeout_ms: z.number().int().positive(),
+  /** Learned patterns are read after a failure and stored after a success behind one; absent: no. */
+  memory: z.boolean().optional(),
   validators: z.array(ResultValidator),
   /** Judges of proposed tool calls, asked in this order (`tool_validation`). */
   tool_checks: z.array(PanelCheck),

@@ -2,6 +2,7 @@ import { SvcError } from '../../runtime/errors.ts';
 import type { JsonObject } from '../../runtime/json.ts';
 import { historySection, previousError } from './history.ts';
 import { LIMITS } from './limits.ts';
+import { hintsSection } from './memory/hints.ts';
 import { renderTemplate } from './prompt-template.ts';
 import type { IdleExecution } from './state.ts';
 
@@ -17,7 +18,8 @@ export const RESERVED_VARIABLES = [
 
 /**
  * The prompt of an iteration: the manifest's template, else instruction, context and input, each when present. After a
- * failure the history of attempts follows, unless the template itself speaks of `previous_error`.
+ * failure the history of attempts follows, unless the template itself speaks of `previous_error`, then what solved errors
+ * like it before, where the agent learns.
  */
 export function renderPrompt(execution: IdleExecution, iteration: number): string {
   const { plan, attempts } = execution;
@@ -35,9 +37,11 @@ export function renderPrompt(execution: IdleExecution, iteration: number): strin
     });
   }
   const speaksItself = plan.prompt_template?.includes('previous_error') ?? false;
-  const room = Math.min(LIMITS.historyChars, Math.floor((maxBytes - bytes - 2) / 3));
+  const hints = hintsSection(execution.hints ?? [], Math.floor((maxBytes - bytes - 4) / 3));
+  const left = maxBytes - bytes - Buffer.byteLength(hints) - 4;
+  const room = Math.min(LIMITS.historyChars, Math.floor(left / 3));
   const history = speaksItself ? '' : historySection(attempts, execution.last_output, room);
-  return [base, history].filter((part) => part !== '').join('\n\n');
+  return [base, history, hints].filter((part) => part !== '').join('\n\n');
 }
 
 /** What is asked of the agent, without the history of attempts. Throws as `renderTemplate`. */

@@ -4,6 +4,7 @@ import { Identity } from '../../runtime/identity.ts';
 import { Notify } from '../../runtime/notify.ts';
 import { parsedOnce } from '../../runtime/parsed-once.ts';
 import { CallInDoubt, Loop, ToolHistory } from './inner-loop/state.ts';
+import { Hint, MemoryWait } from './memory/state.ts';
 import { Mounts } from './mounts.ts';
 import { ExecutionPlan } from './plan.ts';
 import { StreamedText } from './streamed.ts';
@@ -65,6 +66,8 @@ const Iteration = z.object({
   loop: Loop.optional(),
   /** Of isolation `docker`, once it runs. */
   container_id: z.string().optional(),
+  /** Present while no iteration runs: the last one has ended, and learned patterns are asked for or stored. */
+  memory: MemoryWait.optional(),
 });
 
 const core = {
@@ -108,6 +111,8 @@ const Running = z.object({
   /** Attested sessions, which end with it. */
   sessions: z.array(z.string()),
   tool_history: z.array(ToolHistory),
+  /** What solved errors like the last one; absent without `execution.memory`. */
+  hints: z.array(Hint).optional(),
   current: Iteration,
 });
 const Ended = z.object({

@@ -5,7 +5,8 @@ import type { RunningExecution } from './state.ts';
 
 /** Stops what the running iteration waits for: its effect, its loop, or the judges of its result. */
 export function stopWork(running: RunningExecution, reason: string, turn: ExecutionTurn): RunningExecution {
-  const { judging, effect_id } = running.current;
+  const { judging, effect_id, memory } = running.current;
+  if (memory !== undefined) turn.cancelEffect(memory.effect_id);
   const by = judging?.by;
   if (by?.kind === 'model') turn.cancelEffect(by.effect_id);
   else if (by?.kind === 'panel') cancelPanel(by.panel_id, reason, turn);

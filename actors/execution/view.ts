@@ -6,7 +6,13 @@ import type { ExecutionState, Usage } from './state.ts';
 export const EXECUTIONS: CollectionSpec = {
   name: 'executions',
   unique: [],
-  indexes: [['removed', 'started_at'], ['agent_id', 'started_at'], ['status', 'started_at'], ['workflow_execution_id']],
+  indexes: [
+    ['removed', 'started_at'],
+    ['agent_id', 'started_at'],
+    ['agent_id', 'ended_at'],
+    ['status', 'started_at'],
+    ['workflow_execution_id'],
+  ],
 };
 
 /** One execution in lists. */

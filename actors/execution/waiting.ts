@@ -108,6 +108,9 @@ const one = (id: string, kind: string, what: string): Awaited => ({ ids: new Map
 
 function awaitedEffects(running: RunningExecution): Awaited {
   const { current, plan } = running;
+  const { memory } = current;
+  if (memory?.for === 'hints') return one(memory.effect_id, 'pattern.query', 'learned patterns');
+  if (memory?.for === 'stored') return one(memory.effect_id, 'pattern.store', 'pattern to be stored');
   if (current.judging?.by.kind === 'model') return one(current.judging.by.effect_id, 'model.generate', 'judge');
   const inLoop = loopAwaited(running);
   if (inLoop !== undefined) return inLoop;

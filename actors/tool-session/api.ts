@@ -11,10 +11,10 @@ export interface InvokeCall {
   readonly call: string;
   readonly tool: string | null;
   readonly arguments: unknown;
-  /** Null: no envelope, a caller of /mcp. */
+  /** Null: no envelope: a caller of /mcp or /v1/tools. */
   readonly envelopeHash: string | null;
   readonly payloadHash: string;
-  /** The session ends with this call (source `mcp`). */
+  /** The session ends with this call (sources `mcp` and `rest`). */
   readonly last?: boolean;
 }
 
@@ -31,7 +31,7 @@ export interface SessionSummary {
   readonly session_id: string;
   readonly execution_id: string | null;
   readonly agent_id: string | null;
-  readonly source: 'seal' | 'inner_loop' | 'mcp';
+  readonly source: 'seal' | 'inner_loop' | 'mcp' | 'rest';
   readonly status: 'active' | 'closed' | 'revoked';
   readonly calls: number;
   readonly denied: number;

@@ -16,7 +16,10 @@ export interface EndParts {
   readonly address: Address;
 }
 
-const HEARTBEAT_MS = 60_000;
+/** Nobody listens to it. */
+const HEARTBEAT_MS = 3_600_000;
+/** Calls that wait for something may be many thousands. */
+const MOST_LOOK_AGAIN_MS = 30_000;
 
 /** The recorded end of a call that is over. */
 export async function endOf(parts: EndParts, sequence: number): Promise<InvokeAnswer> {
@@ -40,7 +43,8 @@ export async function endBehind(
   signal: AbortSignal = new AbortController().signal,
 ): Promise<InvokeAnswer> {
   const { client, address } = parts;
-  for await (const event of client.follow(address, after, { signal, heartbeatMs: HEARTBEAT_MS })) {
+  const patience = { heartbeatMs: HEARTBEAT_MS, mostLookAgainMs: MOST_LOOK_AGAIN_MS };
+  for await (const event of client.follow(address, after, { signal, ...patience })) {
     const ended = event === null ? null : endIn(event);
     if (ended?.call === call) return answerOf(parts, ended.result, replayed);
   }

@@ -12,7 +12,7 @@ const hash = z.string().regex(/^[0-9a-f]{64}$/, 'expected SHA-256 in lower-case 
 /** Opens a session; the same again is harmless, after `Close` it is refused. */
 export const Open = z.object({
   session_id: id,
-  source: z.enum(['seal', 'inner_loop', 'mcp']),
+  source: z.enum(['seal', 'inner_loop', 'mcp', 'rest']),
   subject: ToolSubject,
   grant: ToolGrant,
   /** Ed25519, JWK `x`; null for sessions without an agent's key. */

@@ -36,7 +36,7 @@ export const ToolSessionState = z.object({
   /** Null: nobody opened it. */
   session: z
     .object({
-      source: z.enum(['seal', 'inner_loop', 'mcp']),
+      source: z.enum(['seal', 'inner_loop', 'mcp', 'rest']),
       subject: ToolSubject,
       public_key: z.string().nullable(),
       expires_at: z.string().nullable(),

@@ -12,7 +12,7 @@ export const TOOL_SESSIONS: CollectionSpec = {
 export interface ToolSessionDocument extends StoredDocument {
   readonly execution_id: string | null;
   readonly agent_id: string | null;
-  readonly source: 'seal' | 'inner_loop' | 'mcp';
+  readonly source: 'seal' | 'inner_loop' | 'mcp' | 'rest';
   readonly status: 'active' | 'closed' | 'revoked';
   readonly calls: number;
   readonly denied: number;

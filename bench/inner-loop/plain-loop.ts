@@ -58,6 +58,7 @@ function callerOf(handlers: readonly EffectHandler[], execution: string): Call {
     ...{ effectId: 'plain', attempt: 1, tenant: TENANT, address: addressOf('execution', TENANT, execution), trace: '' },
     signal: new AbortController().signal,
     progress: async () => true,
+    parked: (waiting) => waiting,
   };
   return async (kind, input) => {
     const handler = byKind.get(kind);

@@ -10,10 +10,13 @@ export function agentDelete(agent: Command): void {
     .alias('remove')
     .description('delete an agent with all its versions')
     .argument('<agent>', 'name or id')
-    .action(async (nameOrId: string, _options: object, command: Command) => {
+    .option('--force', 'also while executions of it run; they go on')
+    .action(async (nameOrId: string, options: { force?: true }, command: Command) => {
       const { client, output } = contextOf(command);
       const id = await agentId(client, nameOrId);
-      const answer = await client.json('DELETE', `/v1/agents/${id}`);
+      const answer = await client.json('DELETE', `/v1/agents/${id}`, {
+        query: { force: options.force === true ? 'true' : undefined },
+      });
       await print(output, { value: answer, text: `deleted agent ${id}` });
     });
 }

@@ -8,12 +8,17 @@ export function agentList(agent: Command): void {
   agent
     .command('list')
     .description('list deployed agents')
-    .action(async (_options: object, command: Command) => {
+    .option('--scope <scope>', 'global, or visible for all that can be run; default those of the tenant')
+    .option('--status <status>', 'deployed, paused or archived; default all but archived ones')
+    .action(async ({ scope, status }: { scope?: string; status?: string }, command: Command) => {
       const { client, output } = contextOf(command);
-      const items = listOf(await client.json('GET', '/v1/agents', { repeatable: true }), 'agents');
+      const items = listOf(
+        await client.json('GET', '/v1/agents', { query: { scope, status }, repeatable: true }),
+        'agents',
+      );
       await print(output, {
         value: items,
-        rows: { items, columns: ['name', 'version', 'status', 'agent_id', 'description'] },
+        rows: { items, columns: ['name', 'version', 'status', 'scope', 'agent_id', 'description'] },
       });
     });
 }

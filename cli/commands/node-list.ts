@@ -9,6 +9,7 @@ const COLUMNS = ['node_id', 'status', 'role', 'tags', 'partitions', 'version', '
 export function nodeList(node: Command): void {
   node
     .command('list')
+    .alias('peers')
     .description('list the nodes of the fleet')
     .option('--status <status>', 'ACTIVE, DRAINING or UNHEALTHY')
     .option('--tag <tag>', 'only nodes with this tag')

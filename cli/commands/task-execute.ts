@@ -3,9 +3,8 @@ import type { Command } from 'commander';
 import { contextOf } from '../context.ts';
 import { agentId } from '../find-agent.ts';
 import { textOf } from '../json.ts';
-import { print } from '../output.ts';
 import { readInput, readObject } from '../read-input.ts';
-import { watchExecution } from '../watch.ts';
+import { showStarted } from '../started.ts';
 
 interface ExecuteOptions {
   readonly input?: string;
@@ -41,12 +40,8 @@ export function taskExecute(task: Command): void {
         headers: { 'idempotency-key': randomUUID() },
         repeatable: true,
       });
-      const executionId = textOf(answer, 'execution_id');
       const waits = textOf(answer.waiting_for, 'reason');
       if (waits !== '') process.stderr.write(`${waits}\n`);
-      if (!options.follow && !options.wait) return print(context.output, { value: answer, text: executionId });
-      const show = options.follow ? (options.wait ? 'both' : 'events') : 'result';
-      if (show === 'result') process.stderr.write(`execution ${executionId}\n`);
-      return watchExecution(context, executionId, { after: 0, show });
+      return showStarted(context, answer, options);
     });
 }

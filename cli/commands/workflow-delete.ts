@@ -10,10 +10,13 @@ export function workflowDelete(workflow: Command): void {
     .description('delete a workflow with all its versions')
     .argument('<workflow>', 'name or id; with --run an execution id')
     .option('--run', 'remove a workflow execution that has ended instead')
-    .action(async (id: string, options: { run?: true }, command: Command) => {
+    .option('--force', 'also while executions of it run; they go on')
+    .action(async (id: string, options: { run?: true; force?: true }, command: Command) => {
       const { client, output } = contextOf(command);
       const path = options.run ? runPath(id) : `/v1/workflows/${encodeURIComponent(id)}`;
-      const answer = await client.json('DELETE', path);
+      const answer = await client.json('DELETE', path, {
+        query: { force: options.force === true ? 'true' : undefined },
+      });
       const text = options.run ? `removed workflow execution ${id}` : `deleted workflow ${id}`;
       await print(output, { value: answer, text });
     });

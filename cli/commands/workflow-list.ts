@@ -20,7 +20,10 @@ export function workflowList(workflow: Command): void {
     .option('--scope <scope>', 'global, or visible for all that can be run; default those of the tenant')
     .option('--runs', 'list executions, newest first')
     .option('--workflow <workflow>', 'with --runs: of this workflow, by name or id')
-    .option('--status <status>', 'with --runs: running, waiting_for_human_input, completed, failed or cancelled')
+    .option(
+      '--status <status>',
+      'deployed, paused or archived; with --runs running, waiting_for_human_input, completed, failed or cancelled',
+    )
     .option('--limit <count>', 'at most so many')
     .action(async (options: ListOptions, command: Command) => {
       const { client, output } = contextOf(command);
@@ -32,11 +35,11 @@ export function workflowList(workflow: Command): void {
         const columns = ['execution_id', 'workflow_name', 'status', 'current_state', 'started_at'];
         return print(output, { value: items, rows: { items, columns } });
       }
-      const query = { scope: options.scope, limit };
+      const query = { scope: options.scope, status: options.status, limit };
       const items = listOf(await client.json('GET', '/v1/workflows', { query, repeatable: true }), 'workflows');
       return print(output, {
         value: items,
-        rows: { items, columns: ['name', 'version', 'scope', 'initial_state', 'id', 'description'] },
+        rows: { items, columns: ['name', 'version', 'status', 'scope', 'initial_state', 'id', 'description'] },
       });
     });
 }

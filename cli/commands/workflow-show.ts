@@ -7,6 +7,7 @@ import { forReader } from '../printable.ts';
 export function workflowShow(workflow: Command): void {
   workflow
     .command('show')
+    .alias('describe')
     .description('show a workflow with its manifest')
     .argument('<workflow>', 'name or id')
     .option('--version <version>', 'version; default the newest')

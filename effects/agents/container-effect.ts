@@ -17,8 +17,8 @@ import { resultOf } from './result.ts';
  * `agent.container` (repeatable): one iteration of an agent of isolation `docker` (original-facts 2.11), in a container
  * hardened like `container.run`'s. While it runs, its mailbox is served by calling the gateway. An attempt that finds the
  * container of an earlier one adopts it. Progress `{container_id}` before the bootstrap begins and after an adoption,
- * `{text}` where the input asks for it. Throws `unsupported_isolation` without an engine and for an unknown runtime, and
- * what `container.run` throws.
+ * `{text}` where the input asks for it. Throws `unsupported_isolation` without an engine, `unsupported_runtime`, and what
+ * `container.run` throws.
  */
 export function createAgentContainerEffect(parts: AgentContainerParts): EffectHandler<typeof AgentContainerInput> {
   return defineEffect({

@@ -31,9 +31,6 @@ export async function planContainer(
   owner: ContainerOwner,
 ): Promise<PlannedContainer> {
   const runtime = runtimeOf(parts.runtimes, input);
-  if (runtime.deprecated) {
-    engine.warn(`runtime ${input.language} ${input.version} of agent ${input.agent_id} is deprecated`, undefined);
-  }
   const { variables, secrets } = await resolveEnvironment(engine.secrets, owner.tenant, input.env);
   const { execution_id: executionId, limits } = input;
   const expiresAt = engine.clock.now() + limits.timeout_ms + TOKEN_MARGIN_MS;

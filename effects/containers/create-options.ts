@@ -27,7 +27,7 @@ const SIGKILL = 'SIGKILL';
 
 /** The container of one effect: hardened, with nothing of the node in it but the volumes it names. */
 export function createOptions(request: CreateRequest): ContainerCreateOptions & { readonly name: string } {
-  const { input, owner, limits } = request;
+  const { input, owner } = request;
   const command = input.shell ? ['sh', '-c', input.command.join(' ')] : [...input.command];
   return {
     name: containerName(owner.effectId),
@@ -41,9 +41,17 @@ export function createOptions(request: CreateRequest): ContainerCreateOptions & 
     Tty: false,
     OpenStdin: false,
     AttachStdin: false,
-    ...(limits.user === undefined ? {} : { User: limits.user }),
+    ...userOf(request),
     HostConfig: hostConfig(request),
   };
+}
+
+const NOBODY = '65534:65534';
+
+/** A sealed one without volumes is nobody; with them it is who may read them: root of no capabilities where nothing else is said. */
+function userOf({ input, limits, mounts }: CreateRequest): Pick<ContainerCreateOptions, 'User'> {
+  if (limits.user !== undefined) return { User: limits.user };
+  return input.sealed === true && mounts.length === 0 ? { User: NOBODY } : {};
 }
 
 function hostConfig(request: CreateRequest): NonNullable<ContainerCreateOptions['HostConfig']> {
@@ -52,11 +60,11 @@ function hostConfig(request: CreateRequest): NonNullable<ContainerCreateOptions[
   // Engines refuse more processors than the machine has.
   const millicores = Math.min(input.cpu_millicores ?? limits.cpuMillicores, request.cpus * 1_000);
   return {
-    NetworkMode: limits.networkMode,
+    NetworkMode: input.sealed === true ? 'none' : limits.networkMode,
     Privileged: false,
     CapDrop: ['ALL'],
     SecurityOpt: ['no-new-privileges'],
-    ReadonlyRootfs: limits.readOnlyRoot,
+    ReadonlyRootfs: input.sealed === true || limits.readOnlyRoot,
     Init: request.init,
     Memory: memory,
     // The same as Memory: no swap on top.

@@ -64,6 +64,8 @@ export const ContainerInput = z
       .int()
       .min(1)
       .max(24 * 3_600_000),
+    /** No network, a root that cannot be written, no user with rights: whatever the node's settings are. */
+    sealed: z.boolean().optional(),
     /** Path in the secret store; holds `{"username", "password"}` or `user:password`. */
     registry_credentials: z.string().min(1).max(500).optional(),
   })

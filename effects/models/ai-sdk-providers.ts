@@ -46,13 +46,13 @@ export async function openLanguageModel(call: ModelCall): Promise<Exclude<Langua
 }
 
 /** Without this check the SDK would look for a key in the environment, behind the configuration's back. */
-function needKey(call: ModelCall): string {
+export function needKey(call: Pick<ModelCall, 'apiKey'>): string {
   if (call.apiKey !== undefined && call.apiKey !== '') return call.apiKey;
   throw new ModelFailure('refused', 'no api_key is configured for this provider');
 }
 
 /** Ollama's own address serves the OpenAI format below /v1. */
-function ollamaUrl(endpoint: string | undefined): string {
+export function ollamaUrl(endpoint: string | undefined): string {
   if (endpoint === undefined) return OLLAMA_ENDPOINT;
   const url = new URL(endpoint);
   return url.pathname === '/' ? new URL('/v1', url).href : endpoint;

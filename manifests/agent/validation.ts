@@ -39,6 +39,13 @@ const Regex = z.strictObject({
   min_score: score.default(1),
 });
 
+/** A call of this tool has succeeded in the execution: what the answer says was done was done. */
+const ToolCall = z.strictObject({
+  type: z.literal('tool_call'),
+  tool: z.string().min(1).max(200),
+  min_score: score.default(1),
+});
+
 const Semantic = z.strictObject({
   type: z.literal('semantic'),
   judge_agent: agentName,
@@ -70,7 +77,14 @@ const MultiJudge = z
   });
 
 /** List form (original-facts 2.6). */
-export const ListedValidator = z.discriminatedUnion('type', [ExitCode, JsonSchema, Regex, Semantic, MultiJudge]);
+export const ListedValidator = z.discriminatedUnion('type', [
+  ExitCode,
+  JsonSchema,
+  Regex,
+  ToolCall,
+  Semantic,
+  MultiJudge,
+]);
 export const Judge = z.discriminatedUnion('type', [Semantic, MultiJudge]);
 
 /** Object form (original-facts 2.7). A block that is absent checks nothing, but the program must still exit with 0. */

@@ -10,8 +10,8 @@ const body = z.discriminatedUnion('kind', [
     tenant: z.string(),
     execution_id: z.string().nullable(),
     agent_id: z.string().nullable(),
-    /** `seal`: attested; `inner_loop`: the execution's own; `mcp`: a caller of /mcp. */
-    source: z.enum(['seal', 'inner_loop', 'mcp']),
+    /** `seal`: attested; `inner_loop`: the execution's own; `mcp`, `rest`: a caller of /mcp, of /v1/tools. */
+    source: z.enum(['seal', 'inner_loop', 'mcp', 'rest']),
     subject: z.string(),
     security_context: z.string(),
     /** Ed25519, JWK `x`; of attested sessions. */

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { bytes, millicores } from '../quantity.ts';
-import { AgentRuntimes } from './agent-runtimes.ts';
+import { RuntimeSettings } from '../runtime-table/settings.ts';
 
 const MiB = 1_048_576;
 const TiB = 1_024 ** 4;
@@ -26,7 +26,7 @@ export const NodeContainers = z.strictObject({
   /** Pull every image anew, so that one tenant's private image is not another's. */
   always_pull: z.boolean().default(false),
   /** Images of agents that name language and version, over the defaults. */
-  runtimes: AgentRuntimes.prefault({}),
+  runtimes: RuntimeSettings.prefault({}),
   /** Of agents that name neither an image nor a language. */
   agent_image: z.string().min(1).max(1_024).default('docker.io/library/alpine:3.22'),
   /** Of agents whose manifest allows all of the network; default `spec.runtime.container_network_mode`. */

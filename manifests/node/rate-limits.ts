@@ -22,6 +22,10 @@ export const Rates = z.strictObject({
   model_tokens: Bounds.optional(),
   /** Pattern to bounds; of several that match a tool the narrowest counts. */
   tools: z.record(toolPattern, Bounds).optional(),
+  /** Agents that are there at once; no window. */
+  agents: bound,
+  /** Executions of agents and workflows that run at once, children not counted; no window. */
+  concurrent_executions: bound,
 });
 export type Rates = z.output<typeof Rates>;
 
@@ -47,6 +51,8 @@ const all = (minute: number, hour: number, day: number, week: number, month: num
 /** Original-facts 13.1. */
 export const DEFAULT_TIER_RATES: Readonly<Record<'free' | 'pro' | 'business' | 'enterprise', Rates>> = {
   free: {
+    agents: 5,
+    concurrent_executions: 2,
     agent_executions: all(3, 5, 20, 80, 100),
     workflow_executions: all(2, 3, 10, 40, 50),
     model_calls: all(20, 100, 500, 2_500, 5_000),
@@ -54,6 +60,8 @@ export const DEFAULT_TIER_RATES: Readonly<Record<'free' | 'pro' | 'business' | '
     tools: { 'fs.*': { minute: 60 }, 'web.search': { minute: 20, hour: 30 }, '*': { minute: 30 } },
   },
   pro: {
+    agents: 50,
+    concurrent_executions: 10,
     agent_executions: all(10, 50, 200, 1_000, 2_000),
     workflow_executions: all(5, 25, 100, 500, 1_000),
     model_calls: all(60, 500, 3_000, 15_000, 30_000),
@@ -61,6 +69,8 @@ export const DEFAULT_TIER_RATES: Readonly<Record<'free' | 'pro' | 'business' | '
     tools: { 'fs.*': { minute: 300 }, 'web.search': { minute: 60, hour: 300 }, '*': { minute: 120 } },
   },
   business: {
+    agents: 200,
+    concurrent_executions: 25,
     agent_executions: all(30, 200, 1_000, 5_000, 10_000),
     workflow_executions: all(15, 100, 500, 2_500, 5_000),
     model_calls: all(200, 2_000, 15_000, 75_000, 150_000),
@@ -68,6 +78,8 @@ export const DEFAULT_TIER_RATES: Readonly<Record<'free' | 'pro' | 'business' | '
     tools: { 'fs.*': { minute: 600 }, 'web.search': { minute: 200, hour: 1_000 }, '*': { minute: 300 } },
   },
   enterprise: {
+    agents: 500,
+    concurrent_executions: 50,
     agent_executions: all(100, 1_000, 10_000, 50_000, 200_000),
     workflow_executions: all(50, 500, 5_000, 25_000, 100_000),
     model_calls: all(500, 10_000, 100_000, 500_000, 1_000_000),

@@ -2,10 +2,12 @@ import { z } from 'zod';
 import { API_VERSION } from '../api-version.ts';
 import { NodeChaos, NodeCluster, NodeSelf } from './cluster.ts';
 import { NodeContainers } from './containers.ts';
+import { NodeCortex } from './cortex.ts';
 import { NodeGrpcAuth, NodeIam, NodeSeal } from './identity.ts';
 import { NodeKernel } from './kernel.ts';
 import { ModelSelection, ProviderConfigs } from './models.ts';
 import { NodeNetwork } from './network.ts';
+import { NodePipeline } from './pipeline.ts';
 import { NodeRateLimits } from './rate-limits.ts';
 import { NodeSigning } from './signing.ts';
 import { NodeStorage } from './storage.ts';
@@ -82,11 +84,13 @@ const Spec = z.strictObject({
   builtin_dispatchers: BuiltinDispatchers,
   web: NodeWeb.prefault({}),
   rate_limits: NodeRateLimits.prefault({}),
+  cortex: NodeCortex.prefault({}),
   cluster: NodeCluster.prefault({}),
   signing: NodeSigning.prefault({}),
   chaos: NodeChaos.prefault({}),
   stimulus: Stimulus.prefault({}),
   workflow: NodeWorkflow.prefault({}),
+  execute: NodePipeline.prefault({}),
   storage: NodeStorage.prefault({}),
   observability: Observability.prefault({}),
 });

@@ -20,6 +20,8 @@ export interface ToolContract<Input extends z.ZodType = z.ZodType> {
   /** For the model and for people: what it does, in a sentence or two. */
   readonly description: string;
   readonly input: Input;
+  /** Of the structured result, for tools that have one: published as its output schema, and what tests hold it to. */
+  readonly result?: z.ZodType;
   /** Compiled-in default of spec 3, Inner-loop judge defaults. */
   readonly skipJudge: boolean;
   readonly mode: 'repeatable' | 'once';

@@ -89,6 +89,8 @@ export type ToolGrant = z.output<typeof ToolGrant>;
 export const GrantRequest = z.object({
   /** Of the manifest; absent: the one of spawned executions, `svc-system-agent-runtime`. */
   security_context: z.string().optional(),
+  /** Of the execution, where its manifest names a context. */
+  agent_id: z.string().optional(),
   manifest: z.array(ManifestTool).nullable(),
   network: ToolScope.shape.network,
   filesystem: ToolScope.shape.filesystem,

@@ -1,6 +1,6 @@
 import type { ActorStore } from '../actor-store.ts';
 import type { Address } from '../address.ts';
-import type { ActorClient, ActorEvent } from '../client.ts';
+import type { ActorClient, ActorEvent, FollowOptions } from '../client.ts';
 import type { Clock } from '../clock.ts';
 
 export interface FollowParts {
@@ -15,6 +15,10 @@ const PAGE = 256;
 /** A wake-up may be lost; looking again this often bounds what that costs. */
 const LOOK_AGAIN_MS = 2_000;
 
+/** When it is looked again: for one that may look less often, the longer it has waited in vain the later. */
+const lookAgainMs = (silentMs: number, mostMs = LOOK_AGAIN_MS): number =>
+  Math.min(mostMs, Math.max(LOOK_AGAIN_MS, silentMs));
+
 /**
  * Follows an actor's events from behind `after` (design R1): what is there, then what comes, up to a final event.
  * Yields null about every `heartbeatMs` of silence. Reads a page at a time and only when asked, so a slow consumer
@@ -24,10 +28,10 @@ export async function* followEvents(
   parts: FollowParts,
   address: Address,
   after: number,
-  options: { readonly signal: AbortSignal; readonly heartbeatMs: number },
+  options: FollowOptions,
 ): AsyncGenerator<ActorEvent | null> {
   const { client, store, clock, final } = parts;
-  const { signal, heartbeatMs } = options;
+  const { signal, heartbeatMs, mostLookAgainMs } = options;
   let seen = after;
   let woken = true;
   let wake = (): void => {};
@@ -68,7 +72,8 @@ export async function* followEvents(
       if (woken || signal.aborted) continue;
       await new Promise<void>((resume) => {
         wake = resume;
-        const disarm = clock.after(Math.min(LOOK_AGAIN_MS, heartbeatMs), resume);
+        const nextMs = lookAgainMs(clock.monotonic() - spokeAt, mostLookAgainMs);
+        const disarm = clock.after(Math.min(nextMs, heartbeatMs), resume);
         wake = () => {
           disarm();
           resume();

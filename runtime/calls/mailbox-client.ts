@@ -1,6 +1,14 @@
 import type { ActorStore, AppendOutcome } from '../actor-store.ts';
 import type { Address, Partition } from '../address.ts';
-import type { ActorClient, ActorEvent, ActorSnapshot, CallOptions, PlaceOutcome, PlaceWish } from '../client.ts';
+import type {
+  ActorClient,
+  ActorEvent,
+  ActorSnapshot,
+  CallOptions,
+  FollowOptions,
+  PlaceOutcome,
+  PlaceWish,
+} from '../client.ts';
 import type { Clock } from '../clock.ts';
 import { isArchived } from '../define-actor.ts';
 import { SvcError, toSvcError } from '../errors.ts';
@@ -112,11 +120,7 @@ export class MailboxClient implements ActorClient {
     return events;
   }
 
-  follow(
-    address: Address,
-    after: number,
-    options: { readonly signal: AbortSignal; readonly heartbeatMs: number },
-  ): AsyncIterable<ActorEvent | null> {
+  follow(address: Address, after: number, options: FollowOptions): AsyncIterable<ActorEvent | null> {
     const { store, clock, registry } = this.#parts;
     const final = new Set<string>(registry.definitionOf(address)?.finalEvents ?? []);
     return followEvents({ client: this, store, clock, final }, address, after, options);

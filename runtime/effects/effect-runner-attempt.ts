@@ -4,8 +4,8 @@ import type { EffectJob, JobOutcome } from '../effect-queue.ts';
 import { type ErrorCode, SvcError, toSvcError } from '../errors.ts';
 import type { Json } from '../json.ts';
 import type { EffectEnvelope } from './effect-envelope.ts';
-import { renewClaim } from './effect-runner-claim.ts';
-import type { RunnerCounts, RunnerSettings } from './effect-runner-options.ts';
+import { type Renewing, renewClaim } from './effect-runner-claim.ts';
+import type { RunnerSettings, RunnerShared } from './effect-runner-options.ts';
 import { persist } from './effect-runner-persist.ts';
 import { EffectReport, failure } from './effect-runner-report.ts';
 import { MOST_ATTEMPTS, retryDelayMs } from './effect-runner-retry.ts';
@@ -31,7 +31,7 @@ type Ending = { readonly ok: true; readonly value: Json } | { readonly ok: false
 /** One attempt of one effect: the handler's run between claim and result. */
 export class EffectAttempt {
   readonly #settings: RunnerSettings;
-  readonly #counts: RunnerCounts;
+  readonly #shared: RunnerShared;
   readonly #job: EffectJob;
   readonly #attempt: number;
   readonly #envelope: EffectEnvelope;
@@ -39,17 +39,20 @@ export class EffectAttempt {
   readonly #giveUp: AbortSignal;
   readonly #abort = new AbortController();
   #cause: AbortCause | null = null;
+  /** Whose place it has: the queue's until it has parked. */
+  #place: 'queue' | 'parking' | 'none' = 'queue';
+  readonly #hasParked = Promise.withResolvers<void>();
 
   constructor(
     settings: RunnerSettings,
-    counts: RunnerCounts,
+    shared: RunnerShared,
     job: EffectJob,
     attempt: number,
     envelope: EffectEnvelope,
     giveUp: AbortSignal,
   ) {
     this.#settings = settings;
-    this.#counts = counts;
+    this.#shared = shared;
     this.#job = job;
     this.#attempt = attempt;
     this.#envelope = envelope;
@@ -65,6 +68,11 @@ export class EffectAttempt {
     return this.#envelope.request.mode === 'repeatable';
   }
 
+  /** Resolves when it has left the queue's place for good. */
+  get hasParked(): Promise<void> {
+    return this.#hasParked.promise;
+  }
+
   /** The first cause counts. Its code tells a handler whether anybody still wants the work (`EffectContext.signal`). */
   abort(cause: AbortCause): void {
     if (this.#cause !== null) return;
@@ -75,20 +83,21 @@ export class EffectAttempt {
   async run(handler: EffectHandler | undefined): Promise<JobOutcome> {
     const { clock } = this.#settings;
     const { timeoutMs } = this.#envelope.request;
-    const stopRenewing = renewClaim(this.#settings, this.#job, this.#attempt, (cause) => this.abort(cause));
+    const renewing = renewClaim(this.#settings, this.#job, this.#attempt, (cause) => this.abort(cause));
     const cancelTimeout = timeoutMs === undefined ? () => {} : clock.after(timeoutMs, () => this.abort('timeout'));
     try {
-      const ending = await this.#handle(handler);
+      const ending = await this.#handle(handler, renewing);
       cancelTimeout();
       return await this.#close(ending);
     } finally {
       cancelTimeout();
-      stopRenewing();
+      renewing.stop();
+      this.#leavePlace();
     }
   }
 
-  async #handle(handler: EffectHandler | undefined): Promise<Ending> {
-    const { kind, input } = this.#envelope.request;
+  async #handle(handler: EffectHandler | undefined, renewing: Renewing): Promise<Ending> {
+    const { kind, input, timeoutMs } = this.#envelope.request;
     if (this.#attempt > MOST_ATTEMPTS) {
       return {
         ok: false,
@@ -106,11 +115,40 @@ export class EffectAttempt {
       tenant: this.#envelope.tenant,
       address: this.#envelope.to,
       trace: this.#envelope.trace,
+      ...(timeoutMs === undefined ? {} : { timeoutMs }),
       signal: this.#abort.signal,
       progress: async (value) => !this.#abort.signal.aborted && (await this.#report.progress(value)),
+      parked: (waiting) => this.#park(waiting, renewing),
     };
     const work = this.#guard(() => handler.run(parsed.data, context));
     return Promise.race([work, this.#overdue()]);
+  }
+
+  async #park<T>(waiting: Promise<T>, renewing: Renewing): Promise<T> {
+    const { counts, parking } = this.#shared;
+    if (this.#place === 'none' || !parking.enter()) return waiting;
+    this.#leavePlace();
+    this.#place = 'none';
+    this.#hasParked.resolve();
+    counts.running -= 1;
+    counts.parked += 1;
+    renewing.seldom();
+    try {
+      return await waiting;
+    } finally {
+      if (await parking.goOn(this.#abort.signal)) this.#place = 'parking';
+      counts.parked -= 1;
+      counts.running += 1;
+      renewing.often();
+      // Nobody waited for its end any more.
+      if (this.#ended) this.#leavePlace();
+    }
+  }
+
+  #leavePlace(): void {
+    if (this.#place !== 'parking') return;
+    this.#place = 'none';
+    this.#shared.parking.leave();
   }
 
   async #guard(work: () => Promise<Json>): Promise<Ending> {
@@ -170,7 +208,7 @@ export class EffectAttempt {
     count: 'done' | 'failed' | 'inDoubt',
   ): Promise<JobOutcome> {
     const kept = await this.#report.settle(outcome);
-    this.#counts[kept ? count : 'dropped'] += 1;
+    this.#shared.counts[kept ? count : 'dropped'] += 1;
     return DONE;
   }
 
@@ -179,12 +217,12 @@ export class EffectAttempt {
     const give = () => store.reopenEffect(this.#job.partition, this.#job.id, this.#attempt, delayMs);
     await persist(give, this.#settings, this.#giveUp);
     // A repeated call answers false although the first one gave it back: the job comes again and the claim decides.
-    this.#counts.retried += 1;
+    this.#shared.counts.retried += 1;
     return { kind: 'later', delayMs };
   }
 
   #drop(outcome: JobOutcome): JobOutcome {
-    this.#counts.dropped += 1;
+    this.#shared.counts.dropped += 1;
     return outcome;
   }
 }

@@ -5,6 +5,7 @@ import type { EffectHandler } from '../effect.ts';
 import type { EffectQueue } from '../effect-queue.ts';
 import type { Message } from '../message.ts';
 import type { Random } from '../random.ts';
+import type { EffectParking } from './effect-parking.ts';
 
 /** What the runner needs of the store; claims go through the queue. */
 export type RunnerStore = Pick<
@@ -32,6 +33,11 @@ export interface EffectRunnerOptions {
   /** How long a claim lives without being renewed. */
   readonly claimTtlMs?: number;
   readonly renewEveryMs?: number;
+  /** The same of effects that wait without a place; a runner that is known to be gone is not waited for. */
+  readonly parkedClaimTtlMs?: number;
+  readonly parkedRenewEveryMs?: number;
+  /** Effects that wait without a place at a time; one more waits in its place. */
+  readonly mostParked?: number;
   /** How long `stop` lets `once` effects finish before they are recorded as in doubt. */
   readonly stopGraceMs?: number;
   /** How long an aborted handler may take to end before the runner goes on without it. */
@@ -49,6 +55,9 @@ export function runnerSettings(options: EffectRunnerOptions): RunnerSettings {
   return {
     claimTtlMs: 6_000,
     renewEveryMs: 2_000,
+    parkedClaimTtlMs: 60_000,
+    parkedRenewEveryMs: 20_000,
+    mostParked: 50_000,
     // Together with what transports and stores take, a node ends within 30 s (docs/operating-a-cluster.md).
     stopGraceMs: 8_000,
     abortGraceMs: 3_000,
@@ -63,6 +72,8 @@ export function runnerSettings(options: EffectRunnerOptions): RunnerSettings {
 export interface RunnerCounts {
   /** Running now. */
   running: number;
+  /** Waiting without a place now. */
+  parked: number;
   started: number;
   done: number;
   failed: number;
@@ -70,4 +81,10 @@ export interface RunnerCounts {
   inDoubt: number;
   /** Cancelled, taken over, or claim not renewed in time: no result was sent. */
   dropped: number;
+}
+
+/** What all attempts of a runner have together. */
+export interface RunnerShared {
+  readonly counts: RunnerCounts;
+  readonly parking: EffectParking;
 }

@@ -4,6 +4,7 @@ import type { EffectHandler } from '../effect.ts';
 import type { EffectJob, JobOutcome, StartedEffect } from '../effect-queue.ts';
 import { SvcError, toSvcError } from '../errors.ts';
 import { decodeEffect } from './effect-envelope.ts';
+import { EffectParking } from './effect-parking.ts';
 import { EffectAttempt } from './effect-runner-attempt.ts';
 import {
   type EffectRunnerOptions,
@@ -30,7 +31,12 @@ export class EffectRunner {
   readonly #settings: RunnerSettings;
   readonly #handlers = new Map<string, EffectHandler>();
   readonly #attempts = new Map<string, EffectAttempt>();
-  readonly #counts: RunnerCounts = { running: 0, started: 0, done: 0, failed: 0, retried: 0, inDoubt: 0, dropped: 0 };
+  readonly #counts: RunnerCounts = {
+    ...{ running: 0, parked: 0, started: 0, done: 0, failed: 0, retried: 0, inDoubt: 0, dropped: 0 },
+  };
+  readonly #parking: EffectParking;
+  /** Also those that have left the queue's places. */
+  readonly #unsettled = new Set<Promise<JobOutcome>>();
   readonly #giveUp = new AbortController();
   /** Each queue it takes from, with what ends that. */
   readonly #taking = new Map<string, Promise<() => Promise<void>>>();
@@ -40,6 +46,8 @@ export class EffectRunner {
   /** Throws when two handlers have the same kind. */
   constructor(options: EffectRunnerOptions) {
     this.#settings = runnerSettings(options);
+    const { concurrency: places, mostParked: most } = this.#settings;
+    this.#parking = new EffectParking({ most, places });
     for (const handler of options.handlers) {
       if (this.#handlers.has(handler.kind)) {
         throw new SvcError('invalid_config', `two effects are named ${handler.kind}`);
@@ -104,7 +112,7 @@ export class EffectRunner {
 
   async #stop(): Promise<void> {
     const { clock, stopGraceMs, abortGraceMs } = this.#settings;
-    const drained = this.serve([]);
+    const drained = this.#drained();
     for (const attempt of this.#attempts.values()) if (attempt.repeatable) attempt.abort('shutdown');
     const cancelGrace = clock.after(stopGraceMs, () => {
       for (const attempt of this.#attempts.values()) attempt.abort('shutdown');
@@ -123,6 +131,11 @@ export class EffectRunner {
       this.#giveUp.abort();
       this.#unsubscribe();
     }
+  }
+
+  async #drained(): Promise<void> {
+    await this.serve([]);
+    while (this.#unsettled.size > 0) await Promise.all(this.#unsettled);
   }
 
   /** Drops what runs for an actor as if this process had died: nothing is reported, the claims run out. How many ran? */
@@ -184,12 +197,25 @@ export class EffectRunner {
       }
       // Asked to stop while the claim was under way: nothing has run, so it goes back whatever its mode.
       if (this.#stopping !== null) return await this.#giveBack(job, claim.attempt);
-      const args = [this.#settings, this.#counts, job, claim.attempt, envelope, this.#giveUp.signal] as const;
-      return await this.#run(job, new EffectAttempt(...args), this.#handlers.get(envelope.request.kind));
+      const shared = { counts: this.#counts, parking: this.#parking };
+      const args = [this.#settings, shared, job, claim.attempt, envelope, this.#giveUp.signal] as const;
+      return await this.#untilParked(job, new EffectAttempt(...args), this.#handlers.get(envelope.request.kind));
     } catch (error) {
-      this.#settings.onFault(error, { effectId: job.id, doing: 'reporting' });
-      return { kind: 'later', delayMs: this.#settings.claimTtlMs };
+      return this.#unreported(job, error);
     }
+  }
+
+  #unreported(job: EffectJob, error: unknown): JobOutcome {
+    this.#settings.onFault(error, { effectId: job.id, doing: 'reporting' });
+    return { kind: 'later', delayMs: this.#settings.claimTtlMs };
+  }
+
+  /** What waits without a place is nothing of the queue's any more: its record says all, the sweep finds it. */
+  async #untilParked(job: EffectJob, attempt: EffectAttempt, handler: EffectHandler | undefined): Promise<JobOutcome> {
+    const ended = this.#run(job, attempt, handler).catch((error: unknown) => this.#unreported(job, error));
+    this.#unsettled.add(ended);
+    const settled = ended.finally(() => this.#unsettled.delete(ended));
+    return Promise.race([settled, attempt.hasParked.then(() => DONE)]);
   }
 
   async #run(job: EffectJob, attempt: EffectAttempt, handler: EffectHandler | undefined): Promise<JobOutcome> {

@@ -6,6 +6,7 @@ import { MongoConnection, type MongoOptions } from './connection.ts';
 import { uniqueField } from './row.ts';
 import { SerialisedWrites } from './serialised-writes.ts';
 import type { Rows } from './session.ts';
+import { SharedTurns, type Turn } from './shared-turns.ts';
 import { AtomicWrites } from './versioned-writes.ts';
 
 export interface MongoDocumentsOptions extends MongoOptions {
@@ -14,6 +15,8 @@ export interface MongoDocumentsOptions extends MongoOptions {
 }
 
 const NAMESPACE_NOT_FOUND = 26;
+/** No collection of documents has a capital in its name. */
+const TURNS = 'Turns';
 
 function indexesOf(spec: CollectionSpec): IndexDescription[] {
   const named = (prefix: string, tuple: readonly string[]) => `${prefix}_${tuple.join('_')}`;
@@ -78,7 +81,9 @@ export class MongoDocuments implements Documents {
     checkSpec(spec);
     const { session } = this.#connection;
     await session.run(() => createMissing(session.rows(spec.name), indexesOf(spec)));
-    const Writes = this.#atomicUpdates ? AtomicWrites : SerialisedWrites;
-    return new MongoCollection<T>(session, spec, (rows) => new Writes(rows));
+    const turns = new SharedTurns((call) => session.ask((database) => call(database.collection<Turn>(TURNS))));
+    return new MongoCollection<T>(session, spec, (rows) =>
+      this.#atomicUpdates ? new AtomicWrites(rows) : new SerialisedWrites(rows, turns),
+    );
   }
 }

@@ -1,6 +1,7 @@
 import { isDuplicate } from './failures.ts';
 import type { Row } from './row.ts';
 import type { Rows } from './session.ts';
+import type { SharedTurns } from './shared-turns.ts';
 import { conflict, refusedPositions, storedVersion, type VersionedWrites } from './versioned-writes.ts';
 
 const PUT_ATTEMPTS = 3;
@@ -22,14 +23,17 @@ async function inTurn<T>(key: string, work: () => Promise<T>): Promise<T> {
 
 /**
  * FerretDB 1: a conditional update is a read and a write there, not one step (of 50 concurrent ones an older version
- * survived), and any filter but a bare `_id` scans the collection. So writers of one id take turns in this process.
- * Between processes that is no guarantee: such a server is for one node.
+ * survived), and any filter but a bare `_id` scans the collection. So writers of one id take turns in this process, and
+ * those that compare and set (`replace`) with other processes too. A `put` is not guarded between processes: what is
+ * put has one writer at a time (a partition's projector).
  */
 export class SerialisedWrites implements VersionedWrites {
   readonly #rows: Rows;
+  readonly #shared: SharedTurns;
 
-  constructor(rows: Rows) {
+  constructor(rows: Rows, shared: SharedTurns) {
     this.#rows = rows;
+    this.#shared = shared;
   }
 
   put(row: Row): Promise<boolean> {
@@ -63,16 +67,19 @@ export class SerialisedWrites implements VersionedWrites {
   }
 
   replace(row: Row, expected: number): Promise<boolean> {
-    return this.#inTurn(row, async () => {
-      if ((await storedVersion(this.#rows, row._id)) !== expected) return false;
-      try {
-        const result = await this.#rows.ask((rows) => rows.replaceOne({ _id: row._id }, row));
-        return result.matchedCount === 1;
-      } catch (error) {
-        if (isDuplicate(error)) throw conflict(error);
-        throw error;
-      }
-    });
+    return this.#inTurn(row, () =>
+      this.#shared.take(`${this.#rows.namespace}/${row._id}`, async (mayWrite) => {
+        if ((await storedVersion(this.#rows, row._id)) !== expected) return false;
+        mayWrite();
+        try {
+          const result = await this.#rows.ask((rows) => rows.replaceOne({ _id: row._id }, row));
+          return result.matchedCount === 1;
+        } catch (error) {
+          if (isDuplicate(error)) throw conflict(error);
+          throw error;
+        }
+      }),
+    );
   }
 
   #inTurn<T>(row: Row, work: () => Promise<T>): Promise<T> {

@@ -1,5 +1,5 @@
 import { checkTake } from '../rate-limit-rules.ts';
-import type { RateLimit, RateLimits } from '../rate-limits.ts';
+import type { RateCount, RateLimit, RateLimits } from '../rate-limits.ts';
 import { type Connection, connect, masters } from './connection.ts';
 import { redisFailure } from './failure.ts';
 import { Keys } from './keys.ts';
@@ -56,6 +56,20 @@ export class RedisRateLimits implements RateLimits {
     const [refusing, retryAfterMs] = list(reply);
     const broken = limits[integer(refusing) - 1];
     return broken === undefined ? { taken: true } : { taken: false, broken, retryAfterMs: integer(retryAfterMs) };
+  }
+
+  async read(tenant: string, limits: readonly RateLimit[]): Promise<readonly RateCount[]> {
+    checkTake(tenant, limits, 0);
+    if (limits.length === 0) return [];
+    const reply = await this.#calls.call('counts', tenant, (keys, args) => {
+      args.push(limits.length);
+      for (const { key, windowMs } of limits) {
+        keys.push(this.#keys.rate(tenant, windowMs, key));
+        args.push(windowMs);
+      }
+    });
+    const flat = list(reply).map(integer);
+    return limits.map((_bound, n) => ({ used: flat[n * 2] ?? 0, resetsAt: flat[n * 2 + 1] ?? 0 }));
   }
 
   async close(): Promise<void> {

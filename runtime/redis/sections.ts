@@ -11,7 +11,7 @@ const MAX_ARGUMENTS = 20_000;
 const MAX_CHARACTERS = 1024 * 1024;
 const REPLICAS_WITHIN_MS = 2_000;
 /** Functions that leave nothing behind which a replica must have. */
-const READS: ReadonlySet<string> = new Set(['poll', 'members']);
+const READS: ReadonlySet<string> = new Set(['poll', 'members', 'counts']);
 
 interface Waiter {
   resolve(reply: unknown): void;

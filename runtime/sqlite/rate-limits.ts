@@ -4,7 +4,7 @@ import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { type Clock, systemClock } from '../clock.ts';
 import { SvcError } from '../errors.ts';
 import { checkTake } from '../rate-limit-rules.ts';
-import type { RateLimit, RateLimits } from '../rate-limits.ts';
+import type { RateCount, RateLimit, RateLimits } from '../rate-limits.ts';
 import { integer } from './columns.ts';
 import { storeError } from './database.ts';
 
@@ -62,6 +62,19 @@ export class SqliteRateLimits implements RateLimits {
     if (this.#open === undefined) throw new SvcError('unavailable', 'the rate limits are not open');
     try {
       return this.#take(this.#open, tenant, limits, units);
+    } catch (error) {
+      throw storeError(error);
+    }
+  }
+
+  async read(tenant: string, limits: readonly RateLimit[]): Promise<readonly RateCount[]> {
+    checkTake(tenant, limits, 0);
+    const open = this.#open;
+    if (open === undefined) throw new SvcError('unavailable', 'the rate limits are not open');
+    try {
+      const now = this.#clock.now();
+      const counters = limits.map((bound) => counterOf(open, tenant, bound, now));
+      return counters.map(({ count, endsAt }) => ({ used: count, resetsAt: endsAt }));
     } catch (error) {
       throw storeError(error);
     }

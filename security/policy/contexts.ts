@@ -22,11 +22,15 @@ type Configured = Omit<SecurityContext, 'tenant'> & { readonly tenant?: string |
 
 /**
  * The built-in contexts and those of `spec.security_contexts`. `mcpServers` are the names of `spec.mcp_servers`: agents of
- * any tenant may use them, when their manifest names them, unless they run under another context.
+ * any tenant may use them, when their manifest names them, unless they run under another context. `isAuthor` knows the
+ * authoring agents that ship with the product: in every tenant they run under `svc-system-default` (spec 3, Authentication 5).
  */
 export function createSecurityContexts(
   configured: readonly Configured[],
-  { mcpServers = [] }: { readonly mcpServers?: readonly string[] } = {},
+  {
+    mcpServers = [],
+    isAuthor = () => false,
+  }: { readonly mcpServers?: readonly string[]; readonly isAuthor?: (agentId: string) => boolean } = {},
 ): SecurityContexts {
   // The built-in ones last: no configuration replaces them.
   const contexts = new Map([...configured, ...builtInContexts(mcpServers)].map((context) => [context.name, context]));
@@ -46,10 +50,14 @@ export function createSecurityContexts(
     const rules = named(name);
     return { ...rules, capabilities: [...rules.capabilities, ...more] };
   };
+  const ofAgent = (tenant: string, { security_context, agent_id }: GrantRequest): ContextRules =>
+    security_context === SYSTEM_DEFAULT && agent_id !== undefined && isAuthor(agent_id)
+      ? named(SYSTEM_DEFAULT)
+      : of(tenant, security_context);
   return {
     of,
     ofCaller,
-    scopeFor: (tenant, request) => scopeOf(of(tenant, request.security_context), request),
+    scopeFor: (tenant, request) => scopeOf(ofAgent(tenant, request), request),
     callerScope: (identity) => scopeOf(ofCaller(identity), { manifest: null, network: null, filesystem: null }),
   };
 }
@@ -66,7 +74,7 @@ function isOpenTo(name: string, tenant: string, context: Configured | undefined)
 
 function scopeOf(
   { name, capabilities, deny_list }: ContextRules,
-  { manifest, network, filesystem }: Omit<GrantRequest, 'security_context'>,
+  { manifest, network, filesystem }: Omit<GrantRequest, 'security_context' | 'agent_id'>,
 ): ToolScope {
   return {
     security_context: name,

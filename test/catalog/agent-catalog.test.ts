@@ -4,8 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, beforeEach, describe, it } from 'node:test';
 import { createAgentCatalog } from '../../catalog/agent-catalog.ts';
-import { AGENT_EVENTS, AGENTS, type AgentEventRecord, type AgentRecord } from '../../catalog/agent-record.ts';
+import { AGENT_EVENTS, AGENTS, type AgentEventRecord } from '../../catalog/agent-record.ts';
 import type { AgentCatalog } from '../../catalog/api.ts';
+import type { ShelfRecord } from '../../catalog/shelf/record.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import type { Identity } from '../../runtime/identity.ts';
@@ -20,6 +21,7 @@ const identity = (tenant: string): Identity => ({
   tier: 'enterprise',
 });
 const anna = identity('anna-corp');
+const bob = identity('bob-corp');
 
 const yaml = (name: string, version: string, more = '') => `apiVersion: svc.dev/v1
 kind: Agent
@@ -66,12 +68,12 @@ describe('deploy', () => {
     await catalog.deploy(anna, yaml(name, '1.0.0'), { force: false });
     const again = yaml(name, '1.0.0', '  execution: {max_iterations: 3}\n');
     await assert.rejects(catalog.deploy(anna, again, { force: false }), refused('conflict'));
-    assert.equal((await catalog.get('anna-corp', name)).manifest.spec.execution.max_iterations, 10);
+    assert.equal((await catalog.get(anna, name)).manifest.spec.execution.max_iterations, 10);
     await catalog.deploy(anna, again, { force: true });
-    const found = await catalog.get('anna-corp', name);
+    const found = await catalog.get(anna, name);
     assert.equal(found.manifest.spec.execution.max_iterations, 3);
     assert.equal(found.manifest_yaml, again);
-    assert.equal((await catalog.versions('anna-corp', found.agent_id)).length, 1);
+    assert.equal((await catalog.versions(anna, found.agent_id)).length, 1);
   });
 
   it('lets exactly one of many concurrent deploys of a version win, over several catalogs', async () => {
@@ -84,7 +86,7 @@ describe('deploy', () => {
     assert.equal(won.length, 1);
     for (const result of results) if (result.status === 'rejected') refused('conflict')(result.reason);
     const winner = results.findIndex((result) => result.status === 'fulfilled');
-    assert.equal((await catalog.get('anna-corp', name)).manifest.spec.env.N, String(winner));
+    assert.equal((await catalog.get(anna, name)).manifest.spec.env.N, String(winner));
   });
 
   it('gives concurrent deploys of different versions one agent and loses none', async () => {
@@ -93,12 +95,12 @@ describe('deploy', () => {
     const [first] = ids;
     assert.ok(first);
     assert.equal(new Set(ids.map((result) => result.agent_id)).size, 1);
-    const kept = await catalog.versions('anna-corp', first.agent_id);
+    const kept = await catalog.versions(anna, first.agent_id);
     assert.deepEqual(
       kept.map((summary) => summary.version),
       versions.toReversed(),
     );
-    const { events, total } = await catalog.logs('anna-corp', first.agent_id, firstPage);
+    const { events, total } = await catalog.logs(anna, first.agent_id, firstPage);
     assert.equal(total, 12);
     assert.deepEqual(
       events.map((event) => event.sequence),
@@ -129,10 +131,10 @@ describe('get', () => {
   it('answers the newest version by semantic version, not by time or text', async () => {
     for (const version of ['1.9.0', '1.10.0-rc.1', '1.10.0', '1.2.0'])
       await catalog.deploy(anna, yaml(name, version), { force: false });
-    const found = await catalog.get('anna-corp', name);
+    const found = await catalog.get(anna, name);
     assert.equal(found.version, '1.10.0');
     assert.equal(found.description, 'text of 1.10.0');
-    const versions = await catalog.versions('anna-corp', found.agent_id);
+    const versions = await catalog.versions(anna, found.agent_id);
     assert.deepEqual(
       versions.map(({ version, labels }) => [version, labels.v]),
       ['1.10.0', '1.10.0-rc.1', '1.9.0', '1.2.0'].map((version) => [version, version]),
@@ -142,29 +144,28 @@ describe('get', () => {
   it('finds by UUID in any case, by name, and an older version', async () => {
     const { agent_id } = await catalog.deploy(anna, yaml(name, '1.0.0'), { force: false });
     await catalog.deploy(anna, yaml(name, '2.0.0'), { force: false });
-    assert.equal((await catalog.get('anna-corp', agent_id.toUpperCase())).version, '2.0.0');
-    assert.equal((await catalog.get('anna-corp', name, '1.0.0')).version, '1.0.0');
-    await assert.rejects(catalog.get('anna-corp', name, '3.0.0'), refused('not_found', 'agent version not found'));
-    assert.equal(await catalog.export('anna-corp', agent_id), yaml(name, '2.0.0'));
+    assert.equal((await catalog.get(anna, agent_id.toUpperCase())).version, '2.0.0');
+    assert.equal((await catalog.get(anna, name, '1.0.0')).version, '1.0.0');
+    await assert.rejects(catalog.get(anna, name, '3.0.0'), refused('not_found', 'agent version not found'));
+    assert.equal(await catalog.export(anna, agent_id), yaml(name, '2.0.0'));
   });
 
   it("answers another tenant's id like an unknown one, in every call", async () => {
     const { agent_id } = await catalog.deploy(anna, yaml(name, '1.0.0'), { force: false });
-    const bob = identity('bob-corp');
     const notFound = refused('not_found', 'agent not found');
     for (const id of [agent_id, name, systemRandom.uuid(), 'nobody', '']) {
-      await assert.rejects(catalog.get('bob-corp', id), notFound);
-      await assert.rejects(catalog.lookup('bob-corp', id), notFound);
-      await assert.rejects(catalog.versions('bob-corp', id), notFound);
-      await assert.rejects(catalog.export('bob-corp', id), notFound);
-      await assert.rejects(catalog.logs('bob-corp', id, firstPage), notFound);
-      await assert.rejects(catalog.delete(bob, 'bob-corp', id), notFound);
+      await assert.rejects(catalog.get(bob, id), notFound);
+      await assert.rejects(catalog.lookup(bob, id), notFound);
+      await assert.rejects(catalog.versions(bob, id), notFound);
+      await assert.rejects(catalog.export(bob, id), notFound);
+      await assert.rejects(catalog.logs(bob, id, firstPage), notFound);
+      await assert.rejects(catalog.delete(bob, id), notFound);
     }
-    assert.deepEqual(await catalog.list('bob-corp'), []);
+    assert.deepEqual(await catalog.list(bob), []);
     const other = await catalog.deploy(bob, yaml(name, '1.0.0'), { force: false });
     assert.notEqual(other.agent_id, agent_id);
-    await catalog.delete(bob, 'bob-corp', other.agent_id);
-    assert.equal((await catalog.get('anna-corp', name)).agent_id, agent_id);
+    await catalog.delete(bob, other.agent_id);
+    assert.equal((await catalog.get(anna, name)).agent_id, agent_id);
   });
 });
 
@@ -178,7 +179,7 @@ describe('list', () => {
       ['c', '2.0.0'],
     ] as const)
       await catalog.deploy(carl, yaml(agent, version), { force: false });
-    const all = await catalog.list('carl-corp');
+    const all = await catalog.list(carl);
     assert.deepEqual(
       all.map((summary) => [summary.name, summary.version, summary.description]),
       [
@@ -187,9 +188,9 @@ describe('list', () => {
         ['c', '2.0.0', 'text of 2.0.0'],
       ],
     );
-    assert.deepEqual(await catalog.list('carl-corp', { limit: 1, skip: 1 }), all.slice(1, 2));
-    await assert.rejects(catalog.list('carl-corp', { limit: 0, skip: 0 }), refused('invalid_argument'));
-    await assert.rejects(catalog.list('carl-corp', { limit: 10, skip: -1 }), refused('invalid_argument'));
+    assert.deepEqual(await catalog.list(carl, { limit: 1, skip: 1 }), all.slice(1, 2));
+    await assert.rejects(catalog.list(carl, { limit: 0, skip: 0 }), refused('invalid_argument'));
+    await assert.rejects(catalog.list(carl, { limit: 10, skip: -1 }), refused('invalid_argument'));
   });
 });
 
@@ -197,11 +198,11 @@ describe('delete', () => {
   it('removes all versions, keeps the log, and frees the name for a new agent', async () => {
     const { agent_id } = await catalog.deploy(anna, yaml(name, '1.0.0'), { force: false });
     await catalog.deploy(anna, yaml(name, '2.0.0'), { force: false });
-    await catalog.delete(anna, 'anna-corp', agent_id);
-    await assert.rejects(catalog.get('anna-corp', agent_id), refused('not_found', 'agent not found'));
-    await assert.rejects(catalog.get('anna-corp', name, '1.0.0'), refused('not_found', 'agent not found'));
-    await assert.rejects(catalog.delete(anna, 'anna-corp', agent_id), refused('not_found', 'agent not found'));
-    const { events } = await catalog.logs('anna-corp', agent_id, firstPage);
+    await catalog.delete(anna, agent_id);
+    await assert.rejects(catalog.get(anna, agent_id), refused('not_found', 'agent not found'));
+    await assert.rejects(catalog.get(anna, name, '1.0.0'), refused('not_found', 'agent not found'));
+    await assert.rejects(catalog.delete(anna, agent_id), refused('not_found', 'agent not found'));
+    const { events } = await catalog.logs(anna, agent_id, firstPage);
     assert.deepEqual(
       events.map((event) => [event.sequence, event.event_type, event.payload.by]),
       [
@@ -218,13 +219,13 @@ describe('delete', () => {
     const { agent_id } = await catalog.deploy(anna, yaml(name, '1.0.0'), { force: false });
     const races = Array.from({ length: 10 }, (_, index) => [
       catalog.deploy(anna, yaml(name, `2.${index}.0`), { force: false }),
-      catalog.delete(anna, 'anna-corp', agent_id),
+      catalog.delete(anna, agent_id),
     ]).flat();
     for (const result of await Promise.allSettled(races))
       if (result.status === 'rejected') refused('not_found')(result.reason);
     const survivor = await catalog.deploy(anna, yaml(name, '3.0.0'), { force: false });
-    for (const { version } of await catalog.versions('anna-corp', survivor.agent_id))
-      assert.equal((await catalog.get('anna-corp', name, version)).version, version);
+    for (const { version } of await catalog.versions(anna, survivor.agent_id))
+      assert.equal((await catalog.get(anna, name, version)).version, version);
   });
 });
 
@@ -233,17 +234,17 @@ describe('after a crash', () => {
     const { agent_id } = await catalog.deploy(anna, yaml(name, '1.0.0'), { force: false });
     const events = await documents.collection<AgentEventRecord>(AGENT_EVENTS);
     await events.delete('anna-corp', `${agent_id}:1`);
-    assert.equal((await catalog.logs('anna-corp', agent_id, firstPage)).total, 1);
+    assert.equal((await catalog.logs(anna, agent_id, firstPage)).total, 1);
   });
 
   it('finishes a deletion that had been decided, and nobody sees the agent meanwhile', async () => {
     const { agent_id } = await catalog.deploy(anna, yaml(name, '1.0.0'), { force: false });
-    const agents = await documents.collection<AgentRecord>(AGENTS);
+    const agents = await documents.collection<ShelfRecord>(AGENTS);
     const record = await agents.get('anna-corp', agent_id);
     assert.ok(record);
-    await agents.replace({ ...record, version: 2, deleted: true }, 1);
-    await assert.rejects(catalog.get('anna-corp', name), refused('not_found', 'agent not found'));
-    assert.ok(!(await catalog.list('anna-corp')).some((summary) => summary.name === name));
+    await agents.replace({ ...record, version: 2, status: 'deleted' }, 1);
+    await assert.rejects(catalog.get(anna, name), refused('not_found', 'agent not found'));
+    assert.ok(!(await catalog.list(anna)).some((summary) => summary.name === name));
     const again = await catalog.deploy(anna, yaml(name, '1.0.0'), { force: false });
     assert.notEqual(again.agent_id, agent_id);
   });

@@ -1,9 +1,7 @@
 import assert from 'node:assert/strict';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { setImmediate as turnOfOthers } from 'node:timers/promises';
+import type { ShelfRecord } from '../../catalog/shelf/record.ts';
 import type { CatalogReader, WorkflowCatalog } from '../../catalog/workflow-api.ts';
 import { createWorkflowCatalog } from '../../catalog/workflow-catalog.ts';
 import {
@@ -11,18 +9,14 @@ import {
   WORKFLOW_MANIFESTS,
   WORKFLOWS,
   type WorkflowEventRecord,
-  type WorkflowRecord,
 } from '../../catalog/workflow-record.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import type { Documents } from '../../runtime/documents.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import { type Identity, SYSTEM_TENANT } from '../../runtime/identity.ts';
-import { MongoDocuments } from '../../runtime/mongo/documents.ts';
 import { systemRandom } from '../../runtime/random.ts';
-import { SqliteDocuments } from '../../runtime/sqlite/documents.ts';
-import { mongoRig } from '../runtime/mongo/rig.ts';
-import { mongoMissing } from '../support/ferretdb.ts';
 import { crashingDocuments } from './crashing-documents.ts';
+import { DOCUMENT_STORES } from './document-stores.ts';
 
 const person = (tenant: string, subject: string, roles: string[]): Identity => ({
   kind: 'tenant_user',
@@ -54,38 +48,7 @@ const refused = (code: string) => (thrown: unknown) => {
   return true;
 };
 
-const stores: {
-  name: string;
-  skip: string | false;
-  open: () => Promise<{ documents: Documents; stop(): Promise<void> }>;
-}[] = [
-  {
-    name: 'SQLite',
-    skip: false,
-    async open() {
-      const directory = await mkdtemp(join(tmpdir(), 'svc-workflows-'));
-      const documents = new SqliteDocuments({ directory });
-      await documents.open();
-      const stop = async () => {
-        await documents.close();
-        await rm(directory, { recursive: true });
-      };
-      return { documents, stop };
-    },
-  },
-  {
-    name: 'FerretDB',
-    skip: await mongoMissing(),
-    async open() {
-      const { uri, database, stop } = await mongoRig();
-      const documents = new MongoDocuments({ uri, database });
-      await documents.open();
-      return { documents, stop: () => documents.close().then(stop) };
-    },
-  },
-];
-
-for (const store of stores)
+for (const store of DOCUMENT_STORES)
   describe(`workflow catalog on ${store.name}`, { skip: store.skip }, () => {
     let documents: Documents;
     let stop: () => Promise<void>;
@@ -381,7 +344,7 @@ for (const store of stores)
           await one.deploy(ada, yaml(name, '5.0.1'), { force: false });
           await one.delete(ada, name);
           await one.delete(operator, name);
-          const records = await documents.collection<WorkflowRecord>(WORKFLOWS);
+          const records = await documents.collection<ShelfRecord>(WORKFLOWS);
           assert.equal(await records.count({ tenant: null, where: { name } }), 0, at);
         }
       const texts = await documents.collection(WORKFLOW_MANIFESTS);

@@ -4,25 +4,36 @@ export type RegisterCall =
   | { readonly kind: 'write'; readonly value: number }
   | { readonly kind: 'swap'; readonly from: number; readonly to: number };
 
-/** One call from the outside. Times are of one monotonic clock. */
-export interface Operation {
-  readonly client: number;
-  readonly call: RegisterCall;
+/** When a call was made and answered. Times are of one monotonic clock. */
+export interface Timed {
   readonly calledAt: number;
   /** Null when nobody answered: it may take effect at any later time, or never. */
   readonly answeredAt: number | null;
+}
+
+/** One call from the outside. */
+export interface Operation extends Timed {
+  readonly client: number;
+  readonly call: RegisterCall;
   /** Read: the value; swap: whether it swapped; write: null. Of no meaning without an answer. */
   readonly answer: number | boolean | null;
 }
 
-export type Verdict =
+/** A thing that takes one call after the other. */
+export interface SequentialModel<State, Call extends Timed> {
+  readonly initial: State;
+  /** What the call makes of it, or null when it would not have answered so. */
+  step(state: State, call: Call): State | null;
+  /** The same for the same states. */
+  key(state: State): string;
+}
+
+export type Verdict<Call = Operation> =
   | { readonly kind: 'linearizable' }
   /** The longest order that was found; none of the calls that may come next fits behind it. */
-  | { readonly kind: 'anomaly'; readonly longest: readonly Operation[]; readonly next: readonly Operation[] }
+  | { readonly kind: 'anomaly'; readonly longest: readonly Call[]; readonly next: readonly Call[] }
   /** Too many orders to look at; says nothing about the history. */
   | { readonly kind: 'undecided'; readonly looked: number };
-
-const INITIAL = 0;
 
 /** The register after a call, or null when it would not have answered so. */
 function step(value: number, { call, answer, answeredAt }: Operation): number | null {
@@ -40,22 +51,31 @@ function step(value: number, { call, answer, answeredAt }: Operation): number | 
   }
 }
 
-/**
- * Whether a history of one register has a legal order: every call takes effect at one moment between call and answer
- * (Wing and Gong's search with Lowe's memory of configurations that led nowhere). Depth first over "which call took
- * effect next"; a call may be next when no other one that has not taken effect was answered before it was called.
- */
+const REGISTER: SequentialModel<number, Operation> = { initial: 0, step, key: String };
+
+/** The same for a register. */
 export function checkRegister(history: readonly Operation[], limit = 2_000_000): Verdict {
   // A read that nobody answered tells nothing and changes nothing.
-  const calls = history
-    .filter(({ call, answeredAt }) => call.kind !== 'read' || answeredAt !== null)
-    .sort((a, b) => a.calledAt - b.calledAt);
-  const search = new Search(calls, limit);
-  return search.run();
+  const told = history.filter(({ call, answeredAt }) => call.kind !== 'read' || answeredAt !== null);
+  return checkHistory(told, REGISTER, limit);
 }
 
-interface Frame {
-  readonly value: number;
+/**
+ * Whether a history has a legal order: every call takes effect at one moment between call and answer (Wing and Gong's
+ * search with Lowe's memory of configurations that led nowhere). Depth first over "which call took effect next"; a call
+ * may be next when no other one that has not taken effect was answered before it was called.
+ */
+export function checkHistory<State, Call extends Timed>(
+  history: readonly Call[],
+  model: SequentialModel<State, Call>,
+  limit = 2_000_000,
+): Verdict<Call> {
+  const calls = history.toSorted((a, b) => a.calledAt - b.calledAt);
+  return new Search(calls, model, limit).run();
+}
+
+interface Frame<State> {
+  readonly value: State;
   /** Calls that may be next, by index. */
   readonly candidates: readonly number[];
   tried: number;
@@ -63,8 +83,9 @@ interface Frame {
   readonly taken: number;
 }
 
-class Search {
-  readonly #calls: readonly Operation[];
+class Search<State, Call extends Timed> {
+  readonly #calls: readonly Call[];
+  readonly #model: SequentialModel<State, Call>;
   readonly #limit: number;
   readonly #isDone: boolean[];
   /** By index into the calls, in order of their call. */
@@ -73,11 +94,12 @@ class Search {
   /** All answered ones before this one took effect: what the memory keeps is short however long the history is. */
   #firstOpen = 0;
   readonly #seen = new Set<string>();
-  #longest: readonly Operation[] = [];
-  #next: readonly Operation[] = [];
+  #longest: readonly Call[] = [];
+  #next: readonly Call[] = [];
 
-  constructor(calls: readonly Operation[], limit: number) {
+  constructor(calls: readonly Call[], model: SequentialModel<State, Call>, limit: number) {
     this.#calls = calls;
+    this.#model = model;
     this.#limit = limit;
     this.#isDone = calls.map(() => false);
     const all = calls.map((_, index) => index);
@@ -85,8 +107,8 @@ class Search {
     this.#unanswered = all.filter((index) => calls[index]?.answeredAt === null);
   }
 
-  run(): Verdict {
-    const path: Frame[] = [this.#frame(INITIAL, -1)];
+  run(): Verdict<Call> {
+    const path: Frame<State>[] = [this.#frame(this.#model.initial, -1)];
     while (this.#firstOpen < this.#answered.length) {
       const top = path[path.length - 1];
       if (top === undefined) return { kind: 'anomaly', longest: this.#longest, next: this.#next };
@@ -104,12 +126,12 @@ class Search {
   }
 
   /** Takes the next candidate that fits and was not looked at in this configuration before. */
-  #tryNext(frame: Frame): Frame | null {
+  #tryNext(frame: Frame<State>): Frame<State> | null {
     while (frame.tried < frame.candidates.length) {
       const index = frame.candidates[frame.tried] ?? -1;
       frame.tried += 1;
       const operation = this.#calls[index];
-      const value = operation === undefined ? null : step(frame.value, operation);
+      const value = operation === undefined ? null : this.#model.step(frame.value, operation);
       if (value === null) continue;
       this.#do(index);
       const open = this.#openAnswered();
@@ -123,7 +145,7 @@ class Search {
     return null;
   }
 
-  #frame(value: number, taken: number): Frame {
+  #frame(value: State, taken: number): Frame<State> {
     const { open, earliest } = this.#openAnswered();
     const maybe = this.#unanswered.filter(
       (index) => this.#isDone[index] !== true && (this.#calls[index]?.calledAt ?? earliest) <= earliest,
@@ -152,9 +174,9 @@ class Search {
     return { open: open.sort((a, b) => answeredAt(a) - answeredAt(b)), done, earliest };
   }
 
-  #key(value: number, { done }: { readonly done: readonly number[] }): string {
+  #key(value: State, { done }: { readonly done: readonly number[] }): string {
     const maybe = this.#unanswered.filter((index) => this.#isDone[index] === true);
-    return `${this.#firstOpen}:${done.join(',')}:${maybe.join(',')}=${value}`;
+    return `${this.#firstOpen}:${done.join(',')}:${maybe.join(',')}=${this.#model.key(value)}`;
   }
 
   #do(index: number): void {
@@ -168,9 +190,15 @@ class Search {
     while (this.#isDone[this.#answered[this.#firstOpen] ?? -1] === true) this.#firstOpen += 1;
   }
 
-  #remember(path: readonly Frame[], top: Frame): void {
+  #remember(path: readonly Frame<State>[], top: Frame<State>): void {
     if (path.length - 1 <= this.#longest.length) return;
-    this.#longest = path.slice(1).flatMap(({ taken }) => this.#calls[taken] ?? []);
-    this.#next = top.candidates.flatMap((index) => this.#calls[index] ?? []);
+    this.#longest = this.#at(path.slice(1).map(({ taken }) => taken));
+    this.#next = this.#at(top.candidates);
+  }
+  #at(indexes: readonly number[]): Call[] {
+    return indexes.flatMap((index) => {
+      const call = this.#calls[index];
+      return call === undefined ? [] : [call];
+    });
   }
 }

@@ -63,6 +63,30 @@ export function rateLimitsContract(
       assert.equal((await limits().take('acme', [wide], 1)).taken, false);
     });
 
+    test('what was taken can be read, with the end of the window, and reading takes nothing', async () => {
+      const key = randomUUID();
+      const [minute, month] = [bound(9, 60_000, key), bound(9, MONTH_MS, key)];
+      const before = Date.now();
+      assert.deepEqual(
+        (await limits().read('acme', [minute, month])).map(({ used }) => used),
+        [0, 0],
+      );
+      await limits().take('acme', [month], 2);
+      await limits().take('acme', [month], 3);
+      for (let n = 0; n < 3; n += 1) {
+        const [short, long] = await limits().read('acme', [minute, month]);
+        assert.deepEqual([short?.used, long?.used], [0, 5]);
+        for (const [count, windowMs] of [[short, 60_000] as const, [long, MONTH_MS] as const]) {
+          const resetsAt = count?.resetsAt ?? 0;
+          assert.equal(resetsAt % windowMs, 0);
+          assert.ok(resetsAt > before && resetsAt <= Date.now() + windowMs);
+        }
+      }
+      const many = Array.from({ length: 20 }, (_one, n) => limits().read(`tenant ${n % 3}`, [minute, month]));
+      assert.ok((await Promise.all(many)).every((counts) => counts.every(({ used }) => used === 0)));
+      assert.deepEqual(await limits().read('acme', []), []);
+    });
+
     test('of several that refuse, the one that opens last is named', async () => {
       const key = randomUUID();
       const minute = bound(1, 60_000, key);

@@ -4,7 +4,7 @@ import { describe, it } from 'node:test';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { parse } from 'yaml';
 import { z } from 'zod';
-import { AGENT_MANIFEST_KEY, agentManifestJsonSchema } from '../../manifests/agent/json-schema.ts';
+import { AGENT_MANIFEST_KEY, agentJsonSchema } from '../../manifests/agent/json-schema.ts';
 import { parseAgentManifest } from '../../manifests/agent/parse.ts';
 import { NodeConfigSchema } from '../../manifests/node/schema.ts';
 import { resolveSettings } from '../../manifests/node/settings.ts';
@@ -25,11 +25,11 @@ const fieldRows = (markdown: string) =>
 
 describe('docs/agent-manifest.md', () => {
   it('shows every field of the schema with its default, and no other', () => {
-    assert.deepEqual(fieldRows(agentPage), expectedRows(agentManifestJsonSchema));
+    assert.deepEqual(fieldRows(agentPage), expectedRows(agentJsonSchema()));
   });
 
   it('shows manifests that can be deployed, and that the JSON Schema for editors accepts', () => {
-    const accepts = new Ajv2020({ strict: false, validateFormats: false }).compile(agentManifestJsonSchema);
+    const accepts = new Ajv2020({ strict: false, validateFormats: false }).compile(agentJsonSchema());
     const examples = codeBlocks(agentPage, 'yaml');
     assert.ok(examples.length >= 4);
     for (const example of examples) {

@@ -52,13 +52,19 @@ export async function settle(call: Call, word: string): Promise<Belongings> {
   const { stimulus_id } = await ask('POST', '/v1/stimuli', { source, content: `content of ${word}` });
   const { id: volume } = await ask('POST', '/v1/volumes', { name: `volume-${word}` });
   await ask('PUT', `/v1/volumes/${volume}/files/content?path=note.txt`, `note of ${word}`);
+  const pipeline = await ask('POST', '/v1/execute', { prompt: `goal of ${word}` });
+  const { id: key } = await ask('POST', '/v1/api-keys', { name: `key-${word}` });
+  const secret = `secret-${word}`;
+  await ask('PUT', `/v1/secrets/${secret}`, { value: `value of ${word}` });
   return {
-    ...{ agentName, workflowName, source, approval },
+    ...{ secret, agentName, workflowName, source, approval },
     agent: String(agent_id),
     execution: String(execution_id),
     workflow: String(workflow_id),
     run: String(run.execution_id),
     stimulus: String(stimulus_id),
     volume: String(volume),
+    pipeline: String(pipeline.pipeline_execution_id),
+    key: String(key),
   };
 }

@@ -58,6 +58,7 @@ const noBound = { minute: null, hour: null, day: null, week: null, month: null }
 const unbounded = {
   ...{ agent_executions: noBound, workflow_executions: noBound, model_calls: noBound, model_tokens: noBound },
   tools: { 'fs.*': noBound, 'web.search': noBound, '*': noBound },
+  concurrent_executions: null,
 };
 
 /** Identity providers of four realms on loopback: the system's, two tenants', and one of consumers. */

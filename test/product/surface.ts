@@ -7,10 +7,13 @@ export type ThingKind =
   | 'execution'
   | 'workflow'
   | 'run'
+  | 'pipeline'
   | 'approval'
   | 'stimulus'
   | 'source'
   | 'volume'
+  | 'key'
+  | 'secret'
   | 'node';
 
 export interface SurfaceRow {
@@ -42,12 +45,25 @@ export const SURFACE: Readonly<Record<string, SurfaceRow>> = {
 
   'GET /v1/agents': look(),
   'POST /v1/agents': { access: 'write', body: 'no manifest' },
+  'GET /v1/agents/search': look(undefined, '?q=x'),
   'GET /v1/agents/lookup/{name}': look('agent'),
   'GET /v1/agents/{id}': look('agent'),
+  'PATCH /v1/agents/{id}': { access: 'write', thing: 'agent', body: { status: 'paused' } },
   'DELETE /v1/agents/{id}': { access: 'write', thing: 'agent' },
   'GET /v1/agents/{id}/versions': look('agent'),
   'GET /v1/agents/{id}/export': look('agent'),
   'GET /v1/agents/{id}/logs': look('agent'),
+  'POST /v1/agents/{id}/scope': {
+    access: 'write',
+    thing: 'agent',
+    body: { action: 'demote', target_scope: 'user' },
+  },
+  'POST /v1/agents/generate': { access: 'run', body: {} },
+  'POST /v1/agents/{id}/execute': { access: 'run', thing: 'agent', body: {} },
+
+  'POST /v1/execute': { access: 'run', body: {} },
+  'POST /v1/execute/intent': { access: 'run', body: {} },
+  'GET /v1/execute/{id}': look('pipeline'),
 
   'GET /v1/executions': look(),
   'POST /v1/executions': { access: 'run', body: {} },
@@ -58,9 +74,12 @@ export const SURFACE: Readonly<Record<string, SurfaceRow>> = {
   'POST /v1/executions/{id}/cancel': { access: 'run', thing: 'execution' },
 
   'GET /v1/workflows': look(),
+  'POST /v1/workflows/generate': { access: 'run', body: {} },
   'POST /v1/workflows': { access: 'write', body: 'no manifest' },
   'POST /v1/workflows/validate': { access: 'read', body: 'no manifest' },
+  'GET /v1/workflows/search': look(undefined, '?q=x'),
   'GET /v1/workflows/{name}': look('workflow'),
+  'PATCH /v1/workflows/{name}': { access: 'write', thing: 'workflow', body: { status: 'paused' } },
   'DELETE /v1/workflows/{name}': { access: 'write', thing: 'workflow' },
   'GET /v1/workflows/{name}/export': look('workflow'),
   'GET /v1/workflows/{name}/versions': look('workflow'),
@@ -109,10 +128,32 @@ export const SURFACE: Readonly<Record<string, SurfaceRow>> = {
   'POST /v1/seal/invoke': { access: 'run', body: {} },
   'POST /v1/invoke': { access: 'run', body: {} },
   'GET /v1/seal/tools': { access: 'public' },
+  'GET /v1/tools': look(),
+  'POST /v1/tools/{name}': { access: 'run', body: {} },
   'GET /v1/seal/sessions': look(),
   'GET /v1/seal/sessions/{id}': look(),
   'GET /v1/seal/sessions/{id}/audit': look(),
   'POST /v1/seal/sessions/{id}/revoke': { access: 'write' },
+
+  'GET /v1/api-keys': look(),
+  'POST /v1/api-keys': { access: 'read', body: {} },
+  'GET /v1/api-keys/{id}': look('key'),
+  'DELETE /v1/api-keys/{id}': { access: 'read', thing: 'key' },
+  'POST /v1/api-keys/validate': { access: 'read', body: { key: 'svc_nothing' } },
+
+  'GET /v1/cortex/patterns': look(),
+  'POST /v1/cortex/patterns': { access: 'write', body: {} },
+
+  'GET /v1/user/rate-limits/usage': look(),
+  'GET /v1/admin/rate-limits/usage': { access: 'inspect', query: '?tenant=alpha&subject=andy' },
+  'GET /v1/admin/rate-limits/overrides': { access: 'inspect' },
+  'PUT /v1/admin/rate-limits/overrides': { access: 'operate', body: {} },
+  'DELETE /v1/admin/rate-limits/overrides': { access: 'operate', query: '?tenant=nobody' },
+
+  'GET /v1/secrets': { access: 'write' },
+  'GET /v1/secrets/{path}': { access: 'write', thing: 'secret' },
+  'PUT /v1/secrets/{path}': { access: 'write', thing: 'secret', makes: true, body: {} },
+  'DELETE /v1/secrets/{path}': { access: 'write', thing: 'secret' },
 
   'GET /v1/cluster/status': { access: 'inspect' },
   'GET /v1/cluster/nodes': { access: 'inspect' },

@@ -200,7 +200,7 @@ describe('limits of a user', () => {
 
   test('who has no limits is never counted', async () => {
     const tiers = createTierLimits({
-      limits: { take: () => assert.fail('it was counted'), close: async () => {} },
+      limits: { take: () => assert.fail('it was counted'), read: async () => [], close: async () => {} },
       settings: none,
     });
     await tiers.take(user({ kind: 'local' }), 'agent_executions', 1_000_000);

@@ -130,6 +130,7 @@ export async function runEffect(parts: ContainerParts, asked: Asked, told: Told)
     trace: '0'.repeat(32),
     signal: new AbortController().signal,
     progress: async () => true,
+    parked: (waiting) => waiting,
     ...told,
   };
   return Result.parse(await effect.run(parsed.data, context));

@@ -77,6 +77,7 @@ export async function programBench(options: Partial<ProgramEffectOptions> = {}):
         trace: 'f'.repeat(32),
         signal: signal ?? new AbortController().signal,
         progress: async (value: Json) => progress?.(value) ?? true,
+        parked: <T>(waiting: Promise<T>) => waiting,
       };
       return Result.parse(await effect.run(input, context));
     },

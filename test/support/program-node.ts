@@ -14,4 +14,5 @@ await effect.run(ProgramInput.parse({ path, args: [], env: {}, execution_id: 'e1
   trace: 'f'.repeat(32),
   signal: new AbortController().signal,
   progress: async (value) => process.send?.(value) ?? true,
+  parked: (waiting) => waiting,
 });

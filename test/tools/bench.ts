@@ -50,6 +50,7 @@ export const effectContext = (
   },
   signal,
   progress: async () => true,
+  parked: (waiting) => waiting,
 });
 
 /** The tools of a node as `main.ts` puts them together: real volumes, commands, web, policy and stores. */

@@ -58,8 +58,10 @@ async function attempt(
     await checkUnchanged(parts.desk, run);
     await takeLimits(parts, tenant, run);
     return await answer(parts, tools.get(run.tool), {
-      ...{ run, tenant, signal },
+      ...{ run, tenant, signal, id: context.effectId, trace: context.trace },
+      ...(context.timeoutMs === undefined ? {} : { timeoutMs: context.timeoutMs }),
       progress: (value) => context.progress(value),
+      parked: (waiting) => context.parked(waiting),
     });
   } catch (thrown) {
     // Cancelled, out of time or without its claim: what was being done is nobody's result.

@@ -1,21 +1,28 @@
 import type { Metadata } from '@grpc/grpc-js';
 import { SvcError } from '../../runtime/errors.ts';
 import { type Identity, SYSTEM_TENANT } from '../../runtime/identity.ts';
-import { type Action, type Authenticator, requireRole } from '../../security/api.ts';
+import {
+  type Action,
+  type Authenticator,
+  type Caller,
+  requireRole,
+  requireScope,
+  type ScopeArea,
+} from '../../security/api.ts';
 import type { GrpcAuth } from './parts.ts';
 
 const RUNTIME = '/svc.runtime.v1.SvcRuntime/';
 
-/** A method that is not here is forbidden. */
-const ACCESS: ReadonlyMap<string, Action> = new Map<string, Action>([
-  [`${RUNTIME}ExecuteAgent`, 'run'],
-  [`${RUNTIME}ExecuteSystemCommand`, 'write'],
-  [`${RUNTIME}ValidateWithJudges`, 'run'],
-  [`${RUNTIME}QueryMemoryPatterns`, 'read'],
-  [`${RUNTIME}StoreMemoryPattern`, 'write'],
-  [`${RUNTIME}AttestAgent`, 'run'],
-  [`${RUNTIME}InvokeTool`, 'run'],
-  [`${RUNTIME}IngestStimulus`, 'run'],
+/** What a method does, and what it is about for scopes of API keys. A method that is not here is forbidden. */
+const ACCESS: ReadonlyMap<string, readonly [Action, ScopeArea]> = new Map<string, readonly [Action, ScopeArea]>([
+  [`${RUNTIME}ExecuteAgent`, ['run', 'executions']],
+  [`${RUNTIME}ExecuteSystemCommand`, ['write', 'system']],
+  [`${RUNTIME}ValidateWithJudges`, ['run', 'executions']],
+  [`${RUNTIME}QueryMemoryPatterns`, ['read', 'patterns']],
+  [`${RUNTIME}StoreMemoryPattern`, ['write', 'patterns']],
+  [`${RUNTIME}AttestAgent`, ['run', 'tools']],
+  [`${RUNTIME}InvokeTool`, ['run', 'tools']],
+  [`${RUNTIME}IngestStimulus`, ['run', 'stimuli']],
 ]);
 
 /** The standard services, on both ports. */
@@ -51,8 +58,9 @@ export async function admit(
   if (isPublic(path)) return null;
   const access = ACCESS.get(path);
   if (access === undefined) throw new SvcError('forbidden');
-  const identity = await identify(path, metadata, parts);
-  requireRole(identity, access);
+  const [action, area] = access;
+  const { identity } = requireScope(await identify(path, metadata, parts), area, action);
+  requireRole(identity, action);
   return identity;
 }
 
@@ -60,7 +68,7 @@ async function identify(
   path: string,
   metadata: Metadata,
   { authenticator, auth }: { readonly authenticator: Authenticator; readonly auth: GrpcAuth },
-): Promise<Identity> {
+): Promise<Caller> {
   const authorization = single(metadata, 'authorization');
   const tokenNeeded = auth.enabled && !auth.exempt_methods.includes(path);
   if (authorization === undefined && !tokenNeeded) return WITHOUT_TOKEN;

@@ -2,8 +2,9 @@ import type { ExecutionApi } from '../../actors/execution/api.ts';
 import type { JudgePanelApi } from '../../actors/judge-panel/api.ts';
 import type { StimulusApi } from '../../actors/stimulus/api.ts';
 import type { AgentCatalog } from '../../catalog/api.ts';
+import type { Patterns } from '../../catalog/patterns-api.ts';
 import type { CommandRunner } from '../../effects/commands/api.ts';
-import type { Authenticator, TierLimits } from '../../security/api.ts';
+import type { Authenticator, RunningLimits, TierLimits } from '../../security/api.ts';
 import type { Health } from '../health.ts';
 import type { OpenStreams } from '../open-streams.ts';
 import type { SealParts } from '../seal/parts.ts';
@@ -35,6 +36,8 @@ export interface GrpcServerParts {
   readonly commands?: CommandRunner;
   /** Without it IngestStimulus is not served. */
   readonly stimuli?: StimulusApi;
+  /** Without it QueryMemoryPatterns and StoreMemoryPattern are not served. */
+  readonly patterns?: Patterns;
   /** Without it AttestAgent and InvokeTool are not served. */
   readonly seal?: SealParts;
   readonly authenticator: Authenticator;
@@ -45,6 +48,8 @@ export interface GrpcServerParts {
   readonly health: Health;
   /** Rates of callers' tiers; without it nobody has any. */
   readonly tierLimits?: TierLimits;
+  /** How much callers may have running at once; without it as much as they like. */
+  readonly runningLimits?: RunningLimits;
   readonly limits?: Partial<GrpcLimits>;
 }
 

@@ -14,8 +14,10 @@ import { executeSystemCommand } from './execute-system-command.ts';
 import { ingestStimulus } from './ingest-stimulus.ts';
 import { invokeTool } from './invoke-tool.ts';
 import type { GrpcParts } from './parts.ts';
+import { queryMemoryPatterns } from './query-memory-patterns.ts';
 import { sealCaller } from './seal-caller.ts';
 import { inBytes } from './service.ts';
+import { storeMemoryPattern } from './store-memory-pattern.ts';
 import { unserved } from './unserved.ts';
 import { validateWithJudges } from './validate-with-judges.ts';
 
@@ -37,8 +39,12 @@ export function addSvcRuntime(server: Server, parts: GrpcParts): void {
     executeSystemCommand: executeSystemCommand(parts),
     validateWithJudges:
       parts.judges === undefined ? unserved(parts, ValidateRequest) : validateWithJudges(parts, parts.judges),
-    queryMemoryPatterns: unserved(parts, QueryMemoryRequest),
-    storeMemoryPattern: unserved(parts, StoreMemoryPatternRequest),
+    queryMemoryPatterns:
+      parts.patterns === undefined ? unserved(parts, QueryMemoryRequest) : queryMemoryPatterns(parts, parts.patterns),
+    storeMemoryPattern:
+      parts.patterns === undefined
+        ? unserved(parts, StoreMemoryPatternRequest)
+        : storeMemoryPattern(parts, parts.patterns),
     attestAgent:
       parts.seal === undefined ? unserved(parts, AttestAgentRequest) : attestAgent(parts, parts.seal, sealCaller),
     invokeTool:

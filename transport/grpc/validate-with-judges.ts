@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import type { Judge, JudgePanelApi, PanelConcluded } from '../../actors/judge-panel/api.ts';
+import { requireStartable } from '../../catalog/api.ts';
 import { ValidateRequest, ValidateResponse } from '../../proto/gen/svc/runtime/v1/runtime.ts';
 import { SvcError } from '../../runtime/errors.ts';
+import type { Identity } from '../../runtime/identity.ts';
 import { callerOf } from './call-context.ts';
 import { atDeadline } from './deadline.ts';
 import type { GrpcParts } from './parts.ts';
@@ -22,7 +24,7 @@ export const validateWithJudges = (parts: Parts, panels: JudgePanelApi): UnaryIn
     const { identity, trace } = callerOf(call.metadata);
     const request = decoded(ValidateRequest, call.request);
     const consensus = ruleOf(request.consensus);
-    const judges = await deployed(judgesOf(request, parts.limits), identity.tenant, parts);
+    const judges = await deployed(judgesOf(request, parts.limits), identity, parts);
     const concluded = await whileCalled(call, parts, (signal) =>
       panels.validate({ panelId: randomUUID(), judges, consensus, identity }, { trace, signal }),
     );
@@ -35,11 +37,13 @@ interface DeployedJudge extends Judge {
 }
 
 /** Each judge by its UUID; throws `not_found` before any is asked. */
-async function deployed(judges: readonly Judge[], tenant: string, { agents }: Parts): Promise<DeployedJudge[]> {
+async function deployed(judges: readonly Judge[], identity: Identity, { agents }: Parts): Promise<DeployedJudge[]> {
   return Promise.all(
     judges.map(async (judge, index) => {
       try {
-        const { agent_id } = await agents.get(tenant, judge.agent);
+        const agent = await agents.get(identity, judge.agent);
+        requireStartable(agent);
+        const { agent_id } = agent;
         return { ...judge, agent: agent_id, given: judge.agent };
       } catch (cause) {
         if (!(cause instanceof SvcError) || cause.code !== 'not_found') throw cause;

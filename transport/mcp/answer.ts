@@ -1,7 +1,9 @@
 import { ERRORS, SvcError } from '../../runtime/errors.ts';
 import type { Json } from '../../runtime/json.ts';
-import { type Caller, callTool } from './call-tool.ts';
-import { listedTools, usableGrant } from './list-tools.ts';
+import type { Caller } from '../caller-tools/call.ts';
+import { callerGrant } from '../caller-tools/grant.ts';
+import { callTool } from './call-tool.ts';
+import { listedTools } from './list-tools.ts';
 import type { McpParts } from './parts.ts';
 import { INTERNAL_ERROR, RpcError } from './rpc-error.ts';
 import { loadSdk } from './sdk.ts';
@@ -27,7 +29,7 @@ export async function answerMcp(
   const server = new sdk.Server({ name: 'svc', version }, { capabilities: { tools: {} }, jsonSchemaValidator });
   const transport = new sdk.Transport({ enableJsonResponse: true });
   server.setRequestHandler(sdk.ListToolsRequestSchema, () =>
-    told(onBug, async () => ({ tools: listedTools(usableGrant(await parts.desk.callerGrant(caller.identity))) })),
+    told(onBug, async () => ({ tools: listedTools(await callerGrant(parts, caller.identity)) })),
   );
   server.setRequestHandler(sdk.CallToolRequestSchema, ({ params }, { requestId }) =>
     told(onBug, () => callTool(sdk, parts, caller, { params, id: requestId })),

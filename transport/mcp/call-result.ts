@@ -2,6 +2,7 @@ import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js';
 import type { InvokeAnswer } from '../../actors/tool-session/api.ts';
 import type { ToolOutcome } from '../../manifests/tool/call.ts';
 import type { SvcError } from '../../runtime/errors.ts';
+import { resultOf } from '../caller-tools/result.ts';
 import { INVALID_PARAMS, INVALID_REQUEST, RpcError } from './rpc-error.ts';
 import type { McpSdk } from './sdk.ts';
 
@@ -39,15 +40,14 @@ function failure(reason: string, message: string, retryAfterMs?: number): CallTo
   };
 }
 
-function outcomeResult(sdk: McpSdk, { content, structured, is_error, error }: ToolOutcome): CallToolResult {
-  const told = structured ?? (error === undefined ? undefined : { error });
+function outcomeResult(sdk: McpSdk, outcome: ToolOutcome): CallToolResult {
+  const { content, ...rest } = resultOf(outcome);
   return {
+    ...rest,
     content: content.map((block) => {
       const parsed = sdk.ContentBlockSchema.safeParse(block);
       // A server behind this one may know kinds that MCP of today does not.
       return parsed.success ? parsed.data : { type: 'text' as const, text: JSON.stringify(block) };
     }),
-    ...(told === undefined ? {} : { structuredContent: told }),
-    isError: is_error,
   };
 }

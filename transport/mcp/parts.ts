@@ -1,16 +1,4 @@
-import type { ToolSessionApi } from '../../actors/tool-session/api.ts';
-import type { Clock } from '../../runtime/clock.ts';
-import type { Random } from '../../runtime/random.ts';
-import type { ToolDesk } from '../../tools/api.ts';
+import type { CallerToolParts } from '../caller-tools/parts.ts';
 
 /** What /mcp translates into calls of. */
-export interface McpParts {
-  readonly desk: Pick<ToolDesk, 'callerGrant'>;
-  readonly sessions: Pick<ToolSessionApi, 'open' | 'invoke'>;
-  readonly clock: Clock;
-  readonly random: Random;
-  /** Longest wait for a call's result. Default 300,000. */
-  readonly callTimeoutMs?: number;
-}
-
-export const CALL_TIMEOUT_MS = 300_000;
+export type McpParts = CallerToolParts;

@@ -66,6 +66,7 @@ export function openapiOptions(version: string, bearer: boolean): FastifyDynamic
         { name: 'approvals', description: 'What waits for a human' },
         { name: 'stimuli', description: 'Events from outside, and where they are routed' },
         { name: 'volumes', description: 'Storage that outlives a run, and its files' },
+        { name: 'cortex', description: 'What was learned from errors' },
         { name: 'seal', description: 'Signed tool calls of agents, and their audit chains' },
         { name: 'cluster', description: 'Nodes of the fleet, for operators' },
         { name: 'chaos', description: 'Faults on purpose, for operators' },

@@ -5,11 +5,25 @@ import type { ApprovalApi } from '../../actors/approval/api.ts';
 import type { ExecutionApi } from '../../actors/execution/api.ts';
 import type { NodePeerApi } from '../../actors/node-peer/api.ts';
 import type { StimulusApi } from '../../actors/stimulus/api.ts';
-import type { AgentCatalog, StimulusRoutes } from '../../catalog/api.ts';
+import type { AgentCatalog, CatalogSearch, StimulusRoutes } from '../../catalog/api.ts';
+import type { Patterns } from '../../catalog/patterns-api.ts';
 import type { ClusterApi } from '../../cluster/api.ts';
 import type { ChaosApi } from '../../cluster/chaos/api.ts';
 import type { VolumeApi, VolumeFiles } from '../../effects/volumes/api.ts';
-import type { Authenticator, NodeTokens, TierLimits, WebhookSecret } from '../../security/api.ts';
+import type { RuntimeTable } from '../../manifests/runtime-table/table.ts';
+import type {
+  ApiKeys,
+  Authenticator,
+  NodeTokens,
+  RateOverrides,
+  RateUsage,
+  RunningLimits,
+  SecretStore,
+  TierLimits,
+  WebhookSecret,
+} from '../../security/api.ts';
+import type { IntentApi } from '../../tools/management/execute/intents.ts';
+import type { AuthorApi } from '../../tools/management/generate/authors.ts';
 import type { Health } from '../health.ts';
 import type { McpParts } from '../mcp/parts.ts';
 import type { OpenStreams } from '../open-streams.ts';
@@ -20,6 +34,8 @@ import type { WorkflowParts } from './workflow-parts.ts';
 /** What the REST server translates into calls of. */
 export interface RestServerParts {
   readonly agents: AgentCatalog;
+  /** Without it there is no search over the catalog. */
+  readonly search?: CatalogSearch;
   readonly executions: ExecutionApi;
   readonly authenticator: Authenticator;
   readonly logger: FastifyBaseLogger;
@@ -46,12 +62,29 @@ export interface RestServerParts {
   readonly volumes?: VolumeApi & { readonly files: VolumeFiles };
   /** Without it there is no /v1/workflows. */
   readonly workflows?: WorkflowParts;
-  /** Without it there is no /mcp. */
+  /** Learned patterns; without it there is no /v1/cortex. */
+  readonly patterns?: Patterns;
+  /** Calls of tools by callers; without it there is no /mcp and no /v1/tools. */
   readonly mcp?: McpParts;
+  /** Without it there is no /v1/api-keys. */
+  readonly keys?: ApiKeys;
+  /** Without them there is no /v1/admin/rate-limits and no /v1/user/rate-limits. */
+  readonly rateOverrides?: RateOverrides;
+  readonly rateUsage?: RateUsage;
+  /** Without it there is no /v1/secrets. */
+  readonly secretStore?: SecretStore;
   /** Rates of callers' tiers; without it nobody has any. */
   readonly tierLimits?: TierLimits;
+  /** How much callers may have running at once; without it as much as they like. */
+  readonly runningLimits?: RunningLimits;
   /** Without it there is no /v1/seal and no /v1/invoke. */
   readonly seal?: SealParts;
+  /** Without it there is no /v1/execute. */
+  readonly intents?: IntentApi;
+  /** Languages and versions of agents here; without it a deploy says nothing about them. */
+  readonly runtimes?: RuntimeTable;
+  /** Without it nothing is generated. */
+  readonly authors?: AuthorApi;
   readonly limits?: Partial<RestLimits>;
 }
 

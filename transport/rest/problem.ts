@@ -13,6 +13,7 @@ export interface ProblemBody {
   readonly error: string;
   readonly message?: string;
   readonly details?: readonly ErrorDetail[];
+  readonly reason?: string;
 }
 
 /** Texts a route is specified to answer with, whatever the part behind it said. */
@@ -32,7 +33,12 @@ export function problemBody(error: SvcError, style: ProblemStyle, texts: Problem
   const text = publicText(error, texts);
   const details = error.details === undefined || error.row.kind === 'bug' ? {} : { details: error.details };
   if (style === 'plain' && PLAIN_STATUSES.includes(error.row.http)) return { error: text, ...details };
-  return { error: error.code, message: text, ...details };
+  return {
+    error: error.code,
+    message: text,
+    ...(error.reason === undefined ? {} : { reason: error.reason }),
+    ...details,
+  };
 }
 
 /** Whole seconds for `Retry-After`, for errors that may pass. */

@@ -1,8 +1,17 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { SvcError } from '../../runtime/errors.ts';
 import type { Identity } from '../../runtime/identity.ts';
-import { type Action, type Authenticator, requireRole } from '../../security/api.ts';
+import {
+  type Action,
+  type Authenticator,
+  type Caller,
+  type KeyGrant,
+  requireRole,
+  requireScope,
+  type ScopeArea,
+} from '../../security/api.ts';
 import { traceOf, traceparentOf } from '../trace.ts';
+import { areaOfPath } from './key-areas.ts';
 import type { KnownPaths } from './known-paths.ts';
 import { refuseForeignPages } from './local-guard.ts';
 import type { ProblemStyle, ProblemTexts } from './problem.ts';
@@ -14,11 +23,15 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** Who asks; null on public routes. */
     identity: Identity | null;
+    /** What the API key allows by which the call came; null: it came without one. */
+    key: KeyGrant | null;
     /** W3C trace id of the call. */
     trace: string;
   }
   interface FastifyContextConfig {
     access?: Access;
+    /** What a key's scopes are compared with, where it is not `access` in the area of the path. */
+    scope?: { readonly area: ScopeArea; readonly action: Action };
     problems?: ProblemStyle;
     texts?: ProblemTexts;
   }
@@ -30,9 +43,14 @@ export function callerOf(request: FastifyRequest): Identity {
   return request.identity;
 }
 
+/** The same with the key by which the call came. */
+export const keyedCallerOf = (request: FastifyRequest): Caller =>
+  request.key === null ? callerOf(request) : { ...callerOf(request), key: request.key };
+
 /** Gives every request its trace and identity, and refuses it here when its path, method or role is wrong. */
 export function addRequestContext(app: FastifyInstance, authenticator: Authenticator, paths: KnownPaths): void {
   app.decorateRequest('identity', null);
+  app.decorateRequest('key', null);
   app.decorateRequest('trace', '');
   app.addHook('onRequest', async (request, reply) => {
     request.trace = traceOf(request.headers.traceparent);
@@ -47,11 +65,16 @@ export function addRequestContext(app: FastifyInstance, authenticator: Authentic
     if (access === 'public') return;
     if (access === undefined) throw new SvcError('forbidden');
     if (!authenticator.required) refuseForeignPages(request.headers);
-    request.identity = await authenticator.authenticate({
+    const caller = await authenticator.authenticate({
       authorization: request.headers.authorization,
       tenantHeader: single(request.headers['x-tenant-id']),
     });
-    requireRole(request.identity, access);
+    const { url = '', config } = request.routeOptions;
+    const scope = config.scope ?? { area: areaOfPath(url, access), action: access };
+    const { identity, key } = requireScope(caller, scope.area, scope.action);
+    request.identity = identity;
+    request.key = key;
+    requireRole(identity, access);
   });
 }
 

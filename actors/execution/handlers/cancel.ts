@@ -11,6 +11,9 @@ export function Cancel(
 ): ExecutionState {
   if (state.status === 'pending') return turn.refuse('not_found', 'execution not found');
   if (state.status !== 'running') return turn.refuse('failed_precondition', `the execution is ${state.status} already`);
+  if (state.current.memory?.for === 'stored') {
+    return turn.refuse('failed_precondition', 'the output of the execution is accepted already');
+  }
   turn.reply({ cancelled: true });
   const message = reason === undefined || reason === '' ? 'the execution was cancelled' : `cancelled: ${reason}`;
   return abandonIteration(

@@ -10,6 +10,7 @@ export function IterationTimedOut(
   turn: ExecutionTurn,
 ): ExecutionState {
   if (state.status !== 'running' || state.iteration_count !== iteration) return state;
+  if (state.current.memory !== undefined) return state;
   return timeIterationOut(stopWork(state, 'the iteration timed out', turn), turn);
 }
 

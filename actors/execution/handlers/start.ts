@@ -31,7 +31,7 @@ export function Start(state: ExecutionState, start: StartMessage, turn: Executio
 }
 
 function begin(start: StartMessage, turn: ExecutionTurn): RunningExecution {
-  const plan = planExecution(start.manifest, start.security_policy ?? {});
+  const plan = asAgent(planExecution(start.manifest, start.security_policy ?? {}), start.agent_id);
   const input = effectiveInput(start);
   const variables = callerVariables(start.context ?? {});
   const bytes = Buffer.byteLength(input) + Buffer.byteLength(JSON.stringify(variables));
@@ -81,6 +81,10 @@ function begin(start: StartMessage, turn: ExecutionTurn): RunningExecution {
   turn.after(TIMERS.execution, plan.execution_timeout_ms, 'ExecutionTimedOut', {});
   return beginIteration(execution, turn);
 }
+
+/** Who names a security context says who it is: some are for certain agents only. */
+const asAgent = (plan: ExecutionPlan, agent_id: string): ExecutionPlan =>
+  plan.tools.security_context === undefined ? plan : { ...plan, tools: { ...plan.tools, agent_id } };
 
 /** What an effect's result or a timer causes later has no identity of its own. */
 function identityOf(plan: ExecutionPlan, { identity }: ExecutionTurn): { identity?: Identity } {

@@ -22,7 +22,7 @@ export const LOOP = {
   tools: 1_000,
   descriptionChars: 8 * 1024,
   /** Longest a call may take that has no ceiling of its own. */
-  callTimeoutMs: 300_000,
+  callTimeoutMs: 630_000,
   /** Beside the ceiling of a command: its start and its end. */
   commandMarginMs: 10_000,
   /** What judges are told of earlier calls: how many, and how much of each. */

@@ -38,6 +38,10 @@ function complaintOf(validator: ResultCheck, result: IterationResult): Complaint
       return checkRegex(result, validator.pattern, validator.target);
     case 'output_format':
       return checkFormat(result, validator.format);
+    case 'tool_call':
+      return result.tools?.includes(validator.tool) === true
+        ? null
+        : `no call of ${validator.tool} has succeeded: call it, and answer when it has`;
   }
 }
 
@@ -46,6 +50,8 @@ export function nameOf(validator: ResultValidator): string {
   switch (validator.type) {
     case 'regex':
       return `regex (${validator.target})`;
+    case 'tool_call':
+      return `tool_call (${validator.tool})`;
     case 'output_format':
       return `output_format (${validator.format})`;
     case 'semantic':

@@ -5,6 +5,8 @@ export const IterationResult = z.object({
   stdout: z.string(),
   stderr: z.string(),
   exit_code: z.number().int().nullable(),
+  /** Tools of which a call has succeeded in this execution. */
+  tools: z.array(z.string()).optional(),
 });
 export type IterationResult = Readonly<z.infer<typeof IterationResult>>;
 

@@ -9,6 +9,7 @@ import { jsonBytes } from '../json-field.ts';
 import { LIMITS } from '../limits.ts';
 import type { Start as StartMessage, WorkflowTurn } from '../messages.ts';
 import { advance } from '../run.ts';
+import { CONTAINERS, isBadlySealed } from '../sealed.ts';
 import type { IdleWorkflow, WorkflowState } from '../state.ts';
 
 /** pending → running. The same id again gets the same answer, whatever became of the run meanwhile. */
@@ -91,9 +92,9 @@ function problemOf({ manifest, input, intent = '', blackboard = {} }: StartMessa
   const policy = badDoubtPolicy(manifest);
   if (policy !== null) {
     const path = `metadata.annotations.${policy}`;
-    const expected = 'expected retry, fail or ask';
-    return new SvcError('invalid_manifest', `${path}: ${expected}`, { details: [{ path, message: expected }] });
+    return badAnnotation(path, 'expected retry, fail or ask');
   }
+  if (isBadlySealed(manifest)) return badAnnotation(`metadata.annotations.${CONTAINERS}`, 'expected sealed');
   return (
     tooLarge('input', jsonBytes(input), LIMITS.inputBytes) ??
     tooLarge('intent', intent.length, LIMITS.intentChars) ??
@@ -103,6 +104,9 @@ function problemOf({ manifest, input, intent = '', blackboard = {} }: StartMessa
     tooLarge('manifest', Buffer.byteLength(JSON.stringify(manifest)), LIMITS.manifestBytes)
   );
 }
+
+const badAnnotation = (path: string, message: string): SvcError =>
+  new SvcError('invalid_manifest', `${path}: ${message}`, { details: [{ path, message }] });
 
 /** The caller's pairs win over the constants of the manifest (spec 3, Blackboard). */
 const seeded = (manifest: StartMessage['manifest'], pairs: JsonObject = {}): JsonObject => ({

@@ -7,6 +7,7 @@ import { keepHead } from '../../execution/bounded-text.ts';
 import { isoTime } from '../ending.ts';
 import type { WorkflowTurn } from '../messages.ts';
 import { type Render, renderMap } from '../render.ts';
+import { isSealed } from '../sealed.ts';
 import type { IdleWorkflow } from '../state.ts';
 import { failed, type StepError, type StepResult, succeeded } from './step.ts';
 import { endText } from './system.ts';
@@ -44,6 +45,7 @@ export function containerInput(
     ...(cpu_millicores === undefined ? {} : { cpu_millicores }),
     ...(memory_bytes === undefined ? {} : { memory_bytes }),
     timeout_ms: Math.min(timeout_ms, MAX_CONTAINER_MS),
+    ...(isSealed(run.manifest) ? { sealed: true } : {}),
     ...(step.registry_credentials === undefined ? {} : { registry_credentials: step.registry_credentials }),
   };
 }

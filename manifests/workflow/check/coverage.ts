@@ -4,13 +4,13 @@ import { builtInCommand } from './built-in.ts';
 import { isUnconditional } from './live-transitions.ts';
 import { unmatchedScore } from './score-coverage.ts';
 
-/** Outcomes of a state for which no transition is sure to match, in words that follow "when". */
-export function uncoveredOutcomes(state: StateSpec): string[] {
+/** Outcomes of a state for which no transition is sure to match, in words that follow "when"; failures are none if it may fail. */
+export function uncoveredOutcomes(state: StateSpec, { mayFail = false } = {}): string[] {
   const { transitions } = state;
   if (transitions.length === 0 || transitions.some(isUnconditional)) return [];
   const has = (...names: readonly ConditionName[]): boolean =>
     transitions.some(({ condition }) => names.includes(condition));
-  return [successGap(state, has), failureGap(state, has)].filter((gap) => gap !== null);
+  return [successGap(state, has), mayFail ? null : failureGap(state, has)].filter((gap) => gap !== null);
 }
 
 type Has = (...names: readonly ConditionName[]) => boolean;

@@ -1,7 +1,7 @@
 -- Counters that all nodes share (runtime/rate-limits.ts): fixed windows by this server's clock.
 -- KEYS  a section: one a bound: a string `<window> <count>` that expires with its window
 -- ARGV  a section: number of bounds, units, then limit and windowMs of each
--- returns a section: {0} (taken) | {n, retry after ms} (bound n refused; nothing was taken)
+-- `take` returns a section: {0} (taken) | {n, retry after ms} (bound n refused; nothing was taken)
 
 -- Units taken in the window that is open. A count of the next window stays in force when the clock was set back a
 -- little: starting anew would let that window be filled twice.
@@ -37,6 +37,24 @@ register('take', function(keys, args)
     results[s] = take_section(keys, args, k, a, now)
     local bounds = tonumber(args[a])
     k, a = k + bounds, a + 2 + bounds * 2
+  end
+  return results
+end)
+
+-- counts: what the open windows hold, nothing is taken.
+-- ARGV  a section: number of bounds, then windowMs of each
+-- returns a section: for each bound what was taken and when its window ends (Unix ms)
+register('counts', function(keys, args)
+  local now, results, k, a = now_ms(), {}, 1, 3
+  for s = 1, tonumber(args[1]) do
+    local bounds, reply = tonumber(args[a]), {}
+    for n = 1, bounds do
+      local length = tonumber(args[a + n])
+      local window, count = counted(keys[k + n - 1], math.floor(now / length))
+      reply[n * 2 - 1], reply[n * 2] = count, (window + 1) * length
+    end
+    results[s] = reply
+    k, a = k + bounds, a + 1 + bounds
   end
   return results
 end)

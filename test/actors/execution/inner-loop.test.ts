@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { ModelInput } from '../../../effects/models/call.ts';
 import { resultHash } from '../../../manifests/audit/result-hash.ts';
 import type { Json } from '../../../runtime/json.ts';
+import { AGENT_ID } from './rig.ts';
 import { GRANT, outcomeOf, read, run, ToolingExecution, tooled, write } from './tooled.ts';
 
 const ONCE = { execution: { mode: 'one-shot' } };
@@ -15,6 +16,7 @@ test('tools are granted before the model is asked, and the model is offered them
   assert.equal(driven.asked('model.generate').length, 0);
   assert.deepEqual(driven.last('tools.grant').request.input, {
     security_context: 'mine',
+    agent_id: AGENT_ID,
     manifest: [
       { name: 'fs.*', config: {} },
       { name: 'cmd.run', config: {} },
@@ -39,6 +41,25 @@ test('a later iteration uses the grant that is pinned', () => {
   driven.says('words');
   driven.says('7');
   assert.equal(driven.asked('tools.grant').length, 1);
+  assert.equal(driven.view.status, 'completed');
+});
+
+test('an answer is not accepted before the tool that must be called has succeeded, and the model is told so', () => {
+  const validation = [{ type: 'tool_call', tool: 'fs.write' }];
+  const driven = ToolingExecution.begun({ execution: { validation } });
+  driven.says('I have written it.');
+  assert.deepEqual(driven.errors, ['validation_failed']);
+  assert.match(
+    JSON.stringify(driven.last('model.generate').request.input.messages),
+    /no call of fs\.write has succeeded/,
+  );
+  driven.says('I write.', [write()]);
+  driven.ends({ ...outcomeOf('the disk is full'), is_error: true });
+  driven.says('Done.');
+  assert.deepEqual(driven.errors, ['validation_failed', 'validation_failed']);
+  driven.says('Again.', [write()]);
+  driven.ends(outcomeOf('written'));
+  driven.says('Done now.');
   assert.equal(driven.view.status, 'completed');
 });
 

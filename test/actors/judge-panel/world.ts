@@ -65,7 +65,7 @@ export async function world(options: { readonly says: Says; readonly store?: Ker
   });
   late.resolve({
     async start(request, { trace, signal }) {
-      const { agent_id, manifest: deployed } = await agents.get(request.identity.tenant, request.agent);
+      const { agent_id, manifest: deployed } = await agents.get(request.identity, request.agent);
       const { spec } = deployed;
       const oneShot = { ...spec, execution: { ...spec.execution, mode: 'one-shot' as const } };
       const start = {

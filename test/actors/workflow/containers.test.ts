@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { begun, CONTAINER, CONTAINERS, errorCode, record } from './one-state.ts';
-import { RUN_ID, toJson } from './rig.ts';
+import { DrivenWorkflow, RUN_ID, single, toJson } from './rig.ts';
 
 test('a container has everything rendered and its limits, and what it left is the output', () => {
   const volumes = [{ name: 'workspace', mount_path: '/workspace' }];
@@ -132,4 +132,15 @@ test('outputs of parallel steps that are too large together fail the state and c
   for (const id of ids.slice(0, 7)) run.exit(0, { stdout: 'x'.repeat(1_000_000) }, id);
   assert.equal(errorCode(run), 'blackboard_full');
   assert.equal(run.effects.size, 0);
+});
+
+test('containers of a workflow that says so are sealed; an annotation that only looks like it is refused', () => {
+  const annotated = (value: string) => {
+    const run = new DrivenWorkflow();
+    const { reply } = run.start(single(CONTAINER, { annotations: { 'svc.dev/containers': value } }));
+    return { run, refused: reply?.ok === false ? reply.code : null };
+  };
+  assert.equal(annotated('sealed').run.effect.request.input.sealed, true);
+  assert.equal(begun(CONTAINER).effect.request.input.sealed, undefined);
+  assert.equal(annotated('closed').refused, 'invalid_manifest');
 });

@@ -106,6 +106,7 @@ export async function runAgent(parts: AgentContainerParts, asked: Asked = {}, to
     address: addressOf('execution', TENANT, EXECUTION),
     trace: '0'.repeat(32),
     signal: new AbortController().signal,
+    parked: (waiting) => waiting,
     progress: async (value) => {
       progress.push(value);
       return true;

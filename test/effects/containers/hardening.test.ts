@@ -42,6 +42,13 @@ describe('a container is hardened and limited', NEEDS_PODMAN, () => {
     assert.match(closed.stderr, /Read-only file system/);
   });
 
+  test('a sealed one has no network, no writable root and no user with rights, whatever the node says', async () => {
+    const open = { limits: { ...LIMITS, networkMode: 'host', readOnlyRoot: false } };
+    const script = 'ls /sys/class/net; id -u; touch /etc/new 2>/dev/null || echo closed; touch /tmp/new && echo tmp';
+    const sealed = await bench.runOn(open, { ...sh(script), sealed: true, workdir: '/tmp' });
+    assert.equal(sealed.stdout, 'lo\n65534\nclosed\ntmp\n');
+  });
+
   test('the user is the image’s unless the node names one', async () => {
     assert.equal((await bench.run(sh('id -u'))).stdout, '0\n');
     assert.equal((await bench.runOn({ limits: { ...LIMITS, user: '1000:1000' } }, sh('id -u'))).stdout, '1000\n');

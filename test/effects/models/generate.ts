@@ -55,6 +55,7 @@ export async function ask(options: Ask): Promise<Asked> {
     address: 'execution/acme/x',
     trace: 'f'.repeat(32),
     signal: options.signal ?? new AbortController().signal,
+    parked: (waiting) => waiting,
     progress: async (value) => {
       if (options.progress !== undefined) return options.progress(value);
       chunks.push(textIn(value));

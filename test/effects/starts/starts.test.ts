@@ -47,6 +47,7 @@ function run<Input extends EffectHandler['input']>(
     trace: TRACE,
     signal,
     progress: async () => true,
+    parked: (waiting) => waiting,
   };
   return handler.run(handler.input.parse(input), context);
 }

@@ -32,6 +32,11 @@ const leaving: readonly Sound[] = [
   ...Object.entries(STATES).map(([kind, state]) =>
     alone(`${kind} that goes on at failure too`, { ...state, transitions: [on('on_failure', 's'), to('end')] }),
   ),
+  alone(
+    'a state whose failure is meant to fail the run',
+    { ...Run, transitions: [on('on_success', 'end')] },
+    { metadata: { annotations: { 'svc.dev/may-fail': 'other, s' } } },
+  ),
   ...[Agent, System, Run, Runs, Child].map((state) =>
     alone(`${state.kind} with success and failure`, {
       ...state,

@@ -16,7 +16,10 @@ const configured = SecurityContexts.parse([
   { name: 'tenant-acme-dev-ci', tenant: 'acme-dev' },
   { name: 'lent', tenant: 'acme' },
 ]);
-const contexts = createSecurityContexts(configured, { mcpServers: ['demo-server'] });
+const contexts = createSecurityContexts(configured, {
+  mcpServers: ['demo-server'],
+  isAuthor: (agentId) => agentId === 'author',
+});
 const request = (security_context?: string): GrantRequest => ({
   ...(security_context === undefined ? {} : { security_context }),
   manifest: null,
@@ -64,6 +67,20 @@ describe('which context an execution may name', () => {
       if (outcome === 'may') assert.equal(ask(), name ?? 'svc-system-agent-runtime');
       else assert.throws(ask, failsAs(outcome));
     });
+});
+
+describe('which context an authoring agent of the product may name', () => {
+  const ask = (agent_id: string, name: string) => contexts.scopeFor('acme', { ...request(name), agent_id });
+
+  test('svc-system-default in every tenant, by its id', () => {
+    assert.equal(ask('author', 'svc-system-default').security_context, 'svc-system-default');
+    assert.throws(() => ask('another', 'svc-system-default'), failsAs('forbidden'));
+  });
+
+  test('and no other of the system', () => {
+    assert.throws(() => ask('author', 'svc-system-operator'), failsAs('forbidden'));
+    assert.throws(() => ask('author', 'enterprise'), failsAs('forbidden'));
+  });
 });
 
 describe('what the built-in contexts hold', () => {

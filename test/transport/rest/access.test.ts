@@ -15,6 +15,9 @@ const ROUTES: [method: string, path: string, allowed: string[]][] = [
   ['GET', `/v1/agents/${UNKNOWN}/versions`, ['reader', 'operator', 'alice']],
   ['GET', `/v1/agents/${UNKNOWN}/export`, ['reader', 'operator', 'alice']],
   ['GET', `/v1/agents/${UNKNOWN}/logs`, ['reader', 'operator', 'alice']],
+  ['PATCH', `/v1/agents/${UNKNOWN}`, ['operator', 'alice']],
+  ['POST', `/v1/agents/${UNKNOWN}/scope`, ['operator', 'alice']],
+  ['POST', `/v1/agents/${UNKNOWN}/execute`, ['operator', 'alice']],
   ['DELETE', `/v1/agents/${UNKNOWN}`, ['operator', 'alice']],
   ['POST', '/v1/executions', ['operator', 'alice']],
   ['GET', '/v1/executions', ['reader', 'operator', 'alice']],
@@ -85,6 +88,20 @@ describe('who may call what', () => {
       ];
       assert.equal(a.status, 404, foreign);
       assert.deepEqual(a.body, b.body, foreign);
+    }
+    for (const [method, path, body] of [
+      ['PATCH', '', { status: 'paused' }],
+      ['POST', '/scope', { action: 'promote' }],
+      ['POST', '/execute', {}],
+    ] as const) {
+      const [a, b] = await Promise.all(
+        [agent_id, UNKNOWN].map((agent) => {
+          const headers = { ...as('bob'), 'content-type': 'application/json' };
+          return at.call(method, `/v1/agents/${agent}${path}`, { headers, body: JSON.stringify(body) });
+        }),
+      );
+      assert.deepEqual([a?.status, a?.body], [404, { error: 'agent not found' }], path);
+      assert.deepEqual([b?.status, b?.body], [a?.status, a?.body], path);
     }
     const foreignStart = await at.postJson('/v1/executions', { agent_id, input: 'hi' }, as('bob'));
     assert.deepEqual([foreignStart.status, foreignStart.body], [404, { error: 'agent not found' }]);

@@ -128,7 +128,7 @@ describe('bad requests', () => {
     assert.deepEqual([unknown.status, unknown.body], [404, { error: 'not_found', message: 'There is no such path.' }]);
     for (const [method, path, allow] of [
       ['PUT', '/v1/agents', 'GET, HEAD, POST'],
-      ['PATCH', `/v1/agents/${UNKNOWN}?x=1`, 'DELETE, GET, HEAD'],
+      ['PUT', `/v1/agents/${UNKNOWN}?x=1`, 'DELETE, GET, HEAD, PATCH'],
       ['GET', `/v1/executions/${UNKNOWN}/cancel`, 'POST'],
       ['DELETE', '/health', 'GET, HEAD'],
       ['OPTIONS', '/v1/executions', 'GET, HEAD, POST'],

@@ -1,5 +1,13 @@
 import { randomUUID } from 'node:crypto';
-import type { AgentCatalog, AgentSummary, DeployedAgent } from '../../../catalog/api.ts';
+import type {
+  AgentCatalog,
+  AgentFilter,
+  AgentSummary,
+  CatalogReader,
+  CatalogScope,
+  CatalogStatus,
+  DeployedAgent,
+} from '../../../catalog/api.ts';
 import { type AgentManifest, AgentManifestSchema } from '../../../manifests/agent/schema.ts';
 import { SvcError } from '../../../runtime/errors.ts';
 
@@ -32,6 +40,8 @@ export class FakeCatalog implements AgentCatalog {
         version,
         description: '',
         status: 'deployed',
+        scope: 'tenant',
+        owner: null,
         labels: {},
         deployed_at: '2026-01-01T00:00:00.000Z',
         manifest: manifestNamed(name),
@@ -41,7 +51,7 @@ export class FakeCatalog implements AgentCatalog {
     return { agent_id, deployed: true as const };
   }
 
-  async get(tenant: string, id: string, version?: string): Promise<DeployedAgent> {
+  async get({ tenant }: CatalogReader, id: string, version?: string): Promise<DeployedAgent> {
     const found = this.rows.find(
       (row) => row.tenant_id === tenant && row.agent_id === id && (version === undefined || row.version === version),
     );
@@ -49,34 +59,54 @@ export class FakeCatalog implements AgentCatalog {
     return found;
   }
 
-  async lookup(tenant: string, name: string): Promise<AgentSummary> {
+  async lookup({ tenant }: CatalogReader, name: string): Promise<AgentSummary> {
     const found = this.rows.find((row) => row.tenant_id === tenant && row.name === name);
     if (found === undefined) throw new SvcError('not_found');
     return summaryOf(found);
   }
 
-  async list(tenant: string, page = { limit: 1000, skip: 0 }): Promise<AgentSummary[]> {
+  async list({ tenant }: CatalogReader, filter: AgentFilter = {}): Promise<AgentSummary[]> {
     const mine = this.rows.filter((row) => row.tenant_id === tenant).map(summaryOf);
-    return mine.slice(page.skip, page.skip + page.limit);
+    const { limit = 1000, skip = 0 } = filter;
+    return mine.slice(skip, skip + limit);
   }
 
-  async versions(tenant: string, agentId: string): Promise<AgentSummary[]> {
-    await this.get(tenant, agentId);
+  async versions({ tenant }: CatalogReader, agentId: string): Promise<AgentSummary[]> {
+    await this.get({ tenant }, agentId);
     return this.rows.filter((row) => row.tenant_id === tenant && row.agent_id === agentId).map(summaryOf);
   }
 
-  async export(tenant: string, id: string): Promise<string> {
-    return (await this.get(tenant, id)).manifest_yaml;
+  async export({ tenant }: CatalogReader, id: string): Promise<string> {
+    return (await this.get({ tenant }, id)).manifest_yaml;
   }
 
-  async delete(_identity: unknown, tenant: string, agentId: string): Promise<void> {
-    await this.get(tenant, agentId);
+  async delete({ tenant }: { tenant: string }, agentId: string): Promise<void> {
+    await this.get({ tenant }, agentId);
     const kept = this.rows.filter((row) => !(row.tenant_id === tenant && row.agent_id === agentId));
     this.rows.splice(0, this.rows.length, ...kept);
   }
 
-  async logs(tenant: string, agentId: string) {
-    const { name } = await this.get(tenant, agentId);
+  setStatus({ tenant }: { tenant: string }, agentId: string, status: CatalogStatus) {
+    return this.#change(tenant, agentId, { status });
+  }
+
+  promote({ tenant }: { tenant: string }, agentId: string, scope: CatalogScope) {
+    return this.#change(tenant, agentId, { scope });
+  }
+
+  demote({ tenant }: { tenant: string }, agentId: string, scope: CatalogScope, userId?: string) {
+    return this.#change(tenant, agentId, { scope, owner: userId ?? null });
+  }
+
+  async #change(tenant: string, agentId: string, change: Partial<Row>): Promise<AgentSummary> {
+    const found = await this.get({ tenant }, agentId);
+    const at = this.rows.findIndex((row) => row.tenant_id === tenant && row.agent_id === found.agent_id);
+    this.rows[at] = { ...found, ...change };
+    return summaryOf({ ...found, ...change });
+  }
+
+  async logs({ tenant }: CatalogReader, agentId: string) {
+    const { name } = await this.get({ tenant }, agentId);
     const event = { sequence: 1, event_type: 'AgentDeployed', payload: { name }, recorded_at: '2026-01-01T00:00:00Z' };
     return { events: [event], total: 1 };
   }

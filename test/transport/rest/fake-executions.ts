@@ -54,6 +54,17 @@ export class FakeExecutions implements ExecutionApi {
     return run;
   }
 
+  async hasEnded(tenant: string, executionId: string): Promise<boolean> {
+    return ended(this.#run(tenant, executionId));
+  }
+
+  async ended(tenant: string, agentId: string) {
+    const executions = [...this.runs.values()]
+      .filter((run) => run.tenant === tenant && run.start.agentId === agentId && ended(run))
+      .map((run) => this.#statusOf(run));
+    return { executions, total: executions.length };
+  }
+
   #statusOf({ start, status }: Run): ExecutionStatus {
     return {
       execution_id: start.executionId,

@@ -253,7 +253,7 @@ for (const { name: store, missing, start } of AREA_KERNELS) {
       const paths = Object.keys(body.paths).filter((path) => path.startsWith('/v1/workflows'));
       assert.equal(paths.length, 14, paths.join('\n'));
       const operations = paths.flatMap((path) => Object.values<{ summary?: string }>(body.paths[path]));
-      assert.equal(operations.length, 17);
+      assert.equal(operations.length, 18);
       for (const operation of operations) assert.ok(operation.summary);
       assert.doesNotMatch(JSON.stringify(paths.map((path) => body.paths[path])), /\$ref/);
     });

@@ -1,47 +1,34 @@
-import { z } from 'zod';
-import { SvcError } from '../../../runtime/errors.ts';
+import { runtimeWarnings } from '../../../manifests/runtime-table/warnings.ts';
 import { acceptYamlBodies } from '../body-parsers.ts';
 import type { RestApp, RestParts } from '../parts.ts';
 import { callerOf } from '../request-context.ts';
-import { DeployAnswer, DeployBody } from '../schemas/agents.ts';
+import { DeployAnswer } from '../schemas/agents.ts';
+import { DeployBody, DeployQuery } from '../schemas/catalog.ts';
 import { CallerHeaders } from '../schemas/fields.ts';
 import { problemSchemas } from '../schemas/problems.ts';
 import { agentRoute } from '../schemas/route-config.ts';
-
-const YamlBody = z.string().min(1).describe('The agent manifest.');
+import { deployment, YamlBody } from './manifest-body.ts';
 
 const schema = {
   tags: ['agents'],
   summary: 'Deploy an agent',
-  description: 'Takes the manifest as YAML, or as JSON that holds it. A second (name, version) needs `force`.',
+  description:
+    'Takes the manifest as YAML, or as JSON that holds it. A second (name, version) in a scope needs `force`.',
   headers: CallerHeaders,
-  querystring: z.object({
-    force: z.enum(['', 'true', 'false']).optional().describe('For a YAML body: overwrite; without a value it is true.'),
-  }),
+  querystring: DeployQuery,
   body: { content: { 'application/json': { schema: DeployBody }, 'application/yaml': { schema: YamlBody } } },
-  response: { 200: DeployAnswer, ...problemSchemas({ style: 'plain', hasBody: true, also: [409, 422] }) },
+  response: { 200: DeployAnswer, ...problemSchemas({ style: 'plain', hasBody: true, also: [409, 422, 507] }) },
 };
 
-/** What was asked for, whichever way the manifest came. */
-function deploymentOf(body: unknown, forceQuery: string | undefined): { manifestYaml: string; force: boolean } {
-  const forced = forceQuery === '' || forceQuery === 'true';
-  if (typeof body === 'string' && body !== '') return { manifestYaml: body, force: forced };
-  const asked = DeployBody.safeParse(body);
-  if (!asked.success) {
-    throw new SvcError('invalid_argument', 'body: a manifest is expected, as application/yaml or {manifest_yaml}', {
-      field: 'body',
-    });
-  }
-  return { manifestYaml: asked.data.manifest_yaml, force: asked.data.force || forced };
-}
-
 /** POST /v1/agents (decided.md "REST beyond the specification"). In a plugin of its own: only here YAML is a body. */
-export function deployAgentRoute(app: RestApp, { agents }: RestParts): void {
-  app.register((scope: RestApp, _options, done) => {
-    acceptYamlBodies(scope);
-    scope.post('/v1/agents', { config: agentRoute('write'), schema }, async (request) => {
-      const { manifestYaml, force } = deploymentOf(request.body, request.query.force);
-      return agents.deploy(callerOf(request), manifestYaml, { force });
+export function deployAgentRoute(app: RestApp, { agents, runtimes }: RestParts): void {
+  app.register((plugin: RestApp, _options, done) => {
+    acceptYamlBodies(plugin);
+    plugin.post('/v1/agents', { config: agentRoute('write'), schema }, async (request) => {
+      const { manifest_yaml, ...options } = deployment(request.body, request.query);
+      const deployed = await agents.deploy(callerOf(request), manifest_yaml, options);
+      const warnings = runtimes === undefined ? [] : runtimeWarnings(manifest_yaml, runtimes);
+      return warnings.length === 0 ? deployed : { ...deployed, warnings };
     });
     done();
   });

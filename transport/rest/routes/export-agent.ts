@@ -19,7 +19,7 @@ const schema = {
 /** GET /v1/agents/{id}/export. */
 export function exportAgentRoute(app: RestApp, { agents }: RestParts): void {
   app.get('/v1/agents/:id/export', { config: agentRoute('read'), schema }, async (request, reply) => {
-    const manifestYaml = await agents.export(callerOf(request).tenant, request.params.id.toLowerCase());
+    const manifestYaml = await agents.export(callerOf(request), request.params.id.toLowerCase());
     // The text as it is: the serializer of the schema would make a JSON string of it.
     return reply
       .type('application/yaml; charset=utf-8')

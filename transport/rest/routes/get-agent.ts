@@ -18,6 +18,6 @@ const schema = {
 /** GET /v1/agents/{id}. */
 export function getAgentRoute(app: RestApp, { agents }: RestParts): void {
   app.get('/v1/agents/:id', { config: agentRoute('read'), schema }, async (request) =>
-    agents.get(callerOf(request).tenant, request.params.id.toLowerCase(), request.query.version),
+    agents.get(callerOf(request), request.params.id.toLowerCase(), request.query.version),
   );
 }

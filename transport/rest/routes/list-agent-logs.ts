@@ -22,7 +22,7 @@ export function listAgentLogsRoute(app: RestApp, { agents }: RestParts): void {
   app.get('/v1/agents/:id/logs', { config: agentRoute('read'), schema }, async (request) => {
     const agentId = request.params.id.toLowerCase();
     const page = { limit: Math.min(request.query.limit, MOST), offset: request.query.offset };
-    const { events, total } = await agents.logs(callerOf(request).tenant, agentId, page);
+    const { events, total } = await agents.logs(callerOf(request), agentId, page);
     return { agent_id: agentId, events: events.map((event) => ({ ...event })), total, ...page };
   });
 }

@@ -20,6 +20,6 @@ const schema = {
 /** GET /v1/agents/{id}/versions. */
 export function listAgentVersionsRoute(app: RestApp, { agents }: RestParts): void {
   app.get('/v1/agents/:id/versions', { config: agentRoute('read'), schema }, async (request) => ({
-    versions: await agents.versions(callerOf(request).tenant, request.params.id.toLowerCase()),
+    versions: await agents.versions(callerOf(request), request.params.id.toLowerCase()),
   }));
 }

@@ -17,6 +17,6 @@ const schema = {
 /** GET /v1/agents/lookup/{name} (spec 2). */
 export function lookupAgentRoute(app: RestApp, { agents }: RestParts): void {
   app.get('/v1/agents/lookup/:name', { config: agentRoute('read'), schema }, async (request) =>
-    agents.lookup(callerOf(request).tenant, request.params.name),
+    agents.lookup(callerOf(request), request.params.name),
   );
 }

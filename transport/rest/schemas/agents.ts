@@ -1,4 +1,6 @@
 import { z } from 'zod';
+import { CATALOG_STATUSES, ScopeAnswer as MovedAnswer, SCOPES } from './catalog.ts';
+import { Finding, jsonObject } from './workflows.ts';
 
 /** Agent summary of spec 2, with what a list of agents needs besides. */
 export const AgentSummary = z.object({
@@ -7,7 +9,9 @@ export const AgentSummary = z.object({
   tenant_id: z.string(),
   version: z.string(),
   description: z.string(),
-  status: z.enum(['deployed', 'paused', 'archived']),
+  status: z.enum(CATALOG_STATUSES),
+  scope: z.enum(SCOPES),
+  owner: z.string().nullable().describe('Subject, for scope user.'),
   labels: z.record(z.string(), z.string()),
   deployed_at: z.string(),
 });
@@ -19,12 +23,21 @@ export const DeployedAgent = AgentSummary.extend({
   manifest_yaml: z.string().describe('The manifest as deployed.'),
 });
 
-export const DeployBody = z.object({
-  manifest_yaml: z.string().min(1),
-  force: z.boolean().default(false).describe('Overwrites the same name and version.'),
+export const DeployAnswer = z.object({
+  agent_id: z.string(),
+  deployed: z.literal(true),
+  warnings: z.array(Finding).optional().describe('About its language and version, where there are any.'),
 });
 
-export const DeployAnswer = z.object({ agent_id: z.string(), deployed: z.literal(true) });
+export const ScopeAnswer = MovedAnswer.extend({ agent_id: z.string() });
+
+/** Arguments of svc.task.execute (spec 3) but the agent. */
+export const ExecuteBody = z.object({
+  intent: z.string().max(65_536).optional().describe('The goal; part of the input, and {{intent}}.'),
+  input: jsonObject.default({}).describe('Values by name: {{KEY}} in the prompt; as JSON part of the input.'),
+  version: z.string().min(1).max(64).optional().describe('Version of the agent; default the newest.'),
+});
+export const ExecuteAnswer = z.object({ execution_id: z.string(), status: z.literal('started') });
 
 export const AgentLogs = z.object({
   agent_id: z.string(),

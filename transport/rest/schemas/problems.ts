@@ -14,6 +14,7 @@ const ErrorDetail = z.object({
 const Coded = z.object({
   error: z.string().describe('Code of the error table.'),
   message: z.string(),
+  reason: z.string().optional().describe('The precise word where many share a code: why a call of a tool is denied.'),
   details: z.array(ErrorDetail).optional(),
 });
 
@@ -35,6 +36,7 @@ const TITLES: Readonly<Record<number, string>> = {
   500: 'An internal error occurred.',
   503: 'A part the call needs is down; see Retry-After.',
   504: 'No answer in time; the work may have been done.',
+  507: 'There is no room for it.',
 };
 
 /** Every answer of a route whose caller is known may be one of these; 408 and 431 come before a request exists. */

@@ -88,7 +88,7 @@ export const SessionSummary = z.object({
   session_id: z.string(),
   execution_id: z.string().nullable(),
   agent_id: z.string().nullable(),
-  source: z.enum(['seal', 'inner_loop', 'mcp']),
+  source: z.enum(['seal', 'inner_loop', 'mcp', 'rest']),
   status: z.enum(['active', 'closed', 'revoked']),
   calls: z.number().int(),
   denied: z.number().int(),

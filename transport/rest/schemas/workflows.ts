@@ -1,15 +1,15 @@
 import { z } from 'zod';
+import { CATALOG_STATUSES, ScopeAnswer as MovedAnswer, SCOPES } from './catalog.ts';
 import { ExecutionId } from './fields.ts';
 import { WaitReason } from './wait-reason.ts';
 
-export const SCOPES = ['user', 'tenant', 'global'] as const;
 export const WORKFLOW_STATUSES = ['running', 'waiting_for_human_input', 'completed', 'failed', 'cancelled'] as const;
 
 /** Answers are never changed once they are made. */
 const list = <T extends z.ZodType>(item: T) => z.array(item).readonly();
 const anyObject = z.record(z.string(), z.unknown());
 /** Any JSON. Two steps, because the schema of `z.json()` refers to itself and the description has no place for that. */
-const jsonObject = anyObject.pipe(z.record(z.string(), z.json()));
+export const jsonObject = anyObject.pipe(z.record(z.string(), z.json()));
 
 /** Name or UUID in a path. `executions` and `validate` are routes of their own. */
 export const WorkflowParams = z.object({
@@ -24,6 +24,7 @@ export const WorkflowSummary = z.object({
   initial_state: z.string(),
   scope: z.enum(SCOPES),
   owner: z.string().nullable().describe('Subject, for scope user.'),
+  status: z.enum(CATALOG_STATUSES),
   description: z.string(),
   labels: z.record(z.string(), z.string()),
   deployed_at: z.string(),
@@ -36,7 +37,7 @@ export const DeployedWorkflow = WorkflowSummary.extend({
   manifest_yaml: z.string().describe('The manifest as deployed.'),
 });
 
-const Finding = z.object({
+export const Finding = z.object({
   rule: z.string().describe('Stable id of the rule, such as unreachable_state.'),
   severity: z.enum(['error', 'warning']),
   path: z.string(),
@@ -46,11 +47,6 @@ const Finding = z.object({
   cure: z.string().describe('What to write instead.'),
 });
 
-export const DeployBody = z.object({
-  manifest_yaml: z.string().min(1),
-  force: z.boolean().default(false).describe('Overwrites the same name and version.'),
-  scope: z.enum(SCOPES).optional().describe('Default tenant; global needs the operator role.'),
-});
 export const DeployAnswer = z.object({
   workflow_id: z.string(),
   deployed: z.literal(true),
@@ -67,25 +63,7 @@ export const ValidateAnswer = z.object({
     .describe('When the text is a manifest.'),
 });
 
-/** One step from where it is. */
-export const ScopeBody = z.discriminatedUnion('action', [
-  z.object({
-    action: z.literal('promote'),
-    target_scope: z.enum(['tenant', 'global']).default('global'),
-  }),
-  z.object({
-    action: z.literal('demote'),
-    target_scope: z.enum(['tenant', 'user']).default('tenant'),
-    user_id: z.string().min(1).max(256).optional().describe('Owner, for scope user; default the caller.'),
-  }),
-]);
-export const ScopeAnswer = z.object({
-  workflow_id: z.string(),
-  name: z.string(),
-  target_scope: z.enum(SCOPES),
-  promoted: z.literal(true).optional(),
-  demoted: z.literal(true).optional(),
-});
+export const ScopeAnswer = MovedAnswer.extend({ workflow_id: z.string() });
 
 export const RunBody = z.object({
   intent: z.string().max(65_536).optional().describe('The goal; {{intent}}.'),

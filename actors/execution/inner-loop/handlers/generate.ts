@@ -54,6 +54,7 @@ export function runningIteration(state: ExecutionState, iteration: number, turn:
     return turn.refuse('failed_precondition', text);
   }
   if (state.current.judging !== undefined) return turn.refuse('failed_precondition', 'the iteration is being judged');
+  if (state.current.memory !== undefined) return turn.refuse('failed_precondition', 'the iteration has ended');
   return state;
 }
 

@@ -1,8 +1,10 @@
+import { changeScope } from '../../change-scope.ts';
 import type { RestApp } from '../../parts.ts';
 import { callerOf } from '../../request-context.ts';
+import { ScopeBody } from '../../schemas/catalog.ts';
 import { CallerHeaders } from '../../schemas/fields.ts';
 import { problemSchemas } from '../../schemas/problems.ts';
-import { ScopeAnswer, ScopeBody, WorkflowParams } from '../../schemas/workflows.ts';
+import { ScopeAnswer, WorkflowParams } from '../../schemas/workflows.ts';
 import { type WorkflowRouteParts, workflowRoute } from './parts.ts';
 
 const schema = {
@@ -18,15 +20,7 @@ const schema = {
 /** POST /v1/workflows/{name}/scope: svc.workflow.promote and svc.workflow.demote (spec 3). */
 export function changeWorkflowScopeRoute(app: RestApp, { catalog }: WorkflowRouteParts): void {
   app.post('/v1/workflows/:name/scope', { config: workflowRoute('write'), schema }, async (request) => {
-    const caller = callerOf(request);
-    const named = request.params.name;
-    const { body } = request;
-    const { target_scope } = body;
-    if (body.action === 'promote') {
-      const { id, name } = await catalog.promote(caller, named, body.target_scope);
-      return { workflow_id: id, name, promoted: true as const, target_scope };
-    }
-    const { id, name } = await catalog.demote(caller, named, body.target_scope, body.user_id);
-    return { workflow_id: id, name, demoted: true as const, target_scope };
+    const { entry, done } = await changeScope(catalog, callerOf(request), request.params.name, request.body);
+    return { workflow_id: entry.id, name: entry.name, ...done };
   });
 }

@@ -1,11 +1,11 @@
-import { z } from 'zod';
 import { acceptYamlBodies } from '../../body-parsers.ts';
 import type { RestApp } from '../../parts.ts';
 import { callerOf } from '../../request-context.ts';
+import { DeployBody, DeployQuery } from '../../schemas/catalog.ts';
 import { CallerHeaders } from '../../schemas/fields.ts';
 import { problemSchemas } from '../../schemas/problems.ts';
-import { DeployAnswer, DeployBody, SCOPES } from '../../schemas/workflows.ts';
-import { flagField, isSet, manifestBody, YamlBody } from './manifest-body.ts';
+import { DeployAnswer } from '../../schemas/workflows.ts';
+import { deployment, YamlBody } from '../manifest-body.ts';
 import { type WorkflowRouteParts, workflowRoute } from './parts.ts';
 
 const schema = {
@@ -14,10 +14,7 @@ const schema = {
   description:
     'Takes the manifest as YAML, or as JSON that holds it. A second (name, version) in a scope needs `force`.',
   headers: CallerHeaders,
-  querystring: z.object({
-    force: flagField.describe('Overwrite the same name and version; without a value it is true.'),
-    scope: z.enum(SCOPES).optional().describe('Default tenant; global needs the operator role.'),
-  }),
+  querystring: DeployQuery,
   body: { content: { 'application/json': { schema: DeployBody }, 'application/yaml': { schema: YamlBody } } },
   response: { 200: DeployAnswer, ...problemSchemas({ style: 'coded', hasBody: true, also: [409, 422] }) },
 };
@@ -27,11 +24,8 @@ export function deployWorkflowRoute(app: RestApp, { catalog }: WorkflowRoutePart
   app.register((plugin: RestApp, _options, done) => {
     acceptYamlBodies(plugin);
     plugin.post('/v1/workflows', { config: workflowRoute('write'), schema }, async (request) => {
-      const body = manifestBody(DeployBody, request.body);
-      const scope = body.scope ?? request.query.scope;
-      const force = body.force || isSet(request.query.force);
-      const options = { force, ...(scope === undefined ? {} : { scope }) };
-      return catalog.deploy(callerOf(request), body.manifest_yaml, options);
+      const { manifest_yaml, ...options } = deployment(request.body, request.query);
+      return catalog.deploy(callerOf(request), manifest_yaml, options);
     });
     done();
   });

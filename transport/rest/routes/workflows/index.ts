@@ -1,5 +1,6 @@
 import type { RestApp, RestParts } from '../../parts.ts';
 import { cancelWorkflowExecutionRoute } from './cancel-workflow-execution.ts';
+import { changeWorkflowRoute } from './change-workflow.ts';
 import { changeWorkflowScopeRoute } from './change-workflow-scope.ts';
 import { deleteWorkflowRoute } from './delete-workflow.ts';
 import { deleteWorkflowExecutionRoute } from './delete-workflow-execution.ts';
@@ -12,6 +13,7 @@ import { listWorkflowLogsRoute } from './list-workflow-logs.ts';
 import { listWorkflowVersionsRoute } from './list-workflow-versions.ts';
 import { listWorkflowsRoute } from './list-workflows.ts';
 import { runWorkflowRoute } from './run-workflow.ts';
+import { searchWorkflowsRoute } from './search-workflows.ts';
 import { signalWorkflowRoute } from './signal-workflow.ts';
 import { streamWorkflowRoutes } from './stream-workflow.ts';
 import { validateWorkflowRoute } from './validate-workflow.ts';
@@ -20,9 +22,11 @@ const ROUTES = [
   deployWorkflowRoute,
   validateWorkflowRoute,
   listWorkflowsRoute,
+  searchWorkflowsRoute,
   getWorkflowRoute,
   exportWorkflowRoute,
   listWorkflowVersionsRoute,
+  changeWorkflowRoute,
   changeWorkflowScopeRoute,
   deleteWorkflowRoute,
   runWorkflowRoute,

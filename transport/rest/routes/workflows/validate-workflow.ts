@@ -5,7 +5,7 @@ import { callerOf } from '../../request-context.ts';
 import { CallerHeaders } from '../../schemas/fields.ts';
 import { problemSchemas } from '../../schemas/problems.ts';
 import { ValidateAnswer, ValidateBody } from '../../schemas/workflows.ts';
-import { manifestBody } from './manifest-body.ts';
+import { manifestBody } from '../manifest-body.ts';
 import { readerOf, type WorkflowRouteParts, workflowRoute } from './parts.ts';
 
 /** Every document has an answer here. */

@@ -1,0 +1,143 @@
+import { randomUUID } from 'node:crypto';
+import MiniSearch from 'minisearch';
+import { AGENT_MANIFESTS, AGENTS } from '../../catalog/agent-record.ts';
+import type { CatalogSearch } from '../../catalog/api.ts';
+import { NO_BUILT_INS } from '../../catalog/built-in/api.ts';
+import { createCatalogSearch } from '../../catalog/search/catalog-search.ts';
+import type { ShelfRecord } from '../../catalog/shelf/record.ts';
+import type { ManifestRecord } from '../../catalog/shelf/stored-manifests.ts';
+import { NodeCortex } from '../../manifests/node/cortex.ts';
+import { systemClock } from '../../runtime/clock.ts';
+import type { Documents } from '../../runtime/documents.ts';
+import { ROWS } from '../../test/catalog/search/corpus.ts';
+import { stores } from '../../test/catalog/search/world.ts';
+import { closedLoop, medianOf } from '../load.ts';
+import { type Plan, type Section, table, whole } from '../report.ts';
+import { type BenchAgent, benchAgents } from '../search/agents.ts';
+
+const SIZES = [1_000, 10_000];
+const TENANT = 'bench';
+const BATCH = 500;
+const IN_FLIGHT = [1, 16];
+const DEPLOYED_AT = new Date(Date.now() - 86_400_000).toISOString();
+
+/** Search over 1,000 and 10,000 agents of a tenant on both document stores, beside MiniSearch over the same texts. */
+export async function search(plan: Plan): Promise<Section> {
+  const rows: string[][] = [];
+  for (const count of SIZES) {
+    const agents = benchAgents(count);
+    for (const { name, skip, open } of stores) {
+      if (skip !== false) {
+        rows.push([name, whole(count), `left out: ${skip}`]);
+        continue;
+      }
+      const { documents, stop } = await open();
+      try {
+        await store(documents, agents);
+        rows.push(...(await measured(`svc, ${name}`, agents, plan, () => opened(documents))));
+      } finally {
+        await stop();
+      }
+    }
+    rows.push(...(await measured('MiniSearch, in memory', agents, plan, async () => miniSearch(agents))));
+  }
+  const head = ['peer', 'agents', 'first search ms', 'bytes an agent', 'in flight', 'searches/s', 'p50 ms', 'p99 ms'];
+  return { title: 'Search over the catalog', text: [table(head, rows), NOTES].join('\n\n') };
+}
+
+const NOTES = `A search of svc looks for changes, ranks, and reads the records of what it found before it answers;
+MiniSearch (BM25+, the same four fields, words stemmed the same way) only ranks. The first search reads all records and
+manifests and builds the index. Bytes are of the heap and of array buffers after a collection. Queries are those of the relevance table and
+three words of some agent's description, in turns.`;
+
+type Ask = (query: string) => Promise<number>;
+
+async function measured(peer: string, agents: readonly BenchAgent[], plan: Plan, open: () => Promise<Ask>) {
+  const queries = queriesOf(agents);
+  const before = memory();
+  const startedAt = performance.now();
+  const ask = await open();
+  await ask('warm');
+  const firstMs = performance.now() - startedAt;
+  const bytes = (memory() - before) / agents.length;
+  const rows: string[][] = [];
+  for (const inFlight of IN_FLIGHT) {
+    const runs = [];
+    for (let round = 0; round < plan.repetitions; round += 1) {
+      const load = { inFlight, warmUpMs: plan.warmUpMs, runMs: plan.runMs };
+      runs.push(await closedLoop(load, async (at) => void (await ask(queries[at % queries.length] ?? 'agent'))));
+    }
+    const { perSecond, p50Ms, p99Ms } = medianOf(runs);
+    console.error(`${peer}, ${whole(agents.length)} agents, ${inFlight} in flight: p99 ${p99Ms.toFixed(2)} ms`);
+    const once = inFlight === 1 ? [firstMs.toFixed(0), whole(bytes)] : ['', ''];
+    rows.push([
+      peer,
+      whole(agents.length),
+      ...once,
+      `${inFlight}`,
+      whole(perSecond),
+      p50Ms.toFixed(2),
+      p99Ms.toFixed(2),
+    ]);
+  }
+  return rows;
+}
+
+function memory(): number {
+  globalThis.gc?.();
+  const { heapUsed, arrayBuffers } = process.memoryUsage();
+  return heapUsed + arrayBuffers;
+}
+
+const queriesOf = (agents: readonly BenchAgent[]): string[] =>
+  ROWS.flatMap(({ query }, at) => {
+    const description = agents[(at * 97) % agents.length]?.description ?? '';
+    return [query, description.split(' ').slice(0, 3).join(' ')];
+  });
+
+async function opened(documents: Documents): Promise<Ask> {
+  const catalog: CatalogSearch = await createCatalogSearch({
+    ...{ documents, clock: systemClock, builtIns: NO_BUILT_INS, settings: NodeCortex.parse({}) },
+    warn: (message) => console.error(message),
+  });
+  return async (query) => (await catalog.agents({ tenant: TENANT, subject: 'ada' }, { query })).length;
+}
+
+function miniSearch(agents: readonly BenchAgent[]): Ask {
+  const index = new MiniSearch<BenchAgent>({
+    idField: 'name',
+    fields: ['name', 'description', 'labels', 'instruction'],
+  });
+  index.addAll(agents);
+  const options = { boost: { name: 2, labels: 1.8, description: 1.7 } };
+  return async (query) => index.search(query, options).slice(0, 10).length;
+}
+
+async function store(documents: Documents, agents: readonly BenchAgent[]): Promise<void> {
+  const records = await documents.collection<ShelfRecord>(AGENTS);
+  const manifests = await documents.collection<ManifestRecord>(AGENT_MANIFESTS);
+  for (let from = 0; from < agents.length; from += BATCH) {
+    const some = agents
+      .slice(from, from + BATCH)
+      .map((agent) => ({ agent, id: randomUUID(), manifest_id: randomUUID() }));
+    await manifests.putMany(
+      some.map(({ agent, manifest_id }) => ({
+        tenant: TENANT,
+        id: manifest_id,
+        version: 1,
+        manifest_yaml: agent.yaml,
+      })),
+    );
+    await records.putMany(some.map(({ agent, id, manifest_id }) => recordOf(agent, id, manifest_id)));
+  }
+}
+
+const event = (id: string) => ({
+  ...{ sequence: 1, event_type: 'AgentDeployed', payload: { agent_id: id, by: 'bench' }, recorded_at: DEPLOYED_AT },
+});
+
+const recordOf = ({ name, description, labels }: BenchAgent, id: string, manifest_id: string): ShelfRecord => ({
+  ...{ tenant: TENANT, scope: 'tenant', owner: '', id, version: 1, name, description, labels: { area: labels } },
+  versions: [{ version: '1.0.0', manifest_id, deployed_at: DEPLOYED_AT }],
+  ...{ status: 'deployed', arriving_from: null, leaving_to: null, last_event: event(id) },
+});

@@ -1,0 +1,85 @@
+import type { Collection, CollectionSpec, Documents, StoredDocument } from '../runtime/documents.ts';
+import { SvcError } from '../runtime/errors.ts';
+
+/** Changes of one kind in one tenant: `version` counts them. */
+interface ChangeRecord extends StoredDocument {
+  /** Ids of what changed, the last of them last. */
+  readonly recent: readonly string[];
+}
+
+export const CATALOG_CHANGES: CollectionSpec = { name: 'catalog_changes', unique: [], indexes: [] };
+
+/** Who missed more compares everything. */
+const RECENT = 256;
+/** Other nodes write too; each lost race was somebody's success. */
+const MAX_ATTEMPTS = 200;
+
+export type ChangedKind = 'agent' | 'workflow';
+
+/**
+ * What changed of late in a tenant's catalog, on whichever node: a count and the last ids, in one document. A change is
+ * noted before it is answered, so whoever reads the count later knows of it, and no clock is asked.
+ */
+export class CatalogChanges {
+  readonly #records: Collection<ChangeRecord>;
+  readonly #kind: ChangedKind;
+  /** Ids to be noted, by tenant, while a note is being written. */
+  readonly #waiting = new Map<string, { ids: string[]; done: Promise<void> }>();
+  readonly #writing = new Map<string, Promise<void>>();
+
+  constructor(records: Collection<ChangeRecord>, kind: ChangedKind) {
+    this.#records = records;
+    this.#kind = kind;
+  }
+
+  /** Returns when it is noted. Those that come while a note is being written go into the next one together. */
+  note(tenant: string, id: string): Promise<void> {
+    const waiting = this.#waiting.get(tenant);
+    if (waiting !== undefined) {
+      waiting.ids.push(id);
+      return waiting.done;
+    }
+    const ids = [id];
+    const before = this.#writing.get(tenant) ?? Promise.resolve();
+    const done = before
+      .catch(() => undefined)
+      .then(() => {
+        this.#waiting.delete(tenant);
+        return this.#write(tenant, ids);
+      });
+    this.#waiting.set(tenant, { ids, done });
+    this.#writing.set(tenant, done);
+    const forget = (): void => {
+      if (this.#writing.get(tenant) === done) this.#writing.delete(tenant);
+    };
+    done.then(forget, forget);
+    return done;
+  }
+
+  /** How many changes there were, and which since `known`; null when those are no longer told. */
+  async since(
+    tenant: string,
+    known: number,
+  ): Promise<{ readonly count: number; readonly ids: readonly string[] | null }> {
+    const record = await this.#records.get(tenant, this.#kind);
+    if (record === null) return { count: 0, ids: known === 0 ? [] : null };
+    const missed = record.version - known;
+    const isTold = missed >= 0 && missed <= record.recent.length;
+    return { count: record.version, ids: isTold ? record.recent.slice(record.recent.length - missed) : null };
+  }
+
+  async #write(tenant: string, ids: readonly string[]): Promise<void> {
+    for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
+      const known = await this.#records.get(tenant, this.#kind);
+      const recent = [...(known?.recent ?? []), ...ids].slice(-RECENT);
+      const version = (known?.version ?? 0) + ids.length;
+      const next = { tenant, id: this.#kind, version, recent };
+      if (await (known === null ? this.#records.insert(next) : this.#records.replace(next, known.version))) return;
+    }
+    throw new SvcError('unavailable', 'the catalog is being changed by others; try again', { retryAfterMs: 1_000 });
+  }
+}
+
+export async function openChanges(documents: Documents, kind: ChangedKind): Promise<CatalogChanges> {
+  return new CatalogChanges(await documents.collection<ChangeRecord>(CATALOG_CHANGES), kind);
+}

@@ -1,0 +1,59 @@
+/** A learned pattern as spec 1 shows it (`MemoryPattern`, original-facts 1.1). */
+export interface LearnedPattern {
+  readonly pattern_id: string;
+  readonly error_signature: string;
+  readonly error_type: string;
+  readonly solution_approach: string;
+  readonly solution_code?: string;
+  /** 0 to 1, decayed by age. */
+  readonly success_score: number;
+  /** How often it was stored. */
+  readonly frequency: number;
+}
+
+export interface PatternQuery {
+  readonly errorSignature: string;
+  readonly errorType?: string;
+  /** Default 10, at most 100. */
+  readonly limit?: number;
+  /** 0 to 1; default 0. */
+  readonly minSuccessScore?: number;
+  /** How alike a signature must be, 0 to 1; default 0.3. */
+  readonly minLikeness?: number;
+}
+
+export interface NewPattern {
+  readonly errorSignature: string;
+  readonly errorType: string;
+  readonly errorMessage: string;
+  readonly solutionApproach: string;
+  readonly solutionCode?: string;
+  readonly tags: readonly string[];
+}
+
+export interface StoredPattern {
+  readonly pattern_id: string;
+  /** A pattern that means the same was there: its weight grew instead. */
+  readonly deduplicated: boolean;
+  readonly new_frequency: number;
+}
+
+export interface PatternPage {
+  readonly errorType?: string;
+  /** 1 to 1,000. */
+  readonly limit: number;
+  readonly skip: number;
+}
+
+/**
+ * Errors and what solved them, by tenant (spec 1, pattern memory). All throw `cortex_not_configured` where memory is
+ * switched off, `invalid_argument` naming the field.
+ */
+export interface Patterns {
+  /** Best first: likeness of the signature, then success. */
+  query(tenant: string, query: PatternQuery): Promise<readonly LearnedPattern[]>;
+  /** `once`: a repeat under the same key (an execution's iteration) is counted once. */
+  store(tenant: string, pattern: NewPattern, options?: { readonly once?: string }): Promise<StoredPattern>;
+  /** All of a tenant, strongest first: by their decayed weight. */
+  list(tenant: string, page: PatternPage): Promise<readonly LearnedPattern[]>;
+}

@@ -1,0 +1,165 @@
+import type { NodeCortex } from '../../manifests/node/cortex.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import type { Collection, Documents } from '../../runtime/documents.ts';
+import { SvcError } from '../../runtime/errors.ts';
+import type {
+  LearnedPattern,
+  NewPattern,
+  PatternPage,
+  PatternQuery,
+  Patterns,
+  StoredPattern,
+} from '../patterns-api.ts';
+import { checkPattern, checkPatternPage, checkQuery } from './checks.ts';
+import { type Decay, halfLife } from './decay.ts';
+import { likenessTo } from './likeness.ts';
+import { errorWords, typeKey } from './normal-form.ts';
+import { PATTERN_TERMS, PATTERNS, type PatternRecord, type TermRecord } from './pattern-record.ts';
+import { alike, countedBefore, type Given, given, learned, newRecord, reinforced } from './pattern-rules.ts';
+import { PatternRoom } from './room.ts';
+import { createTermIndex, type PatternIndex } from './term-index.ts';
+import { TurnsOfTenants } from './turns.ts';
+
+/** Patterns that are compared: the likest are among the first candidates. A query compares twice what it answers. */
+const COMPARED = { store: 64, query: 32 } as const;
+/** Patterns that are read for it, those of other types and those that made room among them. */
+const MOST_READ = 512;
+/** A race lost this often in a row is reported, not waited for. */
+const MAX_ATTEMPTS = 100;
+
+export interface PatternParts {
+  readonly documents: Documents;
+  readonly clock: Clock;
+  /** `spec.cortex` */
+  readonly settings: Pick<NodeCortex, 'enabled' | 'patterns'>;
+}
+
+/** Learned patterns over a document store (see ../patterns-api.ts for what each call promises). */
+export async function createPatterns({ documents, clock, settings }: PatternParts): Promise<Patterns> {
+  if (!settings.enabled) return SWITCHED_OFF;
+  const patterns = await documents.collection<PatternRecord>(PATTERNS);
+  const index = createTermIndex(await documents.collection<TermRecord>(PATTERN_TERMS));
+  return new StoredPatterns({
+    patterns,
+    index,
+    room: new PatternRoom(patterns, index, settings.patterns.max_per_tenant),
+    decay: halfLife(settings.patterns.half_life_days),
+    threshold: settings.patterns.dedup_threshold,
+    clock,
+  });
+}
+
+const off = async (): Promise<never> => {
+  throw new SvcError('cortex_not_configured');
+};
+const SWITCHED_OFF: Patterns = { query: off, store: off, list: off };
+
+interface Parts {
+  readonly patterns: Collection<PatternRecord>;
+  readonly index: PatternIndex;
+  readonly room: PatternRoom;
+  readonly decay: Decay;
+  readonly threshold: number;
+  readonly clock: Clock;
+}
+
+interface Sought {
+  readonly errorType: string | undefined;
+  /** Patterns that are enough. */
+  readonly most: number;
+}
+
+class StoredPatterns implements Patterns {
+  readonly #parts: Parts;
+  readonly #turns = new TurnsOfTenants();
+
+  constructor(parts: Parts) {
+    this.#parts = parts;
+  }
+
+  async query(tenant: string, query: PatternQuery): Promise<readonly LearnedPattern[]> {
+    const { limit, minLikeness, minSuccessScore, errorSignature } = checkQuery(query);
+    const { decay, clock } = this.#parts;
+    const nowMs = clock.now();
+    const words = errorWords(errorSignature);
+    const likenessOf = likenessTo(words);
+    return (
+      await this.#candidates(tenant, words, { errorType: query.errorType, most: Math.max(2 * limit, COMPARED.query) })
+    )
+      .map((record) => ({ likeness: likenessOf(record.words), success: decay.success(record, nowMs), record }))
+      .filter(({ likeness, success }) => likeness >= minLikeness && success >= minSuccessScore)
+      .sort((some, other) => other.likeness - some.likeness || other.success - some.success)
+      .slice(0, limit)
+      .map(({ record }) => learned(record, decay, nowMs));
+  }
+
+  async list(tenant: string, page: PatternPage): Promise<readonly LearnedPattern[]> {
+    checkPatternPage(page);
+    const { patterns, decay, clock } = this.#parts;
+    const { limit, skip, errorType } = page;
+    const ofType = errorType === undefined ? {} : { where: { error_type_key: typeKey(errorType) } };
+    const found = await patterns.find({ tenant, ...ofType, sort: [['strength', 'desc']], limit, skip });
+    const nowMs = clock.now();
+    return found.map((record) => learned(record, decay, nowMs));
+  }
+
+  async store(tenant: string, pattern: NewPattern, options: { readonly once?: string } = {}): Promise<StoredPattern> {
+    checkPattern(pattern, options.once);
+    const fresh = given(pattern);
+    // One after another here: two that mean the same in other words find each other. Other nodes are met by the
+    // compare-and-set alone, which is enough for those whose normal form is the same.
+    return this.#turns.run(tenant, () => this.#store(tenant, fresh, options.once));
+  }
+
+  async #store(tenant: string, fresh: Given, once: string | undefined): Promise<StoredPattern> {
+    const { patterns, index, room, decay, clock } = this.#parts;
+    for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
+      const known = (await patterns.get(tenant, fresh.id)) ?? (await this.#alike(tenant, fresh, once));
+      const use = { nowMs: clock.now(), decay, once };
+      if (known === null) {
+        const record = newRecord(tenant, fresh, use);
+        await room.make(tenant);
+        // Findable first: a crash in between leaves terms that lead nowhere, never a pattern that nobody finds.
+        await index.add(record);
+        if (!(await patterns.insert(record))) continue;
+        room.inserted(tenant);
+        return { pattern_id: record.id, deduplicated: false, new_frequency: 1 };
+      }
+      const before = countedBefore(known, once);
+      if (before !== undefined) return { pattern_id: known.id, deduplicated: before > 1, new_frequency: before };
+      const next = reinforced(known, fresh, use);
+      if (!(await patterns.replace(next, known.version))) continue;
+      // Terms that many have may have forgotten it since.
+      await index.add(next);
+      return { pattern_id: next.id, deduplicated: true, new_frequency: next.frequency };
+    }
+    throw new SvcError('unavailable', 'too many stores of the same pattern at once');
+  }
+
+  /** The pattern that means the same, if there is one; that of an earlier attempt of the same store before all others. */
+  async #alike(tenant: string, fresh: Given, once: string | undefined): Promise<PatternRecord | null> {
+    const { signature, type } = fresh.form;
+    let best: { likeness: number; record: PatternRecord } | null = null;
+    for (const record of await this.#candidates(tenant, signature, { errorType: type, most: COMPARED.store })) {
+      if (countedBefore(record, once) !== undefined) return record;
+      const likeness = alike(fresh, record, this.#parts.threshold);
+      if (likeness >= this.#parts.threshold && likeness > (best?.likeness ?? -1)) best = { likeness, record };
+    }
+    return best?.record ?? null;
+  }
+
+  /** Patterns that share words with a signature, read in rounds until there are enough of the type. */
+  async #candidates(tenant: string, words: readonly string[], { errorType, most }: Sought): Promise<PatternRecord[]> {
+    const { patterns, index } = this.#parts;
+    const ids = (await index.candidates(tenant, words)).slice(0, MOST_READ);
+    const type = errorType === undefined ? undefined : typeKey(errorType);
+    const found: PatternRecord[] = [];
+    for (let at = 0; at < ids.length && found.length < most; at += most) {
+      const records = await Promise.all(ids.slice(at, at + most).map((id) => patterns.get(tenant, id)));
+      for (const record of records) {
+        if (record !== null && (type === undefined || record.error_type_key === type)) found.push(record);
+      }
+    }
+    return found;
+  }
+}

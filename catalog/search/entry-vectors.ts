@@ -1,0 +1,127 @@
+import { createHash } from 'node:crypto';
+import type { Collection, CollectionSpec, StoredDocument } from '../../runtime/documents.ts';
+import type { CalmEmbeddings } from './calm-embeddings.ts';
+import type { SearchEntry } from './entry.ts';
+import { textOfVector, type Vector, vectorOfText } from './vector.ts';
+
+/** One vector, by the hash of its text and model: a restart, or another node, asks no model again. */
+export interface VectorRecord extends StoredDocument {
+  readonly vector: string;
+}
+
+export const SEARCH_VECTORS: CollectionSpec = { name: 'search_vectors', unique: [], indexes: [] };
+
+const MAX_TEXT_CHARS = 8_192;
+/** Texts in one call of a model. */
+const BATCH = 64;
+const PAGE = 1_000;
+
+/** The vectors of one tenant's agents or workflows. */
+export class EntryVectors {
+  readonly #tenant: string;
+  readonly #stored: Collection<VectorRecord>;
+  readonly #embeddings: CalmEmbeddings;
+  readonly #warn: (message: string, error: unknown) => void;
+  readonly #hashes = new Map<string, string>();
+  readonly #uses = new Map<string, number>();
+  readonly #vectors = new Map<string, Vector>();
+  /** Texts whose vectors may be stored, and those that have none yet. */
+  readonly #unread = new Map<string, string>();
+  readonly #unmade = new Map<string, string>();
+  readonly #obsolete = new Set<string>();
+  #filling: Promise<void> | null = null;
+
+  constructor(parts: {
+    readonly tenant: string;
+    readonly stored: Collection<VectorRecord>;
+    readonly embeddings: CalmEmbeddings;
+    readonly warn: (message: string, error: unknown) => void;
+  }) {
+    this.#tenant = parts.tenant;
+    this.#stored = parts.stored;
+    this.#embeddings = parts.embeddings;
+    this.#warn = parts.warn;
+  }
+
+  of(entryId: string): Vector | undefined {
+    const hash = this.#hashes.get(entryId);
+    return hash === undefined ? undefined : this.#vectors.get(hash);
+  }
+
+  /** The entry's vector is needed; `load` and `fill` get it. */
+  want(entry: SearchEntry, instruction: string): void {
+    const labels = Object.values(entry.labels).join(', ');
+    const text = [entry.name, entry.description, labels, instruction].join('\n').slice(0, MAX_TEXT_CHARS);
+    const hash = createHash('sha256').update(`${this.#embeddings.model}\n${text}`).digest('hex');
+    if (this.#hashes.get(entry.id) === hash) return;
+    this.forget(entry.id);
+    this.#hashes.set(entry.id, hash);
+    this.#uses.set(hash, (this.#uses.get(hash) ?? 0) + 1);
+    this.#obsolete.delete(hash);
+    if (!this.#vectors.has(hash) && !this.#unmade.has(hash)) this.#unread.set(hash, text);
+  }
+
+  forget(entryId: string): void {
+    const hash = this.#hashes.get(entryId);
+    if (hash === undefined) return;
+    this.#hashes.delete(entryId);
+    const uses = (this.#uses.get(hash) ?? 0) - 1;
+    if (uses > 0) {
+      this.#uses.set(hash, uses);
+      return;
+    }
+    this.#uses.delete(hash);
+    this.#vectors.delete(hash);
+    this.#unread.delete(hash);
+    this.#unmade.delete(hash);
+    this.#obsolete.add(hash);
+  }
+
+  /** Reads what is stored, and removes what nobody needs any more. */
+  async load(): Promise<void> {
+    const wanted = [...this.#unread];
+    for (let from = 0; from < wanted.length; from += PAGE) {
+      const some = new Map(wanted.slice(from, from + PAGE));
+      const where = { id: { in: [...some.keys()] } };
+      const found = await this.#stored.find({ tenant: this.#tenant, where, limit: PAGE });
+      for (const { id, vector } of found) {
+        const read = vectorOfText(vector);
+        if (read === null) continue;
+        if (this.#uses.has(id)) this.#vectors.set(id, read);
+        some.delete(id);
+      }
+      for (const [hash, text] of some) if (this.#uses.has(hash)) this.#unmade.set(hash, text);
+    }
+    for (const [hash] of wanted) this.#unread.delete(hash);
+    for (const hash of this.#obsolete) await this.#stored.delete(this.#tenant, hash);
+    this.#obsolete.clear();
+  }
+
+  /** Asks the model for what is missing. Waits for a few; many are made beside the searches, which go by words till then. */
+  async fill(): Promise<void> {
+    if (this.#unmade.size === 0) return;
+    this.#filling ??= this.#fillAll().finally(() => {
+      this.#filling = null;
+    });
+    if (this.#unmade.size <= BATCH) await this.#filling;
+  }
+
+  async #fillAll(): Promise<void> {
+    try {
+      while (this.#unmade.size > 0) {
+        const batch = [...this.#unmade].slice(0, BATCH);
+        const made = await this.#embeddings.embed(batch.map(([, text]) => text));
+        if (made === null) return;
+        for (const [at, [hash]] of batch.entries()) {
+          this.#unmade.delete(hash);
+          const vector = made[at] ?? null;
+          if (vector === null || !this.#uses.has(hash)) continue;
+          this.#vectors.set(hash, vector);
+          await this.#stored.insert({ tenant: this.#tenant, id: hash, version: 1, vector: textOfVector(vector) });
+        }
+      }
+    } catch (thrown) {
+      this.#warn('vectors of the catalog could not be stored', thrown);
+    }
+  }
+}

@@ -1,0 +1,45 @@
+import type { CatalogScope, CatalogStatus } from '../api.ts';
+import type { ShelfKind, Shown } from './kind.ts';
+import type { SeenRecord } from './record.ts';
+import { notFound } from './rules.ts';
+import type { VersionEntry } from './versions.ts';
+
+/** One version of an agent or workflow, as both kinds' surfaces make theirs of it. */
+export interface ShelfEntry extends Shown {
+  readonly id: string;
+  readonly tenant: string;
+  readonly name: string;
+  readonly version: string;
+  readonly scope: CatalogScope;
+  /** Subject, for scope user. */
+  readonly owner: string | null;
+  readonly status: CatalogStatus;
+  readonly deployed_at: string;
+}
+
+/** With its manifest. */
+export type Whole<Manifest> = ShelfEntry & { readonly manifest: Manifest; readonly manifest_yaml: string };
+
+export function newestEntry(
+  kind: Pick<ShelfKind<never>, 'noun' | 'idField' | 'events'>,
+  record: SeenRecord,
+): ShelfEntry {
+  const [newest] = record.versions;
+  return newest === undefined ? notFound(kind) : entryOf(record, newest, record);
+}
+
+export function entryOf(record: SeenRecord, entry: VersionEntry, of: Shown): ShelfEntry {
+  return {
+    id: record.id,
+    tenant: record.tenant,
+    name: record.name,
+    version: entry.version,
+    ...(of.initial_state === undefined ? {} : { initial_state: of.initial_state }),
+    scope: record.scope,
+    owner: record.scope === 'user' ? record.owner : null,
+    status: record.status,
+    description: of.description,
+    labels: of.labels,
+    deployed_at: entry.deployed_at,
+  };
+}

@@ -1,0 +1,89 @@
+import { SYSTEM_TENANT } from '../../runtime/identity.ts';
+import type { CatalogLogEvent, CatalogReader } from '../api.ts';
+import { MAX_PAGE } from '../page.ts';
+import type { RecordedEvent } from './event-log.ts';
+import { ownersFor, UUID } from './lookup.ts';
+import { isSeen } from './record.ts';
+import { notFound } from './rules.ts';
+import type { Shelf } from './shelf.ts';
+import { merged, pagesOf } from './sorted.ts';
+
+interface Page {
+  readonly limit: number;
+  readonly skip: number;
+}
+
+/**
+ * The log of what the reader sees, or saw before it was deleted; oldest first. What happened to it at scope global is in
+ * the system tenant's log, the rest in its own tenant's. Throws `not_found`.
+ */
+export async function readLog(
+  shelf: Shelf,
+  reader: CatalogReader,
+  uuid: string,
+  page: Page,
+): Promise<{ events: CatalogLogEvent[]; total: number }> {
+  const id = uuid.toLowerCase();
+  if (!UUID.test(id)) return notFound(shelf.kind);
+  const places = await visibleParts(shelf, reader, id);
+  const counts = await Promise.all(places.map((tenant) => shelf.log.count({ tenant, id })));
+  const parts = places.filter((_, index) => counts[index] !== 0);
+  const [first, second] = parts;
+  if (first === undefined) return notFound(shelf.kind);
+  if (second === undefined) {
+    const events = await shelf.log.read({ tenant: first, id }, page);
+    return { events, total: Math.max(...counts) };
+  }
+  return mergedLog(shelf, id, parts, page);
+}
+
+/** Tenants whose part of the log the reader may see. */
+async function visibleParts(shelf: Shelf, reader: CatalogReader, id: string): Promise<string[]> {
+  const near = await standingIn(shelf, reader.tenant, id);
+  if (near !== null) return ownersFor(reader).includes(near.owner) ? withSystem(reader) : [];
+  const far = await standingIn(shelf, SYSTEM_TENANT, id);
+  return far?.scope === 'global' ? withSystem(reader) : [];
+}
+
+const withSystem = ({ tenant }: CatalogReader): string[] => [...new Set([tenant, SYSTEM_TENANT])];
+
+/** Where it stands in a tenant; of a deleted one where it stood last. Null when it is elsewhere now, or never was here. */
+async function standingIn(
+  shelf: Shelf,
+  tenant: string,
+  id: string,
+): Promise<{ readonly scope: unknown; readonly owner: string } | null> {
+  const record = await shelf.records.get(tenant, id);
+  if (record !== null) await shelf.isSettled(record);
+  if (record !== null && isSeen(record)) return record;
+  const last = await shelf.log.newest({ tenant, id });
+  if (last === null) return null;
+  const { scope = last.payload.new_scope, owner = '' } = last.payload;
+  return { scope, owner: typeof owner === 'string' ? owner : '' };
+}
+
+/** A move between tenants is in both logs, under one number. */
+async function mergedLog(
+  shelf: Shelf,
+  id: string,
+  tenants: readonly string[],
+  { limit, skip }: Page,
+): Promise<{ events: CatalogLogEvent[]; total: number }> {
+  const sources = tenants.map((tenant) =>
+    pagesOf(
+      MAX_PAGE,
+      (from) => shelf.log.read({ tenant, id }, { limit: MAX_PAGE, skip: from }),
+      (event) => [event],
+    ),
+  );
+  const events: RecordedEvent[] = [];
+  let total = 0;
+  let last = 0;
+  for await (const event of merged(sources, (a, b) => a.sequence < b.sequence)) {
+    if (event.sequence === last) continue;
+    last = event.sequence;
+    total += 1;
+    if (total > skip && events.length < limit) events.push(event);
+  }
+  return { events, total };
+}

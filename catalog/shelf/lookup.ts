@@ -1,0 +1,100 @@
+import { SvcError } from '../../runtime/errors.ts';
+import { type Identity, SYSTEM_TENANT } from '../../runtime/identity.ts';
+import type { CatalogReader, CatalogScope } from '../api.ts';
+import { MAX_PAGE } from '../page.ts';
+import { isTenantAdmin } from './permissions.ts';
+import { isSeen, type SeenRecord, type ShelfRecord, STATUSES } from './record.ts';
+import { busy, notFound } from './rules.ts';
+import { MAX_ATTEMPTS, type Shelf } from './shelf.ts';
+
+export const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+const ORDER = { user: 0, tenant: 1, global: 2 } as const;
+/** What moves down stands in the tenant only after the first look there. */
+const LOOKS = 2;
+
+/** What the reader sees by this UUID or name, the nearest scope first: its own, its tenant's, global ones. */
+async function findSeen(shelf: Shelf, reader: CatalogReader, idOrName: string): Promise<SeenRecord[]> {
+  for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
+    const found = await look(shelf, reader, idOrName);
+    const leaving = found.find((record) => record.leaving_to !== null);
+    if (leaving === undefined) return found;
+    await shelf.isSettled(leaving);
+  }
+  throw busy(shelf.kind);
+}
+
+/** The same; throws `not_found` when there is none. */
+export async function findVisible(shelf: Shelf, reader: CatalogReader, idOrName: string): Promise<SeenRecord[]> {
+  const found = await findSeen(shelf, reader, idOrName);
+  return found.length === 0 ? notFound(shelf.kind) : found;
+}
+
+/** The same for somebody who wants to change it: an administrator also finds other users' by UUID. */
+export async function findToChange(shelf: Shelf, identity: Identity, idOrName: string): Promise<SeenRecord> {
+  if (UUID.test(idOrName) && isTenantAdmin(identity)) {
+    const record = await shelf.records.get(identity.tenant, idOrName.toLowerCase());
+    if (record !== null && isSeen(record) && record.leaving_to === null) return record;
+  }
+  const [first] = await findVisible(shelf, identity, idOrName);
+  return first ?? notFound(shelf.kind);
+}
+
+/**
+ * What to change that stands in this scope, also where a nearer one of the same name hides it. Throws
+ * `not_found`, and `failed_precondition` when it stands in another.
+ */
+export async function findStanding(
+  shelf: Shelf,
+  identity: Identity,
+  idOrName: string,
+  scope: CatalogScope,
+): Promise<SeenRecord> {
+  const known = await findToChange(shelf, identity, idOrName);
+  if (known.scope === scope) return known;
+  const seen = await findSeen(shelf, identity, idOrName);
+  const standing = seen.find((record) => record.scope === scope);
+  if (standing !== undefined) return standing;
+  throw new SvcError('failed_precondition', `the ${shelf.kind.noun} is in scope ${known.scope}, not ${scope}`, {
+    field: 'target_scope',
+  });
+}
+
+async function look(shelf: Shelf, reader: CatalogReader, idOrName: string): Promise<SeenRecord[]> {
+  if (UUID.test(idOrName)) {
+    const found = await lookWith(byId(shelf, idOrName.toLowerCase()), reader);
+    if (found.length > 0) return found;
+  }
+  return lookWith(byName(shelf, idOrName), reader);
+}
+
+async function lookWith(find: FindIn, reader: CatalogReader): Promise<SeenRecord[]> {
+  for (let round = 0; round < LOOKS; round += 1) {
+    const near = await find(reader.tenant, ownersFor(reader));
+    const far = reader.tenant === SYSTEM_TENANT ? [] : await find(SYSTEM_TENANT, ['']);
+    const found = [...near, ...far.filter(({ scope }) => scope === 'global')];
+    if (found.length > 0) return found.sort((a, b) => ORDER[a.scope] - ORDER[b.scope]);
+  }
+  return [];
+}
+
+type FindIn = (tenant: string, owners: readonly string[]) => Promise<SeenRecord[]>;
+
+const byName =
+  ({ records }: Shelf, name: string): FindIn =>
+  (tenant, owners) =>
+    records
+      .find({ tenant, where: { name, owner: { in: owners }, status: { in: STATUSES } }, limit: MAX_PAGE })
+      .then(seen);
+
+const seen = (records: readonly ShelfRecord[]): SeenRecord[] => records.filter(isSeen);
+
+const byId =
+  ({ records }: Shelf, id: string): FindIn =>
+  async (tenant, owners) => {
+    const record = await records.get(tenant, id);
+    return record !== null && isSeen(record) && owners.includes(record.owner) ? [record] : [];
+  };
+
+/** Owners of what a reader sees in its own tenant; those of no user have the empty one. */
+export const ownersFor = ({ subject }: CatalogReader): readonly string[] =>
+  subject === undefined ? [''] : ['', subject];

@@ -1,0 +1,134 @@
+import { SvcError } from '../../runtime/errors.ts';
+import { type Identity, SYSTEM_TENANT } from '../../runtime/identity.ts';
+import type { CatalogScope, CatalogStatus } from '../api.ts';
+import type { RecordedEvent } from './event-log.ts';
+import type { ManifestHead, ShelfKind, Shown } from './kind.ts';
+import { isSeen, type Place, type ShelfRecord } from './record.ts';
+import { MAX_VERSIONS, withVersion } from './versions.ts';
+
+/** What a change makes of a record; pure. */
+
+type Kind = Omit<ShelfKind<never>, 'read' | 'shown'>;
+
+/** Who changes something, and when (ISO time). */
+export interface Change {
+  readonly by: string;
+  readonly at: string;
+}
+
+/** Where something of this scope stands when this identity deploys it. */
+export function placeOf(identity: Identity, scope: CatalogScope, userId: string = identity.subject): Place {
+  return {
+    tenant: scope === 'global' ? SYSTEM_TENANT : identity.tenant,
+    scope,
+    owner: scope === 'user' ? userId : '',
+  };
+}
+
+/** Why this manifest cannot become a version of what is there; null when it can. */
+export function refusalOf(
+  { noun }: Kind,
+  { metadata: { name, version } }: ManifestHead,
+  known: ShelfRecord | null,
+  force: boolean,
+): SvcError | null {
+  if (known === null) return null;
+  if (known.versions.some((entry) => entry.version === version))
+    return force
+      ? null
+      : new SvcError('conflict', `${noun} ${name} version ${version} exists; use force to replace it`, {
+          field: 'metadata.version',
+        });
+  return known.versions.length < MAX_VERSIONS
+    ? null
+    : new SvcError('failed_precondition', `${noun} ${name} has ${MAX_VERSIONS} versions, the most there may be`);
+}
+
+export interface Deploy extends Change {
+  readonly place: Place;
+  readonly id: string;
+  readonly manifestId: string;
+  readonly shown: Shown;
+}
+
+/** The record with the manifest as one more version, or as the same version anew. A status stays what it is. */
+export function deployedRecord(
+  kind: Kind,
+  { metadata: { name, version } }: ManifestHead,
+  known: ShelfRecord | null,
+  { place, id, manifestId, shown, by, at }: Deploy,
+): ShelfRecord {
+  const versions = withVersion(known?.versions ?? [], { version, manifest_id: manifestId, deployed_at: at });
+  const payload = { ...subject(kind, { ...place, id, name }), version, deployed_at: at, by };
+  return {
+    ...(known ?? { created_by: by }),
+    ...place,
+    id,
+    version: (known?.version ?? 0) + 1,
+    name,
+    versions,
+    ...(known === null || versions[0]?.version === version ? shown : shownOf(known)),
+    status: known !== null && isSeen(known) ? known.status : 'deployed',
+    arriving_from: null,
+    leaving_to: null,
+    last_event: eventAfter(known, kind.events.deployed, payload, at),
+  };
+}
+
+const shownOf = ({ description, labels, initial_state }: ShelfRecord): Shown => ({
+  description,
+  labels,
+  ...(initial_state === undefined ? {} : { initial_state }),
+});
+
+export function deletedRecord(kind: Kind, known: ShelfRecord, { by, at }: Change): ShelfRecord {
+  const payload = { ...subject(kind, known), deleted_at: at, by };
+  const last_event = eventAfter(known, kind.events.removed, payload, at);
+  return { ...known, version: known.version + 1, status: 'deleted', last_event };
+}
+
+export function statusRecord(kind: Kind, known: ShelfRecord, status: CatalogStatus, { by, at }: Change): ShelfRecord {
+  const payload = { ...subject(kind, known), previous_status: known.status, status, changed_at: at, by };
+  const last_event = eventAfter(known, kind.events.status[status], payload, at);
+  return { ...known, version: known.version + 1, status, last_event };
+}
+
+/** The event that it stands somewhere else. */
+export function scopeChanged(kind: Kind, known: ShelfRecord, to: Place, { by, at }: Change): RecordedEvent {
+  const payload = {
+    [kind.idField]: known.id,
+    name: known.name,
+    previous_scope: known.scope,
+    previous_tenant_id: known.tenant,
+    new_scope: to.scope,
+    new_tenant_id: to.tenant,
+    ...ownerOf(to),
+    changed_at: at,
+    changed_by: by,
+  };
+  return eventAfter(known, kind.events.moved, payload, at);
+}
+
+const subject = ({ idField }: Kind, known: Place & { readonly id: string; readonly name: string }) => ({
+  ...{ [idField]: known.id, tenant_id: known.tenant, name: known.name, scope: known.scope },
+  ...ownerOf(known),
+});
+
+const ownerOf = ({ scope, owner }: Place) => (scope === 'user' ? { owner } : {});
+
+function eventAfter(
+  known: ShelfRecord | null,
+  event_type: string,
+  payload: RecordedEvent['payload'],
+  at: string,
+): RecordedEvent {
+  return { sequence: (known?.last_event.sequence ?? 0) + 1, event_type, payload, recorded_at: at };
+}
+
+/** Unknown, deleted and another tenant's or user's answer alike (spec 2, Agents). */
+export function notFound({ noun }: Kind): never {
+  throw new SvcError('not_found', `${noun} not found`);
+}
+
+export const busy = ({ noun }: Kind): SvcError =>
+  new SvcError('unavailable', `the ${noun} is being changed by others; try again`, { retryAfterMs: 1_000 });

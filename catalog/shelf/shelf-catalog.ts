@@ -1,0 +1,212 @@
+import type { Clock } from '../../runtime/clock.ts';
+import { SvcError } from '../../runtime/errors.ts';
+import type { Identity } from '../../runtime/identity.ts';
+import type { Random } from '../../runtime/random.ts';
+import type { CatalogReader, CatalogScope, CatalogStatus } from '../api.ts';
+import { checkPage, MAX_PAGE } from '../page.ts';
+import { entryOf, newestEntry, type ShelfEntry, type Whole } from './entry.ts';
+import type { ManifestHead } from './kind.ts';
+import { listEntries } from './list.ts';
+import { findStanding, findToChange, findVisible } from './lookup.ts';
+import { moveRecord } from './move.ts';
+import { requireChange, requireDeploy, requireScopeChange } from './permissions.ts';
+import type { Place, SeenRecord, ShelfRecord } from './record.ts';
+import { register } from './register.ts';
+import { busy, type Change, deletedRecord, notFound, placeOf, statusRecord } from './rules.ts';
+import { MAX_ATTEMPTS, type Shelf } from './shelf.ts';
+
+export interface ShelfCatalogParts<Manifest extends ManifestHead> {
+  readonly shelf: Shelf<Manifest>;
+  /** What ships with the product; read at the first use. */
+  readonly shipped: () => readonly Whole<Manifest>[];
+  /** Executions of it that have not ended. */
+  readonly inUse: (tenant: string, id: string) => Promise<number>;
+  /** Puts a new record in; an error when the caller may have no more. */
+  readonly insert: (identity: Identity, record: ShelfRecord) => Promise<boolean | SvcError>;
+  readonly clock: Clock;
+  readonly random: Random;
+}
+
+export interface ListOptions {
+  readonly scope?: 'global' | 'visible' | undefined;
+  readonly status?: CatalogStatus | undefined;
+  readonly limit?: number;
+  readonly skip?: number;
+}
+
+/** What agents and workflows have in common: versions, scopes, status, owners, a log. Rules of api.ts. */
+export class ShelfCatalog<Manifest extends ManifestHead> {
+  readonly #parts: ShelfCatalogParts<Manifest>;
+  readonly #shelf: Shelf<Manifest>;
+
+  constructor(parts: ShelfCatalogParts<Manifest>) {
+    this.#parts = parts;
+    this.#shelf = parts.shelf;
+  }
+
+  /** Throws `forbidden` before anything is read or checked. */
+  requireDeploy(identity: Identity, scope: CatalogScope): void {
+    requireDeploy(this.#shelf.kind, identity, scope);
+  }
+
+  deploy(
+    identity: Identity,
+    deploy: { readonly manifest: Manifest; readonly manifestYaml: string; readonly force: boolean },
+    scope: CatalogScope,
+  ): Promise<string> {
+    this.requireDeploy(identity, scope);
+    return register(this.#shelf, this.#parts.random, {
+      ...deploy,
+      place: placeOf(identity, scope),
+      change: this.#change(identity),
+      insert: (record) => this.#parts.insert(identity, record),
+    });
+  }
+
+  /** The nearest that has the version. */
+  async get(reader: CatalogReader, idOrName: string, version?: string): Promise<Whole<Manifest>> {
+    const { kind, manifests } = this.#shelf;
+    for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
+      const seen = await this.#visible(reader, idOrName);
+      const [found] = seen.flatMap((record) => {
+        const entry =
+          version === undefined ? record.versions[0] : record.versions.find((one) => one.version === version);
+        return entry === undefined ? [] : [{ record, entry }];
+      });
+      if (found === undefined) return this.#shippedVersion(idOrName, version, seen.length > 0);
+      const parsed = await manifests.get(found.record.tenant, found.entry.manifest_id);
+      if (parsed !== null) return { ...entryOf(found.record, found.entry, kind.shown(parsed.manifest)), ...parsed };
+      // The version was replaced, moved or deleted between the two reads: read again.
+    }
+    throw busy(kind);
+  }
+
+  async newest(reader: CatalogReader, idOrName: string): Promise<ShelfEntry> {
+    const [record] = await this.#visible(reader, idOrName);
+    return record === undefined ? this.#shippedVersion(idOrName) : newestEntry(this.#shelf.kind, record);
+  }
+
+  list(reader: CatalogReader, { scope, status, limit = MAX_PAGE, skip = 0 }: ListOptions): Promise<ShelfEntry[]> {
+    const shipped = scope === undefined ? [] : this.#parts.shipped();
+    return listEntries(this.#shelf, shipped, reader, { scope, status, ...checkPage(limit, skip, 'skip') });
+  }
+
+  async versions(reader: CatalogReader, idOrName: string): Promise<ShelfEntry[]> {
+    const { kind, manifests } = this.#shelf;
+    const [record] = await this.#visible(reader, idOrName);
+    if (record === undefined) return [this.#shippedVersion(idOrName)];
+    const entries: ShelfEntry[] = [];
+    for (const entry of record.versions) {
+      const parsed = await manifests.get(record.tenant, entry.manifest_id);
+      if (parsed !== null) entries.push(entryOf(record, entry, kind.shown(parsed.manifest)));
+    }
+    return entries;
+  }
+
+  /** Answers the UUID. */
+  async delete(identity: Identity, idOrName: string, { force = false } = {}): Promise<string> {
+    const { kind } = this.#shelf;
+    const { record } = await this.#write(identity, idOrName, async (known, change) => {
+      const count = force ? 0 : await this.#parts.inUse(known.tenant, known.id);
+      if (count > 0) throw inUse(kind.noun, known.name, count);
+      return deletedRecord(kind, known, change);
+    });
+    // It is gone for everyone; what follows only cleans up.
+    await this.#shelf.purge(record);
+    return record.id;
+  }
+
+  async setStatus(identity: Identity, idOrName: string, status: CatalogStatus): Promise<ShelfEntry> {
+    const { kind } = this.#shelf;
+    const { known } = await this.#write(identity, idOrName, async (found, change) =>
+      found.status === status ? found : statusRecord(kind, found, status, change),
+    );
+    return newestEntry(kind, { ...known, status });
+  }
+
+  promote(identity: Identity, idOrName: string, target: 'tenant' | 'global'): Promise<ShelfEntry> {
+    return this.#move(identity, idOrName, target === 'tenant' ? 'user' : 'tenant', placeOf(identity, target));
+  }
+
+  demote(identity: Identity, idOrName: string, target: 'tenant' | 'user', userId?: string): Promise<ShelfEntry> {
+    const to = placeOf(identity, target, userId);
+    return this.#move(identity, idOrName, target === 'tenant' ? 'global' : 'tenant', to);
+  }
+
+  async #move(identity: Identity, idOrName: string, from: CatalogScope, to: Place): Promise<ShelfEntry> {
+    requireScopeChange(this.#shelf.kind, identity, from, to.scope);
+    const { shelf, clock, random } = this.#parts;
+    for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
+      const known = await this.#changeable(idOrName, () => findStanding(shelf, identity, idOrName, from));
+      const moved = await moveRecord({ shelf, clock, random, by: identity.subject }, known, to);
+      if (moved !== null) return newestEntry(shelf.kind, moved);
+    }
+    throw busy(shelf.kind);
+  }
+
+  /** Finds it, asks who may, and writes what `next` makes of it, until nobody was faster. */
+  async #write(
+    identity: Identity,
+    idOrName: string,
+    next: (known: SeenRecord, change: Change) => Promise<ShelfRecord>,
+  ): Promise<{ readonly known: SeenRecord; readonly record: ShelfRecord }> {
+    const { kind, records, log } = this.#shelf;
+    for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
+      const known = await this.#changeable(idOrName, () => findToChange(this.#shelf, identity, idOrName));
+      requireChange(kind, identity, known);
+      if (!(await this.#shelf.isSettled(known))) continue;
+      const record = await next(known, this.#change(identity));
+      if (record === known) return { known, record };
+      if (!(await records.replace(record, known.version))) continue;
+      await log.record(record);
+      return { known, record };
+    }
+    throw busy(kind);
+  }
+
+  /** What ships with the product is found by readers only. */
+  async #changeable(idOrName: string, find: () => Promise<SeenRecord>): Promise<SeenRecord> {
+    try {
+      return await find();
+    } catch (thrown) {
+      const shipped = isNotFound(thrown) ? this.#findShipped(idOrName) : undefined;
+      if (shipped === undefined) throw thrown;
+      const { noun } = this.#shelf.kind;
+      throw new SvcError('failed_precondition', `${noun} ${shipped.name} ships with the product: it stays as it is`);
+    }
+  }
+
+  /** Empty when there is nothing but what ships with the product. Throws `not_found`. */
+  async #visible(reader: CatalogReader, idOrName: string): Promise<SeenRecord[]> {
+    try {
+      return await findVisible(this.#shelf, reader, idOrName);
+    } catch (thrown) {
+      if (isNotFound(thrown) && this.#findShipped(idOrName) !== undefined) return [];
+      throw thrown;
+    }
+  }
+
+  #findShipped(idOrName: string): Whole<Manifest> | undefined {
+    const id = idOrName.toLowerCase();
+    return this.#parts.shipped().find((one) => one.name === idOrName || one.id === id);
+  }
+
+  #shippedVersion(idOrName: string, version?: string, othersSeen = false): Whole<Manifest> {
+    const { kind } = this.#shelf;
+    const found = this.#findShipped(idOrName);
+    if (found !== undefined && (version === undefined || found.version === version)) return found;
+    if (found === undefined && !othersSeen) return notFound(kind);
+    throw new SvcError('not_found', `${kind.noun} version not found`, { field: 'version' });
+  }
+
+  #change({ subject }: Identity): Change {
+    return { by: subject, at: new Date(this.#parts.clock.now()).toISOString() };
+  }
+}
+
+const isNotFound = (thrown: unknown): boolean => thrown instanceof SvcError && thrown.code === 'not_found';
+
+function inUse(noun: string, name: string, count: number): SvcError {
+  const runs = count === 1 ? 'an execution of it runs' : `${count} executions of it run`;
+  return new SvcError('failed_precondition', `${noun} ${name} is in use: ${runs}; force deletes it, and they go on`);
+}

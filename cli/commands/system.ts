@@ -1,0 +1,68 @@
+import type { Command } from 'commander';
+import { contextOf } from '../context.ts';
+import { CliFailure, EXIT } from '../failure.ts';
+import { listOf, textOf } from '../json.ts';
+import { print } from '../output.ts';
+import { readText } from '../read-input.ts';
+import { structuredOf } from '../tool-call.ts';
+
+/** `svc system`, `svc schema` and `svc runtime`: the tools svc.system.*, svc.schema.* and svc.runtime.list. */
+export function system(program: Command): void {
+  const group = program.command('system').description('this node: info, config');
+  group
+    .command('info')
+    .description('show version, health and the tools you may use')
+    .action(async (_options: object, command: Command) => {
+      const { client, output } = contextOf(command);
+      await print(output, { value: await structuredOf(client, 'svc.system.info') });
+    });
+  group
+    .command('config')
+    .description('show the configuration as the node read it at its start, without secrets')
+    .action(async (_options: object, command: Command) => {
+      const { client, output } = contextOf(command);
+      const value = await structuredOf(client, 'svc.system.config');
+      await print(output, { value, text: textOf(value, 'content_yaml') });
+    });
+  schema(program.command('schema').description('schemas of manifests: get, validate'));
+  program
+    .command('runtime')
+    .description('languages and versions of agents: list')
+    .command('list')
+    .description('list the languages and versions that an agent may name')
+    .option('--language <language>', 'only this one')
+    .action(async (options: { language?: string }, command: Command) => {
+      const { client, output } = contextOf(command);
+      const items = listOf(await structuredOf(client, 'svc.runtime.list', { ...options }), 'runtimes');
+      const columns = ['language', 'version', 'deprecated', 'image', 'description'];
+      await print(output, { value: items, rows: { items, columns } });
+    });
+}
+
+function schema(group: Command): void {
+  group
+    .command('get')
+    .description('print the JSON Schema of a kind of manifest')
+    .argument('<kind>', 'agent or workflow')
+    .action(async (kind: string, _options: object, command: Command) => {
+      const { client, output } = contextOf(command);
+      const value = await structuredOf(client, 'svc.schema.get', { key: `${kind}/manifest/v1` });
+      await print(output === 'yaml' ? output : 'json', { value });
+    });
+  group
+    .command('validate')
+    .description('say where a manifest breaks a rule, without deploying it')
+    .argument('<kind>', 'agent or workflow')
+    .argument('<file>', 'manifest; - for standard input')
+    .action(async (kind: string, file: string, _options: object, command: Command) => {
+      const { client, output } = contextOf(command);
+      const manifest_yaml = await readText(file, 'file');
+      const value = await structuredOf(client, 'svc.schema.validate', { kind, manifest_yaml });
+      if (value.valid === true) return print(output, { value, text: 'valid' });
+      if (output === 'json' || output === 'yaml') await print(output, { value });
+      const problems = listOf(value, 'errors').map(
+        (one) => `${textOf(one, 'path') || 'the document'} (line ${textOf(one, 'line')}): ${textOf(one, 'message')}`,
+      );
+      throw new CliFailure(EXIT.validation, `the ${kind} manifest is not valid`, problems);
+    });
+}

@@ -1,0 +1,40 @@
+import { CliFailure, EXIT, type ExitCode } from './failure.ts';
+import { isObject, type JsonObject, listOf, textOf } from './json.ts';
+import type { NodeClient } from './node-client.ts';
+
+/** Longer than any tool takes. */
+const CALL_TIMEOUT_MS = 660_000;
+
+/** An MCP tool result: `content`, `structuredContent`, `isError`. */
+export const callTool = (client: NodeClient, name: string, json: JsonObject): Promise<JsonObject> =>
+  client.json('POST', `/v1/tools/${encodeURIComponent(name)}`, { json, timeoutMs: CALL_TIMEOUT_MS });
+
+/** The object a tool answers. Throws the failure of a tool as a `CliFailure`. */
+export async function structuredOf(client: NodeClient, name: string, json: JsonObject = {}): Promise<JsonObject> {
+  const result = await callTool(client, name, json);
+  if (result.isError === true) throw toolFailure(result);
+  return isObject(result.structuredContent) ? result.structuredContent : {};
+}
+
+export const textsOf = (result: JsonObject): string =>
+  listOf(result, 'content')
+    .map((part) => (part.type === 'text' ? textOf(part, 'text') : JSON.stringify(part)))
+    .join('\n');
+
+/** What a tool reports as its failure: its text, and the exit code its code stands for. */
+export function toolFailure(result: JsonObject): CliFailure {
+  const [first = '', ...rest] = textsOf(result).split('\n');
+  const { structuredContent } = result;
+  const { error } = isObject(structuredContent) ? structuredContent : {};
+  const code = textOf(error, 'code') || (/^(\w+):/.exec(first)?.[1] ?? '');
+  return new CliFailure(EXIT_CODES.find(([pattern]) => pattern.test(code))?.[1] ?? EXIT.internal, first, rest);
+}
+
+/** Codes of tools that failed, by what they mean to a script. */
+const EXIT_CODES: readonly (readonly [RegExp, ExitCode])[] = [
+  [/^(not_found|NOT_FOUND|ToolNotAvailable)$/, EXIT.notFound],
+  [/^(invalid_|unsupported_|validation_failed$|payload_too_large$|Invalid)/, EXIT.validation],
+  [/^(forbidden|PERMISSION_DENIED|PathOutsideBoundary|PathTraversalAttempt|\w+NotAllowed)$/, EXIT.permission],
+  [/^(conflict|failed_precondition|cortex_not_configured|ALREADY_EXISTS)$/, EXIT.conflict],
+  [/^(RateLimitExceeded|ConcurrentExecLimitExceeded|unavailable|deadline_exceeded)$/, EXIT.connection],
+];

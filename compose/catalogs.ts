@@ -1,0 +1,32 @@
+import { EXECUTIONS, type ExecutionDocument } from '../actors/execution/view.ts';
+import { WORKFLOW_EXECUTIONS, type WorkflowExecutionDocument } from '../actors/workflow/api.ts';
+import type { AgentQuota } from '../catalog/agent-quota.ts';
+import type { InUse } from '../catalog/in-use.ts';
+import type { NodeSettings } from '../manifests/node/settings.ts';
+import type { Documents } from '../runtime/documents.ts';
+import { SYSTEM_TENANT } from '../runtime/identity.ts';
+import { countBound } from '../security/rate-bounds.ts';
+import type { OverridesOf } from '../security/rate-overrides.ts';
+
+const NOT_ENDED = { in: ['pending', 'running', 'waiting_for_human_input'] };
+
+/** What runs, as lists show it: at most 250 ms behind. */
+export async function inUseOf(documents: Documents): Promise<InUse> {
+  const executions = await documents.collection<ExecutionDocument>(EXECUTIONS);
+  const runs = await documents.collection<WorkflowExecutionDocument>(WORKFLOW_EXECUTIONS);
+  return {
+    agent: (tenant, agent_id) => executions.count({ tenant: ranIn(tenant), where: { agent_id, status: NOT_ENDED } }),
+    workflow: (tenant, workflow_id) => runs.count({ tenant: ranIn(tenant), where: { workflow_id, status: NOT_ENDED } }),
+  };
+}
+
+/** What stands in the system's tenant may be global, and run in any tenant. Only a number of it is told. */
+const ranIn = (tenant: string): string | null => (tenant === SYSTEM_TENANT ? null : tenant);
+
+/** `spec.rate_limits`, and what operators set over it: how many agents somebody may have. */
+export const agentQuota = (
+  { rate_limits }: Pick<NodeSettings, 'rate_limits'>,
+  overrides?: OverridesOf,
+): AgentQuota => ({
+  most: async (identity) => countBound(rate_limits, identity, 'agents', await overrides?.of(identity)),
+});

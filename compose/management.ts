@@ -1,0 +1,90 @@
+import type { ExecutionApi } from '../actors/execution/api.ts';
+import type { JudgePanelApi } from '../actors/judge-panel/api.ts';
+import type { WorkflowApi } from '../actors/workflow/api.ts';
+import type { AgentCatalog, CatalogSearch, WorkflowCatalog } from '../catalog/api.ts';
+import type { VolumeApi } from '../effects/volumes/api.ts';
+import type { NodeSettings } from '../manifests/node/settings.ts';
+import { shownSettings } from '../manifests/node/shown.ts';
+import { runtimeTable } from '../manifests/runtime-table/table.ts';
+import type { ActorStore } from '../runtime/actor-store.ts';
+import type { Clock } from '../runtime/clock.ts';
+import { SvcError } from '../runtime/errors.ts';
+import type { RunningLimits, TierLimits } from '../security/api.ts';
+import { createIntents } from '../tools/management/execute/intents.ts';
+import { createAuthors } from '../tools/management/generate/authors.ts';
+import type { ManagementPorts, NodeFacts, Starts } from '../tools/management/ports.ts';
+import { createEndWaits } from '../tools/management/waits.ts';
+import type { Health } from '../transport/health.ts';
+import { startExecution } from '../transport/start-execution.ts';
+import { startWorkflow } from '../transport/start-workflow.ts';
+
+export interface ManagementParts {
+  readonly agents: AgentCatalog;
+  readonly catalog: WorkflowCatalog;
+  readonly search: CatalogSearch;
+  readonly executions: ExecutionApi;
+  readonly workflows: WorkflowApi;
+  readonly judges: JudgePanelApi;
+  readonly volumes: VolumeApi;
+  readonly settings: Pick<NodeSettings, 'execute'>;
+  readonly node: NodeFacts;
+  readonly tierLimits: TierLimits;
+  readonly runningLimits?: RunningLimits;
+  readonly store: Pick<ActorStore, 'onEvents'>;
+  readonly clock: Clock;
+}
+
+/** The areas as the management tools see them. */
+export function managementPorts(parts: ManagementParts): ManagementPorts {
+  const { agents, catalog, search, executions, workflows, judges, volumes, node, store, clock } = parts;
+  const made = starts(parts);
+  const settings = parts.settings.execute;
+  return {
+    ...{ agents, search, executions, judges, node },
+    workflows: catalog,
+    runs: workflows,
+    starts: made,
+    intents: createIntents({ agents, search, starts: made, runs: workflows, volumes, settings }),
+    authors: createAuthors({ starts: made }),
+    waits: createEndWaits({
+      clock,
+      onEvents: (address, wake) => store.onEvents(address, wake),
+      async hasEnded(kind, tenant, id) {
+        if (kind === 'execution') return executions.hasEnded(tenant, id);
+        return (await workflows.status(tenant, id)).ended_at !== null;
+      },
+    }),
+  };
+}
+
+/** Starts as REST and gRPC make them. */
+const starts = ({ agents, catalog, executions, workflows, ...limits }: ManagementParts): Starts => ({
+  agent: (call, starter) => startExecution({ ...limits, agents, executions }, call, starter),
+  workflow: (call, starter) => startWorkflow({ ...limits, catalog, workflows }, call, starter),
+});
+
+const notConfigured = async (): Promise<never> => {
+  throw new SvcError('cortex_not_configured');
+};
+
+/** Of a node whose memory is switched off. */
+export const noSearch: CatalogSearch = { agents: notConfigured, workflows: notConfigured };
+
+export interface NodeFactsParts {
+  readonly version: string;
+  readonly health: Health;
+  readonly settings: NodeSettings;
+  /** Of the file the settings were read from. */
+  readonly configPath: string | null;
+  /** Whether there is a container engine. */
+  readonly runsImages: boolean;
+}
+
+export function nodeFacts({ version, health, settings, configPath, runsImages }: NodeFactsParts): NodeFacts {
+  const runtimes = runtimeTable(settings.runtime.containers.runtimes);
+  return {
+    ...{ version, runtimes, runsImages },
+    healthy: async () => (await health.ready()).ready,
+    config: () => ({ config_path: configPath, content_yaml: shownSettings(settings) }),
+  };
+}

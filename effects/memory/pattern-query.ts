@@ -1,0 +1,37 @@
+import { z } from 'zod';
+import { defineEffect, type EffectHandler } from '../../runtime/effect.ts';
+import type { PatternMemory } from './api.ts';
+
+/** Input of the effect `pattern.query`. */
+export const PatternQueryInput = z.object({
+  error_signature: z.string(),
+  error_type: z.string(),
+  limit: z.number().int(),
+  /** How alike a signature must be, 0 to 1. */
+  min_likeness: z.number(),
+});
+
+/**
+ * `pattern.query` (repeatable): what solved errors like this one in the asking actor's tenant. Answers `{patterns: [{pattern_id,
+ * solution_approach, solution_code?, success_score}]}`, best first.
+ */
+export function createPatternQuery(memory: Pick<PatternMemory, 'query'>): EffectHandler<typeof PatternQueryInput> {
+  return defineEffect({
+    kind: 'pattern.query',
+    input: PatternQueryInput,
+    async run(input, { tenant }) {
+      const found = await memory.query(tenant, {
+        errorSignature: input.error_signature,
+        errorType: input.error_type,
+        limit: input.limit,
+        minLikeness: input.min_likeness,
+      });
+      return {
+        patterns: found.map(({ pattern_id, solution_approach, solution_code, success_score }) => ({
+          ...{ pattern_id, solution_approach, success_score },
+          ...(solution_code === undefined ? {} : { solution_code }),
+        })),
+      };
+    },
+  });
+}

@@ -1,0 +1,69 @@
+import type { NodeCortex } from '../../manifests/node/cortex.ts';
+import type { ModelSelection, ProviderConfig } from '../../manifests/node/models.ts';
+import { SvcError } from '../../runtime/errors.ts';
+import { SYSTEM_TENANT } from '../../runtime/identity.ts';
+import type { Secrets } from '../../security/api.ts';
+import { describeFailures, ModelFailure } from './failure.ts';
+import { ModelTargets, type Target } from './targets.ts';
+
+export interface EmbeddingsParts {
+  readonly settings: NonNullable<NodeCortex['embeddings']>;
+  readonly providers: readonly ProviderConfig[];
+  readonly selection: ModelSelection;
+  readonly secrets: Secrets;
+}
+
+/** A model that turns texts into directions. The catalog's port of the same name looks like this. */
+export interface Embeddings {
+  readonly model: string;
+  embed(texts: readonly string[]): Promise<readonly (readonly number[])[]>;
+}
+
+const NO_EMBEDDINGS = new Set<ProviderConfig['type']>(['anthropic', 'scripted']);
+
+/**
+ * Embeddings by the model of an alias. Of several that serve the alias the first is asked and no other: vectors of two
+ * models do not compare. Throws `invalid_config` for an alias nobody serves and for providers without embeddings;
+ * `embed` throws `model_unavailable` or `model_failed`, and no error holds a key, a text or a raw answer.
+ */
+export function createEmbeddings({ settings, providers, selection, secrets }: EmbeddingsParts): Embeddings {
+  const target = targetOf(settings.alias, providers, selection);
+  const { provider, model } = target;
+  return {
+    model: `${provider.name}/${model.model}/${settings.dimensions ?? 'whole'}`,
+    async embed(texts) {
+      if (texts.length === 0) return [];
+      const headers: Record<string, string> = {};
+      for (const [name, value] of Object.entries(provider.headers))
+        headers[name] = await secrets.resolve(SYSTEM_TENANT, value);
+      const key = provider.api_key;
+      const apiKey = key === undefined ? undefined : await secrets.resolve(SYSTEM_TENANT, key);
+      const signal = AbortSignal.timeout(settings.timeout_secs * 1_000);
+      try {
+        // The packages are large, and an idle node does not carry them.
+        const { embedWithAiSdk } = await import('./ai-sdk-embeddings.ts');
+        const { dimensions } = settings;
+        return await embedWithAiSdk({ target, apiKey, headers, texts, signal, dimensions });
+      } catch (thrown) {
+        const tooSlow = new ModelFailure('busy', `no answer for ${settings.timeout_secs} s (timeout_secs)`);
+        const failure = signal.aborted ? tooSlow : thrown;
+        if (!(failure instanceof ModelFailure)) throw failure;
+        throw describeFailures([{ target, failure }]);
+      }
+    },
+  };
+}
+
+function targetOf(alias: string, providers: readonly ProviderConfig[], selection: ModelSelection): Target {
+  const field = 'cortex.embeddings.alias';
+  const isServed = providers.some((one) => one.enabled && one.models.some((model) => model.alias === alias));
+  const [target] = isServed ? new ModelTargets(providers, selection).chain(alias, () => undefined) : [];
+  if (target === undefined)
+    throw new SvcError('invalid_config', `${field}: no enabled provider has a model with the alias "${alias}".`, {
+      field,
+    });
+  if (!NO_EMBEDDINGS.has(target.provider.type)) return target;
+  throw new SvcError('invalid_config', `${field}: providers of type ${target.provider.type} have no embeddings.`, {
+    field,
+  });
+}

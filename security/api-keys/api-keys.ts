@@ -1,0 +1,131 @@
+import type { Clock } from '../../runtime/clock.ts';
+import type { Collection, Documents } from '../../runtime/documents.ts';
+import { SvcError } from '../../runtime/errors.ts';
+import { type Identity, SYSTEM_TENANT } from '../../runtime/identity.ts';
+import type { Random } from '../../runtime/random.ts';
+import { allows } from '../policy.ts';
+import type { ApiKeys, KeyVerifier } from './api.ts';
+import { digestOf, makeKeyText } from './key-text.ts';
+import { KeyLookup } from './lookup.ts';
+import { KeyOwners } from './owners.ts';
+import { API_KEY_DIGESTS, API_KEYS, type ApiKeyDigest, type ApiKeyDocument, viewOf } from './record.ts';
+import { checkNewKey } from './rules.ts';
+import { KeyUses } from './uses.ts';
+
+const MAX_ATTEMPTS = 16;
+/** A list never goes further. */
+const MOST_LISTED = 1_000;
+
+export interface ApiKeysParts {
+  readonly documents: Documents;
+  readonly clock: Clock;
+  readonly random: Pick<Random, 'uuid'>;
+  readonly warn: (message: string, error: unknown) => void;
+  /** Who made and revoked which key: ids and names, never a key. */
+  readonly audit: (event: Readonly<Record<string, string>>, message: string) => void;
+}
+
+/** API keys of an installation, and the verifier the authenticator asks. `close` waits for writes under way. */
+export async function openApiKeys(parts: ApiKeysParts): Promise<ApiKeys & KeyVerifier & { close(): Promise<void> }> {
+  const { documents, clock, random } = parts;
+  const keys = await documents.collection<ApiKeyDocument>(API_KEYS);
+  const digests = await documents.collection<ApiKeyDigest>(API_KEY_DIGESTS);
+  const uses = new KeyUses({ ...parts, keys });
+  const lookup = new KeyLookup({ keys, digests, clock, uses });
+  const owners = new KeyOwners({ keys, digests, clock });
+  const said = (event: string, key: ApiKeyDocument, by: string): void =>
+    parts.audit({ event, key_id: key.id, key_name: key.name, tenant: key.tenant, by }, 'API key');
+
+  /** A key that the caller may see: its own, or any of a tenant it administers. */
+  async function find(identity: Identity, id: string): Promise<ApiKeyDocument> {
+    const key = await keys.get(identity.tenant, id.toLowerCase());
+    if (key === null || !(isOwner(identity, key) || administers(identity))) {
+      throw new SvcError('not_found', 'API key not found');
+    }
+    return key;
+  }
+
+  return {
+    verify: (text, authenticationRequired) => lookup.verify(text, authenticationRequired),
+    close: () => uses.settled(),
+
+    async create(caller, request) {
+      const now = clock.now();
+      const { name, scopes, expiresAt } = checkNewKey(caller, request, now);
+      const text = makeKeyText();
+      const { tenant, kind, subject, roles, tier } = caller;
+      const digest = digestOf(text);
+      const key: ApiKeyDocument = {
+        ...{ tenant, id: random.uuid(), version: 1, name, digest, scopes },
+        ...{ owner_kind: kind, owner_subject: subject, owner_roles: [...roles], owner_tier: tier },
+        parent: caller.key?.id ?? null,
+        created_at: new Date(now).toISOString(),
+        expires_at: new Date(expiresAt).toISOString(),
+        ...{ last_used_at: null, revoked_at: null, revoked_by: null },
+      };
+      await owners.admit(caller, async () => {
+        // First the way to the key, then the key: one without the other is worth nothing.
+        await digests.insert({ tenant: SYSTEM_TENANT, id: digest, version: 1, key_tenant: tenant, key_id: key.id });
+        await keys.insert(key);
+      });
+      said('ApiKeyCreated', key, subject);
+      return { ...viewOf(key, now), key: text };
+    },
+
+    async list(identity, { everybody, limit, skip }) {
+      if (everybody && !administers(identity)) {
+        throw new SvcError('forbidden', 'Keys of others are listed for who administers the tenant.');
+      }
+      const { tenant, kind, subject } = identity;
+      const found = await keys.find({
+        ...{ tenant, limit: Math.min(limit, MOST_LISTED), skip },
+        ...(everybody ? {} : { where: { owner_subject: subject, owner_kind: kind } }),
+        sort: [
+          ['created_at', 'desc'],
+          ['id', 'desc'],
+        ],
+      });
+      const now = clock.now();
+      return found.map((key) => viewOf(key, now));
+    },
+
+    async get(identity, id) {
+      return viewOf(await find(identity, id), clock.now());
+    },
+
+    async revoke(identity, id) {
+      const key = await revoked(keys, () => find(identity, id), identity.subject, clock.now());
+      lookup.forget();
+      if (key.changed) said('ApiKeyRevoked', key.document, identity.subject);
+      return viewOf(key.document, clock.now());
+    },
+
+    async validate({ tenant }, text) {
+      const key = await lookup.find(text);
+      return key === null || key.tenant !== tenant ? null : viewOf(key, clock.now());
+    },
+  };
+}
+
+/** The key, revoked by this call or by an earlier one. A use that is noted meanwhile loses. */
+async function revoked(
+  keys: Collection<ApiKeyDocument>,
+  find: () => Promise<ApiKeyDocument>,
+  by: string,
+  now: number,
+): Promise<{ readonly document: ApiKeyDocument; readonly changed: boolean }> {
+  for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
+    const known = await find();
+    if (known.revoked_at !== null) return { document: known, changed: false };
+    const revoked_at = new Date(now).toISOString();
+    const document = { ...known, revoked_at, revoked_by: by, version: known.version + 1 };
+    if (await keys.replace(document, known.version)) return { document, changed: true };
+  }
+  throw new SvcError('unavailable', 'the API key is being changed by others', { retryAfterMs: 1_000 });
+}
+
+const isOwner = ({ kind, subject }: Identity, key: ApiKeyDocument): boolean =>
+  key.owner_subject === subject && key.owner_kind === kind;
+
+/** Whoever may write everything in the tenant sees and revokes the keys of all its users. */
+const administers = (identity: Identity): boolean => allows(identity, 'write');

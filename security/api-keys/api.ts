@@ -1,0 +1,70 @@
+import type { Identity } from '../../runtime/identity.ts';
+
+/** What an API key narrows its owner to. */
+export interface KeyGrant {
+  readonly id: string;
+  readonly scopes: readonly string[];
+  /** Unix ms. */
+  readonly expiresAt: number;
+}
+
+/** Who asks; with a grant, by an API key. */
+export type Caller = Identity & { readonly key?: KeyGrant };
+
+/** A key as it is shown: never the key itself. Times are ISO 8601. */
+export interface ApiKeyView {
+  readonly id: string;
+  readonly name: string;
+  readonly tenant_id: string;
+  readonly owner: { readonly kind: Identity['kind']; readonly subject: string; readonly tier: Identity['tier'] };
+  readonly scopes: string[];
+  readonly status: 'active' | 'expired' | 'revoked';
+  /** Id of the key that made it; it ends with that. */
+  readonly made_by_key: string | null;
+  readonly created_at: string;
+  readonly expires_at: string;
+  /** Within a minute. */
+  readonly last_used_at: string | null;
+  readonly revoked_at: string | null;
+  readonly revoked_by: string | null;
+}
+
+export interface NewApiKey {
+  readonly name: string;
+  /** Of `SCOPES`; default `*`, or those of the key that makes it. */
+  readonly scopes?: readonly string[] | undefined;
+  /** Seconds from now; default 90 days, at most 366. */
+  readonly expiresInSeconds?: number | undefined;
+}
+
+/**
+ * API keys beside the identity provider (original-facts 5.1). A key acts as whoever made it, with the rights of that
+ * moment and only within its scopes. Another tenant's key, and another user's, answers as one that never was.
+ */
+export interface ApiKeys {
+  /**
+   * The only answer that holds the key. Throws `invalid_argument`, `forbidden` for scopes the caller does not have itself,
+   * `quota_exceeded` when the owner has 50 live ones.
+   */
+  create(caller: Caller, request: NewApiKey): Promise<ApiKeyView & { readonly key: string }>;
+  /** The caller's, the newest first; of everybody in the tenant for who administers it. Throws `forbidden`. */
+  list(
+    identity: Identity,
+    page: { readonly everybody: boolean; readonly limit: number; readonly skip: number },
+  ): Promise<ApiKeyView[]>;
+  /** Throws `not_found`. */
+  get(identity: Identity, id: string): Promise<ApiKeyView>;
+  /** Refused everywhere within a second, and what it made with it. Again: the same answer. Throws `not_found`. */
+  revoke(identity: Identity, id: string): Promise<ApiKeyView>;
+  /** Whether a text is a live key of the caller's tenant; null for everything else. */
+  validate(identity: Identity, text: string): Promise<ApiKeyView | null>;
+}
+
+/** Turns a presented key into its owner. */
+export interface KeyVerifier {
+  /**
+   * Throws `unauthenticated` for whatever is no live key, `unavailable` when nobody can say. `authenticationRequired`:
+   * keys of the local operator hold only where everybody is one.
+   */
+  verify(text: string, authenticationRequired: boolean): Promise<Caller>;
+}

@@ -1,0 +1,130 @@
+import { hash } from 'node:crypto';
+import type { Rates } from '../manifests/node/rate-limits.ts';
+import type { Clock } from '../runtime/clock.ts';
+import type { CollectionSpec, Documents, StoredDocument } from '../runtime/documents.ts';
+import { SvcError } from '../runtime/errors.ts';
+import { SYSTEM_TENANT } from '../runtime/identity.ts';
+import type { OverrideTarget, Principal, RateOverride, RateOverrides } from './api.ts';
+import { BriefMemory } from './brief-memory.ts';
+import type { OverridingRates } from './rate-bounds.ts';
+import { isTenantSlug } from './tenant.ts';
+
+/** Of the operators, so in their tenant. */
+export const RATE_OVERRIDES: CollectionSpec = {
+  name: 'rate_limit_overrides',
+  unique: [],
+  indexes: [['target_tenant', 'target_subject']],
+};
+
+/** `id` is made of the target. */
+export interface RateOverrideDocument extends StoredDocument {
+  readonly target_tenant: string;
+  readonly target_subject: string | null;
+  readonly rates: Rates;
+  readonly updated_at: string;
+  readonly updated_by: string;
+}
+
+/** What another node set counts here after this long, counted from before the store was asked. */
+const FRESH_MS = 1_000;
+const MOST_CACHED = 20_000;
+const MOST_OVERRIDES = 10_000;
+const MAX_SUBJECT_CHARS = 256;
+const MAX_ATTEMPTS = 64;
+
+/** What the limits ask: overrides for somebody as they stand, at most a second old. Throws `unavailable`. */
+export interface OverridesOf {
+  of(principal: Pick<Principal, 'tenant' | 'subject'>): Promise<OverridingRates>;
+}
+
+/** Rates that operators set at run time, over those of the settings, on all nodes of the installation. */
+export async function openRateOverrides(parts: {
+  readonly documents: Documents;
+  readonly clock: Pick<Clock, 'now'>;
+  /** Who set and removed what. */
+  readonly audit: (event: Readonly<Record<string, string | null>>, message: string) => void;
+}): Promise<RateOverrides & OverridesOf> {
+  const { clock } = parts;
+  const stored = await parts.documents.collection<RateOverrideDocument>(RATE_OVERRIDES);
+  const memory = new BriefMemory<Rates | null>({
+    read: async (id) => (await stored.get(SYSTEM_TENANT, id))?.rates ?? null,
+    ...{ clock, freshMs: FRESH_MS, most: MOST_CACHED },
+  });
+  const said = (event: string, { tenant, subject }: OverrideTarget, by: string): void =>
+    parts.audit({ event, target_tenant: tenant, target_subject: subject ?? null, by }, 'rate limit override');
+
+  return {
+    async of({ tenant, subject }) {
+      const [ofTenant, ofUser] = await Promise.all([
+        memory.get(idOf({ tenant })),
+        memory.get(idOf({ tenant, subject })),
+      ]);
+      return { tenant: ofTenant, user: ofUser };
+    },
+
+    async put({ subject: by }, target, rates) {
+      const id = idOf(checked(target));
+      for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
+        const known = await stored.get(SYSTEM_TENANT, id);
+        if (known === null && (await stored.count({ tenant: SYSTEM_TENANT })) >= MOST_OVERRIDES) {
+          throw new SvcError('quota_exceeded', `there are ${MOST_OVERRIDES} overrides already: remove one first`);
+        }
+        const document: RateOverrideDocument = {
+          ...{ tenant: SYSTEM_TENANT, id, version: (known?.version ?? 0) + 1, rates },
+          ...{ target_tenant: target.tenant, target_subject: target.subject ?? null },
+          ...{ updated_at: new Date(clock.now()).toISOString(), updated_by: by },
+        };
+        const isWritten = known === null ? stored.insert(document) : stored.replace(document, known.version);
+        if (!(await isWritten)) continue;
+        memory.forget();
+        said('RateLimitOverrideSet', target, by);
+        return viewOf(document);
+      }
+      throw new SvcError('unavailable', 'the override is being changed by others', { retryAfterMs: 1_000 });
+    },
+
+    async list({ tenant, subject }, { limit, skip }) {
+      const where = {
+        ...(tenant === undefined ? {} : { target_tenant: tenant }),
+        ...(subject === undefined ? {} : { target_subject: subject }),
+      };
+      const found = await stored.find({
+        ...{ tenant: SYSTEM_TENANT, where, limit, skip },
+        sort: [
+          ['target_tenant', 'asc'],
+          ['target_subject', 'asc'],
+        ],
+      });
+      return found.map(viewOf);
+    },
+
+    async remove({ subject: by }, target) {
+      const isRemoved = await stored.delete(SYSTEM_TENANT, idOf(checked(target)));
+      memory.forget();
+      if (!isRemoved) throw new SvcError('not_found', 'override not found');
+      said('RateLimitOverrideRemoved', target, by);
+    },
+  };
+}
+
+/** Subjects may hold anything; a digest of one is a name of fixed length. */
+const idOf = ({ tenant, subject }: OverrideTarget): string =>
+  subject === undefined ? `tenant ${tenant}` : `user ${tenant} ${hash('sha256', subject, 'hex')}`;
+
+function checked(target: OverrideTarget): OverrideTarget {
+  const { tenant, subject } = target;
+  if (!isTenantSlug(tenant)) throw wrong('tenant', 'expected a tenant slug');
+  if (subject === undefined || (subject !== '' && subject.length <= MAX_SUBJECT_CHARS)) return target;
+  throw wrong('subject', `expected 1 to ${MAX_SUBJECT_CHARS} characters`);
+}
+
+const wrong = (field: string, expected: string): SvcError =>
+  new SvcError('invalid_argument', `${field}: ${expected}`, { field });
+
+const viewOf = (document: RateOverrideDocument): RateOverride => ({
+  tenant: document.target_tenant,
+  subject: document.target_subject,
+  rates: document.rates,
+  updated_at: document.updated_at,
+  updated_by: document.updated_by,
+});

@@ -1,0 +1,96 @@
+import { join } from 'node:path';
+import type { Clock } from '../../runtime/clock.ts';
+import { SvcError } from '../../runtime/errors.ts';
+import { type Identity, SYSTEM_TENANT } from '../../runtime/identity.ts';
+import type { SecretStore } from '../api.ts';
+import { ADMIN_ROLE, allows } from '../policy.ts';
+import { isTenantSlug } from '../tenant.ts';
+import { SecretFiles } from './secret-files.ts';
+import { checkSecretPath } from './secret-path.ts';
+
+const MAX_SECRET_BYTES = 65_000;
+const MOST_SECRETS = 1_000;
+
+/**
+ * Secrets in the files that `createFileSecrets` reads: of this node, mode 0600, written whole or not at all. For operators
+ * in the node's own tenant and administrators in theirs; a service account is neither.
+ */
+export function createFileSecretStore(parts: {
+  readonly directory: string;
+  readonly clock: Pick<Clock, 'now'>;
+  /** Who changed what; never a value. */
+  readonly audit: (event: Readonly<Record<string, string | null>>, message: string) => void;
+}): SecretStore {
+  const { directory, clock } = parts;
+  /** One change at a time. */
+  let last: Promise<unknown> = Promise.resolve();
+  const alone = <T>(change: () => Promise<T>): Promise<T> => {
+    const turn = last.then(change, change);
+    last = turn.catch(() => undefined);
+    return turn;
+  };
+  const filesOf = (identity: Identity): SecretFiles => {
+    requireKeeper(identity);
+    const { tenant } = identity;
+    if (tenant === SYSTEM_TENANT) return new SecretFiles(directory, ['tenants']);
+    if (!isTenantSlug(tenant)) throw new SvcError('forbidden');
+    return new SecretFiles(join(directory, 'tenants', tenant), []);
+  };
+  const said = (event: string, { tenant, subject }: Identity, path: string): void =>
+    parts.audit({ event, tenant, path, by: subject }, 'secret');
+
+  return {
+    async put(identity, path, value, expect) {
+      const files = filesOf(identity);
+      checkSecretPath(identity.tenant, path);
+      checkValue(value);
+      return alone(async () => {
+        const known = await files.get(path);
+        if (known !== null && expect === 'absent') throw new SvcError('conflict', 'there is such a secret already');
+        if (known === null && expect === 'present') throw notFound();
+        if (known === null && (await files.list('', MOST_SECRETS)).length >= MOST_SECRETS) {
+          throw new SvcError(
+            'quota_exceeded',
+            `${MOST_SECRETS} secrets are the most a tenant may have; delete one first`,
+          );
+        }
+        const view = await files.put(path, value, { at: new Date(clock.now()).toISOString(), by: identity.subject });
+        said(known === null ? 'SecretCreated' : 'SecretRotated', identity, path);
+        return view;
+      });
+    },
+
+    async get(identity, path) {
+      const found = await filesOf(identity).get(checkSecretPath(identity.tenant, path));
+      if (found === null) throw notFound();
+      return found;
+    },
+
+    async list(identity, { prefix, limit }) {
+      return filesOf(identity).list(prefix, Math.min(limit, MOST_SECRETS));
+    },
+
+    async remove(identity, path, version) {
+      const files = filesOf(identity);
+      checkSecretPath(identity.tenant, path);
+      if (!(await alone(() => files.remove(path, version)))) throw notFound();
+      said(version === undefined ? 'SecretDeleted' : 'SecretVersionDeleted', identity, path);
+    },
+  };
+}
+
+function requireKeeper(identity: Identity): void {
+  const { kind, roles } = identity;
+  if (kind === 'local' || (kind === 'operator' && allows(identity, 'operate'))) return;
+  if (kind === 'tenant_user' && roles.includes(ADMIN_ROLE)) return;
+  throw new SvcError('forbidden', 'Secrets are kept by operators, and by administrators of a tenant.');
+}
+
+function checkValue(value: string): void {
+  const wrong = (text: string): SvcError => new SvcError('invalid_argument', `value: ${text}`, { field: 'value' });
+  if (value === '') throw wrong('expected a value');
+  if (Buffer.byteLength(value) > MAX_SECRET_BYTES) throw wrong(`expected at most ${MAX_SECRET_BYTES} bytes`);
+  if (!value.isWellFormed()) throw wrong('expected Unicode text');
+}
+
+const notFound = (): SvcError => new SvcError('not_found', 'secret not found');

@@ -1,0 +1,59 @@
+import assert from 'node:assert/strict';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { ProductNode } from '../product/product-node.ts';
+import { svc as runSvc } from './svc-run.ts';
+
+const MANIFESTS = {
+  agent: `apiVersion: svc.dev/v1
+kind: Agent
+metadata: {name: thing, version: 1.0.0}
+spec: {task: {instruction: do it}}
+`,
+  workflow: `apiVersion: svc.dev/v1
+kind: Workflow
+metadata: {name: thing, version: 1.0.0}
+spec: {initial_state: END, states: {END: {kind: System, command: finalize, transitions: []}}}
+`,
+} as const;
+
+describe('status and scope on the command line', () => {
+  let node: ProductNode;
+  let directory = '';
+  before(async () => {
+    directory = await mkdtemp(join(tmpdir(), 'svc-cli-catalog-'));
+    node = await ProductNode.start();
+  });
+  after(async () => {
+    await node[Symbol.asyncDispose]();
+    await rm(directory, { recursive: true });
+  });
+
+  for (const kind of ['agent', 'workflow'] as const)
+    test(`svc ${kind} deploys in a scope, pauses, resumes, archives, promotes, demotes and deletes`, async () => {
+      const svc = (...args: string[]) => runSvc([kind, ...args], { SVC_URL: node.url });
+      const says = async (pattern: RegExp, ...args: string[]): Promise<void> => {
+        const { code, stdout, stderr } = await svc(...args);
+        assert.equal(code, 0, `${args.join(' ')}: ${stderr}`);
+        assert.match(stdout, pattern);
+      };
+      const file = join(directory, `${kind}.yaml`);
+      await writeFile(file, MANIFESTS[kind]);
+      await says(/^deployed/, 'deploy', file, '--scope', 'user');
+      await says(/^thing is in scope tenant\n$/, 'promote', 'thing', '--to', 'tenant');
+      await says(/^thing is in scope global\n$/, 'promote', 'thing');
+      await says(/^thing is in scope tenant\n$/, 'demote', 'thing');
+      await says(new RegExp(`^${kind} thing is paused\n$`), 'pause', 'thing');
+      await says(/thing\s+1\.0\.0\s+paused\s+tenant/, 'list', '--status', 'paused');
+      await says(new RegExp(`^${kind} thing is archived\n$`), 'archive', 'thing');
+      assert.doesNotMatch((await svc('list')).stdout, /thing/);
+      await says(new RegExp(`^${kind} thing is deployed\n$`), 'resume', 'thing');
+      const nowhere = await svc('pause', 'nobody');
+      assert.equal(nowhere.code, 1, nowhere.stderr);
+      const taken = await svc('demote', 'thing');
+      assert.deepEqual([taken.code, /in scope tenant, not global/.test(taken.stderr)], [4, true], taken.stderr);
+      await says(/^deleted/, 'delete', 'thing', '--force');
+    });
+});

@@ -1,0 +1,85 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { parse, stringify } from 'yaml';
+import { resolveSettings } from '../../manifests/node/settings.ts';
+import { REDACTED, shownSettings } from '../../manifests/node/shown.ts';
+
+/** Every place of svc.yaml that may hold a secret, with one in it. */
+const spec = (secret: (place: string) => string) => ({
+  llm_providers: [
+    {
+      ...{
+        name: 'p',
+        type: 'openai',
+        api_key: secret('provider-key'),
+        headers: { 'x-any': secret('provider-header') },
+      },
+      models: [{ alias: 'default', model: 'm' }],
+    },
+  ],
+  stores: {
+    redis: `redis://user:${secret('redis')}@h1:6379/0`,
+    mongodb: `mongodb://u:${secret('mongo')}@h1,h2/db?w=1`,
+  },
+  web: { search: { provider: 'brave', api_key: secret('web-key') } },
+  mcp_servers: [
+    {
+      ...{ name: 'local', executable: 'server', args: ['--token', secret('mcp-argument')] },
+      ...{ credentials: { PASS: secret('mcp-credential') }, environment: { ANY: secret('mcp-environment') } },
+    },
+    { name: 'remote', url: 'https://tools.example/mcp', headers: { 'x-any': secret('mcp-header') } },
+  ],
+  builtin_dispatchers: [{ name: 'cmd', api_key: secret('dispatcher-key') }],
+  signing: {
+    backend: 'vault',
+    vault: {
+      address: 'https://vault.example',
+      approle: { role_id: 'r', secret_id: secret('approle') },
+      key: 'node-key',
+    },
+  },
+  cluster: { controller: { endpoint: 'c:50056', token: secret('controller') }, join_token: secret('join') },
+  runtime: {
+    orchestrator_url: `https://x:${secret('orchestrator')}@node.example/`,
+    containers: { runtimes: { python: { '3.14': { image: 'a/b', env: { PIP: secret('runtime-variable') } } } } },
+  },
+});
+
+function shown(of: object): { readonly text: string; readonly spec: ReturnType<typeof spec> } {
+  const file = stringify({ apiVersion: 'svc.dev/v1', kind: 'NodeConfig', spec: of });
+  const resolved = resolveSettings({ flags: {}, env: {}, file });
+  assert.ok(resolved.ok, JSON.stringify(resolved));
+  const text = shownSettings(resolved.settings);
+  return { text, spec: parse(text).spec };
+}
+
+describe('the configuration as svc.system.config shows it', () => {
+  test('has no secret, wherever it stood', () => {
+    const { text, spec: seen } = shown(spec((place) => `HIDDEN-${place}`));
+    assert.doesNotMatch(text, /HIDDEN/);
+    assert.deepEqual(
+      [seen.stores.redis, seen.stores.mongodb],
+      [[`redis://${REDACTED}@h1:6379/0`], `mongodb://${REDACTED}@h1,h2/db?${REDACTED}`],
+    );
+    assert.equal(seen.signing.vault.key, 'node-key');
+    assert.equal(seen.llm_providers[0]?.models[0]?.model, 'm');
+  });
+
+  test('has no secret that is written with literal:', () => {
+    const { text } = shown({ llm_providers: spec((place) => `literal:HIDDEN-${place}`).llm_providers });
+    assert.doesNotMatch(text, /HIDDEN/);
+    assert.match(text, /api_key: literal:\[redacted\]/);
+  });
+
+  test('keeps references, since they only name a secret', () => {
+    const { spec: seen } = shown({ stores: { redis: 'env:REDIS', mongodb: 'secret:mongo' } });
+    assert.deepEqual([seen.stores.redis, seen.stores.mongodb], [['env:REDIS'], 'secret:mongo']);
+  });
+
+  test('hides passwords that hold signs a URL would have to escape', () => {
+    const { text } = shown({
+      stores: { redis: 'rediss://:HID@DEN:pw@h:1/0', mongodb: 'mongodb://u:HIDDEN@h/db?x=HIDDEN' },
+    });
+    assert.doesNotMatch(text, /HID/);
+  });
+});

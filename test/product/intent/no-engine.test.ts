@@ -1,0 +1,17 @@
+import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
+import { test } from 'node:test';
+import { IntentScene, writes } from './scene.ts';
+
+const ENGINES = ['/var/run/docker.sock', '/run/podman/podman.sock'];
+const skip = ENGINES.some((socket) => existsSync(socket)) ? 'this machine has a container engine' : false;
+
+test('without a container engine the pipeline fails where it needs one, and says so', { skip }, async () => {
+  await using scene = await IntentScene.start([writes('anything', 'echo hello')], {
+    options: { spec: { runtime: {} } },
+  });
+  const ended = await scene.reach('anything');
+  assert.ok(ended.status === 'failed');
+  assert.equal(ended.failed_at_state, 'VALIDATE_CODE');
+  assert.match(ended.reason, /^unsupported_isolation: .*no container engine/);
+});

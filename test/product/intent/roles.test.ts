@@ -1,0 +1,94 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { stringify } from 'yaml';
+import { Realms } from '../realms.ts';
+import { AGENT_AUTHOR, IntentScene, writes } from './scene.ts';
+
+const greeter = stringify({
+  apiVersion: 'svc.dev/v1',
+  kind: 'Agent',
+  metadata: { name: 'greeter', version: '1.0.0' },
+  spec: { task: { instruction: 'Greet.' } },
+});
+
+describe('who may generate and execute', () => {
+  let realms: Realms;
+  let scene: IntentScene;
+  before(async () => {
+    realms = await Realms.open();
+    const rules = [
+      {
+        match: { contains: AGENT_AUTHOR, round: 1 },
+        reply: { tool_calls: [{ name: 'svc.agent.create', arguments: { manifest_yaml: greeter } }] },
+      },
+      { match: { contains: AGENT_AUTHOR }, reply: '{"agent_id": "a", "name": "greeter", "version": "1.0.0"}' },
+      writes('anything', 'echo hello'),
+    ];
+    scene = await IntentScene.start(rules, { options: { spec: { ...realms.spec, runtime: {} } } });
+  });
+  after(async () => {
+    await scene[Symbol.asyncDispose]();
+    await realms[Symbol.asyncDispose]();
+  });
+
+  const lookup = async (who: Parameters<Realms['headers']>[0]) => {
+    const headers = await realms.headers(who);
+    return scene.node.call('GET', '/v1/agents/lookup/greeter', { headers });
+  };
+
+  test('a user without roles has an agent made in the default context, and it is its own', async () => {
+    const task = await scene.generated('agents', 'a greeter', await realms.headers('alphaUser'));
+    assert.equal(task.status, 'completed', JSON.stringify(task));
+    assert.equal((await lookup('alphaUser')).status, 200);
+    assert.equal((await lookup('alphaAdmin')).status, 404);
+    assert.equal((await lookup('betaAdmin')).status, 404);
+  });
+
+  test('what an administrator has made is the tenant’s', async () => {
+    const task = await scene.generated('agents', 'a greeter', await realms.headers('betaAdmin'));
+    assert.equal(task.status, 'completed', JSON.stringify(task));
+    const other = await realms.headersWith('beta', { sub: 'someone else' });
+    assert.equal((await scene.node.call('GET', '/v1/agents/lookup/greeter', { headers: other })).status, 200);
+  });
+
+  test('a consumer of the free tier may generate; who may only look may not', async () => {
+    const task = await scene.generated('agents', 'a greeter', await realms.headers('consumer'));
+    assert.equal(task.status, 'completed', JSON.stringify(task));
+    const headers = await realms.headers('readonly');
+    for (const [path, body] of [
+      ['/v1/agents/generate', { input: 'x' }],
+      ['/v1/workflows/generate', { input: 'x' }],
+      ['/v1/execute', { prompt: 'x' }],
+      ['/v1/execute/intent', { intent: 'x' }],
+    ] as const)
+      assert.equal((await scene.node.json('POST', path, body, headers)).status, 403, path);
+  });
+
+  test('a volume is for tier pro and above, and the answer says so', async () => {
+    const volume_id = '00000000-0000-4000-8000-000000000000';
+    const ask = async (claims: Parameters<Realms['headersWith']>[1]) =>
+      scene.node.json(
+        'POST',
+        '/v1/execute/intent',
+        { intent: 'x', volume_id },
+        await realms.headersWith('people', claims),
+      );
+    const free = await ask({ sub: 'carl', svc_tier: 'free' });
+    assert.equal(free.status, 403);
+    assert.match(free.text, /volume_id: .*pro/);
+    assert.equal((await ask({ sub: 'paul', svc_tier: 'pro' })).status, 404);
+  });
+
+  test('a pipeline of another tenant is one that there is not', async () => {
+    const own = await realms.headers('alphaUser');
+    const { pipeline_execution_id: id } = await scene.start('anything', {}, own);
+    const unknown = '00000000-0000-4000-8000-000000000000';
+    const headers = await realms.headers('betaAdmin');
+    const theirs = await scene.node.call('GET', `/v1/execute/${id}`, { headers });
+    assert.deepEqual(
+      [theirs.status, theirs.text],
+      [404, (await scene.node.call('GET', `/v1/execute/${unknown}`, { headers })).text],
+    );
+    assert.equal((await scene.node.call('GET', `/v1/execute/${id}`, { headers: own })).status, 200);
+  });
+});

@@ -1,0 +1,96 @@
+import { type Answer, agentYaml } from '../product-node.ts';
+import { type Door, restDoor } from '../seal/doors.ts';
+import { SealNode, type SealNodeOptions } from '../seal/seal-node.ts';
+import type { Stranger } from '../seal/stranger.ts';
+
+export type Args = Readonly<Record<string, unknown>>;
+
+/** What a call of a tool came to, in the words that all doors have. */
+export interface Called {
+  /** Undefined: the call was not made. */
+  readonly isError?: boolean;
+  readonly text: string;
+  readonly structured: Readonly<Record<string, unknown>>;
+  /** Of a call that was not made: `InvalidArguments`, `ToolNotAllowed`. */
+  readonly reason?: string;
+}
+
+export interface ToolDoor {
+  readonly name: string;
+  call(tool: string, args: Args): Promise<Called>;
+}
+
+const objectIn = (value: unknown): Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null ? { ...value } : {};
+
+/** A node where an agent and the local operator may call all tools svc.*; one door for each way in. */
+export class ManagementNode implements AsyncDisposable {
+  readonly at: SealNode;
+  readonly doors: readonly ToolDoor[];
+
+  private constructor(at: SealNode, doors: readonly ToolDoor[]) {
+    this.at = at;
+    this.doors = doors;
+  }
+
+  static async start({ spec, ...options }: SealNodeOptions = {}): Promise<ManagementNode> {
+    const script = new URL('../../tools/management/script.yaml', import.meta.url).pathname;
+    const provider = { name: 'script', type: 'scripted', script, models: [{ alias: 'default', model: 'script' }] };
+    const more = {
+      security_contexts: [{ name: 'managing', capabilities: [{ tool_pattern: 'svc.*' }] }],
+      llm_providers: [provider],
+      // A model that thinks until the test is over holds a place.
+      kernel: { effect_concurrency: 256 },
+    };
+    const at = await SealNode.start({ ...options, spec: { ...more, ...spec } });
+    const agent = agentYaml('agent-manager', { security_context: 'managing', tools: ['svc.*'] });
+    const agent_id = await at.node.deploy(agent);
+    const execution_id = await at.node.run(agent_id, 'sleepy');
+    await at.running(execution_id);
+    const is = { agent_id, execution_id, container_id: execution_id };
+    const sealed = await Promise.all(
+      [restDoor(at.node.url), at.grpc()].map(async (door) => sealDoor(door, await at.attested(is, door))),
+    );
+    return new ManagementNode(at, [...sealed, mcpDoor(at)]);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.at[Symbol.asyncDispose]();
+  }
+}
+
+function sealDoor(door: Door, agent: Stranger): ToolDoor {
+  let id = 0;
+  return {
+    name: `SEAL over ${door.name}`,
+    async call(tool, args) {
+      id += 1;
+      const { result, reason, message, text } = await door.invoke(agent.call(id, tool, args));
+      if (result === undefined) return { text: message, structured: {}, reason: reason ?? text };
+      return { isError: result.isError, text: result.text, structured: objectIn(result.structured) };
+    },
+  };
+}
+
+function mcpDoor(at: SealNode): ToolDoor {
+  return {
+    name: '/mcp',
+    async call(tool, args) {
+      const answer: Answer = await at.node.json(
+        'POST',
+        '/mcp',
+        { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: tool, arguments: args } },
+        { accept: 'application/json, text/event-stream' },
+      );
+      const { result, error } = answer.body;
+      const { content, structuredContent, isError } = objectIn(result);
+      if (result === undefined) {
+        const { message, data } = objectIn(error);
+        return { text: String(message), structured: {}, reason: String(objectIn(data).reason ?? answer.text) };
+      }
+      const [block] = Array.isArray(content) ? content : [];
+      const text = String(objectIn(block).text);
+      return { isError: isError === true, text, structured: objectIn(structuredContent) };
+    },
+  };
+}

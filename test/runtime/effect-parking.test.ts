@@ -1,0 +1,147 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { systemClock } from '../../runtime/clock.ts';
+import type { EffectHandler } from '../../runtime/effect.ts';
+import { EffectRunner } from '../../runtime/effects/effect-runner.ts';
+import type { EffectRunnerOptions } from '../../runtime/effects/effect-runner-options.ts';
+import { EmbeddedEffectQueue } from '../../runtime/effects/embedded-effect-queue.ts';
+import { aborted, effect, openEffect, resultOf, runnerOptions, until } from '../support/effect-world.ts';
+import { MemoryEffectLedger } from '../support/memory-effect-ledger.ts';
+
+const PLACES = 4;
+
+interface World {
+  readonly ledger: MemoryEffectLedger;
+  readonly runner: EffectRunner;
+  ask(kind: string, mode?: 'once'): Promise<string>;
+}
+
+async function world(
+  handlers: readonly EffectHandler[],
+  use: (world: World) => Promise<void>,
+  options: Partial<EffectRunnerOptions> = {},
+): Promise<void> {
+  const ledger = new MemoryEffectLedger();
+  const onFault = (error: unknown): never => {
+    throw error;
+  };
+  const queue = new EmbeddedEffectQueue({ ledger, clock: systemClock, onFault });
+  await queue.open();
+  const runner = new EffectRunner(runnerOptions({ store: ledger, queue, handlers, concurrency: PLACES, ...options }));
+  await runner.start();
+  const ask = async (kind: string, mode?: 'once'): Promise<string> => {
+    const job = await openEffect(ledger, { kind, ...(mode === undefined ? {} : { mode }) });
+    await queue.enqueue(job);
+    return job.id;
+  };
+  try {
+    await use({ ledger, runner, ask });
+  } finally {
+    await runner.stop();
+    await queue.close();
+  }
+}
+
+const parkedOn = (gate: Promise<unknown>): EffectHandler =>
+  effect('wait', async (_input, { parked, signal }) => {
+    await parked(Promise.race([gate, aborted(signal)]));
+    return 'waited';
+  });
+
+describe('effects that wait without a place', () => {
+  test('many times as many as there are places keep no other effect from running, and all end', async () => {
+    const gate = Promise.withResolvers<void>();
+    const quick = effect('quick', async () => 'ran');
+    await world([parkedOn(gate.promise), quick], async ({ ledger, runner, ask }) => {
+      const waiting = await Promise.all(Array.from({ length: 50 * PLACES }, () => ask('wait')));
+      await until(() => runner.counts.parked === waiting.length, 'all to wait');
+      assert.equal(runner.counts.running, 0);
+      const id = await ask('quick');
+      await until(() => resultOf(ledger, id), 'the other effect to run');
+      gate.resolve();
+      await until(() => waiting.every((one) => resultOf(ledger, one)), 'all to end');
+      await until(() => runner.counts.parked + runner.counts.running === 0, 'none to be left');
+    });
+  });
+
+  test('no more go on at a time than there are places', async () => {
+    const gate = Promise.withResolvers<void>();
+    let going = 0;
+    let most = 0;
+    const wait = effect('wait', async (_input, { parked }) => {
+      await parked(gate.promise);
+      most = Math.max(most, ++going);
+      await new Promise((resolve) => setImmediate(resolve));
+      going -= 1;
+      return null;
+    });
+    await world([wait], async ({ ledger, runner, ask }) => {
+      const waiting = await Promise.all(Array.from({ length: 10 * PLACES }, () => ask('wait')));
+      await until(() => runner.counts.parked === waiting.length, 'all to wait');
+      gate.resolve();
+      await until(() => waiting.every((one) => resultOf(ledger, one)), 'all to end');
+      assert.equal(most, PLACES);
+    });
+  });
+
+  test('one more than may wait keeps its place instead', async () => {
+    const gate = Promise.withResolvers<void>();
+    await world(
+      [parkedOn(gate.promise)],
+      async ({ ledger, runner, ask }) => {
+        const waiting = await Promise.all(Array.from({ length: 6 }, () => ask('wait')));
+        await until(() => runner.counts.parked === 5 && runner.counts.running === 1, 'five to wait and one to run');
+        gate.resolve();
+        await until(() => waiting.every((one) => resultOf(ledger, one)), 'all to end');
+      },
+      { mostParked: 5 },
+    );
+  });
+
+  test('its claim outlives many usual ones without being renewed as often', async () => {
+    const gate = Promise.withResolvers<void>();
+    let kept = 0;
+    await world(
+      [parkedOn(gate.promise)],
+      async ({ ledger, runner, ask }) => {
+        const keep = ledger.keepEffect.bind(ledger);
+        ledger.keepEffect = (...args) => {
+          kept += 1;
+          return keep(...args);
+        };
+        const id = await ask('wait');
+        await until(() => runner.counts.parked === 1, 'it to wait');
+        const from = Date.now();
+        await until(() => Date.now() - from > 300, 'five usual claims to be over');
+        assert.equal(ledger.row(id)?.attempt, 1);
+        assert.ok((ledger.row(id)?.until ?? 0) > Date.now(), 'still claimed');
+        assert.ok(kept <= 2, `renewed ${kept} times`);
+        gate.resolve();
+        await until(() => resultOf(ledger, id), 'it to end');
+      },
+      { claimTtlMs: 60, renewEveryMs: 20, parkedClaimTtlMs: 10_000, parkedRenewEveryMs: 5_000 },
+    );
+  });
+
+  test('a cancel reaches one that waits, and nothing of it is sent', async () => {
+    await world([parkedOn(new Promise(() => {}))], async ({ ledger, runner, ask }) => {
+      const id = await ask('wait');
+      await until(() => runner.counts.parked === 1, 'it to wait');
+      await ledger.cancel(id);
+      await until(() => runner.counts.parked + runner.counts.running === 0, 'it to stop');
+      assert.equal(runner.counts.dropped, 1);
+      assert.equal(resultOf(ledger, id), undefined);
+    });
+  });
+
+  test('a node that stops gives back what may be repeated, and lets the rest be in doubt', async () => {
+    await world([parkedOn(new Promise(() => {}))], async ({ ledger, runner, ask }) => {
+      const again = await Promise.all(Array.from({ length: 3 * PLACES }, () => ask('wait')));
+      const once = await ask('wait', 'once');
+      await until(() => runner.counts.parked === again.length + 1, 'all to wait');
+      await runner.stop();
+      for (const id of again) assert.equal(ledger.row(id)?.status, 'open');
+      assert.deepEqual(resultOf(ledger, once)?.outcome, { kind: 'in_doubt' });
+    });
+  });
+});

@@ -1,0 +1,60 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { MongoClient } from 'mongodb';
+import { SharedTurns, type Turn } from '../../../runtime/mongo/shared-turns.ts';
+import { mongoMissing } from '../../support/ferretdb.ts';
+import { type MongoRig, mongoRig } from './rig.ts';
+
+describe('turns of several processes at one row', { skip: await mongoMissing() }, () => {
+  let rig: MongoRig;
+  let clients: MongoClient[];
+  before(async () => {
+    rig = await mongoRig();
+    clients = await Promise.all([1, 2, 3].map(() => new MongoClient(rig.uri).connect()));
+    await rowsOf(clients[0]).insertOne({ _id: 'x', count: 0 });
+  });
+  after(async () => {
+    await Promise.all(clients.map((client) => client.close()));
+    await rig.stop();
+  });
+
+  const databaseOf = (client: MongoClient | undefined) => (client ?? assert.fail()).db(rig.database);
+  const rowsOf = (client: MongoClient | undefined) =>
+    databaseOf(client).collection<{ _id: string; count: number }>('rows');
+  const turnsOf = (client: MongoClient | undefined) => databaseOf(client).collection<Turn>('Turns');
+
+  const sharedTurns = (client: MongoClient | undefined) => new SharedTurns((call) => call(turnsOf(client)));
+
+  /** As a conditional update is made there: a read, then a write. */
+  const add = async (client: MongoClient): Promise<void> => {
+    await sharedTurns(client).take('rows/x', async (mayWrite) => {
+      const count = (await rowsOf(client).findOne({ _id: 'x' }))?.count ?? assert.fail();
+      mayWrite();
+      await rowsOf(client).replaceOne({ _id: 'x' }, { count: count + 1 });
+    });
+  };
+  const count = async (): Promise<number | undefined> => (await rowsOf(clients[0]).findOne({ _id: 'x' }))?.count;
+
+  it('loses no write of 30 at once over three connections, and leaves no turn behind', async () => {
+    await Promise.all(Array.from({ length: 10 }, () => clients.map(add)).flat());
+    assert.equal(await count(), 30);
+    assert.equal(await turnsOf(clients[0]).countDocuments(), 0);
+  });
+
+  it('ends the turn of a process that died, once, whoever waits', async () => {
+    await turnsOf(clients[0]).insertOne({ _id: 'rows/x', holder: 'dead' });
+    await Promise.all(Array.from({ length: 2 }, () => clients.map(add)).flat());
+    assert.equal(await count(), 36);
+    const left = await turnsOf(clients[0]).find().toArray();
+    assert.deepEqual(left, [{ _id: 'rows/x ended dead', holder: 'dead' }]);
+  });
+
+  it('gives a turn back when the work in it fails', async () => {
+    const turns = sharedTurns(clients[0]);
+    await assert.rejects(
+      turns.take('rows/y', () => Promise.reject(new Error('no'))),
+      /^Error: no$/,
+    );
+    await turns.take('rows/y', () => Promise.resolve());
+  });
+});

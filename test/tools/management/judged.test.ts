@@ -1,0 +1,60 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { Setting } from './setting.ts';
+import { type ManagementWorld, managementWorld } from './world.ts';
+
+describe('svc.workflow.create', () => {
+  let world: ManagementWorld;
+  let at: Setting;
+  before(async () => {
+    world = await managementWorld();
+    at = new Setting((tool, args) => world.ok(tool, JSON.parse(JSON.stringify(args))));
+  });
+  after(() => world[Symbol.asyncDispose]());
+
+  test('tells what every judge said when one refuses, and registers nothing', async () => {
+    const name = at.name();
+    await at.ok('svc.agent.create', { manifest_yaml: at.agentYaml('strict-judge') });
+    const outcome = await world.call('svc.workflow.create', {
+      ...{ manifest_yaml: at.workflowYaml(name), task_context: 'refuse this' },
+      judge_agents: ['code-quality-judge', 'strict-judge', 'strict-judge'],
+    });
+    assert.equal(outcome.error?.code, 'validation_failed');
+    const { deployed, validation_results: results } = outcome.structured ?? {};
+    assert.equal(deployed, false);
+    assert.ok(Array.isArray(results));
+    assert.equal(results.length, 2, 'a judge that is named twice is asked once');
+    const gone = await world.call('svc.workflow.export', { name });
+    assert.equal(gone.error?.code, 'not_found');
+  });
+
+  test('does not overwrite what was deployed while judges were at work', async () => {
+    const name = at.name();
+    const creates = Array.from({ length: 5 }, (_one, index) => {
+      const manifest_yaml = at.workflowYaml(name, '1.0.0', { description: `number ${index}` });
+      return world.call('svc.workflow.create', { manifest_yaml });
+    });
+    const outcomes = await Promise.all(creates);
+    assert.deepEqual(outcomes.map(({ error }) => error?.code ?? 'deployed').toSorted(), [
+      'conflict',
+      'conflict',
+      'conflict',
+      'conflict',
+      'deployed',
+    ]);
+    const winner = outcomes.findIndex(({ is_error }) => !is_error);
+    const { manifest_yaml } = await at.ok('svc.workflow.export', { name });
+    assert.match(String(manifest_yaml), new RegExp(`number ${winner}`));
+  });
+
+  test('a judge that says no JSON gives no verdict, so nothing is registered', async () => {
+    const name = at.name();
+    const manifest = at.agentYaml('mute-judge').replace('{{input}}', 'say hello');
+    await at.ok('svc.agent.create', { manifest_yaml: manifest });
+    const outcome = await world.call('svc.workflow.create', {
+      ...{ manifest_yaml: at.workflowYaml(name), judge_agents: ['code-quality-judge', 'mute-judge'] },
+    });
+    assert.equal(outcome.error?.code, 'failed_precondition', JSON.stringify(outcome));
+    assert.equal((await world.call('svc.workflow.export', { name })).error?.code, 'not_found');
+  });
+});

@@ -1,0 +1,94 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { stringify } from 'yaml';
+import { waitUntil } from '../../support/wait-until.ts';
+
+export type Args = Readonly<Record<string, unknown>>;
+export type Result = Readonly<Record<string, unknown>>;
+
+/** A call of a tool that succeeds, through whatever door; answers its structured result. */
+export type Ok = (tool: string, args: Args) => Promise<Result>;
+
+/** What rows need to be there. Names are new each time, so rows do not see each other. */
+export class Setting {
+  readonly ok: Ok;
+
+  constructor(ok: Ok) {
+    this.ok = ok;
+  }
+
+  readonly unknown = randomUUID();
+
+  name(): string {
+    return `n${randomUUID().slice(0, 13)}`;
+  }
+
+  agentYaml(name = this.name(), version = '1.0.0', more: object = {}): string {
+    const metadata = { name, version, description: 'works for a test', ...more };
+    const spec = { task: { prompt_template: '{{input}}' } };
+    return stringify({ apiVersion: 'svc.dev/v1', kind: 'Agent', metadata, spec });
+  }
+
+  /** Ends by itself; with `human` it waits for somebody first. */
+  workflowYaml(
+    name = this.name(),
+    version = '1.0.0',
+    { human = false, description = 'waits for a test' } = {},
+  ): string {
+    const end = {
+      END: { kind: 'System', command: 'update_blackboard', env: { seen: '{{input.word}}' }, transitions: [] },
+    };
+    const ask = { ASK: { kind: 'Human', prompt: 'go on?', transitions: [{ condition: 'always', target: 'END' }] } };
+    return stringify({
+      ...{ apiVersion: 'svc.dev/v1', kind: 'Workflow', metadata: { name, version, description } },
+      spec: { initial_state: human ? 'ASK' : 'END', states: human ? { ...ask, ...end } : end },
+    });
+  }
+
+  async agent(name = this.name()): Promise<{ readonly agent_id: string; readonly name: string }> {
+    const { agent_id } = await this.ok('svc.agent.create', { manifest_yaml: this.agentYaml(name) });
+    return { agent_id: String(agent_id), name };
+  }
+
+  async workflow(options = {}, name = this.name()): Promise<{ readonly workflow_id: string; readonly name: string }> {
+    const manifest_yaml = this.workflowYaml(name, '1.0.0', options);
+    const { workflow_id } = await this.ok('svc.workflow.create', { manifest_yaml });
+    return { workflow_id: String(workflow_id), name };
+  }
+
+  async task(intent: string): Promise<string> {
+    const { agent_id } = await this.agent();
+    const { execution_id } = await this.ok('svc.task.execute', { agent_id, intent });
+    return String(execution_id);
+  }
+
+  /** The model thinks until the test is over. */
+  runningTask = (): Promise<string> => this.task('sleepy');
+
+  async endedTask(): Promise<string> {
+    const execution_id = await this.task('be quick');
+    assert.equal((await this.ok('svc.task.wait', { execution_id })).status, 'completed');
+    return execution_id;
+  }
+
+  async run(options: object, input: Args = {}): Promise<string> {
+    const { name } = await this.workflow(options);
+    const { execution_id } = await this.ok('svc.workflow.run', { name, input });
+    return String(execution_id);
+  }
+
+  async waitingRun(): Promise<string> {
+    const execution_id = await this.run({ human: true });
+    await waitUntil('it waits for a human', async () => {
+      const { status } = await this.ok('svc.workflow.status', { execution_id });
+      return status === 'waiting_for_human_input';
+    });
+    return execution_id;
+  }
+
+  async endedRun(): Promise<string> {
+    const execution_id = await this.run({}, { word: 'hello' });
+    assert.equal((await this.ok('svc.workflow.wait', { execution_id })).status, 'completed');
+    return execution_id;
+  }
+}

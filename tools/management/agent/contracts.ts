@@ -1,0 +1,103 @@
+import { z } from 'zod';
+import { toolArguments } from '../../contract/arguments.ts';
+import { defineContract } from '../../contract/define-contract.ts';
+import { skipsJudge } from '../../contract/judge-defaults.ts';
+import { agentId, force, limit, MAX_LOG_EVENTS, manifestYaml, nameOrUuid, offset } from '../fields.ts';
+import { anyObject, catalogScope, catalogStatus, labels, page, time } from '../results.ts';
+import { searchArguments, searchResult } from '../search-contract.ts';
+
+const onNode = { runs: 'node' } as const;
+const reading = { ...onNode, mode: 'repeatable', reads: true } as const;
+const changing = { ...onNode, mode: 'once', reads: false } as const;
+
+export const agentCreate = defineContract({
+  ...changing,
+  name: 'svc.agent.create',
+  description: 'Deploys an agent from its manifest. The same name and version again needs force.',
+  input: toolArguments({ manifest_yaml: manifestYaml, force }),
+  result: z.strictObject({ agent_id: z.string(), deployed: z.literal(true) }),
+  skipJudge: skipsJudge('svc.agent.create'),
+});
+
+export const agentUpdate = defineContract({
+  ...changing,
+  name: 'svc.agent.update',
+  description: 'Deploys a new version of an agent that is there; the same version again needs force.',
+  input: toolArguments({ manifest_yaml: manifestYaml, force }),
+  result: z.strictObject({ agent_id: z.string(), updated: z.literal(true) }),
+  skipJudge: skipsJudge('svc.agent.update'),
+});
+
+export const agentExport = defineContract({
+  ...reading,
+  name: 'svc.agent.export',
+  description: 'Answers the manifest of an agent as it was deployed, and what the catalog says of it.',
+  input: toolArguments({ name: nameOrUuid('the agent') }),
+  result: z.strictObject({
+    manifest_yaml: z.string(),
+    metadata: z.strictObject({
+      agent_id: z.string(),
+      name: z.string(),
+      version: z.string(),
+      description: z.string(),
+      status: catalogStatus,
+      scope: catalogScope,
+      owner: z.string().nullable(),
+      labels,
+      deployed_at: time,
+    }),
+  }),
+  skipJudge: skipsJudge('svc.agent.export'),
+});
+
+export const agentDelete = defineContract({
+  ...changing,
+  name: 'svc.agent.delete',
+  description: 'Deletes an agent with all its versions, for good. Not while executions of it run.',
+  input: toolArguments({ agent_id: agentId }),
+  result: z.strictObject({ agent_id: z.string(), deleted: z.literal(true) }),
+  skipJudge: skipsJudge('svc.agent.delete'),
+});
+
+export const agentList = defineContract({
+  ...reading,
+  name: 'svc.agent.list',
+  description: 'Lists the deployed agents by name, each in its newest version.',
+  input: toolArguments({}),
+  result: z.strictObject({
+    agents: z.array(
+      z.strictObject({ id: z.string(), name: z.string(), version: z.string(), status: catalogStatus, labels }),
+    ),
+  }),
+  skipJudge: skipsJudge('svc.agent.list'),
+});
+
+export const agentSearch = defineContract({
+  ...reading,
+  name: 'svc.agent.search',
+  description: 'Finds agents by what they do, best first.',
+  input: toolArguments({
+    ...searchArguments,
+    status: z.string().max(64).optional().describe('Such as deployed or paused.'),
+  }),
+  result: searchResult('svc.agent.search'),
+  skipJudge: skipsJudge('svc.agent.search'),
+});
+
+export const agentLogs = defineContract({
+  ...reading,
+  name: 'svc.agent.logs',
+  description: 'Shows what happened to an agent and to its executions, newest first.',
+  input: toolArguments({ agent_id: nameOrUuid('the agent'), limit: limit(50, MAX_LOG_EVENTS), offset }),
+  result: z.strictObject({
+    tool: z.literal('svc.agent.logs'),
+    agent_id: z.string(),
+    events: z.array(z.strictObject({ event_type: z.string(), payload: anyObject, recorded_at: time })),
+    ...page,
+  }),
+  skipJudge: skipsJudge('svc.agent.logs'),
+});
+
+export const AGENT_CONTRACTS = [
+  ...[agentCreate, agentUpdate, agentExport, agentDelete, agentList, agentSearch, agentLogs],
+] as const;

@@ -1,0 +1,51 @@
+import { z } from 'zod';
+import { jsonObject } from '../fields.ts';
+
+/** Longest goal, characters. */
+const INTENT_CHARS = 65_536;
+/** All that the system takes in one variable is 128 KiB. */
+const INPUT_BYTES = 100_000;
+
+export const LANGUAGES = ['python', 'javascript', 'bash'] as const;
+export type Language = (typeof LANGUAGES)[number];
+
+const goal = z
+  .string()
+  .min(1)
+  .max(INTENT_CHARS)
+  .refine((text) => text.trim() !== '', 'expected a goal in words');
+
+/** Arguments of svc.execute.intent, and the body of POST /v1/execute/intent (spec 3). */
+export const intentRequest = {
+  intent: goal.describe('The goal, in plain words.'),
+  inputs: jsonObject
+    .refine(
+      (inputs) => Buffer.byteLength(JSON.stringify(inputs)) <= INPUT_BYTES,
+      `expected at most ${INPUT_BYTES} bytes of JSON; put more into a volume`,
+    )
+    .optional()
+    .describe('What the program reads, as JSON, in the variable SVC_INPUTS.'),
+  language: z.enum(LANGUAGES).default('python').describe('Of the program.'),
+  volume_id: z
+    .guid('expected the UUID of a volume')
+    .toLowerCase()
+    .optional()
+    .describe('A persistent volume, read-only below /workspace; tier pro and above.'),
+  timeout_seconds: z
+    .int()
+    .min(1)
+    .optional()
+    .describe('Of the program; at most, and by default, what the tier of the caller allows.'),
+};
+
+/** Arguments of svc.execute, and the body of POST /v1/execute. */
+export const promptRequest = { prompt: goal.describe('The goal, in plain words.') };
+
+/** What is asked for, checked. */
+export interface IntentRequest {
+  readonly intent: string;
+  readonly inputs?: z.output<typeof jsonObject> | undefined;
+  readonly language: Language;
+  readonly volume_id?: string | undefined;
+  readonly timeout_seconds?: number | undefined;
+}

@@ -1,0 +1,94 @@
+import type { ExecutionApi } from '../../actors/execution/api.ts';
+import type { JudgePanelApi } from '../../actors/judge-panel/api.ts';
+import type { WorkflowApi } from '../../actors/workflow/api.ts';
+import type { AgentCatalog, CatalogSearch, WorkflowCatalog } from '../../catalog/api.ts';
+import type { RuntimeTable } from '../../manifests/runtime-table/table.ts';
+import type { WorkflowManifest } from '../../manifests/workflow/schema.ts';
+import type { Identity } from '../../runtime/identity.ts';
+import type { JsonObject } from '../../runtime/json.ts';
+import type { IntentApi } from './execute/intents.ts';
+import type { AuthorApi } from './generate/authors.ts';
+
+/** Who starts something, and under which id: the same id again finds what was started. */
+export interface Starter {
+  readonly identity: Identity;
+  /** W3C trace id. */
+  readonly trace: string;
+  /** UUID of the execution. */
+  readonly executionId: string;
+  readonly signal?: AbortSignal;
+}
+
+/** Starts as every surface makes them: looked up as the caller sees it, input checked, tier limits taken. */
+export interface Starts {
+  agent(
+    call: {
+      readonly agent: string;
+      readonly version?: string;
+      readonly input: string;
+      readonly context?: JsonObject;
+      /** Default: what the manifest says, else `svc-system-agent-runtime`. */
+      readonly securityContext?: string;
+    },
+    starter: Starter,
+  ): Promise<{ readonly execution_id: string }>;
+  workflow(
+    call: {
+      readonly workflow: string;
+      readonly version?: string;
+      readonly intent?: string;
+      readonly input?: JsonObject;
+      readonly blackboard?: JsonObject;
+      /** What the run takes instead of the deployed manifest, for workflows of the product. */
+      readonly adapt?: (manifest: WorkflowManifest) => WorkflowManifest;
+    },
+    starter: Starter,
+  ): Promise<{ readonly execution_id: string }>;
+}
+
+/** Tells when something ends. However many wait for one thing, a node looks once. */
+export interface EndWaits {
+  /**
+   * Resolves with true when the execution has ended, false when `timeoutMs` passed first. A wake-up may be lost between
+   * nodes, so it looks again each `lookAgainMs`. Throws `not_found`.
+   */
+  execution(tenant: string, id: string, wait: EndWait): Promise<boolean>;
+  workflow(tenant: string, id: string, wait: EndWait): Promise<boolean>;
+}
+
+export interface EndWait {
+  readonly timeoutMs: number;
+  readonly lookAgainMs: number;
+  readonly signal: AbortSignal;
+}
+
+/** What svc.system.* and svc.runtime.list may say of this node. No secret is in it. */
+export interface NodeFacts {
+  readonly version: string;
+  /** Ready to serve. */
+  healthy(): Promise<boolean>;
+  /** Path of svc.yaml, null when none was read, and the settings in force as YAML; secrets are references. */
+  config(): { readonly config_path: string | null; readonly content_yaml: string };
+  /** Languages and versions that executions may name here. */
+  readonly runtimes: RuntimeTable;
+  /** Whether agents with an image of their own can run here. */
+  readonly runsImages: boolean;
+}
+
+/** The areas behind the management tools (spec 3, svc.*). Tools decide nothing themselves: each rule is its area's. */
+export interface ManagementPorts {
+  readonly agents: AgentCatalog;
+  readonly workflows: WorkflowCatalog;
+  readonly search: CatalogSearch;
+  readonly executions: ExecutionApi;
+  readonly runs: WorkflowApi;
+  readonly judges: JudgePanelApi;
+  readonly starts: Starts;
+  readonly waits: EndWaits;
+  readonly node: NodeFacts;
+  readonly intents: IntentApi;
+  readonly authors: AuthorApi;
+}
+
+/** Tools are made before the areas are there: a call that comes earlier waits. */
+export type LateManagement = () => Promise<ManagementPorts>;

@@ -1,0 +1,58 @@
+import { z } from 'zod';
+import type { SearchHit, SearchRequest } from '../../catalog/api.ts';
+import { limit } from './fields.ts';
+import { count, labels } from './results.ts';
+
+/** Arguments and results of svc.agent.search and svc.workflow.search (spec 3). */
+
+/** Hits that one search answers with, at most. */
+const MAX_HITS = 100;
+const QUERY_CHARS = 2_000;
+
+export const searchArguments = {
+  query: z.string().trim().min(1).max(QUERY_CHARS).describe('What is looked for, in words.'),
+  limit: limit(10, MAX_HITS),
+  min_score: z.number().min(0).max(1).default(0.3).describe('0 to 1: how alike it must be.'),
+  labels: z.record(z.string(), z.string()).optional().describe('All pairs must match.'),
+  include_platform_templates: z.boolean().default(true).describe('What ships with the product too.'),
+};
+
+export const searchResult = <Name extends string>(tool: Name) =>
+  z.strictObject({
+    tool: z.literal(tool),
+    query: z.string(),
+    results: z.array(
+      z.strictObject({
+        ...{ id: z.string(), name: z.string(), version: z.string(), description: z.string(), labels },
+        score: z.number().min(0).max(1),
+      }),
+    ),
+    total: count,
+  });
+
+interface Asked {
+  readonly query: string;
+  readonly limit: number;
+  readonly min_score: number;
+  readonly labels?: Readonly<Record<string, string>> | undefined;
+  readonly status?: string | undefined;
+  readonly include_platform_templates: boolean;
+}
+
+/** As `CatalogSearch` takes it. */
+export const requestOf = (asked: Asked): SearchRequest => ({
+  query: asked.query,
+  limit: asked.limit,
+  minScore: asked.min_score,
+  includePlatformTemplates: asked.include_platform_templates,
+  ...(asked.labels === undefined ? {} : { labels: asked.labels }),
+  ...(asked.status === undefined ? {} : { status: asked.status }),
+});
+
+export const searchAnswer = (tool: string, { query }: Asked, hits: readonly SearchHit[]) => ({
+  ...{ tool, query },
+  results: hits.map(({ id, name, version, description, labels: pairs, score }) => ({
+    ...{ id, name, version, description, labels: pairs, score },
+  })),
+  total: hits.length,
+});

@@ -1,0 +1,124 @@
+import { z } from 'zod';
+import { toolArguments } from '../../contract/arguments.ts';
+import { defineContract } from '../../contract/define-contract.ts';
+import { skipsJudge } from '../../contract/judge-defaults.ts';
+import { executionId, jsonObject, limit, MAX_LISTED, MAX_LOG_EVENTS, nameOrUuid, offset, version } from '../fields.ts';
+import { anyObject, count, executionStatus, page, started, time } from '../results.ts';
+import { taskWait as wait } from '../wait-fields.ts';
+
+const onNode = { runs: 'node' } as const;
+const reading = { ...onNode, mode: 'repeatable', reads: true } as const;
+const changing = { ...onNode, mode: 'once', reads: false } as const;
+
+/** Longest goal of a start, characters. */
+const INTENT_CHARS = 65_536;
+
+/** As GET /v1/executions/{id} answers it (decided.md, REST beyond the specification). */
+const taskStanding = {
+  execution_id: z.string(),
+  agent_id: z.string(),
+  iteration_count: count,
+  last_output: z.string().nullable(),
+  last_error: z.string().nullable(),
+  started_at: time.nullable(),
+  ended_at: time.nullable(),
+  usage: z.strictObject({ input_tokens: z.number(), output_tokens: z.number(), cost: z.number() }),
+  in_doubt: count.optional(),
+  tool_calls_executed: count.optional(),
+  calls_in_doubt: z.array(anyObject).optional(),
+  waiting_for: anyObject.optional(),
+};
+
+export const taskExecute = defineContract({
+  ...onNode,
+  mode: 'repeatable',
+  reads: false,
+  name: 'svc.task.execute',
+  description: 'Starts an execution of a deployed agent and answers at once; wait for it with svc.task.wait.',
+  input: toolArguments({
+    agent_id: nameOrUuid('the agent'),
+    intent: z.string().max(INTENT_CHARS).optional().describe('What is to be done, in words.'),
+    input: jsonObject.default({}).describe('Values for the agent.'),
+    version,
+  }),
+  result: started,
+  skipJudge: skipsJudge('svc.task.execute'),
+});
+
+export const taskStatus = defineContract({
+  ...reading,
+  name: 'svc.task.status',
+  description: 'Says how an execution of an agent stands: status, iterations, last output, last error.',
+  input: toolArguments({ execution_id: executionId }),
+  result: z.strictObject({ ...taskStanding, status: executionStatus }),
+  skipJudge: skipsJudge('svc.task.status'),
+});
+
+/** An ended execution, or `timed_out`: it goes on. */
+const waited = z.strictObject({ ...taskStanding, status: z.enum(['completed', 'failed', 'cancelled', 'timed_out']) });
+
+export const taskWait = defineContract({
+  ...reading,
+  name: 'svc.task.wait',
+  description: 'Waits until an execution of an agent has ended; status timed_out says that it goes on.',
+  input: toolArguments({ execution_id: executionId, ...wait }),
+  result: waited,
+  skipJudge: skipsJudge('svc.task.wait'),
+});
+
+/** Spec 3 lists it beside the tools of agents. */
+export const agentWait = defineContract({
+  ...taskWait,
+  name: 'svc.agent.wait',
+  skipJudge: skipsJudge('svc.agent.wait'),
+});
+
+export const taskList = defineContract({
+  ...reading,
+  name: 'svc.task.list',
+  description: 'Lists executions of agents, newest first.',
+  input: toolArguments({ agent_id: nameOrUuid('an agent').optional(), limit: limit(20, MAX_LISTED) }),
+  result: z.strictObject({
+    executions: z.array(
+      z.strictObject({ id: z.string(), agent_id: z.string(), status: executionStatus, started_at: time.nullable() }),
+    ),
+  }),
+  skipJudge: skipsJudge('svc.task.list'),
+});
+
+export const taskLogs = defineContract({
+  ...reading,
+  name: 'svc.task.logs',
+  description: 'Shows the events of an execution of an agent, oldest first.',
+  input: toolArguments({ execution_id: executionId, limit: limit(50, MAX_LOG_EVENTS), offset }),
+  result: z.strictObject({
+    tool: z.literal('svc.task.logs'),
+    execution_id: z.string(),
+    status: executionStatus,
+    events: z.array(z.strictObject({ sequence: count, event_type: z.string(), payload: anyObject, recorded_at: time })),
+    ...page,
+  }),
+  skipJudge: skipsJudge('svc.task.logs'),
+});
+
+export const taskCancel = defineContract({
+  ...changing,
+  name: 'svc.task.cancel',
+  description: 'Cancels an execution of an agent that has not ended.',
+  input: toolArguments({ execution_id: executionId }),
+  result: z.strictObject({ execution_id: z.string(), cancelled: z.literal(true) }),
+  skipJudge: skipsJudge('svc.task.cancel'),
+});
+
+export const taskRemove = defineContract({
+  ...changing,
+  name: 'svc.task.remove',
+  description: 'Removes an execution of an agent that has ended, with its record.',
+  input: toolArguments({ execution_id: executionId }),
+  result: z.strictObject({ execution_id: z.string(), removed: z.literal(true) }),
+  skipJudge: skipsJudge('svc.task.remove'),
+});
+
+export const TASK_CONTRACTS = [
+  ...[taskExecute, taskStatus, taskWait, taskList, taskLogs, taskCancel, taskRemove],
+] as const;

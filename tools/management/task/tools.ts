@@ -1,0 +1,87 @@
+import { SvcError } from '../../../runtime/errors.ts';
+import { requireRole } from '../../../security/api.ts';
+import type { Tool } from '../../tool.ts';
+import { readerOf } from '../caller.ts';
+import { type ManagedCall, managed } from '../managed.ts';
+import type { LateManagement } from '../ports.ts';
+import { type AskedWait, endWait } from '../wait-fields.ts';
+import {
+  agentWait,
+  taskCancel,
+  taskExecute,
+  taskList,
+  taskLogs,
+  taskRemove,
+  taskStatus,
+  taskWait,
+} from './contracts.ts';
+import { taskInput } from './task-input.ts';
+
+/** svc.task.* and svc.agent.wait over `ExecutionApi` (spec 3, Task tools). */
+export function taskTools(late: LateManagement): Tool[] {
+  const define = managed(late);
+  return [
+    define(taskExecute, async ({ agent_id, intent, input, version }, { ports, identity, call }) => {
+      const { trace, signal, id: executionId } = call;
+      const asked = { agent: agent_id, ...taskInput(intent, input), ...(version === undefined ? {} : { version }) };
+      const { execution_id } = await ports.starts.agent(asked, { identity, trace, signal, executionId });
+      return { execution_id, status: 'started' };
+    }),
+
+    define(taskStatus, ({ execution_id }, { ports, identity }) =>
+      ports.executions.status(identity.tenant, execution_id),
+    ),
+
+    define(taskWait, waitForTask),
+    define(agentWait, waitForTask),
+
+    define(taskList, async ({ agent_id, limit }, { ports, identity }) => {
+      const agentId = agent_id === undefined ? undefined : await idOf({ ports, identity }, agent_id);
+      const filter = { limit, ...(agentId === undefined ? {} : { agentId }) };
+      const found = await ports.executions.list(identity.tenant, filter);
+      return {
+        executions: found.map(({ execution_id: id, agent_id: of, status, started_at }) => ({
+          ...{ id, agent_id: of, status, started_at },
+        })),
+      };
+    }),
+
+    define(taskLogs, async ({ execution_id, limit, offset }, { ports, identity }) => {
+      const log = await ports.executions.logs(identity.tenant, execution_id, { limit, offset });
+      return { tool: 'svc.task.logs', execution_id, ...log, limit, offset };
+    }),
+
+    define(taskCancel, async ({ execution_id }, { ports, identity, call: { trace, signal } }) => {
+      await ports.executions.cancel(identity.tenant, execution_id, { identity, trace, signal });
+      return { execution_id, cancelled: true };
+    }),
+
+    define(taskRemove, async ({ execution_id }, { ports, identity }) => {
+      // What is not there is told first, whoever asks.
+      await ports.executions.hasEnded(identity.tenant, execution_id);
+      requireRole(identity, 'write');
+      await ports.executions.remove(identity.tenant, execution_id);
+      return { execution_id, removed: true };
+    }),
+  ];
+}
+
+/** Its place among the node's effects is free while it waits. */
+async function waitForTask(
+  { execution_id, ...asked }: AskedWait & { readonly execution_id: string },
+  { ports, identity: { tenant }, call }: ManagedCall,
+): Promise<object> {
+  const ended = await call.parked(ports.waits.execution(tenant, execution_id, endWait(asked, call)));
+  const status = await ports.executions.status(tenant, execution_id);
+  return ended || status.ended_at !== null ? status : { ...status, status: 'timed_out' };
+}
+
+/** Executions outlive their agent, so an id that is not deployed any more still finds them. */
+async function idOf({ ports, identity }: Omit<ManagedCall, 'call'>, idOrName: string): Promise<string> {
+  try {
+    return (await ports.agents.get(readerOf(identity), idOrName)).agent_id;
+  } catch (thrown) {
+    if (thrown instanceof SvcError && thrown.code === 'not_found') return idOrName.toLowerCase();
+    throw thrown;
+  }
+}

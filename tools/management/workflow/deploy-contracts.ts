@@ -1,0 +1,144 @@
+import { z } from 'zod';
+import { toolArguments } from '../../contract/arguments.ts';
+import { defineContract } from '../../contract/define-contract.ts';
+import { skipsJudge } from '../../contract/judge-defaults.ts';
+import { force, manifestYaml, nameOrUuid, tenantId } from '../fields.ts';
+import { anyObject, catalogScope, catalogStatus, labels, time } from '../results.ts';
+import { searchArguments, searchResult } from '../search-contract.ts';
+import { judgeArguments, validationResults } from './judge-fields.ts';
+
+const onNode = { runs: 'node' } as const;
+const reading = { ...onNode, mode: 'repeatable', reads: true } as const;
+const changing = { ...onNode, mode: 'once', reads: false } as const;
+
+const workflow = nameOrUuid('the workflow');
+const userId = z.string().min(1).max(256).optional();
+const findings = z.array(anyObject);
+
+export const workflowCreate = defineContract({
+  ...changing,
+  name: 'svc.workflow.create',
+  description: 'Checks a workflow manifest, has judges look at it, and deploys it when none refuses.',
+  input: toolArguments({ manifest_yaml: manifestYaml, force, ...judgeArguments }),
+  result: z.strictObject({
+    workflow_id: z.string(),
+    deployed: z.literal(true),
+    validation_results: validationResults,
+    warnings: findings,
+  }),
+  skipJudge: skipsJudge('svc.workflow.create'),
+});
+
+export const workflowUpdate = defineContract({
+  ...changing,
+  name: 'svc.workflow.update',
+  description: 'Deploys a new version of a workflow that is there; the same version again needs force.',
+  input: toolArguments({ manifest_yaml: manifestYaml, force }),
+  result: z.strictObject({ workflow_id: z.string(), updated: z.literal(true), warnings: findings }),
+  skipJudge: skipsJudge('svc.workflow.update'),
+});
+
+export const workflowValidate = defineContract({
+  ...reading,
+  name: 'svc.workflow.validate',
+  description: 'Checks a workflow manifest without deploying it: errors refuse a deploy, warnings do not.',
+  input: toolArguments({ manifest_yaml: manifestYaml }),
+  result: z.strictObject({
+    valid: z.boolean(),
+    findings,
+    metadata: z.strictObject({ name: z.string(), version: z.string(), initial_state: z.string() }).optional(),
+  }),
+  skipJudge: skipsJudge('svc.workflow.validate'),
+});
+
+export const workflowExport = defineContract({
+  ...reading,
+  name: 'svc.workflow.export',
+  description: 'Answers the manifest of a workflow as it was deployed, and what the catalog says of it.',
+  input: toolArguments({ name: workflow }),
+  result: z.strictObject({
+    manifest_yaml: z.string(),
+    metadata: z.strictObject({
+      workflow_id: z.string(),
+      name: z.string(),
+      version: z.string(),
+      description: z.string(),
+      initial_state: z.string(),
+      status: catalogStatus,
+      scope: catalogScope,
+      owner: z.string().nullable(),
+      labels,
+      deployed_at: time,
+    }),
+  }),
+  skipJudge: skipsJudge('svc.workflow.export'),
+});
+
+export const workflowDelete = defineContract({
+  ...changing,
+  name: 'svc.workflow.delete',
+  description: 'Deletes a workflow with all its versions, for good. Not while executions of it run.',
+  input: toolArguments({ name: workflow }),
+  result: z.strictObject({ workflow_id: z.string(), deleted: z.literal(true) }),
+  skipJudge: skipsJudge('svc.workflow.delete'),
+});
+
+export const workflowList = defineContract({
+  ...reading,
+  name: 'svc.workflow.list',
+  description: "Lists the deployed workflows by name: the tenant's, with scope global or visible those of all too.",
+  input: toolArguments({
+    tenant_id: tenantId,
+    scope: z.enum(['global', 'visible']).optional().describe("Default: all of the tenant's."),
+    user_id: userId.describe('Whose eyes see, with scope visible; default yours.'),
+  }),
+  result: z.strictObject({
+    workflows: z.array(
+      z.strictObject({ id: z.string(), name: z.string(), version: z.string(), initial_state: z.string() }),
+    ),
+  }),
+  skipJudge: skipsJudge('svc.workflow.list'),
+});
+
+export const workflowSearch = defineContract({
+  ...reading,
+  name: 'svc.workflow.search',
+  description: 'Finds workflows by what they do, best first.',
+  input: toolArguments(searchArguments),
+  result: searchResult('svc.workflow.search'),
+  skipJudge: skipsJudge('svc.workflow.search'),
+});
+
+const moved = { workflow_id: z.string(), name: z.string() };
+
+export const workflowPromote = defineContract({
+  ...changing,
+  name: 'svc.workflow.promote',
+  description: 'Widens who sees a workflow: from a user to the tenant, from the tenant to all.',
+  input: toolArguments({
+    name: workflow,
+    target_scope: z.enum(['tenant', 'global']).default('global'),
+    tenant_id: tenantId,
+  }),
+  result: z.strictObject({ ...moved, promoted: z.literal(true), target_scope: z.enum(['tenant', 'global']) }),
+  skipJudge: skipsJudge('svc.workflow.promote'),
+});
+
+export const workflowDemote = defineContract({
+  ...changing,
+  name: 'svc.workflow.demote',
+  description: 'Narrows who sees a workflow: from all to the tenant, from the tenant to a user.',
+  input: toolArguments({
+    name: workflow,
+    target_scope: z.enum(['tenant', 'user']).default('tenant'),
+    user_id: userId.describe('Owner, for scope user; default you.'),
+    tenant_id: tenantId,
+  }),
+  result: z.strictObject({ ...moved, demoted: z.literal(true), target_scope: z.enum(['tenant', 'user']) }),
+  skipJudge: skipsJudge('svc.workflow.demote'),
+});
+
+export const WORKFLOW_DEPLOY_CONTRACTS = [
+  ...[workflowCreate, workflowUpdate, workflowValidate, workflowExport, workflowDelete, workflowList],
+  ...[workflowSearch, workflowPromote, workflowDemote],
+] as const;

@@ -1,0 +1,160 @@
+import { z } from 'zod';
+import { toolArguments } from '../../contract/arguments.ts';
+import { defineContract } from '../../contract/define-contract.ts';
+import { skipsJudge } from '../../contract/judge-defaults.ts';
+import {
+  executionId,
+  jsonObject,
+  limit,
+  MAX_LISTED,
+  MAX_LOG_EVENTS,
+  nameOrUuid,
+  offset,
+  tenantId,
+  version,
+} from '../fields.ts';
+import { anyObject, count, page, started, time, workflowStatus } from '../results.ts';
+import { workflowWait as wait } from '../wait-fields.ts';
+
+const onNode = { runs: 'node' } as const;
+const reading = { ...onNode, mode: 'repeatable', reads: true } as const;
+const changing = { ...onNode, mode: 'once', reads: false } as const;
+
+/** Longest goal, and longest answer of a human, characters. */
+const TEXT_CHARS = 65_536;
+
+const identified = { execution_id: z.string(), workflow_id: z.string() };
+const standing = { status: workflowStatus, current_state: z.string().nullable() };
+const times = { started_at: time, last_transition_at: time };
+
+export const workflowRun = defineContract({
+  ...onNode,
+  mode: 'repeatable',
+  reads: false,
+  name: 'svc.workflow.run',
+  description: 'Starts an execution of a deployed workflow and answers at once; wait for it with svc.workflow.wait.',
+  input: toolArguments({
+    name: nameOrUuid('the workflow'),
+    intent: z.string().max(TEXT_CHARS).optional().describe('The goal; {{intent}}.'),
+    input: jsonObject.default({}).describe('Checked against metadata.input_schema; {{input.KEY}}.'),
+    blackboard: jsonObject.optional().describe('Put on the blackboard before the first state.'),
+    version,
+  }),
+  result: started,
+  skipJudge: skipsJudge('svc.workflow.run'),
+});
+
+export const executionsList = defineContract({
+  ...reading,
+  name: 'svc.workflow.executions.list',
+  description: 'Lists executions of workflows, newest first.',
+  input: toolArguments({
+    workflow_id: nameOrUuid('a workflow').optional(),
+    limit: limit(20, MAX_LISTED),
+    offset,
+    tenant_id: tenantId,
+  }),
+  result: z.strictObject({
+    executions: z.array(z.strictObject({ ...identified, ...standing, ...times, ended_at: time.nullable() })),
+    ...page,
+  }),
+  skipJudge: skipsJudge('svc.workflow.executions.list'),
+});
+
+export const executionsGet = defineContract({
+  ...reading,
+  name: 'svc.workflow.executions.get',
+  description: 'Shows an execution of a workflow with its input, its blackboard and the outputs of its states.',
+  input: toolArguments({ execution_id: executionId, tenant_id: tenantId }),
+  // As GET /v1/workflows/executions/{id} answers it (decided.md, REST beyond the specification).
+  result: z.strictObject({
+    ...{ ...identified, workflow_name: z.string(), workflow_version: z.string(), ...standing },
+    ...{ reason: z.string().nullable(), error: z.string().nullable(), intent: z.string().nullable() },
+    ...{ input: z.unknown(), blackboard: anyObject, state_outputs: anyObject, output: z.unknown() },
+    ...{ ...times, ended_at: time.nullable(), waiting_for: anyObject.optional() },
+  }),
+  skipJudge: skipsJudge('svc.workflow.executions.get'),
+});
+
+export const workflowStatusTool = defineContract({
+  ...reading,
+  name: 'svc.workflow.status',
+  description: 'Says how an execution of a workflow stands.',
+  input: toolArguments({ execution_id: executionId, tenant_id: tenantId }),
+  result: z.strictObject({ ...identified, ...standing, ...times }),
+  skipJudge: skipsJudge('svc.workflow.status'),
+});
+
+export const workflowLogs = defineContract({
+  ...reading,
+  name: 'svc.workflow.logs',
+  description: 'Shows the events of an execution of a workflow, oldest first.',
+  input: toolArguments({ execution_id: executionId, limit: limit(50, MAX_LOG_EVENTS), offset }),
+  result: z.strictObject({
+    tool: z.literal('svc.workflow.logs'),
+    execution_id: z.string(),
+    status: workflowStatus,
+    events: z.array(
+      z.strictObject({
+        ...{ sequence: count, event_type: z.string(), state_name: z.string().nullable() },
+        ...{ iteration_number: count.nullable(), payload: anyObject, recorded_at: time },
+      }),
+    ),
+    ...page,
+  }),
+  skipJudge: skipsJudge('svc.workflow.logs'),
+});
+
+/** One thing was done, or not and why. */
+const doneOrNot = <Word extends string>(word: Word) =>
+  z.union([
+    z.strictObject({ [word]: z.literal(true), execution_id: z.string() }),
+    z.strictObject({ [word]: z.literal(false), error: z.string() }),
+  ]);
+
+export const workflowCancel = defineContract({
+  ...changing,
+  name: 'svc.workflow.cancel',
+  description: 'Cancels an execution of a workflow that has not ended, with its children.',
+  input: toolArguments({ execution_id: executionId }),
+  result: doneOrNot('cancelled'),
+  skipJudge: skipsJudge('svc.workflow.cancel'),
+});
+
+export const workflowWait = defineContract({
+  ...reading,
+  name: 'svc.workflow.wait',
+  description: 'Waits until an execution of a workflow has ended; timed_out says that it goes on.',
+  input: toolArguments({ execution_id: executionId, ...wait }),
+  result: z.union([
+    z.strictObject({ ...identified, ...standing, ...times, blackboard: anyObject }),
+    z.strictObject({ execution_id: z.string(), ...standing, timed_out: z.literal(true) }),
+  ]),
+  skipJudge: skipsJudge('svc.workflow.wait'),
+});
+
+export const workflowSignal = defineContract({
+  ...changing,
+  name: 'svc.workflow.signal',
+  description: 'Answers the human approval that an execution of a workflow waits for.',
+  input: toolArguments({
+    execution_id: executionId,
+    response: z.string().max(TEXT_CHARS).describe('What conditions and {{human.feedback}} see.'),
+  }),
+  result: doneOrNot('signalled'),
+  skipJudge: skipsJudge('svc.workflow.signal'),
+});
+
+export const workflowRemove = defineContract({
+  ...changing,
+  name: 'svc.workflow.remove',
+  description: 'Removes an execution of a workflow that has ended, with its record.',
+  input: toolArguments({ execution_id: executionId }),
+  result: doneOrNot('removed'),
+  skipJudge: skipsJudge('svc.workflow.remove'),
+});
+
+export const WORKFLOW_RUN_CONTRACTS = [
+  ...[workflowRun, executionsList, executionsGet, workflowStatusTool, workflowLogs, workflowCancel, workflowWait],
+  ...[workflowSignal, workflowRemove],
+] as const;

@@ -1,0 +1,121 @@
+import type { WorkflowSummary } from '../../../actors/workflow/api.ts';
+import { SvcError } from '../../../runtime/errors.ts';
+import type { Identity } from '../../../runtime/identity.ts';
+import { requireRole } from '../../../security/api.ts';
+import type { Tool } from '../../tool.ts';
+import { inTenant, readerOf } from '../caller.ts';
+import { refusalOf } from '../failure.ts';
+import { type ManagedCall, managed } from '../managed.ts';
+import type { LateManagement } from '../ports.ts';
+import { type AskedWait, endWait } from '../wait-fields.ts';
+import {
+  executionsGet,
+  executionsList,
+  workflowCancel,
+  workflowLogs,
+  workflowRemove,
+  workflowRun,
+  workflowSignal,
+  workflowStatusTool,
+  workflowWait,
+} from './run-contracts.ts';
+
+const MISSING = 'workflow execution not found';
+
+/** svc.workflow.*, as far as they are about executions (spec 3, Workflow tools), over `WorkflowApi`. */
+export function workflowRunTools(late: LateManagement): Tool[] {
+  const define = managed(late);
+  return [
+    define(workflowRun, async ({ name: workflow, intent, input, blackboard, version }, { ports, identity, call }) => {
+      const asked = {
+        ...{ workflow, input },
+        ...(intent === undefined ? {} : { intent }),
+        ...(blackboard === undefined ? {} : { blackboard }),
+        ...(version === undefined ? {} : { version }),
+      };
+      const { trace, signal, id: executionId } = call;
+      const { execution_id } = await ports.starts.workflow(asked, { identity, trace, signal, executionId });
+      return { execution_id, status: 'started' };
+    }),
+
+    define(executionsList, async ({ workflow_id, limit, offset, tenant_id }, { ports, identity }) => {
+      const asker = inTenant(identity, tenant_id, 'tenant not found');
+      const workflowId = workflow_id === undefined ? {} : { workflowId: await idOf(ports, asker, workflow_id) };
+      const { executions, total } = await ports.runs.list(asker.tenant, { ...workflowId, limit, skip: offset });
+      return { executions: executions.map(listed), total, limit, offset };
+    }),
+
+    define(executionsGet, ({ execution_id, tenant_id }, { ports, identity }) =>
+      ports.runs.get(inTenant(identity, tenant_id, MISSING).tenant, execution_id),
+    ),
+
+    define(workflowStatusTool, async ({ execution_id, tenant_id }, { ports, identity }) =>
+      standing(await ports.runs.status(inTenant(identity, tenant_id, MISSING).tenant, execution_id)),
+    ),
+
+    define(workflowLogs, async ({ execution_id, limit, offset }, { ports, identity }) => {
+      const log = await ports.runs.logs(identity.tenant, execution_id, { limit, offset });
+      return { tool: 'svc.workflow.logs', execution_id, ...log, limit, offset };
+    }),
+
+    define(workflowCancel, ({ execution_id }, { ports, identity, call: { trace, signal } }) =>
+      doneOrNot('cancelled', execution_id, () => ports.runs.cancel(identity, execution_id, { trace, signal })),
+    ),
+
+    define(workflowWait, waitForWorkflow),
+
+    define(workflowSignal, ({ execution_id, response }, { ports, identity, call: { trace, signal } }) =>
+      doneOrNot('signalled', execution_id, () =>
+        ports.runs.signal(identity, execution_id, response, { trace, signal }),
+      ),
+    ),
+
+    define(workflowRemove, ({ execution_id }, { ports, identity }) =>
+      doneOrNot('removed', execution_id, async () => {
+        // What is not there is told first, whoever asks.
+        await ports.runs.status(identity.tenant, execution_id);
+        requireRole(identity, 'write');
+        await ports.runs.remove(identity.tenant, execution_id);
+      }),
+    ),
+  ];
+}
+
+/** svc.workflow.wait and svc.execute.wait. Its place among the node's effects is free while it waits. */
+export async function waitForWorkflow(
+  { execution_id, ...asked }: AskedWait & { readonly execution_id: string },
+  { ports, identity: { tenant }, call }: ManagedCall,
+): Promise<object> {
+  const ended = await call.parked(ports.waits.workflow(tenant, execution_id, endWait(asked, call)));
+  const { blackboard, ...execution } = await ports.runs.get(tenant, execution_id);
+  if (ended || execution.ended_at !== null) return { ...standing(execution), blackboard };
+  const { status, current_state } = execution;
+  return { execution_id, status, current_state, timed_out: true };
+}
+
+async function doneOrNot(word: string, execution_id: string, act: () => Promise<void>): Promise<object> {
+  try {
+    await act();
+    return { [word]: true, execution_id };
+  } catch (thrown) {
+    return { [word]: false, error: refusalOf(thrown) };
+  }
+}
+
+/** Result of svc.workflow.status. */
+function standing(summary: WorkflowSummary) {
+  const { execution_id, workflow_id, status, current_state, started_at, last_transition_at } = summary;
+  return { execution_id, workflow_id, status, current_state, started_at, last_transition_at };
+}
+
+const listed = (summary: WorkflowSummary) => ({ ...standing(summary), ended_at: summary.ended_at });
+
+/** Executions outlive their workflow, so an id that is not deployed any more still finds them. */
+async function idOf(ports: ManagedCall['ports'], identity: Identity, idOrName: string): Promise<string> {
+  try {
+    return (await ports.workflows.get(readerOf(identity), idOrName)).id;
+  } catch (thrown) {
+    if (thrown instanceof SvcError && thrown.code === 'not_found') return idOrName.toLowerCase();
+    throw thrown;
+  }
+}

@@ -1,0 +1,82 @@
+import { hash } from 'node:crypto';
+import canonicalize from 'canonicalize';
+import type { InvokeAnswer } from '../../actors/tool-session/api.ts';
+import type { ToolGrant } from '../../manifests/tool/scope.ts';
+import { SvcError } from '../../runtime/errors.ts';
+import type { Identity } from '../../runtime/identity.ts';
+import { callerGrant } from './grant.ts';
+import { CALL_TIMEOUT_MS, type CallerToolParts } from './parts.ts';
+
+export interface Caller {
+  readonly identity: Identity;
+  /** W3C trace id of the request. */
+  readonly trace: string;
+  /** Aborted when the client is gone; the call itself goes on. */
+  readonly signal: AbortSignal;
+}
+
+export interface CallerCall {
+  /** Which way in it came. */
+  readonly source: 'mcp' | 'rest';
+  readonly tool: string;
+  readonly arguments: unknown;
+  /** Id of the call in its session: `n:1`, `s:abc`. */
+  readonly call: string;
+}
+
+export interface CallerAnswer {
+  readonly answer: InvokeAnswer;
+  /** Whether the tool is one of those the caller may use, by its own name. */
+  readonly isOffered: boolean;
+}
+
+export const TOOL_NAME_CHARS = 200;
+
+/**
+ * One call in a tool session of its own, so that each is decided, recorded and chained as every other one. Throws what the
+ * desk and sessions throw, `deadline_exceeded` when its time is over, and what `caller.signal` was aborted with.
+ */
+export async function callTool(parts: CallerToolParts, caller: Caller, call: CallerCall): Promise<CallerAnswer> {
+  const { identity, trace } = caller;
+  const { tool, arguments: given } = call;
+  const late = new AbortController();
+  const timeoutMs = parts.callTimeoutMs ?? CALL_TIMEOUT_MS;
+  const cancelTimer = parts.clock.after(timeoutMs, () =>
+    late.abort(new SvcError('deadline_exceeded', `no result within ${timeoutMs} ms; the tool goes on`)),
+  );
+  const options = { identity, trace, signal: AbortSignal.any([caller.signal, late.signal]) };
+  try {
+    const grant = await callerGrant(parts, identity);
+    const sessionId = parts.random.uuid();
+    const session = {
+      ...{ session_id: sessionId, source: call.source, subject: subjectOf(identity, sessionId) },
+      ...{ grant: grantFor(grant, tool), public_key: null, expires_at: null },
+    };
+    await parts.sessions.open(identity.tenant, session, options);
+    const payloadHash = hash('sha256', canonicalize({ tool, arguments: given }) ?? 'null', 'hex');
+    const made = { call: call.call, tool, arguments: given, envelopeHash: null, payloadHash, last: true };
+    const answer = await parts.sessions.invoke(identity.tenant, sessionId, made, options);
+    return { answer, isOffered: grant.tools.some((offer) => offer.name === tool) };
+  } finally {
+    cancelTimer();
+  }
+}
+
+/**
+ * What the one call needs: a grant may hold a thousand schemas, and a session's state is written with each turn. Another
+ * name of a tool is known by policy alone, so that one has them all.
+ */
+function grantFor(grant: ToolGrant, tool: string): ToolGrant {
+  const called = grant.tools.filter(({ name }) => name === tool);
+  return called.length === 0 ? grant : { ...grant, tools: called };
+}
+
+/** Without an execution: no mounts, and nothing that runs where an agent runs. */
+const subjectOf = ({ kind, subject, roles, tier }: Identity, sessionId: string) => ({
+  execution_id: null,
+  agent_id: null,
+  session_id: sessionId,
+  principal: { kind, subject, roles, tier },
+  mounts: [],
+  isolation: 'process' as const,
+});

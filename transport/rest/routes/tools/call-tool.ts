@@ -1,0 +1,52 @@
+import { SvcError, toSvcError } from '../../../../runtime/errors.ts';
+import { type CallerAnswer, callTool } from '../../../caller-tools/call.ts';
+import type { CallerToolParts } from '../../../caller-tools/parts.ts';
+import { type CallerResult, resultOf } from '../../../caller-tools/result.ts';
+import { brokenCall, deniedCall, SESSION_INACTIVE } from '../../../seal/refusals.ts';
+import type { RestApp } from '../../parts.ts';
+import { callerOf } from '../../request-context.ts';
+import { CallerHeaders } from '../../schemas/fields.ts';
+import { callProblems, ToolArguments, ToolParams, ToolResult } from '../../schemas/tools.ts';
+import { whileClientWaits } from '../seal/caller.ts';
+
+const schema = {
+  tags: ['tools'],
+  summary: 'Call a tool',
+  description:
+    'What a tool that ran reports as its failure is a 200 with `isError`. Each call is decided, recorded and chained as in SEAL.',
+  headers: CallerHeaders,
+  params: ToolParams,
+  body: ToolArguments,
+  response: { 200: ToolResult, ...callProblems },
+};
+
+/** POST /v1/tools/{name}: the same tools as over /mcp; statuses as spec 2 has them for SEAL. */
+export function callToolRoute(app: RestApp, parts: CallerToolParts): void {
+  app.post('/v1/tools/:name', { config: { access: 'run' }, schema }, async (request, reply) => {
+    const caller = { identity: callerOf(request), trace: request.trace, signal: whileClientWaits(reply.raw) };
+    const call = { source: 'rest', tool: request.params.name, arguments: request.body ?? {}, call: 'n:1' } as const;
+    const { content, ...rest } = resultOrThrow(await answered(callTool(parts, caller, call)));
+    return { ...rest, content: [...content] };
+  });
+}
+
+async function answered(asked: Promise<CallerAnswer>): Promise<CallerAnswer> {
+  try {
+    return await asked;
+  } catch (thrown) {
+    throw brokenCall(toSvcError(thrown));
+  }
+}
+
+function resultOrThrow({ answer }: CallerAnswer): CallerResult {
+  switch (answer.kind) {
+    case 'outcome':
+      return resultOf(answer.outcome);
+    case 'denied':
+      throw deniedCall(answer);
+    case 'inactive':
+      throw deniedCall({ reason: SESSION_INACTIVE, message: answer.message });
+    case 'invalid_request':
+      throw new SvcError('invalid_argument', answer.message);
+  }
+}

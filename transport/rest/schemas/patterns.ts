@@ -1,0 +1,56 @@
+import { z } from 'zod';
+import { limitField, skipField } from './fields.ts';
+
+const MOST = 100;
+const text = (mostChars: number) => z.string().min(1).max(mostChars);
+
+/** Query values are text; only plain decimals are numbers here. */
+const decimal = (value: unknown): unknown =>
+  typeof value === 'string' && /^\d{1,3}(\.\d{1,17})?$/.test(value) ? Number(value) : value;
+
+export const PatternsQuery = z
+  .object({
+    error_signature: text(4_096).optional().describe('Finds what solved errors like it; without it all are listed.'),
+    error_type: text(200).optional().describe('Only of this type, whatever its case.'),
+    min_success_score: z
+      .preprocess(decimal, z.number().min(0).max(1))
+      .optional()
+      .describe('With error_signature: only those that succeeded so often, 0 to 1.'),
+    limit: limitField(10, MOST),
+    skip: skipField,
+  })
+  .superRefine(({ error_signature, min_success_score, skip }, context) => {
+    const refuse = (path: string, message: string): void => context.addIssue({ code: 'custom', path: [path], message });
+    if (error_signature === undefined && min_success_score !== undefined) {
+      refuse('min_success_score', 'expected none without error_signature');
+    }
+    if (error_signature !== undefined && skip > 0) refuse('skip', 'expected none with error_signature');
+  });
+export const MOST_PATTERNS = MOST;
+
+export const MemoryPattern = z.object({
+  pattern_id: z.string(),
+  error_signature: z.string(),
+  error_type: z.string(),
+  solution_approach: z.string(),
+  solution_code: z.string().optional(),
+  success_score: z.number().describe('0 to 1; halved by each half life since it was stored last.'),
+  frequency: z.number().int().describe('How often it was stored.'),
+});
+export const MemoryPatternList = z.object({ patterns: z.array(MemoryPattern) });
+
+/** Body of POST /v1/cortex/patterns: the fields of StoreMemoryPattern (spec 1). */
+export const StorePatternBody = z.object({
+  error_signature: text(4_096),
+  error_type: text(200),
+  error_message: z.string().max(16_384).default(''),
+  solution_approach: text(16_384),
+  solution_code: z.string().max(65_536).optional(),
+  tags: z.array(text(100)).max(32).default([]),
+});
+
+export const StorePatternAnswer = z.object({
+  pattern_id: z.string(),
+  deduplicated: z.boolean().describe('A pattern that means the same was there; it gained weight instead.'),
+  new_frequency: z.number().int(),
+});

@@ -1,0 +1,45 @@
+import { z } from 'zod';
+import { limitField } from './fields.ts';
+
+export const MOST_SECRETS_LISTED = 1_000;
+
+export const SecretPathParams = z.object({
+  path: z.string().min(1).max(256).describe('`db/password`, with `%2F` for each slash.'),
+});
+
+export const SecretBody = z.strictObject({
+  value: z.string().min(1).max(65_000).describe('Never answered by any route.'),
+  expect: z
+    .enum(['absent', 'present', 'any'])
+    .default('any')
+    .describe('What must be there before: `absent` only creates, `present` only rotates.'),
+});
+
+export const SecretsQuery = z.object({
+  prefix: z.string().max(256).default('').describe('Only paths that begin like this.'),
+  limit: limitField(100, MOST_SECRETS_LISTED),
+});
+
+export const SecretVersionQuery = z.object({
+  version: z
+    .string()
+    .regex(/^[1-9]\d{0,14}$/, 'expected the number of an earlier version')
+    .optional()
+    .describe('Only this earlier version; without it the secret with all its versions.'),
+});
+
+export const SecretAnswer = z.object({
+  path: z.string(),
+  reference: z.string().describe('How settings and manifests name it.'),
+  version: z.number().int(),
+  earlier: z.array(z.object({ version: z.number().int(), reference: z.string() })).describe('The newest first.'),
+  created_at: z.string().nullable(),
+  updated_at: z.string(),
+  updated_by: z.string().nullable(),
+});
+export const SecretListAnswer = z.object({ secrets: z.array(SecretAnswer) });
+export const SecretRemovedAnswer = z.object({
+  path: z.string(),
+  version: z.number().int().nullable(),
+  deleted: z.literal(true),
+});
