@@ -9,22 +9,20 @@ import { EXECUTIONS, type ExecutionDocument } from './actors/execution/view.ts';
 import { nodeActors } from './actors/node-peer/node-actors.ts';
 import { createNodePeerApi } from './actors/node-peer/node-peers.ts';
 import { toolSessionActor } from './actors/tool-session/definition.ts';
-import { createAgentCatalog } from './catalog/agent-catalog.ts';
-import { createBuiltIns } from './catalog/built-in/built-ins.ts';
 import { openClusterNode } from './cluster/cluster-node.ts';
 import { joinFleet } from './cluster/join-fleet.ts';
 import { createNodeControls } from './cluster/operations/node-controls.ts';
 import { openOperations } from './cluster/operations/open-operations.ts';
 import { readiness } from './cluster/operations/readiness.ts';
 import { openAgentAccess } from './compose/agent-access.ts';
+import { announcement } from './compose/announcement.ts';
 import { LateAreas } from './compose/areas.ts';
 import { openCallers } from './compose/callers.ts';
-import { agentQuota, inUseOf } from './compose/catalogs.ts';
+import { openCatalogs } from './compose/catalogs.ts';
 import { openEffects } from './compose/effects.ts';
 import { executionOffer } from './compose/execution-offer.ts';
 import { managementPorts, nodeFacts } from './compose/management.ts';
 import type { Node, NodeInput } from './compose/node.ts';
-import { openSearch } from './compose/search.ts';
 import { createServers } from './compose/servers.ts';
 import { openSigning } from './compose/signing.ts';
 import { openToolAreas } from './compose/tool-areas.ts';
@@ -115,13 +113,9 @@ export async function startNode(input: NodeInput): Promise<Node> {
   });
   opened.defer(() => runtime.stop());
 
-  const builtIns = createBuiltIns();
-  const inUse = await inUseOf(ports.documents);
-  const agents = await createAgentCatalog({
-    ...{ ...world, documents: ports.documents, builtIns, inUse },
-    quota: agentQuota(settings, rateOverrides),
+  const { builtIns, inUse, agents, search } = await openCatalogs({
+    ...{ ...world, documents: ports.documents, settings, secrets, rateOverrides },
   });
-  const search = await openSearch({ ...world, documents: ports.documents, settings, secrets, builtIns });
   const waits = waitsOf(runtime, ports.store);
   const executions = createExecutionApi({
     waits,
@@ -219,12 +213,7 @@ export async function runNode(args: readonly string[]): Promise<void> {
   process.on('SIGTERM', stop);
   process.on('SIGINT', stop);
   // Who reads these lines may stop it at once.
-  console.log(`svc ${VERSION}  node ${node.id}  up in ${Math.round(performance.now() - startedAt)} ms`);
-  console.log(`REST        ${node.restUrl}  (to read: ${node.restUrl}/docs)`);
-  console.log(`SvcRuntime  ${node.grpcAddress}`);
-  console.log(`internal    ${node.internalUrl}  ${node.internalGrpcAddress}  (agents' programs)`);
-  if (node.clusterAddress !== null) console.log(`NodeCluster ${node.clusterAddress}`);
-  for (const note of node.notes) console.log(`            ${note}`);
+  for (const line of announcement(node, VERSION, performance.now() - startedAt)) console.log(line);
 }
 
 /** Why the node did not start. Only what nobody foresaw comes with its stack. */
