@@ -9,20 +9,17 @@ import { EXECUTIONS, type ExecutionDocument } from './actors/execution/view.ts';
 import { nodeActors } from './actors/node-peer/node-actors.ts';
 import { createNodePeerApi } from './actors/node-peer/node-peers.ts';
 import { toolSessionActor } from './actors/tool-session/definition.ts';
-import { createAgentCatalog } from './catalog/agent-catalog.ts';
-import { createBuiltIns } from './catalog/built-in/built-ins.ts';
 import { openClusterNode } from './cluster/cluster-node.ts';
 import { joinFleet } from './cluster/join-fleet.ts';
 import { createNodeControls } from './cluster/operations/node-controls.ts';
 import { openOperations } from './cluster/operations/open-operations.ts';
 import { readiness } from './cluster/operations/readiness.ts';
-import { openAgentAccess } from './compose/agent-access.ts';
+import { executionOffer, openAgentAccess } from './compose/agent-access.ts';
 import { LateAreas } from './compose/areas.ts';
 import { openCallers } from './compose/callers.ts';
-import { agentQuota, inUseOf } from './compose/catalogs.ts';
+import { openAgents } from './compose/catalogs.ts';
 import { openEffects } from './compose/effects.ts';
-import { executionOffer } from './compose/execution-offer.ts';
-import { managementPorts, nodeFacts } from './compose/management.ts';
+import { managementPorts } from './compose/management.ts';
 import type { Node, NodeInput } from './compose/node.ts';
 import { openSearch } from './compose/search.ts';
 import { createServers } from './compose/servers.ts';
@@ -115,11 +112,8 @@ export async function startNode(input: NodeInput): Promise<Node> {
   });
   opened.defer(() => runtime.stop());
 
-  const builtIns = createBuiltIns();
-  const inUse = await inUseOf(ports.documents);
-  const agents = await createAgentCatalog({
-    ...{ ...world, documents: ports.documents, builtIns, inUse },
-    quota: agentQuota(settings, rateOverrides),
+  const { agents, builtIns, inUse } = await openAgents({
+    ...{ ...world, documents: ports.documents, settings, overrides: rateOverrides },
   });
   const search = await openSearch({ ...world, documents: ports.documents, settings, secrets, builtIns });
   const waits = waitsOf(runtime, ports.store);
@@ -155,12 +149,11 @@ export async function startNode(input: NodeInput): Promise<Node> {
   opened.defer(() => authenticator.close());
   const health = { ready: async () => readiness(runtime, controls) };
   const { volumes, commands, patterns, runsImages } = effects;
-  const facts = nodeFacts({ version: VERSION, health, settings, configPath: configFile(input), runsImages });
   const allowance = await callers.running({ executions, workflows: workflowAreas.workflows.workflows });
   const management = managementPorts({
     ...{ ...world, ...ports, agents, executions, tierLimits, ...allowance, volumes, settings },
     ...workflowAreas.workflows,
-    ...{ judges: workflowAreas.judges, search, node: facts },
+    ...{ judges: workflowAreas.judges, search, version: VERSION, health, configPath: configFile(input), runsImages },
   });
   areas.provideManagement(management);
   const servers = createServers({
