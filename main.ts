@@ -14,15 +14,15 @@ import { joinFleet } from './cluster/join-fleet.ts';
 import { createNodeControls } from './cluster/operations/node-controls.ts';
 import { openOperations } from './cluster/operations/open-operations.ts';
 import { readiness } from './cluster/operations/readiness.ts';
-import { openAgentAccess } from './compose/agent-access.ts';
+import { executionOffer, openAgentAccess } from './compose/agent-access.ts';
 import { announcement } from './compose/announcement.ts';
 import { LateAreas } from './compose/areas.ts';
 import { openCallers } from './compose/callers.ts';
-import { openCatalogs } from './compose/catalogs.ts';
+import { openAgents } from './compose/catalogs.ts';
 import { openEffects } from './compose/effects.ts';
-import { executionOffer } from './compose/execution-offer.ts';
-import { managementPorts, nodeFacts } from './compose/management.ts';
+import { managementPorts } from './compose/management.ts';
 import type { Node, NodeInput } from './compose/node.ts';
+import { openSearch } from './compose/search.ts';
 import { createServers } from './compose/servers.ts';
 import { openSigning } from './compose/signing.ts';
 import { openToolAreas } from './compose/tool-areas.ts';
@@ -113,9 +113,10 @@ export async function startNode(input: NodeInput): Promise<Node> {
   });
   opened.defer(() => runtime.stop());
 
-  const { builtIns, inUse, agents, search } = await openCatalogs({
-    ...{ ...world, documents: ports.documents, settings, secrets, rateOverrides },
+  const { agents, builtIns, inUse } = await openAgents({
+    ...{ ...world, documents: ports.documents, settings, overrides: rateOverrides },
   });
+  const search = await openSearch({ ...world, documents: ports.documents, settings, secrets, builtIns });
   const waits = waitsOf(runtime, ports.store);
   const executions = createExecutionApi({
     waits,
@@ -149,12 +150,11 @@ export async function startNode(input: NodeInput): Promise<Node> {
   opened.defer(() => authenticator.close());
   const health = { ready: async () => readiness(runtime, controls) };
   const { volumes, commands, patterns, runsImages } = effects;
-  const facts = nodeFacts({ version: VERSION, health, settings, configPath: configFile(input), runsImages });
   const allowance = await callers.running({ executions, workflows: workflowAreas.workflows.workflows });
   const management = managementPorts({
     ...{ ...world, ...ports, agents, executions, tierLimits, ...allowance, volumes, settings },
     ...workflowAreas.workflows,
-    ...{ judges: workflowAreas.judges, search, node: facts },
+    ...{ judges: workflowAreas.judges, search, version: VERSION, health, configPath: configFile(input), runsImages },
   });
   areas.provideManagement(management);
   const servers = createServers({

@@ -18,7 +18,7 @@ import type { Health } from '../transport/health.ts';
 import { startExecution } from '../transport/start-execution.ts';
 import { startWorkflow } from '../transport/start-workflow.ts';
 
-export interface ManagementParts {
+export interface ManagementParts extends NodeFactsParts {
   readonly agents: AgentCatalog;
   readonly catalog: WorkflowCatalog;
   readonly search: CatalogSearch;
@@ -26,8 +26,6 @@ export interface ManagementParts {
   readonly workflows: WorkflowApi;
   readonly judges: JudgePanelApi;
   readonly volumes: VolumeApi;
-  readonly settings: Pick<NodeSettings, 'execute'>;
-  readonly node: NodeFacts;
   readonly tierLimits: TierLimits;
   readonly runningLimits?: RunningLimits;
   readonly store: Pick<ActorStore, 'onEvents'>;
@@ -36,11 +34,11 @@ export interface ManagementParts {
 
 /** The areas as the management tools see them. */
 export function managementPorts(parts: ManagementParts): ManagementPorts {
-  const { agents, catalog, search, executions, workflows, judges, volumes, node, store, clock } = parts;
+  const { agents, catalog, search, executions, workflows, judges, volumes, store, clock } = parts;
   const made = starts(parts);
   const settings = parts.settings.execute;
   return {
-    ...{ agents, search, executions, judges, node },
+    ...{ agents, search, executions, judges, node: nodeFacts(parts) },
     workflows: catalog,
     runs: workflows,
     starts: made,
@@ -80,7 +78,7 @@ export interface NodeFactsParts {
   readonly runsImages: boolean;
 }
 
-export function nodeFacts({ version, health, settings, configPath, runsImages }: NodeFactsParts): NodeFacts {
+function nodeFacts({ version, health, settings, configPath, runsImages }: NodeFactsParts): NodeFacts {
   const runtimes = runtimeTable(settings.runtime.containers.runtimes);
   return {
     ...{ version, runtimes, runsImages },

@@ -3,7 +3,7 @@ import { type Identity, SYSTEM_TENANT } from '../../runtime/identity.ts';
 import type { CatalogReader, CatalogScope } from '../api.ts';
 import { MAX_PAGE } from '../page.ts';
 import { isTenantAdmin } from './permissions.ts';
-import { isSeen, type SeenRecord, type ShelfRecord, STATUSES } from './record.ts';
+import { isSeen, type SeenRecord, STATUSES } from './record.ts';
 import { busy, notFound } from './rules.ts';
 import { MAX_ATTEMPTS, type Shelf } from './shelf.ts';
 
@@ -69,31 +69,36 @@ async function look(shelf: Shelf, reader: CatalogReader, idOrName: string): Prom
 
 async function lookWith(find: FindIn, reader: CatalogReader): Promise<SeenRecord[]> {
   for (let round = 0; round < LOOKS; round += 1) {
-    const near = await find(reader.tenant, ownersFor(reader));
-    const far = reader.tenant === SYSTEM_TENANT ? [] : await find(SYSTEM_TENANT, ['']);
+    const near = await find.in(reader.tenant, ownersFor(reader));
+    // An id is in one place; a name may be in several.
+    const isWhole = reader.tenant === SYSTEM_TENANT || (near.length > 0 && find.isUnique);
+    const far = isWhole ? [] : await find.in(SYSTEM_TENANT, ['']);
     const found = [...near, ...far.filter(({ scope }) => scope === 'global')];
     if (found.length > 0) return found.sort((a, b) => ORDER[a.scope] - ORDER[b.scope]);
   }
   return [];
 }
 
-type FindIn = (tenant: string, owners: readonly string[]) => Promise<SeenRecord[]>;
+interface FindIn {
+  readonly isUnique: boolean;
+  in(tenant: string, owners: readonly string[]): Promise<SeenRecord[]>;
+}
 
-const byName =
-  ({ records }: Shelf, name: string): FindIn =>
-  (tenant, owners) =>
-    records
-      .find({ tenant, where: { name, owner: { in: owners }, status: { in: STATUSES } }, limit: MAX_PAGE })
-      .then(seen);
+const byName = ({ records }: Shelf, name: string): FindIn => ({
+  isUnique: false,
+  async in(tenant, owners) {
+    const where = { name, owner: { in: owners }, status: { in: STATUSES } };
+    return (await records.find({ tenant, where, limit: MAX_PAGE })).filter(isSeen);
+  },
+});
 
-const seen = (records: readonly ShelfRecord[]): SeenRecord[] => records.filter(isSeen);
-
-const byId =
-  ({ records }: Shelf, id: string): FindIn =>
-  async (tenant, owners) => {
+const byId = ({ records }: Shelf, id: string): FindIn => ({
+  isUnique: true,
+  async in(tenant, owners) {
     const record = await records.get(tenant, id);
     return record !== null && isSeen(record) && owners.includes(record.owner) ? [record] : [];
-  };
+  },
+});
 
 /** Owners of what a reader sees in its own tenant; those of no user have the empty one. */
 export const ownersFor = ({ subject }: CatalogReader): readonly string[] =>

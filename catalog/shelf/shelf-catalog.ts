@@ -19,8 +19,8 @@ export interface ShelfCatalogParts<Manifest extends ManifestHead> {
   readonly shelf: Shelf<Manifest>;
   /** What ships with the product; read at the first use. */
   readonly shipped: () => readonly Whole<Manifest>[];
-  /** Executions of it that have not ended. */
-  readonly inUse: (tenant: string, id: string) => Promise<number>;
+  /** Executions of it that have not ended; of all tenants when null. */
+  readonly inUse: (tenant: string | null, id: string) => Promise<number>;
   /** Puts a new record in; an error when the caller may have no more. */
   readonly insert: (identity: Identity, record: ShelfRecord) => Promise<boolean | SvcError>;
   readonly clock: Clock;
@@ -107,7 +107,7 @@ export class ShelfCatalog<Manifest extends ManifestHead> {
   async delete(identity: Identity, idOrName: string, { force = false } = {}): Promise<string> {
     const { kind } = this.#shelf;
     const { record } = await this.#write(identity, idOrName, async (known, change) => {
-      const count = force ? 0 : await this.#parts.inUse(known.tenant, known.id);
+      const count = force ? 0 : await this.#parts.inUse(known.scope === 'global' ? null : known.tenant, known.id);
       if (count > 0) throw inUse(kind.noun, known.name, count);
       return deletedRecord(kind, known, change);
     });

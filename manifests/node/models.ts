@@ -7,8 +7,11 @@ import { z } from 'zod';
 
 const Name = z.string().min(1).max(100);
 
-/** A secret-valued string: `env:NAME`, `secret:PATH`, `literal:VALUE`, or the value itself. */
-const SecretString = z.string().min(1).max(10_000);
+const SecretString = z
+  .string()
+  .min(1)
+  .max(10_000)
+  .meta({ description: 'Secret: env:NAME, secret:PATH, literal:VALUE, or the value itself.' });
 
 /** Money per 1,000 tokens in the currency the operator counts in; one number counts input and output alike. */
 const TokenPrice = z.number().min(0).max(1_000_000);

@@ -18,8 +18,8 @@ describe('svc agent', () => {
     const { agent_id: id } = JSON.parse(deployed.stdout);
 
     const listed = await scene.svc(['agent', 'list']);
-    assert.match(listed.stdout, /^NAME +VERSION +STATUS +AGENT_ID/);
-    assert.match(listed.stdout, new RegExp(`other +1\\.0\\.0 +deployed +${id}`));
+    assert.match(listed.stdout, /^NAME +VERSION +STATUS +SCOPE +AGENT_ID/);
+    assert.match(listed.stdout, new RegExp(`other +1\\.0\\.0 +deployed +tenant +${id}`));
 
     const shown = await scene.svc(['--output', 'yaml', 'agent', 'show', 'other']);
     assert.equal(parse(shown.stdout).manifest.metadata.name, 'other');

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { parse, stringify } from 'yaml';
+import { z } from 'zod';
+import { NodeConfigSchema } from '../../manifests/node/schema.ts';
 import { resolveSettings } from '../../manifests/node/settings.ts';
 import { REDACTED, shownSettings } from '../../manifests/node/shown.ts';
 
@@ -82,4 +84,39 @@ describe('the configuration as svc.system.config shows it', () => {
     });
     assert.doesNotMatch(text, /HID/);
   });
+});
+
+/** Settings that hold a secret, or a URL with one; each is in `spec` above. */
+const SECRET_SETTINGS = [
+  'builtin_dispatchers.api_key',
+  'cluster.controller.token',
+  'cluster.join_token',
+  'llm_providers.api_key',
+  'llm_providers.headers',
+  'mcp_servers.credentials',
+  'mcp_servers.environment',
+  'mcp_servers.headers',
+  'signing.vault.approle.secret_id',
+  'signing.vault.token',
+  'stores.mongodb',
+  'stores.redis',
+  'web.search.api_key',
+];
+
+/** Places of the schema whose description says that they hold one. */
+function secretsIn(node: unknown, place: readonly string[]): string[] {
+  if (Array.isArray(node)) return node.flatMap((one) => secretsIn(one, place));
+  if (typeof node !== 'object' || node === null) return [];
+  const { properties, description, ...rest } = { properties: undefined, description: undefined, ...node };
+  const own = typeof description === 'string' && /^(Secret:|URL \(.*secret)/.test(description) ? [place.join('.')] : [];
+  const below = Object.entries(typeof properties === 'object' && properties !== null ? properties : {});
+  const inside = ['items', 'anyOf', 'oneOf', 'allOf', 'additionalProperties'].map(
+    (key) => Object.entries(rest).find(([name]) => name === key)?.[1],
+  );
+  return [...own, ...secretsIn(inside, place), ...below.flatMap(([key, one]) => secretsIn(one, [...place, key]))];
+}
+
+test('no setting that holds a secret is forgotten by these tests', () => {
+  const schema = z.toJSONSchema(NodeConfigSchema.shape.spec, { io: 'input', unrepresentable: 'any' });
+  assert.deepEqual([...new Set(secretsIn(schema, []))].sort(), SECRET_SETTINGS);
 });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { waitUntil } from '../support/wait-until.ts';
-import { clientOf, ended, metadataOf, request } from '../transport/grpc/call.ts';
+import { clientOf, ended, metadataOf, request, unary } from '../transport/grpc/call.ts';
 import { type Answer, type Ask, agentYaml, ProductNode } from './product-node.ts';
 import { CALLER_NAMES, CALLERS, type CallerName, Realms } from './realms.ts';
 
@@ -68,6 +68,11 @@ export class Tenancy implements AsyncDisposable {
     const headers = this.#headers.get(caller);
     if (headers === undefined) throw new Error(`no token of ${caller}`);
     return headers;
+  }
+
+  /** Of somebody who is no caller of the table. */
+  headersWith(...who: Parameters<Realms['headersWith']>): Promise<Record<string, string>> {
+    return this.#realms.headersWith(...who);
   }
 
   as(caller: CallerName, method: string, path: string, ask: Ask = {}): Promise<Answer> {
@@ -165,11 +170,23 @@ export class Tenancy implements AsyncDisposable {
   }
 
   /** Events and status of ExecuteAgent. */
-  async execute(caller: CallerName, agent: string): Promise<unknown> {
-    const call = this.#grpc.executeAgent(request(agent), metadataOf(this.headersOf(caller)));
+  execute(caller: CallerName, agent: string): Promise<unknown> {
+    return this.executeWith(this.headersOf(caller), agent);
+  }
+
+  async executeWith(headers: Readonly<Record<string, string>>, agent: string): Promise<unknown> {
+    const call = this.#grpc.executeAgent(request(agent), metadataOf(headers));
     const { events, status, code } = await ended(call);
     const trailers = Object.keys(status.metadata.getMap()).sort();
     return { events, code, details: status.details, trailers };
+  }
+
+  /** Answer of QueryMemoryPatterns, as JSON. */
+  async patternsWith(headers: Readonly<Record<string, string>>, error_signature: string): Promise<string> {
+    const asked = { error_signature, error_type: '', limit: 10, min_success_score: 0 };
+    const { code, answer } = await unary((done) => this.#grpc.queryMemoryPatterns(asked, metadataOf(headers), done));
+    assert.equal(code, 'OK');
+    return JSON.stringify(answer);
   }
 
   /** Lists hold all of the caller's tenant and nothing else. */

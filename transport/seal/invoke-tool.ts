@@ -1,9 +1,9 @@
-import type { InvokeAnswer } from '../../actors/tool-session/api.ts';
 import type { ToolOutcome } from '../../manifests/tool/call.ts';
 import { SvcError, toSvcError } from '../../runtime/errors.ts';
 import type { AgentClaims, SealEnvelope, VerifiedCall } from '../../security/api.ts';
+import { callOutcome } from './call-outcome.ts';
 import type { SealCall, SealCaller, SealParts } from './parts.ts';
-import { brokenCall, deniedCall, REFUSED, SESSION_INACTIVE } from './refusals.ts';
+import { deniedCall, REFUSED, SESSION_INACTIVE } from './refusals.ts';
 
 /** MCP tool result. */
 export interface ToolResult {
@@ -75,35 +75,13 @@ async function resultOf(parts: InvokeParts, verified: VerifiedCall, call: SealCa
     throw deniedCall({ reason: SESSION_INACTIVE, message: 'the session is not active' });
   }
   const made = { call: textOf(rpc.id), tool: rpc.tool, arguments: rpc.arguments, envelopeHash, payloadHash };
-  const answer = await answered(
-    parts.sessions.invoke(tenant, sessionId, made, {
-      trace: call.trace,
-      ...(call.signal === undefined ? {} : { signal: call.signal }),
-    }),
-  );
-  switch (answer.kind) {
-    case 'outcome':
-      return mcpResult(answer.outcome);
-    case 'denied':
-      throw deniedCall(answer);
-    case 'inactive':
-      throw deniedCall({ reason: SESSION_INACTIVE, message: answer.message });
-    case 'invalid_request':
-      throw new SvcError('invalid_argument', answer.message);
-  }
+  const options = { trace: call.trace, ...(call.signal === undefined ? {} : { signal: call.signal }) };
+  return mcpResult(await callOutcome(parts.sessions.invoke(tenant, sessionId, made, options)));
 }
 
 /** Whether the one who brought the envelope may act in its session at all. */
 const reaches = ({ tenant, verified, executionId }: SealCaller, claims: AgentClaims): boolean =>
   !verified || (tenant === claims.tenant && (executionId === undefined || executionId === claims.executionId));
-
-async function answered(asked: Promise<InvokeAnswer>): Promise<InvokeAnswer> {
-  try {
-    return await asked;
-  } catch (thrown) {
-    throw brokenCall(toSvcError(thrown));
-  }
-}
 
 /** The chain names the attempt; where that cannot be done now, the caller is refused all the same. */
 async function noteRefusal(

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
-import type { Documents } from '../../../runtime/documents.ts';
+import type { CollectionSpec, Documents, StoredDocument } from '../../../runtime/documents.ts';
 import { SvcError } from '../../../runtime/errors.ts';
 import { digestOf, makeKeyText } from '../../../security/api-keys/key-text.ts';
 import { DOCUMENT_STORES } from '../../catalog/document-stores.ts';
@@ -230,3 +230,35 @@ for (const { name, skip, open } of DOCUMENT_STORES) {
     });
   });
 }
+
+describe('API keys while the store is down', () => {
+  test('a key is unavailable, not unauthenticated, as soon as what was read of it is too old', async () => {
+    const [store] = DOCUMENT_STORES;
+    assert.ok(store !== undefined);
+    const { documents, stop } = await store.open();
+    let isDown = false;
+    const failing: Documents = {
+      open: () => documents.open(),
+      close: () => documents.close(),
+      async collection<T extends StoredDocument>(spec: CollectionSpec) {
+        const real = await documents.collection<T>(spec);
+        const get = real.get.bind(real);
+        real.get = async (tenant, id) => {
+          if (isDown) throw new SvcError('unavailable', 'the store is down');
+          return get(tenant, id);
+        };
+        return real;
+      },
+    };
+    const { keys, clock } = await node(failing);
+    const made = await keys.create(person(), { name: 'ci' });
+    await keys.verify(made.key, true);
+    isDown = true;
+    clock.advance(1_000);
+    for (let n = 0; n < 3; n += 1) await assert.rejects(keys.verify(made.key, true), refused('unavailable'));
+    isDown = false;
+    assert.equal((await keys.verify(made.key, true)).subject, 'andy');
+    await keys.close();
+    await stop();
+  });
+});

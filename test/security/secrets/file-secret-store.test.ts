@@ -202,6 +202,10 @@ describe('secrets of tenants in files', () => {
     await assert.rejects(store.put(operator, 'link/key', 'x', 'any'), refused('conflict'));
     await assert.rejects(store.get(operator, 'link/key'), refused('not_found'));
     assert.deepEqual(await readdir(outside), []);
+    await writeFile(join(outside, 'key'), 'of somebody else', { mode: 0o600 });
+    await assert.rejects(store.get(operator, 'link/key'), refused('not_found'));
+    await assert.rejects(store.remove(operator, 'link/key'), refused('not_found'));
+    assert.deepEqual(await store.list(operator, { prefix: 'link', limit: 9 }), []);
     await writeFile(join(directory, 'by-hand'), 'old\n', { mode: 0o600 });
     const seen = await store.get(operator, 'by-hand');
     assert.deepEqual([seen.version, seen.created_at, seen.updated_by], [1, null, null]);

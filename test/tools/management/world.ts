@@ -9,7 +9,7 @@ import { createAgentCatalog } from '../../../catalog/agent-catalog.ts';
 import { createBuiltIns } from '../../../catalog/built-in/built-ins.ts';
 import { LateAreas } from '../../../compose/areas.ts';
 import { agentQuota, inUseOf } from '../../../compose/catalogs.ts';
-import { managementPorts, nodeFacts } from '../../../compose/management.ts';
+import { managementPorts } from '../../../compose/management.ts';
 import { openSearch } from '../../../compose/search.ts';
 import { toolPolicy } from '../../../compose/tools.ts';
 import { waitsOf } from '../../../compose/waits.ts';
@@ -122,13 +122,7 @@ export async function managementWorld(): Promise<ManagementWorld> {
     managementPorts({
       ...{ ...world, store: stores.store, agents, executions, judges, tierLimits, volumes, settings, ...workflows },
       search: await openSearch({ ...world, documents, settings, secrets, builtIns }),
-      node: nodeFacts({
-        version: '0',
-        health: { ready: async () => ({ ready: true }) },
-        settings,
-        configPath: null,
-        runsImages: false,
-      }),
+      ...{ version: '0', health: { ready: async () => ({ ready: true }) }, configPath: null, runsImages: false },
     }),
   );
   const desk = createToolDesk({ contexts: createSecurityContexts([]), isListed });

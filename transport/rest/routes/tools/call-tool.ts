@@ -1,8 +1,8 @@
-import { SvcError, toSvcError } from '../../../../runtime/errors.ts';
+import type { InvokeAnswer } from '../../../../actors/tool-session/api.ts';
 import { type CallerAnswer, callTool } from '../../../caller-tools/call.ts';
 import type { CallerToolParts } from '../../../caller-tools/parts.ts';
-import { type CallerResult, resultOf } from '../../../caller-tools/result.ts';
-import { brokenCall, deniedCall, SESSION_INACTIVE } from '../../../seal/refusals.ts';
+import { resultOf } from '../../../caller-tools/result.ts';
+import { callOutcome } from '../../../seal/call-outcome.ts';
 import type { RestApp } from '../../parts.ts';
 import { callerOf } from '../../request-context.ts';
 import { CallerHeaders } from '../../schemas/fields.ts';
@@ -25,28 +25,9 @@ export function callToolRoute(app: RestApp, parts: CallerToolParts): void {
   app.post('/v1/tools/:name', { config: { access: 'run' }, schema }, async (request, reply) => {
     const caller = { identity: callerOf(request), trace: request.trace, signal: whileClientWaits(reply.raw) };
     const call = { source: 'rest', tool: request.params.name, arguments: request.body ?? {}, call: 'n:1' } as const;
-    const { content, ...rest } = resultOrThrow(await answered(callTool(parts, caller, call)));
+    const { content, ...rest } = resultOf(await callOutcome(answerOf(callTool(parts, caller, call))));
     return { ...rest, content: [...content] };
   });
 }
 
-async function answered(asked: Promise<CallerAnswer>): Promise<CallerAnswer> {
-  try {
-    return await asked;
-  } catch (thrown) {
-    throw brokenCall(toSvcError(thrown));
-  }
-}
-
-function resultOrThrow({ answer }: CallerAnswer): CallerResult {
-  switch (answer.kind) {
-    case 'outcome':
-      return resultOf(answer.outcome);
-    case 'denied':
-      throw deniedCall(answer);
-    case 'inactive':
-      throw deniedCall({ reason: SESSION_INACTIVE, message: answer.message });
-    case 'invalid_request':
-      throw new SvcError('invalid_argument', answer.message);
-  }
-}
+const answerOf = async (asked: Promise<CallerAnswer>): Promise<InvokeAnswer> => (await asked).answer;

@@ -1,0 +1,59 @@
+import assert from 'node:assert/strict';
+import { waitUntil } from '../../support/wait-until.ts';
+import { objectOf, type ProductNode } from '../product-node.ts';
+import { restDoor } from '../seal/doors.ts';
+import { Stranger } from '../seal/stranger.ts';
+import { type Args, type Asker, withoutAsked } from './asker.ts';
+
+/** An agent whose execution goes on until the test is over: it calls tools over SEAL in the name of who started it. */
+export class Hand {
+  readonly asker: Asker;
+  readonly #door: ReturnType<typeof restDoor>;
+  readonly #agent: Stranger;
+  #calls = 0;
+
+  private constructor(asker: Asker, door: ReturnType<typeof restDoor>, agent: Stranger) {
+    this.asker = asker;
+    this.#door = door;
+    this.#agent = agent;
+  }
+
+  static async of(node: ProductNode, asker: Asker, agent_id: string, execution_id: string): Promise<Hand> {
+    const headers = { ...asker.headers };
+    await waitUntil(`the hand of ${asker.name} runs`, async () => {
+      return (await node.statusOf(execution_id, headers)).status === 'running';
+    });
+    const door = restDoor(node.url);
+    const agent = new Stranger({ agent_id, execution_id, container_id: execution_id });
+    const { token, status, message } = await door.attest(agent, {}, headers);
+    assert.ok(token !== '', `attest as ${asker.name}: ${status} ${message}`);
+    agent.token = token;
+    return new Hand(asker, door, agent);
+  }
+
+  get executionId(): string {
+    return this.#agent.is.execution_id;
+  }
+
+  get sessionId(): string {
+    return this.#agent.sessionId;
+  }
+
+  async #call(tool: string, args: Args) {
+    this.#calls += 1;
+    return this.#door.invoke(this.#agent.call(this.#calls, tool, args), this.asker.headers);
+  }
+
+  /** All of the answer but the number of the call, without what was asked for. */
+  async answer(tool: string, args: Args, asked: string): Promise<string> {
+    const { status, rpcCode, reason, message, result } = await this.#call(tool, args);
+    return withoutAsked(JSON.stringify({ status, rpcCode, reason, message, result }), asked);
+  }
+
+  /** The structured result of a call that must succeed. */
+  async made(tool: string, args: Args): Promise<Readonly<Record<string, unknown>>> {
+    const { result, text } = await this.#call(tool, args);
+    assert.equal(result?.isError, false, `${this.asker.name} ${tool}: ${text}`);
+    return objectOf(JSON.stringify(result.structured));
+  }
+}

@@ -1,0 +1,127 @@
+import { DONE, workflowText } from '../belongings.ts';
+import { jsonAsk, type Question } from './asker.ts';
+import type { Things } from './scene.ts';
+
+/** What routes name beside the things of the tables of tools. */
+export type Named = Things & {
+  /** Of a tool session. */
+  readonly session: string;
+  /** An API key itself, not its id. */
+  readonly keyText: string;
+};
+
+/** A name or id that a route takes elsewhere than in its path, or a path that test/product/surface.ts has no thing for. */
+export interface RouteRow {
+  readonly route: string;
+  readonly field: string;
+  readonly things: readonly (keyof Named)[];
+  readonly question: (name: string) => Question;
+}
+
+const posted = (path: string, body: (name: string) => object) => (name: string) => ({
+  method: 'POST',
+  path,
+  ask: jsonAsk(body(name)),
+});
+const deployed = (path: string, text: (name: string) => string) => (name: string) => ({
+  method: 'POST',
+  path,
+  ask: { body: text(name), headers: { 'content-type': 'application/yaml' } },
+});
+const queried = (path: string, field: string) => (name: string) => ({
+  method: 'GET',
+  path: `${path}?${field}=${encodeURIComponent(name)}`,
+});
+const session = (method: string, behind: string) => (name: string) => ({
+  method,
+  path: `/v1/seal/sessions/${name}${behind}`,
+  ...(method === 'POST' ? { ask: jsonAsk({}) } : {}),
+});
+const names = (agent: string): string =>
+  workflowText('names-an-agent', {
+    a: { kind: 'Agent', agent, transitions: [{ condition: 'on_success', target: 'done' }] },
+    done: DONE,
+  });
+const attested = (given: object) =>
+  posted('/v1/seal/attest', (name) => ({
+    ...{
+      agent_id: name,
+      execution_id: name,
+      container_id: name,
+      agent_public_key: Buffer.alloc(32, 7).toString('base64'),
+    },
+    ...given,
+  }));
+
+const row = (
+  route: string,
+  field: string,
+  things: readonly (keyof Named)[],
+  question: RouteRow['question'],
+): RouteRow => ({ route, field, things, question });
+
+const AGENTS = ['agent', 'agentName'] as const;
+const WORKFLOWS = ['workflow', 'workflowName'] as const;
+const EXECUTIONS = ['execution', 'running'] as const;
+
+export const ROUTE_ROWS: readonly RouteRow[] = [
+  row(
+    'POST /v1/executions',
+    'agent_id',
+    ['agent'],
+    posted('/v1/executions', (agent_id) => ({ agent_id, input: 'x' })),
+  ),
+  row('GET /v1/executions', 'agent_id', ['agent'], queried('/v1/executions', 'agent_id')),
+  row(
+    'POST /v1/execute/intent',
+    'volume_id',
+    ['volume'],
+    posted('/v1/execute/intent', (volume_id) => ({ intent: 'x', volume_id })),
+  ),
+  row('POST /v1/workflows', 'manifest_yaml', AGENTS, deployed('/v1/workflows?force=true', names)),
+  row('POST /v1/workflows/validate', 'manifest_yaml', AGENTS, deployed('/v1/workflows/validate', names)),
+  row('GET /v1/workflows/executions', 'workflow_id', WORKFLOWS, queried('/v1/workflows/executions', 'workflow_id')),
+  row(
+    'POST /v1/stimuli',
+    'source',
+    ['source'],
+    posted('/v1/stimuli', (source) => ({ source, content: 'x' })),
+  ),
+  row('PUT /v1/stimuli/routes/{source}', 'workflow', WORKFLOWS, (workflow) => ({
+    method: 'PUT',
+    path: '/v1/stimuli/routes/of-the-asker',
+    ask: jsonAsk({ workflow }),
+  })),
+  row('POST /v1/seal/attest', 'agent_id', ['agent'], attested({})),
+  row('POST /v1/seal/attest', 'execution_id', EXECUTIONS, attested({})),
+  row('POST /v1/seal/attest', 'container_id', EXECUTIONS, attested({})),
+  row('GET /v1/seal/sessions', 'execution_id', EXECUTIONS, queried('/v1/seal/sessions', 'execution_id')),
+  row('GET /v1/seal/sessions/{id}', 'id', ['session'], session('GET', '')),
+  row('GET /v1/seal/sessions/{id}/audit', 'id', ['session'], session('GET', '/audit')),
+  row('POST /v1/seal/sessions/{id}/revoke', 'id', ['session'], session('POST', '/revoke')),
+  row(
+    'POST /v1/api-keys/validate',
+    'key',
+    ['keyText'],
+    posted('/v1/api-keys/validate', (key) => ({ key })),
+  ),
+  row('GET /v1/secrets', 'prefix', ['secret'], queried('/v1/secrets', 'prefix')),
+];
+
+/** Of the fleet or of the limits of it, for operators, who are no tenant's; and what is the asker's own by nature. */
+export const NO_THING: ReadonlySet<string> = new Set([
+  ...['GET', 'PUT', 'DELETE'].flatMap((method) =>
+    ['tenant', 'subject'].map((field) => `${method} /v1/admin/rate-limits/overrides ${field}`),
+  ),
+  ...['tenant', 'subject'].map((field) => `GET /v1/admin/rate-limits/usage ${field}`),
+  // Positions in a stream whose id is in the path.
+  ...['executions/{id}/stream', 'workflows/executions/{id}/stream', 'workflows/executions/{id}/logs/stream'].map(
+    (path) => `GET /v1/${path} last_event_id`,
+  ),
+  // Makes an agent of the asker's own.
+  'POST /v1/agents manifest_yaml',
+]);
+
+/** Fields of queries and bodies that may name something. */
+export const mayName = (field: string): boolean =>
+  /(_id|_yaml)$|^(id|name|agent|workflow|source|subject|tenant|key|prefix|user|owner)$/.test(field);

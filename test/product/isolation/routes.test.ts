@@ -1,0 +1,168 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { z } from 'zod';
+import { callOf, SURFACE } from '../surface.ts';
+import { type Asker, answerTo, type Question, unknownFor } from './asker.ts';
+import type { Hand } from './hand.ts';
+import { mayName, type Named, NO_THING, ROUTE_ROWS, type RouteRow } from './route-table.ts';
+import { type OwnThings, Scene } from './scene.ts';
+import { snapshot } from './snapshot.ts';
+
+const Parameters = z.array(z.object({ in: z.string(), name: z.string() })).default([]);
+const Body = z
+  .object({
+    content: z.record(
+      z.string(),
+      z.object({ schema: z.object({ properties: z.record(z.string(), z.unknown()).default({}) }) }),
+    ),
+  })
+  .default({ content: {} });
+const Paths = z.record(z.string(), z.record(z.string(), z.object({ parameters: Parameters, requestBody: Body })));
+
+/** Rows of the surface whose path names a thing, as questions. */
+const pathRows = (named: Partial<Named>): RouteRow[] =>
+  Object.entries(SURFACE).flatMap(([route, { thing, makes, access }]) => {
+    if (thing === undefined || thing === 'node' || makes || access === 'public') return [];
+    const things = route.includes('/lookup/')
+      ? (['agentName'] as const)
+      : thing === 'workflow'
+        ? (['workflow', 'workflowName'] as const)
+        : [thing];
+    const question = (name: string) => callOf(route, name);
+    return [{ route, field: 'path', things: things.filter((one) => one in named), question }];
+  });
+
+describe(`walls between tenants and users, over every route and ${ROUTE_ROWS.length} more names in bodies and queries`, () => {
+  let scene: Scene;
+  let alpha: Named;
+  let andy: Hand;
+  let andys: OwnThings;
+  before(async () => {
+    scene = await Scene.open();
+    andy = await scene.hand('alphaUser');
+    const keyText = (scene.asker('key of alphaAdmin').headers.authorization ?? assert.fail()).slice('Bearer '.length);
+    alpha = { ...(await scene.settle('alphaAdmin', 'alpha')), session: andy.sessionId, keyText };
+    andys = await scene.settleOwn(andy, 'andy');
+  });
+  after(() => scene[Symbol.asyncDispose]());
+
+  async function assertHidden(
+    askers: readonly Asker[],
+    rows: readonly RouteRow[],
+    nameOf: (thing: keyof Named) => string,
+  ): Promise<void> {
+    const ask = (asker: Asker, question: Question, name: string) => answerTo(scene.tenancy, asker, question, name);
+    const probe = async (asker: Asker): Promise<void> => {
+      for (const { route, field, things, question } of rows)
+        for (const thing of things) {
+          const real = nameOf(thing);
+          const none = unknownFor(real);
+          const foreign = await ask(asker, question(real), real);
+          assert.equal(foreign, await ask(asker, question(none), none), `${asker.name}: ${route} ${field} of ${thing}`);
+        }
+    };
+    await Promise.all(askers.map(probe));
+  }
+
+  test('the table has every field of a body or a query that names something', async () => {
+    const { body } = await scene.tenancy.node.call('GET', '/v1/openapi.json');
+    const known = new Set(ROUTE_ROWS.map(({ route, field }) => `${route} ${field}`));
+    const fields = Object.entries(Paths.parse(body.paths)).flatMap(([path, methods]) =>
+      Object.entries(methods).flatMap(([method, { parameters, requestBody }]) => {
+        const queries = parameters.filter((one) => one.in === 'query').map(({ name }) => name);
+        const inBody = Object.values(requestBody.content).flatMap(({ schema }) => Object.keys(schema.properties));
+        return [...queries, ...inBody].filter(mayName).map((field) => `${method.toUpperCase()} ${path} ${field}`);
+      }),
+    );
+    // What a thing is to be called, and what belongs to the fleet.
+    const makes = /^(POST \/v1\/(volumes|api-keys) name|PUT \/v1\/cluster\/config config_yaml)$/;
+    const missing = fields.filter((one) => !known.has(one) && !NO_THING.has(one) && !makes.test(one));
+    assert.deepEqual(missing, []);
+  });
+
+  test('another tenant’s thing answers as one that never was, by token and by API key, and stays as it is', async () => {
+    const before = await snapshot(scene, 'alphaAdmin', alpha);
+    const strangers = scene.strangersTo('alpha');
+    const nameOf = (thing: keyof Named) => alpha[thing];
+    await assertHidden(strangers, ROUTE_ROWS, nameOf);
+    const byKey = strangers.filter(({ name }) => name.startsWith('key of'));
+    await assertHidden(byKey, pathRows(alpha), nameOf);
+    assert.deepEqual(await snapshot(scene, 'alphaAdmin', alpha), before);
+  });
+
+  test('what is one user’s own answers others of the tenant as what never was, and stays as it is', async () => {
+    const { id } = await created(scene, 'alphaUser');
+    const own: Partial<Named> = { ...andys, key: id };
+    const nameOf = (thing: keyof Named) => own[thing] ?? assert.fail();
+    const before = await snapshot(scene, 'alphaUser', andys);
+    const rows = [
+      ...pathRows(own),
+      ...ROUTE_ROWS.map((row) => ({ ...row, things: row.things.filter((thing) => thing in own) })),
+    ];
+    const among = (names: readonly string[]) => names.map((name) => scene.asker(name));
+    await assertHidden(among(['alphaOther', 'alphaReader', 'key of alphaOther']), rows, nameOf);
+    // Who may write in a tenant administers the API keys of all its users (docs/api-keys.md).
+    const butKeys = rows.filter(({ things }) => !things.includes('key'));
+    await assertHidden(among(['serviceForAlpha', 'key of serviceForAlpha']), butKeys, nameOf);
+    // An administrator changes what he has the id of, but is shown no more than others.
+    const looking = butKeys.filter(({ route }) => route.startsWith('GET '));
+    await assertHidden(among(['alphaAdmin']), looking, nameOf);
+    assert.deepEqual(await snapshot(scene, 'alphaUser', andys), before);
+  });
+
+  test('over gRPC a user’s own agent is none to others, by token and by API key', async () => {
+    const names = ['alphaOther', 'alphaReader', 'serviceForAlpha', 'alphaAdmin', 'key of alphaOther'];
+    for (const asker of [...names.map((name) => scene.asker(name)), ...scene.strangersTo('alpha')])
+      for (const name of [andys.agent, andys.agentName]) {
+        const [foreign, none] = [
+          await scene.tenancy.executeWith(asker.headers, name),
+          await scene.tenancy.executeWith(asker.headers, unknownFor(name)),
+        ];
+        assert.deepEqual(foreign, none, asker.name);
+      }
+    assert.equal(Object(await scene.tenancy.executeWith(scene.asker('alphaUser').headers, andys.agent)).code, 'OK');
+  });
+
+  test('patterns that one tenant learned are nothing to another one, over REST and gRPC', async () => {
+    const pattern = {
+      error_signature: 'broken alpha pipe',
+      error_type: 'io',
+      error_message: 'alpha broke',
+      solution_approach: 'mend it',
+    };
+    const stored = await scene.tenancy.node.json(
+      'POST',
+      '/v1/cortex/patterns',
+      pattern,
+      scene.asker('alphaAdmin').headers,
+    );
+    assert.equal(stored.status, 200, stored.text);
+    const path = '/v1/cortex/patterns?error_signature=broken+alpha+pipe';
+    for (const asker of scene.askers.values()) {
+      const { text } = await scene.ask(asker, 'GET', path);
+      assert.equal(text.includes('mend it'), asker.tenant === 'alpha', `${asker.name}: ${text}`);
+      const { text: all } = await scene.ask(asker, 'GET', '/v1/cortex/patterns');
+      assert.equal(all.includes('mend it'), asker.tenant === 'alpha', `${asker.name}: ${all}`);
+      const found = await scene.tenancy.patternsWith(asker.headers, 'broken alpha pipe');
+      assert.equal(found.includes('mend it'), asker.tenant === 'alpha', `${asker.name}: ${found}`);
+    }
+  });
+
+  test('owners see what others do not: the answers above are not all refusals', async () => {
+    const own: Partial<Named> = { ...andys };
+    for (const [asker, named] of [['alphaAdmin', alpha] as const, ['alphaUser', own] as const])
+      for (const { route, things, question } of pathRows(named).filter(({ route: one }) => one.startsWith('GET ')))
+        for (const thing of things) {
+          if (route.endsWith('/stream') || !(thing in named)) continue;
+          const { method, path } = question(named[thing] ?? assert.fail());
+          assert.equal((await scene.ask(asker, method, path)).status, 200, `${asker}: ${route} of ${thing}`);
+        }
+  });
+});
+
+async function created(scene: Scene, asker: string): Promise<{ readonly id: string }> {
+  const headers = scene.asker(asker).headers;
+  const { body, status, text } = await scene.tenancy.node.json('POST', '/v1/api-keys', { name: 'own' }, headers);
+  assert.equal(status, 200, text);
+  return { id: String(body.id) };
+}

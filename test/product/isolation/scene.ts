@@ -1,0 +1,145 @@
+import assert from 'node:assert/strict';
+import { waitUntil } from '../../support/wait-until.ts';
+import { type Belongings, DONE, settle, workflowText } from '../belongings.ts';
+import { type Answer, type Ask, agentYaml } from '../product-node.ts';
+import { CALLER_NAMES, CALLERS } from '../realms.ts';
+import { Tenancy } from '../tenancy.ts';
+import { type Asker, jsonAsk } from './asker.ts';
+import { Hand } from './hand.ts';
+
+/** What the tables of tools and routes name; the last three are users' own. */
+export type Things = Belongings & {
+  /** Of agents: one that has not ended. */
+  readonly running: string;
+  /** Of workflows: one that has ended. */
+  readonly endedRun: string;
+};
+
+/** What belongs to one user of a tenant alone. */
+export interface OwnThings {
+  readonly agent: string;
+  readonly agentName: string;
+  readonly workflow: string;
+  readonly workflowName: string;
+}
+
+/** The agent by which callers of every tenant speak SEAL. */
+const HAND = 'hand-of-all';
+
+const SPEC = {
+  security_contexts: [{ name: 'managing', capabilities: [{ tool_pattern: 'svc.*' }] }],
+  llm_providers: [
+    {
+      name: 'script',
+      type: 'scripted',
+      script: new URL('../../tools/management/script.yaml', import.meta.url).pathname,
+      models: [{ alias: 'default', model: 'script' }],
+    },
+  ],
+  // Hands that wait hold a place.
+  kernel: { effect_concurrency: 256 },
+};
+
+/** A node with callers of every kind, API keys of theirs, and agents by which they call tools over SEAL. */
+export class Scene implements AsyncDisposable {
+  readonly tenancy: Tenancy;
+  readonly askers: ReadonlyMap<string, Asker>;
+
+  private constructor(tenancy: Tenancy, askers: ReadonlyMap<string, Asker>) {
+    this.tenancy = tenancy;
+    this.askers = askers;
+  }
+
+  static async open(): Promise<Scene> {
+    const tenancy = await Tenancy.open(SPEC);
+    const askers = new Map<string, Asker>();
+    const add = (asker: Asker) => askers.set(asker.name, asker);
+    for (const name of CALLER_NAMES) add({ name, tenant: CALLERS[name].tenant, headers: tenancy.headersOf(name) });
+    const amy = await tenancy.headersWith('alpha', { sub: 'amy' });
+    const rolf = await tenancy.headersWith('alpha', { sub: 'rolf', svc_role: 'svc:readonly' });
+    add({ name: 'alphaOther', tenant: 'alpha', headers: amy });
+    add({ name: 'alphaReader', tenant: 'alpha', headers: rolf });
+    const scene = new Scene(tenancy, askers);
+    for (const asker of [...askers.values()]) add(await scene.#keyOf(asker));
+    const deployed = await scene.ask('operator', 'POST', '/v1/agents?scope=global', {
+      body: agentYaml(HAND, { security_context: 'managing', tools: ['svc.*'] }),
+      headers: { 'content-type': 'application/yaml' },
+    });
+    assert.equal(deployed.status, 200, deployed.text);
+    return scene;
+  }
+
+  asker(name: string): Asker {
+    return this.askers.get(name) ?? assert.fail(`nobody is called ${name}`);
+  }
+
+  ask(asker: string | Asker, method: string, path: string, ask: Ask = {}): Promise<Answer> {
+    const { headers } = typeof asker === 'string' ? this.asker(asker) : asker;
+    return this.tenancy.node.call(method, path, { ...ask, headers: { ...headers, ...ask.headers } });
+  }
+
+  /** Askers who are not of the tenant, with their API keys. */
+  strangersTo(tenant: string): Asker[] {
+    return [...this.askers.values()].filter((asker) => asker.tenant !== tenant);
+  }
+
+  /** An agent of the asker, which calls tools over SEAL. */
+  async hand(name: string): Promise<Hand> {
+    const asker = this.asker(name);
+    const agent = await this.ask(asker, 'GET', `/v1/agents/lookup/${HAND}`);
+    const agentId = String(agent.body.agent_id);
+    const execution = await this.#done(asker, '/v1/executions', { agent_id: agentId, input: 'sleepy' });
+    return Hand.of(this.tenancy.node, asker, agentId, String(execution.execution_id));
+  }
+
+  /** One thing of every kind, all of whose names hold `word`. */
+  async settle(owner: string, word: string): Promise<Things> {
+    const things = await settle((method, path, ask) => this.ask(owner, method, path, ask), word);
+    const started = await this.#done(owner, '/v1/executions', { agent_id: things.agent, input: 'sleepy' });
+    const body = workflowText(`ends-${word}`, { done: DONE });
+    await this.#done(owner, '/v1/workflows', body);
+    const ended = await this.#done(owner, `/v1/workflows/ends-${word}/run`, {});
+    const all = { ...things, running: String(started.execution_id), endedRun: String(ended.execution_id) };
+    await this.#settled(owner, '/v1/executions/', all.execution);
+    await this.#settled(owner, '/v1/execute/', all.pipeline);
+    await this.#settled(owner, '/v1/workflows/executions/', all.endedRun);
+    return all;
+  }
+
+  /** An agent and a workflow of scope user: over SEAL, since over REST users deploy nothing. */
+  async settleOwn(hand: Hand, word: string): Promise<OwnThings> {
+    const [agentName, workflowName] = [`own-agent-${word}`, `own-flow-${word}`];
+    const agent = await hand.made('svc.agent.create', { manifest_yaml: agentYaml(agentName) });
+    const gate = { kind: 'Human', prompt: `May ${word}?`, transitions: [{ target: 'done' }] };
+    const manifest_yaml = workflowText(workflowName, { gate, done: DONE });
+    const workflow = await hand.made('svc.workflow.create', { manifest_yaml });
+    return {
+      ...{ agentName, workflowName },
+      ...{ agent: String(agent.agent_id), workflow: String(workflow.workflow_id) },
+    };
+  }
+
+  async #settled(owner: string, path: string, id: string): Promise<void> {
+    await waitUntil(`${path}${id} to end`, async () => {
+      const { body } = await this.ask(owner, 'GET', `${path}${id}`);
+      return ['completed', 'failed'].includes(String(body.status));
+    });
+  }
+
+  async #done(asker: string | Asker, path: string, body: object | string): Promise<Answer['body']> {
+    const ask = typeof body === 'string' ? { body, headers: { 'content-type': 'application/yaml' } } : jsonAsk(body);
+    const answer = await this.ask(asker, 'POST', path, ask);
+    assert.equal(answer.status, 200, `POST ${path}: ${answer.text}`);
+    return answer.body;
+  }
+
+  /** The same caller, by a key instead of a token. */
+  async #keyOf(asker: Asker): Promise<Asker> {
+    const { key } = await this.#done(asker, '/v1/api-keys', { name: `of ${asker.name}` });
+    return { name: `key of ${asker.name}`, tenant: asker.tenant, headers: { authorization: `Bearer ${key}` } };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.tenancy[Symbol.asyncDispose]();
+  }
+}

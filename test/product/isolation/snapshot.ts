@@ -1,0 +1,27 @@
+import { callOf, SURFACE } from '../surface.ts';
+import type { OwnThings, Scene, Things } from './scene.ts';
+
+/** All that the owner is shown of the things, over every route that shows one: to see that nobody changed them. */
+export async function snapshot(
+  scene: Scene,
+  owner: string,
+  things: Things | OwnThings,
+): Promise<Readonly<Record<string, string>>> {
+  const shown: Record<string, string> = {};
+  const names = new Map(Object.entries(things));
+  const more = { execution: ['running'], run: ['endedRun'] };
+  for (const [operation, { thing }] of Object.entries(SURFACE)) {
+    if (!operation.startsWith('GET ') || operation.endsWith('/stream') || thing === undefined) continue;
+    if (operation.includes('/webhooks/') || thing === 'key') continue;
+    const kinds = [thing, ...(thing === 'execution' || thing === 'run' ? more[thing] : [])];
+    for (const kind of kinds) {
+      const name = names.get(operation.includes('/lookup/') ? `${kind}Name` : kind);
+      if (name === undefined) continue;
+      const { method, path, ask } = callOf(operation, name);
+      const { status, text } = await scene.ask(owner, method, path, ask);
+      // Which attempt of its model an execution waits for is its own doing.
+      shown[`${operation} ${kind}`] = `${status} ${text.replace(/"waiting_for":\{"kind":"effect".*$/, '')}`;
+    }
+  }
+  return shown;
+}

@@ -1,0 +1,173 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { z } from 'zod';
+import { type Args, type Asker, answerTo, toolQuestion, unknownFor } from './asker.ts';
+import type { Hand } from './hand.ts';
+import { type OwnThings, Scene, type Things } from './scene.ts';
+import { snapshot } from './snapshot.ts';
+import { isOwnable, LIST_ROWS, NAMES_NOTHING, TENANT_ROWS, TOOL_ROWS, type ToolRow } from './tool-table.ts';
+
+/** A way to call tools, and who does. */
+interface Way {
+  readonly name: string;
+  readonly asker: Asker;
+  answer(tool: string, args: Args, asked: string): Promise<string>;
+}
+
+/** Who calls over SEAL; over REST all the others, and some of them by a key. */
+const HANDS = ['operator', 'service', 'betaAdmin', 'betaUserNamingAlpha', 'consumer', 'alphaUser', 'alphaOther'];
+const BY_REST = ['operatorNamingAlpha', 'readonly', 'service', 'serviceForBeta', 'betaUserNamingAlpha', 'consumer'];
+const KEYS = ['key of betaAdmin', 'key of operator', 'key of serviceForBeta'];
+
+const Offers = z.array(
+  z.object({ name: z.string(), input_schema: z.object({ properties: z.record(z.string(), z.unknown()).default({}) }) }),
+);
+
+describe(`walls between tenants and users, over ${TOOL_ROWS.length} arguments of tools that name something`, () => {
+  let scene: Scene;
+  let alpha: Things;
+  let andys: OwnThings;
+  let hands: readonly Hand[];
+  before(async () => {
+    scene = await Scene.open();
+    alpha = await scene.settle('alphaAdmin', 'alpha');
+    // The others have things of their own, so that their lists are not empty anyway.
+    await scene.settle('betaAdmin', 'beta');
+    hands = await Promise.all(HANDS.map((name) => scene.hand(name)));
+    const andy = hands.find(({ asker }) => asker.name === 'alphaUser') ?? assert.fail();
+    andys = await scene.settleOwn(andy, 'andy');
+  });
+  after(() => scene[Symbol.asyncDispose]());
+
+  const waysOf = (names: readonly string[]): readonly Way[] => [...restOf(names), ...handsOf(names)];
+  const strangers = (): readonly Way[] => [
+    ...restOf([...BY_REST, ...KEYS]),
+    ...handsOf(HANDS.filter((name) => scene.asker(name).tenant !== 'alpha')),
+  ];
+
+  function restOf(names: readonly string[]): readonly Way[] {
+    return names
+      .map((name) => scene.asker(name))
+      .map((asker) => ({
+        ...{ name: `REST as ${asker.name}`, asker },
+        answer: (tool: string, args: Args, asked: string) =>
+          answerTo(scene.tenancy, asker, toolQuestion(tool, args), asked),
+      }));
+  }
+
+  function handsOf(names: readonly string[]): readonly Way[] {
+    return hands
+      .filter(({ asker }) => names.includes(asker.name))
+      .map((hand) => ({
+        ...{ name: `SEAL as ${hand.asker.name}`, asker: hand.asker },
+        answer: hand.answer.bind(hand),
+      }));
+  }
+
+  /** Every argument with that name answers as with one that is nobody's. */
+  async function assertHidden(ways: readonly Way[], rows: readonly ToolRow[], nameOf: (thing: keyof Things) => string) {
+    const asked = await Promise.all(
+      ways.map(async ({ name: way, answer }) => {
+        let count = 0;
+        for (const { tool, field, things, args } of rows)
+          for (const thing of things) {
+            const real = nameOf(thing);
+            const none = unknownFor(real);
+            const foreign = await answer(tool, args(real), real);
+            assert.equal(foreign, await answer(tool, args(none), none), `${way}: ${tool} ${field} of ${thing}`);
+            count += 1;
+          }
+        return count;
+      }),
+    );
+    return asked.reduce((sum, count) => sum + count, 0);
+  }
+
+  test('the table has every argument of svc.* that names something', async () => {
+    const { body } = await scene.ask('operator', 'GET', '/v1/tools?schemas=true');
+    const offers = Offers.parse(body.tools).filter(({ name }) => name.startsWith('svc.'));
+    assert.ok(offers.length > 40, `${offers.length} tools`);
+    const known = new Set([
+      ...TOOL_ROWS.map(({ tool, field }) => `${tool} ${field}`),
+      ...TENANT_ROWS.map(({ tool }) => `${tool} tenant_id`),
+    ]);
+    const missing = offers.flatMap(({ name, input_schema }) =>
+      Object.keys(input_schema.properties)
+        .map((field) => [field, `${name} ${field}`] as const)
+        .filter(([field, both]) => !known.has(both) && !NAMES_NOTHING.has(field) && !NAMES_NOTHING.has(both))
+        .map(([, both]) => both),
+    );
+    assert.deepEqual(missing, []);
+  });
+
+  test('another tenant’s thing answers as one that never was, to callers of every kind, and stays as it is', async (t) => {
+    const before = await snapshot(scene, 'alphaAdmin', alpha);
+    const count = await assertHidden(strangers(), TOOL_ROWS, (thing) => alpha[thing]);
+    t.diagnostic(`${count} pairs of answers were equal`);
+    assert.deepEqual(await snapshot(scene, 'alphaAdmin', alpha), before);
+  });
+
+  test('what is one user’s own answers others of the tenant as what never was, and stays as it is', async (t) => {
+    const before = await snapshot(scene, 'alphaUser', andys);
+    const names = ['alphaOther', 'alphaReader', 'serviceForAlpha', 'key of alphaOther'];
+    const rows = TOOL_ROWS.map((row) => ({ ...row, things: row.things.filter(isOwnable) }));
+    const nameOf = (thing: keyof Things) => (isOwnable(thing) ? andys[thing] : assert.fail());
+    const count = await assertHidden(waysOf(names), rows, nameOf);
+    t.diagnostic(`${count} pairs of answers were equal`);
+    // Who administers the tenant may change it, when he has its id, but sees it no more than others.
+    const reading = rows.filter(({ tool }) => !/\.(promote|demote|delete|update)$/.test(tool));
+    await assertHidden(waysOf(['alphaAdmin']), reading, nameOf);
+    assert.deepEqual(await snapshot(scene, 'alphaUser', andys), before);
+  });
+
+  test('another tenant is named by service accounts alone; for all others it is as one that never was', async () => {
+    const all = strangers();
+    const isService = ({ asker }: Way) => asker.name.includes('service');
+    const probe = async ({ name, answer }: Way): Promise<void> => {
+      for (const { tool, args } of TENANT_ROWS) {
+        const real = await answer(tool, { ...args(alpha), tenant_id: 'alpha' }, 'alpha');
+        const none = await answer(tool, { ...args(alpha), tenant_id: 'nobod' }, 'nobod');
+        assert.equal(real, none.replaceAll('alpha', '(asked)'), `${name}: ${tool}`);
+      }
+    };
+    await Promise.all(all.filter((way) => !isService(way)).map(probe));
+    const looking = TENANT_ROWS.filter(({ tool }) => !/mote$/.test(tool));
+    for (const { name, answer } of all.filter(isService))
+      for (const { tool, args } of looking) {
+        const text = await answer(tool, { ...args(alpha), tenant_id: 'alpha' }, 'alpha-is-not-asked-for');
+        assert.ok(text.includes(alpha.workflow), `${name}: ${tool}: ${text}`);
+        assert.ok(!text.includes(andys.workflow), `${name} sees what is a user’s own: ${tool}`);
+      }
+  });
+
+  test('no list, search or count shows anything of another tenant, or of another user', async () => {
+    const [theirs, andy] = [Object.values(alpha), Object.values(andys)];
+    const ways = [...strangers(), ...waysOf(['alphaAdmin', 'alphaOther', 'alphaReader', 'serviceForAlpha'])];
+    const lookAround = async ({ name, asker, answer }: Way): Promise<void> => {
+      const hidden = asker.tenant === 'alpha' ? andy : [...andy, ...theirs];
+      for (const { tool, args } of LIST_ROWS)
+        for (const query of ['agent flow alpha', 'own agent flow andy']) {
+          // A service account looks with a user’s eyes when it says so.
+          if (asker.name === 'serviceForAlpha' && 'user_id' in args(query)) continue;
+          const text = await answer(tool, args(query), query);
+          const seen = hidden.filter((one) => text.includes(one));
+          assert.deepEqual(seen, [], `${name}: ${tool}`);
+        }
+    };
+    await Promise.all(ways.map(lookAround));
+  });
+
+  test('owners see by the same calls what others do not', async () => {
+    const [asked, andy] = [scene.asker('alphaAdmin'), scene.asker('alphaUser')];
+    const looking = /\.(export|logs|status|get|validate)$/;
+    for (const { tool, things, args } of TOOL_ROWS.filter(({ tool: name }) => looking.test(name)))
+      for (const thing of things) {
+        if (tool === 'svc.execute.status' && thing === 'run') continue;
+        const text = await answerTo(scene.tenancy, asked, toolQuestion(tool, args(alpha[thing])), 'nothing');
+        assert.match(text, /"isError\\?":false/, `${tool} ${thing}: ${text}`);
+        if (!isOwnable(thing)) continue;
+        const own = await answerTo(scene.tenancy, andy, toolQuestion(tool, args(andys[thing])), 'nothing');
+        assert.match(own, /"isError\\?":false/, `${tool} ${thing}: ${own}`);
+      }
+  });
+});
