@@ -3,7 +3,7 @@ import type { KillAgent } from './agents.ts';
 import { cancel, deploy, type FinalStatus, finalStatus, start } from './calls.ts';
 import { type Followed, followExecution } from './follower.ts';
 import { killAgainAndAgain } from './killer.ts';
-import { type Left, leftIn } from './left.ts';
+import { type Left, leftAtLast, leftIn } from './left.ts';
 import { SeededRandom } from './random.ts';
 import { type RecordedResult, recordedResults } from './record.ts';
 import { RecoveryTimes } from './recovery.ts';
@@ -86,14 +86,14 @@ class Chaos {
     for (const agent of agents) this.#agentIds.set(agent.name, await deploy(node, agent, this.#abort.signal));
     const unkilled = await Promise.all(agents.map((agent) => this.#execute(agent)));
     const executions = await this.#killWhileRunning();
-    await node.stop();
+    const left = await leftAtLast(node, () => this.#world.withStores((stores) => leftIn(stores, executions)));
     return {
       baseline: new Map(unkilled.map((seen) => [seen.agent.name, seen])),
       executions,
       calls,
       runs: await this.#world.runs(),
       recorded: await this.#world.withStores(recordedResults),
-      left: await this.#world.withStores((stores) => leftIn(stores, executions)),
+      left,
       recovery: this.#recovery,
       killsInStartup: this.#killsInStartup,
       tookMs: performance.now() - begun,

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import type { ChaosOutcome, ExecutionSeen } from './chaos.ts';
+import { NOTHING_LEFT } from './left.ts';
 import type { RecordedResult } from './record.ts';
 import { grammarFault, transcriptOf } from './transcript.ts';
 
@@ -26,7 +27,7 @@ export function checkOutcome(outcome: ChaosOutcome): Counts {
     else if (seen.agent.cancelled) checkCancelled(seen, outcome);
     else checkEnding(seen, outcome.baseline.get(seen.agent.name));
   }
-  assert.deepEqual(outcome.left, { effects: 0, records: 0, lines: 0 }, 'ended executions leave the actor store');
+  assert.deepEqual(outcome.left, NOTHING_LEFT, 'ended executions leave the actor store');
   const repeatedCalls = checkModelCalls(outcome);
   return { repeatedCalls, ...checkPrograms(outcome) };
 }

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { killAgainAndAgain, USUAL_LIFE_MS } from '../kill/killer.ts';
-import { type Left, leftIn } from '../kill/left.ts';
+import { type Left, leftAtLast, leftIn } from '../kill/left.ts';
 import { SeededRandom } from '../kill/random.ts';
 import { RecoveryTimes } from '../kill/recovery.ts';
 import { type ToolRunSeen, ToolRuns } from './tool-kill-run.ts';
@@ -94,7 +94,7 @@ async function killAll(
   const runs = seen.flat();
   const containers = await untilEmpty(async () => (podman === null ? [] : containersLeft(podman)), SWEEP_MS);
   const boxesLeft = await untilEmpty(() => world.boxes(), SWEEP_MS);
-  await node.stop();
+  await node.kill('SIGTERM');
   const own = new Set([process.pid]);
   const processes = async () => (await Promise.all(world.marks.map((mark) => processesWith(mark, own)))).flat();
   const ended = [...unkilled, ...runs];
@@ -102,7 +102,7 @@ async function killAll(
     ...{ unkilled, runs, recovery, killsInStartup, boxesLeft, containersLeft: containers },
     processesLeft: await untilEmpty(processes, ENDED_MS),
     counted: await world.counted(),
-    left: await world.withStores((stores) => leftIn(stores, ended)),
+    left: await leftAtLast(node, () => world.withStores((stores) => leftIn(stores, ended))),
     tookMs: performance.now() - begun,
   };
 }

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { AuditBody } from '../../manifests/audit/record.ts';
+import { NOTHING_LEFT } from '../kill/left.ts';
 import { grammarFault, transcriptOf } from '../kill/transcript.ts';
 import { ALL_DONE, COUNTER, NOT_EDITED, STOPPED } from './tool-kill-agents.ts';
 import type { ToolKillOutcome } from './tool-kill-chaos.ts';
@@ -26,9 +27,7 @@ export function brokenToolRuns(outcome: ToolKillOutcome): string[] {
     ...all.flatMap(brokenAudit),
     ...all.flatMap(brokenCommands),
     ...brokenCounts(outcome),
-    ...(isDeepStrictEqual(left, { effects: 0, records: 0, lines: 0 })
-      ? []
-      : [`the store still holds ${JSON.stringify(left)}`]),
+    ...(isDeepStrictEqual(left, NOTHING_LEFT) ? [] : [`the store still holds ${JSON.stringify(left)}`]),
     ...containersLeft.map((one) => `a container is left: ${one}`),
     ...boxesLeft.map((one) => `a mailbox is left: ${one}`),
     ...processesLeft.map((one) => `a process is left: ${one}`),
