@@ -55,6 +55,9 @@ const EXCEPTIONS: Readonly<Record<string, readonly (number | string)[]>> = {
   'PUT /v1/volumes/{id}/files/content': [400],
   'DELETE /v1/volumes/{id}/files': [400],
   'POST /v1/volumes/{id}/files/mkdir': [400],
+  // A name is no control character, a value no more bytes than characters.
+  'POST /v1/api-keys': [400],
+  'PUT /v1/secrets/{path}': [400],
   // A key must be a point of the curve, an envelope signed.
   'POST /v1/seal/attest': [400],
   'POST /v1/seal/invoke': [400],
@@ -105,6 +108,8 @@ async function fuzz(node: ProductNode, seed: number, headers: Readonly<Record<st
     known('/v1/human-approvals', 'id', own.approval, ['GET', 'POST']),
     known('/v1/stimuli', 'id', own.stimulus),
     known('/v1/volumes', 'id', own.volume, ['GET', 'PUT', 'POST']),
+    known('/v1/api-keys', 'id', own.key),
+    known('/v1/secrets', 'path', own.secret),
   );
   const token = headers.authorization?.replace('Bearer ', '');
   const auth = token === undefined ? [] : [`[auth.openapi.bearer]\nbearer = "${token}"\n`];

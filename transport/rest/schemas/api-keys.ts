@@ -11,7 +11,7 @@ export const KeyIdParams = z.object({ id: z.guid('invalid API key id').describe(
 export const NewKeyBody = z.strictObject({
   name: z.string().min(1).max(100).describe('What it is for.'),
   scopes: z
-    .array(z.string().max(40))
+    .array(z.enum(SCOPES))
     .min(1)
     .max(32)
     .optional()

@@ -4,7 +4,10 @@ import { limitField, skipField } from './fields.ts';
 
 export const MOST_OVERRIDES_LISTED = 1_000;
 
-const tenant = z.string().min(1).max(63).describe('Tenant slug.');
+const tenant = z
+  .string()
+  .regex(/^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/, 'tenant: expected a tenant slug')
+  .describe('Tenant slug.');
 const subject = z.string().min(1).max(256).describe('Subject of the user’s token.');
 
 export const OverrideTargetQuery = z.object({

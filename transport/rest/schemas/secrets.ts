@@ -3,8 +3,15 @@ import { limitField } from './fields.ts';
 
 export const MOST_SECRETS_LISTED = 1_000;
 
+const PART = '[A-Za-z0-9_][A-Za-z0-9._-]{0,62}';
+const PATH = new RegExp(`^${PART}(/${PART}){0,7}$`);
+
 export const SecretPathParams = z.object({
-  path: z.string().min(1).max(256).describe('`db/password`, with `%2F` for each slash.'),
+  path: z
+    .string()
+    .max(200)
+    .regex(PATH, 'path: expected at most 8 parts of letters, digits, dots, dashes and underscores')
+    .describe('`db/password`, with `%2F` for each slash.'),
 });
 
 export const SecretBody = z.strictObject({
