@@ -2,7 +2,7 @@ import type { Commit, Lease, MailboxEntry } from '../actor-store.ts';
 import type { Address } from '../address.ts';
 import type { EffectSettle } from '../effect-ledger.ts';
 import type { EffectJob } from '../effect-queue.ts';
-import { SvcError } from '../errors.ts';
+import { SvcError, toSvcError } from '../errors.ts';
 import type { Message } from '../message.ts';
 import type { ProjectedCommit } from '../projection/projected-commit.ts';
 import { decodeEntry, isReadable, UNREADABLE } from '../turns/loading.ts';
@@ -81,7 +81,13 @@ export class PartitionServer {
    * else waits in the mailbox. False: nothing was written, or nobody knows; it is sent like any other.
    */
   settle(result: EffectSettle): Promise<boolean> {
-    return this.#results.add(result, () => void this.#exclusive(() => this.#serveResults()));
+    return this.#results.add(result, () => {
+      const { partition } = this.lease;
+      // What waits behind it is looked for again with the next bell, or without one.
+      this.#exclusive(() => this.#serveResults()).catch((thrown: unknown) =>
+        this.#parts.warn(`what follows a result in ${partition} waits`, toSvcError(thrown)),
+      );
+    });
   }
 
   async #serveResults(): Promise<void> {
