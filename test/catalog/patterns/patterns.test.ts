@@ -85,8 +85,7 @@ for (const name of ['SQLite', 'FerretDB'] as const) {
       const others = await openPatterns(store.documents, { clock });
       const answers = await Promise.all(
         Array.from({ length: 50 }, (_, at) =>
-          // FerretDB 1 has no compare-and-set between connections; a writer a process is what it promises.
-          (at % 2 === 0 || name === 'FerretDB' ? patterns : others).store(tenant, pattern(`${SIGNATURE} ${at}`)),
+          (at % 2 === 0 ? patterns : others).store(tenant, pattern(`${SIGNATURE} ${at}`)),
         ),
       );
       assert.equal(new Set(answers.map(({ pattern_id }) => pattern_id)).size, 1);

@@ -166,7 +166,12 @@ describe('the effect command.run', () => {
         address: addressOf('workflow', 'acme', RUN),
         trace: 'a'.repeat(32),
       },
-      ...{ signal: new AbortController().signal, progress: async () => true, parked: (waiting) => waiting, trace: 'f'.repeat(32) },
+      ...{
+        signal: new AbortController().signal,
+        progress: async () => true,
+        parked: (waiting) => waiting,
+        trace: 'f'.repeat(32),
+      },
     });
     assert.ok(typeof result === 'object' && result !== null && 'stdout' in result);
     assert.equal(result.stdout, `hi TEST\n${await directoryOf(RUN)}\n`);

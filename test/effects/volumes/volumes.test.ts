@@ -15,7 +15,12 @@ const HOUR_MS = 3_600_000;
 const prepare = async (volumes: Volumes, input: unknown, tenant = 'acme'): Promise<unknown> =>
   createPrepareEffect(volumes).run(PrepareInput.parse(input), {
     ...{ effectId: 'e1', attempt: 1, tenant, address: addressOf('workflow', tenant, RUN), trace: 'a'.repeat(32) },
-    ...{ signal: new AbortController().signal, progress: async () => true, parked: (waiting) => waiting, trace: 'f'.repeat(32) },
+    ...{
+      signal: new AbortController().signal,
+      progress: async () => true,
+      parked: (waiting) => waiting,
+      trace: 'f'.repeat(32),
+    },
   });
 
 const sweep = (bench: VolumesBench): Promise<number> =>
