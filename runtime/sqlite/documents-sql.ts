@@ -71,10 +71,12 @@ export function whereOf(query: Query): Sql {
 }
 
 /** The id ends every order, in the last field's direction: paging is stable, and the index serves both directions. */
-function orderOf(find: Find): string {
-  const terms = (find.sort ?? []).map(([field, order]) => `${expression(field)} ${order}`);
-  const last = find.sort?.at(-1)?.[1] ?? 'asc';
-  terms.push(find.tenant === null ? `tenant || '/' || id ${last}` : `id ${last}`);
+function orderOf({ tenant, sort = [] }: Find): string {
+  const terms = sort.map(([field, order]) => `${expression(field)} ${order}`);
+  const last = sort.at(-1)?.[1] ?? 'asc';
+  // Named twice it would be sorted once more, away from the index.
+  if (tenant === null) terms.push(`tenant || '/' || id ${last}`);
+  else if (!sort.some(([field]) => field === 'id')) terms.push(`id ${last}`);
   return ` ORDER BY ${terms.join(', ')}`;
 }
 
