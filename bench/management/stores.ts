@@ -16,6 +16,8 @@ export interface BenchStore {
   readonly documents: Documents;
   /** Whether a find is answered along an index: FerretDB 1 reads the whole collection, so lists are kept short there. */
   readonly isIndexed: boolean;
+  /** Whether a read by key is. */
+  readonly hasKeyIndex: boolean;
   /** To be called when the collections are there. */
   ready(): void;
   stop(): Promise<void>;
@@ -26,8 +28,16 @@ export interface BenchStoreKind {
   open(): Promise<BenchStore>;
 }
 
-/** SQLite, and the MongoDB-wire server that can be had: FerretDB as it is and with an index on `_id`, or `MONGODB_URI`. */
+/**
+ * SQLite, and the MongoDB-wire server that can be had: FerretDB as it is and with an index on `_id`, or `MONGODB_URI`.
+ * `SVC_BENCH_STORE=NAME` leaves the others out.
+ */
 export async function benchStores(): Promise<BenchStoreKind[]> {
+  const only = process.env.SVC_BENCH_STORE;
+  return (await allStores()).filter(({ name }) => only === undefined || name === only);
+}
+
+async function allStores(): Promise<BenchStoreKind[]> {
   const embedded: BenchStoreKind = { name: 'SQLite', open: openSqlite };
   const missing = await mongoMissing();
   if (missing !== false) {
@@ -49,7 +59,7 @@ async function openSqlite(): Promise<BenchStore> {
   const documents = new SqliteDocuments({ directory });
   await documents.open();
   return {
-    ...{ name: 'SQLite', documents, isIndexed: true },
+    ...{ name: 'SQLite', documents, isIndexed: true, hasKeyIndex: true },
     ready: () => undefined,
     async stop() {
       await documents.close();
@@ -64,7 +74,7 @@ async function openMongo(name: string, how: 'external' | 'as it is' | 'with the 
   const documents = new MongoDocuments({ uri: server.uri, database });
   await documents.open();
   return {
-    ...{ name, documents, isIndexed: how === 'external' },
+    ...{ name, documents, isIndexed: how === 'external', hasKeyIndex: how !== 'as it is' },
     ready: () => (how === 'with the index' ? indexIds(server, database) : undefined),
     async stop() {
       await documents.close();
