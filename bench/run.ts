@@ -18,6 +18,7 @@ import { fileTools } from './suites/file-tools.ts';
 import { idleActors } from './suites/idle-actors.ts';
 import { idleNode } from './suites/idle-node.ts';
 import { innerLoop } from './suites/inner-loop.ts';
+import { management } from './suites/management.ts';
 import { patterns } from './suites/patterns.ts';
 import { seal } from './suites/seal.ts';
 import { search } from './suites/search.ts';
@@ -37,6 +38,7 @@ const SUITES: Readonly<Record<string, (plan: Plan) => Promise<Section>>> = {
   'idle-actors': idleActors,
   'idle-node': idleNode,
   'inner-loop': innerLoop,
+  management,
   patterns,
   seal,
   search,

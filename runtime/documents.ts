@@ -16,6 +16,11 @@ export interface CollectionSpec {
   readonly unique: readonly (readonly string[])[];
   /** Field tuples to index, tenant first implied. */
   readonly indexes: readonly (readonly string[])[];
+  /**
+   * Fields with few values whose counts are kept ready where writes are transactions (SQLite): a count that asks for
+   * nothing else, by equality or `in`, costs the same however many documents there are. Elsewhere an index is counted.
+   */
+  readonly counted?: readonly string[];
 }
 
 /** A document is found by (tenant, id). `version` orders its writes: a projector's put with a lower one is ignored. */

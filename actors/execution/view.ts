@@ -8,9 +8,10 @@ export const EXECUTIONS: CollectionSpec = {
   unique: [],
   indexes: [
     ['removed', 'started_at'],
-    ['agent_id', 'started_at'],
-    ['agent_id', 'ended_at'],
-    ['status', 'started_at'],
+    // Lists leave out what was removed: with it in the index nothing but the page is read.
+    ['agent_id', 'removed', 'started_at'],
+    ['agent_id', 'removed', 'ended_at'],
+    ['status', 'removed', 'started_at'],
     ['workflow_execution_id'],
   ],
 };

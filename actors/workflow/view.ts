@@ -7,9 +7,11 @@ export const WORKFLOW_EXECUTIONS: CollectionSpec = {
   unique: [],
   indexes: [
     ['removed', 'started_at'],
-    ['workflow_id', 'started_at'],
-    ['status', 'started_at'],
+    // Lists leave out what was removed: with it in the index nothing but the page is read.
+    ['workflow_id', 'removed', 'started_at'],
+    ['status', 'removed', 'started_at'],
   ],
+  counted: ['removed', 'workflow_id', 'status'],
 };
 
 /** One run in lists. */

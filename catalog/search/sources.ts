@@ -31,8 +31,8 @@ export async function openSources(documents: Documents, kind: SearchedKind): Pro
 const AT_A_TIME = 32;
 
 /**
- * Documents by id, those that are there. One by one: every store finds a single id fast, but some (FerretDB 1) look
- * through a whole collection for several.
+ * Documents by id, those that are there. One by one: several in one question no index of FerretDB 1 can
+ * answer (decision 0020).
  */
 export async function byIds<T extends StoredDocument>(
   collection: Pick<Collection<T>, 'get'>,

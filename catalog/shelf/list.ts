@@ -26,10 +26,12 @@ export async function listEntries(
   reader: CatalogReader,
   filter: ListFilter,
 ): Promise<ShelfEntry[]> {
-  const near = { owner: { in: ownersFor(reader) } };
   const status: Condition = filter.status ?? { in: ['deployed', 'paused'] };
-  const ofTenant = pages(shelf, reader.tenant, { ...near, scope: { in: ['user', 'tenant'] }, status });
-  const ofAll = pages(shelf, SYSTEM_TENANT, { scope: 'global', status });
+  const size = Math.min(MAX_PAGE, filter.skip + filter.limit);
+  // In one query, so that one that moves between a user and the tenant meanwhile is not missed.
+  const near = { owner: { in: ownersFor(reader) }, scope: { in: ['user', 'tenant'] }, status };
+  const ofTenant = pages(shelf, reader.tenant, near, size);
+  const ofAll = pages(shelf, SYSTEM_TENANT, { scope: 'global', status }, size);
   const ofProduct = sorted(shipped.filter((entry) => filter.status === undefined || entry.status === filter.status));
   const sources =
     filter.scope === 'global'
@@ -48,10 +50,15 @@ export async function listEntries(
   return listed;
 }
 
-const pages = (shelf: Shelf, tenant: string, where: Readonly<Record<string, Condition>>): Sorted<ShelfEntry> =>
+const pages = (
+  shelf: Shelf,
+  tenant: string,
+  where: Readonly<Record<string, Condition>>,
+  size: number,
+): Sorted<ShelfEntry> =>
   pagesOf(
-    MAX_PAGE,
-    (skip) => shelf.records.find({ tenant, where, sort: BY_NAME, limit: MAX_PAGE, skip }),
+    size,
+    (skip) => shelf.records.find({ tenant, where, sort: BY_NAME, limit: size, skip }),
     (record) => (isSeen(record) ? [newestEntry(shelf.kind, record)] : []),
   );
 

@@ -23,7 +23,7 @@ async function inTurn<T>(key: string, work: () => Promise<T>): Promise<T> {
 
 /**
  * FerretDB 1: a conditional update is a read and a write there, not one step (of 50 concurrent ones an older version
- * survived), and any filter but a bare `_id` scans the collection. So writers of one id take turns in this process, and
+ * survived), and all that an index can help is a filter by a bare `_id` (decision 0020). So writers of one id take turns in this process, and
  * those that compare and set (`replace`) with other processes too. A `put` is not guarded between processes: what is
  * put has one writer at a time (a partition's projector).
  */

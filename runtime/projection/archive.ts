@@ -20,6 +20,9 @@ interface ArchivedEvents extends StoredDocument {
 /** Events in one archived document: few enough that 64 KiB each stay under a document store's 16 MB. */
 const SEGMENT_EVENTS = 200;
 
+/** All but the last are full, so the id of the one that holds an event is known without a search. */
+const segmentId = (address: Address, first: number): string => `${address}#${first}`;
+
 /**
  * Where ended actors go (design K8): record and events in Documents, so that the actor store keeps only what lives.
  * Every write is idempotent: archiving again after a crash writes the same documents.
@@ -52,7 +55,7 @@ export class Archive {
 
   /** Copies an actor's events and record out of the store. Events first: a record in the archive means all is there. */
   async store(
-    store: ActorStore,
+    store: Pick<ActorStore, 'readEvents'>,
     partition: Partition,
     actor: {
       readonly address: Address;
@@ -70,7 +73,7 @@ export class Archive {
       if (first === undefined || last === undefined) break;
       await this.#events.put({
         tenant,
-        id: `${actor.address}#${first}`,
+        id: segmentId(actor.address, first),
         version: events.length,
         address: actor.address,
         first,
@@ -92,12 +95,13 @@ export class Archive {
     const { tenant } = parseAddress(address);
     const read: { seq: number; data: string }[] = [];
     const from = Math.floor(after / SEGMENT_EVENTS) * SEGMENT_EVENTS + 1;
-    const segments = await this.#events.find({
-      tenant,
-      where: { address, first: { gte: from } },
-      sort: [['first', 'asc']],
-      limit: Math.min(1_000, Math.ceil(limit / SEGMENT_EVENTS) + 1),
-    });
+    const count = Math.min(1_000, Math.ceil(limit / SEGMENT_EVENTS) + 1);
+    const segments: ArchivedEvents[] = [];
+    for (let first = from; segments.length < count; first += SEGMENT_EVENTS) {
+      const segment = await this.#events.get(tenant, segmentId(address, first));
+      if (segment === null) break;
+      segments.push(segment);
+    }
     for (const segment of segments) {
       for (const [index, data] of segment.data.entries()) {
         const seq = segment.first + index;

@@ -1,9 +1,10 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { checkKey, documentOf, type StoredShape, shapeOf } from '../documents/document-shape.ts';
-import type { Collection, Find, Query, StoredDocument } from '../documents.ts';
+import type { Collection, CollectionSpec, Find, Query, StoredDocument } from '../documents.ts';
 import { SvcError } from '../errors.ts';
+import { readyCountOf } from './documents-counts.ts';
 import type { GroupCommit } from './documents-group.ts';
-import { selectOf, whereOf } from './documents-sql.ts';
+import { countOf, selectOf, tableOf, whereOf } from './documents-sql.ts';
 
 type Row = ReturnType<StatementSync['get']>;
 
@@ -35,6 +36,7 @@ function documentOfRow<T extends StoredDocument>(row: NonNullable<Row>): T {
 export class SqliteCollection<T extends StoredDocument> implements Collection<T> {
   readonly #database: DatabaseSync;
   readonly #group: GroupCommit;
+  readonly #spec: CollectionSpec;
   readonly #table: string;
   readonly #insert: StatementSync;
   readonly #put: StatementSync;
@@ -43,9 +45,11 @@ export class SqliteCollection<T extends StoredDocument> implements Collection<T>
   readonly #get: StatementSync;
   readonly #delete: StatementSync;
 
-  constructor(database: DatabaseSync, group: GroupCommit, table: string) {
+  constructor(database: DatabaseSync, group: GroupCommit, spec: CollectionSpec) {
+    const table = tableOf(spec.name);
     this.#database = database;
     this.#group = group;
+    this.#spec = spec;
     this.#table = table;
     const insert = `INSERT INTO ${table} (tenant, id, version, fields, rest) VALUES (?, ?, ?, ?, ?)`;
     this.#insert = database.prepare(`${insert} ON CONFLICT DO NOTHING`);
@@ -98,9 +102,8 @@ export class SqliteCollection<T extends StoredDocument> implements Collection<T>
   }
 
   async count(query: Query): Promise<number> {
-    const where = whereOf(query);
-    const text = `SELECT count(*) AS n FROM ${this.#table}${where.text}`;
-    const row = this.#group.read(() => this.#database.prepare(text).get(...where.values));
+    const count = readyCountOf(this.#spec, query) ?? countOf(this.#table, query);
+    const row = this.#group.read(() => this.#database.prepare(count.text).get(...count.values));
     return Number(row?.n ?? 0);
   }
 

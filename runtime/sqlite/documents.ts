@@ -5,10 +5,14 @@ import { checkSpec } from '../documents/document-query.ts';
 import type { Collection, CollectionSpec, Documents, StoredDocument } from '../documents.ts';
 import { SvcError } from '../errors.ts';
 import { SqliteCollection } from './documents-collection.ts';
+import { countsOf, countsSchemaOf } from './documents-counts.ts';
 import { GroupCommit } from './documents-group.ts';
-import { schemaOf, tableOf } from './documents-sql.ts';
+import { schemaOf } from './documents-sql.ts';
 
 const BUSY_TIMEOUT_MS = 5_000;
+
+const hasTable = (database: DatabaseSync, name: string): boolean =>
+  database.prepare("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?").get(name) !== undefined;
 
 /**
  * Documents in `documents.db` of the data directory: a file and connection of its own, so that the projector's writes
@@ -44,7 +48,10 @@ export class SqliteDocuments implements Documents {
     const { database, group } = this.#open;
     await group.run(() => {
       for (const statement of schemaOf(spec)) database.exec(statement);
+      const counts = countsOf(spec);
+      if (counts === undefined || hasTable(database, counts)) return;
+      for (const statement of countsSchemaOf(spec)) database.exec(statement);
     });
-    return new SqliteCollection<T>(database, group, tableOf(spec.name));
+    return new SqliteCollection<T>(database, group, spec);
   }
 }

@@ -19,6 +19,8 @@ export interface TestMongo {
   readonly uri: string;
   /** True when the server is the one `MONGODB_URI` names: it is not ours to kill or restart. */
   readonly external: boolean;
+  /** Where its SQLite files are; null for an external one. */
+  readonly directory: string | null;
   /** Ends the server and removes its data. */
   stop(): Promise<void>;
   /** SIGKILL; the data stays. */
@@ -60,6 +62,7 @@ export async function startMongo(): Promise<TestMongo> {
   return {
     uri: `mongodb://127.0.0.1:${port}/?directConnection=true`,
     external: false,
+    directory,
     kill,
     async restart() {
       await kill();
@@ -74,7 +77,7 @@ export async function startMongo(): Promise<TestMongo> {
 
 function external(uri: string): TestMongo {
   const refuse = () => Promise.reject(new Error('the server of MONGODB_URI is not ours to kill or restart'));
-  return { uri, external: true, stop: () => Promise.resolve(), kill: refuse, restart: refuse };
+  return { uri, external: true, directory: null, stop: () => Promise.resolve(), kill: refuse, restart: refuse };
 }
 
 /** Builds once per version of the source; parallel test files may build at the same time, the rename is atomic. */

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import type { Ask } from '../product-node.ts';
-import { bytesOf, type Tenancy } from '../tenancy.ts';
+import type { Ask, ProductNode } from '../product-node.ts';
+import { bytesOf } from '../tenancy.ts';
 
 export type Args = Readonly<Record<string, unknown>>;
 
@@ -32,10 +32,10 @@ export const jsonAsk = (body: unknown): Ask => ({
 });
 
 /** Status, headers and body of the answer, without what was asked for. */
-export async function answerTo(tenancy: Tenancy, asker: Asker, question: Question, asked: string): Promise<string> {
+export async function answerTo(node: ProductNode, asker: Asker, question: Question, asked: string): Promise<string> {
   const { method, path, ask = {} } = question;
   const headers = { ...asker.headers, ...ask.headers };
-  return withoutAsked(bytesOf(await tenancy.node.call(method, path, { ...ask, headers })), asked);
+  return withoutAsked(bytesOf(await node.call(method, path, { ...ask, headers })), asked);
 }
 
 /** `POST /v1/tools/{name}`: what /mcp offers, over REST. */

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { z } from 'zod';
-import { callOf, SURFACE } from '../surface.ts';
 import { type Asker, answerTo, type Question, unknownFor } from './asker.ts';
 import type { Hand } from './hand.ts';
+import { pathRows } from './path-rows.ts';
 import { mayName, type Named, NO_THING, ROUTE_ROWS, type RouteRow } from './route-table.ts';
 import { type OwnThings, Scene } from './scene.ts';
 import { snapshot } from './snapshot.ts';
@@ -18,19 +18,6 @@ const Body = z
   })
   .default({ content: {} });
 const Paths = z.record(z.string(), z.record(z.string(), z.object({ parameters: Parameters, requestBody: Body })));
-
-/** Rows of the surface whose path names a thing, as questions. */
-const pathRows = (named: Partial<Named>): RouteRow[] =>
-  Object.entries(SURFACE).flatMap(([route, { thing, makes, access }]) => {
-    if (thing === undefined || thing === 'node' || makes || access === 'public') return [];
-    const things = route.includes('/lookup/')
-      ? (['agentName'] as const)
-      : thing === 'workflow'
-        ? (['workflow', 'workflowName'] as const)
-        : [thing];
-    const question = (name: string) => callOf(route, name);
-    return [{ route, field: 'path', things: things.filter((one) => one in named), question }];
-  });
 
 describe(`walls between tenants and users, over every route and ${ROUTE_ROWS.length} more names in bodies and queries`, () => {
   let scene: Scene;
@@ -51,7 +38,7 @@ describe(`walls between tenants and users, over every route and ${ROUTE_ROWS.len
     rows: readonly RouteRow[],
     nameOf: (thing: keyof Named) => string,
   ): Promise<void> {
-    const ask = (asker: Asker, question: Question, name: string) => answerTo(scene.tenancy, asker, question, name);
+    const ask = (asker: Asker, question: Question, name: string) => answerTo(scene.tenancy.node, asker, question, name);
     const probe = async (asker: Asker): Promise<void> => {
       for (const { route, field, things, question } of rows)
         for (const thing of things) {

@@ -7,7 +7,7 @@ import { Tenancy } from '../tenancy.ts';
 import { type Asker, jsonAsk } from './asker.ts';
 import { Hand } from './hand.ts';
 
-/** What the tables of tools and routes name; the last three are users' own. */
+/** What the tables of tools and routes name. */
 export type Things = Belongings & {
   /** Of agents: one that has not ended. */
   readonly running: string;
@@ -32,7 +32,7 @@ const SPEC = {
     {
       name: 'script',
       type: 'scripted',
-      script: new URL('../../tools/management/script.yaml', import.meta.url).pathname,
+      script: new URL('script.yaml', import.meta.url).pathname,
       models: [{ alias: 'default', model: 'script' }],
     },
   ],

@@ -18,9 +18,9 @@ export async function snapshot(
       const name = names.get(operation.includes('/lookup/') ? `${kind}Name` : kind);
       if (name === undefined) continue;
       const { method, path, ask } = callOf(operation, name);
-      const { status, text } = await scene.ask(owner, method, path, ask);
-      // Which attempt of its model an execution waits for is its own doing.
-      shown[`${operation} ${kind}`] = `${status} ${text.replace(/"waiting_for":\{"kind":"effect".*$/, '')}`;
+      const { status, text, body } = await scene.ask(owner, method, path, ask);
+      // One that runs goes on.
+      shown[`${operation} ${kind}`] = kind === 'running' ? `${status} ${body.status}` : `${status} ${text}`;
     }
   }
   return shown;

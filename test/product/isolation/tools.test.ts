@@ -51,7 +51,7 @@ describe(`walls between tenants and users, over ${TOOL_ROWS.length} arguments of
       .map((asker) => ({
         ...{ name: `REST as ${asker.name}`, asker },
         answer: (tool: string, args: Args, asked: string) =>
-          answerTo(scene.tenancy, asker, toolQuestion(tool, args), asked),
+          answerTo(scene.tenancy.node, asker, toolQuestion(tool, args), asked),
       }));
   }
 
@@ -157,16 +157,20 @@ describe(`walls between tenants and users, over ${TOOL_ROWS.length} arguments of
     await Promise.all(ways.map(lookAround));
   });
 
+  test('nobody was refused for want of a session: every agent still calls', async () => {
+    for (const hand of hands) assert.ok(Array.isArray((await hand.made('svc.tools.list', {})).tools));
+  });
+
   test('owners see by the same calls what others do not', async () => {
     const [asked, andy] = [scene.asker('alphaAdmin'), scene.asker('alphaUser')];
     const looking = /\.(export|logs|status|get|validate)$/;
     for (const { tool, things, args } of TOOL_ROWS.filter(({ tool: name }) => looking.test(name)))
       for (const thing of things) {
         if (tool === 'svc.execute.status' && thing === 'run') continue;
-        const text = await answerTo(scene.tenancy, asked, toolQuestion(tool, args(alpha[thing])), 'nothing');
+        const text = await answerTo(scene.tenancy.node, asked, toolQuestion(tool, args(alpha[thing])), 'nothing');
         assert.match(text, /"isError\\?":false/, `${tool} ${thing}: ${text}`);
         if (!isOwnable(thing)) continue;
-        const own = await answerTo(scene.tenancy, andy, toolQuestion(tool, args(andys[thing])), 'nothing');
+        const own = await answerTo(scene.tenancy.node, andy, toolQuestion(tool, args(andys[thing])), 'nothing');
         assert.match(own, /"isError\\?":false/, `${tool} ${thing}: ${own}`);
       }
   });

@@ -1,0 +1,97 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import type { Documents } from '../../runtime/documents.ts';
+import { MongoDocuments } from '../../runtime/mongo/documents.ts';
+import { SqliteDocuments } from '../../runtime/sqlite/documents.ts';
+import { mongoMissing, startMongo, type TestMongo } from '../../test/support/ferretdb.ts';
+
+/** Name of the store that reads whole collections for everything. */
+export const FERRETDB = 'FerretDB as it is';
+
+/** A document store that is measured. */
+export interface BenchStore {
+  readonly name: string;
+  readonly documents: Documents;
+  /** Whether a find is answered along an index: FerretDB 1 reads the whole collection, so lists are kept short there. */
+  readonly isIndexed: boolean;
+  /** Whether a read by key is. */
+  readonly hasKeyIndex: boolean;
+  /** To be called when the collections are there. */
+  ready(): void;
+  stop(): Promise<void>;
+}
+
+export interface BenchStoreKind {
+  readonly name: string;
+  open(): Promise<BenchStore>;
+}
+
+/**
+ * SQLite, and the MongoDB-wire server that can be had: FerretDB as it is and with an index on `_id`, or `MONGODB_URI`.
+ * `SVC_BENCH_STORE=NAME` leaves the others out.
+ */
+export async function benchStores(): Promise<BenchStoreKind[]> {
+  const only = process.env.SVC_BENCH_STORE;
+  return (await allStores()).filter(({ name }) => only === undefined || name === only);
+}
+
+async function allStores(): Promise<BenchStoreKind[]> {
+  const embedded: BenchStoreKind = { name: 'SQLite', open: openSqlite };
+  const missing = await mongoMissing();
+  if (missing !== false) {
+    console.error(missing);
+    return [embedded];
+  }
+  if (process.env.MONGODB_URI !== undefined)
+    return [embedded, { name: 'MongoDB', open: () => openMongo('MongoDB', 'external') }];
+  const names = { asItIs: FERRETDB, withIdIndex: 'FerretDB, index on _id' } as const;
+  return [
+    embedded,
+    { name: names.asItIs, open: () => openMongo(names.asItIs, 'as it is') },
+    { name: names.withIdIndex, open: () => openMongo(names.withIdIndex, 'with the index') },
+  ];
+}
+
+async function openSqlite(): Promise<BenchStore> {
+  const directory = await mkdtemp(join(tmpdir(), 'svc-bench-lists-'));
+  const documents = new SqliteDocuments({ directory });
+  await documents.open();
+  return {
+    ...{ name: 'SQLite', documents, isIndexed: true, hasKeyIndex: true },
+    ready: () => undefined,
+    async stop() {
+      await documents.close();
+      await rm(directory, { recursive: true, force: true });
+    },
+  };
+}
+
+async function openMongo(name: string, how: 'external' | 'as it is' | 'with the index'): Promise<BenchStore> {
+  const server = await startMongo();
+  const database = `svc_bench_${process.pid}`;
+  const documents = new MongoDocuments({ uri: server.uri, database });
+  await documents.open();
+  return {
+    ...{ name, documents, isIndexed: how === 'external', hasKeyIndex: how !== 'as it is' },
+    ready: () => (how === 'with the index' ? indexIds(server, database) : undefined),
+    async stop() {
+      await documents.close();
+      await server.stop();
+    },
+  };
+}
+
+/**
+ * FerretDB 1 asks its SQLite file for `_ferretdb_sjson->'$._id'`, and its own index is on `_ferretdb_sjson->"_id"`, which
+ * SQLite takes for another expression: a read by `_id` is a scan (decision 0020). The index it misses is made in its file.
+ */
+function indexIds({ directory }: TestMongo, database: string): void {
+  if (directory === null) return;
+  const file = new DatabaseSync(join(directory, `${database}.sqlite`), { timeout: 20_000 });
+  const tables = file.prepare('SELECT table_name AS name FROM _ferretdb_collections').all();
+  for (const { name } of tables)
+    file.exec(`CREATE INDEX IF NOT EXISTS "${name}_by_id" ON "${name}" (_ferretdb_sjson->'$._id')`);
+  file.close();
+}

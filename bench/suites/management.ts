@@ -1,0 +1,163 @@
+import { randomUUID } from 'node:crypto';
+import type { ExecutionApi } from '../../actors/execution/api.ts';
+import { WORKFLOW_EXECUTIONS, type WorkflowApi, type WorkflowExecutionDocument } from '../../actors/workflow/api.ts';
+import { createAgentCatalog } from '../../catalog/agent-catalog.ts';
+import { NO_BUILT_INS } from '../../catalog/built-in/api.ts';
+import { systemClock } from '../../runtime/clock.ts';
+import type { Documents } from '../../runtime/documents.ts';
+import { systemRandom } from '../../runtime/random.ts';
+import { closedLoop, medianOf } from '../load.ts';
+import { longExecution } from '../management/log.ts';
+import { startListingNode } from '../management/node.ts';
+import { type BenchStore, benchStores } from '../management/stores.ts';
+import { type Plan, type Section, table, whole } from '../report.ts';
+import { benchAgents } from '../search/agents.ts';
+import { storeAgents } from '../search/stored.ts';
+
+const TENANT = 'bench';
+const BAR_MS = 50;
+const BATCH = 1_000;
+const WORKFLOWS = 5;
+const IN_FLIGHT = [1, 16];
+/** Where a find reads everything: enough to see how it grows. */
+const SCANNED = [200, 2_000];
+
+interface Question {
+  readonly what: string;
+  /** Fills the store up to so many and answers the call to measure. */
+  readonly grow: (count: number) => Promise<(at: number) => Promise<unknown>>;
+  /** Whether it reads by key alone, which FerretDB with an index on `_id` has an index for. */
+  readonly isByKey?: boolean;
+}
+
+/** Lists and logs as their store grows tenfold: svc.agent.list, svc.workflow.executions.list, svc.task.logs. */
+export async function management(plan: Plan): Promise<Section> {
+  const rows: string[][] = [];
+  for (const { open } of await benchStores()) {
+    const store = await open();
+    const node = await startListingNode(store.documents);
+    try {
+      const catalog = await createAgentCatalog({
+        ...{ documents: store.documents, clock: systemClock, random: systemRandom, builtIns: NO_BUILT_INS },
+      });
+      store.ready();
+      const questions = [
+        agentList(store.documents, catalog),
+        ...runLists(store.documents, node.runs),
+        logs((count) => longExecution(node, store.documents, TENANT, count), node.executions),
+      ];
+      // An index on keys changes nothing for lists.
+      const asked = questions.filter(({ isByKey }) => isByKey === true || store.isIndexed || !store.hasKeyIndex);
+      for (const question of asked) rows.push(...(await measured(store, question, plan)));
+    } finally {
+      await node.stop();
+      await store.stop();
+    }
+  }
+  const head = ['store', 'call', 'entries', 'in flight', 'calls/s', 'p50 ms', 'p99 ms', `p99 ≤ ${BAR_MS}`, 'CPU ms'];
+  return { title: 'Lists and logs as their store grows', text: [table(head, rows), NOTES].join('\n\n') };
+}
+
+const NOTES = `Entries are of one tenant, put into the collections as the product writes them. CPU ms is of this process, a call: the work
+of SQLite is in it, that of FerretDB is not. A list of agents holds the first 1,000 by name (the tool has no paging), of executions 20.
+"Deep" pages are anywhere in the list. Where FerretDB reads whole collections (decision 0020) lists are measured with few entries.`;
+
+async function measured(store: BenchStore, { what, grow, isByKey = false }: Question, plan: Plan): Promise<string[][]> {
+  const rows: string[][] = [];
+  const scans = !store.isIndexed && !(isByKey && store.hasKeyIndex);
+  for (const count of scans && !isByKey ? SCANNED : [10_000, 100_000]) {
+    const call = await grow(count);
+    for (const inFlight of scans ? [1] : IN_FLIGHT) {
+      const runs = [];
+      let calls = 0;
+      const cpu = process.cpuUsage();
+      for (let round = 0; round < plan.repetitions; round += 1) {
+        const load = { inFlight, warmUpMs: plan.warmUpMs, runMs: plan.runMs };
+        runs.push(
+          await closedLoop(load, async (at) => {
+            calls += 1;
+            await call(at);
+          }),
+        );
+      }
+      const { user, system } = process.cpuUsage(cpu);
+      const { perSecond, p50Ms, p99Ms } = medianOf(runs);
+      const figures = [p50Ms.toFixed(2), p99Ms.toFixed(2), p99Ms <= BAR_MS ? 'yes' : '**no**'];
+      const row = [store.name, what, whole(count), `${inFlight}`, whole(perSecond), ...figures];
+      rows.push([...row, ((user + system) / 1_000 / calls).toFixed(2)]);
+      console.error(rows.at(-1)?.join(' | '));
+    }
+  }
+  return rows;
+}
+
+function agentList(documents: Documents, catalog: Awaited<ReturnType<typeof createAgentCatalog>>): Question {
+  const words = benchAgents(BATCH).map((agent) => ({ ...agent, yaml: '' }));
+  let have = 0;
+  return {
+    what: 'agent.list',
+    async grow(count) {
+      for (; have < count; have += Math.min(BATCH, count - have)) {
+        const some = words.slice(0, count - have).map((agent) => ({ ...agent, name: `${agent.name}-${have}` }));
+        await storeAgents(documents, TENANT, some);
+      }
+      return () => catalog.list({ tenant: TENANT, subject: 'ada' });
+    },
+  };
+}
+
+function runLists(documents: Documents, runs: WorkflowApi): Question[] {
+  const workflows = Array.from({ length: WORKFLOWS }, () => randomUUID());
+  let have = 0;
+  const grow = async (count: number): Promise<void> => {
+    const collection = await documents.collection<WorkflowExecutionDocument>(WORKFLOW_EXECUTIONS);
+    for (; have < count; have += Math.min(BATCH, count - have)) {
+      const length = Math.min(BATCH, count - have);
+      await collection.putMany(Array.from({ length }, (_, at) => runOf(have + at, workflows[(have + at) % WORKFLOWS])));
+    }
+  };
+  const question = (
+    what: string,
+    page: (at: number, count: number) => Parameters<WorkflowApi['list']>[1],
+  ): Question => ({
+    what: `workflow.executions.list, ${what}`,
+    async grow(count) {
+      await grow(count);
+      return async (at) => {
+        const { executions, total } = await runs.list(TENANT, page(at, count));
+        if (executions.length !== 20 || total === 0) throw new Error(`a page of ${executions.length} of ${total}`);
+      };
+    },
+  });
+  const workflowOf = (at: number): string => workflows[at % WORKFLOWS] ?? '';
+  return [
+    question('newest', () => ({ limit: 20 })),
+    question('deep', (at, count) => ({ limit: 20, skip: (at * 7_919) % (count - 20) })),
+    question('of a workflow', (at) => ({ limit: 20, workflowId: workflowOf(at) })),
+  ];
+}
+
+function runOf(n: number, workflow_id = ''): WorkflowExecutionDocument {
+  const at = new Date(1_700_000_000_000 + n * 1_000).toISOString();
+  return {
+    ...{ tenant: TENANT, id: randomUUID(), version: 1, workflow_id, workflow_name: 'bench', workflow_version: '1.0.0' },
+    ...{ status: 'completed', current_state: null, reason: null, error: null, removed: false },
+    ...{ started_at: at, last_transition_at: at, ended_at: at },
+  };
+}
+
+function logs(longer: (count: number) => Promise<string>, executions: ExecutionApi): Question {
+  return {
+    what: 'task.logs',
+    isByKey: true,
+    async grow(count) {
+      const id = await longer(count);
+      return async (at) => {
+        const offset = (at * 7_919) % (count - 50);
+        const { events, total } = await executions.logs(TENANT, id, { limit: 50, offset });
+        if (events.length !== 50 || events[0]?.sequence !== offset + 1 || total !== count)
+          throw new Error(`a page of ${events.length} behind ${offset} of ${total}`);
+      };
+    },
+  };
+}

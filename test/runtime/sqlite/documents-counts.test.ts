@@ -1,0 +1,87 @@
+import assert from 'node:assert/strict';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, type TestContext, test } from 'node:test';
+import fc from 'fast-check';
+import type { Condition, Scalar, StoredDocument } from '../../../runtime/documents.ts';
+import { SqliteDocuments } from '../../../runtime/sqlite/documents.ts';
+
+interface Run extends StoredDocument {
+  readonly removed: Scalar;
+  readonly flow?: Scalar;
+  readonly note: string;
+}
+
+const PLAIN = { name: 'runs', unique: [['note']], indexes: [['removed', 'flow']] };
+const COUNTED = { ...PLAIN, counted: ['removed', 'flow'] };
+const TENANTS = ['acme', 'globex'];
+/** Alike to SQLite, or to JSON, and still different values. */
+const VALUES: readonly Scalar[] = [true, false, 1, 0, '1', 'true', 'null', null, 'a"b\\c', 'é'];
+
+async function opened(context: TestContext): Promise<SqliteDocuments> {
+  const directory = await mkdtemp(join(tmpdir(), 'svc-counts-'));
+  const documents = new SqliteDocuments({ directory });
+  await documents.open();
+  context.after(async () => {
+    await documents.close();
+    await rm(directory, { recursive: true });
+  });
+  return documents;
+}
+
+const value = fc.constantFrom(...VALUES);
+const document = fc.record({
+  tenant: fc.constantFrom(...TENANTS),
+  id: fc.constantFrom('a', 'b', 'c', 'd', 'e', 'f'),
+  version: fc.integer({ min: 0, max: 4 }),
+  removed: value,
+  flow: value,
+  note: fc.constantFrom('n1', 'n2', 'n3', 'n4', 'n5', 'n6', 'n7'),
+});
+const condition: fc.Arbitrary<Condition> = fc.oneof(
+  value,
+  fc.array(value, { maxLength: 4 }).map((list) => ({ in: list })),
+);
+
+describe('counts kept ready on SQLite', () => {
+  test('after any writes they are the counts of what is stored, whatever is asked', async (context) => {
+    const documents = await opened(context);
+    const ready = await documents.collection<Run>(COUNTED);
+    const counting = await documents.collection<Run>(PLAIN);
+    const write = fc.tuple(fc.constantFrom('insert', 'put', 'putMany', 'replace', 'delete', 'deleteMany'), document);
+    const asked = fc.record({ removed: condition, flow: condition }, { requiredKeys: [] });
+    const check = async (writes: readonly [string, Run][], where: Record<string, Condition>) => {
+      for (const [kind, doc] of writes) await applied(kind, doc);
+      for (const tenant of [...TENANTS, null])
+        assert.equal(await ready.count({ tenant, where }), await counting.count({ tenant, where }));
+    };
+    async function applied(kind: string, doc: Run): Promise<void> {
+      try {
+        if (kind === 'insert') await ready.insert(doc);
+        else if (kind === 'put') await ready.put(doc);
+        else if (kind === 'putMany') await ready.putMany([doc, { ...doc, version: doc.version + 1 }]);
+        else if (kind === 'replace') await ready.replace({ ...doc, version: doc.version + 1 }, doc.version);
+        else if (kind === 'delete') await ready.delete(doc.tenant, doc.id);
+        else await ready.deleteMany({ tenant: doc.tenant, where: { removed: doc.removed } });
+      } catch (thrown) {
+        // Another document holds the note: nothing is written, nothing may be counted.
+        assert.match(String(thrown), /unique/);
+      }
+    }
+    await fc.assert(fc.asyncProperty(fc.array(write, { minLength: 1, maxLength: 12 }), asked, check), { numRuns: 150 });
+  });
+
+  test('what was stored before they were wanted is counted', async (context) => {
+    const documents = await opened(context);
+    const before = await documents.collection<Run>(PLAIN);
+    await before.insert({ tenant: 'acme', id: 'a', version: 1, removed: false, note: 'n1' });
+    await before.insert({ tenant: 'acme', id: 'b', version: 1, removed: true, flow: 'x', note: 'n2' });
+    const ready = await documents.collection<Run>(COUNTED);
+    await before.insert({ tenant: 'acme', id: 'c', version: 1, removed: false, note: 'n3' });
+    assert.equal(await ready.count({ tenant: 'acme', where: { removed: false } }), 2);
+    assert.equal(await ready.count({ tenant: 'acme' }), 3);
+    assert.equal(await ready.count({ tenant: 'globex' }), 0);
+    assert.equal(await ready.count({ tenant: 'acme', where: { note: 'n2' } }), 1);
+  });
+});
