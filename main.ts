@@ -116,7 +116,7 @@ export async function startNode(input: NodeInput): Promise<Node> {
   const { agents, builtIns, inUse } = await openAgents({
     ...{ ...world, documents: ports.documents, settings, overrides: rateOverrides },
   });
-  const search = await openSearch({ ...world, documents: ports.documents, settings, secrets, builtIns });
+  const search = openSearch({ ...world, documents: ports.documents, settings, secrets, builtIns });
   const waits = waitsOf(runtime, ports.store);
   const executions = createExecutionApi({
     waits,

@@ -3,14 +3,15 @@ import { join } from 'node:path';
 import { sweepBoxes } from '../effects/agents/box.ts';
 import { createAgentContainerEffect } from '../effects/agents/container-effect.ts';
 import { createContainerEffect } from '../effects/containers/container-effect.ts';
-import { ContainerEngine } from '../effects/containers/engine.ts';
-import { findEngine } from '../effects/containers/engine-location.ts';
+import type { ContainerEngine } from '../effects/containers/engine.ts';
+import { type EngineLocation, findEngine } from '../effects/containers/engine-location.ts';
 import type { ContainerOwner } from '../effects/containers/labels.ts';
 import type { ContainerLimits } from '../effects/containers/settings.ts';
 import { createContainerStarts } from '../effects/containers/starts.ts';
 import { startContainerSweep } from '../effects/containers/sweep.ts';
 import type { VolumeDirectories, VolumeHolds } from '../effects/volumes/api.ts';
 import type { NodeSettings } from '../manifests/node/settings.ts';
+import type { Clock } from '../runtime/clock.ts';
 import { SvcError } from '../runtime/errors.ts';
 import type { EffectsWorld } from './effects.ts';
 import { installationId } from './installation.ts';
@@ -19,7 +20,7 @@ import { installationId } from './installation.ts';
 export async function openContainers(world: EffectsWorld, volumes: VolumeDirectories & VolumeHolds) {
   const { settings, env, areas, documents, random, clock, node, secrets, warn } = world;
   const location = findEngine({ configured: settings.runtime.container_socket_path, env });
-  const engine = location === null ? null : new ContainerEngine({ location, clock });
+  const engine = location === null ? null : await engineAt(location, clock);
   const realm = await installationId(documents, random);
   const starts = await createContainerStarts(documents);
   const isWanted = (owner: ContainerOwner): Promise<boolean> => areas.isOpen(owner.address, owner.effectId);
@@ -31,6 +32,12 @@ export async function openContainers(world: EffectsWorld, volumes: VolumeDirecto
   };
   const handlers = [createContainerEffect(containers), await agentContainers(world, containers)];
   return { engine, handlers, close: async () => sweep?.stop() };
+}
+
+/** Its client is loaded where there is an engine: an idle node without one does not carry it. */
+async function engineAt(location: EngineLocation, clock: Clock): Promise<ContainerEngine> {
+  const { ContainerEngine } = await import('../effects/containers/engine.ts');
+  return new ContainerEngine({ location, clock });
 }
 
 async function agentContainers(

@@ -1,5 +1,4 @@
 import { join } from 'node:path';
-import { createPatterns } from '../catalog/patterns/patterns.ts';
 import { createCommandEffect } from '../effects/commands/command-effect.ts';
 import { createCommandRunner } from '../effects/commands/command-runner.ts';
 import type { McpLog } from '../effects/mcp/settings.ts';
@@ -25,6 +24,7 @@ import type { Secrets, TierLimits } from '../security/api.ts';
 import type { AgentAccess } from './agent-access.ts';
 import type { LateAreas } from './areas.ts';
 import { openContainers } from './containers.ts';
+import { openPatterns } from './patterns.ts';
 import { openTools } from './tools.ts';
 
 export interface EffectsWorld {
@@ -67,7 +67,7 @@ export async function openEffects(world: EffectsWorld) {
   opened.defer(() => containers.close());
   const tools = openTools({ ...world, volumes, view, engine: containers.engine, management: areas.management });
   opened.defer(() => tools.close());
-  const patterns = await createPatterns({ ...world, settings: settings.cortex });
+  const patterns = openPatterns({ ...world, settings: settings.cortex });
   const handlers = [
     createModelEffect({
       ...{ providers: settings.llm_providers, selection: settings.llm_selection, secrets },

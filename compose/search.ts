@@ -1,7 +1,5 @@
 import type { CatalogSearch } from '../catalog/api.ts';
 import type { BuiltIns } from '../catalog/built-in/api.ts';
-import { createCatalogSearch } from '../catalog/search/catalog-search.ts';
-import { createEmbeddings } from '../effects/models/embeddings.ts';
 import type { NodeSettings } from '../manifests/node/settings.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Documents } from '../runtime/documents.ts';
@@ -16,9 +14,28 @@ export interface SearchParts {
   readonly warn: (message: string, error: unknown) => void;
 }
 
-/** Search over the catalog; with the model of `spec.cortex.embeddings` where one is named. */
-export async function openSearch(parts: SearchParts): Promise<CatalogSearch> {
-  const { documents, clock, settings, secrets, builtIns, warn } = parts;
+/**
+ * Search over the catalog; with the model of `spec.cortex.embeddings` where one is named. Made at the first search: an
+ * idle node does not carry it.
+ */
+export function openSearch(parts: SearchParts): CatalogSearch {
+  let opened: Promise<CatalogSearch> | null = null;
+  const search = (): Promise<CatalogSearch> => {
+    opened ??= create(parts).catch((thrown: unknown) => {
+      opened = null;
+      throw thrown;
+    });
+    return opened;
+  };
+  return {
+    agents: async (...question) => (await search()).agents(...question),
+    workflows: async (...question) => (await search()).workflows(...question),
+  };
+}
+
+async function create({ documents, clock, settings, secrets, builtIns, warn }: SearchParts): Promise<CatalogSearch> {
+  const { createCatalogSearch } = await import('../catalog/search/catalog-search.ts');
+  const { createEmbeddings } = await import('../effects/models/embeddings.ts');
   const { cortex, llm_providers: providers, llm_selection: selection } = settings;
   const { embeddings } = cortex;
   return createCatalogSearch({

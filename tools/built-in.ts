@@ -5,8 +5,8 @@ import { editTools } from './files/edit-tools.ts';
 import { entryTools } from './files/entry-tools.ts';
 import type { FilePorts } from './files/places.ts';
 import { searchTools } from './files/search-tools.ts';
+import { lateManagementTools } from './management/late-tools.ts';
 import type { LateManagement } from './management/ports.ts';
-import { managementTools } from './management/tools.ts';
 import type { Tool } from './tool.ts';
 import { type WebPorts, webTools } from './web/tools.ts';
 
@@ -29,6 +29,6 @@ export function createBuiltInTools({ files, web, commands, listing, management }
     ...(web === undefined ? [] : webTools(web)),
     ...(commands === undefined ? [] : commandTools(commands)),
     ...discoveryTools(listing),
-    ...(management === undefined ? [] : managementTools(management, listing)),
+    ...(management === undefined ? [] : lateManagementTools(management, listing)),
   ];
 }

@@ -31,17 +31,22 @@ const MAX_OFFERS = 1_000;
 
 export function createToolDesk(parts: DeskParts): Desk {
   const skips = judgeOverrides(parts.dispatchers ?? []);
-  const builtIn = BUILT_IN.filter(({ name }) => parts.without?.has(name) !== true).map((contract) => {
-    const offer = builtInOffer(contract);
-    return { ...offer, skip_judge: skips(contract) ?? offer.skip_judge };
-  });
+  let offered: readonly ToolOffer[] | null = null;
+  // Made at the first question: the schemas of all tools are more than an idle node should hold.
+  const builtIn = (): readonly ToolOffer[] => {
+    offered ??= BUILT_IN.filter(({ name }) => parts.without?.has(name) !== true).map((contract) => {
+      const offer = builtInOffer(contract);
+      return { ...offer, skip_judge: skips(contract) ?? offer.skip_judge };
+    });
+    return offered;
+  };
   const mcpOffers = async (): Promise<ToolOffer[]> =>
     ((await parts.mcp?.tools()) ?? []).map(mcpOffer).filter((offer) => offer !== null);
 
   const serverNames = (): string[] => (parts.mcp?.status() ?? []).map(({ name }) => name);
 
   const list: Desk['list'] = async (scope, { withoutExecution = false } = {}) => {
-    const all = [...builtIn, ...(await mcpOffers())].filter((offer) => !withoutExecution || needsNoExecution(offer));
+    const all = [...builtIn(), ...(await mcpOffers())].filter((offer) => !withoutExecution || needsNoExecution(offer));
     const servers = new Set(serverNames());
     return all.filter((offer) => parts.isListed(scope, offer, (name) => servers.has(name))).slice(0, MAX_OFFERS);
   };
@@ -65,7 +70,7 @@ export function createToolDesk(parts: DeskParts): Desk {
     },
     async offer(name) {
       const contract = TOOL_CONTRACTS.get(name);
-      if (contract !== undefined) return builtIn.find((offer) => offer.name === contract.name) ?? null;
+      if (contract !== undefined) return builtIn().find((offer) => offer.name === contract.name) ?? null;
       return (await mcpOffers()).find((offer) => offer.name === name) ?? null;
     },
   };

@@ -1,6 +1,12 @@
-import { structuredPatch } from 'diff';
+import { createRequire } from 'node:module';
 import { keepHead } from './bounded-text.ts';
 import { LIMITS } from './limits.ts';
+
+type Diff = typeof import('diff');
+
+const load = createRequire(import.meta.url);
+/** Loaded with the first refinement: an idle node does not carry it. */
+let library: Diff | null = null;
 
 /** Edits after which two texts count as unrelated: finding a minimal diff would cost more than it tells. */
 const MAX_EDITS = 1_000;
@@ -11,7 +17,12 @@ const MAX_EDITS = 1_000;
  */
 export function outputDiff(before: string | null, after: string | null): string {
   if (before === null || after === null || before === after) return '';
-  const patch = structuredPatch('previous', 'current', before, after, '', '', { context: 3, maxEditLength: MAX_EDITS });
+  const loaded: Diff = library ?? load('diff');
+  library = loaded;
+  const patch = loaded.structuredPatch('previous', 'current', before, after, '', '', {
+    context: 3,
+    maxEditLength: MAX_EDITS,
+  });
   const hunks = patch === undefined ? [replaced(before, after)] : patch.hunks.map(hunkText);
   return keepHead(['--- previous', '+++ current', ...hunks].join('\n'), LIMITS.diffChars);
 }

@@ -1,4 +1,4 @@
-import semver from 'semver';
+import compareBuild from 'semver/functions/compare-build.js';
 
 /** One deployed version of an agent or workflow. */
 export interface VersionEntry {
@@ -14,5 +14,5 @@ export const MAX_VERSIONS = 1_000;
 /** The list with `entry` added, or put in place of the same version; newest first by semantic version. */
 export function withVersion(entries: readonly VersionEntry[], entry: VersionEntry): VersionEntry[] {
   const others = entries.filter((other) => other.version !== entry.version);
-  return [entry, ...others].sort((a, b) => semver.compareBuild(b.version, a.version));
+  return [entry, ...others].sort((a, b) => compareBuild(b.version, a.version));
 }

@@ -1,5 +1,5 @@
-import Handlebars from 'handlebars';
 import { z } from 'zod';
+import { parseSyntax } from '../template/syntax.ts';
 
 const MAX_TEXT = 256 * 1024;
 
@@ -15,7 +15,7 @@ const template = z
       return;
     }
     try {
-      Handlebars.parse(text);
+      parseSyntax(text);
     } catch (thrown) {
       const reason = thrown instanceof Error ? thrown.message.split('\n')[0] : 'it does not parse';
       context.addIssue({ code: 'custom', message: `expected a Handlebars template: ${reason}` });

@@ -1,6 +1,6 @@
-import Handlebars from 'handlebars';
 import { TemplateError } from './fault.ts';
 import { type Mustache, mustachesOf } from './mustaches.ts';
+import { parseSyntax } from './syntax.ts';
 
 /** The longest field that may be a template, the prompt of an agent, holds this many characters. */
 export const MAX_TEMPLATE_CHARS = 262_144;
@@ -32,7 +32,7 @@ export class TemplateSource {
 
   parse(): hbs.AST.Program {
     try {
-      return Handlebars.parse(this.#parsed);
+      return parseSyntax(this.#parsed);
     } catch (thrown) {
       const reason = thrown instanceof Error ? thrown.message : 'it does not parse';
       throw new TemplateError('invalid', reason.replace(/\s+/g, ' ').slice(0, 300));

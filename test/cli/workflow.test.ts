@@ -78,7 +78,7 @@ describe('svc workflow', () => {
     const again = await svc('workflow', 'deploy', path);
     assert.deepEqual([again.code, /use force/.test(again.stderr)], [4, true]);
     assert.equal((await svc('workflow', 'deploy', path, '--force')).code, 0);
-    assert.match((await svc('workflow', 'list')).stdout, /^one +1\.0\.0 +tenant +NOTE/m);
+    assert.match((await svc('workflow', 'list')).stdout, /^one +1\.0\.0 +deployed +tenant +NOTE/m);
     assert.match((await svc('workflow', 'show', 'one')).stdout, /\n\napiVersion: svc\.dev\/v1\n/);
     assert.equal((await svc('workflow', 'promote', 'one')).stdout, 'one is in scope global\n');
     assert.equal((await svc('workflow', 'demote', 'one')).stdout, 'one is in scope tenant\n');

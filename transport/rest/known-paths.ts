@@ -25,6 +25,13 @@ export class KnownPaths {
     return [...found].sort();
   }
 
+  /** Whether the path is written out, without the method: then a parameter of another path must not take it. */
+  isWrittenOutWithout(method: string, url: string): boolean {
+    const path = url.split('?', 1)[0] ?? '';
+    const own = /[:*]/.test(path) ? undefined : this.#methods.get(path);
+    return own !== undefined && !own.has(method);
+  }
+
   /** The error for a request that no route took, and its `Allow` header. */
   refusalOf(method: string, url: string): { error: SvcError; allow: string | undefined } {
     const methods = this.methodsOf(url);

@@ -8,24 +8,16 @@ const text = (mostChars: number) => z.string().min(1).max(mostChars);
 const decimal = (value: unknown): unknown =>
   typeof value === 'string' && /^\d{1,3}(\.\d{1,17})?$/.test(value) ? Number(value) : value;
 
-export const PatternsQuery = z
-  .object({
-    error_signature: text(4_096).optional().describe('Finds what solved errors like it; without it all are listed.'),
-    error_type: text(200).optional().describe('Only of this type, whatever its case.'),
-    min_success_score: z
-      .preprocess(decimal, z.number().min(0).max(1))
-      .optional()
-      .describe('With error_signature: only those that succeeded so often, 0 to 1.'),
-    limit: limitField(10, MOST),
-    skip: skipField,
-  })
-  .superRefine(({ error_signature, min_success_score, skip }, context) => {
-    const refuse = (path: string, message: string): void => context.addIssue({ code: 'custom', path: [path], message });
-    if (error_signature === undefined && min_success_score !== undefined) {
-      refuse('min_success_score', 'expected none without error_signature');
-    }
-    if (error_signature !== undefined && skip > 0) refuse('skip', 'expected none with error_signature');
-  });
+export const PatternsQuery = z.object({
+  error_signature: text(4_096).optional().describe('Finds what solved errors like it; without it all are listed.'),
+  error_type: text(200).optional().describe('Only of this type, whatever its case.'),
+  min_success_score: z
+    .preprocess(decimal, z.number().min(0).max(1))
+    .optional()
+    .describe('Only those that succeeded so often, 0 to 1. Counts with error_signature only.'),
+  limit: limitField(10, MOST),
+  skip: skipField.describe('Counts without error_signature only.'),
+});
 export const MOST_PATTERNS = MOST;
 
 export const MemoryPattern = z.object({
