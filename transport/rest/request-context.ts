@@ -55,7 +55,8 @@ export function addRequestContext(app: FastifyInstance, authenticator: Authentic
   app.addHook('onRequest', async (request, reply) => {
     request.trace = traceOf(request.headers.traceparent);
     reply.header('traceparent', traceparentOf(request.trace));
-    if (request.is404 || paths.isWrittenOutWithout(request.method, request.url)) {
+    const taken = request.routeOptions.url ?? '';
+    if (request.is404 || (taken.includes(':') && paths.isWrittenOutWithout(request.method, request.url))) {
       // Here and not in a handler, which would first want to understand the body.
       const { error, allow } = paths.refusalOf(request.method, request.url);
       if (allow !== undefined) reply.header('allow', allow);
