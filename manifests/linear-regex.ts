@@ -1,4 +1,5 @@
-import { RE2JS } from 're2js';
+import type { RE2JS } from 're2js';
+import { compileRe2 } from './re2.ts';
 
 /** Compiled patterns by source; a memo of a pure function, so replay is not touched. */
 const compiled = new Map<string, RE2JS>();
@@ -8,7 +9,7 @@ const MAX_COMPILED = 64;
 export function linearRegex(pattern: string): { test(input: string): boolean } {
   const known = compiled.get(pattern);
   if (known !== undefined) return known;
-  const regex = RE2JS.compile(pattern);
+  const regex = compileRe2(pattern);
   if (compiled.size >= MAX_COMPILED) compiled.clear();
   compiled.set(pattern, regex);
   return regex;

@@ -1,13 +1,13 @@
-import { RE2JS } from 're2js';
 import { z } from 'zod';
 import { MAX_PATTERN_SIZE, patternSize } from './pattern-size.ts';
+import { compileRe2 } from './re2.ts';
 
 /** Why the linear-time engine cannot compile the pattern; null when it can. */
 export function patternFault(pattern: string): string | null {
   if (patternSize(pattern) > MAX_PATTERN_SIZE)
     return `more than ${MAX_PATTERN_SIZE} elements with repetitions written out`;
   try {
-    RE2JS.compile(pattern);
+    compileRe2(pattern);
     return null;
   } catch (thrown) {
     return thrown instanceof Error ? thrown.message.slice(0, 200) : 'it does not compile';

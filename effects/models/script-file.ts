@@ -1,7 +1,7 @@
 import { readFile, stat } from 'node:fs/promises';
-import { RE2JS } from 're2js';
 import { parse } from 'yaml';
 import { z } from 'zod';
+import { compileRe2 } from '../../manifests/re2.ts';
 import { FINISH_REASONS } from './call.ts';
 import { ModelFailure } from './failure.ts';
 
@@ -13,7 +13,7 @@ const Pattern = z
   .max(2_000)
   .transform((source, check) => {
     try {
-      return RE2JS.compile(source);
+      return compileRe2(source);
     } catch (error) {
       check.addIssue({ code: 'custom', message: `expected a regular expression (RE2): ${String(error)}` });
       return z.NEVER;
