@@ -8,7 +8,6 @@ import { shownSettings } from '../manifests/node/shown.ts';
 import { runtimeTable } from '../manifests/runtime-table/table.ts';
 import type { ActorStore } from '../runtime/actor-store.ts';
 import type { Clock } from '../runtime/clock.ts';
-import { SvcError } from '../runtime/errors.ts';
 import type { RunningLimits, TierLimits } from '../security/api.ts';
 import { createIntents } from '../tools/management/execute/intents.ts';
 import { createAuthors } from '../tools/management/generate/authors.ts';
@@ -60,13 +59,6 @@ const starts = ({ agents, catalog, executions, workflows, ...limits }: Managemen
   agent: (call, starter) => startExecution({ ...limits, agents, executions }, call, starter),
   workflow: (call, starter) => startWorkflow({ ...limits, catalog, workflows }, call, starter),
 });
-
-const notConfigured = async (): Promise<never> => {
-  throw new SvcError('cortex_not_configured');
-};
-
-/** Of a node whose memory is switched off. */
-export const noSearch: CatalogSearch = { agents: notConfigured, workflows: notConfigured };
 
 export interface NodeFactsParts {
   readonly version: string;
