@@ -35,7 +35,8 @@ const files = globSync('test/**/*.test.ts')
   .sort((a, b) => rank(a) - rank(b) || a.localeCompare(b));
 
 const count = { passed: 0, failed: 0, skipped: 0 };
-const stream = run({ files, concurrency: 2, timeout: 20 * 60_000 });
+const deadline = ['--import', new URL('./deadline.ts', import.meta.url).href];
+const stream = run({ files, concurrency: 2, timeout: 20 * 60_000, execArgv: deadline });
 const isFile = (name: string): boolean => files.includes(name) || name.endsWith('.test.ts');
 stream.on('test:pass', (test) => {
   if (test.details.type === 'suite' || isFile(test.name)) return;

@@ -186,18 +186,18 @@ describe('controllers that fail', () => {
   test('a network that loses everything without a word, and heals, costs no registration', async () => {
     const fleet = new FleetState();
     const { port } = await controllerOf(fleet);
-    const link = await startLink(port);
+    await using link = await startLink(port);
     await using scene = new EnrolledScene([`127.0.0.1:${link.port}`], { callTimeoutMs: 100 });
     await beats(fleet, 2);
+    // A machine that is busy for longer than a call may take can cost one before there is a registration.
+    const before = [fleet.count('AttestNode'), fleet.count('RegisterNode')];
     link.cut('both');
     await waitUntil('the silence to be noticed', () => scene.enrolment.state().phase === 'unreachable');
     link.heal();
     const seen = fleet.beats.length;
     await beats(fleet, seen + 3);
     await waitUntil('all well', () => scene.enrolment.state().phase === 'enrolled');
-    assert.deepEqual([fleet.count('AttestNode'), fleet.count('RegisterNode')], [1, 1]);
-    await scene.enrolment.stop();
-    await link.close();
+    assert.deepEqual([fleet.count('AttestNode'), fleet.count('RegisterNode')], before);
   });
 
   test('a registration that was lost alone is made again with the same token', async () => {

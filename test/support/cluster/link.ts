@@ -7,7 +7,7 @@ export type Direction = 'to-store' | 'from-store' | 'both';
  * A node's own way to a server, on loopback, that can be cut as networks are cut: the connections stay open, what is
  * sent in a cut direction does not arrive, and arrives when the link is healed (as a retransmission would).
  */
-export interface Link {
+export interface Link extends AsyncDisposable {
   readonly port: number;
   /** Bytes that arrived so far. */
   readonly passed: { readonly toStore: number; readonly fromStore: number };
@@ -118,6 +118,12 @@ export async function startLink(targetPort: number): Promise<Link> {
   await once(server, 'listening');
   const address = server.address();
   if (address === null || typeof address === 'string') throw new Error('the link has no port');
+  const close = async (): Promise<void> => {
+    breakAll();
+    const closed = once(server, 'close');
+    server.close();
+    await closed;
+  };
   return {
     port: address.port,
     get passed() {
@@ -141,11 +147,7 @@ export async function startLink(targetPort: number): Promise<Link> {
         way.flow();
       }
     },
-    async close() {
-      breakAll();
-      const closed = once(server, 'close');
-      server.close();
-      await closed;
-    },
+    close,
+    [Symbol.asyncDispose]: close,
   };
 }
