@@ -4,7 +4,7 @@ import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 
 /**
- * Keeps compiled code between starts: measured, an idle node is about 25 MB smaller and up sooner. Loaded before
+ * Keeps compiled code between starts: a node from a clone is smaller and up sooner (decision 0007). Loaded before
  * everything else (`node --import`, or by svc.ts before its first import). NODE_COMPILE_CACHE names another place,
  * NODE_DISABLE_COMPILE_CACHE=1 turns it off.
  */

@@ -9,6 +9,10 @@ import { SvcRun } from './svc-run.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
 const PACK_TIMEOUT_MS = 60_000;
+const IDLE_BAR_KB = 150 * 1024;
+
+const residentKb = (pid: number | undefined): number =>
+  Number(/^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]);
 
 /** Packages a user of the package gets: without the development ones. */
 function installedPackages(): string[] {
@@ -76,5 +80,18 @@ describe('the npm package', () => {
     assert.deepEqual(await list.end(), { code: 0, stdout: '[]\n', stderr: '' });
     run.child.kill('SIGTERM');
     assert.equal((await run.end()).code, 0);
+  });
+
+  const memoryIsReadable = existsSync('/proc/self/status') ? false : 'resident memory is read from /proc';
+  test('an idle node settles under 150 MB resident, at its first start too', { skip: memoryIsReadable }, async () => {
+    const flags = ['--http-port', '0', '--grpc-port', '0', '--data', join(project, 'idle')];
+    for (const start of ['first', 'second']) {
+      const run = new SvcRun(['start', ...flags], { NODE_COMPILE_CACHE: join(project, 'compiled') }, entry);
+      await waitUntil('the node listens', () => /^SvcRuntime /m.test(run.stdout) || run.child.exitCode);
+      assert.equal(run.child.exitCode, null, run.stderr);
+      await waitUntil(`memory under the bar, ${start} start`, () => residentKb(run.child.pid) < IDLE_BAR_KB, 15_000);
+      run.child.kill('SIGTERM');
+      assert.equal((await run.end()).code, 0);
+    }
   });
 });

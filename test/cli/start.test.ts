@@ -1,16 +1,10 @@
 import assert from 'node:assert/strict';
-import { existsSync, readFileSync } from 'node:fs';
 import { mkdtemp, readdir, rm, stat } from 'node:fs/promises';
 import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { waitUntil } from '../support/wait-until.ts';
 import { SvcRun } from './svc-run.ts';
-
-const IDLE_BAR_KB = 150 * 1024;
-
-const residentKb = (pid: number | undefined): number =>
-  Number(/^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]);
 
 describe('svc start', () => {
   let directory = '';
@@ -26,17 +20,6 @@ describe('svc start', () => {
     assert.equal(run.child.exitCode, null, run.stderr);
     return run;
   }
-
-  const memoryIsReadable = existsSync('/proc/self/status') ? false : 'resident memory is read from /proc';
-  test('an idle node settles under 150 MB resident', { skip: memoryIsReadable }, async () => {
-    const run = await started({});
-    try {
-      await waitUntil('resident memory is under the bar', () => residentKb(run.child.pid) < IDLE_BAR_KB, 15_000);
-    } finally {
-      run.child.kill('SIGTERM');
-    }
-    assert.equal((await run.end()).code, 0);
-  });
 
   test('compiled code is kept where only its user may write', async () => {
     const run = await started({ TMPDIR: directory });
