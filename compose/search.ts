@@ -3,6 +3,7 @@ import type { BuiltIns } from '../catalog/built-in/api.ts';
 import type { NodeSettings } from '../manifests/node/settings.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Documents } from '../runtime/documents.ts';
+import { FirstUse } from '../runtime/first-use.ts';
 import type { Secrets } from '../security/api.ts';
 
 export interface SearchParts {
@@ -19,17 +20,10 @@ export interface SearchParts {
  * idle node does not carry it.
  */
 export function openSearch(parts: SearchParts): CatalogSearch {
-  let opened: Promise<CatalogSearch> | null = null;
-  const search = (): Promise<CatalogSearch> => {
-    opened ??= create(parts).catch((thrown: unknown) => {
-      opened = null;
-      throw thrown;
-    });
-    return opened;
-  };
+  const search = new FirstUse(() => create(parts));
   return {
-    agents: async (...question) => (await search()).agents(...question),
-    workflows: async (...question) => (await search()).workflows(...question),
+    agents: async (...question) => (await search.get()).agents(...question),
+    workflows: async (...question) => (await search.get()).workflows(...question),
   };
 }
 

@@ -1,6 +1,7 @@
 import type { NodeSettings } from '../manifests/node/settings.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Documents } from '../runtime/documents.ts';
+import { FirstUse } from '../runtime/first-use.ts';
 import type { SigningKeys } from '../security/api.ts';
 import { createSigningKeys } from '../security/keys/open-keys.ts';
 import { createPublishedKeys, type PublishedKeys } from '../security/keys/published-keys.ts';
@@ -27,29 +28,16 @@ export function openSigning({ settings, dataDir, documents, resolve, clock, warn
 }
 
 function openedAtFirstUse(keys: SigningKeys): SigningKeys {
-  let opening: Promise<void> | null = null;
-  const open = (): Promise<void> => {
-    opening ??= keys.open().catch((error: unknown) => {
-      // Tried again at the next use: a store of keys that was away may be back.
-      opening = null;
-      throw error;
-    });
-    return opening;
-  };
+  // A store of keys that was away may be back at the next use.
+  const opened = new FirstUse(async () => {
+    await keys.open();
+    return keys;
+  });
   return {
-    open,
-    sign: async (data) => {
-      await open();
-      return keys.sign(data);
-    },
-    publicKeys: async () => {
-      await open();
-      return keys.publicKeys();
-    },
-    rotate: async () => {
-      await open();
-      await keys.rotate();
-    },
+    open: async () => void (await opened.get()),
+    sign: async (data) => (await opened.get()).sign(data),
+    publicKeys: async () => (await opened.get()).publicKeys(),
+    rotate: async () => (await opened.get()).rotate(),
     close: () => keys.close(),
   };
 }

@@ -11,6 +11,7 @@ import type { NodeSettings } from '../manifests/node/settings.ts';
 import type { ToolPolicy } from '../manifests/tool/decision.ts';
 import type { Blobs } from '../runtime/blobs.ts';
 import type { Clock } from '../runtime/clock.ts';
+import { FirstUse } from '../runtime/first-use.ts';
 import { SYSTEM_TENANT } from '../runtime/identity.ts';
 import type { Random } from '../runtime/random.ts';
 import type { RateLimits } from '../runtime/rate-limits.ts';
@@ -90,16 +91,13 @@ export function openTools(world: ToolsWorld) {
 
 /** Its libraries are loaded when a page is first asked for: an idle node does not carry them. */
 function webAtFirstUse(parts: WebParts): Web & { close(): Promise<void> } {
-  let opened: Promise<Web & { close(): Promise<void> }> | null = null;
-  const open = () => {
-    opened ??= import('../effects/web/web.ts').then(({ createWeb }) => createWeb(parts));
-    return opened;
-  };
+  const web = new FirstUse(async () => {
+    const { createWeb } = await import('../effects/web/web.ts');
+    return createWeb(parts);
+  });
   return {
-    fetch: async (...call) => (await open()).fetch(...call),
-    search: async (...call) => (await open()).search(...call),
-    close: async () => {
-      await (await opened)?.close();
-    },
+    fetch: async (...call) => (await web.get()).fetch(...call),
+    search: async (...call) => (await web.get()).search(...call),
+    close: async () => (await web.made())?.close(),
   };
 }

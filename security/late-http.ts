@@ -1,4 +1,5 @@
 import type { Agent } from 'undici';
+import { FirstUse } from '../runtime/first-use.ts';
 
 interface Http {
   readonly agent: Agent;
@@ -7,19 +8,20 @@ interface Http {
 
 /** Connections of one client, with their library: loaded at the first call, so that a node that makes none does not carry it. */
 export class LateHttp {
-  readonly #options: Agent.Options;
-  #opening: Promise<Http> | null = null;
+  readonly #http: FirstUse<Http>;
 
   constructor(options: Agent.Options) {
-    this.#options = options;
+    this.#http = new FirstUse(async () => {
+      const { Agent, request } = await import('undici');
+      return { agent: new Agent(options), request };
+    });
   }
 
   open(): Promise<Http> {
-    this.#opening ??= import('undici').then(({ Agent, request }) => ({ agent: new Agent(this.#options), request }));
-    return this.#opening;
+    return this.#http.get();
   }
 
   async close(): Promise<void> {
-    await (await this.#opening)?.agent.destroy();
+    await (await this.#http.made())?.agent.destroy();
   }
 }

@@ -5,6 +5,7 @@ import { mkdir, readFile, rmdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
+import { FirstUse } from '../../runtime/first-use.ts';
 import { signal } from './process-table.ts';
 
 const run = promisify(execFile);
@@ -74,13 +75,10 @@ function textOf(file: string): string {
   }
 }
 
-let found: Promise<RunCgroups | null> | undefined;
+const ofThisNode = new FirstUse(openRunCgroups);
 
 /** Those of this node, found out by using one once; null where it may not, and the watch alone bounds its runs. */
-export function runCgroups(): Promise<RunCgroups | null> {
-  found ??= openRunCgroups();
-  return found;
-}
+export const runCgroups = (): Promise<RunCgroups | null> => ofThisNode.get();
 
 /** Tries below the groups the node is in itself. */
 export async function openRunCgroups(): Promise<RunCgroups | null> {

@@ -2,8 +2,9 @@ import type { KeyObject } from 'node:crypto';
 import type { CryptoKey, JWK } from 'jose';
 import { z } from 'zod';
 import type { Clock } from '../../runtime/clock.ts';
-import type { Collection, Documents } from '../../runtime/documents.ts';
+import type { Collection, CollectionSpec, Documents } from '../../runtime/documents.ts';
 import { SvcError, toSvcError } from '../../runtime/errors.ts';
+import { FirstUse } from '../../runtime/first-use.ts';
 import { SYSTEM_TENANT } from '../../runtime/identity.ts';
 import { keyOfJwk, PublicJwk } from './public-jwk.ts';
 import { KEY_RETENTION_MS } from './retention.ts';
@@ -33,6 +34,8 @@ export interface PublishedKeys extends FindKey {
   /** All keys that may still have valid tokens, at most a second old. Throws `unavailable`. */
   all(): Promise<readonly JWK[]>;
 }
+
+const KEYS: CollectionSpec = { name: 'signing_keys', unique: [], indexes: [['last_seen']] };
 
 const Row = z.object({ jwk: PublicJwk, last_seen: z.number() });
 
@@ -67,9 +70,8 @@ export function createPublishedKeys(options: PublishedKeysOptions): PublishedKey
 }
 
 class DocumentKeys implements PublishedKeys {
-  readonly #documents: Documents;
+  readonly #collection: FirstUse<Collection<KeyDocument>>;
   readonly #clock: Clock;
-  #collection: Promise<Collection<KeyDocument>> | null = null;
   #known: ReadonlyMap<string, KnownKey> = new Map();
   readonly #said = new Map<string, number>();
   #lookedAtMs = Number.NEGATIVE_INFINITY;
@@ -78,7 +80,7 @@ class DocumentKeys implements PublishedKeys {
   #waiting = 0;
 
   constructor({ documents, clock }: PublishedKeysOptions) {
-    this.#documents = documents;
+    this.#collection = new FirstUse(() => documents.collection(KEYS));
     this.#clock = clock;
   }
 
@@ -89,7 +91,7 @@ class DocumentKeys implements PublishedKeys {
     const now = this.#clock.now();
     const said = this.#said.get(jwk.kid) ?? Number.NEGATIVE_INFINITY;
     if (now >= said && now - said < SAY_AGAIN_MS) return;
-    const keys = await this.#open();
+    const keys = await this.#collection.get();
     await keys.put({ tenant: SYSTEM_TENANT, id: jwk.kid, version: now, jwk, last_seen: now });
     this.#said.clear();
     this.#said.set(jwk.kid, now);
@@ -162,7 +164,7 @@ class DocumentKeys implements PublishedKeys {
 
   async #look(): Promise<void> {
     try {
-      const keys = await this.#open();
+      const keys = await this.#collection.get();
       const where = { last_seen: { gte: this.#clock.now() - SERVED_MS } };
       const rows = await keys.find({ tenant: SYSTEM_TENANT, where, limit: MAX_KEYS });
       this.#known = await knownKeys(rows);
@@ -173,16 +175,6 @@ class DocumentKeys implements PublishedKeys {
         retryAfterMs: COOLDOWN_MS,
       });
     }
-  }
-
-  #open(): Promise<Collection<KeyDocument>> {
-    this.#collection ??= this.#documents
-      .collection<KeyDocument>({ name: 'signing_keys', unique: [], indexes: [['last_seen']] })
-      .catch((error: unknown) => {
-        this.#collection = null;
-        throw error;
-      });
-    return this.#collection;
   }
 }
 

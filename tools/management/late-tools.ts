@@ -1,4 +1,5 @@
 import { SvcError } from '../../runtime/errors.ts';
+import { FirstUse } from '../../runtime/first-use.ts';
 import type { Listing } from '../discovery/tools.ts';
 import type { Tool } from '../tool.ts';
 import { MANAGEMENT_CONTRACTS } from './contracts.ts';
@@ -6,17 +7,14 @@ import type { LateManagement } from './ports.ts';
 
 /** The management tools, whose handlers are loaded when one is first called: an idle node does not carry them. */
 export function lateManagementTools(late: LateManagement, listing: Listing): Tool[] {
-  let loading: Promise<ReadonlyMap<string, Tool>> | null = null;
-  const handlers = (): Promise<ReadonlyMap<string, Tool>> => {
-    loading ??= import('./tools.ts').then(
-      ({ managementTools }) => new Map(managementTools(late, listing).map((tool) => [tool.contract.name, tool])),
-    );
-    return loading;
-  };
+  const handlers = new FirstUse(async () => {
+    const { managementTools } = await import('./tools.ts');
+    return new Map(managementTools(late, listing).map((tool) => [tool.contract.name, tool]));
+  });
   return MANAGEMENT_CONTRACTS.map((contract) => ({
     contract,
     async run(given, call) {
-      const tool = (await handlers()).get(contract.name);
+      const tool = (await handlers.get()).get(contract.name);
       if (tool === undefined) throw new SvcError('internal', `${contract.name} has no handler`);
       return tool.run(given, call);
     },

@@ -1,10 +1,9 @@
-/** The official SDK, loaded with the first request: a node nobody asks over MCP does not pay for it. */
-export const loadSdk = (): Promise<McpSdk> => {
-  loading ??= load();
-  return loading;
-};
+import { FirstUse } from '../../runtime/first-use.ts';
 
-let loading: Promise<McpSdk> | null = null;
+/** The official SDK, loaded with the first request: a node nobody asks over MCP does not pay for it. */
+export const loadSdk = (): Promise<McpSdk> => sdk.get();
+
+const sdk = new FirstUse(load);
 
 async function load() {
   const [server, http, types, validation] = await Promise.all([

@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises';
+import { FirstUse } from '../../../runtime/first-use.ts';
 
 /** A file that a container needs to run an agent. */
 export interface BootstrapFile {
@@ -7,11 +8,10 @@ export interface BootstrapFile {
   readonly mode: number;
 }
 
-/** Read once: the script of this version. */
-let script: Promise<Buffer> | undefined;
+/** The script of this version. */
+const script = new FirstUse(() => readFile(new URL('./bootstrap.sh', import.meta.url)));
 
 /** What the node puts beside an agent's program: `bootstrap.sh`, run as `sh bootstrap.sh PROMPT`. */
 export async function bootstrapFiles(): Promise<readonly BootstrapFile[]> {
-  script ??= readFile(new URL('./bootstrap.sh', import.meta.url));
-  return [{ name: 'bootstrap.sh', content: await script, mode: 0o555 }];
+  return [{ name: 'bootstrap.sh', content: await script.get(), mode: 0o555 }];
 }
