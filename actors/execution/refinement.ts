@@ -1,12 +1,8 @@
-import { createRequire } from 'node:module';
+import { lateLibrary } from '../../manifests/late-library.ts';
 import { keepHead } from './bounded-text.ts';
 import { LIMITS } from './limits.ts';
 
-type Diff = typeof import('diff');
-
-const load = createRequire(import.meta.url);
-/** Loaded with the first refinement: an idle node does not carry it. */
-let library: Diff | null = null;
+const diff = lateLibrary<typeof import('diff')>('diff');
 
 /** Edits after which two texts count as unrelated: finding a minimal diff would cost more than it tells. */
 const MAX_EDITS = 1_000;
@@ -17,9 +13,7 @@ const MAX_EDITS = 1_000;
  */
 export function outputDiff(before: string | null, after: string | null): string {
   if (before === null || after === null || before === after) return '';
-  const loaded: Diff = library ?? load('diff');
-  library = loaded;
-  const patch = loaded.structuredPatch('previous', 'current', before, after, '', '', {
+  const patch = diff().structuredPatch('previous', 'current', before, after, '', '', {
     context: 3,
     maxEditLength: MAX_EDITS,
   });

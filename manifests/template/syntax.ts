@@ -1,13 +1,6 @@
-import { createRequire } from 'node:module';
+import { lateLibrary } from '../late-library.ts';
 
-type Handlebars = typeof import('handlebars');
+const handlebars = lateLibrary<typeof import('handlebars')>('handlebars');
 
-const load = createRequire(import.meta.url);
-let library: Handlebars | null = null;
-
-/** Text of a template as Handlebars' syntax tree; throws its error. Loaded with the first: an idle node does not carry it. */
-export function parseSyntax(text: string): hbs.AST.Program {
-  const loaded: Handlebars = library ?? load('handlebars');
-  library = loaded;
-  return loaded.parse(text);
-}
+/** Text of a template as Handlebars' syntax tree; throws its error. */
+export const parseSyntax = (text: string): hbs.AST.Program => handlebars().parse(text);
