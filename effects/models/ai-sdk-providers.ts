@@ -1,16 +1,23 @@
-import type { LanguageModel } from 'ai';
+import type { EmbeddingModel, LanguageModel } from 'ai';
 import { boundedFetch } from './bounded-fetch.ts';
 import { ModelFailure } from './failure.ts';
-import type { ModelCall } from './source.ts';
+import type { ProviderCall } from './source.ts';
 
 const OLLAMA_ENDPOINT = 'http://127.0.0.1:11434/v1';
 
+/** The SDK's models of one provider, by the provider's own names for them. */
+export interface SdkProvider {
+  languageModel(model: string): Exclude<LanguageModel, string>;
+  /** Throws for a provider that has none. */
+  embeddingModel(model: string): Exclude<EmbeddingModel, string>;
+}
+
 /**
- * The SDK's model behind a target. Made anew for each call: that is cheap, and a key that was exchanged counts at once.
+ * The SDK's provider behind a target. Made anew for each call: that is cheap, and a key that was exchanged counts at once.
  * OpenAI is spoken to through chat completions, which every server that calls itself compatible has.
  */
-export async function openLanguageModel(call: ModelCall): Promise<Exclude<LanguageModel, string>> {
-  const { provider, model } = call.target;
+export async function openProvider(call: ProviderCall): Promise<SdkProvider> {
+  const { provider } = call.target;
   const settings = {
     ...(provider.endpoint === undefined ? {} : { baseURL: provider.endpoint }),
     headers: { ...call.headers },
@@ -19,15 +26,16 @@ export async function openLanguageModel(call: ModelCall): Promise<Exclude<Langua
   switch (provider.type) {
     case 'openai': {
       const { createOpenAI } = await import('@ai-sdk/openai');
-      return createOpenAI({ ...settings, apiKey: needKey(call) }).chat(model.model);
+      const openai = createOpenAI({ ...settings, apiKey: needKey(call) });
+      return { languageModel: (model) => openai.chat(model), embeddingModel: (model) => openai.embeddingModel(model) };
     }
     case 'anthropic': {
       const { createAnthropic } = await import('@ai-sdk/anthropic');
-      return createAnthropic({ ...settings, apiKey: needKey(call) }).languageModel(model.model);
+      return createAnthropic({ ...settings, apiKey: needKey(call) });
     }
     case 'gemini': {
       const { createGoogleGenerativeAI } = await import('@ai-sdk/google');
-      return createGoogleGenerativeAI({ ...settings, apiKey: needKey(call) }).languageModel(model.model);
+      return createGoogleGenerativeAI({ ...settings, apiKey: needKey(call) });
     }
     case 'ollama':
     case 'openai-compatible': {
@@ -38,7 +46,7 @@ export async function openLanguageModel(call: ModelCall): Promise<Exclude<Langua
         baseURL: provider.type === 'ollama' ? ollamaUrl(provider.endpoint) : (provider.endpoint ?? ''),
         ...(call.apiKey === undefined ? {} : { apiKey: call.apiKey }),
         includeUsage: true,
-      }).chatModel(model.model);
+      });
     }
     case 'scripted':
       throw new Error('A script is no model of the AI SDK.');
@@ -46,13 +54,13 @@ export async function openLanguageModel(call: ModelCall): Promise<Exclude<Langua
 }
 
 /** Without this check the SDK would look for a key in the environment, behind the configuration's back. */
-export function needKey(call: Pick<ModelCall, 'apiKey'>): string {
+function needKey(call: ProviderCall): string {
   if (call.apiKey !== undefined && call.apiKey !== '') return call.apiKey;
   throw new ModelFailure('refused', 'no api_key is configured for this provider');
 }
 
 /** Ollama's own address serves the OpenAI format below /v1. */
-export function ollamaUrl(endpoint: string | undefined): string {
+function ollamaUrl(endpoint: string | undefined): string {
   if (endpoint === undefined) return OLLAMA_ENDPOINT;
   const url = new URL(endpoint);
   return url.pathname === '/' ? new URL('/v1', url).href : endpoint;

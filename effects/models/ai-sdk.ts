@@ -10,7 +10,7 @@ import {
 import type { JsonObject } from '../../runtime/json.ts';
 import { toModelFailure } from './ai-sdk-failure.ts';
 import { toSdkMessages } from './ai-sdk-messages.ts';
-import { openLanguageModel } from './ai-sdk-providers.ts';
+import { openProvider } from './ai-sdk-providers.ts';
 import type { FinishReason, ModelInput, ModelPart } from './call.ts';
 import { ModelFailure } from './failure.ts';
 import { type ModelCall, secretsOf } from './source.ts';
@@ -69,8 +69,9 @@ async function* inOnePiece(call: ModelCall): AsyncGenerator<ModelPart> {
 async function settings(call: ModelCall, names: ToolNames) {
   const { input, target } = call;
   const limit = target.model.max_output_tokens;
+  const provider = await openProvider(call);
   return {
-    model: await openLanguageModel(call),
+    model: provider.languageModel(target.model.model),
     allowSystemInMessages: true,
     ...toSdkMessages(input, names),
     maxOutputTokens: Math.min(input.max_output_tokens ?? limit, limit),

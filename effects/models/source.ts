@@ -1,18 +1,22 @@
 import type { ModelInput, ModelPart } from './call.ts';
 import type { Target } from './targets.ts';
 
-/** One try of one model, secrets resolved. */
-export interface ModelCall {
+/** One request to one provider, secrets resolved. */
+export interface ProviderCall {
   readonly target: Target;
-  readonly input: ModelInput;
   readonly apiKey: string | undefined;
   readonly headers: Readonly<Record<string, string>>;
+  /** Ends the call and closes its socket. */
+  readonly signal: AbortSignal;
+}
+
+/** One try of one model. */
+export interface ModelCall extends ProviderCall {
+  readonly input: ModelInput;
   /** Number of the effect's attempt, from 1. */
   readonly attempt: number;
   /** Number of the try of this target within the attempt, from 1. */
   readonly tryNumber: number;
-  /** Ends the call and closes its socket. */
-  readonly signal: AbortSignal;
 }
 
 /**
@@ -22,7 +26,7 @@ export interface ModelCall {
 export type ModelSource = (call: ModelCall) => AsyncIterable<ModelPart>;
 
 /** Strings of a call that no text may show. */
-export const secretsOf = (call: ModelCall): string[] => [
+export const secretsOf = (call: ProviderCall): string[] => [
   ...(call.apiKey === undefined ? [] : [call.apiKey]),
   ...Object.values(call.headers),
 ];
