@@ -30,7 +30,7 @@ import { EXECUTIONS, projectExecution } from './view.ts';
 export const executionActor = ({ policy }: { readonly policy: ToolPolicy }) =>
   defineActor({
     kind: 'execution',
-    version: 2,
+    version: 3,
     state: ExecutionState,
     migrate,
     initial: () => ({ status: 'pending' as const }),

@@ -17,8 +17,10 @@ import { projectToolSession, TOOL_SESSIONS } from './view.ts';
 export const toolSessionActor = ({ policy }: { readonly policy: ToolPolicy }) =>
   defineActor({
     kind: 'tool-session',
-    version: 1,
+    version: 2,
     state: ToolSessionState,
+    // Version 1 knew no calls over REST.
+    migrate: (state) => state,
     initial: () => newSession,
     messages: toolSessionMessages,
     events: toolSessionEvents,

@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { execution } from '../../../actors/execution/definition.ts';
+import { SvcError } from '../../../runtime/errors.ts';
 import type { Json } from '../../../runtime/json.ts';
+import { decodeRecord, encodeRecord } from '../../../runtime/turns/record.ts';
 import { DrivenExecution, EXECUTION_ID, manifestOf, programOf } from './rig.ts';
 
 const DIGITS = { validation: [{ type: 'regex', pattern: '^[0-9]+$' }] };
@@ -184,11 +187,31 @@ test('of a program that fails, the line that names its error is asked for', () =
   assert.match(e.prompt, /answer with digits only/);
 });
 
+/** As the store has it. */
+const recordOf = (e: DrivenExecution, version: number): string =>
+  encodeRecord(version, {
+    revision: 1,
+    lastEvent: e.events.length,
+    timers: {},
+    effects: [],
+    stuck: null,
+    state: e.state,
+  });
+const BEFORE_MEMORY = 2;
+
+test('a node from before learned patterns leaves an execution that waits for them alone', () => {
+  const text = recordOf(failedOnce(), execution.version);
+  assert.throws(
+    () => decodeRecord({ ...execution, version: BEFORE_MEMORY }, text),
+    (thrown) => thrown instanceof SvcError && thrown.code === 'unavailable',
+  );
+});
+
 test('a state that an older version wrote is read as one without memory', () => {
   const e = new DrivenExecution();
   e.start(manifestOf({ execution: DIGITS }));
-  const text = JSON.stringify(e.state);
-  assert.doesNotMatch(text, /memory|hints/);
+  assert.doesNotMatch(JSON.stringify(e.state), /memory|hints/);
+  assert.deepEqual(decodeRecord(execution, recordOf(e, BEFORE_MEMORY)).state, e.state);
   e.answer('seven');
   e.answer('7');
   assert.equal(e.view.status, 'completed');
