@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import { contextOf } from '../context.ts';
 import { agentId } from '../find-agent.ts';
 import { print } from '../output.ts';
+import { forReader } from '../printable.ts';
 
 /** `svc agent show NAME|ID`: an agent with its manifest. */
 export function agentShow(agent: Command): void {
@@ -19,6 +20,6 @@ export function agentShow(agent: Command): void {
       if (output === 'json' || output === 'yaml') return print(output, { value: { ...summary, manifest } });
       await print(output, { value: summary });
       if (output === 'text' && typeof manifest_yaml === 'string')
-        process.stdout.write(`\n${manifest_yaml.trimEnd()}\n`);
+        process.stdout.write(`\n${forReader(manifest_yaml.trimEnd())}\n`);
     });
 }

@@ -40,7 +40,11 @@ function nodesOf(command: Command, path: readonly string[], everywhere: readonly
     flags: [...own, ...everywhere, help],
     takesTool: path.join(' ') === 'tools call',
   };
-  return [node, ...command.commands.flatMap((child) => nodesOf(child, [...path, child.name()], everywhere))];
+  const below = command.commands.flatMap((child) =>
+    // Who types another name of a command gets its flags too; only the first is offered.
+    [child.name(), ...child.aliases()].flatMap((name) => nodesOf(child, [...path, name], everywhere)),
+  );
+  return [node, ...below];
 }
 
 function flagOf({ long, short, description, required, optional, argChoices }: Option): Flag {

@@ -1,13 +1,9 @@
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { CliScene } from './scene.ts';
 
-const CLI = join(import.meta.dirname, '..', '..', 'cli', 'svc.ts');
-
-describe('svc tools and svc completion', () => {
+describe('svc tools', () => {
   let scene: CliScene;
   before(async () => {
     scene = await CliScene.open();
@@ -62,42 +58,5 @@ describe('svc tools and svc completion', () => {
       assert.deepEqual([result.code, result.stdout], [code, ''], `${args.join(' ')}: ${result.stderr}`);
       assert.match(result.stderr, says);
     }
-  });
-
-  test('bash completes commands, flags, values, and the names of tools as the node knows them', async () => {
-    const script = (await scene.svc(['completion', 'bash'])).stdout;
-    const completed = (...words: string[]): string[] => {
-      const line = words.map((word) => `'${word}'`).join(' ');
-      const ask = `svc() { "${process.execPath}" "${CLI}" "$@"; }\nCOMP_WORDS=(${line}); COMP_CWORD=${words.length - 1}; _svc\n`;
-      const { stdout, stderr } = spawnSync(
-        'bash',
-        ['--norc', '--noprofile', '-c', `${script}\n${ask}printf '%s\\n' "\${COMPREPLY[@]}"`],
-        {
-          env: { PATH: process.env.PATH, NODE_NO_WARNINGS: '1', ...scene.env },
-          encoding: 'utf8',
-        },
-      );
-      assert.equal(stderr, '');
-      return stdout.split('\n').filter((word) => word !== '');
-    };
-    assert.deepEqual(completed('svc', 'too'), ['tools']);
-    assert.deepEqual(completed('svc', '--output', 'json', 'tools', ''), ['list', 'search', 'call']);
-    assert.deepEqual(completed('svc', 'task', 'list', '--st'), ['--status']);
-    assert.deepEqual(completed('svc', 'task', 'list', '--output', 'j'), ['json']);
-    assert.deepEqual(completed('svc', 'tools', 'call', 'svc.runtime'), ['svc.runtime.list']);
-    assert.deepEqual(completed('svc', 'tools', 'call', 'svc.runtime.list', '--a'), ['--args']);
-  });
-
-  test('the scripts of all shells have every command, and no other shell is known', async () => {
-    const { svcProgram } = await import('../../cli/program.ts');
-    const commands = svcProgram().commands.map((command) => command.name());
-    for (const shell of ['bash', 'zsh', 'fish']) {
-      const { code, stdout } = await scene.svc(['completion', shell]);
-      assert.equal(code, 0);
-      for (const name of commands) assert.ok(stdout.includes(name), `${shell}: ${name}`);
-    }
-    const other = await scene.svc(['completion', 'tcsh']);
-    assert.equal(other.code, 2);
-    assert.match(other.stderr, /expected bash, zsh, fish, got tcsh/);
   });
 });

@@ -1,0 +1,60 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { openShell, SHELLS, shellMissing } from './completing-shell.ts';
+import { CliScene } from './scene.ts';
+
+/** What somebody typed, and what TAB offers then. */
+const LINES: readonly (readonly [string, readonly string[]])[] = [
+  ['svc too', ['tools']],
+  ['svc tools ', ['call', 'list', 'search']],
+  ['svc --output json tools ', ['call', 'list', 'search']],
+  ['svc task list --st', ['--status']],
+  ['svc task list --output j', ['json']],
+  ['svc tools call svc.runtime', ['svc.runtime.list']],
+  ['svc tools call svc.runtime.list --a', ['--args']],
+  ['svc tools call svc.runtime.list svc.runtime', []],
+  // What a flag takes is no command, whatever it is called.
+  ['svc --tenant agent tools ', ['call', 'list', 'search']],
+  ['svc --tenant tools agent prom', ['promote']],
+  // Another name of a command has its flags.
+  ['svc workflow describe --ver', ['--version']],
+  ['svc agent remove --fo', ['--force']],
+];
+
+describe('completion in real shells', () => {
+  let scene: CliScene;
+  before(async () => {
+    scene = await CliScene.open();
+  });
+  after(() => scene.close());
+
+  for (const shell of SHELLS)
+    test(`${shell} completes commands, flags, values, and the names of tools as the node knows them`, {
+      skip: shellMissing(shell),
+    }, async () => {
+      const script = (await scene.svc(['completion', shell])).stdout;
+      await using typing = await openShell(shell, script, scene.env);
+      for (const [line, offered] of LINES) assert.deepEqual(typing.offers(line), offered, `${shell}: ${line}`);
+    });
+
+  test('the scripts of all shells have every command, and no other shell is known', async () => {
+    const { svcProgram } = await import('../../cli/program.ts');
+    const commands = svcProgram().commands.map((command) => command.name());
+    for (const shell of SHELLS) {
+      const { code, stdout } = await scene.svc(['completion', shell]);
+      assert.equal(code, 0);
+      for (const name of commands) assert.ok(stdout.includes(name), `${shell}: ${name}`);
+    }
+    const other = await scene.svc(['completion', 'tcsh']);
+    assert.equal(other.code, 2);
+    assert.match(other.stderr, /expected bash, zsh, fish, got tcsh/);
+  });
+
+  test('without a node names of tools are not offered, and nothing is said', async (context) => {
+    const skip = shellMissing('bash');
+    if (skip !== false) return context.skip(skip);
+    const script = (await scene.svc(['completion', 'bash'])).stdout;
+    await using typing = await openShell('bash', script, { SVC_URL: 'http://127.0.0.1:9' });
+    assert.deepEqual(typing.offers('svc tools call svc.'), []);
+  });
+});
