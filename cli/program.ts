@@ -74,43 +74,70 @@ import { workflowValidate } from './commands/workflow-validate.ts';
 import { CliFailure, EXIT, type ExitCode } from './failure.ts';
 import { printable } from './printable.ts';
 
-const AGENT = [
-  agentGenerate,
-  agentDeploy,
-  agentRun,
-  agentList,
-  agentShow,
-  agentExport,
-  agentLogs,
-  agentDelete,
-  catalogSearch('agent'),
-  catalogStatus('agent'),
-  catalogScope('agent'),
-];
-const TASK = [taskExecute, taskStatus, taskList, taskLogs, taskCancel, taskRemove];
-const APPROVAL = [approvalList, approvalApprove, approvalReject];
-const STIMULUS = [stimulusList, stimulusSend, stimulusRoute];
-const WORKFLOW = [
-  workflowGenerate,
-  ...[workflowValidate, workflowDeploy, workflowRun, workflowList, workflowShow, workflowStatus, workflowLogs],
-  ...[
-    workflowSignal,
-    workflowCancel,
-    workflowDelete,
-    workflowExecutions,
-    catalogSearch('workflow'),
-    catalogStatus('workflow'),
-    catalogScope('workflow'),
+type Add = (to: Command) => void;
+
+/** Commands of one subject, below its name. */
+const group =
+  (name: string, description: string, commands: readonly Add[]): Add =>
+  (program) => {
+    const parent = program.command(name).description(description);
+    for (const add of commands) add(parent);
+  };
+
+const agent = group(
+  'agent',
+  'agents: generate, deploy, run, list, search, show, export, logs, pause, resume, archive, promote, demote, delete',
+  [
+    ...[agentGenerate, agentDeploy, agentRun, agentList, agentShow, agentExport, agentLogs, agentDelete],
+    ...[catalogSearch('agent'), catalogStatus('agent'), catalogScope('agent')],
   ],
+);
+const task = group('task', 'executions: execute, status, list, logs, cancel, remove', [
+  ...[taskExecute, taskStatus, taskList, taskLogs, taskCancel, taskRemove],
+]);
+const workflow = group(
+  'workflow',
+  'workflows: generate, validate, deploy, run, list, search, show, status, logs, signal, cancel, pause, resume, archive, promote, …',
+  [
+    workflowGenerate,
+    ...[workflowValidate, workflowDeploy, workflowRun, workflowList, workflowShow, workflowStatus, workflowLogs],
+    ...[workflowSignal, workflowCancel, workflowDelete, workflowExecutions],
+    ...[catalogSearch('workflow'), catalogStatus('workflow'), catalogScope('workflow')],
+  ],
+);
+const approval = group('approval', 'what waits for a human: list, approve, reject', [
+  ...[approvalList, approvalApprove, approvalReject],
+]);
+const stimulus = group('stimulus', 'events from outside: list, send, route', [
+  ...[stimulusList, stimulusSend, stimulusRoute],
+]);
+const node = group('node', 'nodes of a fleet: set up, look at, drain, remove, configure', [
+  ...[nodeInit, nodeJoin, nodeStatus, nodeList, nodeShow, nodeDrain, nodeLeave, nodeRemove, nodeConfig],
+]);
+const volume = group('volume', 'volumes: create, list, show, delete, and their files', [
+  ...[volumeCreate, volumeList, volumeShow, volumeDelete, volumeLs, volumePut, volumeGet],
+]);
+const session = group('session', 'sessions in which tools are called: list, show, calls, revoke', [
+  ...[sessionList, sessionShow, sessionCalls, sessionRevoke],
+]);
+const pattern = group('pattern', 'what was learned from errors: list, query, store', [
+  ...[patternList, patternQuery, patternStore],
+]);
+const key = group('key', 'API keys: create, list, revoke, validate', [keyCreate, keyList, keyRevoke, keyValidate]);
+const limits = group('limits', 'rate limits: usage, override', [limitsUsage, limitsOverride]);
+const secret = group('secret', 'secrets of a tenant: create, get, list, rotate, delete', [
+  ...[secretCreate, secretGet, secretList, secretRotate, secretDelete],
+]);
+const audit = group('audit', 'what agents did with tools: export a chain, verify it offline', [
+  ...[auditExport, auditVerify],
+]);
+const chaos = group('chaos', 'faults on purpose, where nodes are set to take them', [chaosFaults, chaosList]);
+
+/** In the order of the help text. */
+const COMMANDS: readonly Add[] = [
+  ...[start, agent, task, workflow, run, execute, approval, stimulus, node, volume, session, pattern, key, limits],
+  ...[secret, audit, chaos, tools, system, completion, version],
 ];
-const NODE = [nodeInit, nodeJoin, nodeStatus, nodeList, nodeShow, nodeDrain, nodeLeave, nodeRemove, nodeConfig];
-const VOLUME = [volumeCreate, volumeList, volumeShow, volumeDelete, volumeLs, volumePut, volumeGet];
-const SESSION = [sessionList, sessionShow, sessionCalls, sessionRevoke];
-const PATTERN = [patternList, patternQuery, patternStore];
-const KEY = [keyCreate, keyList, keyRevoke, keyValidate];
-const LIMITS = [limitsUsage, limitsOverride];
-const SECRET = [secretCreate, secretGet, secretList, secretRotate, secretDelete];
-const CHAOS = [chaosFaults, chaosList];
 
 const EXIT_CODES =
   '\nExit codes: 0 ok, 1 not found, 2 wrong input, 3 not permitted, 4 conflict, 5 node not reached or not ready,\n' +
@@ -128,51 +155,7 @@ export function svcProgram(): Command {
     .option('--output <format>', 'text, table, json or yaml', 'text')
     .addHelpText('after', EXIT_CODES)
     .showHelpAfterError(false);
-  start(program);
-  const agent = program
-    .command('agent')
-    .description(
-      'agents: generate, deploy, list, search, show, export, logs, pause, resume, archive, promote, demote, delete',
-    );
-  for (const add of AGENT) add(agent);
-  const task = program.command('task').description('executions: execute, status, list, logs, cancel, remove');
-  for (const add of TASK) add(task);
-  const workflow = program
-    .command('workflow')
-    .description(
-      'workflows: generate, validate, deploy, run, list, search, show, status, logs, signal, cancel, pause, resume, archive, promote, …',
-    );
-  for (const add of WORKFLOW) add(workflow);
-  run(program);
-  execute(program);
-  const approval = program.command('approval').description('what waits for a human: list, approve, reject');
-  for (const add of APPROVAL) add(approval);
-  const stimulus = program.command('stimulus').description('events from outside: list, send, route');
-  for (const add of STIMULUS) add(stimulus);
-  const node = program.command('node').description('nodes of a fleet: set up, look at, drain, remove, configure');
-  for (const add of NODE) add(node);
-  const volume = program.command('volume').description('volumes: create, list, show, delete, and their files');
-  for (const add of VOLUME) add(volume);
-  const session = program
-    .command('session')
-    .description('sessions in which tools are called: list, show, calls, revoke');
-  for (const add of SESSION) add(session);
-  const pattern = program.command('pattern').description('what was learned from errors: list, query, store');
-  for (const add of PATTERN) add(pattern);
-  const key = program.command('key').description('API keys: create, list, revoke, validate');
-  for (const add of KEY) add(key);
-  const limits = program.command('limits').description('rate limits: usage, override');
-  for (const add of LIMITS) add(limits);
-  const secret = program.command('secret').description('secrets of a tenant: create, get, list, rotate, delete');
-  for (const add of SECRET) add(secret);
-  const audit = program.command('audit').description('what agents did with tools: export a chain, verify it offline');
-  for (const add of [auditExport, auditVerify]) add(audit);
-  const chaos = program.command('chaos').description('faults on purpose, where nodes are set to take them');
-  for (const add of CHAOS) add(chaos);
-  tools(program);
-  system(program);
-  completion(program);
-  version(program);
+  for (const add of COMMANDS) add(program);
   quietly(program);
   return program;
 }
