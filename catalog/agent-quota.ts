@@ -25,7 +25,7 @@ export function quotaInsert(
       const where = { created_by: subject, status: { in: STATUSES } };
       if ((await agents.count({ tenant, where })) < most) return agents.insert(record);
       const rule = `${most} agents are the most this user may have (tier ${identity.tier})`;
-      return new SvcError('quota_exceeded', `${rule}; delete one first`, { field: 'agents' });
+      return new SvcError('limit_reached', `${rule}; delete one first`, { field: 'agents' });
     });
   };
 }

@@ -56,6 +56,7 @@ export const ERRORS = {
   mailbox_full: row('retry', 429, 'RESOURCE_EXHAUSTED', 'The actor has too many waiting messages.'),
   rate_limited: row('retry', 429, 'RESOURCE_EXHAUSTED', 'Too many calls; see Retry-After.'),
   iteration_limit: row('terminal', 409, 'RESOURCE_EXHAUSTED', 'The iteration limit was reached.'),
+  limit_reached: row('terminal', 409, 'RESOURCE_EXHAUSTED', 'There are as many as one may have; remove one first.'),
   no_capable_worker: row('retry', 503, 'RESOURCE_EXHAUSTED', 'No worker has the tags or capabilities that are needed.'),
   tool_failed: row('terminal', 500, 'INTERNAL', 'The tool could not be run.'),
   tool_denied: row('terminal', 403, 'PERMISSION_DENIED', 'Policy does not allow this tool call.'),

@@ -77,7 +77,7 @@ export interface RateOverride {
  * and at each of these steps before what the settings say.
  */
 export interface RateOverrides {
-  /** Instead of what was set for the target before. Throws `invalid_argument`, `quota_exceeded`. */
+  /** Instead of what was set for the target before. Throws `invalid_argument`, `limit_reached`. */
   put(by: Pick<Identity, 'subject'>, target: OverrideTarget, rates: Rates): Promise<RateOverride>;
   list(
     of: Partial<OverrideTarget>,
@@ -154,7 +154,7 @@ export interface SecretView {
 export interface SecretStore {
   /**
    * Puts a value in; the one that was there is kept as an earlier version. `expect` says what must be there before: throws
-   * `conflict` for `absent`, `not_found` for `present`; `invalid_argument`, `quota_exceeded`.
+   * `conflict` for `absent`, `not_found` for `present`; `invalid_argument`, `limit_reached`.
    */
   put(identity: Identity, path: string, value: string, expect: 'absent' | 'present' | 'any'): Promise<SecretView>;
   /** Throws `not_found`. */

@@ -67,7 +67,7 @@ export async function openRateOverrides(parts: {
       for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
         const known = await stored.get(SYSTEM_TENANT, id);
         if (known === null && (await stored.count({ tenant: SYSTEM_TENANT })) >= MOST_OVERRIDES) {
-          throw new SvcError('quota_exceeded', `there are ${MOST_OVERRIDES} overrides already: remove one first`);
+          throw new SvcError('limit_reached', `there are ${MOST_OVERRIDES} overrides already: remove one first`);
         }
         const document: RateOverrideDocument = {
           ...{ tenant: SYSTEM_TENANT, id, version: (known?.version ?? 0) + 1, rates },

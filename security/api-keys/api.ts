@@ -44,7 +44,7 @@ export interface NewApiKey {
 export interface ApiKeys {
   /**
    * The only answer that holds the key. Throws `invalid_argument`, `forbidden` for scopes the caller does not have itself,
-   * `quota_exceeded` when the owner has 50 live ones.
+   * `limit_reached` when the owner has 50 live ones.
    */
   create(caller: Caller, request: NewApiKey): Promise<ApiKeyView & { readonly key: string }>;
   /** The caller's, the newest first; of everybody in the tenant for who administers it. Throws `forbidden`. */

@@ -28,7 +28,7 @@ export class KeyOwners {
   }
 
   /**
-   * Makes a key when its owner has room; throws `quota_exceeded`. One by one on this node: races on several nodes exceed it
+   * Makes a key when its owner has room; throws `limit_reached`. One by one on this node: races on several nodes exceed it
    * by one for each other node.
    */
   async admit(owner: Identity, make: () => Promise<void>): Promise<void> {
@@ -50,7 +50,7 @@ export class KeyOwners {
     const live = { ...where, revoked_at: null, expires_at: { gt: new Date(now).toISOString() } };
     if ((await this.#keys.count({ tenant, where: live })) >= MOST_LIVE_KEYS) {
       throw new SvcError(
-        'quota_exceeded',
+        'limit_reached',
         `${MOST_LIVE_KEYS} live API keys are the most one may have; revoke one first`,
       );
     }

@@ -50,7 +50,7 @@ export function createFileSecretStore(parts: {
         if (known === null && expect === 'present') throw notFound();
         if (known === null && (await files.list('', MOST_SECRETS)).length >= MOST_SECRETS) {
           throw new SvcError(
-            'quota_exceeded',
+            'limit_reached',
             `${MOST_SECRETS} secrets are the most a tenant may have; delete one first`,
           );
         }

@@ -289,13 +289,13 @@ for (const store of DOCUMENT_STORES)
         ),
       );
       for (const result of results)
-        if (result.status === 'rejected') refused('quota_exceeded', /5 agents/)(result.reason);
+        if (result.status === 'rejected') refused('limit_reached', /5 agents/)(result.reason);
       const kept = await one.list(carl);
       assert.ok(kept.length === 5 || kept.length === 6, `${kept.length} agents`);
       const [first, second] = kept;
       assert.ok(first !== undefined && second !== undefined);
       await two.deploy(carl, yaml(first.name, '2.0.0'), { force: false });
-      await assert.rejects(one.deploy(carl, yaml('more', '1.0.0'), { force: false }), refused('quota_exceeded'));
+      await assert.rejects(one.deploy(carl, yaml('more', '1.0.0'), { force: false }), refused('limit_reached'));
       await one.deploy(person(tenant, 'dora', []), yaml('hers', '1.0.0'), { force: false });
       for (const { agent_id } of kept.slice(0, kept.length - 4)) await one.delete(carl, agent_id);
       await one.deploy(carl, yaml('more', '1.0.0'), { force: false });

@@ -5,7 +5,7 @@ import { ToolFailure } from '../failure.ts';
 const TOLD_DETAILS = 20;
 
 /** Codes after which trying again is no use. */
-const FINAL = new Set(['forbidden', 'quota_exceeded', 'cortex_not_configured', 'unimplemented']);
+const FINAL = new Set(['forbidden', 'quota_exceeded', 'limit_reached', 'cortex_not_configured', 'unimplemented']);
 
 /**
  * What an area refused, as the tool's own failure: its code is that of the error table, its text tells the details. What

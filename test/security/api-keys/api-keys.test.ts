@@ -205,7 +205,7 @@ for (const { name, skip, open } of DOCUMENT_STORES) {
       await assert.rejects(keys.create(person({ kind: 'actor' }), { name: 'a' }), refused('forbidden'));
       const made = await Promise.allSettled(Array.from({ length: 60 }, () => keys.create(owner, { name: 'many' })));
       assert.equal(made.filter(({ status }) => status === 'fulfilled').length, 50);
-      for (const one of made) if (one.status === 'rejected') refused('quota_exceeded')(one.reason);
+      for (const one of made) if (one.status === 'rejected') refused('limit_reached')(one.reason);
       const [first] = await keys.list(owner, page);
       await keys.revoke(owner, first?.id ?? '');
       await keys.create(owner, { name: 'one more' });
