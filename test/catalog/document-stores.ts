@@ -7,36 +7,38 @@ import { SqliteDocuments } from '../../runtime/sqlite/documents.ts';
 import { mongoRig } from '../runtime/mongo/rig.ts';
 import { mongoMissing } from '../support/ferretdb.ts';
 
-export interface DocumentStore {
-  readonly name: string;
-  readonly skip: string | false;
-  open(): Promise<{ readonly documents: Documents; stop(): Promise<void> }>;
+export interface OpenedStore {
+  readonly documents: Documents;
+  /** Closes it, and takes away what it holds. */
+  stop(): Promise<void>;
 }
 
-/** The stores under every test of the catalog. */
+export interface DocumentStore {
+  readonly name: 'SQLite' | 'FerretDB';
+  readonly skip: string | false;
+  open(): Promise<OpenedStore>;
+}
+
+export async function openSqlite(): Promise<OpenedStore> {
+  const directory = await mkdtemp(join(tmpdir(), 'svc-catalog-'));
+  const documents = new SqliteDocuments({ directory });
+  await documents.open();
+  const stop = async () => {
+    await documents.close();
+    await rm(directory, { recursive: true });
+  };
+  return { documents, stop };
+}
+
+async function openFerretDb(): Promise<OpenedStore> {
+  const { uri, database, stop } = await mongoRig();
+  const documents = new MongoDocuments({ uri, database });
+  await documents.open();
+  return { documents, stop: () => documents.close().then(stop) };
+}
+
+/** The stores under every test of what lives in documents. */
 export const DOCUMENT_STORES: readonly DocumentStore[] = [
-  {
-    name: 'SQLite',
-    skip: false,
-    async open() {
-      const directory = await mkdtemp(join(tmpdir(), 'svc-catalog-'));
-      const documents = new SqliteDocuments({ directory });
-      await documents.open();
-      const stop = async () => {
-        await documents.close();
-        await rm(directory, { recursive: true });
-      };
-      return { documents, stop };
-    },
-  },
-  {
-    name: 'FerretDB',
-    skip: await mongoMissing(),
-    async open() {
-      const { uri, database, stop } = await mongoRig();
-      const documents = new MongoDocuments({ uri, database });
-      await documents.open();
-      return { documents, stop: () => documents.close().then(stop) };
-    },
-  },
+  { name: 'SQLite', skip: false, open: openSqlite },
+  { name: 'FerretDB', skip: await mongoMissing(), open: openFerretDb },
 ];

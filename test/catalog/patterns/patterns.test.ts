@@ -3,9 +3,9 @@ import { randomUUID } from 'node:crypto';
 import { after, before, describe, it } from 'node:test';
 import type { Patterns } from '../../../catalog/patterns-api.ts';
 import { SvcError } from '../../../runtime/errors.ts';
-import { mongoMissing } from '../../support/ferretdb.ts';
 import { crashingDocuments } from '../crashing-documents.ts';
-import { DAY_MS, HandClock, type OpenedStore, openPatterns, pattern, STORES } from './world.ts';
+import { DOCUMENT_STORES, type OpenedStore } from '../document-stores.ts';
+import { DAY_MS, HandClock, openPatterns, pattern } from './world.ts';
 
 const refused = (code: string, field?: string) => (thrown: unknown) => {
   assert.ok(thrown instanceof SvcError, String(thrown));
@@ -14,18 +14,17 @@ const refused = (code: string, field?: string) => (thrown: unknown) => {
   return true;
 };
 
-const skips = { SQLite: false as const, FerretDB: await mongoMissing() };
 const newTenant = (): string => `t-${randomUUID()}`;
 const SIGNATURE = "TypeError: Cannot read properties of undefined (reading 'name') at /srv/app/user.js:10:5";
 
-for (const name of ['SQLite', 'FerretDB'] as const) {
-  describe(`learned patterns on ${name}`, { skip: skips[name] }, () => {
+for (const { name, skip, open } of DOCUMENT_STORES) {
+  describe(`learned patterns on ${name}`, { skip }, () => {
     let store: OpenedStore;
     let clock: HandClock;
     let patterns: Patterns;
     let tenant: string;
     before(async () => {
-      store = await STORES[name]();
+      store = await open();
     });
     after(() => store.stop());
     const fresh = async (settings: Parameters<typeof openPatterns>[1] = {}) => {

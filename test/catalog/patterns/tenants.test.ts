@@ -2,11 +2,12 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, before, test } from 'node:test';
 import fc from 'fast-check';
-import { HandClock, type OpenedStore, openPatterns, pattern, STORES } from './world.ts';
+import { type OpenedStore, openSqlite } from '../document-stores.ts';
+import { HandClock, openPatterns, pattern } from './world.ts';
 
 let store: OpenedStore;
 before(async () => {
-  store = await STORES.SQLite();
+  store = await openSqlite();
 });
 after(() => store.stop());
 

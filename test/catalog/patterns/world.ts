@@ -1,43 +1,9 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { createPatterns } from '../../../catalog/patterns/patterns.ts';
 import type { NewPattern, Patterns } from '../../../catalog/patterns-api.ts';
 import { type Clock, systemClock } from '../../../runtime/clock.ts';
 import type { Documents } from '../../../runtime/documents.ts';
-import { MongoDocuments } from '../../../runtime/mongo/documents.ts';
-import { SqliteDocuments } from '../../../runtime/sqlite/documents.ts';
-import { mongoRig } from '../../runtime/mongo/rig.ts';
 
 export const DAY_MS = 86_400_000;
-
-export interface OpenedStore {
-  readonly documents: Documents;
-  stop(): Promise<void>;
-}
-
-export const STORES: Readonly<Record<'SQLite' | 'FerretDB', () => Promise<OpenedStore>>> = {
-  SQLite: async () => {
-    const directory = await mkdtemp(join(tmpdir(), 'svc-patterns-'));
-    const documents = new SqliteDocuments({ directory });
-    await documents.open();
-    const stop = async () => {
-      await documents.close();
-      await rm(directory, { recursive: true });
-    };
-    return { documents, stop };
-  },
-  FerretDB: async () => {
-    const rig = await mongoRig();
-    const documents = new MongoDocuments({ uri: rig.uri, database: rig.database });
-    await documents.open();
-    const stop = async () => {
-      await documents.close();
-      await rig.stop();
-    };
-    return { documents, stop };
-  },
-};
 
 /** A clock that a test moves. */
 export class HandClock implements Clock {

@@ -4,7 +4,8 @@ import fc from 'fast-check';
 import type { CatalogReader, CatalogScope, CatalogStatus } from '../../../catalog/api.ts';
 import { SvcError } from '../../../runtime/errors.ts';
 import { type Identity, SYSTEM_TENANT } from '../../../runtime/identity.ts';
-import { admin, agentYaml, operator, type SearchNode, searchNode, stores } from './world.ts';
+import { DOCUMENT_STORES } from '../document-stores.ts';
+import { admin, agentYaml, operator, type SearchNode, searchNode } from './world.ts';
 
 const TENANTS = ['red', 'green', 'blue'] as const;
 const USERS = ['uma', 'vic', 'wes'] as const;
@@ -145,8 +146,8 @@ const chief = (tenant: string): Identity => admin(tenant, 'chief');
 
 const RUNS = { SQLite: 25, FerretDB: 3 } as const;
 
-for (const { name, skip, open } of stores) {
-  const numRuns = name === 'SQLite' ? RUNS.SQLite : RUNS.FerretDB;
+for (const { name, skip, open } of DOCUMENT_STORES) {
+  const numRuns = RUNS[name];
   describe(`three tenants on ${name}`, { skip }, () => {
     it(`${numRuns} random histories on two nodes: every search shows all the reader may see and leaks nothing`, async (t) => {
       const { documents, stop } = await open();

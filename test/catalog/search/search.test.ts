@@ -10,7 +10,8 @@ import { systemClock } from '../../../runtime/clock.ts';
 import type { Documents } from '../../../runtime/documents.ts';
 import { SvcError } from '../../../runtime/errors.ts';
 import { SYSTEM_TENANT } from '../../../runtime/identity.ts';
-import { admin, agentYaml, operator, type SearchNode, searchNode, stores, workflowYaml } from './world.ts';
+import { DOCUMENT_STORES, openSqlite } from '../document-stores.ts';
+import { admin, agentYaml, operator, type SearchNode, searchNode, workflowYaml } from './world.ts';
 
 const ada: CatalogReader = { tenant: 'acme', subject: 'ada' };
 const ben: CatalogReader = { tenant: 'acme', subject: 'ben' };
@@ -19,7 +20,7 @@ const inAcme = admin('acme');
 
 const namesOf = (hits: readonly { readonly name: string }[]): string[] => hits.map(({ name }) => name).sort();
 
-for (const { name: storeName, skip, open } of stores) {
+for (const { name: storeName, skip, open } of DOCUMENT_STORES) {
   describe(`search over the catalog, on ${storeName}`, { skip }, () => {
     let documents: Documents;
     let stop: () => Promise<void>;
@@ -143,9 +144,7 @@ describe('a search', () => {
   let documents: Documents;
   let stop: () => Promise<void>;
   before(async () => {
-    const [sqlite] = stores;
-    assert.ok(sqlite);
-    ({ documents, stop } = await sqlite.open());
+    ({ documents, stop } = await openSqlite());
     node = await searchNode(documents, { builtIns: createBuiltIns() });
   });
   after(() => stop());

@@ -1,6 +1,3 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { createAgentCatalog } from '../../../catalog/agent-catalog.ts';
 import type { AgentCatalog, CatalogSearch, Embeddings, WorkflowCatalog } from '../../../catalog/api.ts';
 import { type BuiltIns, NO_BUILT_INS } from '../../../catalog/built-in/api.ts';
@@ -10,11 +7,7 @@ import { NodeCortex } from '../../../manifests/node/cortex.ts';
 import { type Clock, systemClock } from '../../../runtime/clock.ts';
 import type { Documents } from '../../../runtime/documents.ts';
 import { type Identity, SYSTEM_TENANT } from '../../../runtime/identity.ts';
-import { MongoDocuments } from '../../../runtime/mongo/documents.ts';
 import { systemRandom } from '../../../runtime/random.ts';
-import { SqliteDocuments } from '../../../runtime/sqlite/documents.ts';
-import { mongoRig } from '../../runtime/mongo/rig.ts';
-import { mongoMissing } from '../../support/ferretdb.ts';
 
 /** One node's view of a document store that several share. */
 export interface SearchNode {
@@ -48,45 +41,6 @@ export async function searchNode(documents: Documents, parts: NodeParts = {}): P
       warn: (message) => warnings.push(message),
     }),
     warnings,
-  };
-}
-
-export interface Store {
-  readonly name: string;
-  readonly skip: string | false;
-  open(): Promise<{ readonly documents: Documents; stop(): Promise<void> }>;
-}
-
-export const stores: readonly Store[] = [
-  { name: 'SQLite', skip: false, open: openSqlite },
-  {
-    name: 'FerretDB',
-    skip: await mongoMissing(),
-    async open() {
-      const { uri, database, stop } = await mongoRig();
-      const documents = new MongoDocuments({ uri, database });
-      await documents.open();
-      return {
-        documents,
-        async stop() {
-          await documents.close();
-          await stop();
-        },
-      };
-    },
-  },
-];
-
-export async function openSqlite() {
-  const directory = await mkdtemp(join(tmpdir(), 'svc-search-'));
-  const documents = new SqliteDocuments({ directory });
-  await documents.open();
-  return {
-    documents,
-    async stop() {
-      await documents.close();
-      await rm(directory, { recursive: true });
-    },
   };
 }
 
