@@ -3,6 +3,7 @@ import { isObject, listOf, textOf } from './json.ts';
 import type { NodeClient } from './node-client.ts';
 import { printable } from './printable.ts';
 import { readInput, readObject } from './read-input.ts';
+import { workflowPath } from './workflow-path.ts';
 
 /** What a run of a workflow is given on the command line. */
 export interface RunOptions {
@@ -21,7 +22,7 @@ export async function startRun(client: NodeClient, nameOrId: string, options: Ru
     ...(blackboard === undefined ? {} : { blackboard: await readObject(blackboard, '--blackboard') }),
     ...(version === undefined ? {} : { version }),
   };
-  const answer = await client.json('POST', `/v1/workflows/${encodeURIComponent(nameOrId)}/run`, {
+  const answer = await client.json('POST', `${await workflowPath(client, nameOrId)}/run`, {
     json,
     // Sent again after a cut connection, it starts nothing twice.
     headers: { 'idempotency-key': randomUUID() },
@@ -32,7 +33,7 @@ export async function startRun(client: NodeClient, nameOrId: string, options: Ru
 
 /** States of a workflow in the order of its manifest. */
 export async function statesOf(client: NodeClient, nameOrId: string, version?: string): Promise<readonly string[]> {
-  const path = `/v1/workflows/${encodeURIComponent(nameOrId)}`;
+  const path = await workflowPath(client, nameOrId);
   const { manifest } = await client.json('GET', path, { query: { version }, repeatable: true });
   const spec = isObject(manifest) ? manifest.spec : undefined;
   const states = isObject(spec) ? spec.states : undefined;

@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import { contextOf } from '../context.ts';
 import { runPath } from '../live-view-watch.ts';
 import { print } from '../output.ts';
+import { workflowPath } from '../workflow-path.ts';
 
 /** `svc workflow delete NAME|ID`: all versions; with `--run` the record of a run that has ended. */
 export function workflowDelete(workflow: Command): void {
@@ -13,7 +14,7 @@ export function workflowDelete(workflow: Command): void {
     .option('--force', 'also while executions of it run; they go on')
     .action(async (id: string, options: { run?: true; force?: true }, command: Command) => {
       const { client, output } = contextOf(command);
-      const path = options.run ? runPath(id) : `/v1/workflows/${encodeURIComponent(id)}`;
+      const path = options.run ? runPath(id) : await workflowPath(client, id);
       const answer = await client.json('DELETE', path, {
         query: { force: options.force === true ? 'true' : undefined },
       });

@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import { contextOf } from '../context.ts';
 import { print } from '../output.ts';
 import { forReader } from '../printable.ts';
+import { workflowPath } from '../workflow-path.ts';
 
 /** `svc workflow show NAME|ID`: a workflow with its manifest. */
 export function workflowShow(workflow: Command): void {
@@ -14,7 +15,7 @@ export function workflowShow(workflow: Command): void {
     .action(async (nameOrId: string, options: { version?: string }, command: Command) => {
       const { client, output } = contextOf(command);
       const query = { version: options.version };
-      const path = `/v1/workflows/${encodeURIComponent(nameOrId)}`;
+      const path = await workflowPath(client, nameOrId);
       const { manifest, manifest_yaml, ...summary } = await client.json('GET', path, { query, repeatable: true });
       if (output === 'json' || output === 'yaml') return print(output, { value: { ...summary, manifest } });
       await print(output, { value: summary });

@@ -3,7 +3,10 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { PATH_WORDS } from '../../cli/workflow-path.ts';
+import { PATH_WORDS as CHECKED_WORDS } from '../../manifests/workflow/check/reserved-workflow-name.ts';
 import { ProductNode } from '../product/product-node.ts';
+import { SURFACE } from '../product/surface.ts';
 import { svc as runSvc } from './svc-run.ts';
 
 const MANIFESTS = {
@@ -56,4 +59,32 @@ describe('status and scope on the command line', () => {
       assert.deepEqual([taken.code, /in scope tenant, not global/.test(taken.stderr)], [4, true], taken.stderr);
       await says(/^deleted/, 'delete', 'thing', '--force');
     });
+
+  test('a workflow that is called like another path of the API is warned about, and named on the command line as any other', async () => {
+    const svc = (...args: string[]) => runSvc(['workflow', ...args], { SVC_URL: node.url });
+    for (const name of PATH_WORDS) {
+      const file = join(directory, `${name}.yaml`);
+      await writeFile(file, MANIFESTS.workflow.replace('thing', name));
+      const deployed = await svc('deploy', file);
+      assert.match(deployed.stderr, /warning reserved_workflow_name \(line 3, metadata\.name\)/);
+      const said = [];
+      for (const args of [
+        ['show', name],
+        ['pause', name],
+        ['resume', name],
+        ['run', name, '--wait'],
+        ['delete', name],
+      ]) {
+        const { code, stderr } = await svc(...args);
+        said.push(code === 0 ? args[0] : stderr);
+      }
+      assert.deepEqual(said, ['show', 'pause', 'resume', 'run', 'delete'], name);
+    }
+  });
+
+  test('checker and command line know each word that stands where a workflow is named', () => {
+    const words = Object.keys(SURFACE).map((operation) => /^\w+ \/v1\/workflows\/([^/{]+)/.exec(operation)?.[1]);
+    const reserved = [...new Set(words.filter((word) => word !== undefined))].sort();
+    assert.deepEqual([reserved, reserved], [[...PATH_WORDS], [...CHECKED_WORDS].sort()]);
+  });
 });

@@ -13,6 +13,7 @@ import { noTerminalState } from './no-terminal-state.ts';
 import { noWayToEnd } from './no-way-to-end.ts';
 import { tooFewJudges } from './panel-size.ts';
 import { reservedStateName } from './reserved-state-name.ts';
+import { reservedWorkflowName } from './reserved-workflow-name.ts';
 import type { Rule } from './rule.ts';
 import { stateNeverPrecedes } from './state-never-precedes.ts';
 import { expressionSyntax, templateSyntax } from './text-syntax.ts';
@@ -47,6 +48,7 @@ export const RULES: readonly Rule[] = [
   fieldWithoutEffect,
   timeoutCutShort,
   reservedStateName,
+  reservedWorkflowName,
   blackboardKeyClash,
   unknownMountVolume,
   mountPathTwice,

@@ -332,6 +332,13 @@ const fields: readonly Planted[] = [
   ),
   plant('reserved_state_name', 'a state called input', 'spec.states.input', { input: agent() }),
   plant(
+    'reserved_workflow_name',
+    'a workflow called search',
+    'metadata.name',
+    { s: agent() },
+    { metadata: { name: 'search' } },
+  ),
+  plant(
     'blackboard_key_clash',
     'a constant called like a state',
     'spec.context.s',
