@@ -38,6 +38,8 @@ export interface EffectContext {
   readonly trace: string;
   /** How long this attempt may take, milliseconds; then it is aborted. Absent: without end. */
   readonly timeoutMs?: number;
+  /** Of an attempt after the first: how long before it the effect was asked for, milliseconds, by the nodes' clocks. */
+  readonly askedAgoMs?: number;
   /**
    * Aborted on cancel, time-out, lost claim and shutdown: stop at once (kill the process group, drop the socket). The
    * reason is an `SvcError`: only `cancelled` means that nobody wants the work any more; after `lease_lost` (claim

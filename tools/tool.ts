@@ -16,6 +16,8 @@ export interface ToolCall {
   readonly signal: AbortSignal;
   /** How long it may take, milliseconds. Absent: without end. */
   readonly timeoutMs?: number;
+  /** Of a call that is repeated after a crash: how long ago it was first made, milliseconds. */
+  readonly askedAgoMs?: number;
   /** Tells whoever waits how it goes on. */
   progress(value: Json): Promise<boolean>;
   /** Waits for what takes no work of this node, without a place among its effects; `waiting` must heed the signal. */

@@ -8,7 +8,8 @@ import { executionIdFor } from './idempotency.ts';
 import { type StartLimits, startInPlace, takeStart } from './start-limits.ts';
 
 /** What a caller asks for, whichever way it came. */
-export interface StartWorkflowCall extends Pick<StartWorkflow, 'intent' | 'blackboard' | 'ancestors' | 'notify'> {
+export interface StartWorkflowCall
+  extends Pick<StartWorkflow, 'intent' | 'blackboard' | 'ancestors' | 'notify' | 'pipeline'> {
   /** UUID or name. */
   readonly workflow: string;
   /** Version of the workflow; default the newest. */

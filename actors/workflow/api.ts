@@ -8,6 +8,7 @@ import type { ApprovalApi } from '../approval/api.ts';
 import type { ExecutionApi } from '../execution/api.ts';
 import type { OwnWait, WaitLookups, WaitReason } from '../wait-reason.ts';
 import { ancestryProblem } from './ancestry.ts';
+import { type IntentPipeline, pipelineResult } from './intent-pipeline.ts';
 import { type WorkflowLogEvent, workflowLogEvents } from './log.ts';
 import { type Ancestor, type StartWorkflow, startPayload } from './start-request.ts';
 import { type EndedWorkflow, isRunning, type RunningWorkflow, WorkflowState } from './state.ts';
@@ -26,6 +27,7 @@ import { waitReason } from './waiting.ts';
 
 export type {
   Ancestor,
+  IntentPipeline,
   StartWorkflow,
   WaitReason,
   WorkflowExecution,
@@ -33,7 +35,7 @@ export type {
   WorkflowStatus,
   WorkflowSummary,
 };
-export { ancestryProblem, WORKFLOW_EXECUTIONS, type WorkflowExecutionDocument, workflowLogEvents };
+export { ancestryProblem, pipelineResult, WORKFLOW_EXECUTIONS, type WorkflowExecutionDocument, workflowLogEvents };
 
 /** The area's public surface. All reads answer from committed state; another tenant's id is `not_found`. */
 export interface WorkflowApi {

@@ -1,5 +1,6 @@
 import type { Json, JsonObject } from '../../runtime/json.ts';
 import { keepHead } from '../execution/bounded-text.ts';
+import { tellPipelineEnded } from './intent-pipeline.ts';
 import { isJsonObject, own } from './json-field.ts';
 import { LIMITS } from './limits.ts';
 import type { WorkflowTurn } from './messages.ts';
@@ -21,8 +22,10 @@ export function completeRun(run: IdleWorkflow, turn: WorkflowTurn): EndedWorkflo
   const { execution_id, blackboard } = run;
   const output = outputOf(blackboard, run.current_state);
   const completed_at = isoTime(turn);
+  const outcome = { status: 'completed', reason: null, error: null, output } as const;
+  tellPipelineEnded(run, outcome, turn);
   turn.emit('WorkflowExecutionCompleted', { execution_id, final_blackboard: blackboard, output, completed_at });
-  return end(run, { status: 'completed', reason: null, error: null, output }, turn);
+  return end(run, outcome, turn);
 }
 
 /** `reason` is a code: `no_transition_matched`, `max_transitions_exceeded`, or that of the state's error. */
@@ -30,14 +33,18 @@ export function failRun(run: IdleWorkflow, reason: string, message: string, turn
   const { execution_id, current_state } = run;
   const error = keepHead(message, LIMITS.errorChars);
   const failed_at = isoTime(turn);
+  const outcome = { status: 'failed', reason, error, output: null } as const;
+  tellPipelineEnded(run, outcome, turn);
   turn.emit('WorkflowExecutionFailed', { execution_id, reason, error, state_name: current_state, failed_at });
-  return end(run, { status: 'failed', reason, error, output: null }, turn);
+  return end(run, outcome, turn);
 }
 
 export function cancelRun(run: IdleWorkflow, reason: string | null, turn: WorkflowTurn): EndedWorkflow {
   const { execution_id } = run;
+  const outcome = { status: 'cancelled', reason: reason ?? 'cancelled', error: null, output: null } as const;
+  tellPipelineEnded(run, outcome, turn);
   turn.emit('WorkflowExecutionCancelled', { execution_id, reason, cancelled_at: isoTime(turn) });
-  return end(run, { status: 'cancelled', reason: reason ?? 'cancelled', error: null, output: null }, turn);
+  return end(run, outcome, turn);
 }
 
 /**

@@ -15,6 +15,28 @@ export const workflowEvents = {
     workflow_version: z.string(),
     started_at: z.string(),
   }),
+  /** Of a run of svc.execute.intent, second of its events, and last but one; long texts are cut. */
+  IntentExecutionPipelineStarted: z.object({
+    ...run,
+    intent: z.string(),
+    language: z.string(),
+    workspace_volume_id: z.string().nullable(),
+    started_at: z.string(),
+  }),
+  IntentExecutionPipelineCompleted: z.object({
+    ...run,
+    final_result: z.string(),
+    duration_ms: z.number(),
+    reused_existing_agent: z.boolean(),
+    agent_similarity_score: z.number().optional(),
+    completed_at: z.string(),
+  }),
+  IntentExecutionPipelineFailed: z.object({
+    ...run,
+    failed_at_state: z.string().nullable(),
+    reason: z.string(),
+    failed_at: z.string(),
+  }),
   WorkflowStateEntered: z.object({ ...inState, kind: z.string(), visit: count, entered_at: z.string() }),
   /** `next_state` is null when the run ends here; `condition` is the one that matched. */
   WorkflowStateExited: z.object({

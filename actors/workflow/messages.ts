@@ -7,6 +7,7 @@ import { ApprovalWord } from '../approval/messages.ts';
 import { ExecutionWord } from '../execution/word.ts';
 import { PanelConcluded } from '../judge-panel/messages.ts';
 import type { workflowEvents } from './events.ts';
+import { IntentPipeline } from './intent-pipeline.ts';
 import { jsonField, jsonObjectField } from './json-field.ts';
 import { WorkflowWord } from './word.ts';
 
@@ -41,6 +42,7 @@ export const Start = z.object({
   blackboard: jsonObjectField.optional(),
   ancestors: z.array(Ancestor).max(100).default([]),
   notify: Notify.optional(),
+  pipeline: IntentPipeline.optional(),
 });
 export type Start = z.output<typeof Start>;
 

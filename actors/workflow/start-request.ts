@@ -2,6 +2,7 @@ import type { WorkflowManifest } from '../../manifests/workflow/schema.ts';
 import type { Identity } from '../../runtime/identity.ts';
 import type { Json, JsonObject } from '../../runtime/json.ts';
 import type { Notify } from '../../runtime/notify.ts';
+import type { IntentPipeline } from './intent-pipeline.ts';
 
 /** One workflow above another, for depth and cycles. */
 export interface Ancestor {
@@ -24,11 +25,13 @@ export interface StartWorkflow {
   /** Outermost first. */
   readonly ancestors?: readonly Ancestor[];
   readonly notify?: Notify;
+  /** Of a run of svc.execute.intent. */
+  readonly pipeline?: IntentPipeline;
 }
 
 /** Payload of the message Start. */
 export function startPayload(request: StartWorkflow): JsonObject {
-  const { intent, blackboard, ancestors, notify } = request;
+  const { intent, blackboard, ancestors, notify, pipeline } = request;
   return {
     execution_id: request.executionId,
     workflow_id: request.workflowId,
@@ -38,6 +41,7 @@ export function startPayload(request: StartWorkflow): JsonObject {
     ...(blackboard === undefined ? {} : { blackboard }),
     ...(ancestors === undefined ? {} : { ancestors: ancestors.map((ancestor) => ({ ...ancestor })) }),
     ...(notify === undefined ? {} : { notify }),
+    ...(pipeline === undefined ? {} : { pipeline: { ...pipeline } }),
   };
 }
 

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { Identity } from '../../runtime/identity.ts';
 import { Notify } from '../../runtime/notify.ts';
 import { Awaiting } from './awaiting.ts';
+import { IntentPipeline } from './intent-pipeline.ts';
 import { jsonField, jsonObjectField } from './json-field.ts';
 import { Ancestor, manifestField } from './messages.ts';
 
@@ -41,6 +42,7 @@ const Running = z.object({
   manifest: manifestField,
   identity: Identity,
   ancestors: z.array(Ancestor),
+  pipeline: IntentPipeline.optional(),
   /** Copy of `spec.context` that `update_context` changes. */
   context: jsonObjectField,
   storage: Storage,

@@ -14,6 +14,8 @@ export interface EffectEnvelope {
   /** W3C trace id of that turn. */
   readonly trace: string;
   readonly tenant: string;
+  /** Time of that turn, Unix ms. Absent in records of before it was kept. */
+  readonly askedAtMs?: number | undefined;
 }
 
 const Retry = z.object({
@@ -37,6 +39,7 @@ const Envelope = z.object({
   cause: z.string(),
   trace: z.string(),
   tenant: z.string(),
+  askedAtMs: z.number().optional(),
 });
 
 export function encodeEffect(envelope: EffectEnvelope): string {
@@ -51,3 +54,7 @@ export function decodeEffect(body: string): EffectEnvelope {
     throw new SvcError('internal', undefined, { cause });
   }
 }
+
+/** Of an attempt that begins at `now`. Clocks of nodes may differ: never less than nothing. */
+export const askedAgo = ({ askedAtMs }: EffectEnvelope, now: number): { readonly askedAgoMs?: number } =>
+  askedAtMs === undefined ? {} : { askedAgoMs: Math.max(0, now - askedAtMs) };

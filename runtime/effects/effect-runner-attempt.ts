@@ -3,7 +3,7 @@ import type { EffectContext, EffectHandler } from '../effect.ts';
 import type { EffectJob, JobOutcome } from '../effect-queue.ts';
 import { type ErrorCode, SvcError, toSvcError } from '../errors.ts';
 import type { Json } from '../json.ts';
-import type { EffectEnvelope } from './effect-envelope.ts';
+import { askedAgo, type EffectEnvelope } from './effect-envelope.ts';
 import { type Renewing, renewClaim } from './effect-runner-claim.ts';
 import type { RunnerSettings, RunnerShared } from './effect-runner-options.ts';
 import { persist } from './effect-runner-persist.ts';
@@ -116,6 +116,7 @@ export class EffectAttempt {
       address: this.#envelope.to,
       trace: this.#envelope.trace,
       ...(timeoutMs === undefined ? {} : { timeoutMs }),
+      ...(this.#attempt === 1 ? {} : askedAgo(this.#envelope, this.#settings.clock.now())),
       signal: this.#abort.signal,
       progress: async (value) => !this.#abort.signal.aborted && (await this.#report.progress(value)),
       parked: (waiting) => this.#park(waiting, renewing),

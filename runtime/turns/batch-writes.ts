@@ -15,7 +15,7 @@ export class BatchWrites {
   readonly unhurried = new Set<string>();
   readonly timersSet: { id: string; afterMs: number; message: Message }[] = [];
   readonly timersCleared: string[] = [];
-  readonly effects: { id: string; request: EffectRequest; cause: Message }[] = [];
+  readonly effects: { id: string; request: EffectRequest; cause: Message; askedAtMs: number }[] = [];
   readonly effectsCancelled: string[] = [];
   readonly replies: { message: Message; reply: Reply }[] = [];
   readonly handled = new Map<Address, number>();
@@ -43,7 +43,7 @@ export class BatchWrites {
     let effects = work.record.effects;
     for (const effect of decision.effects) {
       effects = [...effects, effect.id];
-      this.effects.push({ ...effect, cause: message });
+      this.effects.push({ ...effect, cause: message, askedAtMs: now });
     }
     for (const id of decision.effectsCancelled) effects = this.#cancelEffect(effects, id);
     if (work.resident.definition.done?.(state) === true) {

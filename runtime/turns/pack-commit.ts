@@ -133,10 +133,10 @@ async function openEffects(
   const opened: EffectOpen[] = [];
   // Opened and cancelled inside one batch: nobody saw it, so it never existed.
   const cancelled = new Set(writes.effectsCancelled);
-  for (const { id, request, cause } of writes.effects) {
+  for (const { id, request, cause, askedAtMs } of writes.effects) {
     if (cancelled.has(id)) continue;
     const tenant = tenantOf(cause.to);
-    const text = encodeEffect({ request, to: cause.to, cause: cause.id, trace: cause.trace, tenant });
+    const text = encodeEffect({ request, to: cause.to, cause: cause.id, trace: cause.trace, tenant, askedAtMs });
     requests.set(id, text);
     const body = payloads.pack(tenant, text);
     opened.push({

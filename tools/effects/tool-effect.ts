@@ -60,6 +60,7 @@ async function attempt(
     return await answer(parts, tools.get(run.tool), {
       ...{ run, tenant, signal, id: context.effectId, trace: context.trace },
       ...(context.timeoutMs === undefined ? {} : { timeoutMs: context.timeoutMs }),
+      ...(context.askedAgoMs === undefined ? {} : { askedAgoMs: context.askedAgoMs }),
       progress: (value) => context.progress(value),
       parked: (waiting) => context.parked(waiting),
     });

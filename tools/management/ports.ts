@@ -1,6 +1,6 @@
 import type { ExecutionApi } from '../../actors/execution/api.ts';
 import type { JudgePanelApi } from '../../actors/judge-panel/api.ts';
-import type { WorkflowApi } from '../../actors/workflow/api.ts';
+import type { IntentPipeline, WorkflowApi } from '../../actors/workflow/api.ts';
 import type { AgentCatalog, CatalogSearch, WorkflowCatalog } from '../../catalog/api.ts';
 import type { RuntimeTable } from '../../manifests/runtime-table/table.ts';
 import type { WorkflowManifest } from '../../manifests/workflow/schema.ts';
@@ -39,6 +39,8 @@ export interface Starts {
       readonly intent?: string;
       readonly input?: JsonObject;
       readonly blackboard?: JsonObject;
+      /** Of a run of svc.execute.intent. */
+      readonly pipeline?: IntentPipeline;
       /** What the run takes instead of the deployed manifest, for workflows of the product. */
       readonly adapt?: (manifest: WorkflowManifest) => WorkflowManifest;
     },

@@ -31,11 +31,14 @@ export interface AskedWait {
 /** What is left of a call for its answer, milliseconds. */
 const FOR_THE_ANSWER_MS = 5_000;
 
-/** As `EndWaits` takes it; never longer than the call itself may take. */
+/**
+ * As `EndWaits` takes it; never longer than the call itself may take. One that is repeated after a crash waits for what is
+ * left: the caller's time began with the first.
+ */
 export function endWait({ poll_interval_seconds, timeout_seconds }: AskedWait, call: ToolCall): EndWait {
-  const { signal, timeoutMs: mostMs = Number.POSITIVE_INFINITY } = call;
+  const { signal, timeoutMs: mostMs = Number.POSITIVE_INFINITY, askedAgoMs = 0 } = call;
   return {
-    timeoutMs: Math.min(timeout_seconds * 1_000, Math.max(0, mostMs - FOR_THE_ANSWER_MS)),
+    timeoutMs: Math.max(0, Math.min(timeout_seconds * 1_000 - askedAgoMs, mostMs - FOR_THE_ANSWER_MS)),
     lookAgainMs: Math.max(LEAST_POLL_SECONDS, poll_interval_seconds) * 1_000,
     signal,
   };

@@ -5,6 +5,7 @@ import { askEffect } from '../ask-effect.ts';
 import { blackboardBytes } from '../blackboard.ts';
 import { isoTime, tellParent } from '../ending.ts';
 import { badDoubtPolicy } from '../in-doubt.ts';
+import { tellPipelineStarted } from '../intent-pipeline.ts';
 import { jsonBytes } from '../json-field.ts';
 import { LIMITS } from '../limits.ts';
 import type { Start as StartMessage, WorkflowTurn } from '../messages.ts';
@@ -34,6 +35,7 @@ function begin(message: StartMessage, maxTransitions: number, turn: WorkflowTurn
   const { execution_id, workflow_id, workflow_name, workflow_version, started_at } = run;
   const started = { execution_id, workflow_id, workflow_name, workflow_version, started_at };
   turn.emit('WorkflowExecutionStarted', started);
+  tellPipelineStarted(run, turn);
   tellParent(run, { status: 'running', reason: null, error: null, output: null, blackboard: {} }, turn);
   const { storage, initial_state } = run.manifest.spec;
   if (storage.workspace === undefined && storage.shared_volumes.length === 0) return advance(run, initial_state, turn);
@@ -61,6 +63,7 @@ function newRun(message: StartMessage, maxTransitions: number, turn: WorkflowTur
     identity: turn.identity ?? ownIdentity(turn),
     ancestors: message.ancestors,
     ...(message.notify === undefined ? {} : { notify: message.notify }),
+    ...(message.pipeline === undefined ? {} : { pipeline: message.pipeline }),
     intent: message.intent ?? null,
     input: message.input,
     context: spec.context,

@@ -125,6 +125,9 @@ describe('a goal reached by a program in a real container', NEEDS_PODMAN, () => 
     const text = await response.text();
     for (const event of ['WorkflowExecutionStarted', 'ContainerRunCompleted', 'WorkflowExecutionCompleted'])
       assert.ok(text.includes(event), text.slice(0, 2_000));
+    const names = [...text.matchAll(/^data: \{"(\w+)"/gm)].map(([, name]) => name);
+    assert.equal(names[1], 'IntentExecutionPipelineStarted', names.join());
+    assert.equal(names.at(-2), 'IntentExecutionPipelineCompleted', names.join());
   });
 
   test('a persistent volume is read, and not written', async () => {

@@ -23,22 +23,28 @@ export function writerName({ intent, language }: Pick<IntentRequest, 'intent' | 
   return `${slug === '' ? 'program' : slug}-${hash.slice(0, HASH_CHARS)}`;
 }
 
+export interface FittingAgent {
+  readonly id: string;
+  /** How like the goal it is, 0 to 1. Absent: it was made for this very goal. */
+  readonly score?: number;
+}
+
 /**
- * Id of an agent whose programs reach such a goal: the one that was made for it, else the one that the search finds like
+ * An agent whose programs reach such a goal: the one that was made for it, else the one that the search finds like
  * enough. Null when there is none, and where memory is switched off and none has the name.
  */
 export async function fittingAgent(
   ports: { readonly agents: Pick<AgentCatalog, 'lookup'>; readonly search: CatalogSearch; readonly minScore: number },
   reader: CatalogReader,
   request: Pick<IntentRequest, 'intent' | 'language'>,
-): Promise<string | null> {
+): Promise<FittingAgent | null> {
   const { agents, search, minScore } = ports;
   const { intent, language } = request;
   const made = await unless('not_found', agents.lookup(reader, writerName(request)));
-  if (made?.labels[WRITES_LABEL] === language && made.status === 'deployed') return made.agent_id;
+  if (made?.labels[WRITES_LABEL] === language && made.status === 'deployed') return { id: made.agent_id };
   const asked = { query: intent, limit: 1, minScore, labels: { [WRITES_LABEL]: language }, status: 'deployed' };
-  const found = await unless('cortex_not_configured', search.agents(reader, asked));
-  return found?.[0]?.id ?? null;
+  const [best] = (await unless('cortex_not_configured', search.agents(reader, asked))) ?? [];
+  return best === undefined ? null : { id: best.id, score: best.score };
 }
 
 async function unless<T>(code: 'not_found' | 'cortex_not_configured', answer: Promise<T>): Promise<T | null> {

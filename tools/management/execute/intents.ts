@@ -1,4 +1,4 @@
-import type { WorkflowApi, WorkflowExecution } from '../../../actors/workflow/api.ts';
+import { pipelineResult, type WorkflowApi, type WorkflowExecution } from '../../../actors/workflow/api.ts';
 import type { AgentCatalog, CatalogSearch } from '../../../catalog/api.ts';
 import { INTENT_PIPELINE_ID } from '../../../catalog/built-in/api.ts';
 import type { VolumeApi } from '../../../effects/volumes/api.ts';
@@ -40,7 +40,7 @@ export function createIntents({ agents, search, starts, runs, volumes, settings 
       const { intent, inputs = {}, language, volume_id } = request;
       if (volume_id !== undefined) await checkVolume(volumes, identity, volume_id);
       const minScore = settings.reuse_min_score;
-      const agent = await fittingAgent({ agents, search, minScore }, readerOf(identity), request);
+      const found = await fittingAgent({ agents, search, minScore }, readerOf(identity), request);
       const timeoutMs = programTimeoutMs(settings, identity, request);
       const image = settings.images[language];
       const { execution_id } = await starts.workflow(
@@ -48,8 +48,13 @@ export function createIntents({ agents, search, starts, runs, volumes, settings 
           workflow: INTENT_PIPELINE_ID,
           intent,
           input: {
-            ...{ language, inputs, agent: agent ?? '' },
-            new_agent: settings.generate && agent === null ? writerName(request) : '',
+            ...{ language, inputs, agent: found?.id ?? '' },
+            new_agent: settings.generate && found === null ? writerName(request) : '',
+          },
+          pipeline: {
+            language,
+            workspace_volume_id: volume_id ?? null,
+            ...(found?.score === undefined ? {} : { agent_similarity_score: found.score }),
           },
           adapt: (manifest) => pipelineFor(manifest, { image, timeoutMs, volumeId: volume_id }),
         },
@@ -90,14 +95,7 @@ function statusOf(run: WorkflowExecution): IntentStatus {
   }
   return {
     status: 'completed',
-    final_result: textOf(output, 'final_result'),
     duration_ms: Date.parse(ended_at) - Date.parse(started_at),
-    reused_existing_agent: textOf(output, 'reused_existing_agent') === 'yes',
+    ...pipelineResult(output),
   };
-}
-
-function textOf(output: WorkflowExecution['output'], key: string): string {
-  if (output === null || typeof output !== 'object' || Array.isArray(output)) return '';
-  const value = output[key];
-  return typeof value === 'string' ? value : '';
 }

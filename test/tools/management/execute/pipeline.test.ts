@@ -87,7 +87,7 @@ describe('an agent for a goal', () => {
   });
 
   test('is the one that was made for it, while it writes this language and is deployed', async () => {
-    assert.equal(await fittingAgent(found({ [WRITES_LABEL]: 'bash' }), reader, goal), 'made');
+    assert.deepEqual(await fittingAgent(found({ [WRITES_LABEL]: 'bash' }), reader, goal), { id: 'made' });
     assert.equal(await fittingAgent(found({ [WRITES_LABEL]: 'python' }), reader, goal), null);
     assert.equal(await fittingAgent(found({}), reader, goal), null);
     assert.equal(await fittingAgent(found({ [WRITES_LABEL]: 'bash' }, 'paused'), reader, goal), null);

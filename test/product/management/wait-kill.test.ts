@@ -1,0 +1,38 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { waitUntil } from '../../support/wait-until.ts';
+import { agentYaml, objectOf } from '../product-node.ts';
+import { SealNode } from '../seal/seal-node.ts';
+
+const WAIT_SECONDS = 12;
+/** How long the wait was under way when its node died. */
+const KILLED_AFTER_MS = 8_000;
+/** For another start of the node, and for the answer. */
+const SPARE_MS = 5_000;
+
+describe('a wait whose node dies', () => {
+  test(`${WAIT_SECONDS} s are over after ${WAIT_SECONDS} s, though the node was killed in between`, async () => {
+    const security_contexts = [{ name: 'waiting', capabilities: [{ tool_pattern: 'svc.task.wait' }] }];
+    await using at = await SealNode.start({ spec: { security_contexts } });
+    const agent = agentYaml('waiter', { security_context: 'waiting', tools: ['svc.task.wait'] });
+    const agent_id = await at.node.deploy(agent);
+    const execution_id = await at.node.run(agent_id, 'wait');
+    await at.running(execution_id);
+    const waiter = await at.attested({ agent_id, execution_id, container_id: execution_id }, at.rest());
+    // The execution waited for is its own: it goes on for longer than the test.
+    const ask = () =>
+      at.rest().invoke(waiter.call(1, 'svc.task.wait', { execution_id, timeout_seconds: WAIT_SECONDS }));
+    const askedAt = performance.now();
+    const unanswered = assert.rejects(ask());
+    const later = async () => performance.now() - askedAt > KILLED_AFTER_MS;
+    await waitUntil('the wait is under way for long', later, 2 * KILLED_AFTER_MS);
+    await at.node.process.kill();
+    await unanswered;
+    await at.node.spawn();
+    const { result, text } = await ask();
+    const tookMs = performance.now() - askedAt;
+    assert.equal(objectOf(JSON.stringify(result?.structured)).status, 'timed_out', text);
+    assert.ok(tookMs >= WAIT_SECONDS * 1_000, `${tookMs} ms`);
+    assert.ok(tookMs < WAIT_SECONDS * 1_000 + SPARE_MS, `${tookMs} ms`);
+  });
+});
