@@ -1,6 +1,8 @@
 import { z } from 'zod';
 import { CATALOG_STATUSES, ScopeAnswer as MovedAnswer, SCOPES } from './catalog.ts';
-import { Finding, jsonObject } from './workflows.ts';
+import { jsonObject } from './fields.ts';
+import { LoggedEvent, logPage } from './logs.ts';
+import { Finding } from './workflows.ts';
 
 /** Agent summary of spec 2, with what a list of agents needs besides. */
 export const AgentSummary = z.object({
@@ -41,15 +43,6 @@ export const ExecuteAnswer = z.object({ execution_id: z.string(), status: z.lite
 
 export const AgentLogs = z.object({
   agent_id: z.string(),
-  events: z.array(
-    z.object({
-      sequence: z.number().int(),
-      event_type: z.string(),
-      payload: z.record(z.string(), z.unknown()),
-      recorded_at: z.string(),
-    }),
-  ),
-  total: z.number().int(),
-  limit: z.number().int(),
-  offset: z.number().int(),
+  events: z.array(LoggedEvent),
+  ...logPage,
 });

@@ -1,18 +1,16 @@
 import { z } from 'zod';
-import { AgentId } from './fields.ts';
+import { AgentId, jsonObject } from './fields.ts';
+import { LoggedEvent, logPage } from './logs.ts';
 import { WaitReason } from './wait-reason.ts';
 
 export const EXECUTION_STATUSES = ['pending', 'running', 'completed', 'failed', 'cancelled'] as const;
-
-/** Any JSON. Two steps, because the schema of `z.json()` refers to itself and the description has no place for that. */
-const Context = z.record(z.string(), z.unknown()).pipe(z.record(z.string(), z.json()));
 
 /** Body of POST /v1/executions (spec 2), with what gRPC's ExecuteAgent takes besides. */
 export const StartBody = z.object({
   agent_id: AgentId,
   input: z.string().describe('Task input passed to the agent.'),
   version: z.string().min(1).max(64).optional().describe('Version of the agent; default the newest.'),
-  context: Context.optional().describe('Values for the prompt template; members named __proto__ are left out.'),
+  context: jsonObject.optional().describe('Values for the prompt template; members named __proto__ are left out.'),
 });
 
 export const StartAnswer = z.object({
@@ -50,17 +48,8 @@ export const ExecutionList = z.object({ executions: z.array(ExecutionStatus) });
 export const ExecutionLog = z.object({
   execution_id: z.string(),
   status: z.enum(EXECUTION_STATUSES),
-  events: z.array(
-    z.object({
-      sequence: z.number().int(),
-      event_type: z.string(),
-      payload: z.record(z.string(), z.unknown()),
-      recorded_at: z.string(),
-    }),
-  ),
-  total: z.number().int(),
-  limit: z.number().int(),
-  offset: z.number().int(),
+  events: z.array(LoggedEvent),
+  ...logPage,
 });
 
 /** One server-sent event, field by field. */

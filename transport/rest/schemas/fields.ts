@@ -13,6 +13,9 @@ export const AgentIdParams = z.object({ id: AgentId });
 export const ExecutionIdParams = z.object({ id: ExecutionId });
 export const RequestIdParams = z.object({ id: RequestId });
 
+/** Any JSON. Two steps, because the schema of `z.json()` refers to itself and the description has no place for that. */
+export const jsonObject = z.record(z.string(), z.unknown()).pipe(z.record(z.string(), z.json()));
+
 const DIGITS = /^\d{1,9}$/;
 /** Query values are text; only plain digits are numbers here (no `0x10`, no blanks). */
 const digits = (value: unknown): unknown => (typeof value === 'string' && DIGITS.test(value) ? Number(value) : value);

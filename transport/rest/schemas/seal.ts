@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { AuditExport } from '../../../manifests/audit/record.ts';
 import { AGENT_ID_TEXT, EXECUTION_ID_TEXT, limitField, skipField } from './fields.ts';
 import { type ProblemStatuses, problemSchemas } from './problems.ts';
+import { OfferedTool, ToolResult } from './tools.ts';
 
 /** Attestation (spec 2, Resources). */
 export const AttestBody = z.strictObject({
@@ -37,13 +38,7 @@ const RpcId = z.union([z.string(), z.number(), z.null()]);
 export const InvokeResponse = z.object({
   jsonrpc: z.literal('2.0'),
   id: RpcId,
-  result: z
-    .object({
-      content: z.array(z.looseObject({})),
-      structuredContent: z.looseObject({}).optional(),
-      isError: z.boolean(),
-    })
-    .describe('MCP tool result.'),
+  result: ToolResult.describe('MCP tool result.'),
 });
 
 const RpcProblem = z.object({
@@ -72,15 +67,7 @@ export function rpcProblemSchemas(statuses: Omit<ProblemStatuses, 'style'>) {
 
 export const ToolsAnswer = z.object({
   tool: z.literal('svc.tools.list'),
-  tools: z.array(
-    z.object({
-      name: z.string(),
-      description: z.string(),
-      source: z.enum(['builtin', 'mcp']),
-      skip_judge: z.boolean(),
-      input_schema: z.looseObject({}).describe('JSON Schema of its arguments.'),
-    }),
-  ),
+  tools: z.array(OfferedTool),
   total: z.number().int(),
 });
 

@@ -12,18 +12,18 @@ export const ToolsQuery = z.object({
   schemas: flagField.describe('Also the JSON Schema of the arguments; without a value it is true.'),
 });
 
-/** svc.tools.list (spec 3). */
+/** A tool as svc.tools.list tells it (spec 3). */
+export const OfferedTool = z.object({
+  name: z.string(),
+  description: z.string(),
+  source: z.enum(['builtin', 'mcp']),
+  skip_judge: z.boolean(),
+  input_schema: z.looseObject({}).describe('JSON Schema of its arguments.'),
+});
+
 export const ToolList = z.object({
   tool: z.enum(['svc.tools.list', 'svc.tools.search']),
-  tools: z.array(
-    z.object({
-      name: z.string(),
-      description: z.string(),
-      source: z.enum(['builtin', 'mcp']),
-      skip_judge: z.boolean(),
-      input_schema: z.looseObject({}).optional().describe('JSON Schema of its arguments.'),
-    }),
-  ),
+  tools: z.array(OfferedTool.partial({ input_schema: true })),
   total: z.number().int(),
 });
 

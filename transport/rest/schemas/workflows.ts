@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { CATALOG_STATUSES, ScopeAnswer as MovedAnswer, SCOPES } from './catalog.ts';
-import { ExecutionId } from './fields.ts';
+import { ExecutionId, jsonObject } from './fields.ts';
+import { LoggedEvent, logPage } from './logs.ts';
 import { WaitReason } from './wait-reason.ts';
 
 export const WORKFLOW_STATUSES = ['running', 'waiting_for_human_input', 'completed', 'failed', 'cancelled'] as const;
@@ -8,8 +9,6 @@ export const WORKFLOW_STATUSES = ['running', 'waiting_for_human_input', 'complet
 /** Answers are never changed once they are made. */
 const list = <T extends z.ZodType>(item: T) => z.array(item).readonly();
 const anyObject = z.record(z.string(), z.unknown());
-/** Any JSON. Two steps, because the schema of `z.json()` refers to itself and the description has no place for that. */
-export const jsonObject = anyObject.pipe(z.record(z.string(), z.json()));
 
 /** Name or UUID in a path. `executions` and `validate` are routes of their own. */
 export const WorkflowParams = z.object({
@@ -107,18 +106,9 @@ export const WorkflowLog = z.object({
   execution_id: z.string(),
   status: z.enum(WORKFLOW_STATUSES),
   events: z.array(
-    z.object({
-      sequence: z.number().int(),
-      event_type: z.string(),
-      state_name: z.string().nullable(),
-      iteration_number: z.number().int().nullable(),
-      payload: anyObject,
-      recorded_at: z.string(),
-    }),
+    LoggedEvent.extend({ state_name: z.string().nullable(), iteration_number: z.number().int().nullable() }),
   ),
-  total: z.number().int(),
-  limit: z.number().int(),
-  offset: z.number().int(),
+  ...logPage,
 });
 
 export const SignalBody = z.object({
