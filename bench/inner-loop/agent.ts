@@ -1,7 +1,7 @@
-import { parseAgentManifest } from '../../manifests/agent/parse.ts';
 import type { AgentManifest } from '../../manifests/agent/schema.ts';
 import type { Identity } from '../../runtime/identity.ts';
 import type { JsonObject } from '../../runtime/json.ts';
+import { oneShotAgent } from '../one-shot-agent.ts';
 
 /** `rounds`: a call a round; `long`: so too, of larger files; `one-turn`: all calls in the model's first turn. */
 export type Variant = 'rounds' | 'long' | 'one-turn';
@@ -10,21 +10,7 @@ export const CALLS = 10;
 export const TENANT = 'bench';
 export const IDENTITY: Identity = { kind: 'local', subject: 'bench', tenant: TENANT, roles: [], tier: 'enterprise' };
 
-const AGENT = `
-apiVersion: svc.dev/v1
-kind: Agent
-metadata: { name: bench, version: 1.0.0 }
-spec:
-  task: { instruction: Keep notes. }
-  execution: { mode: one-shot }
-  tools: ['fs.*']
-`;
-
-export function manifest(): AgentManifest {
-  const parsed = parseAgentManifest(AGENT);
-  if (!parsed.ok) throw new Error('the benchmark’s manifest is wrong');
-  return parsed.manifest;
-}
+export const manifest = (): AgentManifest => oneShotAgent('Keep notes.', "tools: ['fs.*']");
 
 /** A file is written, then read; five times. */
 const calls = (lines: number): readonly { readonly name: string; readonly arguments: JsonObject }[] =>

@@ -1,20 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import { parseAgentManifest } from '../../manifests/agent/parse.ts';
 import { type Address, addressOf } from '../../runtime/address.ts';
 import type { Documents } from '../../runtime/documents.ts';
 import type { Identity } from '../../runtime/identity.ts';
 import { Archive } from '../../runtime/projection/archive.ts';
 import { waitUntil } from '../../test/support/wait-until.ts';
+import { oneShotAgent } from '../one-shot-agent.ts';
 import type { ListingNode } from './node.ts';
-
-const AGENT = `
-apiVersion: svc.dev/v1
-kind: Agent
-metadata: { name: bench, version: 1.0.0 }
-spec:
-  task: { instruction: Answer. }
-  execution: { mode: one-shot }
-`;
 
 /** An execution that ended, with as many events as wanted: what it told itself, over and over, put into its archive. */
 export async function longExecution(
@@ -23,11 +14,9 @@ export async function longExecution(
   tenant: string,
   count: number,
 ): Promise<string> {
-  const parsed = parseAgentManifest(AGENT);
-  if (!parsed.ok) throw new Error('the benchmark’s manifest is wrong');
   const executionId = randomUUID();
   const identity: Identity = { kind: 'local', subject: 'bench', tenant, roles: [], tier: 'enterprise' };
-  await node.executions.start({ executionId, agentId: randomUUID(), manifest: parsed.manifest, input: 'go', identity });
+  await node.executions.start({ executionId, agentId: randomUUID(), manifest: oneShotAgent(), input: 'go', identity });
   const address = addressOf('execution', tenant, executionId);
   const archived = async () => (await node.client.read(address))?.archived === true;
   await waitUntil('the execution to be archived', archived, 60_000);

@@ -4,21 +4,13 @@ import { join } from 'node:path';
 import { createExecutionApi, EXECUTIONS, type ExecutionDocument } from '../../actors/execution/api.ts';
 import { execution } from '../../actors/execution/definition.ts';
 import { createModelEffect } from '../../effects/models/model-effect.ts';
-import { parseAgentManifest } from '../../manifests/agent/parse.ts';
 import { ModelSelection, ProviderConfigs } from '../../manifests/node/models.ts';
 import type { Identity } from '../../runtime/identity.ts';
 import { startEmbedded } from '../embedded.ts';
 import { closedLoop, type Measured, medianOf } from '../load.ts';
+import { oneShotAgent } from '../one-shot-agent.ts';
 import { type Plan, type Section, table, whole } from '../report.ts';
 
-const AGENT = `
-apiVersion: svc.dev/v1
-kind: Agent
-metadata: { name: bench, version: 1.0.0 }
-spec:
-  task: { instruction: Answer. }
-  execution: { mode: one-shot }
-`;
 const SCRIPT = 'rules:\n  - reply: { text: done }\n';
 
 /** Whole executions: start, one call of the scripted model through the effect queue, last event read by a follower. */
@@ -43,8 +35,7 @@ export async function executionRate(plan: Plan): Promise<Section> {
 }
 
 async function measure(plan: Plan, inFlight: number): Promise<Measured> {
-  const parsed = parseAgentManifest(AGENT);
-  if (!parsed.ok) throw new Error('the benchmark’s manifest is wrong');
+  const manifest = oneShotAgent();
   const script = join(process.env.TMPDIR ?? '/tmp', `svc-bench-${randomUUID()}.yaml`);
   await writeFile(script, SCRIPT);
   const providers = ProviderConfigs.parse([
@@ -65,7 +56,7 @@ async function measure(plan: Plan, inFlight: number): Promise<Measured> {
   const agentId = randomUUID();
   const measured = await closedLoop({ inFlight, warmUpMs: plan.warmUpMs, runMs: plan.runMs }, async () => {
     const executionId = randomUUID();
-    await executions.start({ executionId, agentId, manifest: parsed.manifest, input: 'go', identity });
+    await executions.start({ executionId, agentId, manifest, input: 'go', identity });
     const end = new AbortController();
     let last = '';
     for await (const event of executions.follow('bench', executionId, 0, { signal: end.signal, heartbeatMs: 5_000 })) {
