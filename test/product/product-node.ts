@@ -94,7 +94,9 @@ export class ProductNode implements AsyncDisposable {
     return { status: response.status, headers: response.headers, text, body: objectOf(text) };
   }
 
+  /** With `body` as JSON, or without one. */
   json(method: string, path: string, body: unknown, headers: Ask['headers'] = {}): Promise<Answer> {
+    if (body === undefined) return this.call(method, path, { headers });
     return this.call(method, path, {
       body: JSON.stringify(body),
       headers: { 'content-type': 'application/json', ...headers },

@@ -5,7 +5,6 @@ import { clientOf, ended, metadataOf, request } from '../../transport/grpc/call.
 import { type Answer, agentYaml, ProductNode } from '../product-node.ts';
 import { type CallerName, Realms } from '../realms.ts';
 
-const JSON_TYPE = { 'content-type': 'application/json' };
 const bearer = (key: string): Record<string, string> => ({ authorization: `Bearer ${key}` });
 
 describe('API keys on a node with an identity provider', () => {
@@ -23,20 +22,14 @@ describe('API keys on a node with an identity provider', () => {
   });
 
   const as = async (caller: CallerName, method: string, path: string, body?: object): Promise<Answer> =>
-    node.call(method, path, {
-      headers: { ...(await realms.headers(caller)), ...(body === undefined ? {} : JSON_TYPE) },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    });
+    node.json(method, path, body, await realms.headers(caller));
   const make = async (caller: CallerName, scopes?: readonly string[]): Promise<{ id: string; key: string }> => {
     const { status, body, text } = await as(caller, 'POST', '/v1/api-keys', { name: 'test', scopes });
     assert.equal(status, 200, text);
     return { id: String(body.id), key: String(body.key) };
   };
   const by = (key: string, method: string, path: string, body?: object, more = {}): Promise<Answer> =>
-    node.call(method, path, {
-      headers: { ...bearer(key), ...(body === undefined ? {} : JSON_TYPE), ...more },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    });
+    node.json(method, path, body, { ...bearer(key), ...more });
 
   test('a key starts and follows what its owner may, over REST, gRPC and /mcp', async () => {
     const { key } = await make('alphaUser', ['agents:read', 'executions:*', 'tools:call']);

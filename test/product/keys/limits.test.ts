@@ -4,7 +4,6 @@ import { waitUntil } from '../../support/wait-until.ts';
 import { type Answer, agentYaml, ProductNode } from '../product-node.ts';
 import { type CallerName, Realms } from '../realms.ts';
 
-const JSON_TYPE = { 'content-type': 'application/json' };
 const OVERRIDES = '/v1/admin/rate-limits/overrides';
 
 describe('limits and secrets of users on a node with an identity provider', () => {
@@ -19,10 +18,7 @@ describe('limits and secrets of users on a node with an identity provider', () =
     await realms[Symbol.asyncDispose]();
   });
   const as = async (caller: CallerName, method: string, path: string, body?: object): Promise<Answer> =>
-    node.call(method, path, {
-      headers: { ...(await realms.headers(caller)), ...(body === undefined ? {} : JSON_TYPE) },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    });
+    node.json(method, path, body, await realms.headers(caller));
   const start = (agent_id: string, input: string): Promise<Answer> =>
     as('alphaUser', 'POST', '/v1/executions', { agent_id, input });
 
