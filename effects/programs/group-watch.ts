@@ -15,7 +15,7 @@ interface Watched extends GroupLimits {
 }
 
 const EVERY_MS = 200;
-/** Looking costs at most one part in this many of the node's time. */
+/** Looking costs at most one part in this many of the node's processor time. */
 const COST_SHARE = 20;
 /** What multiplies does so at once: where the system holds no bound, groups that are young are looked at more often. */
 const YOUNG = { forMs: 3_000, everyMs: 20, costShare: 8 };
@@ -59,9 +59,11 @@ export class GroupWatch {
   #look(): void {
     this.#timer = null;
     if (this.#watched.size === 0) return;
-    const startedAt = performance.now();
+    const before = { ms: performance.now(), cpu: process.cpuUsage() };
     for (const [group, usage] of groupUsages(new Set(this.#watched.keys()))) this.#judge(group, usage);
-    this.#schedule(performance.now() - startedAt);
+    const cpu = process.cpuUsage(before.cpu);
+    // Waiting for a processor is no cost: where many want one, programs may grow beyond all limits between two seldom looks.
+    this.#schedule(Math.min(performance.now() - before.ms, (cpu.user + cpu.system) / 1_000));
   }
 
   #judge(group: number, usage: GroupUsage): void {
