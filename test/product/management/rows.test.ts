@@ -1,30 +1,19 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { MANAGEMENT_ARGUMENTS } from '../../tools/management/argument-table.ts';
-import { EXECUTE_ROWS } from '../../tools/management/execute-rows.ts';
-import { AGENT_AND_TASK_ROWS } from '../../tools/management/rows.ts';
+import { ARGUMENT_ROWS, type ArgumentRow } from '../../tools/management/argument-rows.ts';
+import type { Row } from '../../tools/management/row.ts';
+import { MANAGEMENT_ROWS } from '../../tools/management/rows.ts';
 import { Setting } from '../../tools/management/setting.ts';
-import { WORKFLOW_ROWS } from '../../tools/management/workflow-rows.ts';
-import { type Args, ManagementNode, type ToolDoor } from './management-node.ts';
+import { type Called, ManagementNode, type ToolDoor } from './management-node.ts';
+import { sameAnswer } from './same-answer.ts';
 
-/** Who calls is the operator of the node: rows for others are for the areas (test/tools/management). */
-const ROWS = [...AGENT_AND_TASK_ROWS, ...WORKFLOW_ROWS, ...EXECUTE_ROWS].filter(({ by }) => by === undefined);
+/** Who calls is the operator of the node: rows for others are in roles.test.ts. */
+const ROWS = MANAGEMENT_ROWS.filter(({ by }) => by === undefined);
+const TOOLS = Object.entries(Object.groupBy(ARGUMENT_ROWS, ({ tool }) => tool));
+const AT_ONCE = 8;
+const COUNTS = `${ROWS.length} rows of what they do and ${ARGUMENT_ROWS.length} of their arguments`;
 
-const without = (given: Args, field: string): Args =>
-  Object.fromEntries(Object.entries(given).filter(([key]) => key !== field));
-
-/** Arguments that break a rule, and the argument each names. */
-const REFUSED = Object.entries(MANAGEMENT_ARGUMENTS).flatMap(([tool, { right, required, wrong }]) => [
-  ...required.flatMap((field) => [
-    { tool, args: without(right, field), field },
-    { tool, args: { ...right, [field]: null }, field },
-  ]),
-  // One of each rule: the whole table is for the policy (test/tools/management).
-  ...Object.entries(wrong).map(([field, [value]]) => ({ tool, args: { ...right, [field]: value }, field })),
-  { tool, args: { ...right, path_: 1 }, field: 'path_' },
-]);
-
-describe(`management tools: ${ROWS.length} rows and ${REFUSED.length} refused calls over each of SEAL REST, gRPC, /mcp`, () => {
+describe(`management tools: ${COUNTS}, the same answer over each of SEAL REST, gRPC, /mcp`, () => {
   let node: ManagementNode;
   before(async () => {
     node = await ManagementNode.start();
@@ -36,39 +25,53 @@ describe(`management tools: ${ROWS.length} rows and ${REFUSED.length} refused ca
       const called = await door.call(tool, args);
       assert.equal(called.isError, false, `${tool}: ${called.text} ${called.reason ?? ''}`);
       return called.structured;
-    });
+    }, 'svc-system');
 
-  for (const { tool, what, args, gives } of ROWS) {
-    test(`${tool} ${what}`, async () => {
-      const throughDoor = async (door: ToolDoor): Promise<void> => {
-        const at = settingOf(door);
-        const given = typeof args === 'function' ? await args(at) : args;
-        const called = await door.call(tool, given);
-        const said = `${door.name}: ${JSON.stringify(called)}`;
-        if (typeof gives === 'function') {
-          assert.equal(called.isError, false, said);
-          assert.deepEqual(JSON.parse(called.text), called.structured, 'the text is the result as JSON');
-          await gives(called.structured, given, at);
-        } else {
-          const [code, text] = gives;
-          assert.equal(called.isError, true, said);
-          assert.ok(called.text.startsWith(`${code}: `), said);
-          assert.match(called.text.slice(code.length + 2), text);
-        }
-      };
-      await Promise.all(node.doors.map(throughDoor));
+  async function throughDoor(door: ToolDoor, { tool, args, gives, leaves }: Row): Promise<Called> {
+    const at = settingOf(door);
+    const given = typeof args === 'function' ? await args(at) : args;
+    const called = await door.call(tool, given);
+    const said = `${door.name}: ${JSON.stringify(called)}`;
+    if (typeof gives === 'function') {
+      assert.equal(called.isError, false, said);
+      assert.deepEqual(JSON.parse(called.text), called.structured, 'the text is the result as JSON');
+      await gives(called.structured, given, at);
+      return called;
+    }
+    const [code, text] = gives;
+    assert.equal(called.isError, true, said);
+    assert.ok(called.text.startsWith(`${code}: `), said);
+    assert.match(called.text.slice(code.length + 2), text);
+    await leaves?.(given, at);
+    return called;
+  }
+
+  for (const row of ROWS) {
+    test(`${row.tool} ${row.what}`, async () => {
+      sameAnswer(await Promise.all(node.doors.map((door) => throughDoor(door, row))));
     });
   }
 
-  test('arguments that break a rule are refused by name before anything runs', async () => {
-    const throughDoor = async (door: ToolDoor): Promise<void> => {
-      for (const { tool, args, field } of REFUSED) {
-        const called = await door.call(tool, args);
-        const said = `${door.name} ${tool} ${JSON.stringify(args).slice(0, 200)}: ${JSON.stringify(called)}`;
-        assert.deepEqual([called.isError, called.reason], [undefined, 'InvalidArguments'], said);
-        assert.ok(called.text.includes(`${tool}: ${field}`), said);
+  async function checked(door: ToolDoor, { tool, argument, rule, args, isRefused }: ArgumentRow): Promise<Called> {
+    const called = await door.call(tool, args);
+    const said = `${door.name} ${tool} ${argument} ${rule}: ${JSON.stringify(called).slice(0, 500)}`;
+    if (isRefused) {
+      assert.deepEqual([called.isError, called.reason], [undefined, 'InvalidArguments'], said);
+      assert.ok(called.text.includes(`${tool}: ${argument}`), said);
+    } else {
+      assert.ok(called.isError !== undefined, said);
+      assert.doesNotMatch(called.text, /^internal/, said);
+    }
+    return called;
+  }
+
+  for (const [tool, rows = []] of TOOLS) {
+    test(`${tool} refuses arguments that break one of ${rows.length} rules before anything runs`, async () => {
+      for (let from = 0; from < rows.length; from += AT_ONCE) {
+        const some = rows.slice(from, from + AT_ONCE);
+        const throughAll = (row: ArgumentRow) => Promise.all(node.doors.map((door) => checked(door, row)));
+        for (const calls of await Promise.all(some.map(throughAll))) sameAnswer(calls);
       }
-    };
-    await Promise.all(node.doors.map(throughDoor));
-  });
+    });
+  }
 });

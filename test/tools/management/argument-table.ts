@@ -27,7 +27,7 @@ const byExecution = { right: { execution_id: ID }, required: ['execution_id'], w
 const words = { required: ['input'], wrong: { input: [1, '', ' \n', 'x'.repeat(65_537)] } };
 const byName = { right: { name: 'a' }, required: ['name'], wrong: { name: badName } };
 
-/** The rules of spec 3's tables for the arguments of agent, workflow and task tools. `*` there is required here. */
+/** Of every tool svc.*: arguments that are right, and for each argument values that are not. Spec 3: `*` is required. */
 export const MANAGEMENT_ARGUMENTS: Readonly<Record<string, ArgumentRules>> = {
   'svc.agent.create': deploy,
   'svc.agent.update': deploy,
@@ -45,7 +45,8 @@ export const MANAGEMENT_ARGUMENTS: Readonly<Record<string, ArgumentRules>> = {
   'svc.workflow.generate': { right: { input: 'a greeting' }, ...words },
   'svc.execute': { right: { prompt: 'a goal' }, required: ['prompt'], wrong: { prompt: words.wrong.input } },
   'svc.execute.intent': {
-    right: { intent: 'a goal' },
+    // With a volume that is not there: nothing starts.
+    right: { intent: 'a goal', volume_id: ID },
     required: ['intent'],
     wrong: {
       intent: words.wrong.input,
@@ -127,6 +128,21 @@ export const MANAGEMENT_ARGUMENTS: Readonly<Record<string, ArgumentRules>> = {
   'svc.task.logs': { ...byExecution, wrong: { execution_id: badId, ...page } },
   'svc.task.cancel': byExecution,
   'svc.task.remove': byExecution,
+  'svc.tools.list': { right: {}, required: [], wrong: {} },
+  'svc.tools.search': { right: { query: 'x' }, required: [], wrong: { query: [1, {}, 'x'.repeat(1_001)] } },
+  'svc.system.info': { right: {}, required: [], wrong: {} },
+  'svc.system.config': { right: {}, required: [], wrong: {} },
+  'svc.schema.get': {
+    right: { key: 'agent/manifest/v1' },
+    required: ['key'],
+    wrong: { key: [1, '', 'agent/manifest/v2', 'node/manifest/v1'] },
+  },
+  'svc.schema.validate': {
+    right: { kind: 'agent', ...manifest },
+    required: ['kind', 'manifest_yaml'],
+    wrong: { kind: [1, '', 'Agent', 'NodeConfig'], manifest_yaml: badManifest },
+  },
+  'svc.runtime.list': { right: {}, required: [], wrong: { language: [1, '', 'x'.repeat(51)] } },
 };
 
 /** What absent arguments become, and what is capped: [tool, given, as the handler sees it]. */

@@ -1,29 +1,19 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { z } from 'zod';
-import type { ToolContract } from '../../../manifests/tool/contract.ts';
 import { commandCeilings } from '../../../security/policy/limits.ts';
 import { createToolPolicy } from '../../../security/policy/policy.ts';
 import { TOOL_CONTRACTS } from '../../../tools/contracts.ts';
-import { AGENT_CONTRACTS } from '../../../tools/management/agent/contracts.ts';
-import { EXECUTE_CONTRACTS } from '../../../tools/management/execute/contracts.ts';
-import { GENERATE_CONTRACTS } from '../../../tools/management/generate/contracts.ts';
-import { agentWait, TASK_CONTRACTS } from '../../../tools/management/task/contracts.ts';
-import { WORKFLOW_DEPLOY_CONTRACTS } from '../../../tools/management/workflow/deploy-contracts.ts';
-import { WORKFLOW_RUN_CONTRACTS } from '../../../tools/management/workflow/run-contracts.ts';
 import { builtInOffer, outputSchema } from '../../../tools/offer.ts';
+import { ARGUMENT_ROWS } from './argument-rows.ts';
 import { MANAGEMENT_ARGUMENTS, TAKEN_AS } from './argument-table.ts';
-
-const CONTRACTS: readonly ToolContract[] = [
-  ...[...AGENT_CONTRACTS, agentWait, ...WORKFLOW_DEPLOY_CONTRACTS, ...WORKFLOW_RUN_CONTRACTS, ...TASK_CONTRACTS],
-  ...[...GENERATE_CONTRACTS, ...EXECUTE_CONTRACTS],
-];
+import { SVC_CONTRACTS } from './published.ts';
 
 const policy = createToolPolicy({ contracts: TOOL_CONTRACTS, ceilings: commandCeilings([]) });
 const grant = {
   ...{ security_context: 'svc-system-operator', deny_list: [], capabilities: [{ tool_pattern: '*' }] },
   ...{ manifest: null, network: null, filesystem: null },
-  tools: CONTRACTS.map(builtInOffer),
+  tools: SVC_CONTRACTS.map(builtInOffer),
 };
 
 const decide = (name: string, given: unknown) => policy.decide(grant, { name, arguments: given });
@@ -38,8 +28,8 @@ function refused(name: string, given: unknown, field: string): void {
 const without = (given: Readonly<Record<string, unknown>>, field: string) =>
   Object.fromEntries(Object.entries(given).filter(([key]) => key !== field));
 
-test('the table has every tool of agents, workflows, tasks and the pipeline', () => {
-  assert.deepEqual(CONTRACTS.map(({ name }) => name).sort(), Object.keys(MANAGEMENT_ARGUMENTS).sort());
+test('the table has every tool svc.*', () => {
+  assert.deepEqual(SVC_CONTRACTS.map(({ name }) => name).sort(), Object.keys(MANAGEMENT_ARGUMENTS).sort());
 });
 
 for (const [name, { right, required, wrong }] of Object.entries(MANAGEMENT_ARGUMENTS)) {
@@ -74,6 +64,13 @@ for (const [name, { right, required, wrong }] of Object.entries(MANAGEMENT_ARGUM
     });
   });
 }
+
+test(`${ARGUMENT_ROWS.length} rows, made of the published schemas, are decided as they say`, () => {
+  for (const { tool, argument, rule, args, isRefused } of ARGUMENT_ROWS) {
+    if (isRefused) refused(tool, args, argument);
+    else assert.ok(decide(tool, args).allowed, `${tool} ${argument} ${rule}`);
+  }
+});
 
 test('absent arguments have the defaults of the specification, and what is above a cap is capped', () => {
   for (const [name, given, taken] of TAKEN_AS) {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { AGENT_AUTHOR_ID, WORKFLOW_AUTHOR_ID } from '../../../catalog/built-in/api.ts';
-import { noRun, type Row } from './rows.ts';
+import { noRun, type Row } from './row.ts';
 import type { Args, Setting } from './setting.ts';
 
 /** A pipeline whose model thinks until the test is over. */
@@ -88,7 +88,7 @@ export const EXECUTE_ROWS: readonly Row[] = [
   },
   {
     ...{ tool: 'svc.execute.wait', what: 'says that it goes on when its time is over' },
-    args: async (at) => ({ execution_id: await running(at), timeout_seconds: 0 }),
+    args: async (at) => ({ execution_id: await running(at), poll_interval_seconds: 0, timeout_seconds: 0 }),
     gives: ({ status, timed_out }) => assert.deepEqual([status, timed_out], ['running', true]),
   },
   {

@@ -8,7 +8,7 @@ describe('svc.workflow.create', () => {
   let at: Setting;
   before(async () => {
     world = await managementWorld();
-    at = new Setting((tool, args) => world.ok(tool, JSON.parse(JSON.stringify(args))));
+    at = new Setting((tool, args) => world.ok(tool, JSON.parse(JSON.stringify(args))), 'acme');
   });
   after(() => world[Symbol.asyncDispose]());
 

@@ -9,12 +9,23 @@ export type Result = Readonly<Record<string, unknown>>;
 /** A call of a tool that succeeds, through whatever door; answers its structured result. */
 export type Ok = (tool: string, args: Args) => Promise<Result>;
 
+export interface WorkflowOptions {
+  /** It waits for somebody first. */
+  readonly human?: boolean;
+  readonly description?: string;
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly input_schema?: object;
+}
+
 /** What rows need to be there. Names are new each time, so rows do not see each other. */
 export class Setting {
   readonly ok: Ok;
+  /** Of whoever calls when a row names nobody. */
+  readonly tenant: string;
 
-  constructor(ok: Ok) {
+  constructor(ok: Ok, tenant: string) {
     this.ok = ok;
+    this.tenant = tenant;
   }
 
   readonly unknown = randomUUID();
@@ -23,24 +34,21 @@ export class Setting {
     return `n${randomUUID().slice(0, 13)}`;
   }
 
-  agentYaml(name = this.name(), version = '1.0.0', more: object = {}): string {
+  agentYaml(name = this.name(), version = '1.0.0', more: object = {}, prompt_template = '{{input}}'): string {
     const metadata = { name, version, description: 'works for a test', ...more };
-    const spec = { task: { prompt_template: '{{input}}' } };
+    const spec = { task: { prompt_template } };
     return stringify({ apiVersion: 'svc.dev/v1', kind: 'Agent', metadata, spec });
   }
 
   /** Ends by itself; with `human` it waits for somebody first. */
-  workflowYaml(
-    name = this.name(),
-    version = '1.0.0',
-    { human = false, description = 'waits for a test' } = {},
-  ): string {
+  workflowYaml(name = this.name(), version = '1.0.0', { human = false, ...metadata }: WorkflowOptions = {}): string {
     const end = {
       END: { kind: 'System', command: 'update_blackboard', env: { seen: '{{input.word}}' }, transitions: [] },
     };
     const ask = { ASK: { kind: 'Human', prompt: 'go on?', transitions: [{ condition: 'always', target: 'END' }] } };
     return stringify({
-      ...{ apiVersion: 'svc.dev/v1', kind: 'Workflow', metadata: { name, version, description } },
+      ...{ apiVersion: 'svc.dev/v1', kind: 'Workflow' },
+      metadata: { name, version, description: 'waits for a test', ...metadata },
       spec: { initial_state: human ? 'ASK' : 'END', states: human ? { ...ask, ...end } : end },
     });
   }
@@ -50,7 +58,10 @@ export class Setting {
     return { agent_id: String(agent_id), name };
   }
 
-  async workflow(options = {}, name = this.name()): Promise<{ readonly workflow_id: string; readonly name: string }> {
+  async workflow(
+    options: WorkflowOptions = {},
+    name = this.name(),
+  ): Promise<{ readonly workflow_id: string; readonly name: string }> {
     const manifest_yaml = this.workflowYaml(name, '1.0.0', options);
     const { workflow_id } = await this.ok('svc.workflow.create', { manifest_yaml });
     return { workflow_id: String(workflow_id), name };
@@ -71,7 +82,7 @@ export class Setting {
     return execution_id;
   }
 
-  async run(options: object, input: Args = {}): Promise<string> {
+  async run(options: WorkflowOptions, input: Args = {}): Promise<string> {
     const { name } = await this.workflow(options);
     const { execution_id } = await this.ok('svc.workflow.run', { name, input });
     return String(execution_id);

@@ -33,6 +33,7 @@ import { isListed } from '../../../security/policy/matching.ts';
 import { createTierLimits } from '../../../security/tier-limits.ts';
 import { TOOL_CONTRACTS } from '../../../tools/contracts.ts';
 import { createToolDesk } from '../../../tools/desk.ts';
+import { discoveryTools } from '../../../tools/discovery/tools.ts';
 import { createToolEffect } from '../../../tools/effects/tool-effect.ts';
 import { managementTools } from '../../../tools/management/tools.ts';
 import { builtInOffer } from '../../../tools/offer.ts';
@@ -126,7 +127,8 @@ export async function managementWorld(): Promise<ManagementWorld> {
     }),
   );
   const desk = createToolDesk({ contexts: createSecurityContexts([]), isListed });
-  const effect = createToolEffect({ desk, blobs: stores.blobs, tools: managementTools(areas.management, desk) });
+  const tools = [...managementTools(areas.management, desk), ...discoveryTools(desk)];
+  const effect = createToolEffect({ desk, blobs: stores.blobs, tools });
   const owned = opened.move();
 
   const call: ManagementWorld['call'] = async (tool, given, as = OPERATOR, more = {}) => {
