@@ -4,7 +4,7 @@ import type { CatalogReader, WorkflowScope } from './workflow-api.ts';
 
 export type { LearnedPattern, NewPattern, PatternQuery, Patterns, StoredPattern } from './patterns-api.ts';
 export type { CatalogSearch, Embeddings, SearchHit, SearchRequest } from './search-api.ts';
-export { requireStartable } from './startable.ts';
+export { actingFor, requireStartable } from './startable.ts';
 export type { StimulusRoute, StimulusRoutes } from './stimulus-routes.ts';
 export type {
   CatalogReader,
@@ -58,7 +58,7 @@ export interface AgentCatalog {
   /**
    * Registers a manifest. All versions of a name in a scope share one agent_id. Throws `invalid_manifest` (details with path
    * and line), `conflict` when (name, version) exists and `force` is false, `forbidden` for scope global without the operator
-   * role, `quota_exceeded` beyond the tier's number of agents. Records AgentDeployed. Default scope: tenant.
+   * role, `limit_reached` beyond the tier's number of agents. Records AgentDeployed. Default scope: tenant.
    */
   deploy(
     identity: Identity,

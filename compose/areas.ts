@@ -12,6 +12,8 @@ export interface Areas {
   readonly dispatch: DispatchApi;
   /** Whether an execution or a workflow has ended; an unknown one has. */
   ended(tenant: string, executionId: string): Promise<boolean>;
+  /** Subject whose own an execution or run is; undefined: it is the tenant's, or unknown. */
+  ownerOf(tenant: string, executionId: string): Promise<string | undefined>;
   /** Whether the effect's record is there still: somebody waits for its result. */
   isOpen(address: Address, effectId: string): Promise<boolean>;
 }
@@ -57,6 +59,10 @@ export class LateAreas {
 
   async ended(tenant: string, executionId: string): Promise<boolean> {
     return (await this.#areas.promise).ended(tenant, executionId);
+  }
+
+  async ownerOf(tenant: string, executionId: string): Promise<string | undefined> {
+    return (await this.#areas.promise).ownerOf(tenant, executionId);
   }
 
   async isOpen(address: Address, effectId: string): Promise<boolean> {

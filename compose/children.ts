@@ -1,6 +1,6 @@
 import type { ExecutionApi, StartExecution } from '../actors/execution/api.ts';
 import { ancestryProblem, type WorkflowApi } from '../actors/workflow/api.ts';
-import { type AgentCatalog, requireStartable } from '../catalog/api.ts';
+import { type AgentCatalog, actingFor, requireStartable } from '../catalog/api.ts';
 import type { WorkflowCatalog } from '../catalog/workflow-api.ts';
 import type { AgentStartInput, AgentStarts } from '../effects/starts/agent-start.ts';
 import type { WorkflowStarts } from '../effects/starts/workflow-start.ts';
@@ -21,7 +21,7 @@ export function agentStarts(agents: AgentCatalog, executions: ExecutionApi): Age
         agentId: agent.agent_id,
         manifest: narrowed(agent.manifest, request),
         input: request.input,
-        identity,
+        identity: actingFor(identity, agent),
         notify: request.notify,
         ...(context === undefined ? {} : { context }),
         ...(mounts === undefined ? {} : { mounts: mounts.map(mountOf) }),

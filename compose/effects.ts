@@ -113,5 +113,6 @@ function openVolumes({ settings, dataDir, documents, clock, random, areas, warn 
       maxSizeLimitMb: storage.max_size_limit_mb,
     },
     ended: (tenant, id) => areas.ended(tenant, id),
+    ownerOf: (tenant, id) => areas.ownerOf(tenant, id),
   });
 }

@@ -6,6 +6,7 @@ import type { DispatchApi } from '../actors/execution/dispatch-api.ts';
 import { hasEnded } from '../actors/execution/has-ended.ts';
 import { judgePanel } from '../actors/judge-panel/definition.ts';
 import { createJudgePanelApi } from '../actors/judge-panel/judge-panels.ts';
+import { ownerOfRun } from '../actors/owner-of.ts';
 import { stimulusActor } from '../actors/stimulus/definition.ts';
 import { createStimulusApi } from '../actors/stimulus/stimuli.ts';
 import { STIMULI, type StimulusDocument } from '../actors/stimulus/view.ts';
@@ -78,6 +79,7 @@ export async function openWorkflowAreas(parts: WorkflowAreasParts) {
     workflows: workflowStarts(catalog, workflows),
     dispatch: parts.dispatch,
     ended: async (tenant, id) => (await hasEnded(workflows, tenant, id)) && (await hasEnded(executions, tenant, id)),
+    ownerOf: (tenant, id) => ownerOfRun(client, tenant, id),
     isOpen: async (address, id) => (await waits.effects(address)).some((row) => row.id === id),
   });
   return {

@@ -13,5 +13,10 @@ export const Identity = z.object({
   tenant: z.string(),
   roles: z.array(z.string()),
   tier: z.enum(['free', 'pro', 'business', 'enterprise']),
+  /**
+   * Acts for something that is its subject's own (scope user): what is started in its name is seen by that subject and
+   * by operators alone. Never taken from a caller.
+   */
+  confidential: z.literal(true).optional(),
 });
 export type Identity = z.infer<typeof Identity>;

@@ -1,5 +1,5 @@
 import type { ExecutionApi, StartExecution } from '../actors/execution/api.ts';
-import { type AgentCatalog, requireStartable } from '../catalog/api.ts';
+import { type AgentCatalog, actingFor, requireStartable } from '../catalog/api.ts';
 import type { AgentManifest } from '../manifests/agent/schema.ts';
 import { SvcError } from '../runtime/errors.ts';
 import type { Identity } from '../runtime/identity.ts';
@@ -49,7 +49,7 @@ export async function startExecution(
     executionId: executionId ?? executionIdFor(identity.tenant, idempotencyKey),
     agentId: agent.agent_id,
     manifest: under(agent.manifest, securityContext),
-    identity,
+    identity: actingFor(identity, agent),
   };
   const { trace, signal } = caller;
   const place = { identity, kind: 'execution', id: start.executionId } as const;
@@ -101,7 +101,7 @@ export async function startOnce(
 /** Whether the execution was started. Throws `conflict` when that was for another agent. */
 async function startedBefore(executions: ExecutionApi, start: StartExecution): Promise<boolean> {
   try {
-    const { agent_id } = await executions.status(start.identity.tenant, start.executionId);
+    const { agent_id } = await executions.status(start.identity, start.executionId);
     if (agent_id === start.agentId) return true;
   } catch (error) {
     if (error instanceof SvcError && error.code === 'not_found') return false;

@@ -1,5 +1,5 @@
 import type { StartWorkflow, WorkflowApi } from '../actors/workflow/api.ts';
-import { requireStartable, type WorkflowCatalog } from '../catalog/api.ts';
+import { actingFor, requireStartable, type WorkflowCatalog } from '../catalog/api.ts';
 import { checkInput } from '../manifests/workflow/input.ts';
 import type { WorkflowManifest } from '../manifests/workflow/schema.ts';
 import { SvcError } from '../runtime/errors.ts';
@@ -75,7 +75,7 @@ export async function startWorkflow(
     workflowId: found.id,
     manifest: adapt(found.manifest),
     input,
-    identity,
+    identity: actingFor(identity, found),
   };
   const options = {
     ...(trace === undefined ? {} : { trace }),
@@ -108,7 +108,7 @@ async function startedBefore(
   { identity, executionId }: { readonly identity: Identity; readonly executionId: string },
 ): Promise<StartedWorkflow | null> {
   try {
-    const { workflow_id, workflow_name } = await workflows.status(identity.tenant, executionId);
+    const { workflow_id, workflow_name } = await workflows.status(identity, executionId);
     if (workflow === workflow_name || workflow.toLowerCase() === workflow_id)
       return { execution_id: executionId, workflow_id, name: workflow_name };
   } catch (thrown) {

@@ -1,5 +1,6 @@
 import type { CallOptions } from '../../runtime/client.ts';
 import type { Identity } from '../../runtime/identity.ts';
+import type { Viewer } from '../../runtime/viewer.ts';
 
 /** Spec 2, Human approval request. */
 export interface ApprovalRequest {
@@ -22,11 +23,11 @@ export interface ApprovalAnswer {
 export interface ApprovalApi {
   /** Pending ones, oldest first. */
   list(
-    tenant: string,
+    viewer: Viewer,
     page?: { readonly limit: number; readonly skip: number },
   ): Promise<{ readonly requests: ApprovalRequest[]; readonly total: number }>;
-  /** Null when it is unknown, expired, withdrawn or answered. */
-  get(tenant: string, approvalId: string): Promise<ApprovalRequest | null>;
+  /** Null when it is unknown, not the viewer's to see, expired, withdrawn or answered. */
+  get(viewer: Viewer, approvalId: string): Promise<ApprovalRequest | null>;
   /**
    * Resolves when the answer is committed: one wins. Throws `conflict` when it was answered or expired before, `not_found`.
    */

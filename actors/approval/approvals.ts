@@ -2,6 +2,7 @@ import { type Address, addressOf } from '../../runtime/address.ts';
 import type { ActorClient } from '../../runtime/client.ts';
 import type { Collection } from '../../runtime/documents.ts';
 import { SvcError } from '../../runtime/errors.ts';
+import { seenPart, sees, tenantOfViewer } from '../../runtime/viewer.ts';
 import type { ApprovalApi, ApprovalRequest } from './api.ts';
 import { ApprovalState } from './state.ts';
 import { type ApprovalDocument, timeoutSeconds } from './view.ts';
@@ -15,8 +16,8 @@ export function createApprovalApi(parts: {
 }): ApprovalApi {
   const { client, approvals } = parts;
   return {
-    async list(tenant, page = { limit: MOST_LISTED, skip: 0 }) {
-      const query = { tenant, where: { status: 'pending' } };
+    async list(viewer, page = { limit: MOST_LISTED, skip: 0 }) {
+      const query = { tenant: tenantOfViewer(viewer), where: { status: 'pending', ...seenPart(viewer) } };
       const [found, total] = await Promise.all([
         approvals.find({
           ...query,
@@ -32,10 +33,10 @@ export function createApprovalApi(parts: {
       return { requests: found.map(requestOf), total };
     },
 
-    async get(tenant, approvalId) {
-      const snapshot = await client.read(approvalAddress(tenant, approvalId));
+    async get(viewer, approvalId) {
+      const snapshot = await client.read(approvalAddress(tenantOfViewer(viewer), approvalId));
       const state = snapshot === null ? null : ApprovalState.parse(snapshot.state);
-      if (state?.status !== 'pending') return null;
+      if (state?.status !== 'pending' || !sees(viewer, state.owner)) return null;
       const { approval_id: id, execution_id, prompt, created_at, timeout_ms } = state;
       return { id, execution_id, prompt, created_at, timeout_seconds: timeoutSeconds(timeout_ms) };
     },

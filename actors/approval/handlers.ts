@@ -1,4 +1,5 @@
 import type { Turn } from '../../runtime/define-actor.ts';
+import { sees } from '../../runtime/viewer.ts';
 import type { approvalEvents } from './events.ts';
 import type { Answer as AnswerMessage, ApprovalWord, Ask as AskMessage, approvalMessages } from './messages.ts';
 import type { ApprovalState, PendingApproval } from './state.ts';
@@ -50,6 +51,9 @@ export function Ask(state: ApprovalState, ask: AskMessage, turn: ApprovalTurn): 
 
 /** pending → answered. The first answer wins; every other one is refused `conflict`. */
 export function Answer(state: ApprovalState, answer: AnswerMessage, turn: ApprovalTurn): ApprovalState {
+  const { identity } = turn;
+  if (state.status !== 'new' && identity !== null && !sees(identity, state.owner))
+    return turn.refuse('not_found', 'request not found');
   if (state.status !== 'pending') {
     return turn.refuse('conflict', `the request was ${state.status} already`);
   }
@@ -58,7 +62,6 @@ export function Answer(state: ApprovalState, answer: AnswerMessage, turn: Approv
     return turn.refuse('conflict', 'the request expired already');
   }
   const { payload, feedback, by } = answer;
-  const { identity } = turn;
   const resolvedAt = timeOf(turn);
   turn.clear(EXPIRY);
   turn.emit('ApprovalAnswered', {

@@ -13,6 +13,8 @@ export const Ask = z.object({
   timeout_ms: z.number().int().min(1).nullable(),
   /** Applied when the time is over; null: the state fails. */
   default_response: z.string().nullable(),
+  /** Subject that alone sees and answers it, beside operators; absent: it is the tenant's. */
+  owner: z.string().optional(),
   notify: Notify,
 });
 export type Ask = z.output<typeof Ask>;

@@ -10,6 +10,8 @@ const asked = {
   prompt: z.string(),
   created_at: z.string(),
   timeout_ms: z.number().int().nullable(),
+  /** Subject that alone sees and answers it, beside operators; absent: it is the tenant's. */
+  owner: z.string().optional(),
 } as const;
 
 const over = { ...asked, resolved_at: z.string() } as const;

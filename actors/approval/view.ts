@@ -19,6 +19,8 @@ export interface ApprovalDocument extends StoredDocument {
   readonly timeout_seconds: number;
   readonly resolved_at: string | null;
   readonly payload: string | null;
+  /** Subject that alone sees it, beside operators; absent: it is the tenant's. */
+  readonly owner?: string;
 }
 
 /** Whole seconds, at least the time that is given; 0 for without end. */
@@ -41,5 +43,6 @@ export function projectApproval(
     timeout_seconds: timeoutSeconds(state.timeout_ms),
     resolved_at: state.status === 'pending' ? null : state.resolved_at,
     payload: state.status === 'answered' || state.status === 'expired' ? state.payload : null,
+    ...(state.owner === undefined ? {} : { owner: state.owner }),
   };
 }

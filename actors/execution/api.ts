@@ -3,6 +3,7 @@ import type { ActorClient, ActorEvent, ActorSnapshot, CallOptions } from '../../
 import { type Clock, systemClock } from '../../runtime/clock.ts';
 import type { Collection, Condition } from '../../runtime/documents.ts';
 import { SvcError } from '../../runtime/errors.ts';
+import { mayStop, seenPart, sees, tenantOfViewer, type Viewer } from '../../runtime/viewer.ts';
 import type { WaitLookups, WaitReason } from '../wait-reason.ts';
 import { type ExecutionLogEvent, executionLogEvents } from './log.ts';
 import { fitToNode, type NodeOffer } from './node-fit.ts';
@@ -26,39 +27,39 @@ export interface ExecutionApi {
     request: StartExecution,
     options?: CallOptions,
   ): Promise<{ readonly execution_id: string; readonly waiting_for?: WaitReason }>;
-  /** With what it waits for. Throws `not_found`, for another tenant's id too. */
-  status(tenant: string, executionId: string): Promise<ExecutionStatus>;
+  /** With what it waits for. Throws `not_found`, as all here, for what the viewer does not see too. */
+  status(viewer: Viewer, executionId: string): Promise<ExecutionStatus>;
   /** Whether it has ended: what those ask that wait for it. Throws `not_found`. */
-  hasEnded(tenant: string, executionId: string): Promise<boolean>;
+  hasEnded(viewer: Viewer, executionId: string): Promise<boolean>;
   /** Events behind `after` as recorded; payloads are the wire objects of events.ts. */
-  events(tenant: string, executionId: string, after: number, limit: number): Promise<ActorEvent[]>;
+  events(viewer: Viewer, executionId: string, after: number, limit: number): Promise<ActorEvent[]>;
   follow(
-    tenant: string,
+    viewer: Viewer,
     executionId: string,
     after: number,
     options: { readonly signal: AbortSignal; readonly heartbeatMs: number },
   ): AsyncIterable<ActorEvent | null>;
   /** Resolves when the cancel is committed; cancelling an ended execution throws `failed_precondition`. */
-  cancel(tenant: string, executionId: string, options?: CallOptions): Promise<void>;
+  cancel(viewer: Viewer, executionId: string, options?: CallOptions): Promise<void>;
   /** Newest first. */
   list(
-    tenant: string,
+    viewer: Viewer,
     filter: { readonly agentId?: string; readonly status?: string; readonly limit: number; readonly skip?: number },
   ): Promise<ExecutionStatus[]>;
   /** Executions of an agent that have ended, last ended first, and how many there are; the list's delay. */
   ended(
-    tenant: string,
+    viewer: Viewer,
     agentId: string,
     page: { readonly limit: number; readonly skip: number },
   ): Promise<{ readonly executions: ExecutionStatus[]; readonly total: number }>;
   /** Log of one execution (`svc.task.logs`, spec 3), oldest first; `limit` is capped at 200. Throws `not_found`. */
   logs(
-    tenant: string,
+    viewer: Viewer,
     executionId: string,
     page: { readonly limit: number; readonly offset: number },
   ): Promise<{ status: ExecutionStatus['status']; events: ExecutionLogEvent[]; total: number }>;
   /** Removes an ended execution; throws `failed_precondition` while it runs. */
-  remove(tenant: string, executionId: string): Promise<void>;
+  remove(viewer: Viewer, executionId: string): Promise<void>;
 }
 
 export type ExecutionClient = Pick<ActorClient, 'ask' | 'tell' | 'read' | 'events' | 'follow' | 'place' | 'isServed'>;
@@ -92,15 +93,17 @@ export function createExecutionApi(parts: {
 }): ExecutionApi {
   const { client, executions, archive, node = () => ({ isolation: 'inherit' }), clock = systemClock, waits } = parts;
 
-  async function find(tenant: string, executionId: string): Promise<Visible | Waiting> {
+  async function find(viewer: Viewer, executionId: string, may = sees): Promise<Visible | Waiting> {
+    const tenant = tenantOfViewer(viewer);
     const address = addressOf('execution', tenant, executionId);
     const snapshot = await client.read(address);
     const state = snapshot === null ? null : ExecutionState.parse(snapshot.state);
     if (snapshot === null || state === null || state.status === 'pending') {
       const document = await executions.get(tenant, executionId);
-      if (document?.status !== 'pending') throw notFound();
+      if (document?.status !== 'pending' || !may(viewer, document.owner)) throw notFound();
       return { address, document };
     }
+    if (!may(viewer, state.owner)) throw notFound();
     const removed = state.status !== 'running' && (await executions.get(tenant, executionId))?.removed === true;
     if (removed) throw notFound();
     return { address, snapshot, state };
@@ -127,8 +130,8 @@ export function createExecutionApi(parts: {
       return { ...started, ...(waiting === undefined ? {} : { waiting_for: waiting }) };
     },
 
-    async status(tenant, executionId) {
-      const found = await find(tenant, executionId);
+    async status(viewer, executionId) {
+      const found = await find(viewer, executionId);
       if ('document' in found) {
         const waiting_for = (await waitingFor(client, found.document)) ?? aboutToStart;
         return listed(found.document, waiting_for);
@@ -139,23 +142,23 @@ export function createExecutionApi(parts: {
       return { ...status, waiting_for: await executionWait({ ...waits, client }, state, snapshot, address) };
     },
 
-    async hasEnded(tenant, executionId) {
-      const found = await find(tenant, executionId);
+    async hasEnded(viewer, executionId) {
+      const found = await find(viewer, executionId);
       return !('document' in found) && found.state.status !== 'running';
     },
 
-    async events(tenant, executionId, after, limit) {
-      const { address } = await find(tenant, executionId);
+    async events(viewer, executionId, after, limit) {
+      const { address } = await find(viewer, executionId);
       return client.events(address, after, limit);
     },
 
-    async *follow(tenant, executionId, after, options) {
-      const { address } = await find(tenant, executionId);
+    async *follow(viewer, executionId, after, options) {
+      const { address } = await find(viewer, executionId);
       yield* client.follow(address, after, options);
     },
 
-    async logs(tenant, executionId, page) {
-      const found = await find(tenant, executionId);
+    async logs(viewer, executionId, page) {
+      const found = await find(viewer, executionId);
       if ('document' in found) return { status: 'pending', events: [], total: 0 };
       const { address, snapshot, state } = found;
       const limit = Math.min(Math.max(1, page.limit), MAX_LOG_EVENTS);
@@ -163,8 +166,8 @@ export function createExecutionApi(parts: {
       return { status: state.status, events: executionLogEvents(events), total: snapshot.lastEvent };
     },
 
-    async cancel(tenant, executionId, options) {
-      const found = await find(tenant, executionId);
+    async cancel(viewer, executionId, options) {
+      const found = await find(viewer, executionId, mayStop);
       const { address } = found;
       // It is cancelled as soon as some node serves it, before it does anything.
       if ('document' in found) return client.tell(address, 'Cancel', {}, options);
@@ -175,15 +178,16 @@ export function createExecutionApi(parts: {
       } catch (thrown) {
         // It ended and was archived between the two calls.
         if (thrown instanceof SvcError && thrown.code === 'not_found') {
-          const { status } = await this.status(tenant, executionId);
+          const { status } = await this.status(viewer, executionId);
           throw endedAlready(status);
         }
         throw thrown;
       }
     },
 
-    async list(tenant, filter) {
-      const where: Record<string, Condition> = { removed: false };
+    async list(viewer, filter) {
+      const tenant = tenantOfViewer(viewer);
+      const where: Record<string, Condition> = { removed: false, ...seenPart(viewer) };
       if (filter.agentId !== undefined) where.agent_id = filter.agentId;
       if (filter.status !== undefined) where.status = filter.status;
       const found = await executions.find({
@@ -199,8 +203,9 @@ export function createExecutionApi(parts: {
       return Promise.all(found.map(async (one) => listed(one, await waitingFor(client, one))));
     },
 
-    async ended(tenant, agentId, page) {
-      const where = { removed: false, agent_id: agentId, ended_at: { gt: '' } };
+    async ended(viewer, agentId, page) {
+      const tenant = tenantOfViewer(viewer);
+      const where = { removed: false, ...seenPart(viewer), agent_id: agentId, ended_at: { gt: '' } };
       const [found, total] = await Promise.all([
         executions.find({
           ...{ tenant, where, ...page },
@@ -214,13 +219,13 @@ export function createExecutionApi(parts: {
       return { executions: found.map((one) => listed(one)), total };
     },
 
-    async remove(tenant, executionId) {
-      const found = await find(tenant, executionId);
+    async remove(viewer, executionId) {
+      const found = await find(viewer, executionId);
       if ('document' in found || found.state.status === 'running') {
         throw new SvcError('failed_precondition', 'the execution has not ended: cancel it first');
       }
       const { address, state, snapshot } = found;
-      await executions.put(tombstone(tenant, executionId, statusOf(state, snapshot)));
+      await executions.put(tombstone(tenantOfViewer(viewer), executionId, statusOf(state, snapshot)));
       await archive?.remove(address);
     },
   };

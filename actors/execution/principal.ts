@@ -5,8 +5,8 @@ import type { IdleExecution } from './state.ts';
 /** Whose limits count: the one who started the execution. A start without an identity is the kernel's own. */
 export function principalOf({ identity }: IdleExecution): ToolSubject['principal'] {
   if (identity === undefined) return { kind: 'actor', subject: 'execution', roles: [], tier: 'free' };
-  const { kind, subject, roles, tier } = identity;
-  return { kind, subject, roles: [...roles], tier };
+  const { kind, subject, roles, tier, confidential } = identity;
+  return { kind, subject, roles: [...roles], tier, ...(confidential === true ? { confidential } : {}) };
 }
 
 /** `principal` of `model.generate`'s input: absent, nobody is counted. */

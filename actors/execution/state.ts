@@ -76,6 +76,8 @@ const core = {
   agent_name: z.string(),
   agent_version: z.string(),
   workflow_execution_id: z.string().nullable(),
+  /** Subject that alone sees it, beside operators; absent: it is the tenant's. */
+  owner: z.string().optional(),
   notify: Notify.optional(),
   mounts: Mounts.optional(),
   /** How many executions are above it; absent: none. */

@@ -36,6 +36,8 @@ export interface ExecutionDocument extends StoredDocument {
   readonly in_doubt: number;
   readonly workflow_execution_id: string | null;
   readonly removed: boolean;
+  /** Subject that alone sees it, beside operators; absent: it is the tenant's. */
+  readonly owner?: string;
   /** While pending: tags that its node must have. */
   readonly waiting_tags?: readonly string[];
 }
@@ -67,5 +69,6 @@ export function projectExecution(
     in_doubt: state.in_doubt,
     workflow_execution_id: state.workflow_execution_id,
     removed: false,
+    ...(state.owner === undefined ? {} : { owner: state.owner }),
   };
 }

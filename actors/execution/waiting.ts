@@ -1,5 +1,6 @@
 import { type Address, tenantOf } from '../../runtime/address.ts';
 import type { ActorClient, ActorSnapshot } from '../../runtime/client.ts';
+import { ownerPart } from '../../runtime/viewer.ts';
 import { judgesWait } from '../judge-panel/waiting.ts';
 import { nodeWait, turnWait, type WaitLookups, type WaitReason, waitedEffects, withProgress } from '../wait-reason.ts';
 import type { StartExecution } from './start-request.ts';
@@ -33,6 +34,7 @@ export function waitingDocument(request: StartExecution, tags: readonly string[]
     in_doubt: 0,
     workflow_execution_id: request.workflowExecutionId ?? null,
     removed: false,
+    ...ownerPart(request.identity),
     waiting_tags: tags,
   };
 }

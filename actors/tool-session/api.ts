@@ -3,6 +3,7 @@ import type { ToolOutcome } from '../../manifests/tool/call.ts';
 import type { ToolOffer } from '../../manifests/tool/scope.ts';
 import type { CallOptions } from '../../runtime/client.ts';
 import type { Identity } from '../../runtime/identity.ts';
+import type { Viewer } from '../../runtime/viewer.ts';
 import type { OpenSession } from './messages.ts';
 
 /** One call of a tool through a session. */
@@ -59,12 +60,12 @@ export interface ToolSessionApi {
   /** Nothing more may be called in it. Throws `not_found`. */
   revoke(identity: Identity, sessionId: string): Promise<void>;
   /** The whole chain, live or from the archive. Throws `not_found`. */
-  audit(tenant: string, sessionId: string): Promise<readonly AuditRecord[]>;
+  audit(viewer: Viewer, sessionId: string): Promise<readonly AuditRecord[]>;
   /** Sessions of an execution, newest first. */
   list(
-    tenant: string,
+    viewer: Viewer,
     filter: { readonly executionId?: string; readonly limit: number; readonly skip?: number },
   ): Promise<readonly SessionSummary[]>;
   /** One session, from its own committed state. Throws `not_found`. */
-  get(tenant: string, sessionId: string): Promise<SessionSummary>;
+  get(viewer: Viewer, sessionId: string): Promise<SessionSummary>;
 }

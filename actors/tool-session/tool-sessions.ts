@@ -6,13 +6,14 @@ import type { ActorClient, CallOptions } from '../../runtime/client.ts';
 import type { Collection } from '../../runtime/documents.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import type { Json } from '../../runtime/json.ts';
+import { seenPart, sees, tenantOfViewer, type Viewer } from '../../runtime/viewer.ts';
 import type { InvokeCall, SessionSummary, ToolSessionApi } from './api.ts';
 import { endBehind, endOf, type SessionEvents } from './call-end.ts';
 import { SESSION_LIMITS } from './limits.ts';
 import { InvokeReply } from './messages.ts';
 import { refusalsInTurn } from './refusing.ts';
 import { ToolSessionState } from './state.ts';
-import { projectToolSession, type ToolSessionDocument } from './view.ts';
+import { ownerOf, projectToolSession, type ToolSessionDocument } from './view.ts';
 
 const MOST_LISTED = 1_000;
 const PAGE = 500;
@@ -71,11 +72,13 @@ export function createToolSessionApi(parts: ToolSessionParts): ToolSessionApi {
 
     async revoke(identity, sessionId) {
       const reason = `revoked by ${identity.subject.slice(0, 200)}`;
+      await seenState(client, identity, sessionId);
       await found(client.ask(sessionAddress(identity.tenant, sessionId), 'Revoke', { reason }, { identity }));
     },
 
-    async audit(tenant, sessionId) {
-      const address = sessionAddress(tenant, sessionId);
+    async audit(viewer, sessionId) {
+      const address = sessionAddress(tenantOfViewer(viewer), sessionId);
+      await seenState(client, viewer, sessionId);
       const records: AuditRecord[] = [];
       for (;;) {
         const page = await client.events(address, records.length, PAGE);
@@ -86,10 +89,10 @@ export function createToolSessionApi(parts: ToolSessionParts): ToolSessionApi {
       return records;
     },
 
-    async list(tenant, { executionId, limit, skip = 0 }) {
+    async list(viewer, { executionId, limit, skip = 0 }) {
       const found = await sessions.find({
-        tenant,
-        ...(executionId === undefined ? {} : { where: { execution_id: executionId } }),
+        tenant: tenantOfViewer(viewer),
+        where: { ...(executionId === undefined ? {} : { execution_id: executionId }), ...seenPart(viewer) },
         sort: [
           ['opened_at', 'desc'],
           ['id', 'asc'],
@@ -100,9 +103,9 @@ export function createToolSessionApi(parts: ToolSessionParts): ToolSessionApi {
       return found.map(summaryOf);
     },
 
-    async get(tenant, sessionId) {
-      const state = await stateOf(client, sessionAddress(tenant, sessionId));
-      const shown = state === null ? null : projectToolSession(state, { tenant, id: sessionId });
+    async get(viewer, sessionId) {
+      const state = await seenState(client, viewer, sessionId);
+      const shown = projectToolSession(state, { tenant: tenantOfViewer(viewer), id: sessionId });
       if (shown === null) throw unknownSession();
       return summaryOf(shown);
     },
@@ -148,6 +151,17 @@ async function found<T>(asked: Promise<T>): Promise<T> {
 async function stateOf(client: Pick<ActorClient, 'read'>, address: Address): Promise<ToolSessionState | null> {
   const snapshot = await client.read(address);
   return snapshot === null ? null : ToolSessionState.parse(snapshot.state);
+}
+
+/** Throws `not_found` for what the viewer does not see. */
+async function seenState(
+  client: Pick<ActorClient, 'read'>,
+  viewer: Viewer,
+  sessionId: string,
+): Promise<ToolSessionState> {
+  const state = await stateOf(client, sessionAddress(tenantOfViewer(viewer), sessionId));
+  if (state === null || (state.session !== null && !sees(viewer, ownerOf(state.session).owner))) throw unknownSession();
+  return state;
 }
 
 const INACTIVE = { kind: 'inactive' as const, message: 'the session is not active' };

@@ -1,5 +1,5 @@
 import type { CollectionSpec, StoredDocument } from '../../runtime/documents.ts';
-import type { ToolSessionState } from './state.ts';
+import type { Session, ToolSessionState } from './state.ts';
 
 /** Where the lists of sessions come from (design R2). */
 export const TOOL_SESSIONS: CollectionSpec = {
@@ -17,7 +17,13 @@ export interface ToolSessionDocument extends StoredDocument {
   readonly calls: number;
   readonly denied: number;
   readonly opened_at: string;
+  /** Subject that alone sees it, beside operators; absent: it is the tenant's. */
+  readonly owner?: string;
 }
+
+/** Whose a session is: of an execution that is a user's own, that user's. */
+export const ownerOf = ({ subject: { principal } }: Session): { readonly owner?: string } =>
+  principal.confidential === true ? { owner: principal.subject } : {};
 
 export function projectToolSession(
   { status, session, counts }: ToolSessionState,
@@ -34,5 +40,6 @@ export function projectToolSession(
     calls: counts.calls,
     denied: counts.denied,
     opened_at: session.opened_at,
+    ...ownerOf(session),
   };
 }

@@ -4,6 +4,7 @@ import type { ActorClient, ActorEvent, ActorSnapshot, CallOptions } from '../../
 import type { Collection, Condition } from '../../runtime/documents.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import type { Identity } from '../../runtime/identity.ts';
+import { mayStop, seenPart, sees, tenantOfViewer, type Viewer } from '../../runtime/viewer.ts';
 import type { ApprovalApi } from '../approval/api.ts';
 import type { ExecutionApi } from '../execution/api.ts';
 import type { OwnWait, WaitLookups, WaitReason } from '../wait-reason.ts';
@@ -37,7 +38,7 @@ export type {
 };
 export { ancestryProblem, pipelineResult, WORKFLOW_EXECUTIONS, type WorkflowExecutionDocument, workflowLogEvents };
 
-/** The area's public surface. All reads answer from committed state; another tenant's id is `not_found`. */
+/** The area's public surface. All reads answer from committed state; what the viewer does not see is `not_found`. */
 export interface WorkflowApi {
   /**
    * Resolves when the execution is durably started; a run of built-in steps may have ended by then. Throws `conflict`
@@ -47,31 +48,31 @@ export interface WorkflowApi {
     request: StartWorkflow,
     options?: CallOptions,
   ): Promise<{ readonly execution_id: string; readonly status: WorkflowStatus }>;
-  get(tenant: string, executionId: string): Promise<WorkflowExecution>;
-  status(tenant: string, executionId: string): Promise<WorkflowSummary>;
-  events(tenant: string, executionId: string, after: number, limit: number): Promise<ActorEvent[]>;
+  get(viewer: Viewer, executionId: string): Promise<WorkflowExecution>;
+  status(viewer: Viewer, executionId: string): Promise<WorkflowSummary>;
+  events(viewer: Viewer, executionId: string, after: number, limit: number): Promise<ActorEvent[]>;
   follow(
-    tenant: string,
+    viewer: Viewer,
     executionId: string,
     after: number,
     options: { readonly signal: AbortSignal; readonly heartbeatMs: number },
   ): AsyncIterable<ActorEvent | null>;
   logs(
-    tenant: string,
+    viewer: Viewer,
     executionId: string,
     page: { readonly limit: number; readonly offset: number },
   ): Promise<{ readonly status: WorkflowStatus; readonly events: WorkflowLogEvent[]; readonly total: number }>;
   /** Newest first. */
   list(
-    tenant: string,
+    viewer: Viewer,
     filter: WorkflowFilter,
   ): Promise<{ readonly executions: WorkflowSummary[]; readonly total: number }>;
   /** Answers the approval it waits for. Throws `conflict` when it waits for none, `not_found`. */
   signal(identity: Identity, executionId: string, response: string, options?: CallOptions): Promise<void>;
   /** Resolves when the cancel is committed; throws `failed_precondition` for an ended one. */
-  cancel(identity: Identity, executionId: string, options?: CallOptions): Promise<void>;
+  cancel(viewer: Identity | string, executionId: string, options?: CallOptions): Promise<void>;
   /** Removes an ended execution; throws `failed_precondition` while it runs. */
-  remove(tenant: string, executionId: string): Promise<void>;
+  remove(viewer: Viewer, executionId: string): Promise<void>;
 }
 
 export type WorkflowClient = Pick<ActorClient, 'ask' | 'read' | 'events' | 'follow' | 'isServed'>;
@@ -107,12 +108,14 @@ export function createWorkflowApi(parts: {
   const { client, executions, approvals, archive, agents } = parts;
   const waits = { ...parts.waits, client };
 
-  async function find(tenant: string, executionId: string): Promise<Visible> {
+  async function find(viewer: Viewer, executionId: string, may = sees): Promise<Visible> {
+    const tenant = tenantOfViewer(viewer);
     const address = addressOf('workflow', tenant, executionId);
     const snapshot = await client.read(address);
     if (snapshot === null) throw notFound();
     const state = WorkflowState.parse(snapshot.state);
     if (state.status === 'pending') throw notFound();
+    if (!may(viewer, state.owner)) throw notFound();
     const removed = !isRunning(state) && (await executions.get(tenant, executionId))?.removed === true;
     if (removed) throw notFound();
     return { address, snapshot, state };
@@ -138,36 +141,37 @@ export function createWorkflowApi(parts: {
       return { execution_id: request.executionId, status };
     },
 
-    async get(tenant, executionId) {
-      const { address, snapshot, state } = await find(tenant, executionId);
+    async get(viewer, executionId) {
+      const { address, snapshot, state } = await find(viewer, executionId);
       const execution = executionOf(state);
       if (!isRunning(state)) return execution;
       return { ...execution, waiting_for: await waitReason({ ...waits, childWait }, state, snapshot, address) };
     },
 
-    async status(tenant, executionId) {
-      return summaryOf((await find(tenant, executionId)).state);
+    async status(viewer, executionId) {
+      return summaryOf((await find(viewer, executionId)).state);
     },
 
-    async events(tenant, executionId, after, limit) {
-      const { address } = await find(tenant, executionId);
+    async events(viewer, executionId, after, limit) {
+      const { address } = await find(viewer, executionId);
       return client.events(address, after, limit);
     },
 
-    async *follow(tenant, executionId, after, options) {
-      const { address } = await find(tenant, executionId);
+    async *follow(viewer, executionId, after, options) {
+      const { address } = await find(viewer, executionId);
       yield* client.follow(address, after, options);
     },
 
-    async logs(tenant, executionId, page) {
-      const { address, snapshot, state } = await find(tenant, executionId);
+    async logs(viewer, executionId, page) {
+      const { address, snapshot, state } = await find(viewer, executionId);
       const limit = Math.min(Math.max(1, page.limit), MAX_LOG_EVENTS);
       const events = await client.events(address, Math.max(0, page.offset), limit);
       return { status: state.status, events: workflowLogEvents(events), total: snapshot.lastEvent };
     },
 
-    async list(tenant, { workflowId: workflow_id, status, limit, skip }) {
-      const where: Record<string, Condition> = { removed: false };
+    async list(viewer, { workflowId: workflow_id, status, limit, skip }) {
+      const tenant = tenantOfViewer(viewer);
+      const where: Record<string, Condition> = { removed: false, ...seenPart(viewer) };
       if (workflow_id !== undefined) where.workflow_id = workflow_id;
       if (status !== undefined) where.status = status;
       const [found, total] = await Promise.all([
@@ -187,7 +191,7 @@ export function createWorkflowApi(parts: {
     },
 
     async signal(identity, executionId, response, options) {
-      const { state } = await find(identity.tenant, executionId);
+      const { state } = await find(identity, executionId);
       const approval = isRunning(state) && state.awaiting.kind === 'approval' ? state.awaiting : null;
       if (approval?.opened !== true) throw notWaiting();
       const answer = { payload: response, feedback: null, by: null };
@@ -200,23 +204,28 @@ export function createWorkflowApi(parts: {
       }
     },
 
-    async cancel(identity, executionId, options) {
-      const { address, state } = await find(identity.tenant, executionId);
+    async cancel(viewer, executionId, options) {
+      const { address, state } = await find(viewer, executionId, mayStop);
       if (!isRunning(state)) throw ended(state.status);
       try {
-        await client.ask(address, 'Cancel', {}, { ...options, identity });
+        await client.ask(
+          address,
+          'Cancel',
+          {},
+          typeof viewer === 'string' ? options : { ...options, identity: viewer },
+        );
       } catch (thrown) {
         // It ended and was archived between the two calls.
         if (!(thrown instanceof SvcError) || thrown.code !== 'not_found') throw thrown;
-        throw ended((await find(identity.tenant, executionId)).state.status);
+        throw ended((await find(viewer, executionId, mayStop)).state.status);
       }
     },
 
-    async remove(tenant, executionId) {
-      const { address, state } = await find(tenant, executionId);
+    async remove(viewer, executionId) {
+      const { address, state } = await find(viewer, executionId);
       if (isRunning(state))
         throw new SvcError('failed_precondition', 'the workflow execution has not ended: cancel it first');
-      await executions.put(tombstone(tenant, state));
+      await executions.put(tombstone(tenantOfViewer(viewer), state));
       await archive?.remove(address);
     },
   };

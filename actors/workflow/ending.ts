@@ -76,11 +76,12 @@ function end(run: IdleWorkflow, outcome: Outcome, turn: WorkflowTurn): EndedWork
   const { output, ...ended } = outcome;
   tellParent(run, { ...ended, output, blackboard: run.blackboard }, turn);
   const { execution_id, workflow_id, workflow_name, workflow_version, intent, input, blackboard, visits } = run;
-  const { current_state, in_doubt, started_at, last_transition_at, notify } = run;
+  const { current_state, in_doubt, started_at, last_transition_at, notify, owner } = run;
   return {
     ...{ execution_id, workflow_id, workflow_name, workflow_version, intent, input, blackboard, visits },
     ...{ current_state, in_doubt, started_at, last_transition_at },
     ...(notify === undefined ? {} : { notify }),
+    ...(owner === undefined ? {} : { owner }),
     ...ended,
     ended_at: isoTime(turn),
   };

@@ -19,6 +19,8 @@ const core = {
   current_state: z.string().nullable(),
   /** Steps asked for again after an outcome in doubt, over the whole run. */
   in_doubt: z.number().int(),
+  /** Subject that alone sees it, beside operators; absent: it is the tenant's. */
+  owner: z.string().optional(),
   notify: Notify.optional(),
   started_at: z.string(),
   last_transition_at: z.string(),

@@ -85,7 +85,7 @@ function stateOutputs({ blackboard, visits }: Visible): JsonObject {
 
 /** From a list document. */
 export function listed(document: WorkflowExecutionDocument): WorkflowSummary {
-  const { id, tenant: _tenant, version: _version, removed: _removed, ...rest } = document;
+  const { id, tenant: _tenant, version: _version, removed: _removed, owner: _owner, ...rest } = document;
   return { execution_id: id, ...rest };
 }
 

@@ -11,7 +11,7 @@ export const WORKFLOW_EXECUTIONS: CollectionSpec = {
     ['workflow_id', 'removed', 'started_at'],
     ['status', 'removed', 'started_at'],
   ],
-  counted: ['removed', 'workflow_id', 'status'],
+  counted: ['removed', 'workflow_id', 'status', 'owner'],
 };
 
 /** One run in lists. */
@@ -27,6 +27,8 @@ export interface WorkflowExecutionDocument extends StoredDocument {
   readonly last_transition_at: string;
   readonly ended_at: string | null;
   readonly removed: boolean;
+  /** Subject that alone sees it, beside operators; absent: it is the tenant's. */
+  readonly owner?: string;
 }
 
 export function projectWorkflow(
@@ -49,5 +51,6 @@ export function projectWorkflow(
     last_transition_at: state.last_transition_at,
     ended_at: ended?.ended_at ?? null,
     removed: false,
+    ...(state.owner === undefined ? {} : { owner: state.owner }),
   };
 }

@@ -1,4 +1,5 @@
 import type { Identity } from '../../runtime/identity.ts';
+import type { Viewer } from '../../runtime/viewer.ts';
 
 export { STORAGE_EVENTS, type StorageEvent, type StorageEventName } from './events.ts';
 export { PathTraversal } from './volume-path.ts';
@@ -28,8 +29,10 @@ export interface VolumeApi {
       readonly ttl_hours?: number;
     },
   ): Promise<Volume>;
-  list(tenant: string, page?: { readonly limit: number; readonly skip: number }): Promise<Volume[]>;
-  get(tenant: string, volumeId: string): Promise<Volume>;
+  list(viewer: Viewer, page?: { readonly limit: number; readonly skip: number }): Promise<Volume[]>;
+  get(viewer: Viewer, volumeId: string): Promise<Volume>;
+  /** Throws `not_found` for one that the viewer does not see: before its files are touched on a caller's behalf. */
+  requireSeen(viewer: Viewer, volumeId: string): Promise<void>;
   /** Throws `conflict` while a running execution has it mounted. */
   delete(identity: Identity, volumeId: string): Promise<void>;
 }

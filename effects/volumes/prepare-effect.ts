@@ -1,6 +1,8 @@
 import { z } from 'zod';
 import { defineEffect, type EffectHandler } from '../../runtime/effect.ts';
 import { SvcError } from '../../runtime/errors.ts';
+import { Identity } from '../../runtime/identity.ts';
+import { sees, tenantOfViewer, type Viewer } from '../../runtime/viewer.ts';
 import { derivedVolumeId, type VolumeDocument } from './stored-volume.ts';
 import { mebibytes, sizeLimitBytes } from './volume-limits.ts';
 import type { VolumeStore } from './volume-store.ts';
@@ -19,6 +21,8 @@ export const PrepareInput = z.object({
   shared_volumes: z
     .array(z.object({ name: z.string().min(1).max(63), ...storage, volume_id: z.uuid().optional() }))
     .max(50),
+  /** In whose name the execution runs: what it does not see, it does not mount. Absent: it sees all. */
+  identity: Identity.optional(),
 });
 export type PrepareInput = z.output<typeof PrepareInput>;
 
@@ -41,7 +45,7 @@ export function createPrepareEffect(volumes: { readonly store: VolumeStore }): E
         const one =
           volume_id === undefined
             ? await ownVolume(store, tenant, execution, { ...volume, name: `shared/${name}` })
-            : await givenVolume(store, tenant, execution, { name, volume_id });
+            : await givenVolume(store, input.identity ?? tenant, execution, { name, volume_id });
         made.push([name, one]);
       }
       const shared = Object.fromEntries(made);
@@ -68,14 +72,16 @@ async function ownVolume(store: VolumeStore, tenant: string, execution: string, 
 /** Made before: it must be there, be persistent, and it is noted that this execution uses it. */
 async function givenVolume(
   store: VolumeStore,
-  tenant: string,
+  viewer: Viewer,
   execution: string,
   given: { readonly name: string; readonly volume_id: string },
 ) {
   const { records } = store.parts;
+  const tenant = tenantOfViewer(viewer);
   const volume = await records.find(tenant, given.volume_id.toLowerCase());
   const field = `storage.shared_volumes.${given.name}.volume_id`;
-  if (volume === null) throw new SvcError('not_found', `${field}: volume not found`, { field });
+  if (volume === null || !sees(viewer, volume.owner))
+    throw new SvcError('not_found', `${field}: volume not found`, { field });
   if (volume.storage_class !== 'persistent') {
     throw new SvcError('failed_precondition', `${field}: expected a persistent volume`, { field });
   }

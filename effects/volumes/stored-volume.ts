@@ -19,6 +19,8 @@ export interface VolumeDocument extends StoredDocument {
   /** `implicit`: workspace of an execution without storage of its own, the id is that of the execution. */
   readonly made_by: 'api' | 'workflow' | 'implicit';
   readonly workflow_execution_id: string | null;
+  /** Subject that alone sees it, beside operators: of an execution that is one's own; absent: it is the tenant's. */
+  readonly owner?: string;
   /** Workflow executions that mounted a volume made before; the ended ones are taken out now and then. */
   readonly used_by: readonly string[];
   /** ISO time. */

@@ -1,5 +1,6 @@
 import type { Collection } from '../../runtime/documents.ts';
 import { SvcError } from '../../runtime/errors.ts';
+import { seenPart, sees, tenantOfViewer, type Viewer } from '../../runtime/viewer.ts';
 import type { VolumeDocument } from './stored-volume.ts';
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
@@ -30,16 +31,28 @@ export class VolumeRecords {
     return found;
   }
 
+  /** One that the viewer sees. */
+  async seen(viewer: Viewer, volumeId: string): Promise<VolumeDocument> {
+    const found = await this.get(tenantOfViewer(viewer), volumeId);
+    if (!sees(viewer, found.owner)) throw noVolume();
+    return found;
+  }
+
   async isKnown(tenant: string, volumeId: string): Promise<boolean> {
     return (await this.#documents.get(tenant, volumeId)) !== null;
   }
 
-  list(tenant: string, page: { readonly limit: number; readonly skip: number }): Promise<VolumeDocument[]> {
+  list(viewer: Viewer, page: { readonly limit: number; readonly skip: number }): Promise<VolumeDocument[]> {
     const sort = [
       ['created_at', 'desc'],
       ['id', 'asc'],
     ] as const;
-    return this.#documents.find({ tenant, where: { status: 'ready' }, sort, ...page });
+    return this.#documents.find({
+      tenant: tenantOfViewer(viewer),
+      where: { status: 'ready', ...seenPart(viewer) },
+      sort,
+      ...page,
+    });
   }
 
   count(tenant: string): Promise<number> {

@@ -16,6 +16,8 @@ export interface VolumeParts {
   readonly limits: VolumeLimits;
   /** Whether a workflow execution has ended; unknown ones have. */
   readonly ended: (tenant: string, workflowExecutionId: string) => Promise<boolean>;
+  /** Subject whose own an execution is; undefined: it is the tenant's, or nobody knows it. Default: the tenant's. */
+  readonly ownerOf?: (tenant: string, executionId: string) => Promise<string | undefined>;
 }
 
 /** Makes, opens and removes volumes: the document first, then the directory; the other way round at the end. */
@@ -47,8 +49,10 @@ export class VolumeStore {
       throw new SvcError('quota_exceeded', text);
     }
     const created_at = new Date(now).toISOString();
+    const owner = await this.#ownerOf(volume);
     const made = await records.insert({
       ...{ ...fields, version: 1, expires_at_ms: expiresAtMs, used_by: [], created_at },
+      ...(owner === undefined ? {} : { owner }),
       status: 'ready',
     });
     if (!made) return { made };
@@ -64,6 +68,11 @@ export class VolumeStore {
       size_limit_bytes: volume.size_limit_bytes,
     });
     return { made };
+  }
+
+  async #ownerOf(volume: Pick<VolumeDocument, 'tenant' | 'workflow_execution_id'>): Promise<string | undefined> {
+    const { tenant, workflow_execution_id: execution } = volume;
+    return execution === null ? undefined : this.parts.ownerOf?.(tenant, execution);
   }
 
   /** The directory of a volume. A crash may have left it unmade. */

@@ -1,6 +1,7 @@
 import { constants } from 'node:fs';
 import { type FileHandle, lstat, open, rename, rm } from 'node:fs/promises';
 import { SvcError } from '../../runtime/errors.ts';
+import { OneAtATimePerKey } from '../../runtime/one-at-a-time.ts';
 import type { Random } from '../../runtime/random.ts';
 import type { VolumeFiles } from './api.ts';
 import { systemCode } from './file-failure.ts';
@@ -17,7 +18,7 @@ const isUploads = (path: string): boolean => path === `/${UPLOADS}`;
 
 /** Writing files: content grows aside, then takes its place in one step if the volume has room for it. */
 export function createVolumeWriter(store: VolumeStore, random: Random): Pick<VolumeFiles, 'write'> {
-  const turns = new Turns();
+  const turns = new OneAtATimePerKey();
   return {
     async write(tenant, volumeId, path, content, { expected } = {}) {
       await using operation = await FileOperation.begin(store, tenant, volumeId, path);
@@ -30,7 +31,7 @@ export function createVolumeWriter(store: VolumeStore, random: Random): Pick<Vol
         try {
           const bytes = await grow(upload, content, await room.left(target, name), room);
           // One after another: what two writers see of the room that is left is never the same room.
-          const created = await turns.take(`${tenant}/${volumeId}`, async () => {
+          const created = await turns.run(`${tenant}/${volumeId}`, async () => {
             if (bytes > (await room.left(target, name))) throw room.refusal(bytes);
             const mode = expected === undefined ? null : await modeIfHolding(target, name, expected);
             await giveFile(upload, target.self, mode);
@@ -130,21 +131,5 @@ async function sizeOf(place: Place, name: string): Promise<number | null> {
   } catch (thrown) {
     if (systemCode(thrown) === 'ENOENT') return null;
     throw thrown;
-  }
-}
-
-/** One at a time for each key, in the order they came. */
-class Turns {
-  readonly #last = new Map<string, Promise<unknown>>();
-
-  take<T>(key: string, work: () => Promise<T>): Promise<T> {
-    const before = this.#last.get(key) ?? Promise.resolve();
-    const mine = before.then(work, work);
-    this.#last.set(key, mine);
-    const forget = (): void => {
-      if (this.#last.get(key) === mine) this.#last.delete(key);
-    };
-    mine.then(forget, forget);
-    return mine;
   }
 }

@@ -24,6 +24,7 @@ export interface VolumesOptions {
   readonly random: Random;
   readonly limits: VolumeLimits;
   readonly ended: (tenant: string, workflowExecutionId: string) => Promise<boolean>;
+  readonly ownerOf?: (tenant: string, executionId: string) => Promise<string | undefined>;
   readonly warn: (message: string, error: unknown) => void;
   /** `image`: volumes are file systems of their size, where the node may mount; else `open` throws `invalid_config`. */
   readonly quota?: 'sampled' | 'image';
@@ -45,7 +46,7 @@ const AT_ONCE = 8;
 
 /** Throws `invalid_config` when the asked way of limits cannot be had here, `unavailable` without a place to keep files. */
 export async function createVolumes(options: VolumesOptions): Promise<Volumes> {
-  const { root, documents, clock, random, limits, warn, ended } = options;
+  const { root, documents, clock, random, limits, warn, ended, ownerOf } = options;
   await mkdir(root, { recursive: true, mode: 0o700 });
   const records = new VolumeRecords(await documents.collection<VolumeDocument>(VOLUME_DOCUMENTS));
   const events = new EventRecord({
@@ -55,7 +56,10 @@ export async function createVolumes(options: VolumesOptions): Promise<Volumes> {
     ...(options.eventsKept === undefined ? {} : { kept: options.eventsKept }),
   });
   const disk = new VolumeDisk(root, options.quota === 'image' ? await imagesOf(root) : null);
-  const store = new VolumeStore({ records, disk, events, clock, limits, ended });
+  const store = new VolumeStore({
+    ...{ records, disk, events, clock, limits, ended },
+    ...(ownerOf === undefined ? {} : { ownerOf }),
+  });
   const watch = new QuotaWatch(clock, warn);
   const threads = new SearchThreads();
 
@@ -85,8 +89,8 @@ export async function createVolumes(options: VolumesOptions): Promise<Volumes> {
       return shown(await records.get(tenant, id), 0);
     },
 
-    async list(tenant, page = { limit: 100, skip: 0 }) {
-      const found = await records.list(tenant, page);
+    async list(viewer, page = { limit: 100, skip: 0 }) {
+      const found = await records.list(viewer, page);
       const rows = [];
       for (let at = 0; at < found.length; at += AT_ONCE) {
         const some = found.slice(at, at + AT_ONCE);
@@ -95,13 +99,17 @@ export async function createVolumes(options: VolumesOptions): Promise<Volumes> {
       return rows;
     },
 
-    async get(tenant, volumeId) {
-      const volume = await records.get(tenant, volumeId);
+    async get(viewer, volumeId) {
+      const volume = await records.seen(viewer, volumeId);
       return shown(volume, await store.usedBytes(volume));
     },
 
+    async requireSeen(viewer, volumeId) {
+      await records.seen(viewer, volumeId);
+    },
+
     async delete(identity, volumeId) {
-      const volume = await records.get(identity.tenant, volumeId);
+      const volume = await records.seen(identity, volumeId);
       if (await store.isUsed(volume)) throw new SvcError('conflict', 'a running execution uses the volume');
       await store.remove(volume, 'VolumeDeleted');
     },

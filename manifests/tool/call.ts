@@ -24,6 +24,8 @@ export const ToolSubject = z.object({
     subject: z.string(),
     roles: z.array(z.string()),
     tier: z.enum(['free', 'pro', 'business', 'enterprise']),
+    /** What the execution does is its subject's own, and what it starts by tool too (runtime/identity.ts). */
+    confidential: z.literal(true).optional(),
   }),
   mounts: z.array(ToolMount),
   isolation: z.enum(['process', 'docker']),

@@ -9,8 +9,8 @@ export type SealCallers = (metadata: Metadata) => SealCaller | null | Promise<Se
 
 /** Of the public endpoint: the tenant of the bearer token. Calls without one, where those are let in, are nobody's. */
 export const sealCaller: SealCallers = (metadata) => {
-  const { kind, tenant } = callerOf(metadata).identity;
-  return { tenant, verified: kind !== 'local' };
+  const { identity } = callerOf(metadata);
+  return { tenant: identity.tenant, identity, verified: identity.kind !== 'local' };
 };
 
 /** Runs `work` with a signal that ends when nobody waits for its answer any more; what it asked for goes on. */

@@ -37,17 +37,18 @@ const MAX_CONTAINER_ID_CHARS = 128;
 export async function attestAgent(parts: SealParts, request: AttestRequest, call: SealCall): Promise<Attestation> {
   const { agent_id, execution_id, container_id, publicKey } = checked(request);
   if (call.caller === null) throw new SvcError('unauthenticated', 'the token of the execution is needed to attest');
-  const { tenant, executionId = execution_id } = call.caller;
+  const { tenant, identity, executionId = execution_id } = call.caller;
   if (executionId !== execution_id) {
     throw new SvcError('forbidden', 'execution_id: expected the execution that the token was given to');
   }
   const sessionId = randomUUID();
   const options = { trace: call.trace, ...(call.signal === undefined ? {} : { signal: call.signal }) };
+  const asked = { ...options, ...(identity === undefined ? {} : { identity }) };
   const { subject, grant_request, expires_at } = await attested(
     parts.attestation.attest(
       tenant,
       { executionId: execution_id, agentId: agent_id, containerId: container_id, sessionId },
-      options,
+      asked,
     ),
   );
   const grant = await granted(parts.desk.grant(tenant, grant_request));

@@ -1,5 +1,6 @@
 import type { AttestApi } from '../../actors/execution/api.ts';
 import type { ToolSessionApi } from '../../actors/tool-session/api.ts';
+import type { Identity } from '../../runtime/identity.ts';
 import type { AgentTokens, AuditSigner, SealEnvelopes } from '../../security/api.ts';
 import type { ToolDesk } from '../../tools/api.ts';
 
@@ -16,6 +17,8 @@ export interface SealParts {
 /** On whose behalf the call came in. */
 export interface SealCaller {
   readonly tenant: string;
+  /** By whose bearer token; without one a capability token says which execution it is. */
+  readonly identity?: Identity;
   /** A bearer or capability token says so, and sessions of another tenant are not reached. */
   readonly verified: boolean;
   /** A capability token opens this execution alone. */

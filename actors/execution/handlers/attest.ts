@@ -1,3 +1,4 @@
+import { sees } from '../../../runtime/viewer.ts';
 import { plain } from '../inner-loop/ask.ts';
 import { subjectOf } from '../inner-loop/audit.ts';
 import { LOOP } from '../inner-loop/limits.ts';
@@ -15,7 +16,9 @@ const isNamed = (container: string, given: string): boolean =>
  * was started for it, or, without one, named by the execution's id. The session is noted: it ends with the execution.
  */
 export function Attest(state: ExecutionState, attest: AttestMessage, turn: ExecutionTurn): ExecutionState {
-  if (state.status === 'pending') return turn.refuse('not_found', 'execution not found');
+  const { identity } = turn;
+  const isSeen = state.status !== 'pending' && (identity === null || sees(identity, state.owner));
+  if (state.status === 'pending' || !isSeen) return turn.refuse('not_found', 'execution not found');
   if (state.status !== 'running') return turn.refuse('failed_precondition', `the execution is ${state.status} already`);
   if (state.agent_id !== attest.agent_id)
     return turn.refuse('forbidden', 'agent_id: the execution is of another agent');

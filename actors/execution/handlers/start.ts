@@ -1,5 +1,6 @@
 import { SvcError } from '../../../runtime/errors.ts';
 import type { Identity } from '../../../runtime/identity.ts';
+import { ownerPart } from '../../../runtime/viewer.ts';
 import { TIMERS } from '../ending.ts';
 import { beginIteration } from '../iteration.ts';
 import { LIMITS } from '../limits.ts';
@@ -52,6 +53,7 @@ function begin(start: StartMessage, turn: ExecutionTurn): RunningExecution {
     agent_name: start.manifest.metadata.name,
     agent_version: start.manifest.metadata.version,
     workflow_execution_id: start.workflow_execution_id ?? null,
+    ...ownerPart(turn.identity),
     ...(start.notify === undefined ? {} : { notify: start.notify }),
     ...(start.mounts === undefined ? {} : { mounts: start.mounts }),
     ...(start.depth === undefined ? {} : { depth: start.depth }),

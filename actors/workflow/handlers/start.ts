@@ -1,6 +1,7 @@
 import { SvcError } from '../../../runtime/errors.ts';
 import type { Identity } from '../../../runtime/identity.ts';
 import type { JsonObject } from '../../../runtime/json.ts';
+import { ownerPart } from '../../../runtime/viewer.ts';
 import { askEffect } from '../ask-effect.ts';
 import { blackboardBytes } from '../blackboard.ts';
 import { isoTime, tellParent } from '../ending.ts';
@@ -43,6 +44,7 @@ function begin(message: StartMessage, maxTransitions: number, turn: WorkflowTurn
     workflow_execution_id: execution_id,
     workspace: storage.workspace === undefined ? null : { ...storage.workspace },
     shared_volumes: storage.shared_volumes.map((volume) => ({ ...volume })),
+    identity: run.identity,
   };
   // Optional fields may be present and undefined; JSON has no undefined.
   const effectId = askEffect('volumes.prepare', JSON.parse(JSON.stringify(input)), null, turn);
@@ -62,6 +64,7 @@ function newRun(message: StartMessage, maxTransitions: number, turn: WorkflowTur
     manifest: message.manifest,
     identity: turn.identity ?? ownIdentity(turn),
     ancestors: message.ancestors,
+    ...ownerPart(turn.identity),
     ...(message.notify === undefined ? {} : { notify: message.notify }),
     ...(message.pipeline === undefined ? {} : { pipeline: message.pipeline }),
     intent: message.intent ?? null,

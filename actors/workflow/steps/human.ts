@@ -30,6 +30,7 @@ export function askHuman(
     execution_id: run.execution_id,
     state_name: run.current_state ?? '',
     ...question,
+    ...(run.owner === undefined ? {} : { owner: run.owner }),
     notify: { to: turn.self, as: 'ApprovalWord', context: { entry: run.entry } },
   };
   turn.tell(addressOf('approval', turn.tenant, approvalId), 'Ask', ask);

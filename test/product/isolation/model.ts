@@ -8,6 +8,8 @@ export interface Person extends Asker {
   readonly subject: string;
   /** Administers the tenant: changes its users' own things by id. */
   readonly isAdmin: boolean;
+  /** Of the installation: sees what runs in its tenant, also of others' own. */
+  readonly isOperator: boolean;
   /** May write in the tenant, and so administers its API keys. */
   readonly writes: boolean;
 }
@@ -25,17 +27,20 @@ export interface Made {
   isGone: boolean;
   /** Names of those who ever could see it: an execution of theirs may name it for ever. */
   readonly seenBy: Set<string>;
-  /** Tenants where it ran: an execution belongs to its tenant, and says of what it is one. */
+  /** Tenants where it ran: an execution belongs to its tenant, and says of what it is one; of a user's own, to that user. */
   readonly ranIn: Set<string>;
 }
 
 export const isCatalog = ({ kind }: Pick<Made, 'kind'>): boolean => kind === 'agent' || kind === 'workflow';
+
+const isRun = ({ kind }: Pick<Made, 'kind'>): boolean => kind === 'execution' || kind === 'run';
 
 /** Who may see what: the whole rule. */
 export function sees(person: Person, made: Made): boolean {
   if (made.isGone) return false;
   if (made.scope === 'global') return true;
   if (made.tenant !== person.tenant) return false;
+  if (isRun(made) && person.isOperator) return true;
   if (made.kind === 'key') return made.owner === person.subject || person.writes;
   return made.scope === 'tenant' || made.owner === person.subject;
 }

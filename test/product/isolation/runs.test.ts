@@ -5,7 +5,8 @@ import { clientOf, metadataOf, unary } from '../../transport/grpc/call.ts';
 import { DONE, workflowText } from '../belongings.ts';
 import { agentYaml } from '../product-node.ts';
 import { jsonAsk, unknownFor, withoutAsked } from './asker.ts';
-import { type OwnThings, Scene, type Things } from './scene.ts';
+import { type OwnThings, settleOwn } from './own-things.ts';
+import { Scene, type Things } from './scene.ts';
 
 const THEN = [{ condition: 'on_success', target: 'done' }];
 
@@ -23,7 +24,7 @@ describe('what a run names is looked up as whoever started it sees it', () => {
   before(async () => {
     scene = await Scene.open();
     alpha = await scene.settle('alphaAdmin', 'alpha');
-    andys = await scene.settleOwn(await scene.hand('alphaUser'), 'andy');
+    andys = await settleOwn(scene, await scene.hand('alphaUser'), 'andy');
   });
   after(() => scene[Symbol.asyncDispose]());
 

@@ -15,16 +15,8 @@ export type Things = Belongings & {
   readonly endedRun: string;
 };
 
-/** What belongs to one user of a tenant alone. */
-export interface OwnThings {
-  readonly agent: string;
-  readonly agentName: string;
-  readonly workflow: string;
-  readonly workflowName: string;
-}
-
 /** The agent by which callers of every tenant speak SEAL. */
-const HAND = 'hand-of-all';
+export const HAND = 'hand-of-all';
 
 const SPEC = {
   security_contexts: [{ name: 'managing', capabilities: [{ tool_pattern: 'svc.*' }] }],
@@ -88,45 +80,34 @@ export class Scene implements AsyncDisposable {
     const asker = this.asker(name);
     const agent = await this.ask(asker, 'GET', `/v1/agents/lookup/${HAND}`);
     const agentId = String(agent.body.agent_id);
-    const execution = await this.#done(asker, '/v1/executions', { agent_id: agentId, input: 'sleepy' });
+    const execution = await this.done(asker, '/v1/executions', { agent_id: agentId, input: 'sleepy' });
     return Hand.of(this.tenancy.node, asker, agentId, String(execution.execution_id));
   }
 
   /** One thing of every kind, all of whose names hold `word`. */
   async settle(owner: string, word: string): Promise<Things> {
     const things = await settle((method, path, ask) => this.ask(owner, method, path, ask), word);
-    const started = await this.#done(owner, '/v1/executions', { agent_id: things.agent, input: 'sleepy' });
+    const started = await this.done(owner, '/v1/executions', { agent_id: things.agent, input: 'sleepy' });
     const body = workflowText(`ends-${word}`, { done: DONE });
-    await this.#done(owner, '/v1/workflows', body);
-    const ended = await this.#done(owner, `/v1/workflows/ends-${word}/run`, {});
+    await this.done(owner, '/v1/workflows', body);
+    const ended = await this.done(owner, `/v1/workflows/ends-${word}/run`, {});
     const all = { ...things, running: String(started.execution_id), endedRun: String(ended.execution_id) };
-    await this.#settled(owner, '/v1/executions/', all.execution);
-    await this.#settled(owner, '/v1/execute/', all.pipeline);
-    await this.#settled(owner, '/v1/workflows/executions/', all.endedRun);
+    await this.settled(owner, '/v1/executions/', all.execution);
+    await this.settled(owner, '/v1/execute/', all.pipeline);
+    await this.settled(owner, '/v1/workflows/executions/', all.endedRun);
     return all;
   }
 
-  /** An agent and a workflow of scope user: over SEAL, since over REST users deploy nothing. */
-  async settleOwn(hand: Hand, word: string): Promise<OwnThings> {
-    const [agentName, workflowName] = [`own-agent-${word}`, `own-flow-${word}`];
-    const agent = await hand.made('svc.agent.create', { manifest_yaml: agentYaml(agentName) });
-    const gate = { kind: 'Human', prompt: `May ${word}?`, transitions: [{ target: 'done' }] };
-    const manifest_yaml = workflowText(workflowName, { gate, done: DONE });
-    const workflow = await hand.made('svc.workflow.create', { manifest_yaml });
-    return {
-      ...{ agentName, workflowName },
-      ...{ agent: String(agent.agent_id), workflow: String(workflow.workflow_id) },
-    };
-  }
-
-  async #settled(owner: string, path: string, id: string): Promise<void> {
+  /** Waits until what is at the path has ended. */
+  async settled(owner: string | Asker, path: string, id: string): Promise<void> {
     await waitUntil(`${path}${id} to end`, async () => {
       const { body } = await this.ask(owner, 'GET', `${path}${id}`);
       return ['completed', 'failed'].includes(String(body.status));
     });
   }
 
-  async #done(asker: string | Asker, path: string, body: object | string): Promise<Answer['body']> {
+  /** The answer of a POST that must succeed. */
+  async done(asker: string | Asker, path: string, body: object | string): Promise<Answer['body']> {
     const ask = typeof body === 'string' ? { body, headers: { 'content-type': 'application/yaml' } } : jsonAsk(body);
     const answer = await this.ask(asker, 'POST', path, ask);
     assert.equal(answer.status, 200, `POST ${path}: ${answer.text}`);
@@ -135,7 +116,7 @@ export class Scene implements AsyncDisposable {
 
   /** The same caller, by a key instead of a token. */
   async #keyOf(asker: Asker): Promise<Asker> {
-    const { key } = await this.#done(asker, '/v1/api-keys', { name: `of ${asker.name}` });
+    const { key } = await this.done(asker, '/v1/api-keys', { name: `of ${asker.name}` });
     return { name: `key of ${asker.name}`, tenant: asker.tenant, headers: { authorization: `Bearer ${key}` } };
   }
 

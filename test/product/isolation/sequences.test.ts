@@ -57,8 +57,9 @@ describe('callers of every kind who do anything on one node', () => {
     const people = [...scene.askers.values()].map((asker): Person => {
       const caller = asker.name.replace('key of ', '');
       const isAdmin = /^(operator|operatorNamingAlpha|alphaAdmin|betaAdmin)$/.test(caller);
+      const isOperator = caller.startsWith('operator');
       const writes = isAdmin || caller.startsWith('service');
-      return { ...asker, subject: SUBJECTS[caller] ?? 'robot', isAdmin, writes };
+      return { ...asker, subject: SUBJECTS[caller] ?? 'robot', isAdmin, isOperator, writes };
     });
     model = new Model(people);
   });
@@ -114,9 +115,11 @@ describe('callers of every kind who do anything on one node', () => {
     const { status, body } = await putAbout(person, thing, (id) => start(kind, id, word));
     if (status !== 200) return;
     assert.ok(sees(person, thing), `${person.name} starts what it does not see`);
-    thing.ranIn.add(person.tenant);
+    const isOwn = thing.scope === 'user';
+    if (!isOwn) thing.ranIn.add(person.tenant);
     const id = String(body.execution_id);
-    const [tenant, scope, owner] = [person.tenant, 'tenant', ''] as const;
+    const { tenant } = person;
+    const [scope, owner] = isOwn ? (['user', person.subject] as const) : (['tenant', ''] as const);
     model.made({ kind: kind === 'agent' ? 'execution' : 'run', id, name: '', word, tenant, scope, owner });
   }
 

@@ -1,5 +1,6 @@
 import { callOf, SURFACE } from '../surface.ts';
-import type { OwnThings, Scene, Things } from './scene.ts';
+import type { OwnThings } from './own-things.ts';
+import type { Scene, Things } from './scene.ts';
 
 /** All that the owner is shown of the things, over every route that shows one: to see that nobody changed them. */
 export async function snapshot(

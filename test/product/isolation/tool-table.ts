@@ -1,7 +1,8 @@
 import { DONE, workflowText } from '../belongings.ts';
 import { agentYaml } from '../product-node.ts';
 import type { Args } from './asker.ts';
-import type { OwnThings, Things } from './scene.ts';
+import type { OwnThings } from './own-things.ts';
+import type { Things } from './scene.ts';
 
 /** An argument of a tool that is, or holds, a name or an id. */
 export interface ToolRow {
@@ -127,6 +128,10 @@ export const LIST_ROWS: readonly { readonly tool: string; readonly args: (query:
   { tool: 'svc.task.list', args: () => ({ limit: 1_000 }) },
 ];
 
-/** Of a user's own: rows on agents and workflows. */
-export const isOwnable = (thing: keyof Things): thing is keyof OwnThings & keyof Things =>
-  thing === 'agent' || thing === 'agentName' || thing === 'workflow' || thing === 'workflowName';
+const OWNABLE: ReadonlySet<string> = new Set<keyof OwnThings & keyof Things>([
+  ...(['agent', 'agentName', 'workflow', 'workflowName'] as const),
+  ...(['execution', 'running', 'run', 'endedRun', 'approval', 'volume'] as const),
+]);
+
+/** What a user may have alone. */
+export const isOwnable = (thing: keyof Things): thing is keyof OwnThings & keyof Things => OWNABLE.has(thing);

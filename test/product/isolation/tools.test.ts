@@ -3,7 +3,8 @@ import { after, before, describe, test } from 'node:test';
 import { z } from 'zod';
 import { type Args, type Asker, answerTo, toolQuestion, unknownFor } from './asker.ts';
 import type { Hand } from './hand.ts';
-import { type OwnThings, Scene, type Things } from './scene.ts';
+import { type OwnThings, settleOwn } from './own-things.ts';
+import { Scene, type Things } from './scene.ts';
 import { snapshot } from './snapshot.ts';
 import { isOwnable, LIST_ROWS, NAMES_NOTHING, TENANT_ROWS, TOOL_ROWS, type ToolRow } from './tool-table.ts';
 
@@ -35,7 +36,7 @@ describe(`walls between tenants and users, over ${TOOL_ROWS.length} arguments of
     await scene.settle('betaAdmin', 'beta');
     hands = await Promise.all(HANDS.map((name) => scene.hand(name)));
     const andy = hands.find(({ asker }) => asker.name === 'alphaUser') ?? assert.fail();
-    andys = await scene.settleOwn(andy, 'andy');
+    andys = await settleOwn(scene, andy, 'andy');
   });
   after(() => scene[Symbol.asyncDispose]());
 
@@ -114,10 +115,18 @@ describe(`walls between tenants and users, over ${TOOL_ROWS.length} arguments of
     const nameOf = (thing: keyof Things) => (isOwnable(thing) ? andys[thing] : assert.fail());
     const count = await assertHidden(waysOf(names), rows, nameOf);
     t.diagnostic(`${count} pairs of answers were equal`);
-    // Who administers the tenant may change it, when he has its id, but sees it no more than others.
-    const reading = rows.filter(({ tool }) => !/\.(promote|demote|delete|update)$/.test(tool));
+    // Who administers the tenant may change and stop it, when he has its id, but sees it no more than others.
+    const reading = rows.filter(({ tool }) => !/\.(promote|demote|delete|update|cancel)$/.test(tool));
     await assertHidden(waysOf(['alphaAdmin']), reading, nameOf);
     assert.deepEqual(await snapshot(scene, 'alphaUser', andys), before);
+  });
+
+  test('a child that a user’s own workflow started is the user’s own too', async () => {
+    const rows = TOOL_ROWS.filter(({ things }) => things.includes('execution'));
+    const names = ['alphaOther', 'alphaReader', 'serviceForAlpha', 'key of alphaOther'];
+    await assertHidden(waysOf(names), rows, () => andys.child);
+    const { status } = await scene.ask('alphaUser', 'GET', `/v1/executions/${andys.child}`);
+    assert.equal(status, 200);
   });
 
   test('another tenant is named by service accounts alone; for all others it is as one that never was', async () => {

@@ -3,6 +3,7 @@ import type { ExecutionApi, ExecutionStatus, StartExecution, WaitReason } from '
 import type { ActorEvent, CallOptions } from '../../../runtime/client.ts';
 import { SvcError } from '../../../runtime/errors.ts';
 import type { Json } from '../../../runtime/json.ts';
+import { tenantOfViewer, type Viewer } from '../../../runtime/viewer.ts';
 
 interface Run {
   readonly tenant: string;
@@ -48,19 +49,20 @@ export class FakeExecutions implements ExecutionApi {
     run.news.emit('news');
   }
 
-  #run(tenant: string, id: string): Run {
+  #run(viewer: Viewer, id: string): Run {
     const run = this.runs.get(id);
-    if (run === undefined || run.tenant !== tenant) throw new SvcError('not_found', `${id} of another tenant`);
+    if (run === undefined || run.tenant !== tenantOfViewer(viewer))
+      throw new SvcError('not_found', `${id} of another tenant`);
     return run;
   }
 
-  async hasEnded(tenant: string, executionId: string): Promise<boolean> {
-    return ended(this.#run(tenant, executionId));
+  async hasEnded(viewer: Viewer, executionId: string): Promise<boolean> {
+    return ended(this.#run(viewer, executionId));
   }
 
-  async ended(tenant: string, agentId: string) {
+  async ended(viewer: Viewer, agentId: string) {
     const executions = [...this.runs.values()]
-      .filter((run) => run.tenant === tenant && run.start.agentId === agentId && ended(run))
+      .filter((run) => run.tenant === tenantOfViewer(viewer) && run.start.agentId === agentId && ended(run))
       .map((run) => this.#statusOf(run));
     return { executions, total: executions.length };
   }
@@ -80,22 +82,22 @@ export class FakeExecutions implements ExecutionApi {
     };
   }
 
-  async status(tenant: string, id: string): Promise<ExecutionStatus> {
+  async status(viewer: Viewer, id: string): Promise<ExecutionStatus> {
     if (this.failure !== null) throw this.failure;
-    return this.#statusOf(this.#run(tenant, id));
+    return this.#statusOf(this.#run(viewer, id));
   }
 
-  async events(tenant: string, id: string, after: number, limit: number): Promise<ActorEvent[]> {
-    return this.#run(tenant, id).events.slice(after, after + limit);
+  async events(viewer: Viewer, id: string, after: number, limit: number): Promise<ActorEvent[]> {
+    return this.#run(viewer, id).events.slice(after, after + limit);
   }
 
   async *follow(
-    tenant: string,
+    viewer: Viewer,
     id: string,
     after: number,
     options: { readonly signal: AbortSignal; readonly heartbeatMs: number },
   ): AsyncGenerator<ActorEvent | null> {
-    const run = this.#run(tenant, id);
+    const run = this.#run(viewer, id);
     this.following += 1;
     try {
       for (let next = after; ; ) {
@@ -125,8 +127,8 @@ export class FakeExecutions implements ExecutionApi {
     }
   }
 
-  async logs(tenant: string, id: string, page: { readonly limit: number; readonly offset: number }) {
-    const run = this.#run(tenant, id);
+  async logs(viewer: Viewer, id: string, page: { readonly limit: number; readonly offset: number }) {
+    const run = this.#run(viewer, id);
     const events = run.events.slice(page.offset, page.offset + page.limit).map((event) => ({
       sequence: event.seq,
       event_type: event.name,
@@ -136,24 +138,24 @@ export class FakeExecutions implements ExecutionApi {
     return { status: run.status, events, total: run.events.length };
   }
 
-  async cancel(tenant: string, id: string): Promise<void> {
-    const run = this.#run(tenant, id);
+  async cancel(viewer: Viewer, id: string): Promise<void> {
+    const run = this.#run(viewer, id);
     if (ended(run)) throw new SvcError('failed_precondition', 'the execution has ended');
     this.emit(id, 'execution_failed', { execution_id: id, reason: 'cancelled' });
     run.status = 'cancelled';
   }
 
-  async list(tenant: string, filter: { agentId?: string; status?: string; limit: number; skip?: number }) {
+  async list(viewer: Viewer, filter: { agentId?: string; status?: string; limit: number; skip?: number }) {
     return [...this.runs.values()]
-      .filter((run) => run.tenant === tenant)
+      .filter((run) => run.tenant === tenantOfViewer(viewer))
       .filter((run) => filter.status === undefined || run.status === filter.status)
       .filter((run) => filter.agentId === undefined || run.start.agentId === filter.agentId)
       .slice(filter.skip ?? 0, (filter.skip ?? 0) + filter.limit)
       .map((run) => this.#statusOf(run));
   }
 
-  async remove(tenant: string, id: string): Promise<void> {
-    if (!ended(this.#run(tenant, id))) throw new SvcError('failed_precondition', 'the execution runs');
+  async remove(viewer: Viewer, id: string): Promise<void> {
+    if (!ended(this.#run(viewer, id))) throw new SvcError('failed_precondition', 'the execution runs');
     this.runs.delete(id);
   }
 }

@@ -21,7 +21,7 @@ export async function agentLog(
   page: { readonly limit: number; readonly offset: number },
 ): Promise<{ readonly events: readonly Entry[]; readonly total: number }> {
   const { total: changes } = await agents.logs(reader, agentId, { limit: 1, offset: 0 });
-  const { total: ends } = await executions.ended(reader.tenant, agentId, { limit: 1, skip: 0 });
+  const { total: ends } = await executions.ended(reader, agentId, { limit: 1, skip: 0 });
   const catalog: Descending = {
     total: changes,
     async read(skip, limit) {
@@ -33,7 +33,7 @@ export async function agentLog(
   const runs: Descending = {
     total: ends,
     async read(skip, limit) {
-      const found = await executions.ended(reader.tenant, agentId, { limit, skip });
+      const found = await executions.ended(reader, agentId, { limit, skip });
       return found.executions.map(({ execution_id, agent_id, status, ended_at }) => ({
         event_type: status in ENDED_AS ? ENDED_AS[status as keyof typeof ENDED_AS] : status,
         payload: { execution_id, agent_id, status },

@@ -21,7 +21,7 @@ export interface IntentApi {
    */
   start(request: IntentRequest, starter: Starter): Promise<IntentStarted>;
   /** Throws `not_found` for what is no run of the pipeline. */
-  status(tenant: string, pipelineExecutionId: string): Promise<IntentStatus>;
+  status(viewer: Identity, pipelineExecutionId: string): Promise<IntentStatus>;
 }
 
 export interface IntentParts {
@@ -67,8 +67,8 @@ export function createIntents({ agents, search, starts, runs, volumes, settings 
       };
     },
 
-    async status(tenant, id) {
-      const run = await runs.get(tenant, id);
+    async status(viewer, id) {
+      const run = await runs.get(viewer, id);
       if (run.workflow_id !== INTENT_PIPELINE_ID) throw new SvcError('not_found', 'pipeline execution not found');
       return statusOf(run);
     },
@@ -80,7 +80,7 @@ async function checkVolume(volumes: Pick<VolumeApi, 'get'>, identity: Identity, 
   const field = 'volume_id';
   if (tierOf(identity) === 'free')
     throw new SvcError('forbidden', 'volume_id: volumes are for tier pro and above', { field });
-  const { storage_class } = await volumes.get(identity.tenant, id);
+  const { storage_class } = await volumes.get(identity, id);
   if (storage_class === 'persistent') return;
   throw new SvcError('failed_precondition', 'volume_id: expected a persistent volume', { field });
 }

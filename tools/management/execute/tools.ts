@@ -17,9 +17,7 @@ export function executeTools(late: LateManagement): Tool[] {
     define(execute, ({ prompt: intent }, managedCall) =>
       managedCall.ports.intents.start({ intent, language: 'python' }, starterOf(managedCall)),
     ),
-    define(executeStatus, ({ pipeline_execution_id: id }, { ports, identity }) =>
-      ports.intents.status(identity.tenant, id),
-    ),
+    define(executeStatus, ({ pipeline_execution_id: id }, { ports, identity }) => ports.intents.status(identity, id)),
     define(executeWait, waitForWorkflow),
   ];
 }

@@ -28,9 +28,7 @@ export function taskTools(late: LateManagement): Tool[] {
       return { execution_id, status: 'started' };
     }),
 
-    define(taskStatus, ({ execution_id }, { ports, identity }) =>
-      ports.executions.status(identity.tenant, execution_id),
-    ),
+    define(taskStatus, ({ execution_id }, { ports, identity }) => ports.executions.status(identity, execution_id)),
 
     define(taskWait, waitForTask),
     define(agentWait, waitForTask),
@@ -38,7 +36,7 @@ export function taskTools(late: LateManagement): Tool[] {
     define(taskList, async ({ agent_id, limit }, { ports, identity }) => {
       const agentId = agent_id === undefined ? undefined : await idOf({ ports, identity }, agent_id);
       const filter = { limit, ...(agentId === undefined ? {} : { agentId }) };
-      const found = await ports.executions.list(identity.tenant, filter);
+      const found = await ports.executions.list(identity, filter);
       return {
         executions: found.map(({ execution_id: id, agent_id: of, status, started_at }) => ({
           ...{ id, agent_id: of, status, started_at },
@@ -47,20 +45,20 @@ export function taskTools(late: LateManagement): Tool[] {
     }),
 
     define(taskLogs, async ({ execution_id, limit, offset }, { ports, identity }) => {
-      const log = await ports.executions.logs(identity.tenant, execution_id, { limit, offset });
+      const log = await ports.executions.logs(identity, execution_id, { limit, offset });
       return { tool: 'svc.task.logs', execution_id, ...log, limit, offset };
     }),
 
     define(taskCancel, async ({ execution_id }, { ports, identity, call: { trace, signal } }) => {
-      await ports.executions.cancel(identity.tenant, execution_id, { identity, trace, signal });
+      await ports.executions.cancel(identity, execution_id, { identity, trace, signal });
       return { execution_id, cancelled: true };
     }),
 
     define(taskRemove, async ({ execution_id }, { ports, identity }) => {
       // What is not there is told first, whoever asks.
-      await ports.executions.hasEnded(identity.tenant, execution_id);
+      await ports.executions.hasEnded(identity, execution_id);
       requireRole(identity, 'write');
-      await ports.executions.remove(identity.tenant, execution_id);
+      await ports.executions.remove(identity, execution_id);
       return { execution_id, removed: true };
     }),
   ];
@@ -69,10 +67,12 @@ export function taskTools(late: LateManagement): Tool[] {
 /** Its place among the node's effects is free while it waits. */
 async function waitForTask(
   { execution_id, ...asked }: AskedWait & { readonly execution_id: string },
-  { ports, identity: { tenant }, call }: ManagedCall,
+  { ports, identity, call }: ManagedCall,
 ): Promise<object> {
-  const ended = await call.parked(ports.waits.execution(tenant, execution_id, endWait(asked, call)));
-  const status = await ports.executions.status(tenant, execution_id);
+  // What the caller does not see is told before anything is waited for.
+  await ports.executions.hasEnded(identity, execution_id);
+  const ended = await call.parked(ports.waits.execution(identity.tenant, execution_id, endWait(asked, call)));
+  const status = await ports.executions.status(identity, execution_id);
   return ended || status.ended_at !== null ? status : { ...status, status: 'timed_out' };
 }
 

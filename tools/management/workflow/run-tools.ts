@@ -41,20 +41,20 @@ export function workflowRunTools(late: LateManagement): Tool[] {
     define(executionsList, async ({ workflow_id, limit, offset, tenant_id }, { ports, identity }) => {
       const asker = inTenant(identity, tenant_id, 'tenant not found');
       const workflowId = workflow_id === undefined ? {} : { workflowId: await idOf(ports, asker, workflow_id) };
-      const { executions, total } = await ports.runs.list(asker.tenant, { ...workflowId, limit, skip: offset });
+      const { executions, total } = await ports.runs.list(asker, { ...workflowId, limit, skip: offset });
       return { executions: executions.map(listed), total, limit, offset };
     }),
 
     define(executionsGet, ({ execution_id, tenant_id }, { ports, identity }) =>
-      ports.runs.get(inTenant(identity, tenant_id, MISSING).tenant, execution_id),
+      ports.runs.get(inTenant(identity, tenant_id, MISSING), execution_id),
     ),
 
     define(workflowStatusTool, async ({ execution_id, tenant_id }, { ports, identity }) =>
-      standing(await ports.runs.status(inTenant(identity, tenant_id, MISSING).tenant, execution_id)),
+      standing(await ports.runs.status(inTenant(identity, tenant_id, MISSING), execution_id)),
     ),
 
     define(workflowLogs, async ({ execution_id, limit, offset }, { ports, identity }) => {
-      const log = await ports.runs.logs(identity.tenant, execution_id, { limit, offset });
+      const log = await ports.runs.logs(identity, execution_id, { limit, offset });
       return { tool: 'svc.workflow.logs', execution_id, ...log, limit, offset };
     }),
 
@@ -73,9 +73,9 @@ export function workflowRunTools(late: LateManagement): Tool[] {
     define(workflowRemove, ({ execution_id }, { ports, identity }) =>
       doneOrNot('removed', execution_id, async () => {
         // What is not there is told first, whoever asks.
-        await ports.runs.status(identity.tenant, execution_id);
+        await ports.runs.status(identity, execution_id);
         requireRole(identity, 'write');
-        await ports.runs.remove(identity.tenant, execution_id);
+        await ports.runs.remove(identity, execution_id);
       }),
     ),
   ];
@@ -84,10 +84,12 @@ export function workflowRunTools(late: LateManagement): Tool[] {
 /** svc.workflow.wait and svc.execute.wait. Its place among the node's effects is free while it waits. */
 export async function waitForWorkflow(
   { execution_id, ...asked }: AskedWait & { readonly execution_id: string },
-  { ports, identity: { tenant }, call }: ManagedCall,
+  { ports, identity, call }: ManagedCall,
 ): Promise<object> {
-  const ended = await call.parked(ports.waits.workflow(tenant, execution_id, endWait(asked, call)));
-  const { blackboard, ...execution } = await ports.runs.get(tenant, execution_id);
+  // What the caller does not see is told before anything is waited for.
+  await ports.runs.status(identity, execution_id);
+  const ended = await call.parked(ports.waits.workflow(identity.tenant, execution_id, endWait(asked, call)));
+  const { blackboard, ...execution } = await ports.runs.get(identity, execution_id);
   if (ended || execution.ended_at !== null) return { ...standing(execution), blackboard };
   const { status, current_state } = execution;
   return { execution_id, status, current_state, timed_out: true };

@@ -18,7 +18,7 @@ export function cancelExecutionRoute(app: RestApp, { executions }: RestParts): v
   app.post('/v1/executions/:id/cancel', { config: executionRoute('run'), schema }, async (request) => {
     const identity = callerOf(request);
     const executionId = request.params.id.toLowerCase();
-    await executions.cancel(identity.tenant, executionId, { identity, trace: request.trace });
+    await executions.cancel(identity, executionId, { identity, trace: request.trace });
     return { execution_id: executionId, cancelled: true as const };
   });
 }

@@ -17,7 +17,7 @@ const schema = {
 export function deleteExecutionRoute(app: RestApp, { executions }: RestParts): void {
   app.delete('/v1/executions/:id', { config: executionRoute('write'), schema }, async (request) => {
     const executionId = request.params.id.toLowerCase();
-    await executions.remove(callerOf(request).tenant, executionId);
+    await executions.remove(callerOf(request), executionId);
     return { execution_id: executionId, removed: true as const };
   });
 }

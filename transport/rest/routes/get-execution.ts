@@ -16,6 +16,6 @@ const schema = {
 /** GET /v1/executions/{id}: the result of svc.task.status (spec 3). */
 export function getExecutionRoute(app: RestApp, { executions }: RestParts): void {
   app.get('/v1/executions/:id', { config: executionRoute('read'), schema }, async (request) =>
-    executions.status(callerOf(request).tenant, request.params.id.toLowerCase()),
+    executions.status(callerOf(request), request.params.id.toLowerCase()),
   );
 }

@@ -22,7 +22,7 @@ export function listExecutionEventsRoute(app: RestApp, { executions }: RestParts
   app.get('/v1/executions/:id/events', { config: executionRoute('read'), schema }, async (request) => {
     const executionId = request.params.id.toLowerCase();
     const page = { limit: Math.min(request.query.limit, MOST), offset: request.query.offset };
-    const { status, events, total } = await executions.logs(callerOf(request).tenant, executionId, page);
+    const { status, events, total } = await executions.logs(callerOf(request), executionId, page);
     return { execution_id: executionId, status, events: events.map((event) => ({ ...event })), total, ...page };
   });
 }

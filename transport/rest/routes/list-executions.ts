@@ -31,6 +31,6 @@ export function listExecutionsRoute(app: RestApp, { executions }: RestParts): vo
       ...(agent_id === undefined ? {} : { agentId: agent_id.toLowerCase() }),
       ...(status === undefined ? {} : { status }),
     };
-    return { executions: await executions.list(callerOf(request).tenant, filter) };
+    return { executions: await executions.list(callerOf(request), filter) };
   });
 }

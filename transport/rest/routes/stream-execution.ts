@@ -1,4 +1,5 @@
 import type { ExecutionApi } from '../../../actors/execution/api.ts';
+import type { Identity } from '../../../runtime/identity.ts';
 import {
   afterOf,
   type EventSource,
@@ -22,20 +23,20 @@ const schema = {
   response: { ...streamSchema.response, ...problemSchemas({ style: 'plain', also: [404, 406] }) },
 };
 
-const sourceOf = (executions: ExecutionApi, tenant: string, id: string): EventSource => ({
+const sourceOf = (executions: ExecutionApi, viewer: Identity, id: string): EventSource => ({
   async hasEnded() {
-    const { status } = await executions.status(tenant, id);
+    const { status } = await executions.status(viewer, id);
     return status !== 'pending' && status !== 'running';
   },
-  events: (after, limit) => executions.events(tenant, id, after, limit),
-  follow: (after, options) => executions.follow(tenant, id, after, options),
+  events: (after, limit) => executions.events(viewer, id, after, limit),
+  follow: (after, options) => executions.follow(viewer, id, after, options),
 });
 
 /** GET /v1/executions/{id}/stream (spec 2; design R1). */
 export function streamExecutionRoute(app: RestApp, parts: RestParts): void {
   const options = { config: executionRoute('read'), schema, ...streamOptions('plain') };
   app.get('/v1/executions/:id/stream', options, async (request, reply) => {
-    const source = sourceOf(parts.executions, callerOf(request).tenant, request.params.id.toLowerCase());
+    const source = sourceOf(parts.executions, callerOf(request), request.params.id.toLowerCase());
     const after = afterOf(request.headers['last-event-id'], request.query.last_event_id);
     return serveEvents(parts, request, reply, { source, after });
   });

@@ -20,7 +20,7 @@ const GONE = { error: 'request not found or already completed' };
 /** GET /v1/human-approvals/{id}: 200 also for what is not there (spec 2). */
 export function getRequestRoute(app: RestApp, approvals: ApprovalApi): void {
   app.get('/v1/human-approvals/:id', { config: approvalRoute('read'), schema }, async (request) => {
-    const found = await approvals.get(callerOf(request).tenant, request.params.id.toLowerCase());
+    const found = await approvals.get(callerOf(request), request.params.id.toLowerCase());
     return found === null ? GONE : { request: found };
   });
 }

@@ -22,7 +22,7 @@ export function listRequestsRoute(app: RestApp, approvals: ApprovalApi): void {
   app.get('/v1/human-approvals', { config: approvalRoute('read'), schema }, async (request) => {
     const { limit, skip } = request.query;
     const page = { limit: Math.min(limit, MOST), skip };
-    const { requests, total } = await approvals.list(callerOf(request).tenant, page);
+    const { requests, total } = await approvals.list(callerOf(request), page);
     return { pending_requests: requests, count: total };
   });
 }

@@ -19,6 +19,6 @@ const config = { access: 'read', problems: 'coded', texts: { notFound: 'pipeline
 /** GET /v1/execute/{id}: svc.execute.status (spec 3). */
 export function getPipelineRoute(app: RestApp, intents: IntentApi): void {
   app.get('/v1/execute/:id', { config, schema }, (request) =>
-    intents.status(callerOf(request).tenant, request.params.id.toLowerCase()),
+    intents.status(callerOf(request), request.params.id.toLowerCase()),
   );
 }

@@ -14,8 +14,8 @@ export type SealAccess =
 
 export async function sealCaller(request: FastifyRequest, access: SealAccess): Promise<SealCaller | null> {
   if (access.bearer) {
-    const { kind, tenant } = callerOf(request);
-    return { tenant, verified: kind !== 'local' };
+    const identity = callerOf(request);
+    return { tenant: identity.tenant, identity, verified: identity.kind !== 'local' };
   }
   const token = tokenOf(request.raw);
   if (token === undefined) return null;

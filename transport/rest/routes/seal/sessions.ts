@@ -28,7 +28,7 @@ export function listSessionsRoute(app: RestApp, { sessions }: SealParts): void {
   };
   app.get('/v1/seal/sessions', { config: { access: 'read' }, schema }, async (request) => {
     const { execution_id, limit, skip } = request.query;
-    const found = await sessions.list(callerOf(request).tenant, {
+    const found = await sessions.list(callerOf(request), {
       ...(execution_id === undefined ? {} : { executionId: execution_id.toLowerCase() }),
       limit: Math.min(limit, MOST_SESSIONS),
       skip,
@@ -41,7 +41,7 @@ export function listSessionsRoute(app: RestApp, { sessions }: SealParts): void {
 export function getSessionRoute(app: RestApp, { sessions }: SealParts): void {
   const schema = { ...ofOne, summary: 'Show a session', response: { 200: SessionSummary, ...problems } };
   app.get('/v1/seal/sessions/:id', { config: { access: 'read' }, schema }, async (request) =>
-    sessions.get(callerOf(request).tenant, request.params.id.toLowerCase()),
+    sessions.get(callerOf(request), request.params.id.toLowerCase()),
   );
 }
 
@@ -56,7 +56,7 @@ export function revokeSessionRoute(app: RestApp, { sessions }: SealParts): void 
     const identity = callerOf(request);
     const id = request.params.id.toLowerCase();
     await sessions.revoke(identity, id);
-    const { status } = await sessions.get(identity.tenant, id);
+    const { status } = await sessions.get(identity, id);
     return { session_id: id, status: status === 'closed' ? ('closed' as const) : ('revoked' as const) };
   });
 }
@@ -69,9 +69,10 @@ export function auditSessionRoute(app: RestApp, { sessions, signer }: SealParts)
     response: { 200: AuditAnswer, ...problems },
   };
   app.get('/v1/seal/sessions/:id/audit', { config: { access: 'read' }, schema }, async (request) => {
-    const { tenant } = callerOf(request);
+    const caller = callerOf(request);
+    const { tenant } = caller;
     const session_id = request.params.id.toLowerCase();
-    const records = await sessions.audit(tenant, session_id);
+    const records = await sessions.audit(caller, session_id);
     const last = records.at(-1);
     if (last === undefined) throw new SvcError('internal', 'a session has no record');
     const head = await signer.sign({ session_id, tenant, sequence: last.sequence, hash: last.hash });

@@ -24,6 +24,7 @@ export function deleteFileRoute(app: RestApp, { volumes }: VolumeRouteParts): vo
     const { path, recursive } = request.query;
     const all = recursive === '' || recursive === 'true';
     const id = request.params.id.toLowerCase();
+    await volumes.requireSeen(callerOf(request), id);
     await volumes.files.delete(callerOf(request).tenant, id, path, { recursive: all });
     return { path, deleted: true as const };
   });

@@ -24,6 +24,7 @@ export function downloadFileRoute(app: RestApp, { volumes }: VolumeRouteParts): 
   const options = { config: { access: 'read' }, schema, exposeHeadRoute: false } as const;
   app.get('/v1/volumes/:id/files/content', options, async (request, reply) => {
     const id = request.params.id.toLowerCase();
+    await volumes.requireSeen(callerOf(request), id);
     const file = await volumes.files.download(callerOf(request).tenant, id, request.query.path);
     const content = Readable.from(file.content, { objectMode: false });
     // A client that leaves before the first byte was read has the file closed too.

@@ -16,6 +16,6 @@ const schema = {
 /** GET /v1/volumes/{id}. */
 export function getVolumeRoute(app: RestApp, { volumes }: VolumeRouteParts): void {
   app.get('/v1/volumes/:id', { config: { access: 'read' }, schema }, async (request) =>
-    volumes.get(callerOf(request).tenant, request.params.id.toLowerCase()),
+    volumes.get(callerOf(request), request.params.id.toLowerCase()),
   );
 }

@@ -21,6 +21,7 @@ export function listFilesRoute(app: RestApp, { volumes }: VolumeRouteParts): voi
   app.get('/v1/volumes/:id/files', { config: { access: 'read' }, schema }, async (request) => {
     const { path } = request.query;
     const id = request.params.id.toLowerCase();
+    await volumes.requireSeen(callerOf(request), id);
     const { entries, truncated } = await volumes.files.list(callerOf(request).tenant, id, path, MOST);
     return { path, entries: [...entries], truncated };
   });

@@ -22,6 +22,6 @@ const schema = {
 export function listVolumesRoute(app: RestApp, { volumes }: VolumeRouteParts): void {
   app.get('/v1/volumes', { config: { access: 'read' }, schema }, async (request) => {
     const { limit, skip } = request.query;
-    return { volumes: await volumes.list(callerOf(request).tenant, { limit: Math.min(limit, MOST), skip }) };
+    return { volumes: await volumes.list(callerOf(request), { limit: Math.min(limit, MOST), skip }) };
   });
 }

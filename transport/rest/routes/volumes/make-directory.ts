@@ -23,6 +23,7 @@ const schema = {
 export function makeDirectoryRoute(app: RestApp, { volumes }: VolumeRouteParts): void {
   app.post('/v1/volumes/:id/files/mkdir', { config: { access: 'write' }, schema }, async (request) => {
     const { path } = request.body;
+    await volumes.requireSeen(callerOf(request), request.params.id.toLowerCase());
     await volumes.files.mkdir(callerOf(request).tenant, request.params.id.toLowerCase(), path);
     return { path };
   });

@@ -33,6 +33,7 @@ export function uploadFileRoute(app: RestApp, { volumes }: VolumeRouteParts): vo
       // A refused upload leaves the connection as it is: the client must be able to read why.
       const { body } = request;
       const content = body instanceof Readable ? body.iterator({ destroyOnReturn: false }) : Buffer.alloc(0);
+      await volumes.requireSeen(callerOf(request), id);
       return volumes.files.write(callerOf(request).tenant, id, request.query.path, content);
     });
     done();

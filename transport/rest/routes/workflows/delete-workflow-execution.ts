@@ -18,7 +18,7 @@ const schema = {
 export function deleteWorkflowExecutionRoute(app: RestApp, { workflows }: WorkflowRouteParts): void {
   app.delete('/v1/workflows/executions/:id', { config: workflowExecutionRoute('write'), schema }, async (request) => {
     const executionId = request.params.id.toLowerCase();
-    await workflows.remove(callerOf(request).tenant, executionId);
+    await workflows.remove(callerOf(request), executionId);
     return { execution_id: executionId, removed: true as const };
   });
 }

@@ -16,6 +16,6 @@ const schema = {
 /** GET /v1/workflows/executions/{id}: svc.workflow.executions.get (spec 3). */
 export function getWorkflowExecutionRoute(app: RestApp, { workflows }: WorkflowRouteParts): void {
   app.get('/v1/workflows/executions/:id', { config: workflowExecutionRoute('read'), schema }, async (request) =>
-    workflows.get(callerOf(request).tenant, request.params.id.toLowerCase()),
+    workflows.get(callerOf(request), request.params.id.toLowerCase()),
   );
 }

@@ -30,7 +30,7 @@ export function listWorkflowExecutionsRoute(app: RestApp, parts: WorkflowRoutePa
     const caller = callerOf(request);
     const page = { limit: Math.min(limit, MOST), offset };
     const workflowId = workflow_id === undefined ? undefined : await idOf(parts, caller, workflow_id);
-    const { executions, total } = await parts.workflows.list(caller.tenant, {
+    const { executions, total } = await parts.workflows.list(caller, {
       limit: page.limit,
       skip: offset,
       ...(workflowId === undefined ? {} : { workflowId }),

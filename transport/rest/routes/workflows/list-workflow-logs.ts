@@ -22,7 +22,7 @@ export function listWorkflowLogsRoute(app: RestApp, { workflows }: WorkflowRoute
   app.get('/v1/workflows/executions/:id/logs', { config: workflowExecutionRoute('read'), schema }, async (request) => {
     const executionId = request.params.id.toLowerCase();
     const page = { limit: Math.min(request.query.limit, MOST), offset: request.query.offset };
-    const { status, events, total } = await workflows.logs(callerOf(request).tenant, executionId, page);
+    const { status, events, total } = await workflows.logs(callerOf(request), executionId, page);
     return { execution_id: executionId, status, events, total, ...page };
   });
 }

@@ -1,4 +1,5 @@
 import type { WorkflowApi } from '../../../../actors/workflow/api.ts';
+import type { Identity } from '../../../../runtime/identity.ts';
 import {
   afterOf,
   type EventSource,
@@ -22,13 +23,13 @@ const schema = {
   response: { ...streamSchema.response, ...problemSchemas({ style: 'coded', also: [404, 406] }) },
 };
 
-const sourceOf = (workflows: WorkflowApi, tenant: string, id: string): EventSource => ({
+const sourceOf = (workflows: WorkflowApi, viewer: Identity, id: string): EventSource => ({
   async hasEnded() {
-    const { status } = await workflows.status(tenant, id);
+    const { status } = await workflows.status(viewer, id);
     return status !== 'running' && status !== 'waiting_for_human_input';
   },
-  events: (after, limit) => workflows.events(tenant, id, after, limit),
-  follow: (after, options) => workflows.follow(tenant, id, after, options),
+  events: (after, limit) => workflows.events(viewer, id, after, limit),
+  follow: (after, options) => workflows.follow(viewer, id, after, options),
 });
 
 /** GET /v1/workflows/executions/{id}/stream, and the same under the original's name, …/logs/stream. */
@@ -36,7 +37,7 @@ export function streamWorkflowRoutes(app: RestApp, parts: WorkflowRouteParts): v
   const options = { config: workflowExecutionRoute('read'), schema, ...streamOptions('coded') };
   for (const path of ['stream', 'logs/stream']) {
     app.get(`/v1/workflows/executions/:id/${path}`, options, async (request, reply) => {
-      const source = sourceOf(parts.workflows, callerOf(request).tenant, request.params.id.toLowerCase());
+      const source = sourceOf(parts.workflows, callerOf(request), request.params.id.toLowerCase());
       const after = afterOf(request.headers['last-event-id'], request.query.last_event_id);
       return serveEvents(parts, request, reply, { source, after });
     });

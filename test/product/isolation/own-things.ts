@@ -1,0 +1,61 @@
+import { waitUntil } from '../../support/wait-until.ts';
+import { DONE, workflowText } from '../belongings.ts';
+import { agentYaml } from '../product-node.ts';
+import { Hand } from './hand.ts';
+import { HAND, type Scene, type Things } from './scene.ts';
+
+type Ownable =
+  | ('agent' | 'agentName' | 'workflow' | 'workflowName')
+  | ('execution' | 'running' | 'run' | 'endedRun' | 'approval' | 'volume');
+
+/** What belongs to one user of a tenant alone: of scope user, and all that was started of it. */
+export type OwnThings = Pick<Things, Ownable> & {
+  /** Tool session of the execution that runs. */
+  readonly session: string;
+  /** Execution of an agent of everybody's, which a workflow of the user's own started. */
+  readonly child: string;
+};
+
+const gate = (word: string) => ({ kind: 'Human', prompt: `May ${word}?`, transitions: [{ target: 'done' }] });
+const CHILD = { kind: 'Agent', agent: HAND, input: 'quick', transitions: [{ target: 'done' }] };
+const STORAGE = { storage: { workspace: { storage_class: 'ephemeral', ttl_hours: 1 } } };
+
+/** Deployed over SEAL, since over REST users deploy nothing; started over REST. */
+export async function settleOwn(scene: Scene, hand: Hand, word: string): Promise<OwnThings> {
+  const { asker } = hand;
+  const [agentName, workflowName, endsName] = [`own-agent-${word}`, `own-flow-${word}`, `own-ends-${word}`];
+  const deployed = await hand.made('svc.agent.create', { manifest_yaml: agentYaml(agentName) });
+  const flow = workflowText(workflowName, { gate: gate(word), done: DONE }, STORAGE);
+  const { workflow_id } = await hand.made('svc.workflow.create', { manifest_yaml: flow });
+  const ends = workflowText(endsName, { child: CHILD, done: DONE });
+  await hand.made('svc.workflow.create', { manifest_yaml: ends });
+
+  const agent = String(deployed.agent_id);
+  const started = async (path: string, body: object) => String((await scene.done(asker, path, body)).execution_id);
+  const running = await started('/v1/executions', { agent_id: agent, input: 'sleepy' });
+  const session = (await Hand.of(scene.tenancy.node, asker, agent, running)).sessionId;
+  const execution = await started('/v1/executions', { agent_id: agent, input: 'quick' });
+  await scene.settled(asker, '/v1/executions/', execution);
+  const endedRun = await started(`/v1/workflows/${endsName}/run`, { intent: `of ${word}` });
+  await scene.settled(asker, '/v1/workflows/executions/', endedRun);
+  const run = await started(`/v1/workflows/${workflowName}/run`, { intent: `of ${word}` });
+  const ids = { agentName, workflowName, agent, workflow: String(workflow_id), running, execution, run, endedRun };
+  return { ...ids, session, ...(await found(scene, hand, ids)) };
+}
+
+/** What the runs made: an approval, a workspace, a child. */
+async function found(scene: Scene, { asker }: Hand, { run, agent }: Pick<OwnThings, 'run' | 'agent'>) {
+  const rows = async (path: string, field: string): Promise<readonly Readonly<Record<string, unknown>>[]> => {
+    const list = (await scene.ask(asker, 'GET', path)).body[field];
+    return Array.isArray(list) ? list : [];
+  };
+  const hand = String((await scene.ask(asker, 'GET', `/v1/agents/lookup/${HAND}`)).body.agent_id);
+  return waitUntil(`what ${agent} and ${run} made is listed`, async () => {
+    const approval = (await rows('/v1/human-approvals', 'pending_requests')).find((row) => row.execution_id === run);
+    const volume = (await rows('/v1/volumes', 'volumes')).find((row) => row.workflow_execution_id === run);
+    const children = await rows(`/v1/executions?agent_id=${hand}&status=completed`, 'executions');
+    const [child] = children;
+    if (approval === undefined || volume === undefined || child === undefined) return false;
+    return { approval: String(approval.id), volume: String(volume.id), child: String(child.execution_id) };
+  });
+}
