@@ -21,6 +21,15 @@ const DIGITS = /^\d{1,9}$/;
 const digits = (value: unknown): unknown => (typeof value === 'string' && DIGITS.test(value) ? Number(value) : value);
 const wholeNumber = (least: number, most: number) => z.preprocess(digits, z.number().int().min(least).max(most));
 
+/** A number as JSON writes it, so that what any client prints of one is taken (`1e-7`). */
+const DECIMAL = /^-?(0|[1-9]\d{0,20})(\.\d{1,40})?(e[+-]?\d{1,3})?$/i;
+const decimal = (value: unknown): unknown => (typeof value === 'string' && DECIMAL.test(value) ? Number(value) : value);
+/** `?min_score`: a number from 0 to 1. */
+export const shareField = z.preprocess(decimal, z.number().min(0).max(1));
+
+/** Text that says something. */
+export const telling = (mostChars: number) => z.string().max(mostChars).regex(/\S/, 'expected text that is not blank');
+
 /** What a list may leave out at most: the stores go no further, and say so with another text. */
 const MOST_SKIPPED = 1_000_000;
 

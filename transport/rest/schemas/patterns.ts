@@ -1,18 +1,12 @@
 import { z } from 'zod';
-import { limitField, skipField } from './fields.ts';
+import { limitField, shareField, skipField, telling } from './fields.ts';
 
 const MOST = 100;
-const text = (mostChars: number) => z.string().min(1).max(mostChars);
-
-/** Query values are text; only plain decimals are numbers here. */
-const decimal = (value: unknown): unknown =>
-  typeof value === 'string' && /^\d{1,3}(\.\d{1,17})?$/.test(value) ? Number(value) : value;
 
 export const PatternsQuery = z.object({
-  error_signature: text(4_096).optional().describe('Finds what solved errors like it; without it all are listed.'),
-  error_type: text(200).optional().describe('Only of this type, whatever its case.'),
-  min_success_score: z
-    .preprocess(decimal, z.number().min(0).max(1))
+  error_signature: telling(4_096).optional().describe('Finds what solved errors like it; without it all are listed.'),
+  error_type: telling(200).optional().describe('Only of this type, whatever its case.'),
+  min_success_score: shareField
     .optional()
     .describe('Only those that succeeded so often, 0 to 1. Counts with error_signature only.'),
   limit: limitField(10, MOST),
@@ -33,12 +27,12 @@ export const MemoryPatternList = z.object({ patterns: z.array(MemoryPattern) });
 
 /** Body of POST /v1/cortex/patterns: the fields of StoreMemoryPattern (spec 1). */
 export const StorePatternBody = z.object({
-  error_signature: text(4_096),
-  error_type: text(200),
+  error_signature: telling(4_096),
+  error_type: telling(200),
   error_message: z.string().max(16_384).default(''),
-  solution_approach: text(16_384),
+  solution_approach: telling(16_384),
   solution_code: z.string().max(65_536).optional(),
-  tags: z.array(text(100)).max(32).default([]),
+  tags: z.array(telling(100)).max(32).default([]),
 });
 
 export const StorePatternAnswer = z.object({

@@ -1,15 +1,11 @@
 import { z } from 'zod';
 import type { SearchHit, SearchRequest } from '../../../catalog/api.ts';
 import { SvcError } from '../../../runtime/errors.ts';
-import { limitField } from './fields.ts';
+import { limitField, shareField, telling } from './fields.ts';
 
 const MOST = 100;
 const LABEL = /^([^:]{1,256}):(.{0,4096})$/s;
 
-const score = z.preprocess(
-  (value) => (typeof value === 'string' && /^\d(\.\d{1,9})?$/.test(value) ? Number(value) : value),
-  z.number().min(0).max(1),
-);
 /** `?label=team:docs&label=tier:gold`. */
 const labels = z.preprocess(
   (value) => (typeof value === 'string' ? [value] : value),
@@ -18,9 +14,9 @@ const labels = z.preprocess(
 
 /** Arguments of a search in the query of its URL (spec 3, svc.agent.search). */
 export const SearchQuery = z.object({
-  q: z.string().min(1).max(4_096).describe('What is looked for, in words.'),
+  q: telling(4_096).describe('What is looked for, in words.'),
   limit: limitField(10, MOST),
-  min_score: score.default(0.3).describe('Only hits with at least this score, 0 to 1.'),
+  min_score: shareField.default(0.3).describe('Only hits with at least this score, 0 to 1.'),
   status: z.enum(['deployed', 'paused', 'archived']).optional().describe('Default: deployed and paused ones.'),
   label: labels.default([]).describe('`KEY:VALUE`; may be there several times, and all must match.'),
   include_platform_templates: z
