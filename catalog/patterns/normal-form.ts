@@ -43,18 +43,18 @@ const UNSPACED = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script
 /**
  * The words of an error's signature or message as they are compared: numbers, paths, addresses, identifiers and quoted
  * values left out, in lower case, without stop words, English endings cut off (Porter). A text that holds nothing else
- * keeps what it has.
+ * keeps what it has, one of signs alone its signs.
  */
 export function errorWords(text: string): readonly string[] {
   const plain = QUOTED.reduce((left, quoted) => left.replace(quoted, ' '), withoutVolatile(text));
   const words = stems(plain, MAX_WORDS.error);
-  return words.length > 0 ? words : rawWords(text, MAX_WORDS.error);
+  return words.length > 0 ? words : whatItHas(text, MAX_WORDS.error);
 }
 
 /** The same of a solution, where a quoted value is what it is about. */
 export function solutionWords(text: string): readonly string[] {
   const words = stems(withoutVolatile(text), MAX_WORDS.solution);
-  return words.length > 0 ? words : rawWords(text, MAX_WORDS.solution);
+  return words.length > 0 ? words : whatItHas(text, MAX_WORDS.solution);
 }
 
 /** Types are the same whatever their case. */
@@ -71,6 +71,14 @@ function stems(text: string, most: number): string[] {
     if (words.length === most) break;
   }
   return words;
+}
+
+/** So that two of which nothing would be left are not taken for one. */
+function whatItHas(text: string, most: number): string[] {
+  const words = rawWords(text, most);
+  if (words.length > 0) return words;
+  const signs = [...text.normalize('NFC').replaceAll(/\s/g, '')].slice(0, MAX_WORD_CHARS).join('');
+  return signs === '' ? [] : [signs];
 }
 
 function rawWords(text: string, most: number): string[] {

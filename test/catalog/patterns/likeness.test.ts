@@ -38,8 +38,9 @@ for (const [what, some, other, least, most] of ROWS) {
 test('a text that holds nothing but what changes keeps it', () => {
   assert.deepEqual(errorWords('404'), ['404']);
   assert.equal(of('404', '500'), 0);
-  assert.deepEqual(errorWords('!!!'), []);
-  assert.equal(of('!!!', '???'), 1);
+  assert.deepEqual(errorWords('!!!'), ['!!!']);
+  assert.deepEqual([of('!!!', '! !!'), of('🔥', '💥'), of('!!!', '***')], [1, 0, 0]);
+  assert.deepEqual([errorWords(''), errorWords(' \n')], [[], []]);
 });
 
 test('what is quoted is left out of an error and kept in a solution', () => {
