@@ -1,5 +1,6 @@
 import type { Collection, CollectionSpec, Documents, StoredDocument } from '../runtime/documents.ts';
 import { SvcError } from '../runtime/errors.ts';
+import { OneAtATimePerKey } from '../runtime/one-at-a-time.ts';
 
 /** Changes of one kind in one tenant: `version` counts them. */
 interface ChangeRecord extends StoredDocument {
@@ -25,7 +26,7 @@ export class CatalogChanges {
   readonly #kind: ChangedKind;
   /** Ids to be noted, by tenant, while a note is being written. */
   readonly #waiting = new Map<string, { ids: string[]; done: Promise<void> }>();
-  readonly #writing = new Map<string, Promise<void>>();
+  readonly #writing = new OneAtATimePerKey();
 
   constructor(records: Collection<ChangeRecord>, kind: ChangedKind) {
     this.#records = records;
@@ -40,19 +41,11 @@ export class CatalogChanges {
       return waiting.done;
     }
     const ids = [id];
-    const before = this.#writing.get(tenant) ?? Promise.resolve();
-    const done = before
-      .catch(() => undefined)
-      .then(() => {
-        this.#waiting.delete(tenant);
-        return this.#write(tenant, ids);
-      });
+    const done = this.#writing.run(tenant, () => {
+      this.#waiting.delete(tenant);
+      return this.#write(tenant, ids);
+    });
     this.#waiting.set(tenant, { ids, done });
-    this.#writing.set(tenant, done);
-    const forget = (): void => {
-      if (this.#writing.get(tenant) === done) this.#writing.delete(tenant);
-    };
-    done.then(forget, forget);
     return done;
   }
 

@@ -2,6 +2,7 @@ import type { NodeRateLimits } from '../manifests/node/rate-limits.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Collection, CollectionSpec, Documents, StoredDocument } from '../runtime/documents.ts';
 import { SvcError } from '../runtime/errors.ts';
+import { OneAtATimePerKey } from '../runtime/one-at-a-time.ts';
 import type { Principal, RunningLimits, StartedKind } from './api.ts';
 import { countBound } from './rate-bounds.ts';
 import { subjectKey } from './rate-counters.ts';
@@ -48,7 +49,7 @@ interface Parts {
 export async function openRunningLimits(parts: Parts): Promise<RunningLimits & RunningCounts> {
   const { settings, clock } = parts;
   const starts = await parts.documents.collection<RunningStart>(RUNNING_STARTS);
-  const queues = new Map<string, Promise<void>>();
+  const queues = new OneAtATimePerKey();
 
   async function admit(principal: Principal, kind: StartedKind, id: string): Promise<void> {
     const bound = countBound(settings, principal, 'concurrent_executions', await parts.overrides.of(principal));
@@ -69,16 +70,9 @@ export async function openRunningLimits(parts: Parts): Promise<RunningLimits & R
   }
 
   return {
-    async admit(principal, kind, id) {
-      const queue = `${principal.tenant} ${subjectKey(principal)}`;
-      const before = queues.get(queue) ?? Promise.resolve();
-      const turn = before.catch(() => undefined).then(() => admit(principal, kind, id));
-      queues.set(queue, turn);
-      try {
-        await turn;
-      } finally {
-        if (queues.get(queue) === turn) queues.delete(queue);
-      }
+    admit(principal, kind, id) {
+      const whose = `${principal.tenant} ${subjectKey(principal)}`;
+      return queues.run(whose, () => admit(principal, kind, id));
     },
 
     async release({ tenant }, id) {

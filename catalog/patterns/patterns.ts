@@ -2,6 +2,7 @@ import type { NodeCortex } from '../../manifests/node/cortex.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Collection, Documents } from '../../runtime/documents.ts';
 import { SvcError } from '../../runtime/errors.ts';
+import { OneAtATimePerKey } from '../../runtime/one-at-a-time.ts';
 import type {
   LearnedPattern,
   NewPattern,
@@ -18,7 +19,6 @@ import { PATTERN_TERMS, PATTERNS, type PatternRecord, type TermRecord } from './
 import { alike, countedBefore, type Given, given, learned, newRecord, reinforced } from './pattern-rules.ts';
 import { PatternRoom } from './room.ts';
 import { createTermIndex, type PatternIndex } from './term-index.ts';
-import { TurnsOfTenants } from './turns.ts';
 
 /** Patterns that are compared: the likest are among the first candidates. A query compares twice what it answers. */
 const COMPARED = { store: 64, query: 32 } as const;
@@ -71,7 +71,7 @@ interface Sought {
 
 class StoredPatterns implements Patterns {
   readonly #parts: Parts;
-  readonly #turns = new TurnsOfTenants();
+  readonly #turns = new OneAtATimePerKey();
 
   constructor(parts: Parts) {
     this.#parts = parts;

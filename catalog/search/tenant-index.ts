@@ -1,11 +1,12 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Clock } from '../../runtime/clock.ts';
+import { OneAtATime } from '../../runtime/one-at-a-time.ts';
 import type { ShelfRecord } from '../shelf/record.ts';
 import { entryOf, type SearchEntry } from './entry.ts';
 import type { EntryVectors } from './entry-vectors.ts';
 import { LexicalIndex } from './lexical-index.ts';
 import { tellingText } from './manifest-text.ts';
-import { OneAtATime, SharedRuns } from './one-at-a-time.ts';
+import { SharedRuns } from './shared-runs.ts';
 import { byIds, type Sources } from './sources.ts';
 
 /** Records are read so many at a time, and entries made in smaller portions; in between others run. */

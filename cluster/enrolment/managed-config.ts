@@ -1,6 +1,7 @@
 import { type ManagedNodeConfig, parseManagedConfig } from '../../manifests/node/managed.ts';
 import type { Problem } from '../../manifests/problem.ts';
 import { type SvcError, toSvcError } from '../../runtime/errors.ts';
+import { OneAtATime } from '../../runtime/one-at-a-time.ts';
 import { type ConfigVerdict, configHash } from './config-sync.ts';
 import { keepText, keptText } from './kept-text.ts';
 
@@ -41,7 +42,7 @@ export function createManagedConfig(parts: ManagedConfigParts): ManagedConfig {
   let inForce = NOTHING;
   let hash: string | null = null;
   /** SyncConfig and PushConfig may arrive at once; they follow each other. */
-  let last: Promise<unknown> = Promise.resolve();
+  const changes = new OneAtATime();
 
   const putInForce = async (yaml: string, keep: boolean): Promise<ConfigVerdict> => {
     const newHash = configHash(yaml);
@@ -64,9 +65,7 @@ export function createManagedConfig(parts: ManagedConfigParts): ManagedConfig {
 
   return {
     apply(yaml) {
-      const turn = last.then(() => putInForce(yaml, true));
-      last = turn.catch(() => undefined);
-      return turn;
+      return changes.run(() => putInForce(yaml, true));
     },
     async restore() {
       try {

@@ -2,6 +2,7 @@ import type { Clock } from '../../runtime/clock.ts';
 import type { Collection } from '../../runtime/documents.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import { type Identity, SYSTEM_TENANT } from '../../runtime/identity.ts';
+import { OneAtATimePerKey } from '../../runtime/one-at-a-time.ts';
 import type { ApiKeyDigest, ApiKeyDocument } from './record.ts';
 import { MOST_LIVE_KEYS } from './rules.ts';
 
@@ -15,7 +16,7 @@ export class KeyOwners {
   readonly #keys: Collection<ApiKeyDocument>;
   readonly #digests: Collection<ApiKeyDigest>;
   readonly #clock: Pick<Clock, 'now'>;
-  readonly #queues = new Map<string, Promise<void>>();
+  readonly #queues = new OneAtATimePerKey();
 
   constructor(parts: {
     readonly keys: Collection<ApiKeyDocument>;
@@ -31,16 +32,9 @@ export class KeyOwners {
    * Makes a key when its owner has room; throws `limit_reached`. One by one on this node: races on several nodes exceed it
    * by one for each other node.
    */
-  async admit(owner: Identity, make: () => Promise<void>): Promise<void> {
+  admit(owner: Identity, make: () => Promise<void>): Promise<void> {
     const id = JSON.stringify([owner.tenant, owner.kind, owner.subject]);
-    const before = this.#queues.get(id) ?? Promise.resolve();
-    const turn = before.catch(() => undefined).then(() => this.#make(owner, make));
-    this.#queues.set(id, turn);
-    try {
-      await turn;
-    } finally {
-      if (this.#queues.get(id) === turn) this.#queues.delete(id);
-    }
+    return this.#queues.run(id, () => this.#make(owner, make));
   }
 
   async #make({ tenant, kind, subject }: Identity, make: () => Promise<void>): Promise<void> {

@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import type { Clock } from '../../runtime/clock.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import { type Identity, SYSTEM_TENANT } from '../../runtime/identity.ts';
+import { OneAtATime } from '../../runtime/one-at-a-time.ts';
 import type { SecretStore } from '../api.ts';
 import { ADMIN_ROLE, allows } from '../policy.ts';
 import { isTenantSlug } from '../tenant.ts';
@@ -22,13 +23,7 @@ export function createFileSecretStore(parts: {
   readonly audit: (event: Readonly<Record<string, string | null>>, message: string) => void;
 }): SecretStore {
   const { directory, clock } = parts;
-  /** One change at a time. */
-  let last: Promise<unknown> = Promise.resolve();
-  const alone = <T>(change: () => Promise<T>): Promise<T> => {
-    const turn = last.then(change, change);
-    last = turn.catch(() => undefined);
-    return turn;
-  };
+  const changes = new OneAtATime();
   const filesOf = (identity: Identity): SecretFiles => {
     requireKeeper(identity);
     const { tenant } = identity;
@@ -44,7 +39,7 @@ export function createFileSecretStore(parts: {
       const files = filesOf(identity);
       checkSecretPath(identity.tenant, path);
       checkValue(value);
-      return alone(async () => {
+      return changes.run(async () => {
         const known = await files.get(path);
         if (known !== null && expect === 'absent') throw new SvcError('conflict', 'there is such a secret already');
         if (known === null && expect === 'present') throw notFound();
@@ -73,7 +68,7 @@ export function createFileSecretStore(parts: {
     async remove(identity, path, version) {
       const files = filesOf(identity);
       checkSecretPath(identity.tenant, path);
-      if (!(await alone(() => files.remove(path, version)))) throw notFound();
+      if (!(await changes.run(() => files.remove(path, version)))) throw notFound();
       said(version === undefined ? 'SecretDeleted' : 'SecretVersionDeleted', identity, path);
     },
   };

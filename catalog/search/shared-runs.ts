@@ -1,13 +1,4 @@
-/** Runs one piece of work after another; each begins when all before it have ended, however they ended. */
-export class OneAtATime {
-  #last: Promise<unknown> = Promise.resolve();
-
-  run<T>(work: () => Promise<T>): Promise<T> {
-    const result = this.#last.then(work);
-    this.#last = result.catch(() => undefined);
-    return result;
-  }
-}
+import type { OneAtATime } from '../../runtime/one-at-a-time.ts';
 
 /**
  * The same work for all who ask for it: whoever asks gets a run that begins after the question, and shares it with
