@@ -27,7 +27,11 @@ export function pipelineResult(output: Json): {
     const value = isJsonObject(output) ? own(output, key) : undefined;
     return typeof value === 'string' ? value : '';
   };
-  return { final_result: text('final_result'), reused_existing_agent: text('reused_existing_agent') === 'yes' };
+  const end = text('cut') === 'yes' ? '\n[cut: the program printed more than is kept]' : '';
+  return {
+    final_result: `${text('final_result')}${end}`,
+    reused_existing_agent: text('reused_existing_agent') === 'yes',
+  };
 }
 
 export function tellPipelineStarted({ pipeline, execution_id, intent, started_at }: IdleWorkflow, turn: WorkflowTurn) {

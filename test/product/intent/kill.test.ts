@@ -1,29 +1,73 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { stringify } from 'yaml';
+import { z } from 'zod';
+import { WRITES_LABEL, writerName } from '../../../tools/management/execute/fitting-agent.ts';
 import { NEEDS_PODMAN, TestPodman } from '../../support/podman.ts';
 import { waitUntil } from '../../support/wait-until.ts';
-import { AGENT_AUTHOR, IntentScene, WRITER } from './scene.ts';
+import { AGENT_AUTHOR, FORMATTER, IntentScene, WRITER } from './scene.ts';
 
+const Log = z.object({ events: z.array(z.object({ event_type: z.string(), state_name: z.string().nullable() })) });
+
+const GOAL = 'take your time';
 const PROGRAM = 'sleep 3; echo "ran once at $(date +%s)"';
+/** In this order, for a goal that no agent fits and a program that does not parse at first. */
+const STATES = [
+  ...['GENERATE_AGENT', 'WRITE_CODE', 'VALIDATE_CODE', 'REPAIR_CODE', 'VALIDATE_REPAIRED', 'EXECUTE_CODE'],
+  'FORMAT_RESULT',
+];
 
-test('a node killed while the program runs, and before, ends as one that was not', NEEDS_PODMAN, async () => {
-  await using podman = await TestPodman.start();
-  const slowly = { text: PROGRAM, chunks: 10, delay_ms: 200 };
-  await using scene = await IntentScene.start([{ match: { contains: [WRITER, 'take your time'] }, reply: slowly }], {
-    podman,
-  });
-  const { pipeline_execution_id: id } = await scene.start('take your time');
-  for (const state of ['WRITE_CODE', 'EXECUTE_CODE']) {
-    await waitUntil(`the run is in ${state}`, async () => (await scene.run(id)).current_state === state, 30_000);
-    await scene.node.process.kill();
-    await scene.node.spawn();
-  }
-  const ended = await scene.ended(id);
-  assert.ok(ended.status === 'completed', JSON.stringify(ended));
-  assert.match(ended.final_result, /^ran once at \d+\n$/);
-  assert.deepEqual(await scene.status(id), ended);
+const slowly = (text: string) => ({ text, chunks: 5, delay_ms: 300 });
+
+/** An author that makes the writer of the goal, which answers what does not parse. */
+const writer = stringify({
+  apiVersion: 'svc.dev/v1',
+  kind: 'Agent',
+  metadata: {
+    name: writerName({ intent: GOAL, language: 'bash' }),
+    version: '1.0.0',
+    labels: { [WRITES_LABEL]: 'bash' },
+  },
+  spec: { runtime: { isolation: 'process' }, task: { instruction: 'You are the slow writer.' } },
 });
+const RULES = [
+  {
+    match: { contains: AGENT_AUTHOR, round: 1 },
+    reply: { ...slowly('I do.'), tool_calls: [{ name: 'svc.agent.create', arguments: { manifest_yaml: writer } }] },
+  },
+  { match: { contains: AGENT_AUTHOR }, reply: slowly('{"agent_id": "told", "name": "told", "version": "1.0.0"}') },
+  { match: { contains: 'You are the slow writer' }, reply: slowly('if then') },
+  { match: { contains: [WRITER, 'This was tried'] }, reply: slowly(PROGRAM) },
+  { match: { contains: [FORMATTER, 'ran once'] }, reply: slowly('It ran.') },
+];
+
+test(
+  `a node killed in each of ${STATES.length} states of the pipeline ends it as one that was not`,
+  NEEDS_PODMAN,
+  async () => {
+    await using podman = await TestPodman.start();
+    await using scene = await IntentScene.start(RULES, { podman, execute: { generate: true } });
+    const { pipeline_execution_id: id } = await scene.start(GOAL);
+    for (const state of STATES) {
+      await waitUntil(`the run is in ${state}`, async () => (await scene.run(id)).current_state === state, 30_000);
+      await scene.node.process.kill();
+      await scene.node.spawn();
+    }
+    const ended = await scene.ended(id);
+    assert.ok(ended.status === 'completed', JSON.stringify(ended));
+    assert.deepEqual([ended.final_result, ended.reused_existing_agent], ['It ran.', false]);
+    assert.deepEqual(await scene.status(id), ended);
+    // Each state was entered once, and the agent made once.
+    const { body } = await scene.node.call('GET', `/v1/workflows/executions/${id}/logs?limit=200`);
+    const entered = Log.parse(body).events.filter(({ event_type }) => event_type === 'WorkflowStateEntered');
+    const names = entered.map(({ state_name }) => state_name);
+    assert.deepEqual(
+      names.filter((name) => STATES.includes(name ?? '')),
+      STATES,
+    );
+    assert.equal(new Set(names).size, names.length, names.join());
+  },
+);
 
 test('a node killed while an author mends its manifest deploys it once', async () => {
   const manifest = (spec: object) =>

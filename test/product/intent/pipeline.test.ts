@@ -13,6 +13,8 @@ const PROGRAMS = {
   'wait for long': 'sleep 60',
   'answer one': 'sleep 1; echo one',
   'answer two': 'sleep 1; echo two',
+  'print too much': 'dd if=/dev/zero bs=1024 count=2048 2>/dev/null | tr "\\000" a',
+  'print a lot': 'dd if=/dev/zero bs=1024 count=100 2>/dev/null | tr "\\000" a',
   'read the volume': 'cat /workspace/data.txt; touch /workspace/new 2>/dev/null || echo read-only',
 };
 
@@ -27,6 +29,11 @@ describe('a goal reached by a program in a real container', NEEDS_PODMAN, () => 
         writes(['mend me', 'This was tried'], 'echo mended'),
         writes('mend me', 'if then'),
         writes('never right', 'if then'),
+        writes(['much too long', 'This was tried'], 'echo shorter'),
+        writes('much too long', `echo ${'x'.repeat(200_000)}`),
+        writes(['odd characters', 'This was tried'], 'echo plain'),
+        writes('odd characters', 'echo \u0000'),
+        formats('aaaaaaaa', 'It printed many.'),
         { match: { contains: [WRITER, 'in fences'], iteration: 1 }, reply: '```sh\necho fenced\n```' },
         writes('in fences', 'echo plain'),
         ...Object.entries(PROGRAMS).map(([goal, program]) => writes(goal, program)),
@@ -87,6 +94,25 @@ describe('a goal reached by a program in a real container', NEEDS_PODMAN, () => 
     assert.equal(mended.status === 'completed' && mended.final_result, 'mended\n');
     const never = await scene.reach('never right');
     assert.equal(never.status === 'failed' && never.failed_at_state, 'VALIDATE_REPAIRED');
+  });
+
+  test('a program that no container can be given is mended too', async () => {
+    for (const [goal, printed] of [
+      ['much too long', 'shorter\n'],
+      ['odd characters', 'plain\n'],
+    ] as const) {
+      const ended = await scene.reach(goal);
+      assert.equal(ended.status === 'completed' && ended.final_result, printed, JSON.stringify(ended));
+    }
+  });
+
+  test('a flood is the answer as it was printed, up to 1 MiB, and says when it was cut', async () => {
+    const whole = await scene.reach('print a lot');
+    assert.equal(whole.status === 'completed' && whole.final_result, 'a'.repeat(102_400));
+    const cut = await scene.reach('print too much');
+    assert.ok(cut.status === 'completed', JSON.stringify(cut));
+    assert.match(cut.final_result.slice(-100), /a\n\[cut: .*printed more/);
+    assert.equal(cut.final_result.split('\n')[0]?.length, 1_048_576);
   });
 
   test('a program in a code fence is asked for again without it', async () => {
