@@ -27,7 +27,17 @@ const refused = (message: string, field?: string): CheckedArguments => ({
 export function checkArguments(given: unknown, offer: ToolOffer, contract: ToolContract | null): CheckedArguments {
   if (!isObject(given)) return refused('arguments: expected an object', 'arguments');
   if (Object.hasOwn(given, '__proto__')) return refused('arguments: expected no member named __proto__', 'arguments');
+  const broken = Object.entries(given).find((entry) => !isUnicode(entry));
+  if (broken !== undefined)
+    return refused(`${named(broken[0])}: expected Unicode text without lone surrogates`, named(broken[0]));
   return contract === null ? checkBySchema(given, offer) : checkByContract(given, contract);
+}
+
+/** Half a surrogate pair is no text: nothing stores it, or sends it on, as it came. Names of members count. */
+function isUnicode(value: unknown): boolean {
+  if (typeof value === 'string') return value.isWellFormed();
+  if (typeof value !== 'object' || value === null) return true;
+  return Object.entries(value).every(([name, member]) => name.isWellFormed() && isUnicode(member));
 }
 
 function checkByContract(given: Arguments, { input }: ToolContract): CheckedArguments {
@@ -66,4 +76,8 @@ function checkBySchema(given: Arguments, { input_schema }: ToolOffer): CheckedAr
 
 const MAX_NAME_CHARS = 200;
 /** Names come from the caller: short, and one line. */
-const named = (name: string): string => name.slice(0, MAX_NAME_CHARS).replace(/\p{Cc}/gu, '?');
+const named = (name: string): string =>
+  name
+    .slice(0, MAX_NAME_CHARS)
+    .toWellFormed()
+    .replace(/\p{Cc}/gu, '?');

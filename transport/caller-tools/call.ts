@@ -1,6 +1,5 @@
-import { hash } from 'node:crypto';
-import canonicalize from 'canonicalize';
 import type { InvokeAnswer } from '../../actors/tool-session/api.ts';
+import { canonicalHash } from '../../manifests/audit/chain.ts';
 import type { ToolGrant } from '../../manifests/tool/scope.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import type { Identity } from '../../runtime/identity.ts';
@@ -53,7 +52,7 @@ export async function callTool(parts: CallerToolParts, caller: Caller, call: Cal
       ...{ grant: grantFor(grant, tool), public_key: null, expires_at: null },
     };
     await parts.sessions.open(identity.tenant, session, options);
-    const payloadHash = hash('sha256', canonicalize({ tool, arguments: given }) ?? 'null', 'hex');
+    const payloadHash = canonicalHash({ tool, arguments: given });
     const made = { call: call.call, tool, arguments: given, envelopeHash: null, payloadHash, last: true };
     const answer = await parts.sessions.invoke(identity.tenant, sessionId, made, options);
     return { answer, isOffered: grant.tools.some((offer) => offer.name === tool) };

@@ -51,6 +51,13 @@ function outside(schema: Schema): Value[] {
   ];
 }
 
+/** Half a surrogate pair, which is no text, alone or inside. */
+function brokenTexts({ type }: Schema): Value[] {
+  const text = 'a\ud800';
+  const values = { string: [text], array: [[text]], object: [{ [text]: 1 }, { a: [text] }] }[String(type)] ?? [];
+  return values.map((value) => ['a lone surrogate', value]);
+}
+
 /** Values at the edges of the schema, and its default said out loud. Null is absent. */
 function atTheEdge(schema: Schema): Value[] {
   const { minimum, maximum, minLength, maxLength } = schema;
@@ -88,6 +95,7 @@ function rowsOf(tool: string): ArgumentRow[] {
       ...(isNeeded ? bad([['null', null]]) : taken([['null', null]])),
       ...bad(wrongTypes(schema)),
       ...bad(outside(schema)),
+      ...bad(brokenTexts(schema)),
       // What no JSON Schema says.
       ...bad((wrong[argument] ?? []).map((value) => ['also wrong', value])),
       ...taken(atTheEdge(schema)),

@@ -12,6 +12,7 @@ const badTenant = [1, '', 'Acme', 'a_b', '-a', 'x'.repeat(64)];
 const badFraction = [-0.1, 1.1, '0.5'];
 const badObject = [1, 'x', []];
 const badVersion = [1, '', 'x'.repeat(65)];
+const badUser = [1, '', 'a\0b', 'x'.repeat(257)];
 const badText = [1, {}, 'x'.repeat(65_537)];
 const page = { limit: badLimit, offset: badOffset };
 const taskWait = { execution_id: badId, poll_interval_seconds: [0, 0.5, '1', -1], timeout_seconds: [0, 0.5, '1', -1] };
@@ -83,7 +84,7 @@ export const MANAGEMENT_ARGUMENTS: Readonly<Record<string, ArgumentRules>> = {
   'svc.workflow.list': {
     right: {},
     required: [],
-    wrong: { tenant_id: badTenant, scope: ['tenant', 'user', 1], user_id: [1, '', 'x'.repeat(257)] },
+    wrong: { tenant_id: badTenant, scope: ['tenant', 'user', 1], user_id: badUser },
   },
   'svc.workflow.search': { right: { query: 'mail' }, required: ['query'], wrong: search },
   'svc.workflow.executions.list': {
@@ -115,7 +116,7 @@ export const MANAGEMENT_ARGUMENTS: Readonly<Record<string, ArgumentRules>> = {
   },
   'svc.workflow.demote': {
     ...byName,
-    wrong: { name: badName, target_scope: ['global', 1], user_id: [1, ''], tenant_id: badTenant },
+    wrong: { name: badName, target_scope: ['global', 1], user_id: badUser, tenant_id: badTenant },
   },
   'svc.task.execute': {
     right: { agent_id: 'a' },

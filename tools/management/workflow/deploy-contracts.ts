@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { toolArguments } from '../../contract/arguments.ts';
+import { systemText, toolArguments } from '../../contract/arguments.ts';
 import { defineContract } from '../../contract/define-contract.ts';
 import { skipsJudge } from '../../contract/judge-defaults.ts';
 import { force, manifestYaml, nameOrUuid, tenantId } from '../fields.ts';
@@ -12,7 +12,7 @@ const reading = { ...onNode, mode: 'repeatable', reads: true } as const;
 const changing = { ...onNode, mode: 'once', reads: false } as const;
 
 const workflow = nameOrUuid('the workflow');
-const userId = z.string().min(1).max(256).optional();
+const userId = systemText(256).min(1).optional();
 const findings = z.array(anyObject);
 
 export const workflowCreate = defineContract({

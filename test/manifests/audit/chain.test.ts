@@ -1,0 +1,25 @@
+import assert from 'node:assert/strict';
+import { hash } from 'node:crypto';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { canonicalHash } from '../../../manifests/audit/chain.ts';
+
+test('the hash of a value is that of its RFC 8785 form', () => {
+  assert.equal(canonicalHash({ b: 1, a: ['é', 1e21] }), hash('sha256', '{"a":["é",1e+21],"b":1}', 'hex'));
+});
+
+test('half a surrogate pair counts as what UTF-8 makes of it, in texts and in names', () => {
+  const halves = { 'x\ud800': ['\udfff', '\\ud800', 'a\\\ud83d', '😀'] };
+  assert.equal(canonicalHash(halves), canonicalHash({ 'x\ufffd': ['\ufffd', '\\ud800', 'a\\\ufffd', '😀'] }));
+});
+
+test('every JSON value has a hash, whatever its texts hold', () => {
+  const json = fc.jsonValue({ stringUnit: 'binary' });
+  fc.assert(fc.property(json, (value) => /^[0-9a-f]{64}$/.test(canonicalHash(value))));
+  const text = fc.array(fc.integer({ min: 0xd700, max: 0xe0ff })).map((codes) => String.fromCharCode(...codes));
+  fc.assert(fc.property(text, (value) => canonicalHash({ value }) === canonicalHash({ value: value.toWellFormed() })));
+});
+
+test('what JSON does not hold has none', () => {
+  assert.throws(() => canonicalHash({ value: Number.NaN }));
+});
