@@ -1,11 +1,17 @@
-import { type ErrorDetail, SvcError } from '../../runtime/errors.ts';
+import { type ErrorCode, type ErrorDetail, SvcError } from '../../runtime/errors.ts';
 import { ToolFailure } from '../failure.ts';
 
 /** Details that fit into a text somebody reads. */
 const TOLD_DETAILS = 20;
 
 /** Codes after which trying again is no use. */
-const FINAL = new Set(['forbidden', 'quota_exceeded', 'limit_reached', 'cortex_not_configured', 'unimplemented']);
+const FINAL: ReadonlySet<ErrorCode> = new Set([
+  'forbidden',
+  'quota_exceeded',
+  'limit_reached',
+  'cortex_not_configured',
+  'unimplemented',
+]);
 
 /**
  * What an area refused, as the tool's own failure: its code is that of the error table, its text tells the details. What
@@ -27,6 +33,16 @@ export function failureOf(thrown: unknown): unknown {
 export function refusalOf(thrown: unknown): string {
   if (thrown instanceof SvcError && thrown.row.kind === 'terminal') return thrown.message;
   throw thrown;
+}
+
+/** What an area answers; null where it refuses with this code. */
+export async function unless<T>(code: ErrorCode, answer: Promise<T>): Promise<T | null> {
+  try {
+    return await answer;
+  } catch (thrown) {
+    if (thrown instanceof SvcError && thrown.code === code) return null;
+    throw thrown;
+  }
 }
 
 function withDetails(message: string, details: readonly ErrorDetail[] | undefined): string {

@@ -2,13 +2,10 @@ import { z } from 'zod';
 import { toolArguments } from '../../contract/arguments.ts';
 import { defineContract } from '../../contract/define-contract.ts';
 import { skipsJudge } from '../../contract/judge-defaults.ts';
+import { changing, reading } from '../conduct.ts';
 import { agentId, force, limit, MAX_LOG_EVENTS, manifestYaml, nameOrUuid, offset } from '../fields.ts';
 import { anyObject, catalogScope, catalogStatus, labels, page, time } from '../results.ts';
 import { searchArguments, searchResult } from '../search-contract.ts';
-
-const onNode = { runs: 'node' } as const;
-const reading = { ...onNode, mode: 'repeatable', reads: true } as const;
-const changing = { ...onNode, mode: 'once', reads: false } as const;
 
 export const agentCreate = defineContract({
   ...changing,

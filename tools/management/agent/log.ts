@@ -1,4 +1,4 @@
-import type { ExecutionApi } from '../../../actors/execution/api.ts';
+import type { ExecutionApi, ExecutionStatus } from '../../../actors/execution/api.ts';
 import type { AgentCatalog, CatalogReader } from '../../../catalog/api.ts';
 import { type Descending, type Entry, newestOfTwo } from '../two-logs.ts';
 
@@ -8,7 +8,9 @@ interface Parts {
 }
 
 /** Word of an ended execution in the log of its agent, as in its own. */
-const ENDED_AS = { completed: 'ExecutionCompleted', failed: 'ExecutionFailed', cancelled: 'ExecutionFailed' } as const;
+const ENDED_AS: Readonly<Partial<Record<ExecutionStatus['status'], string>>> = {
+  ...{ completed: 'ExecutionCompleted', failed: 'ExecutionFailed', cancelled: 'ExecutionFailed' },
+};
 
 /**
  * The log of an agent (svc.agent.logs): what was done to it, and how executions of it in the reader's tenant ended, newest
@@ -35,7 +37,7 @@ export async function agentLog(
     async read(skip, limit) {
       const found = await executions.ended(reader, agentId, { limit, skip });
       return found.executions.map(({ execution_id, agent_id, status, ended_at }) => ({
-        event_type: status in ENDED_AS ? ENDED_AS[status as keyof typeof ENDED_AS] : status,
+        event_type: ENDED_AS[status] ?? status,
         payload: { execution_id, agent_id, status },
         recorded_at: ended_at ?? '',
       }));

@@ -1,13 +1,11 @@
 import { toolArguments } from '../../contract/arguments.ts';
 import { defineContract } from '../../contract/define-contract.ts';
 import { skipsJudge } from '../../contract/judge-defaults.ts';
+import { reading, starting } from '../conduct.ts';
 import { executionId } from '../fields.ts';
 import { workflowWait } from '../workflow/run-contracts.ts';
 import { IntentStarted, IntentStatus } from './answers.ts';
 import { intentRequest, promptRequest } from './request.ts';
-
-/** What is started goes by the call's own id, so a call that is repeated after a crash starts nothing twice. */
-const starting = { runs: 'node', mode: 'repeatable', reads: false } as const;
 
 export const executeIntent = defineContract({
   ...starting,
@@ -30,9 +28,7 @@ export const execute = defineContract({
 });
 
 export const executeStatus = defineContract({
-  runs: 'node',
-  mode: 'repeatable',
-  reads: true,
+  ...reading,
   name: 'svc.execute.status',
   description: 'Says how svc.execute.intent stands, and its result when it has completed.',
   input: toolArguments({ pipeline_execution_id: executionId }),

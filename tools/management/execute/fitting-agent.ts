@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { AgentCatalog, CatalogReader, CatalogSearch } from '../../../catalog/api.ts';
-import { SvcError } from '../../../runtime/errors.ts';
+import { unless } from '../failure.ts';
 import type { IntentRequest } from './request.ts';
 
 /** Label of agents that write programs of the language it names for one kind of goal: these alone are taken again. */
@@ -45,13 +45,4 @@ export async function fittingAgent(
   const asked = { query: intent, limit: 1, minScore, labels: { [WRITES_LABEL]: language }, status: 'deployed' };
   const [best] = (await unless('cortex_not_configured', search.agents(reader, asked))) ?? [];
   return best === undefined ? null : { id: best.id, score: best.score };
-}
-
-async function unless<T>(code: 'not_found' | 'cortex_not_configured', answer: Promise<T>): Promise<T | null> {
-  try {
-    return await answer;
-  } catch (thrown) {
-    if (thrown instanceof SvcError && thrown.code === code) return null;
-    throw thrown;
-  }
 }

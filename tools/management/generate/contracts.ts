@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { toolArguments } from '../../contract/arguments.ts';
 import { defineContract } from '../../contract/define-contract.ts';
 import { skipsJudge } from '../../contract/judge-defaults.ts';
+import { starting } from '../conduct.ts';
 import { started } from '../results.ts';
 
 /** Longest description, characters. */
@@ -17,10 +18,9 @@ export const generateRequest = {
     .describe('What it should do, in plain words.'),
 };
 
-const starting = { runs: 'node', mode: 'repeatable', reads: false, result: started } as const;
-
 export const agentGenerate = defineContract({
   ...starting,
+  result: started,
   name: 'svc.agent.generate',
   description:
     'Has an agent written from a description in plain words, checked and deployed. Answers at once; svc.agent.wait waits for ' +
@@ -31,6 +31,7 @@ export const agentGenerate = defineContract({
 
 export const workflowGenerate = defineContract({
   ...starting,
+  result: started,
   name: 'svc.workflow.generate',
   description:
     'Has a workflow written from a description in plain words, checked, judged and deployed. Answers at once; svc.task.wait ' +

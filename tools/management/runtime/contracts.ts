@@ -2,9 +2,10 @@ import { z } from 'zod';
 import { toolArguments } from '../../contract/arguments.ts';
 import { defineContract } from '../../contract/define-contract.ts';
 import { skipsJudge } from '../../contract/judge-defaults.ts';
+import { reading } from '../conduct.ts';
 
 export const runtimeList = defineContract({
-  ...{ runs: 'node', mode: 'repeatable', reads: true },
+  ...reading,
   name: 'svc.runtime.list',
   description:
     'Lists the languages and versions that an agent may name in spec.runtime. Look here before you write one.',

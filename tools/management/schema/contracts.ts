@@ -4,10 +4,9 @@ import { WORKFLOW_MANIFEST_KEY } from '../../../manifests/workflow/json-schema.t
 import { toolArguments } from '../../contract/arguments.ts';
 import { defineContract } from '../../contract/define-contract.ts';
 import { skipsJudge } from '../../contract/judge-defaults.ts';
+import { reading } from '../conduct.ts';
 import { manifestYaml } from '../fields.ts';
 import { anyObject } from '../results.ts';
-
-const reading = { runs: 'node', mode: 'repeatable', reads: true } as const;
 
 export const schemaGet = defineContract({
   ...reading,

@@ -2,8 +2,7 @@ import { z } from 'zod';
 import { toolArguments } from '../../contract/arguments.ts';
 import { defineContract } from '../../contract/define-contract.ts';
 import { skipsJudge } from '../../contract/judge-defaults.ts';
-
-const reading = { runs: 'node', mode: 'repeatable', reads: true } as const;
+import { reading } from '../conduct.ts';
 
 export const systemInfo = defineContract({
   ...reading,

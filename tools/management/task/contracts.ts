@@ -2,13 +2,10 @@ import { z } from 'zod';
 import { toolArguments } from '../../contract/arguments.ts';
 import { defineContract } from '../../contract/define-contract.ts';
 import { skipsJudge } from '../../contract/judge-defaults.ts';
+import { changing, reading, starting } from '../conduct.ts';
 import { executionId, jsonObject, limit, MAX_LISTED, MAX_LOG_EVENTS, nameOrUuid, offset, version } from '../fields.ts';
 import { anyObject, count, executionStatus, page, started, time } from '../results.ts';
 import { taskWait as wait } from '../wait-fields.ts';
-
-const onNode = { runs: 'node' } as const;
-const reading = { ...onNode, mode: 'repeatable', reads: true } as const;
-const changing = { ...onNode, mode: 'once', reads: false } as const;
 
 /** Longest goal of a start, characters. */
 const INTENT_CHARS = 65_536;
@@ -30,9 +27,7 @@ const taskStanding = {
 };
 
 export const taskExecute = defineContract({
-  ...onNode,
-  mode: 'repeatable',
-  reads: false,
+  ...starting,
   name: 'svc.task.execute',
   description: 'Starts an execution of a deployed agent and answers at once; wait for it with svc.task.wait.',
   input: toolArguments({

@@ -1,7 +1,7 @@
-import { SvcError } from '../../../runtime/errors.ts';
 import { requireRole } from '../../../security/api.ts';
 import type { Tool } from '../../tool.ts';
 import { readerOf } from '../caller.ts';
+import { unless } from '../failure.ts';
 import { type ManagedCall, managed } from '../managed.ts';
 import type { LateManagement } from '../ports.ts';
 import { type AskedWait, endWait } from '../wait-fields.ts';
@@ -78,10 +78,6 @@ async function waitForTask(
 
 /** Executions outlive their agent, so an id that is not deployed any more still finds them. */
 async function idOf({ ports, identity }: Omit<ManagedCall, 'call'>, idOrName: string): Promise<string> {
-  try {
-    return (await ports.agents.get(readerOf(identity), idOrName)).agent_id;
-  } catch (thrown) {
-    if (thrown instanceof SvcError && thrown.code === 'not_found') return idOrName.toLowerCase();
-    throw thrown;
-  }
+  const found = await unless('not_found', ports.agents.get(readerOf(identity), idOrName));
+  return found?.agent_id ?? idOrName.toLowerCase();
 }

@@ -2,14 +2,11 @@ import { z } from 'zod';
 import { systemText, toolArguments } from '../../contract/arguments.ts';
 import { defineContract } from '../../contract/define-contract.ts';
 import { skipsJudge } from '../../contract/judge-defaults.ts';
+import { changing, reading } from '../conduct.ts';
 import { force, manifestYaml, nameOrUuid, tenantId } from '../fields.ts';
 import { anyObject, catalogScope, catalogStatus, labels, time } from '../results.ts';
 import { searchArguments, searchResult } from '../search-contract.ts';
 import { judgeArguments, validationResults } from './judge-fields.ts';
-
-const onNode = { runs: 'node' } as const;
-const reading = { ...onNode, mode: 'repeatable', reads: true } as const;
-const changing = { ...onNode, mode: 'once', reads: false } as const;
 
 const workflow = nameOrUuid('the workflow');
 const userId = systemText(256).min(1).optional();

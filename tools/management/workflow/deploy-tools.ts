@@ -3,6 +3,7 @@ import { SvcError } from '../../../runtime/errors.ts';
 import type { Identity } from '../../../runtime/identity.ts';
 import type { Tool } from '../../tool.ts';
 import { eyesOf, inTenant, readerOf, requireChange } from '../caller.ts';
+import { unless } from '../failure.ts';
 import { scopeOfNew } from '../generate/scope.ts';
 import { type ManagedCall, managed } from '../managed.ts';
 import type { LateManagement } from '../ports.ts';
@@ -90,7 +91,7 @@ async function checkBefore(
   if (!valid) throw new SvcError('invalid_manifest', undefined, { details: errors });
   if (force || metadata === undefined) return;
   const { name, version } = metadata;
-  const known = await nullIfNone(workflows.get(readerOf(identity), name, version));
+  const known = await unless('not_found', workflows.get(readerOf(identity), name, version));
   if (known?.scope === scopeOfNew(identity))
     throw new SvcError('conflict', `${name} ${version} is deployed already; raise the version or force it`);
 }
@@ -106,15 +107,6 @@ async function update(
   requireChange(identity, scope);
   const { workflow_id, warnings } = await workflows.deploy(identity, manifest_yaml, { force, scope });
   return { workflow_id, updated: true, warnings };
-}
-
-async function nullIfNone<T>(found: Promise<T>): Promise<T | null> {
-  try {
-    return await found;
-  } catch (thrown) {
-    if (thrown instanceof SvcError && thrown.code === 'not_found') return null;
-    throw thrown;
-  }
 }
 
 /** Workflow summary of spec 3, Tool result records. */

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { toolArguments } from '../../contract/arguments.ts';
 import { defineContract } from '../../contract/define-contract.ts';
 import { skipsJudge } from '../../contract/judge-defaults.ts';
+import { changing, reading, starting } from '../conduct.ts';
 import {
   executionId,
   jsonObject,
@@ -16,10 +17,6 @@ import {
 import { anyObject, count, page, started, time, workflowStatus } from '../results.ts';
 import { workflowWait as wait } from '../wait-fields.ts';
 
-const onNode = { runs: 'node' } as const;
-const reading = { ...onNode, mode: 'repeatable', reads: true } as const;
-const changing = { ...onNode, mode: 'once', reads: false } as const;
-
 /** Longest goal, and longest answer of a human, characters. */
 const TEXT_CHARS = 65_536;
 
@@ -28,9 +25,7 @@ const standing = { status: workflowStatus, current_state: z.string().nullable() 
 const times = { started_at: time, last_transition_at: time };
 
 export const workflowRun = defineContract({
-  ...onNode,
-  mode: 'repeatable',
-  reads: false,
+  ...starting,
   name: 'svc.workflow.run',
   description: 'Starts an execution of a deployed workflow and answers at once; wait for it with svc.workflow.wait.',
   input: toolArguments({

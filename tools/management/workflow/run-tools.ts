@@ -1,10 +1,9 @@
 import type { WorkflowSummary } from '../../../actors/workflow/api.ts';
-import { SvcError } from '../../../runtime/errors.ts';
 import type { Identity } from '../../../runtime/identity.ts';
 import { requireRole } from '../../../security/api.ts';
 import type { Tool } from '../../tool.ts';
 import { inTenant, readerOf } from '../caller.ts';
-import { refusalOf } from '../failure.ts';
+import { refusalOf, unless } from '../failure.ts';
 import { type ManagedCall, managed } from '../managed.ts';
 import type { LateManagement } from '../ports.ts';
 import { type AskedWait, endWait } from '../wait-fields.ts';
@@ -114,10 +113,6 @@ const listed = (summary: WorkflowSummary) => ({ ...standing(summary), ended_at: 
 
 /** Executions outlive their workflow, so an id that is not deployed any more still finds them. */
 async function idOf(ports: ManagedCall['ports'], identity: Identity, idOrName: string): Promise<string> {
-  try {
-    return (await ports.workflows.get(readerOf(identity), idOrName)).id;
-  } catch (thrown) {
-    if (thrown instanceof SvcError && thrown.code === 'not_found') return idOrName.toLowerCase();
-    throw thrown;
-  }
+  const found = await unless('not_found', ports.workflows.get(readerOf(identity), idOrName));
+  return found?.id ?? idOrName.toLowerCase();
 }
