@@ -1,15 +1,7 @@
-import { createHash } from 'node:crypto';
+import { derivedUuid } from '../../runtime/derived-uuid.ts';
 
-/** UUID of what ships with the product: the same in every installation and version (RFC 9562, version 8). */
-export function builtInId(kind: 'agent' | 'workflow', name: string): string {
-  const hash = createHash('sha256')
-    .update(JSON.stringify(['svc-built-in', kind, name]))
-    .digest();
-  hash[6] = ((hash[6] ?? 0) & 0x0f) | 0x80;
-  hash[8] = ((hash[8] ?? 0) & 0x3f) | 0x80;
-  const hex = hash.toString('hex', 0, 16);
-  return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-');
-}
+/** UUID of what ships with the product: the same in every installation and version. */
+export const builtInId = (kind: 'agent' | 'workflow', name: string): string => derivedUuid('svc-built-in', kind, name);
 
 /** Names of the agents that ship with the product, as their files are called. */
 export const BUILT_IN_AGENTS = [

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { derivedUuid } from '../../runtime/derived-uuid.ts';
 import type { CollectionSpec, StoredDocument } from '../../runtime/documents.ts';
 import type { Volume } from './api.ts';
 
@@ -40,13 +40,6 @@ export const shown = (volume: VolumeDocument, usedBytes: number): Volume => ({
   created_at: volume.created_at,
 });
 
-/** UUID of a volume of a workflow execution: the same each time it is asked for (RFC 9562, version 8). */
-export function derivedVolumeId(tenant: string, workflowExecutionId: string, name: string): string {
-  const hash = createHash('sha256')
-    .update(JSON.stringify(['svc-volume', tenant, workflowExecutionId, name]))
-    .digest();
-  hash[6] = ((hash[6] ?? 0) & 0x0f) | 0x80;
-  hash[8] = ((hash[8] ?? 0) & 0x3f) | 0x80;
-  const hex = hash.toString('hex', 0, 16);
-  return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-');
-}
+/** UUID of a volume of a workflow execution: the same each time it is asked for. */
+export const derivedVolumeId = (tenant: string, workflowExecutionId: string, name: string): string =>
+  derivedUuid('svc-volume', tenant, workflowExecutionId, name);
