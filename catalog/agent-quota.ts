@@ -1,6 +1,7 @@
 import type { Collection } from '../runtime/documents.ts';
 import { SvcError } from '../runtime/errors.ts';
 import type { Identity } from '../runtime/identity.ts';
+import { OneAtATimePerKey } from '../runtime/one-at-a-time.ts';
 import { type ShelfRecord, STATUSES } from './shelf/record.ts';
 
 /** How many agents somebody may have; null: as many as they like (original-facts 13.1). */
@@ -16,26 +17,16 @@ export function quotaInsert(
   agents: Collection<ShelfRecord>,
   quota: AgentQuota | undefined,
 ): (identity: Identity, record: ShelfRecord) => Promise<boolean | SvcError> {
-  const queues = new Map<string, Promise<unknown>>();
+  const queues = new OneAtATimePerKey();
   return async (identity, record) => {
     const most = (await quota?.most(identity)) ?? null;
     if (most === null) return agents.insert(record);
     const { tenant, subject } = identity;
-    return oneByOne(queues, JSON.stringify([tenant, subject]), async () => {
+    return queues.run(JSON.stringify([tenant, subject]), async () => {
       const where = { created_by: subject, status: { in: STATUSES } };
       if ((await agents.count({ tenant, where })) < most) return agents.insert(record);
       const rule = `${most} agents are the most this user may have (tier ${identity.tier})`;
       return new SvcError('limit_reached', `${rule}; delete one first`, { field: 'agents' });
     });
   };
-}
-
-async function oneByOne<T>(queues: Map<string, Promise<unknown>>, key: string, work: () => Promise<T>): Promise<T> {
-  const turn = (queues.get(key) ?? Promise.resolve()).then(work, work);
-  queues.set(key, turn);
-  try {
-    return await turn;
-  } finally {
-    if (queues.get(key) === turn) queues.delete(key);
-  }
 }

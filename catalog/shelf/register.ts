@@ -46,5 +46,5 @@ export async function register<Manifest extends ManifestHead>(
     if (replaced !== undefined) await manifests.remove(place.tenant, [replaced]);
     return id;
   }
-  throw busy(kind);
+  return refuse(busy(kind));
 }
