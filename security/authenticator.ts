@@ -5,7 +5,7 @@ import { type Identity, SYSTEM_TENANT } from '../runtime/identity.ts';
 import type { Authenticator, Credentials } from './api.ts';
 import type { Caller, KeyVerifier } from './api-keys/api.ts';
 import { looksLikeKey } from './api-keys/key-text.ts';
-import { identityOf, UnusableClaim } from './claims.ts';
+import { type AmongRealms, amongRealms, identityOf, UnusableClaim } from './claims.ts';
 import { KeySet } from './key-set.ts';
 import { ADMIN_ROLE } from './policy.ts';
 import { type AuthenticatorSettings, CLAIM_NAMES, checkRealms } from './settings.ts';
@@ -34,6 +34,7 @@ export function createAuthenticator(
 ): ClosableAuthenticator {
   checkRealms(settings.realms);
   const realms = openRealms(settings, clock);
+  const among = amongRealms(settings.realms);
   const close = async () => {
     await Promise.all([...realms.values()].map((realm) => realm.keys.close()));
   };
@@ -41,7 +42,7 @@ export function createAuthenticator(
   const authenticate = async (credentials: Credentials): Promise<Caller> => {
     const token = bearerToken(credentials.authorization);
     if (token !== undefined && looksLikeKey(token)) return verifyKey(keys, token, required);
-    return required ? authenticateToken(credentials, token, { realms, settings, clock }) : LOCAL_OPERATOR;
+    return required ? authenticateToken(credentials, token, { realms, among, settings, clock }) : LOCAL_OPERATOR;
   };
   return { required, authenticate, close, [Symbol.asyncDispose]: close };
 }
@@ -70,6 +71,7 @@ async function verifyKey(keys: KeyVerifier | undefined, token: string, required:
 
 interface TokenParts {
   readonly realms: ReadonlyMap<string, Realm>;
+  readonly among: ReadonlyMap<string, AmongRealms>;
   readonly settings: AuthenticatorSettings;
   readonly clock: Clock;
 }
@@ -77,12 +79,13 @@ interface TokenParts {
 async function authenticateToken(
   credentials: Credentials,
   token: string | undefined,
-  { realms, settings, clock }: TokenParts,
+  { realms, among, settings, clock }: TokenParts,
 ): Promise<Identity> {
   if (token === undefined) throw new SvcError('unauthenticated');
   try {
     const { claims, realm } = await verifyToken(token, realms, clock, settings.clockSkewMs ?? 30_000);
-    return identityOf(claims, realm, { ...CLAIM_NAMES, ...settings.claims }, credentials.tenantHeader);
+    const names = { ...CLAIM_NAMES, ...settings.claims };
+    return identityOf(claims, realm, names, credentials.tenantHeader, among.get(realm.issuerUrl));
   } catch (error) {
     if (error instanceof SvcError) throw error;
     // One text for every bad token: which check failed is for the node's own log only.

@@ -37,15 +37,35 @@ function isClientItself(claims: JWTPayload): boolean {
   return ['email', 'name', 'given_name', 'family_name'].every((claim) => claims[claim] === undefined);
 }
 
+/** What the other realms make of one: two of them may give one subject to two people, and nobody enters another's tenant. */
+export interface AmongRealms {
+  /** Before each subject; empty for the first realm of its kind. */
+  readonly subjectPrefix: string;
+  /** Tenants that have a realm of their own. */
+  readonly tenants: ReadonlySet<string>;
+}
+
+const ALONE: AmongRealms = { subjectPrefix: '', tenants: new Set() };
+
+/** Of each realm, by issuer. Realms of kind `tenant` never meet: each has a tenant of its own. */
+export function amongRealms(realms: readonly RealmSettings[]): ReadonlyMap<string, AmongRealms> {
+  const tenants = new Set(realms.filter(({ kind }) => kind === 'tenant').map(({ slug }) => slug));
+  return new Map(
+    realms.map(({ issuerUrl, kind, slug }, at) => {
+      const isFirst = realms.findIndex((realm) => realm.kind === kind) === at;
+      return [issuerUrl, { tenants, subjectPrefix: isFirst || kind === 'tenant' ? '' : `${slug}/` }];
+    }),
+  );
+}
+
 /** Own tenant of a consumer: the claim, else one made of the subject. Never a tenant that others own. */
-function consumerTenant(claim: unknown, subject: string): string {
-  if (claim === undefined) {
-    const plain = `u-${subject}`;
-    return isTenantSlug(plain) ? plain : `u-${createHash('sha256').update(subject).digest('hex').slice(0, 40)}`;
-  }
-  const tenant = text(claim);
+function consumerTenant(claim: unknown, subject: string, { tenants }: AmongRealms): string {
+  const plain = `u-${subject}`;
+  const own = isTenantSlug(plain) ? plain : `u-${createHash('sha256').update(subject).digest('hex').slice(0, 40)}`;
+  const tenant = claim === undefined ? own : text(claim);
   if (tenant === undefined || !isTenantSlug(tenant)) throw new UnusableClaim('tenant claim is no slug');
   if (tenant === SYSTEM_TENANT) throw new UnusableClaim('tenant claim names the system tenant');
+  if (tenants.has(tenant)) throw new UnusableClaim('tenant claim names a tenant with a realm of its own');
   return tenant;
 }
 
@@ -59,9 +79,11 @@ export function identityOf(
   realm: RealmSettings,
   names: ClaimNames,
   tenantHeader: string | undefined,
+  among = ALONE,
 ): Identity {
-  const subject = text(claims.sub);
-  if (subject === undefined || subject.length > MAX_SUBJECT) throw new UnusableClaim('sub is missing or too long');
+  const said = text(claims.sub);
+  const subject = among.subjectPrefix + said;
+  if (said === undefined || subject.length > MAX_SUBJECT) throw new UnusableClaim('sub is missing or too long');
   const roles = rolesOf(claims[names.role]);
   const tier = tierOf(claims[names.tier]);
   switch (realm.kind) {
@@ -69,7 +91,7 @@ export function identityOf(
       return {
         kind: 'consumer',
         subject,
-        tenant: consumerTenant(claims[names.tenant], subject),
+        tenant: consumerTenant(claims[names.tenant], subject, among),
         roles: roles.filter((role) => role === READONLY_ROLE),
         tier,
       };

@@ -62,9 +62,12 @@ export const CLAIM_NAMES: ClaimNames = { role: 'svc_role', tenant: 'tenant_id', 
 /** Throws `invalid_config` naming the realm and the field that cannot work. */
 export function checkRealms(realms: readonly RealmSettings[]): void {
   const issuers = new Set<string>();
+  const slugs = new Set<string>();
   for (const realm of realms) {
     const field = (name: string) => `realm ${realm.slug}: ${name}`;
     if (!isTenantSlug(realm.slug)) throw new SvcError('invalid_config', field('slug must be a tenant slug'));
+    if (slugs.has(realm.slug)) throw new SvcError('invalid_config', field('slug is used by two realms'));
+    slugs.add(realm.slug);
     if (realm.issuerUrl === '') throw new SvcError('invalid_config', field('issuer_url must not be empty'));
     if (issuers.has(realm.issuerUrl)) throw new SvcError('invalid_config', field('issuer_url is used by two realms'));
     issuers.add(realm.issuerUrl);

@@ -138,4 +138,12 @@ describe('realms', () => {
       refusedAs('invalid_config'),
     );
   });
+
+  it('two realms with one slug are refused at start', async () => {
+    await using at = await scene();
+    assert.throws(
+      () => createAuthenticator({ realms: [realm(at.provider), realm(at.provider, { issuerUrl: 'https://two' })] }),
+      refusedAs('invalid_config'),
+    );
+  });
 });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { SvcError } from '../../runtime/errors.ts';
-import { identityOf, UnusableClaim } from '../../security/claims.ts';
+import { amongRealms, identityOf, UnusableClaim } from '../../security/claims.ts';
 import { CLAIM_NAMES, type RealmKind, type RealmSettings } from '../../security/settings.ts';
 
 const realm = (kind: RealmKind, slug = 'acme'): RealmSettings => ({
@@ -64,6 +64,40 @@ describe('identity of a token', () => {
     for (const tenant_id of ['svc-system', '../x', '', 7, null]) {
       assert.throws(() => identity('consumer', { tenant_id }), UnusableClaim, String(tenant_id));
     }
+  });
+
+  describe('one subject in several realms', () => {
+    const of = (kind: RealmKind, slug: string): RealmSettings => ({
+      ...realm(kind, slug),
+      issuerUrl: `https://idp.example/${slug}`,
+    });
+    const realms = [of('consumer', 'people'), of('tenant', 'acme'), of('consumer', 'others'), of('system', 'staff')];
+    const among = amongRealms(realms);
+    const ofRealm = (slug: string, claims: Record<string, unknown> = {}) => {
+      const found = realms.find((one) => one.slug === slug) ?? assert.fail();
+      return identityOf({ sub: 'carl', ...claims }, found, CLAIM_NAMES, undefined, among.get(found.issuerUrl));
+    };
+
+    it('is one person in each: neither tenant nor subject is shared', () => {
+      const [first, second] = [ofRealm('people'), ofRealm('others')];
+      assert.deepEqual([first.subject, first.tenant], ['carl', 'u-carl']);
+      assert.equal(second.subject, 'others/carl');
+      assert.match(second.tenant, /^u-[0-9a-f]{40}$/);
+      const both = ['people', 'others'].map((slug) => ofRealm(slug, { tenant_id: 'family' }));
+      assert.deepEqual(
+        both.map(({ tenant, subject }) => [tenant, subject]),
+        [
+          ['family', 'carl'],
+          ['family', 'others/carl'],
+        ],
+      );
+      assert.equal(ofRealm('acme').subject, 'carl');
+    });
+
+    it('enters no tenant that has a realm of its own by a claim', () => {
+      assert.throws(() => ofRealm('people', { tenant_id: 'acme' }), UnusableClaim);
+      assert.throws(() => ofRealm('others', { tenant_id: 'acme' }), UnusableClaim);
+    });
   });
 
   it('a consumer keeps no role that could write', () => {
