@@ -1,0 +1,84 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { type SvcRuntimeClient, SvcRuntimeService } from '../../../proto/gen/svc/runtime/v1/runtime.ts';
+import { clientOf, metadataOf } from '../../transport/grpc/call.ts';
+import { type Asker, unknownFor, withoutAsked } from './asker.ts';
+import { type OwnThings, settleOwn } from './own-things.ts';
+import { RPC_NAMES_NOTHING, RPC_ROWS, type RpcRow, rpcMayName } from './rpc-table.ts';
+import { Scene, type Things } from './scene.ts';
+import { snapshot } from './snapshot.ts';
+import { isOwnable } from './tool-table.ts';
+
+describe(`walls between tenants and users, over ${RPC_ROWS.length} fields of RPCs that name something`, () => {
+  let scene: Scene;
+  let client: SvcRuntimeClient;
+  let alpha: Things;
+  let andys: OwnThings;
+  before(async () => {
+    scene = await Scene.open();
+    client = clientOf(await scene.tenancy.node.process.grpcAddress);
+    alpha = await scene.settle('alphaAdmin', 'alpha');
+    andys = await settleOwn(scene, await scene.hand('alphaUser'), 'andy');
+  });
+  after(async () => {
+    client.close();
+    await scene[Symbol.asyncDispose]();
+  });
+
+  async function assertHidden(
+    askers: readonly Asker[],
+    rows: readonly RpcRow[],
+    nameOf: (thing: keyof Things) => string,
+  ): Promise<void> {
+    const probe = async (asker: Asker): Promise<void> => {
+      const said = async ({ ask }: RpcRow, name: string): Promise<string> =>
+        withoutAsked(JSON.stringify(await ask(client, metadataOf(asker.headers), name)), name);
+      for (const row of rows)
+        for (const thing of row.things) {
+          const real = nameOf(thing);
+          const foreign = await said(row, real);
+          const none = await said(row, unknownFor(real));
+          assert.equal(foreign, none, `${asker.name}: ${row.rpc} ${row.field} of ${thing}`);
+        }
+    };
+    await Promise.all(askers.map(probe));
+  }
+
+  test('the table has every field of a request that names something', () => {
+    const known = new Set(RPC_ROWS.map(({ rpc, field }) => `${rpc} ${field}`));
+    const fields = Object.entries(SvcRuntimeService).flatMap(([rpc, { requestDeserialize }]) =>
+      Object.keys(requestDeserialize(Buffer.alloc(0)))
+        .filter(rpcMayName)
+        .map((field) => `${rpc} ${field}`),
+    );
+    assert.ok(fields.length > 5, fields.join());
+    assert.deepEqual(
+      fields.filter((field) => !known.has(field) && !RPC_NAMES_NOTHING.has(field)),
+      [],
+    );
+  });
+
+  test('another tenant’s thing answers as one that never was, by token and by API key, and stays as it is', async () => {
+    const before = await snapshot(scene, 'alphaAdmin', alpha);
+    await assertHidden(scene.strangersTo('alpha'), RPC_ROWS, (thing) => alpha[thing]);
+    assert.deepEqual(await snapshot(scene, 'alphaAdmin', alpha), before);
+  });
+
+  test('what is one user’s own answers others of the tenant as what never was, and stays as it is', async () => {
+    const before = await snapshot(scene, 'alphaUser', andys);
+    const rows = RPC_ROWS.map((row) => ({ ...row, things: row.things.filter(isOwnable) }));
+    const names = ['alphaOther', 'alphaReader', 'serviceForAlpha', 'alphaAdmin', 'key of alphaOther'];
+    const askers = names.map((name) => scene.asker(name));
+    await assertHidden(askers, rows, (thing) => (isOwnable(thing) ? andys[thing] : assert.fail()));
+    assert.deepEqual(await snapshot(scene, 'alphaUser', andys), before);
+  });
+
+  test('owners get by the same RPCs what others do not', async () => {
+    const rows = RPC_ROWS.filter(({ rpc, field }) => rpc === 'executeAgent' || field === 'source_name');
+    for (const { ask, things, rpc } of rows)
+      for (const thing of things) {
+        const said = JSON.stringify(await ask(client, metadataOf(scene.asker('alphaAdmin').headers), alpha[thing]));
+        assert.match(said, /"code":"OK"/, `${rpc} ${thing}: ${said}`);
+      }
+  });
+});
