@@ -15,4 +15,4 @@ export const NO_BUILT_INS: BuiltIns = { agents: [], workflows: [] };
 /** The label every built-in carries. */
 export const PLATFORM_LABEL = 'svc.dev/platform';
 
-export { AGENT_AUTHOR_ID, INTENT_PIPELINE_ID, isAuthor, WORKFLOW_AUTHOR_ID } from './names.ts';
+export { AGENT_AUTHOR_ID, builtInId, INTENT_PIPELINE_ID, isAuthor, WORKFLOW_AUTHOR_ID } from './names.ts';

@@ -43,6 +43,15 @@ export const AGENT_ROWS: readonly Row[] = [
     gives: ['conflict', /1\.0\.0/],
   },
   {
+    ...{ tool: 'svc.agent.update', what: 'leaves what ships with the product as it is' },
+    args: (at) => ({ manifest_yaml: at.agentYaml('output-formatter', '9.0.0') }),
+    gives: ['failed_precondition', /output-formatter ships with the product/],
+    leaves: async (_args, at) => {
+      const { metadata } = await at.ok('svc.agent.export', { name: 'output-formatter' });
+      assert.equal(Object(metadata).version, '1.0.0');
+    },
+  },
+  {
     ...{ tool: 'svc.agent.update', what: 'overwrites it with force' },
     args: async (at) => ({
       ...{ manifest_yaml: at.agentYaml((await at.agent()).name, '1.0.0', { description: 'is another' }), force: true },

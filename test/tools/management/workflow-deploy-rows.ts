@@ -98,6 +98,15 @@ export const WORKFLOW_DEPLOY_ROWS: readonly Row[] = [
     gives: ['conflict', /1\.0\.0/],
   },
   {
+    ...{ tool: 'svc.workflow.update', what: 'leaves what ships with the product as it is' },
+    args: (at) => ({ manifest_yaml: at.workflowYaml('svc-intent-pipeline', '9.0.0') }),
+    gives: ['failed_precondition', /svc-intent-pipeline ships with the product/],
+    leaves: async (_args, at) => {
+      const { metadata } = await at.ok('svc.workflow.export', { name: 'svc-intent-pipeline' });
+      assert.equal(Object(metadata).workflow_id, INTENT_PIPELINE_ID);
+    },
+  },
+  {
     ...{ tool: 'svc.workflow.update', what: 'overwrites it with force' },
     args: async (at) => {
       const { name } = await at.workflow();

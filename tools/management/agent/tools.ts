@@ -6,6 +6,7 @@ import { scopeOfNew } from '../generate/scope.ts';
 import { type ManagedCall, managed } from '../managed.ts';
 import type { LateManagement } from '../ports.ts';
 import { requestOf, searchAnswer } from '../search-contract.ts';
+import { refuseShipped } from '../shipped.ts';
 import { agentCreate, agentDelete, agentExport, agentList, agentLogs, agentSearch, agentUpdate } from './contracts.ts';
 import { agentLog } from './log.ts';
 
@@ -53,7 +54,9 @@ async function update(
 ): Promise<object> {
   const parsed = parseAgentManifest(manifest_yaml);
   // What is wrong with the text the deploy says best, and first.
-  const scope = parsed.ok ? (await agents.lookup(readerOf(identity), parsed.manifest.metadata.name)).scope : 'tenant';
+  const found = parsed.ok ? await agents.lookup(readerOf(identity), parsed.manifest.metadata.name) : null;
+  if (found !== null) refuseShipped('agent', { id: found.agent_id, name: found.name });
+  const scope = found?.scope ?? 'tenant';
   requireChange(identity, scope);
   const { agent_id } = await agents.deploy(identity, manifest_yaml, { force, scope });
   return { agent_id, updated: true };

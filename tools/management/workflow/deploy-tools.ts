@@ -8,6 +8,7 @@ import { scopeOfNew } from '../generate/scope.ts';
 import { type ManagedCall, managed } from '../managed.ts';
 import type { LateManagement } from '../ports.ts';
 import { requestOf, searchAnswer } from '../search-contract.ts';
+import { refuseShipped } from '../shipped.ts';
 import {
   workflowCreate,
   workflowDelete,
@@ -103,7 +104,9 @@ async function update(
 ): Promise<object> {
   const { metadata } = await workflows.validate(readerOf(identity), manifest_yaml);
   // What is wrong with the text the deploy says best, and first.
-  const scope = metadata === undefined ? 'tenant' : (await workflows.get(readerOf(identity), metadata.name)).scope;
+  const found = metadata === undefined ? null : await workflows.get(readerOf(identity), metadata.name);
+  if (found !== null) refuseShipped('workflow', found);
+  const scope = found?.scope ?? 'tenant';
   requireChange(identity, scope);
   const { workflow_id, warnings } = await workflows.deploy(identity, manifest_yaml, { force, scope });
   return { workflow_id, updated: true, warnings };
