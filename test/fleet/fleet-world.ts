@@ -11,7 +11,6 @@ import { execution } from '../../actors/execution/definition.ts';
 import type { MemberCard } from '../../cluster/placement/card.ts';
 import { FleetPlacement } from '../../cluster/placement/fleet-placement.ts';
 import { createModelEffect } from '../../effects/models/model-effect.ts';
-import { resolveSettings } from '../../manifests/node/settings.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import { defineActor } from '../../runtime/define-actor.ts';
 import type { EffectHandler } from '../../runtime/effect.ts';
@@ -21,6 +20,7 @@ import { type Runtime, startRuntime } from '../../runtime/runtime.ts';
 import { counter, job } from '../support/actors.ts';
 import { startMongo } from '../support/ferretdb.ts';
 import { startRedis } from '../support/redis.ts';
+import { scriptedSettings } from '../support/scripted-settings.ts';
 
 /** The counter of the kernel's tests, in a kind that may live away from home. */
 export const traveller = defineActor({ ...counter, kind: 'traveller', placed: true });
@@ -40,24 +40,12 @@ export interface FleetWorld extends AsyncDisposable {
   node(name: string, card?: Partial<MemberCard>, effects?: readonly EffectHandler[]): Promise<FleetNode>;
 }
 
-const CONFIG = `apiVersion: svc.dev/v1
-kind: NodeConfig
-spec:
-  llm_providers:
-    - name: script
-      type: scripted
-      script: ${new URL('./script.yaml', import.meta.url).pathname}
-      models: [{ alias: default, model: scripted }]
-`;
-
 /** Several kernels over one real Redis and one MongoDB-wire server. */
 export async function openFleetWorld(): Promise<FleetWorld> {
   const [redis, mongo] = await Promise.all([startRedis({ appendfsync: 'always' }), startMongo()]);
   const directory = await mkdtemp(join(tmpdir(), 'svc-fleet-'));
   const nodes = new Set<FleetNode>();
-  const resolved = resolveSettings({ flags: {}, env: {}, file: CONFIG });
-  if (!resolved.ok) throw new Error(JSON.stringify(resolved.problems));
-  const { settings } = resolved;
+  const settings = scriptedSettings(new URL('./script.yaml', import.meta.url));
   return {
     async node(name, card = {}, effects = []) {
       const warnings: string[] = [];

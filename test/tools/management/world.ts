@@ -18,7 +18,6 @@ import { createModelEffect } from '../../../effects/models/model-effect.ts';
 import { createAgentStart } from '../../../effects/starts/agent-start.ts';
 import { createWorkflowStart } from '../../../effects/starts/workflow-start.ts';
 import { createVolumes } from '../../../effects/volumes/volumes.ts';
-import { resolveSettings } from '../../../manifests/node/settings.ts';
 import { ToolOutcome, type ToolRun } from '../../../manifests/tool/call.ts';
 import { addressOf } from '../../../runtime/address.ts';
 import { systemClock } from '../../../runtime/clock.ts';
@@ -37,6 +36,7 @@ import { discoveryTools } from '../../../tools/discovery/tools.ts';
 import { createToolEffect } from '../../../tools/effects/tool-effect.ts';
 import { managementTools } from '../../../tools/management/tools.ts';
 import { builtInOffer } from '../../../tools/offer.ts';
+import { scriptedSettings } from '../../support/scripted-settings.ts';
 
 export const OPERATOR: Identity = {
   ...{ kind: 'operator', subject: 'olga', tenant: 'acme' },
@@ -46,16 +46,6 @@ export const OPERATOR: Identity = {
 export const USER: Identity = { kind: 'tenant_user', subject: 'uma', tenant: 'acme', roles: [], tier: 'pro' };
 export const STRANGER: Identity = { ...USER, subject: 'sam', tenant: 'umbrella' };
 export const SERVICE: Identity = { ...OPERATOR, kind: 'service_account', subject: 'bot', tenant: 'umbrella' };
-
-const CONFIG = `apiVersion: svc.dev/v1
-kind: NodeConfig
-spec:
-  llm_providers:
-    - name: script
-      type: scripted
-      script: ${new URL('./script.yaml', import.meta.url).pathname}
-      models: [{ alias: default, model: scripted }]
-`;
 
 export type Args = ToolRun['arguments'];
 
@@ -70,9 +60,7 @@ export interface ManagementWorld extends AsyncDisposable {
 
 export async function managementWorld(): Promise<ManagementWorld> {
   await using opened = new AsyncDisposableStack();
-  const resolved = resolveSettings({ flags: {}, env: {}, file: CONFIG });
-  if (!resolved.ok) throw new Error(JSON.stringify(resolved.problems));
-  const { settings } = resolved;
+  const settings = scriptedSettings(new URL('./script.yaml', import.meta.url));
   const dataDir = await mkdtemp(join(tmpdir(), 'svc-management-'));
   opened.defer(() => rm(dataDir, { recursive: true, force: true }));
   // The kernel's timers keep no process alive, and there is no socket here that would.
