@@ -2,6 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { MongoClient } from 'mongodb';
 import type { Documents } from '../../runtime/documents.ts';
 import { MongoDocuments } from '../../runtime/mongo/documents.ts';
 import { SqliteDocuments } from '../../runtime/sqlite/documents.ts';
@@ -44,14 +45,37 @@ async function allStores(): Promise<BenchStoreKind[]> {
     console.error(missing);
     return [embedded];
   }
-  if (process.env.MONGODB_URI !== undefined)
-    return [embedded, { name: 'MongoDB', open: () => openMongo('MongoDB', 'external') }];
+  const given = process.env.MONGODB_URI;
+  if (given !== undefined) {
+    const name = await programAt(given);
+    return [embedded, { name, open: () => openMongo(name, 'external') }];
+  }
   const names = { asItIs: FERRETDB, withIdIndex: 'FerretDB, index on _id' } as const;
   return [
     embedded,
     { name: names.asItIs, open: () => openMongo(names.asItIs, 'as it is') },
     { name: names.withIdIndex, open: () => openMongo(names.withIdIndex, 'with the index') },
   ];
+}
+
+async function dropDatabase(uri: string, database: string): Promise<void> {
+  const client = new MongoClient(uri);
+  try {
+    await client.db(database).dropDatabase();
+  } finally {
+    await client.close();
+  }
+}
+
+/** What serves there: several programs speak MongoDB's protocol. */
+async function programAt(uri: string): Promise<string> {
+  const client = new MongoClient(uri);
+  try {
+    const { ferretdb, version } = await client.db('admin').command({ buildInfo: 1 });
+    return ferretdb === undefined ? `MongoDB ${version}` : `FerretDB ${ferretdb.version}`;
+  } finally {
+    await client.close();
+  }
 }
 
 async function openSqlite(): Promise<BenchStore> {
@@ -78,6 +102,7 @@ async function openMongo(name: string, how: 'external' | 'as it is' | 'with the 
     ready: () => (how === 'with the index' ? indexIds(server, database) : undefined),
     async stop() {
       await documents.close();
+      if (server.external) await dropDatabase(server.uri, database);
       await server.stop();
     },
   };

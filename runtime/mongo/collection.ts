@@ -68,7 +68,8 @@ export class MongoCollection<T extends StoredDocument> implements Collection<T> 
     const sort = sortOf(find);
     const filter = filterOf(find);
     const { limit, skip = 0 } = find;
-    const options = { sort, skip, limit, maxTimeMS: QUERY_TIMEOUT_MS };
+    // Left to itself a server answers 101 documents and has the driver come back for the rest.
+    const options = { sort, skip, limit, batchSize: limit, maxTimeMS: QUERY_TIMEOUT_MS };
     const found = await this.#session.run(() => this.#rows.ask((rows) => rows.find(filter, options).toArray()));
     return found.map((row) => documentOfRow<T>(row));
   }
