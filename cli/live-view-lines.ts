@@ -25,6 +25,11 @@ export function workflowEventLine({ name, payload }: ExecutionEvent, paint: Pain
       return `${state}: child execution ${field('child_execution_id')} (${field('mode')})`;
     case 'SubworkflowFailed':
       return paint.yellow(`${state}: child failed: ${field('reason')}`);
+    // The events around them say the same of every run.
+    case 'IntentExecutionPipelineStarted':
+    case 'IntentExecutionPipelineCompleted':
+    case 'IntentExecutionPipelineFailed':
+      return null;
     case 'WorkflowExecutionCompleted':
       return paint.green('completed');
     case 'WorkflowExecutionFailed':

@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { stringify } from 'yaml';
+import { WRITES_LABEL, writerName } from '../../../tools/management/execute/fitting-agent.ts';
 import { type ModelTurn, startModelServer } from '../../support/model-server.ts';
-import { AGENT_AUTHOR, FORMATTER, IntentScene } from './scene.ts';
+import { NEEDS_PODMAN, TestPodman } from '../../support/podman.ts';
+import { waitUntil } from '../../support/wait-until.ts';
+import { AGENT_AUTHOR, FORMATTER, IntentScene, WRITER } from './scene.ts';
 
 const manifest = (spec: object) =>
   stringify({
@@ -33,19 +36,22 @@ const PROVIDERS = [
   { type: 'anthropic', path: '/v1' },
 ] as const;
 
+/** What a node needs to speak to a model server over one wire format. */
+const providerOf = (type: string, endpoint: string) => ({
+  ...{ name: 'wire', type, endpoint, api_key: 'literal:k' },
+  models: [{ alias: 'default', model: 'some-model' }],
+});
+
+/** How the tool is called over this wire. */
+const nameOfCreate = (body: Readonly<Record<string, unknown>>): string =>
+  /"name":"(svc[._-]agent[._-]create)"/.exec(JSON.stringify(body.tools))?.[1] ?? 'svc.agent.create';
+
 for (const { type, path } of PROVIDERS) {
   test(`over the wire of ${type} a broken first manifest is refused by name, repaired and deployed`, async () => {
     const models = await startModelServer();
-    models.answer(({ body }) => {
-      const tools: unknown = body.tools;
-      const offered = /"name":"(svc[._-]agent[._-]create)"/.exec(JSON.stringify(tools))?.[1] ?? 'svc.agent.create';
-      return answer(JSON.stringify(body.messages), offered);
-    });
+    models.answer(({ body }) => answer(JSON.stringify(body.messages), nameOfCreate(body)));
     try {
-      const provider = {
-        ...{ name: 'wire', type, endpoint: `${models.url}${path}`, api_key: 'literal:k' },
-        models: [{ alias: 'default', model: 'some-model' }],
-      };
+      const provider = providerOf(type, `${models.url}${path}`);
       await using scene = await IntentScene.start([], { options: { spec: { llm_providers: [provider] } } });
       const task = await scene.generated('agents', 'something that translates');
       assert.equal(task.status, 'completed', JSON.stringify(task));
@@ -60,3 +66,80 @@ for (const { type, path } of PROVIDERS) {
     }
   });
 }
+
+const GOAL = 'add the numbers of a list';
+const WRITER_MADE = 'You are the one who adds.';
+const made = stringify({
+  apiVersion: 'svc.dev/v1',
+  kind: 'Agent',
+  metadata: {
+    ...{ name: writerName({ intent: GOAL, language: 'bash' }), version: '1.0.0', description: GOAL },
+    labels: { [WRITES_LABEL]: 'bash' },
+  },
+  spec: { runtime: { isolation: 'process' }, task: { instruction: WRITER_MADE } },
+});
+
+/** A model that plays everybody of the pipeline, by who it is told to be. */
+function everybody(body: Readonly<Record<string, unknown>>): ModelTurn {
+  const said = JSON.stringify(body);
+  if (said.includes(AGENT_AUTHOR)) {
+    const isDone = /\bdeployed\\*":\s*true/.test(said);
+    if (!isDone) return creates(made, nameOfCreate(body));
+    return { chunks: ['{"agent_id": "told", "name": "n", "version": "1.0.0"}'] };
+  }
+  if (said.includes(FORMATTER)) return { chunks: [said.includes('40+2') ? 'It is ' : 'Not ', '42.'] };
+  return { chunks: said.includes(WRITER_MADE) ? ['echo "$SVC_INPUTS" ', '| tr -dc 0-9+; echo'] : ['exit 9'] };
+}
+
+for (const { type, path } of PROVIDERS) {
+  test(
+    `over the wire of ${type} a goal is reached: an agent made, its program run in a container, its output told`,
+    NEEDS_PODMAN,
+    async () => {
+      const models = await startModelServer();
+      models.answer(({ body }) => everybody(body));
+      try {
+        await using podman = await TestPodman.start();
+        const spec = { llm_providers: [providerOf(type, `${models.url}${path}`)] };
+        await using scene = await IntentScene.start([], { podman, execute: { generate: true }, options: { spec } });
+        for (const reused of [false, true]) {
+          const ended = await scene.reach(GOAL, { inputs: { sum: '40+2' } });
+          assert.ok(ended.status === 'completed', JSON.stringify(ended));
+          assert.deepEqual([ended.final_result, ended.reused_existing_agent], ['It is 42.', reused]);
+        }
+      } finally {
+        await models.stop();
+      }
+    },
+  );
+}
+
+test(
+  'a model that never answers: a cancel hangs up on it; left alone, the pipeline fails in the end and says why',
+  NEEDS_PODMAN,
+  async () => {
+    const models = await startModelServer();
+    models.script({ silent: true });
+    try {
+      const spec = {
+        llm_providers: [providerOf('openai-compatible', `${models.url}/v1`)],
+        llm_selection: { llm_overall_timeout_secs: 1, max_retries: 0 },
+      };
+      await using podman = await TestPodman.start();
+      await using scene = await IntentScene.start([], { podman, options: { spec } });
+      const { pipeline_execution_id: id } = await scene.start('anything');
+      await waitUntil('the model is asked', async () => models.calls.length > 0);
+      const cancelled = await scene.node.json('POST', `/v1/workflows/executions/${id}/cancel`, {});
+      assert.equal(cancelled.status, 200, cancelled.text);
+      await waitUntil('the call is hung up', async () => models.calls.every(({ aborted }) => aborted));
+      assert.match(JSON.stringify(await scene.status(id)), /cancelled/);
+      const ended = await scene.reach('anything');
+      assert.ok(ended.status === 'failed', JSON.stringify(ended));
+      assert.equal(ended.failed_at_state, 'WRITE_CODE');
+      assert.match(ended.reason, /^max_iterations_exceeded: state WRITE_CODE: model_unavailable: .*no word for 1 s/);
+      assert.ok(models.calls.every(({ body }) => JSON.stringify(body).includes(WRITER)));
+    } finally {
+      await models.stop();
+    }
+  },
+);
