@@ -1,6 +1,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { freePort } from '../support/free-port.ts';
 import { NodeProcess } from '../support/node-process.ts';
 import { type SvcResult, svc } from './svc-run.ts';
 
@@ -39,9 +40,9 @@ export class CliScene {
   #node: NodeProcess;
   url = '';
 
-  private constructor(directory: string) {
+  private constructor(directory: string, port: number) {
     this.directory = directory;
-    this.#node = this.#process('0');
+    this.#node = this.#process(port);
   }
 
   /** `settings`: further lines of the node's `spec`, indented by two. */
@@ -53,7 +54,7 @@ export class CliScene {
     await writeFile(script, SCRIPT);
     await writeFile(join(directory, 'svc.yaml'), config);
     await writeFile(join(directory, 'echo.yaml'), AGENT);
-    const scene = new CliScene(directory);
+    const scene = new CliScene(directory, await freePort());
     scene.#node.spawn();
     try {
       scene.url = await scene.#node.url;
@@ -90,7 +91,7 @@ export class CliScene {
 
   /** The same data and the same port. */
   async startAgain(): Promise<void> {
-    this.#node = this.#process(new URL(this.url).port);
+    this.#node = this.#process(Number(new URL(this.url).port));
     this.#node.spawn();
     await this.#node.url;
   }
@@ -100,7 +101,8 @@ export class CliScene {
     await rm(this.directory, { recursive: true, force: true });
   }
 
-  #process(port: string): NodeProcess {
-    return new NodeProcess(['--data', this.file('data'), '--config', this.file('svc.yaml'), '--http-port', port]);
+  #process(port: number): NodeProcess {
+    const places = ['--data', this.file('data'), '--config', this.file('svc.yaml')];
+    return new NodeProcess([...places, '--http-port', String(port)]);
   }
 }

@@ -2,11 +2,12 @@ import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { access, mkdir, mkdtemp, readFile, rename, rm } from 'node:fs/promises';
-import { connect, createServer } from 'node:net';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
+import { freePort } from './free-port.ts';
 
 const run = promisify(execFile);
 const SOURCE = join(import.meta.dirname, 'ferretdb');
@@ -95,17 +96,6 @@ async function build(): Promise<string> {
   await run('go', ['build', '-trimpath', '-o', temporary, '.'], { cwd: SOURCE, timeout: BUILD_TIMEOUT_MS });
   await rename(temporary, program);
   return program;
-}
-
-/** A loopback port that nobody listens on now. */
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  if (address === null || typeof address === 'string') throw new Error('a TCP server has a port');
-  server.close();
-  await once(server, 'close');
-  return address.port;
 }
 
 /** The pipe on stdin ends the server together with this process, however that ends. */

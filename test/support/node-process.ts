@@ -138,6 +138,7 @@ export class NodeProcess {
       child.kill('SIGKILL');
       throw new Error(`the node did not listen within ${START_TIMEOUT_MS} ms: ${this.#log}`);
     }
-    throw new Error(`the node ended before it listened: ${this.#log}`);
+    if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
+    throw new Error(`the node ended before it listened (${child.exitCode ?? child.signalCode}): ${this.#log}`);
   }
 }

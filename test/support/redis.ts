@@ -1,11 +1,11 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Redis } from 'ioredis';
+import { freePort } from './free-port.ts';
 
 /** A redis-server of our own: private directory, free port, loopback only. Nobody else's server is ever touched. */
 export interface RedisServer {
@@ -55,22 +55,8 @@ function installRedis(): boolean {
   }
 }
 
-/** A free port whose cluster bus port (+10,000) is a valid one too. */
-export async function freeRedisPort(): Promise<number> {
-  for (let attempt = 0; attempt < 50; attempt += 1) {
-    const port = 20_000 + Math.floor(Math.random() * 12_000);
-    if ((await portIsFree(port)) && (await portIsFree(port + 10_000))) return port;
-  }
-  throw new Error('no free port for redis-server was found in 50 attempts');
-}
-
-function portIsFree(port: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const probe = createServer();
-    probe.once('error', () => resolve(false));
-    probe.listen(port, '127.0.0.1', () => probe.close(() => resolve(true)));
-  });
-}
+/** A free port whose cluster bus port (+10,000) is free too. */
+export const freeRedisPort = (): Promise<number> => freePort(10_000);
 
 export async function startRedis(options: RedisServerOptions = {}): Promise<RedisServer> {
   const port = options.port ?? (await freeRedisPort());

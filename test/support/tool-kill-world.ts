@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { stringify } from 'yaml';
 import type { OpenStores } from '../../runtime/open-stores.ts';
 import { readStores, type StoreKind, startStores } from '../kill/stores.ts';
-import { freePort } from './ferretdb.ts';
+import { freePort } from './free-port.ts';
 import { NodeProcess } from './node-process.ts';
 import { TestPodman } from './podman.ts';
 import { COUNTER, JOURNAL, type ToolAgent, toolAgents } from './tool-kill-agents.ts';

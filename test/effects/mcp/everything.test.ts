@@ -1,22 +1,12 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { createServer } from 'node:net';
 import { describe, test } from 'node:test';
+import { freePort } from '../../support/free-port.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { code, everything, everythingFile, type McpBench, mcpBench } from './bench.ts';
 
-/** The official server over HTTP, on a free port; it has no way to be told 0. */
-async function freePort(): Promise<number> {
-  const probe = createServer().listen(0, '127.0.0.1');
-  await once(probe, 'listening');
-  const address = probe.address();
-  const port = typeof address === 'object' && address !== null ? address.port : 0;
-  probe.close();
-  await once(probe, 'close');
-  return port;
-}
-
+/** The official server over HTTP; it has no way to be told 0. */
 async function httpServer(port: number): Promise<AsyncDisposable & { readonly url: string }> {
   const child = spawn(process.execPath, [everythingFile, 'streamableHttp'], {
     env: { PATH: process.env.PATH, PORT: String(port) },
