@@ -48,10 +48,10 @@ function shownText(text: string, isSecret: boolean): string {
 function withoutCredentials(text: string): string {
   const [, scheme, rest] = /^([a-z][a-z0-9+.-]*:\/\/)(.*)$/is.exec(text) ?? [];
   if (scheme === undefined || rest === undefined) return text;
-  const query = rest.indexOf('?');
-  const place = query === -1 ? rest : rest.slice(0, query);
-  // The last @ ends the credentials, which may hold a / or another @ that nobody escaped.
-  const at = place.lastIndexOf('@');
-  const hidden = at === -1 ? place : `${REDACTED}@${place.slice(at + 1)}`;
-  return `${scheme}${hidden}${query === -1 ? '' : `?${REDACTED}`}`;
+  // The last @ ends the credentials, which may hold a /, a ? or another @ that nobody escaped.
+  const at = rest.lastIndexOf('@');
+  const place = rest.slice(at + 1);
+  const query = place.indexOf('?');
+  const hidden = at === -1 ? '' : `${REDACTED}@`;
+  return `${scheme}${hidden}${query === -1 ? place : `${place.slice(0, query)}?${REDACTED}`}`;
 }

@@ -83,6 +83,14 @@ describe('the configuration as svc.system.config shows it', () => {
       stores: { redis: 'rediss://:HID@DEN:pw@h:1/0', mongodb: 'mongodb://u:HIDDEN@h/db?x=HIDDEN' },
     });
     assert.doesNotMatch(text, /HID/);
+    for (const redis of [
+      'redis://:HID?DEN@h:1/0',
+      'redis://u:HID#DEN@h:1',
+      'redis+sentinel://:HID?@DEN@h1,h2/master',
+    ]) {
+      const seen = shown({ stores: { redis, mongodb: 'mongodb://h/db' } });
+      assert.doesNotMatch(seen.text, /HID|DEN/, redis);
+    }
   });
 });
 
