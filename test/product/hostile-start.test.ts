@@ -58,6 +58,11 @@ const FILES: readonly (readonly [title: string, file: string | Uint8Array, expec
     `${head}spec: { llm_providers: [{ name: x, type: nonsense }] }\n`,
     /llm_providers\[0\]\.type/,
   ],
+  [
+    'embeddings of a model that nobody has',
+    `${head}spec: { cortex: { embeddings: { alias: meaning } } }\n`,
+    /cortex\.embeddings\.alias: no enabled provider has a model with the alias "meaning"/,
+  ],
 ];
 
 function realm(slug: string): string {
