@@ -1,6 +1,5 @@
 import type { ExecutionApi, StartExecution } from '../actors/execution/api.ts';
 import { type AgentCatalog, actingFor, requireStartable } from '../catalog/api.ts';
-import type { AgentManifest } from '../manifests/agent/schema.ts';
 import { SvcError } from '../runtime/errors.ts';
 import type { Identity } from '../runtime/identity.ts';
 import { executionIdFor } from './idempotency.ts';
@@ -13,8 +12,6 @@ export interface StartCall
   readonly agent: string;
   /** Version of the agent; default the newest. */
   readonly version?: string;
-  /** Instead of the manifest's: an agent of the product that runs for its caller. */
-  readonly securityContext?: string;
 }
 
 export interface StartCaller {
@@ -39,7 +36,7 @@ export async function startExecution(
   call: StartCall,
   caller: StartCaller,
 ): ReturnType<ExecutionApi['start']> {
-  const { agent: agentId, version, securityContext, ...rest } = call;
+  const { agent: agentId, version, ...rest } = call;
   const { identity, idempotencyKey, executionId } = caller;
   const agent = await parts.agents.get(identity, agentId, version);
   // Whoever asked has gone, so nothing is started for nobody.
@@ -48,7 +45,7 @@ export async function startExecution(
     ...rest,
     executionId: executionId ?? executionIdFor(identity.tenant, idempotencyKey),
     agentId: agent.agent_id,
-    manifest: under(agent.manifest, securityContext),
+    manifest: agent.manifest,
     identity: actingFor(identity, agent),
   };
   const { trace, signal } = caller;
@@ -63,12 +60,6 @@ export async function startExecution(
     await admit();
     return parts.executions.start(start, callOptions({ trace, signal }));
   });
-}
-
-/** The manifest under another security context. */
-function under(manifest: AgentManifest, securityContext: string | undefined): AgentManifest {
-  if (securityContext === undefined) return manifest;
-  return { ...manifest, spec: { ...manifest.spec, security_context: securityContext } };
 }
 
 type Waiting = { readonly trace: string; readonly signal: AbortSignal | undefined };

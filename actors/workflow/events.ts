@@ -142,5 +142,3 @@ export const workflowEvents = {
   }),
   WorkflowExecutionCancelled: z.object({ ...run, reason: z.string().nullable(), cancelled_at: z.string() }),
 } as const;
-
-export type WorkflowEventName = keyof typeof workflowEvents;

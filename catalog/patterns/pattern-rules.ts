@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { derivedUuid } from '../../runtime/derived-uuid.ts';
 import type { LearnedPattern, NewPattern } from '../patterns-api.ts';
 import type { Decay } from './decay.ts';
 import { type ComparedError, type ComparedSolution, errorLikeness, solutionLikeness } from './likeness.ts';
@@ -32,13 +33,9 @@ export function given(pattern: NewPattern): Given {
   return { pattern, form, id: idOf(form) };
 }
 
-/** A UUID of version 8: the same for all texts of one normal form. */
-function idOf({ type, signature, message, approach, code }: NormalForm): string {
-  const hex = createHash('sha256')
-    .update(JSON.stringify([type, signature, message, approach, code]))
-    .digest('hex');
-  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(12, 15)}-8${hex.slice(15, 18)}-${hex.slice(18, 30)}`;
-}
+/** The same for all texts of one normal form. */
+const idOf = ({ type, signature, message, approach, code }: NormalForm): string =>
+  derivedUuid('svc-pattern', JSON.stringify([type, signature, message, approach, code]));
 
 /**
  * How alike a stored pattern is, 0 to 1: the smaller of error and solution. 0 of another type, and where the signatures

@@ -42,10 +42,7 @@ export class BuiltInShelf {
 
   #read(kind: SearchedKind): { readonly entry: SearchEntry; readonly instruction: string }[] {
     const { agents, workflows } = this.#builtIns;
-    const all =
-      kind === 'agents'
-        ? agents.map((agent) => ({ ...agent, id: agent.agent_id }))
-        : workflows.map((workflow) => workflow);
+    const all = kind === 'agents' ? agents.map((agent) => ({ ...agent, id: agent.agent_id })) : workflows;
     return all.map(({ id, name, version, description, labels, status, manifest_yaml }) => ({
       entry: {
         ...{ id, name, version, description, labels, status },

@@ -27,8 +27,6 @@ export interface Starts {
       readonly version?: string;
       readonly input: string;
       readonly context?: JsonObject;
-      /** Default: what the manifest says, else `svc-system-agent-runtime`. */
-      readonly securityContext?: string;
     },
     starter: Starter,
   ): Promise<{ readonly execution_id: string }>;
