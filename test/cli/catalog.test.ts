@@ -60,7 +60,7 @@ describe('status and scope on the command line', () => {
       await says(/^deleted/, 'delete', 'thing', '--force');
     });
 
-  test('a workflow that is called like another path of the API is warned about, and named on the command line as any other', async () => {
+  test('a workflow that is called like another path of the API is warned about, and named on the command line like the others', async () => {
     const svc = (...args: string[]) => runSvc(['workflow', ...args], { SVC_URL: node.url });
     for (const name of PATH_WORDS) {
       const file = join(directory, `${name}.yaml`);

@@ -6,7 +6,7 @@ import { SearchQuery } from '../../../transport/rest/schemas/search.ts';
 const scoreOf = (min_score: string) => SearchQuery.safeParse({ q: 'x', min_score }).data?.min_score;
 const leastOf = (min_success_score: string) => PatternsQuery.safeParse({ min_success_score }).data?.min_success_score;
 
-test('a share of 0 to 1 is taken as any client prints it', () => {
+test('a share of 0 to 1 is taken the way each client prints it', () => {
   for (const share of [0, 1, 0.3, 1e-7, 5e-324, 0.0014116874690093264, 0.1 + 0.2])
     assert.deepEqual([scoreOf(String(share)), leastOf(String(share))], [share, share]);
   assert.equal(scoreOf('1E-1'), 0.1);
