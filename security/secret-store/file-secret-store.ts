@@ -1,4 +1,4 @@
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import type { Clock } from '../../runtime/clock.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import { type Identity, SYSTEM_TENANT } from '../../runtime/identity.ts';
@@ -6,6 +6,7 @@ import { OneAtATime } from '../../runtime/one-at-a-time.ts';
 import type { SecretStore } from '../api.ts';
 import { ADMIN_ROLE, allows } from '../policy.ts';
 import { isTenantSlug } from '../tenant.ts';
+import { dropDrafts } from './record-file.ts';
 import { SecretFiles } from './secret-files.ts';
 import { checkSecretPath } from './secret-path.ts';
 
@@ -24,6 +25,14 @@ export function createFileSecretStore(parts: {
 }): SecretStore {
   const { directory, clock } = parts;
   const changes = new OneAtATime();
+  let isTidy = false;
+  /** Before each change where it is made, and everywhere before the first one of this process. */
+  const dropped = async (tenant: string, path: string): Promise<void> => {
+    const root = tenant === SYSTEM_TENANT ? directory : join(directory, 'tenants', tenant);
+    if (isTidy) return dropDrafts(dirname(join(root, path)), clock.now(), false);
+    await dropDrafts(directory, clock.now(), true);
+    isTidy = true;
+  };
   const filesOf = (identity: Identity): SecretFiles => {
     requireKeeper(identity);
     const { tenant } = identity;
@@ -40,6 +49,7 @@ export function createFileSecretStore(parts: {
       checkSecretPath(identity.tenant, path);
       checkValue(value);
       return changes.run(async () => {
+        await dropped(identity.tenant, path);
         const known = await files.get(path);
         if (known !== null && expect === 'absent') throw new SvcError('conflict', 'there is such a secret already');
         if (known === null && expect === 'present') throw notFound();
@@ -68,7 +78,11 @@ export function createFileSecretStore(parts: {
     async remove(identity, path, version) {
       const files = filesOf(identity);
       checkSecretPath(identity.tenant, path);
-      if (!(await changes.run(() => files.remove(path, version)))) throw notFound();
+      const isRemoved = await changes.run(async () => {
+        await dropped(identity.tenant, path);
+        return files.remove(path, version);
+      });
+      if (!isRemoved) throw notFound();
       said(version === undefined ? 'SecretDeleted' : 'SecretVersionDeleted', identity, path);
     },
   };

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { lstat, open, readFile, rename, rm } from 'node:fs/promises';
+import { lstat, open, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { z } from 'zod';
 import { SvcError } from '../../runtime/errors.ts';
@@ -21,9 +21,13 @@ export async function readRecord(path: string): Promise<SecretRecord | null> {
   return read.success ? read.data : null;
 }
 
+const DRAFT = '.draft';
+/** No write takes longer. */
+const WRITTEN_WITHIN_MS = 60_000;
+
 /** Writes a file of mode 0600 that is there whole or not at all, also after a power failure. */
 export async function writeWhole(path: string, content: string | Uint8Array): Promise<void> {
-  const draft = join(dirname(path), `.${randomUUID()}.draft`);
+  const draft = join(dirname(path), `.${randomUUID()}${DRAFT}`);
   try {
     {
       await using file = await open(draft, 'wx', 0o600);
@@ -37,6 +41,21 @@ export async function writeWhole(path: string, content: string | Uint8Array): Pr
     // Of a full disk an empty draft would stay.
     await rm(draft, { force: true });
     throw failed(error);
+  }
+}
+
+/**
+ * Removes what a process that was killed while it wrote left in a directory, or (`recursive`) below it: a draft holds a
+ * value. `now` in Unix ms.
+ */
+export async function dropDrafts(directory: string, now: number, recursive: boolean): Promise<void> {
+  const entries = (await orMissing(readdir(directory, { withFileTypes: true, recursive }))) ?? [];
+  for (const entry of entries) {
+    if (!entry.isFile() || !entry.name.endsWith(DRAFT)) continue;
+    const draft = join(entry.parentPath, entry.name);
+    const found = await orMissing(lstat(draft));
+    // Another node may be writing in the same store now.
+    if (found !== null && now - found.mtimeMs > WRITTEN_WITHIN_MS) await orMissing(rm(draft, { force: true }));
   }
 }
 

@@ -5,7 +5,7 @@ import type { SecretView } from '../api.ts';
 import { codeOf, failed, isDirectory, orMissing, readRecord, type SecretRecord, writeWhole } from './record-file.ts';
 
 /** Earlier versions that are kept; the oldest goes first. */
-export const MOST_EARLIER = 10;
+const MOST_EARLIER = 10;
 
 const EARLIER = /^(.+)@(\d{1,15})$/;
 

@@ -2,7 +2,7 @@ import { SvcError } from '../../runtime/errors.ts';
 import { SYSTEM_TENANT } from '../../runtime/identity.ts';
 
 const PART = /^[A-Za-z0-9_][A-Za-z0-9._-]{0,62}$/;
-export const MAX_PATH_CHARS = 200;
+const MAX_PATH_CHARS = 200;
 const MAX_PARTS = 8;
 /** In the node's own tenant the directory of the other tenants. */
 const TENANTS = 'tenants';

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
@@ -75,6 +75,32 @@ describe('secrets of tenants in files', () => {
       assert.equal(found.mode & 0o777, found.isDirectory() ? 0o700 : 0o600, name);
     }
     assert.ok(!(await readFile(join(directory, 'deep/er/key@record'), 'utf8')).includes('hunter'));
+  });
+
+  test('what a killed process left half written goes with the next change, and what is being written stays', async () => {
+    const first = await scene();
+    await first.store.put(admin('acme'), 'db/key', 'hunter2', 'any');
+    await first.store.put(operator, 'other/key', 'hunter2', 'any');
+    const leave = async (folder: string, name: string, agedMs: number): Promise<string> => {
+      const file = join(first.directory, folder, `.${name}.draft`);
+      await writeFile(file, 'half of hunter2');
+      const at = (first.clock.now() - agedMs) / 1_000;
+      await utimes(file, at, at);
+      return file;
+    };
+    const [dead, far, fresh] = [
+      await leave('tenants/acme/db', 'dead', 61_000),
+      await leave('other', 'far', 61_000),
+      await leave('tenants/acme/db', 'fresh', 1_000),
+    ];
+    const isThere = (file: string) => stat(file).then(Boolean, () => false);
+    // Where it is changed; and everywhere by the first change after a start.
+    await first.store.put(admin('acme'), 'db/more', 'hunter3', 'any');
+    assert.deepEqual(await Promise.all([dead, far, fresh].map(isThere)), [false, true, true]);
+    const { directory, clock } = first;
+    const second = createFileSecretStore({ directory, clock, audit: () => undefined });
+    await second.remove(admin('acme'), 'db/more');
+    assert.deepEqual(await Promise.all([dead, far, fresh].map(isThere)), [false, false, true]);
   });
 
   test('rotating keeps the earlier version under a reference of its own, until it is deleted', async () => {
