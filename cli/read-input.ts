@@ -20,6 +20,15 @@ export async function readText(path: string, option: string): Promise<string> {
   }
 }
 
+/**
+ * What must not stand among the arguments, where others of the machine see it: `-` or `@FILE` only. What was given instead is
+ * not said again, for it may be the secret itself.
+ */
+export async function readSecret(given: string, option: string): Promise<string> {
+  if (given === '-' || given.startsWith('@')) return readInput(given, option);
+  throw invalid(`${option}: expected - for standard input, or @FILE: others see what is an argument`);
+}
+
 /** A JSON object in one of the forms of `readInput`. */
 export async function readObject(given: string, option: string): Promise<JsonObject> {
   const value = parseJson(await readInput(given, option));

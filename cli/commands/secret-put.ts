@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { contextOf } from '../context.ts';
 import { textOf } from '../json.ts';
 import { print } from '../output.ts';
-import { readInput } from '../read-input.ts';
+import { readSecret } from '../read-input.ts';
 import { secretUrl } from './secret-show.ts';
 
 /** `svc secret create PATH`. The value comes from standard input or a file, never from an argument others could see. */
@@ -38,9 +38,8 @@ function put(secret: Command, { name, expect, description, done }: Put): void {
     .option('--value <source>', '- for standard input, or @FILE', '-')
     .action(async (path: string, options: { value: string }, command: Command) => {
       const { client, output } = contextOf(command);
-      const source = options.value === '-' || options.value.startsWith('@') ? options.value : `@${options.value}`;
       // `echo` and editors end with a newline that is no part of a secret.
-      const value = (await readInput(source, '--value')).replace(/\r?\n$/, '');
+      const value = (await readSecret(options.value, '--value')).replace(/\r?\n$/, '');
       const answer = await client.json('PUT', secretUrl(path), { json: { value, expect } });
       const text = `${done} ${textOf(answer, 'reference')}, version ${textOf(answer, 'version')}`;
       await print(output, { value: answer, text });

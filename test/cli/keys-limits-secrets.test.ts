@@ -69,4 +69,17 @@ describe('svc key, svc limits, svc secret', () => {
     assert.equal((await run(['secret', 'get', 'db/password'])).code, 1);
     assert.equal((await run(['secret', 'create', '../etc'], 'x')).code, 2);
   });
+
+  test('a secret or a key among the arguments is refused, and not said again', async () => {
+    const refused = [
+      await run(['secret', 'create', 'db/password', '--value', 'hunter4']),
+      await run(['secret', 'rotate', 'db/password', '--value', 'hunter4']),
+      await run(['key', 'validate', 'svc_hunter4']),
+    ];
+    for (const { code, stdout, stderr } of refused) {
+      assert.equal(code, 2, stderr);
+      assert.match(stderr, /expected - for standard input, or @FILE/);
+      assert.doesNotMatch(stdout + stderr, /hunter4/);
+    }
+  });
 });
