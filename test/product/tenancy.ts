@@ -27,6 +27,8 @@ const JSON_TYPE = { 'content-type': 'application/json' };
 /** A node with four realms, tokens of all callers, and a record of who owns what. */
 export class Tenancy implements AsyncDisposable {
   readonly node: ProductNode;
+  /** Of the node: another one with the same is of its fleet, where its stores are shared. */
+  readonly spec: Readonly<Record<string, unknown>>;
   readonly #realms: Realms;
   readonly #headers: ReadonlyMap<CallerName, Record<string, string>>;
   /** `METHOD /path/{id}` of the served description. */
@@ -36,12 +38,14 @@ export class Tenancy implements AsyncDisposable {
 
   private constructor(parts: {
     node: ProductNode;
+    spec: Readonly<Record<string, unknown>>;
     realms: Realms;
     headers: ReadonlyMap<CallerName, Record<string, string>>;
     routes: readonly string[];
     grpcAddress: string;
   }) {
     this.node = parts.node;
+    this.spec = parts.spec;
     this.#realms = parts.realms;
     this.#headers = parts.headers;
     this.#routes = parts.routes;
@@ -50,7 +54,8 @@ export class Tenancy implements AsyncDisposable {
 
   static async open(spec: Readonly<Record<string, unknown>> = {}): Promise<Tenancy> {
     const realms = await Realms.open();
-    const node = await ProductNode.start({ spec: { ...realms.spec, ...spec } });
+    const all = { ...realms.spec, ...spec };
+    const node = await ProductNode.start({ spec: all });
     const headers = new Map<CallerName, Record<string, string>>();
     for (const name of CALLER_NAMES) headers.set(name, await realms.headers(name));
     const { body } = await node.call('GET', '/v1/openapi.json');
@@ -61,7 +66,7 @@ export class Tenancy implements AsyncDisposable {
     const routes = ofTenants.flatMap(([path, methods]) =>
       Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
     );
-    return new Tenancy({ node, realms, headers, routes, grpcAddress: await node.process.grpcAddress });
+    return new Tenancy({ node, spec: all, realms, headers, routes, grpcAddress: await node.process.grpcAddress });
   }
 
   headersOf(caller: CallerName): Record<string, string> {

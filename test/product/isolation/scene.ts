@@ -42,8 +42,9 @@ export class Scene implements AsyncDisposable {
     this.askers = askers;
   }
 
-  static async open(): Promise<Scene> {
-    const tenancy = await Tenancy.open(SPEC);
+  /** `spec`: blocks besides, such as stores. */
+  static async open(spec: Readonly<Record<string, unknown>> = {}): Promise<Scene> {
+    const tenancy = await Tenancy.open({ ...SPEC, ...spec });
     const askers = new Map<string, Asker>();
     const add = (asker: Asker) => askers.set(asker.name, asker);
     for (const name of CALLER_NAMES) add({ name, tenant: CALLERS[name].tenant, headers: tenancy.headersOf(name) });

@@ -1,0 +1,119 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { mongoMissing, startMongo, type TestMongo } from '../../support/ferretdb.ts';
+import { type RedisServer, redisMissing, startRedis } from '../../support/redis.ts';
+import { ProductNode } from '../product-node.ts';
+import { answerTo, type Question, toolQuestion, unknownFor } from './asker.ts';
+import { type OwnThings, settleOwn } from './own-things.ts';
+import { pathRows } from './path-rows.ts';
+import { type Named, ROUTE_ROWS } from './route-table.ts';
+import { Scene, type Things } from './scene.ts';
+import { snapshot } from './snapshot.ts';
+import { LIST_ROWS, TOOL_ROWS } from './tool-table.ts';
+
+const skip = (redisMissing() ?? (await mongoMissing())) || false;
+
+/** A question about a thing, wherever its name goes. */
+interface Row {
+  readonly what: string;
+  readonly things: readonly (keyof Named)[];
+  readonly question: (name: string) => Question;
+}
+
+const rowsOf = (named: Partial<Named>): readonly Row[] => [
+  ...[...pathRows(named), ...ROUTE_ROWS].map(({ route: what, things, question }) => ({ what, things, question })),
+  ...TOOL_ROWS.map(({ tool, things, args }) => ({
+    ...{ what: tool, things },
+    question: (name: string) => toolQuestion(tool, args(name)),
+  })),
+];
+
+/** The tables of the other tests, by some callers: what one node wrote is asked for on another. */
+describe('the same walls on Redis and a MongoDB-wire server, from another node', { skip }, () => {
+  let redis: RedisServer;
+  let mongo: TestMongo;
+  let scene: Scene;
+  let other: ProductNode;
+  let alpha: Things;
+  let andys: OwnThings;
+  before(async () => {
+    [redis, mongo] = await Promise.all([startRedis(), startMongo()]);
+    scene = await Scene.open({
+      stores: { redis: redis.url, mongodb: mongo.uri },
+      kernel: { effect_concurrency: 256, partitions: 8 },
+    });
+    other = await ProductNode.start({ spec: scene.tenancy.spec });
+    alpha = await scene.settle('alphaAdmin', 'alpha');
+    andys = await settleOwn(scene, await scene.hand('alphaUser'), 'andy');
+  });
+  after(async () => {
+    await other[Symbol.asyncDispose]();
+    await scene[Symbol.asyncDispose]();
+    await redis.stop();
+    await mongo.stop();
+  });
+
+  async function assertHidden(names: readonly string[], rows: readonly Row[], named: Partial<Named>): Promise<number> {
+    const probe = async (name: string): Promise<number> => {
+      const asker = scene.asker(name);
+      let count = 0;
+      for (const { what, things, question } of rows)
+        for (const thing of things) {
+          const real = named[thing];
+          if (real === undefined) continue;
+          const none = unknownFor(real);
+          const foreign = await answerTo(other, asker, question(real), real);
+          assert.equal(foreign, await answerTo(other, asker, question(none), none), `${name}: ${what} of ${thing}`);
+          count += 1;
+        }
+      return count;
+    };
+    return (await Promise.all(names.map(probe))).reduce((sum, count) => sum + count, 0);
+  }
+
+  test('another tenant’s thing answers as one that never was, and stays as it is', async (t) => {
+    const before = await snapshot(scene, 'alphaAdmin', alpha);
+    const count = await assertHidden(['betaAdmin', 'key of consumer'], rowsOf(alpha), alpha);
+    t.diagnostic(`${count} pairs of answers were equal`);
+    assert.deepEqual(await snapshot(scene, 'alphaAdmin', alpha), before);
+  });
+
+  test('what is one user’s own answers others of the tenant as what never was', async (t) => {
+    const before = await snapshot(scene, 'alphaUser', andys);
+    const own: Partial<Named> = { ...andys };
+    const count = await assertHidden(['key of alphaOther'], rowsOf(own), own);
+    t.diagnostic(`${count} pairs of answers were equal`);
+    assert.deepEqual(await snapshot(scene, 'alphaUser', andys), before);
+  });
+
+  test('no list or search shows anything of another tenant, or of another user', async () => {
+    const [theirs, andy] = [Object.values(alpha), Object.values(andys)];
+    const gets = ['agents', 'executions', 'workflows/executions', 'human-approvals', 'volumes', 'seal/sessions'];
+    const questions = [
+      ...gets.map((path) => ({ method: 'GET', path: `/v1/${path}` })),
+      ...LIST_ROWS.map(({ tool, args }) => toolQuestion(tool, args('own agent flow andy'))),
+    ];
+    for (const name of ['betaAdmin', 'consumer', 'alphaOther', 'alphaAdmin']) {
+      const asker = scene.asker(name);
+      const hidden = asker.tenant === 'alpha' ? andy : [...andy, ...theirs];
+      for (const question of questions) {
+        const text = await answerTo(other, asker, question, 'own agent flow andy');
+        const seen = hidden.filter((one) => text.includes(one));
+        assert.deepEqual(seen, [], `${name}: ${question.path}`);
+      }
+    }
+  });
+
+  test('their owners see them on that node', async () => {
+    for (const [name, named] of [['alphaAdmin', alpha] as const, ['alphaUser', andys] as const])
+      for (const { route, things, question } of pathRows(named).filter(({ route: one }) => one.startsWith('GET ')))
+        for (const thing of things) {
+          if (route.endsWith('/stream') || (route.endsWith('/files/content') && named === andys)) continue;
+          // Files of volumes and secrets are on the node where they were made.
+          if (thing === 'volume' || thing === 'secret') continue;
+          const { method, path } = question(Object(named)[thing]);
+          const { status, text } = await other.call(method, path, { headers: scene.asker(name).headers });
+          assert.equal(status, 200, `${name}: ${route} of ${thing}: ${text}`);
+        }
+  });
+});

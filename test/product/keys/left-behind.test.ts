@@ -1,0 +1,125 @@
+import assert from 'node:assert/strict';
+import { chmod, readdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { waitUntil } from '../../support/wait-until.ts';
+import { type Answer, agentYaml, ProductNode } from '../product-node.ts';
+import { type CallerName, Realms } from '../realms.ts';
+
+const KILLS = 3;
+const PATH = 'db/password';
+const ROUTE = `/v1/secrets/${encodeURIComponent(PATH)}`;
+
+/** Files below a directory, whatever they are. */
+async function filesBelow(directory: string): Promise<string[]> {
+  const entries = await readdir(directory, { withFileTypes: true, recursive: true });
+  return entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
+}
+
+describe('what keys and secrets leave behind', () => {
+  let realms: Realms;
+  let node: ProductNode;
+  let data: string;
+  before(async () => {
+    realms = await Realms.open();
+    const spec = {
+      ...realms.spec,
+      observability: { logging: { level: 'debug' } },
+      runtime: { host_commands: { allow: ['alpha'] } },
+    };
+    node = await ProductNode.start({ spec });
+    data = join(node.directory, 'data');
+  });
+  after(async () => {
+    await node[Symbol.asyncDispose]();
+    await realms[Symbol.asyncDispose]();
+  });
+  const as = async (caller: CallerName, method: string, path: string, body?: object): Promise<Answer> =>
+    node.json(method, path, body, await realms.headers(caller));
+
+  test('no key and no value of a secret is in any file but the secret’s own, in the log, or in an answer', async () => {
+    const words = { key: '', first: 'first-value-4711', second: 'second-value-4711', refused: 'refused-value-4711' };
+    const made = await as('alphaAdmin', 'POST', '/v1/api-keys', { name: 'left', scopes: ['secrets:*'] });
+    words.key = String(made.body.key).slice(4);
+    const by = { authorization: `Bearer ${made.body.key}` };
+    await as('alphaAdmin', 'PUT', ROUTE, { value: words.first });
+    await node.json('PUT', ROUTE, { value: words.second }, by);
+
+    // A program that has it, says it and fails; and every way to be refused with it.
+    const program = join(node.directory, 'says.sh');
+    await writeFile(program, '#!/bin/sh\necho "it is $KEY"\necho "err $KEY" >&2\nexit 3\n');
+    await chmod(program, 0o755);
+    const yaml = agentYaml('says-it', {
+      ...{ runtime: { isolation: 'process' }, env: { KEY: `secret:${PATH}` } },
+      ...{ advanced: { bootstrap_path: program }, execution: { max_iterations: 2 } },
+    });
+    const headers = await realms.headers('alphaAdmin');
+    const run = await node.run(await node.deploy(yaml, headers), 'go', headers);
+    await waitUntil('it has failed', async () => (await node.statusOf(run, headers)).status === 'failed');
+    const answers = [
+      await as('alphaAdmin', 'GET', `/v1/executions/${run}`),
+      await as('alphaAdmin', 'GET', `/v1/executions/${run}/events?limit=200`),
+      await as('alphaAdmin', 'GET', '/v1/executions'),
+      await as('alphaAdmin', 'GET', '/v1/secrets'),
+      await as('alphaUser', 'PUT', ROUTE, { value: words.refused }),
+      await as('alphaAdmin', 'PUT', '/v1/secrets/..%2Fx', { value: words.refused }),
+      await as('alphaAdmin', 'PUT', ROUTE, { value: words.refused, expect: 'absent' }),
+      await as('alphaAdmin', 'PUT', ROUTE, { value: words.refused, expect: 'never' }),
+      await as('alphaAdmin', 'PUT', ROUTE, { value: { in: words.refused } }),
+      await as('alphaAdmin', 'POST', '/v1/api-keys/validate', { key: made.body.key }),
+      await as('alphaAdmin', 'GET', '/v1/api-keys?all=true'),
+      await node.call('GET', `/v1/executions?token=${made.body.key}`, { headers: by }),
+    ];
+    assert.equal(answers[0]?.body.status, 'failed');
+    const said = answers.map(({ text }) => text).join('\n') + node.process.log;
+    for (const [what, word] of Object.entries(words)) {
+      assert.ok(!said.includes(word), `${what} was said`);
+      for (const file of await filesBelow(data)) {
+        const isOwn = file.includes(join('tenants', 'alpha', 'db', 'password')) && what !== 'refused' && what !== 'key';
+        assert.ok(isOwn || !(await readFile(file)).includes(word), `${what} is in ${file}`);
+      }
+    }
+  });
+
+  test(`kill -9 ${KILLS} times while it is rotated: a version that was answered means its value for ever`, async (t) => {
+    const directory = join(data, 'secrets', 'tenants', 'alpha', 'db');
+    const answered = new Map<number, string>();
+    let sent = 0;
+    for (let kill = 0; kill < KILLS; kill += 1) {
+      const headers = await realms.headers('alphaAdmin');
+      const before = answered.size;
+      const writer = async (): Promise<void> => {
+        for (;;) {
+          sent += 1;
+          const value = `value ${sent}`;
+          const answer = await node.json('PUT', ROUTE, { value }, headers).catch(() => null);
+          if (answer?.status !== 200) return;
+          answered.set(Number(answer.body.version), value);
+        }
+      };
+      const writers = [writer(), writer(), writer()];
+      await waitUntil('some were answered', () => answered.size >= before + 5 + kill);
+      await node.process.kill('SIGKILL');
+      await Promise.all(writers);
+      await node.spawn();
+      const { body, text } = await node.call('GET', ROUTE, { headers });
+      const current = Number(body.version);
+      assert.ok(current >= Math.max(...answered.keys()), text);
+      for (const name of await readdir(directory)) {
+        const value = await readFile(join(directory, name), 'utf8');
+        const version = name === 'password' ? current : Number(/^password@(\d+)$/.exec(name)?.[1] ?? Number.NaN);
+        const known = answered.get(version);
+        if (known !== undefined) assert.equal(value, known, `${name} after kill ${kill + 1}`);
+      }
+      const last = Math.max(...answered.keys());
+      const names = await readdir(directory);
+      assert.ok(last === current || names.includes(`password@${last}`), `version ${last} is kept: ${names}`);
+    }
+    t.diagnostic(`${answered.size} of ${sent} were answered`);
+    const listed = await as('alphaAdmin', 'GET', '/v1/secrets');
+    assert.deepEqual(
+      Object(listed.body).secrets.map(({ path }: { path: string }) => path),
+      [PATH],
+    );
+  });
+});
