@@ -68,5 +68,7 @@ export interface Collection<T extends StoredDocument> {
   find(find: Find): Promise<T[]>;
   count(query: Query): Promise<number>;
   delete(tenant: string, id: string): Promise<boolean>;
+  /** Compare and delete: removes only a document whose version is `expected`, never one that came back under its id. */
+  deleteVersion(tenant: string, id: string, expected: number): Promise<boolean>;
   deleteMany(query: Query): Promise<number>;
 }

@@ -42,11 +42,11 @@ export class Shelf<Manifest extends ManifestHead = ManifestHead> {
 
   /** Removes what is decided to go. Only a deleted record: the same id may have come back. */
   async purge(record: ShelfRecord): Promise<void> {
-    const { tenant, scope, owner, name, versions } = record;
+    const { tenant, id, version, versions } = record;
     // The event of a copy that never arrived is the source's.
     if (record.arriving_from === null) await this.log.recover(record);
     await this.manifests.remove(tenant, versions);
-    await this.records.deleteMany({ tenant, where: { scope, owner, name, status: 'deleted' } });
+    await this.records.deleteVersion(tenant, id, version);
   }
 
   /**

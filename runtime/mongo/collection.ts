@@ -87,6 +87,11 @@ export class MongoCollection<T extends StoredDocument> implements Collection<T> 
     return result.deletedCount === 1;
   }
 
+  async deleteVersion(tenant: string, id: string, expected: number): Promise<boolean> {
+    checkKey(tenant, id);
+    return this.#session.run(() => this.#writes.remove(keyOf(tenant, id), expected));
+  }
+
   async deleteMany(query: Query): Promise<number> {
     const filter = filterOf(query);
     const result = await this.#session.run(() => this.#rows.ask((rows) => rows.deleteMany(filter)));

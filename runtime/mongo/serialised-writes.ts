@@ -24,7 +24,7 @@ async function inTurn<T>(key: string, work: () => Promise<T>): Promise<T> {
 /**
  * FerretDB 1: a conditional update is a read and a write there, not one step (of 50 concurrent ones an older version
  * survived), and all that an index can help is a filter by a bare `_id` (decision 0020). So writers of one id take turns in this process, and
- * those that compare and set (`replace`) with other processes too. A `put` is not guarded between processes: what is
+ * those that compare (`replace`, `remove`) with other processes too. A `put` is not guarded between processes: what is
  * put has one writer at a time (a partition's projector).
  */
 export class SerialisedWrites implements VersionedWrites {
@@ -37,7 +37,7 @@ export class SerialisedWrites implements VersionedWrites {
   }
 
   put(row: Row): Promise<boolean> {
-    return this.#inTurn(row, async () => {
+    return this.#inTurn(row._id, async () => {
       for (let attempt = 1; ; attempt += 1) {
         const stored = await storedVersion(this.#rows, row._id);
         if (stored !== undefined && stored >= row.version) return false;
@@ -67,22 +67,36 @@ export class SerialisedWrites implements VersionedWrites {
   }
 
   replace(row: Row, expected: number): Promise<boolean> {
-    return this.#inTurn(row, () =>
-      this.#shared.take(`${this.#rows.namespace}/${row._id}`, async (mayWrite) => {
-        if ((await storedVersion(this.#rows, row._id)) !== expected) return false;
+    return this.#comparing(row._id, expected, async () => {
+      try {
+        const result = await this.#rows.ask((rows) => rows.replaceOne({ _id: row._id }, row));
+        return result.matchedCount === 1;
+      } catch (error) {
+        if (isDuplicate(error)) throw conflict(error);
+        throw error;
+      }
+    });
+  }
+
+  remove(key: string, expected: number): Promise<boolean> {
+    return this.#comparing(key, expected, async () => {
+      const result = await this.#rows.ask((rows) => rows.deleteOne({ _id: key }));
+      return result.deletedCount === 1;
+    });
+  }
+
+  /** Writes while nobody else who compares can, and only over the version. */
+  #comparing(key: string, expected: number, write: () => Promise<boolean>): Promise<boolean> {
+    return this.#inTurn(key, () =>
+      this.#shared.take(`${this.#rows.namespace}/${key}`, async (mayWrite) => {
+        if ((await storedVersion(this.#rows, key)) !== expected) return false;
         mayWrite();
-        try {
-          const result = await this.#rows.ask((rows) => rows.replaceOne({ _id: row._id }, row));
-          return result.matchedCount === 1;
-        } catch (error) {
-          if (isDuplicate(error)) throw conflict(error);
-          throw error;
-        }
+        return write();
       }),
     );
   }
 
-  #inTurn<T>(row: Row, work: () => Promise<T>): Promise<T> {
-    return inTurn(`${this.#rows.namespace}/${row._id}`, work);
+  #inTurn<T>(key: string, work: () => Promise<T>): Promise<T> {
+    return inTurn(`${this.#rows.namespace}/${key}`, work);
   }
 }

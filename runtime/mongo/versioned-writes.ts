@@ -12,6 +12,8 @@ export interface VersionedWrites {
   putMany(rows: readonly Row[]): Promise<void>;
   /** Writes only over exactly the version `expected`. */
   replace(row: Row, expected: number): Promise<boolean>;
+  /** Removes only exactly the version `expected`. */
+  remove(key: string, expected: number): Promise<boolean>;
 }
 
 const PUT_ATTEMPTS = 3;
@@ -79,5 +81,10 @@ export class AtomicWrites implements VersionedWrites {
       if (isDuplicate(error)) throw conflict(error);
       throw error;
     }
+  }
+
+  async remove(key: string, expected: number): Promise<boolean> {
+    const result = await this.#rows.ask((rows) => rows.deleteOne({ _id: key, version: expected }));
+    return result.deletedCount === 1;
   }
 }

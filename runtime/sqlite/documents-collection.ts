@@ -44,6 +44,7 @@ export class SqliteCollection<T extends StoredDocument> implements Collection<T>
   readonly #replace: StatementSync;
   readonly #get: StatementSync;
   readonly #delete: StatementSync;
+  readonly #deleteVersion: StatementSync;
 
   constructor(database: DatabaseSync, group: GroupCommit, spec: CollectionSpec) {
     const table = tableOf(spec.name);
@@ -61,7 +62,9 @@ export class SqliteCollection<T extends StoredDocument> implements Collection<T>
       `UPDATE ${table} SET version = ?3, fields = ?4, rest = ?5 WHERE tenant = ?1 AND id = ?2 AND version = ?6`,
     );
     this.#get = database.prepare(`SELECT * FROM ${table} WHERE tenant = ? AND id = ?`);
-    this.#delete = database.prepare(`DELETE FROM ${table} WHERE tenant = ? AND id = ?`);
+    const remove = `DELETE FROM ${table} WHERE tenant = ? AND id = ?`;
+    this.#delete = database.prepare(remove);
+    this.#deleteVersion = database.prepare(`${remove} AND version = ?`);
   }
 
   async insert(doc: T): Promise<boolean> {
@@ -110,6 +113,11 @@ export class SqliteCollection<T extends StoredDocument> implements Collection<T>
   async delete(tenant: string, id: string): Promise<boolean> {
     checkKey(tenant, id);
     return this.#group.run(() => this.#delete.run(tenant, id).changes === 1);
+  }
+
+  async deleteVersion(tenant: string, id: string, expected: number): Promise<boolean> {
+    checkKey(tenant, id);
+    return this.#group.run(() => this.#deleteVersion.run(tenant, id, expected).changes === 1);
   }
 
   async deleteMany(query: Query): Promise<number> {

@@ -24,6 +24,9 @@ export function crashingDocuments(documents: Documents, writes: number): Documen
         find: (find) => real.find(find),
         count: (query) => real.count(query),
         delete: alive((tenant: string, id: string) => real.delete(tenant, id)),
+        deleteVersion: alive((tenant: string, id: string, expected: number) =>
+          real.deleteVersion(tenant, id, expected),
+        ),
         deleteMany: alive((query) => real.deleteMany(query)),
       };
     },

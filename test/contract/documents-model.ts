@@ -86,6 +86,11 @@ export class ModelCollection implements Collection<Thing> {
     return this.#docs.delete(`${tenant}/${id}`);
   }
 
+  async deleteVersion(tenant: string, id: string, expected: number): Promise<boolean> {
+    const key = `${tenant}/${id}`;
+    return this.#docs.get(key)?.version === expected && this.#docs.delete(key);
+  }
+
   async deleteMany(query: Query): Promise<number> {
     const found = this.#matching(query);
     for (const [key] of found) this.#docs.delete(key);

@@ -76,12 +76,16 @@ function scalarLimit(): fc.Arbitrary<number | string> {
 
 type Step =
   | { readonly do: 'insert' | 'put'; readonly doc: Thing }
-  | { readonly do: 'replace'; readonly doc: Thing; readonly expected: number }
+  | { readonly do: 'replace' | 'deleteVersion'; readonly doc: Thing; readonly expected: number }
   | { readonly do: 'delete'; readonly doc: Thing };
 
 const step: fc.Arbitrary<Step> = fc.oneof(
   fc.record({ do: fc.constantFrom('insert' as const, 'put' as const), doc: thing }),
-  fc.record({ do: fc.constant('replace' as const), doc: thing, expected: fc.nat({ max: 4 }) }),
+  fc.record({
+    do: fc.constantFrom('replace' as const, 'deleteVersion' as const),
+    doc: thing,
+    expected: fc.nat({ max: 4 }),
+  }),
   fc.record({ do: fc.constant('delete' as const), doc: thing }),
 );
 
@@ -90,6 +94,7 @@ async function take(things: Collection<Thing>, one: Step): Promise<unknown> {
     if (one.do === 'insert') return await things.insert(one.doc);
     if (one.do === 'put') return await things.put(one.doc);
     if (one.do === 'replace') return await things.replace(one.doc, one.expected);
+    if (one.do === 'deleteVersion') return await things.deleteVersion(one.doc.tenant, one.doc.id, one.expected);
     return await things.delete(one.doc.tenant, one.doc.id);
   } catch (error) {
     return toSvcError(error).code;

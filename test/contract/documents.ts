@@ -192,6 +192,25 @@ function races(notes: () => Promise<Collection<Note>>): void {
       [(await all.get('acme', '1'))?.size],
     );
   });
+
+  test('of 50 concurrent removals of one version one succeeds, and what comes back under its id stays', async () => {
+    const all = await notes();
+    // A server that reads before it deletes takes its time over these.
+    await all.putMany(Array.from({ length: 100 }, (_, n) => note(`other-${n}`)));
+    for (let round = 1; round <= 3; round += 1) {
+      await all.insert(note('1', 2 * round));
+      const removed = await Promise.all(
+        fifty.map(async () => {
+          if (!(await all.deleteVersion('acme', '1', 2 * round))) return false;
+          return all.insert(note('1', 2 * round + 1));
+        }),
+      );
+      assert.equal(removed.filter((isFirst) => isFirst).length, 1);
+      assert.deepEqual(await all.get('acme', '1'), note('1', 2 * round + 1));
+      assert.equal(await all.deleteVersion('acme', '1', 2 * round + 1), true);
+    }
+    assert.equal(await all.deleteVersion('acme', '1', 1), false);
+  });
 }
 
 function reads(notes: () => Promise<Collection<Note>>, many: number): void {

@@ -172,6 +172,7 @@ function failingPuts(inner: Documents, isDown: () => boolean): Documents {
         find: (find) => real.find(find),
         count: (query) => real.count(query),
         delete: (tenant, id) => real.delete(tenant, id),
+        deleteVersion: (tenant, id, expected) => real.deleteVersion(tenant, id, expected),
         deleteMany: (query) => real.deleteMany(query),
       };
     },

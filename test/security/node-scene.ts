@@ -57,6 +57,7 @@ export class WatchedDocuments implements Documents {
       get: (tenant, id) => inner.get(tenant, id),
       count: (query) => inner.count(query),
       delete: (tenant, id) => inner.delete(tenant, id),
+      deleteVersion: (tenant, id, expected) => inner.deleteVersion(tenant, id, expected),
       deleteMany: (query) => inner.deleteMany(query),
       find: async (query) => {
         this.finds += 1;
