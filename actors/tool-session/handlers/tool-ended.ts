@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { ToolOutcome } from '../../../manifests/tool/call.ts';
 import type { EffectResult } from '../../../runtime/effect.ts';
+import { ERRORS } from '../../../runtime/errors.ts';
 import type { SessionTurn } from '../appending.ts';
 import { close } from '../closing.ts';
 import { auditOutcome, recordEnd } from '../ending.ts';
@@ -19,13 +20,17 @@ export function ToolEnded(state: ToolSessionState, ended: EffectResult, turn: Se
   return running.last ? close(next, { status: 'closed', reason: 'the call has ended' }, turn) : next;
 }
 
+/**
+ * A breach that only the running tool sees, a link out of the workspace or a redirect, is a denial like those of policy. What
+ * an area refuses, by a code of the error table, is what the tool reports: its result (decided.md "SEAL envelope").
+ */
 function resultOf(outcome: EffectResult['outcome'], tool: string): CallResult {
   if (outcome.kind === 'failed') return { kind: 'failed', code: outcome.code, message: outcome.message };
   if (outcome.kind === 'in_doubt') return { kind: 'outcome', outcome: inDoubt(tool) };
   const told = ToolOutcome.safeParse(outcome.value);
   if (!told.success) return { kind: 'failed', code: 'internal', message: `${tool} answered nonsense` };
   const { error } = told.data;
-  if (error?.class !== 'policy') return { kind: 'outcome', outcome: told.data };
+  if (error?.class !== 'policy' || Object.hasOwn(ERRORS, error.code)) return { kind: 'outcome', outcome: told.data };
   const { code, message, retry_after_ms } = error;
   return { kind: 'denied', reason: code, message, ...(retry_after_ms === undefined ? {} : { retry_after_ms }) };
 }

@@ -1,5 +1,5 @@
-import { type Answer, agentYaml } from '../product-node.ts';
-import { type Door, restDoor } from '../seal/doors.ts';
+import { type Answer, agentYaml, type ProductNode } from '../product-node.ts';
+import { type Door, type Headers, restDoor } from '../seal/doors.ts';
 import { SealNode, type SealNodeOptions } from '../seal/seal-node.ts';
 import type { Stranger } from '../seal/stranger.ts';
 
@@ -51,7 +51,7 @@ export class ManagementNode implements AsyncDisposable {
     const sealed = await Promise.all(
       [restDoor(at.node.url), at.grpc()].map(async (door) => sealDoor(door, await at.attested(is, door))),
     );
-    return new ManagementNode(at, [...sealed, mcpDoor(at)]);
+    return new ManagementNode(at, [...sealed, mcpDoor(at.node)]);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -59,28 +59,28 @@ export class ManagementNode implements AsyncDisposable {
   }
 }
 
-function sealDoor(door: Door, agent: Stranger): ToolDoor {
+export function sealDoor(door: Door, agent: Stranger, headers: Headers = {}): ToolDoor {
   let id = 0;
   return {
     name: `SEAL over ${door.name}`,
     async call(tool, args) {
       id += 1;
-      const { result, reason, message, text } = await door.invoke(agent.call(id, tool, args));
+      const { result, reason, message, text } = await door.invoke(agent.call(id, tool, args), headers);
       if (result === undefined) return { text: message, structured: {}, reason: reason ?? text };
       return { isError: result.isError, text: result.text, structured: objectIn(result.structured) };
     },
   };
 }
 
-function mcpDoor(at: SealNode): ToolDoor {
+export function mcpDoor(node: ProductNode, headers: Headers = {}): ToolDoor {
   return {
     name: '/mcp',
     async call(tool, args) {
-      const answer: Answer = await at.node.json(
+      const answer: Answer = await node.json(
         'POST',
         '/mcp',
         { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: tool, arguments: args } },
-        { accept: 'application/json, text/event-stream' },
+        { accept: 'application/json, text/event-stream', ...headers },
       );
       const { result, error } = answer.body;
       const { content, structuredContent, isError } = objectIn(result);

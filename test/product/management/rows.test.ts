@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { ARGUMENT_ROWS, type ArgumentRow } from '../../tools/management/argument-rows.ts';
-import type { Row } from '../../tools/management/row.ts';
 import { MANAGEMENT_ROWS } from '../../tools/management/rows.ts';
-import { Setting } from '../../tools/management/setting.ts';
 import { type Called, ManagementNode, type ToolDoor } from './management-node.ts';
+import { callOf, settingOf } from './row-call.ts';
 import { sameAnswer } from './same-answer.ts';
 
 /** Who calls is the operator of the node: rows for others are in roles.test.ts. */
@@ -20,35 +19,9 @@ describe(`management tools: ${COUNTS}, the same answer over each of SEAL REST, g
   });
   after(() => node[Symbol.asyncDispose]());
 
-  const settingOf = (door: ToolDoor): Setting =>
-    new Setting(async (tool, args) => {
-      const called = await door.call(tool, args);
-      assert.equal(called.isError, false, `${tool}: ${called.text} ${called.reason ?? ''}`);
-      return called.structured;
-    }, 'svc-system');
-
-  async function throughDoor(door: ToolDoor, { tool, args, gives, leaves }: Row): Promise<Called> {
-    const at = settingOf(door);
-    const given = typeof args === 'function' ? await args(at) : args;
-    const called = await door.call(tool, given);
-    const said = `${door.name}: ${JSON.stringify(called)}`;
-    if (typeof gives === 'function') {
-      assert.equal(called.isError, false, said);
-      assert.deepEqual(JSON.parse(called.text), called.structured, 'the text is the result as JSON');
-      await gives(called.structured, given, at);
-      return called;
-    }
-    const [code, text] = gives;
-    assert.equal(called.isError, true, said);
-    assert.ok(called.text.startsWith(`${code}: `), said);
-    assert.match(called.text.slice(code.length + 2), text);
-    await leaves?.(given, at);
-    return called;
-  }
-
   for (const row of ROWS) {
     test(`${row.tool} ${row.what}`, async () => {
-      sameAnswer(await Promise.all(node.doors.map((door) => throughDoor(door, row))));
+      sameAnswer(await Promise.all(node.doors.map((door) => callOf(row, door, settingOf(door, 'svc-system')))));
     });
   }
 

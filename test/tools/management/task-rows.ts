@@ -134,7 +134,17 @@ export const TASK_ROWS: readonly Row[] = [
     args: { agent_id: 'no' },
     gives: has({ executions: [] }),
   },
-  { tool: 'svc.task.list', what: 'shows a stranger its own', by: 'stranger', args: {}, gives: has({ executions: [] }) },
+  {
+    ...{ tool: 'svc.task.list', what: 'shows a stranger its own', by: 'stranger' },
+    args: async (at) => {
+      await at.endedTask();
+      return { limit: 100 };
+    },
+    gives: async ({ executions }, _args, at) => {
+      const others = listOf((await at.ok('svc.task.list', { limit: 100 })).executions).map(({ id }) => id);
+      assert.ok(!listOf(executions).some(({ id }) => others.includes(id)));
+    },
+  },
   {
     ...{ tool: 'svc.task.logs', what: 'shows events oldest first, by pages' },
     args: async (at) => ({ execution_id: await at.endedTask(), limit: 2, offset: 0 }),

@@ -253,7 +253,7 @@ export const WORKFLOW_DEPLOY_ROWS: readonly Row[] = [
     ...{ tool: 'svc.workflow.list', what: 'shows a service account the tenant it names', by: 'service' },
     args: async (at) => {
       await at.workflow();
-      return { tenant_id: 'acme' };
+      return { tenant_id: at.tenant };
     },
     gives: ({ workflows }) => assert.ok(listOf(workflows).length > 0),
   },
@@ -349,7 +349,7 @@ export const WORKFLOW_DEPLOY_ROWS: readonly Row[] = [
   },
   {
     ...{ tool: 'svc.workflow.promote', what: 'knows nothing of another tenant', by: 'stranger' },
-    args: async (at) => ({ name: (await at.workflow()).name, tenant_id: 'acme' }),
+    args: async (at) => ({ name: (await at.workflow()).name, tenant_id: at.tenant }),
     gives: noWorkflow,
   },
 ];

@@ -123,7 +123,8 @@ export const WORKFLOW_RUN_ROWS: readonly Row[] = [
   },
   {
     ...{ tool: 'svc.workflow.executions.list', what: 'knows no tenant but the own', by: 'stranger' },
-    ...{ args: { tenant_id: 'acme' }, gives: ['not_found', /tenant not found/] },
+    args: (at) => ({ tenant_id: at.tenant }),
+    gives: ['not_found', /tenant not found/],
   },
   {
     ...{ tool: 'svc.workflow.executions.get', what: 'shows input, blackboard and outputs' },
@@ -147,12 +148,12 @@ export const WORKFLOW_RUN_ROWS: readonly Row[] = [
   ...['svc.workflow.executions.get', 'svc.workflow.status'].flatMap((tool): Row[] => [
     {
       ...{ tool, what: 'shows a stranger nothing of a tenant it names', by: 'stranger' },
-      args: async (at) => ({ execution_id: await at.endedRun(), tenant_id: 'acme' }),
+      args: async (at) => ({ execution_id: await at.endedRun(), tenant_id: at.tenant }),
       gives: noRun,
     },
     {
       ...{ tool, what: 'shows a service account what is in the tenant it names', by: 'service' },
-      args: async (at) => ({ execution_id: await at.endedRun(), tenant_id: 'acme' }),
+      args: async (at) => ({ execution_id: await at.endedRun(), tenant_id: at.tenant }),
       gives: has({ status: 'completed' }),
     },
   ]),

@@ -1,0 +1,14 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { ManagementNode } from './management-node.ts';
+import { sameAnswer } from './same-answer.ts';
+
+test('searches of a node without memory fail with the words Cortex not configured over every door', async () => {
+  await using node = await ManagementNode.start({ spec: { cortex: { enabled: false } } });
+  for (const tool of ['svc.agent.search', 'svc.workflow.search']) {
+    const calls = await Promise.all(node.doors.map((door) => door.call(tool, { query: 'anything' })));
+    for (const { isError, text, reason } of calls)
+      assert.deepEqual([isError, text, reason], [true, 'Cortex not configured', undefined]);
+    sameAnswer(calls);
+  }
+});

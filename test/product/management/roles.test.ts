@@ -1,0 +1,40 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { MANAGEMENT_ROWS } from '../../tools/management/rows.ts';
+import type { Setting } from '../../tools/management/setting.ts';
+import { SPECIFIED_TOOLS } from '../../tools/specified-tools.ts';
+import { ManagementCallers } from './callers.ts';
+import { callOf, settingOf } from './row-call.ts';
+import { sameAnswer } from './same-answer.ts';
+
+const ROWS = MANAGEMENT_ROWS.filter(({ by }) => by !== undefined);
+
+/** The mark of the context that each has at /mcp (specified-tools.ts). */
+const MARKS = { user: 'F', stranger: 'F', service: 'D' } as const;
+const marksOf = (tool: string): string => Object.values(SPECIFIED_TOOLS).find((table) => tool in table)?.[tool] ?? '';
+
+describe(`management tools: ${ROWS.length} rows of users, strangers and service accounts, the same answer over each of SEAL REST, gRPC, /mcp`, () => {
+  let callers: ManagementCallers;
+  let at: Setting;
+  before(async () => {
+    callers = await ManagementCallers.open();
+    const [door] = callers.of('operator');
+    at = settingOf(door ?? assert.fail(), 'alpha');
+  });
+  after(() => callers[Symbol.asyncDispose]());
+
+  for (const row of ROWS) {
+    const { tool, what, by = assert.fail() } = row;
+    test(`${tool} ${what}`, async () => {
+      const isOffered = marksOf(tool).includes(MARKS[by]);
+      const calls = callers.of(by).map(async (door) => {
+        if (isOffered || door.name !== '/mcp') return callOf(row, door, at);
+        const given = typeof row.args === 'function' ? await row.args(at) : row.args;
+        const { reason, text } = await door.call(tool, given);
+        assert.deepEqual([reason, text], ['ToolNotAllowed', `Unknown tool: ${tool}`]);
+        return null;
+      });
+      sameAnswer((await Promise.all(calls)).filter((called) => called !== null));
+    });
+  }
+});
