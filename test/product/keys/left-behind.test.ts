@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { chmod, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { limitedFiles, smallFileSystem } from '../../support/small-disk.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { type Answer, agentYaml, ProductNode } from '../product-node.ts';
 import { type CallerName, Realms } from '../realms.ts';
@@ -121,5 +122,36 @@ describe('what keys and secrets leave behind', () => {
       Object(listed.body).secrets.map(({ path }: { path: string }) => path),
       [PATH],
     );
+  });
+});
+
+describe('secrets and keys on a full disk', async () => {
+  const disk = (await smallFileSystem()) ?? (await limitedFiles());
+  after(() => disk?.[Symbol.asyncDispose]());
+
+  test('are refused with 503, stay what they were, and are taken again when there is room', async (t) => {
+    if (disk === null) return t.skip('no disk can be made full here');
+    const data = join(disk.directory, 'data');
+    await using node = await ProductNode.start({ dataDir: data });
+    const put = (value: string) => node.json('PUT', ROUTE, { value });
+    assert.equal((await put('before')).status, 200);
+    await disk.fill(node.process.pid);
+    const refused = await put('refused-4711'.repeat(1_000));
+    assert.equal(refused.status, 503, refused.text);
+    assert.doesNotMatch(refused.text, /refused-4711|\/tmp\//);
+    const key = await node.json('POST', '/v1/api-keys', { name: 'late' });
+    assert.ok([200, 503].includes(key.status), key.text);
+    const { body } = await node.call('GET', ROUTE);
+    assert.equal(body.path, PATH);
+    await disk.free(node.process.pid);
+    await waitUntil('a secret is taken again', async () => (await put('after')).status === 200);
+    await waitUntil('a key is taken again', async () => {
+      return (await node.json('POST', '/v1/api-keys', { name: 'later' })).status === 200;
+    });
+    const directory = join(data, 'secrets', 'db');
+    const texts = await Promise.all((await readdir(directory)).map((name) => readFile(join(directory, name), 'utf8')));
+    assert.ok(texts.includes('before') && texts.includes('after'), texts.join('; '));
+    assert.ok(!texts.some((text) => text.includes('refused-4711')), 'nothing of what was refused stays');
+    assert.doesNotMatch(node.process.log, /refused-4711/);
   });
 });
