@@ -8,7 +8,7 @@ interface ChangeRecord extends StoredDocument {
   readonly recent: readonly string[];
 }
 
-export const CATALOG_CHANGES: CollectionSpec = { name: 'catalog_changes', unique: [], indexes: [] };
+const CATALOG_CHANGES: CollectionSpec = { name: 'catalog_changes', unique: [], indexes: [] };
 
 /** Who missed more compares everything. */
 const RECENT = 256;

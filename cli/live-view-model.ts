@@ -16,7 +16,7 @@ export interface StateLine {
   readonly note: string;
 }
 
-export const LAST_WORKFLOW_EVENTS: ReadonlySet<string> = new Set([
+const LAST_WORKFLOW_EVENTS: ReadonlySet<string> = new Set([
   'WorkflowExecutionCompleted',
   'WorkflowExecutionFailed',
   'WorkflowExecutionCancelled',

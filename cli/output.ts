@@ -2,7 +2,7 @@ import { invalid } from './failure.ts';
 import { isObject, type JsonObject } from './json.ts';
 import { forReader, printable } from './printable.ts';
 
-export const OUTPUT_FORMATS = ['text', 'table', 'json', 'yaml'] as const;
+const OUTPUT_FORMATS = ['text', 'table', 'json', 'yaml'] as const;
 export type OutputFormat = (typeof OUTPUT_FORMATS)[number];
 
 export interface Result {

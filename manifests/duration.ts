@@ -5,7 +5,7 @@ const PART = /(\d+(?:\.\d+)?)(ms|s|m|h|d)/gy;
 const TEXT = /^(?:\d{1,9}(?:\.\d{1,3})?(?:ms|s|m|h|d)){1,5}$/;
 
 /** `300s`, `5m`, `1h30m`, `500ms` as milliseconds; null when the text is no duration. */
-export function parseDurationMs(text: string): number | null {
+function parseDurationMs(text: string): number | null {
   if (!TEXT.test(text)) return null;
   let totalMs = 0;
   for (const [, amount, unit] of text.matchAll(PART)) {

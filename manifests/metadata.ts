@@ -3,13 +3,13 @@ import { z } from 'zod';
 const SEMVER =
   /^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-((0|[1-9]\d*|\d*[A-Za-z-][0-9A-Za-z-]*)(\.(0|[1-9]\d*|\d*[A-Za-z-][0-9A-Za-z-]*))*))?(\+[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?$/;
 
-export const manifestName = z
+const manifestName = z
   .string()
   .regex(
     /^[a-z0-9][a-z0-9-]{0,62}$/,
     'expected 1 to 63 lower-case letters, digits and dashes, not starting with a dash',
   );
-export const manifestVersion = z
+const manifestVersion = z
   .string('expected text; write the version in quotes, such as "1.0.0"')
   .max(100)
   .regex(SEMVER, 'expected a semantic version such as 1.0.0');

@@ -15,7 +15,7 @@ const FACTOR: Readonly<Record<string, number>> = {
 const TEXT = /^(\d{1,12}(?:\.\d{1,3})?)(k|K|M|G|T|Ki|Mi|Gi|Ti|)B?$/;
 
 /** `512Mi`, `1Gi`, `5G` or a plain number as bytes; null when the text is no size. */
-export function parseBytes(text: string): number | null {
+function parseBytes(text: string): number | null {
   const match = TEXT.exec(text);
   const factor = match?.[2] === undefined ? undefined : FACTOR[match[2]];
   if (match?.[1] === undefined || factor === undefined) return null;

@@ -20,7 +20,7 @@ export const NODE_TOKEN_ISSUER = 'svc-controller';
 export const NODE_TOKEN_AUDIENCE = 'svc-cluster';
 
 export const INVALID_NODE_TOKEN = 'The node token or the signature of its envelope is not valid.';
-export const EXPIRED_NODE_TOKEN = 'The node token has expired.';
+const EXPIRED_NODE_TOKEN = 'The node token has expired.';
 
 const NodeId = z
   .string()

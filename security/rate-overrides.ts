@@ -10,7 +10,7 @@ import type { OverridingRates } from './rate-bounds.ts';
 import { isTenantSlug } from './tenant.ts';
 
 /** Of the operators, so in their tenant. */
-export const RATE_OVERRIDES: CollectionSpec = {
+const RATE_OVERRIDES: CollectionSpec = {
   name: 'rate_limit_overrides',
   unique: [],
   indexes: [['target_tenant', 'target_subject']],

@@ -12,7 +12,7 @@ import { NODE_TOKEN_TTL_MS } from './keys/retention.ts';
 /** No token of ours lives longer: public keys are kept for this long (keys/retention.ts). */
 export const MAX_TOKEN_LIFE_MS = NODE_TOKEN_TTL_MS;
 export const MAX_TOKEN_LENGTH = 4_096;
-export const CLOCK_TOLERANCE_S = 5;
+const CLOCK_TOLERANCE_S = 5;
 
 const MAX_SIGN_ATTEMPTS = 3;
 const THUMBPRINT = /^[A-Za-z0-9_-]{43}$/;

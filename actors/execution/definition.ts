@@ -63,7 +63,7 @@ export const executionActor = ({ policy }: { readonly policy: ToolPolicy }) =>
   });
 
 /** Lets no tool be called: for fleets without tools. */
-export const noTools: ToolPolicy = {
+const noTools: ToolPolicy = {
   decide: (_grant, { name }) => ({
     allowed: false,
     reason: 'ToolNotAllowed',

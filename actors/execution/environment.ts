@@ -5,7 +5,7 @@ import { wantsTools } from './plan.ts';
 import type { IdleExecution } from './state.ts';
 
 /** Of executions whose manifest names none (original-facts 4). */
-export const DEFAULT_CONTEXT = 'svc-system-agent-runtime';
+const DEFAULT_CONTEXT = 'svc-system-agent-runtime';
 
 /**
  * What a program or container is told (original-facts 2.11). What only the node knows, its addresses and the execution's

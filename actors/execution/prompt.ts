@@ -7,7 +7,7 @@ import { renderTemplate } from './prompt-template.ts';
 import type { IdleExecution } from './state.ts';
 
 /** Variables of the node; a caller's variable of the same name is not used (original-facts 2.3). */
-export const RESERVED_VARIABLES = [
+const RESERVED_VARIABLES = [
   'instruction',
   'input',
   'iteration_number',

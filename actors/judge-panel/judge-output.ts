@@ -7,7 +7,7 @@ import { LIMITS } from './limits.ts';
 const fraction = z.number().min(0).max(1);
 
 /** What a judge must write (spec 3, ParallelAgents). Members beyond these are kept for templates and not read. */
-export const JudgeOutput = z.looseObject({
+const JudgeOutput = z.looseObject({
   score: fraction,
   confidence: fraction,
   reasoning: z.string().min(10),

@@ -35,7 +35,7 @@ export interface StimulusParts {
 }
 
 /** Spec 1 and 2, Limits. */
-export const IDEMPOTENCY_WINDOW_MS = 24 * 3_600_000;
+const IDEMPOTENCY_WINDOW_MS = 24 * 3_600_000;
 /** Nobody can repeat one without a key; it stays a while for whoever still reads its end. */
 const KEYLESS_WINDOW_MS = 600_000;
 const MAX_CONTENT_BYTES = 2 * 1024 * 1024;

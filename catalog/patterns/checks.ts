@@ -3,7 +3,7 @@ import { checkPage } from '../page.ts';
 import type { NewPattern, PatternPage, PatternQuery } from '../patterns-api.ts';
 
 /** Bounds of what is stored, in UTF-16 units. */
-export const PATTERN_LIMITS = {
+const PATTERN_LIMITS = {
   signatureChars: 4_096,
   typeChars: 200,
   messageChars: 16_384,

@@ -5,7 +5,7 @@ import { isObject, parseJson, textOf } from '../json.ts';
 import { print } from '../output.ts';
 
 /** Of the package: two folders up in a checkout, three in the published package (dist/). */
-export function packageVersion(): string {
+function packageVersion(): string {
   for (const place of ['../../package.json', '../../../package.json']) {
     try {
       const found = parseJson(readFileSync(new URL(place, import.meta.url), 'utf8'));

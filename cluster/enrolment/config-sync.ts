@@ -10,7 +10,7 @@ export type ConfigVerdict = { readonly accepted: true } | { readonly accepted: f
 export const configHash = (yaml: string): string => createHash('sha256').update(yaml, 'utf8').digest('hex');
 
 /** Throws `invalid_argument` when a configuration is not the text its hash was made of. */
-export function checkConfigHash(yaml: string, hash: string): void {
+function checkConfigHash(yaml: string, hash: string): void {
   const expected = Buffer.from(configHash(yaml));
   const given = Buffer.from(hash);
   if (given.length !== expected.length || !timingSafeEqual(given, expected)) {

@@ -32,7 +32,7 @@ export function findEngine({ configured, env, exists = existsSync }: EngineSearc
 }
 
 /** A path, `unix:///path`, `tcp://host:port`, `http://host:port` or `https://host:port`. */
-export function parseEngine(value: string, setting: string): EngineLocation {
+function parseEngine(value: string, setting: string): EngineLocation {
   if (value.startsWith('/')) return { socketPath: value };
   if (value.startsWith('unix://')) return { socketPath: value.slice('unix://'.length) };
   const url = URL.parse(value);

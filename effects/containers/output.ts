@@ -1,7 +1,7 @@
 import { CapturedStream } from './captured-stream.ts';
 
 /** Kept of each stream (spec 3, Limits). */
-export const CAPTURE_BYTES = 1_048_576;
+const CAPTURE_BYTES = 1_048_576;
 
 const HEADER_BYTES = 8;
 const STDERR = 2;

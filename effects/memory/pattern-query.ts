@@ -3,7 +3,7 @@ import { defineEffect, type EffectHandler } from '../../runtime/effect.ts';
 import type { PatternMemory } from './api.ts';
 
 /** Input of the effect `pattern.query`. */
-export const PatternQueryInput = z.object({
+const PatternQueryInput = z.object({
   error_signature: z.string(),
   error_type: z.string(),
   limit: z.number().int(),

@@ -3,7 +3,7 @@ import { defineEffect, type EffectHandler } from '../../runtime/effect.ts';
 import type { PatternMemory } from './api.ts';
 
 /** Input of the effect `pattern.store`. */
-export const PatternStoreInput = z.object({
+const PatternStoreInput = z.object({
   error_signature: z.string(),
   error_type: z.string(),
   error_message: z.string(),

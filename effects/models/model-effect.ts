@@ -21,7 +21,7 @@ import { ModelTargets, type Target } from './targets.ts';
 import { withToolResults } from './tool-results.ts';
 import { usageOf } from './usage.ts';
 
-export const MODEL_GENERATE = 'model.generate';
+const MODEL_GENERATE = 'model.generate';
 
 export interface ModelEffectParts {
   readonly providers: readonly ProviderConfig[];

@@ -25,7 +25,7 @@ export function withoutInherited(stdio: Stdio): Stdio {
 }
 
 /** Descriptors of this process that programs it starts would have too. Known on Linux only. */
-export function inheritable(): readonly number[] {
+function inheritable(): readonly number[] {
   if (process.platform !== 'linux') return [];
   return readdirSync('/proc/self/fd')
     .map(Number)

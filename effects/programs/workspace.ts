@@ -6,7 +6,7 @@ import { openDirectory } from '../volumes/tree.ts';
 import { Segment } from './input.ts';
 
 /** Directory of an execution, below its tenant's. Throws `invalid_argument` for ids that could leave it. */
-export function workspacePath(workspaces: string, tenant: string, executionId: string): string {
+function workspacePath(workspaces: string, tenant: string, executionId: string): string {
   for (const [field, value] of [
     ['tenant', tenant],
     ['execution_id', executionId],

@@ -4,7 +4,7 @@ import { Places } from '../programs/places.ts';
 import { plainText } from './plain-text.ts';
 
 /** The rest of a longer page is left out before it is made a document, which costs many times its size. */
-export const HTML_LIMIT_CHARS = 2 * 1_024 * 1_024;
+const HTML_LIMIT_CHARS = 2 * 1_024 * 1_024;
 const TIME_LIMIT_MS = 5_000;
 const MOST_AT_A_TIME = 2;
 const LIMITS = { maxOldGenerationSizeMb: 256, maxYoungGenerationSizeMb: 32, stackSizeMb: 4 };

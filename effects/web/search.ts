@@ -18,7 +18,7 @@ export interface SearchParts {
   readonly userAgent: string;
 }
 
-export const MOST_RESULTS = 20;
+const MOST_RESULTS = 20;
 const MOST_ATTEMPTS = 3;
 const BACKOFF_MS = 250;
 const ATTEMPT_TIMEOUT_MS = 10_000;

@@ -7,7 +7,7 @@ const DOMAIN =
   /^(\*\.)?([A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?\.)*[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?$/;
 
 /** `example.com`, `*.example.com`, an address, or a CIDR block. */
-export function isNetworkTarget(text: string): boolean {
+function isNetworkTarget(text: string): boolean {
   const [address = '', prefix, ...more] = text.split('/');
   if (prefix === undefined) return isIP(text) !== 0 || (text.length <= 253 && DOMAIN.test(text));
   const family = isIP(address);

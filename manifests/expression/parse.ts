@@ -4,7 +4,7 @@ import { invalid, type Token, tokensOf } from './tokens.ts';
 import type { Comparison, Expression } from './tree.ts';
 
 /** An expression is a condition, not a program. */
-export const MAX_EXPRESSION_CHARS = 8_192;
+const MAX_EXPRESSION_CHARS = 8_192;
 const MAX_DEPTH = 64;
 
 const ORDER = new Set<string>(['<', '>', '<=', '>=']);
@@ -14,7 +14,7 @@ const EQUALITY = new Set<string>(['==', '!=']);
  * Text to tree. From loosest to tightest: `||`, `&&`, `== !=`, `< > <= >=`, `!`. A comparison is not chained:
  * `1 < 2 < 3` is refused. Throws TemplateError `invalid`.
  */
-export function parseExpression(text: string): Expression {
+function parseExpression(text: string): Expression {
   if (text.length > MAX_EXPRESSION_CHARS) {
     throw new TemplateError('invalid', `expected at most ${MAX_EXPRESSION_CHARS} characters, got ${text.length}`);
   }

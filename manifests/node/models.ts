@@ -44,7 +44,7 @@ export const ModelConfig = z.strictObject({
 });
 export type ModelConfig = z.output<typeof ModelConfig>;
 
-export const PROVIDER_TYPES = ['ollama', 'openai', 'anthropic', 'gemini', 'openai-compatible', 'scripted'] as const;
+const PROVIDER_TYPES = ['ollama', 'openai', 'anthropic', 'gemini', 'openai-compatible', 'scripted'] as const;
 export type ProviderType = (typeof PROVIDER_TYPES)[number];
 
 export const ProviderConfig = z
@@ -78,7 +78,7 @@ export const ProviderConfig = z
   });
 export type ProviderConfig = z.output<typeof ProviderConfig>;
 
-export const SELECTION_STRATEGIES = ['prefer-local', 'prefer-cloud', 'cost-optimized', 'latency-optimized'] as const;
+const SELECTION_STRATEGIES = ['prefer-local', 'prefer-cloud', 'cost-optimized', 'latency-optimized'] as const;
 
 export const ModelSelection = z.strictObject({
   /** Which provider goes first when several serve an alias; `default_provider` goes before all of them. */

@@ -3,7 +3,7 @@ import { type Mustache, mustachesOf } from './mustaches.ts';
 import { parseSyntax } from './syntax.ts';
 
 /** The longest field that may be a template, the prompt of an agent, holds this many characters. */
-export const MAX_TEMPLATE_CHARS = 262_144;
+const MAX_TEMPLATE_CHARS = 262_144;
 /** The parser takes about 10 µs for each. */
 const MAX_MUSTACHES = 25_000;
 /** Blocks inside blocks; a chain of `{{else if}}` counts as one more each. */

@@ -63,7 +63,7 @@ export const ToolRun = z.object({
 export type ToolRun = z.output<typeof ToolRun>;
 
 /** What the model, or the caller, should make of an error (original-facts 6.4). */
-export const ERROR_CLASSES = ['fatal', 'policy', 'recoverable'] as const;
+const ERROR_CLASSES = ['fatal', 'policy', 'recoverable'] as const;
 
 /**
  * Value of the effect's result, and of every call's record: an MCP tool result. Its texts are those of spec 3; objects are

@@ -94,7 +94,7 @@ const inMs = <T extends { timeout?: number | undefined }>({ timeout, ...rest }: 
 });
 
 /** `spec.states[NAME]` (spec 3, State): seven kinds; durations come out as `…_ms`. `timeout_ms` null: no limit. */
-export const WorkflowStep = z.discriminatedUnion('kind', [
+const WorkflowStep = z.discriminatedUnion('kind', [
   AgentStep,
   SystemStep,
   HumanStep,

@@ -8,7 +8,7 @@ import { SvcError } from '../errors.ts';
 const FIELD = /^[a-z_][a-z0-9_]{0,63}$/;
 const COLLECTION = /^[a-z][a-z0-9_]{0,47}$/;
 
-export const FIND_LIMIT = 1_000;
+const FIND_LIMIT = 1_000;
 const SKIP_LIMIT = 1_000_000;
 const WHERE_FIELD_LIMIT = 32;
 const IN_LIMIT = 1_000;
@@ -35,7 +35,7 @@ const refuse = (field: string, message: string): never => {
 /** True for a name that may be queried, sorted and indexed. `_id` belongs to MongoDB. */
 export const isQueryField = (name: string): boolean => FIELD.test(name) && name !== '_id';
 
-export function checkField(name: string, where: string): void {
+function checkField(name: string, where: string): void {
   if (!isQueryField(name)) refuse(where, `${where} names a field that does not match ${FIELD.source} or is _id`);
 }
 

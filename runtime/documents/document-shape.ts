@@ -20,7 +20,7 @@ export interface StoredShape {
 const TENANT = /^[A-Za-z0-9][A-Za-z0-9._@-]{0,127}$/;
 const ID_LIMIT = 512;
 /** Below MongoDB's 16 MiB a document, with room for its own encoding. */
-export const DOCUMENT_LIMIT_BYTES = 15 * 1024 * 1024;
+const DOCUMENT_LIMIT_BYTES = 15 * 1024 * 1024;
 
 /** Throws `invalid_argument` for a tenant or id that could not be told apart from another one in a key. */
 export function checkKey(tenant: string, id: string): void {

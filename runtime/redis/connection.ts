@@ -12,7 +12,7 @@ const CONNECT_TIMEOUT_MS = 3_000;
 const RETRY_CAP_MS = 2_000;
 
 /** Full jitter, so that a fleet does not come back in step. */
-export const reconnectDelayMs = (attempt: number): number =>
+const reconnectDelayMs = (attempt: number): number =>
   20 + Math.floor(Math.random() * Math.min(RETRY_CAP_MS, 25 * 2 ** Math.min(attempt, 10)));
 
 type Use = 'commands' | 'subscriptions' | 'jobs';

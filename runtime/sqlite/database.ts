@@ -54,7 +54,7 @@ function openLock(path: string): DatabaseSync {
 }
 
 /** SQLite's primary result code of an error of `node:sqlite`, else undefined. */
-export function resultCode(error: unknown): number | undefined {
+function resultCode(error: unknown): number | undefined {
   if (!(error instanceof Error) || !('errcode' in error) || typeof error.errcode !== 'number') return undefined;
   return error.errcode & 0xff;
 }

@@ -2,7 +2,7 @@ import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 
 /** What every API key begins with: scanners for leaked secrets look for it. */
-export const KEY_PREFIX = 'svc_';
+const KEY_PREFIX = 'svc_';
 
 const SECRET_BYTES = 32;
 const SECRET_CHARS = 43;

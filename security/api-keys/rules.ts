@@ -4,11 +4,11 @@ import { isWithin, makesKeys, SCOPES } from './scopes.ts';
 
 /** Live keys that one owner may have. */
 export const MOST_LIVE_KEYS = 50;
-export const MOST_SCOPES = 32;
+const MOST_SCOPES = 32;
 export const MAX_NAME_CHARS = 100;
-export const MIN_EXPIRY_SECONDS = 60;
-export const MAX_EXPIRY_SECONDS = 366 * 86_400;
-export const DEFAULT_EXPIRY_SECONDS = 90 * 86_400;
+const MIN_EXPIRY_SECONDS = 60;
+const MAX_EXPIRY_SECONDS = 366 * 86_400;
+const DEFAULT_EXPIRY_SECONDS = 90 * 86_400;
 
 const CONTROL = /\p{Cc}/u;
 

@@ -1,7 +1,7 @@
 import type { Action } from '../policy.ts';
 
 /** What a scope speaks about; each route and method belongs to one. */
-export const SCOPE_AREAS = [
+const SCOPE_AREAS = [
   'agents',
   'approvals',
   'cluster',

@@ -25,7 +25,7 @@ export function hostOf({ field, domain }: Touched): Host | null {
 }
 
 /** `example.com` is itself and what is below it, `*.example.com` only what is below; addresses and CIDR blocks fit addresses. */
-export function fitsTarget(target: string, { name, address }: Pick<Host, 'name' | 'address'>): boolean {
+function fitsTarget(target: string, { name, address }: Pick<Host, 'name' | 'address'>): boolean {
   if (target === '*') return true;
   if (address !== null) return blockHolds(target, address);
   const domain = domainToASCII(target.replace(/^\*\./, '').replace(/\.$/, '')).toLowerCase();

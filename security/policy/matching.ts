@@ -4,7 +4,7 @@ import type { Capability, ManifestTool, ToolOffer, ToolScope } from '../../manif
 export type NamedTool = Pick<ToolOffer, 'name' | 'source' | 'server'>;
 
 /** `fs.read`, `fs.*` or `*`; a prefix ends at a dot, so `fs.*` never matches `fsx.read`. */
-export function matchesTool(pattern: string, name: string): boolean {
+function matchesTool(pattern: string, name: string): boolean {
   if (pattern === '*') return true;
   return pattern.endsWith('.*') ? name.startsWith(pattern.slice(0, -1)) : pattern === name;
 }

@@ -19,7 +19,7 @@ import { envelopeHash } from './envelope-hash.ts';
 import { parseCall } from './payload.ts';
 import { rememberTokens } from './remembered-tokens.ts';
 
-export const SEAL_PROTOCOL = 'seal/v1';
+const SEAL_PROTOCOL = 'seal/v1';
 
 const FRESH_MS = 30_000;
 const MAX_PAYLOAD_BYTES = 16 * 1024 * 1024;

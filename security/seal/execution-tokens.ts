@@ -4,7 +4,7 @@ import { lifeUntil, type SealTokensParts } from './agent-tokens.ts';
 import type { ExecutionTokens } from './api.ts';
 
 /** `aud` of the tokens that open the dispatch gateway. */
-export const DISPATCH_AUDIENCE = 'svc-dispatch';
+const DISPATCH_AUDIENCE = 'svc-dispatch';
 
 const TYP = 'dispatch+jwt';
 const id = z.string().min(1).max(256);

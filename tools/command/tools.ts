@@ -45,7 +45,7 @@ export function commandTools(commands: ToolCommands): Tool[] {
 }
 
 /** The object of spec 3. */
-export const shownResult = ({ stdout, stderr, exit_code }: Omit<ToolCommandResult, 'duration_ms'>): JsonObject => ({
+const shownResult = ({ stdout, stderr, exit_code }: Omit<ToolCommandResult, 'duration_ms'>): JsonObject => ({
   ...{ stdout, stderr, exit_code },
 });
 

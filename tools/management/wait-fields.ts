@@ -3,9 +3,9 @@ import type { ToolCall } from '../tool.ts';
 import type { EndWait } from './ports.ts';
 
 /** A call of a tool ends after 600 s, so a wait does before: longer ones are asked for again. */
-export const MAX_WAIT_SECONDS = 600;
+const MAX_WAIT_SECONDS = 600;
 /** Looking again is only for wake-ups that were lost: more often is no use. */
-export const LEAST_POLL_SECONDS = 1;
+const LEAST_POLL_SECONDS = 1;
 
 const timeoutText = `Longest wait; capped at ${MAX_WAIT_SECONDS}.`;
 const pollText = 'How often it is looked again in case a wake-up was lost; the end is told at once.';

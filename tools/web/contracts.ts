@@ -6,7 +6,7 @@ import { skipsJudge } from '../contract/judge-defaults.ts';
 const reading = { runs: 'node', mode: 'repeatable', reads: true } as const;
 const URL_CHARS = 8_192;
 const QUERY_CHARS = 2_000;
-export const MAX_RESULTS = 20;
+const MAX_RESULTS = 20;
 const MAX_TIMEOUT_SECS = 300;
 
 export const webSearch = defineContract({

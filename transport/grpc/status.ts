@@ -5,8 +5,8 @@ import { statusDetails } from './status-details.ts';
 /** Trailers of every error. */
 export const ERROR_CODE_KEY = 'svc-error-code';
 /** The precise reason, where many share a code. */
-export const ERROR_REASON_KEY = 'svc-error-reason';
-export const STATUS_DETAILS_KEY = 'grpc-status-details-bin';
+const ERROR_REASON_KEY = 'svc-error-reason';
+const STATUS_DETAILS_KEY = 'grpc-status-details-bin';
 
 const MAX_TEXT_CHARS = 1_024;
 const MAX_REASON_CHARS = 100;
@@ -28,6 +28,6 @@ export function statusOf(error: SvcError, trace: string): StatusObject {
 }
 
 /** Cut to a length, and free of half characters, which no header can hold. */
-export function clipped(text: string, maxChars: number): string {
+function clipped(text: string, maxChars: number): string {
   return (text.length > maxChars ? `${text.slice(0, maxChars - 1)}…` : text).toWellFormed();
 }

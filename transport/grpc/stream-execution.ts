@@ -14,9 +14,9 @@ import type { StreamInBytes } from './service.ts';
 import { statusOf } from './status.ts';
 
 /** Response metadata, sent before the first event: the execution can also be followed over REST. */
-export const EXECUTION_ID_KEY = 'svc-execution-id';
+const EXECUTION_ID_KEY = 'svc-execution-id';
 /** The same, while no live node may serve the execution: what it waits for, in words. */
-export const WAITING_KEY = 'svc-waiting-for';
+const WAITING_KEY = 'svc-waiting-for';
 
 /** Silence that the source reports; the connection is kept alive by the library. */
 const HEARTBEAT_MS = 60_000;

@@ -6,7 +6,7 @@ import type { OpenStream } from '../open-streams.ts';
 const HEARTBEAT = ': heartbeat\n\n';
 
 /** Spec 2: an unnamed record, one JSON object whose one key names the event. JSON keeps it on one line. */
-export const eventRecord = (event: ActorEvent): string =>
+const eventRecord = (event: ActorEvent): string =>
   `id: ${event.seq}\ndata: ${JSON.stringify({ [event.name]: event.payload })}\n\n`;
 
 /** Tells a client when to come back; sent where a stream stops before its last event. */

@@ -26,7 +26,7 @@ const RPC_CODES: ReadonlyMap<ErrorCode, number> = new Map<ErrorCode, number>([
   ['mailbox_full', -32000],
 ]);
 
-export const INTERNAL_RPC_CODE = -32603;
+const INTERNAL_RPC_CODE = -32603;
 
 /** Denials that are not 403: the caller's arguments, and what passes by itself. */
 const DENIED: ReadonlyMap<string, ErrorCode> = new Map<string, ErrorCode>([

@@ -42,7 +42,7 @@ export function beginSubworkflow(run: IdleWorkflow, step: Step, turn: WorkflowTu
 }
 
 /** JSON when it parses as JSON, else `{input: text}` (decided.md). */
-export function childInput(text: string): Json {
+function childInput(text: string): Json {
   if (text.trim() === '') return {};
   try {
     const value: Json = JSON.parse(text);

@@ -4,7 +4,7 @@ import type { GlobFound, SearchJob } from './job.ts';
 import { walk } from './walk.ts';
 
 /** Files, directories and links whose path fits; names that begin with a dot are names like others. */
-export const GLOB_OPTIONS = { dot: true, nonegate: true } as const;
+const GLOB_OPTIONS = { dot: true, nonegate: true } as const;
 
 export function glob({ at, is_root, depth, pattern, under, bounds }: Extract<SearchJob, { kind: 'glob' }>): GlobFound {
   const budget = new Budget(bounds);

@@ -5,10 +5,7 @@ import { type Rule, statePath } from './rule.ts';
 const SUCCEEDING = ['Agent', 'System', 'ContainerRun', 'ParallelContainerRun', 'Subworkflow'] as const;
 
 /** Spec 3, Conditions; what is not here applies to every kind, `on_failure` included (decided.md). */
-export const APPLIES_TO: ReadonlyMap<ConditionName, readonly StateKind[]> = new Map<
-  ConditionName,
-  readonly StateKind[]
->([
+const APPLIES_TO: ReadonlyMap<ConditionName, readonly StateKind[]> = new Map<ConditionName, readonly StateKind[]>([
   ['on_success', SUCCEEDING],
   ['exit_code_zero', ['System', 'ContainerRun']],
   ['exit_code_non_zero', ['System', 'ContainerRun']],

@@ -35,7 +35,7 @@ function named<Name extends string>(names: ReadonlyMap<number, Name>, number: nu
   throw invalid(field, [...names].map(([value, one]) => `${one} (${value})`).join(', '));
 }
 
-export const capabilitiesToWire = (has: Capabilities): NodeCapabilityAdvertisement => ({
+const capabilitiesToWire = (has: Capabilities): NodeCapabilityAdvertisement => ({
   ...has,
   supported_runtimes: [...has.supported_runtimes],
   tags: [...has.tags],

@@ -46,7 +46,7 @@ export function Generate(state: ExecutionState, ask: GenerateMessage, turn: Exec
 }
 
 /** Throws what a bootstrap of another time or place gets. */
-export function runningIteration(state: ExecutionState, iteration: number, turn: ExecutionTurn): RunningExecution {
+function runningIteration(state: ExecutionState, iteration: number, turn: ExecutionTurn): RunningExecution {
   if (state.status === 'pending') return turn.refuse('not_found', 'execution not found');
   if (state.status !== 'running') return turn.refuse('failed_precondition', `the execution is ${state.status} already`);
   if (state.iteration_count !== iteration) {
