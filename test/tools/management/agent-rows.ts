@@ -104,7 +104,7 @@ export const AGENT_ROWS: readonly Row[] = [
     args: async (at) => {
       const execution_id = await at.runningTask();
       await waitUntil('it is listed', async () => {
-        const { executions } = await at.ok('svc.task.list', { limit: 1_000 });
+        const { executions } = await at.ok('svc.task.list', { limit: 20 });
         return listOf(executions).some(({ id }) => id === execution_id);
       });
       return { agent_id: (await at.ok('svc.task.status', { execution_id })).agent_id };
