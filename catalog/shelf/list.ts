@@ -68,5 +68,5 @@ const BY_NAME = [
 ] as const;
 
 async function* sorted(entries: readonly ShelfEntry[]): Sorted<ShelfEntry> {
-  yield* entries.toSorted((a, b) => (a.name < b.name ? -1 : 1));
+  yield entries.toSorted((a, b) => (a.name < b.name ? -1 : 1));
 }

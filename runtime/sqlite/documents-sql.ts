@@ -11,6 +11,9 @@ export interface Sql {
 const COLUMNS = new Set(['tenant', 'id', 'version']);
 const OPERATORS = { gt: '>', gte: '>=', lt: '<', lte: '<=' } as const;
 
+/** What a document is made of, in this order. */
+export const DOCUMENT_COLUMNS = 'tenant, id, version, fields, rest';
+
 export const tableOf = (name: string): string => `doc_${name}`;
 
 const expression = (field: string): string => (COLUMNS.has(field) ? field : `json_extract(fields, '$.${field}')`);
@@ -84,7 +87,7 @@ export function selectOf(table: string, find: Find): Sql {
   checkFind(find);
   const where = whereOf(find);
   return {
-    text: `SELECT tenant, id, version, fields, rest FROM ${table}${where.text}${orderOf(find)} LIMIT ? OFFSET ?`,
+    text: `SELECT ${DOCUMENT_COLUMNS} FROM ${table}${where.text}${orderOf(find)} LIMIT ? OFFSET ?`,
     values: [...where.values, find.limit, find.skip ?? 0],
   };
 }
