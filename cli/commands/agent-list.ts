@@ -2,6 +2,14 @@ import type { Command } from 'commander';
 import { contextOf } from '../context.ts';
 import { listOf } from '../json.ts';
 import { print } from '../output.ts';
+import { wholeNumber } from '../read-input.ts';
+
+interface ListOptions {
+  readonly scope?: string;
+  readonly status?: string;
+  readonly limit?: string;
+  readonly skip?: string;
+}
 
 /** `svc agent list`: the newest version of each agent. */
 export function agentList(agent: Command): void {
@@ -10,12 +18,13 @@ export function agentList(agent: Command): void {
     .description('list deployed agents')
     .option('--scope <scope>', 'global, or visible for all that can be run; default those of the tenant')
     .option('--status <status>', 'deployed, paused or archived; default all but archived ones')
-    .action(async ({ scope, status }: { scope?: string; status?: string }, command: Command) => {
+    .option('--limit <count>', 'at most so many, up to 1000')
+    .option('--skip <count>', 'leave out so many from the start')
+    .action(async ({ scope, status, limit, skip }: ListOptions, command: Command) => {
       const { client, output } = contextOf(command);
-      const items = listOf(
-        await client.json('GET', '/v1/agents', { query: { scope, status }, repeatable: true }),
-        'agents',
-      );
+      const page = { limit: wholeNumber(limit, '--limit', 1), skip: wholeNumber(skip, '--skip', 0) };
+      const query = { scope, status, ...page };
+      const items = listOf(await client.json('GET', '/v1/agents', { query, repeatable: true }), 'agents');
       await print(output, {
         value: items,
         rows: { items, columns: ['name', 'version', 'status', 'scope', 'agent_id', 'description'] },

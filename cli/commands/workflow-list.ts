@@ -10,6 +10,7 @@ interface ListOptions {
   readonly workflow?: string;
   readonly status?: string;
   readonly limit?: string;
+  readonly skip?: string;
 }
 
 /** `svc workflow list`: deployed workflows; with `--runs` their executions, newest first. */
@@ -24,18 +25,20 @@ export function workflowList(workflow: Command): void {
       '--status <status>',
       'deployed, paused or archived; with --runs running, waiting_for_human_input, completed, failed or cancelled',
     )
-    .option('--limit <count>', 'at most so many')
+    .option('--limit <count>', 'at most so many, up to 1000')
+    .option('--skip <count>', 'leave out so many from the start')
     .action(async (options: ListOptions, command: Command) => {
       const { client, output } = contextOf(command);
       const limit = wholeNumber(options.limit, '--limit', 1);
+      const skip = wholeNumber(options.skip, '--skip', 0);
       if (options.runs) {
-        const query = { workflow_id: options.workflow, status: options.status, limit };
+        const query = { workflow_id: options.workflow, status: options.status, limit, offset: skip };
         const answer = await client.json('GET', '/v1/workflows/executions', { query, repeatable: true });
         const items = listOf(answer, 'executions');
         const columns = ['execution_id', 'workflow_name', 'status', 'current_state', 'started_at'];
         return print(output, { value: items, rows: { items, columns } });
       }
-      const query = { scope: options.scope, status: options.status, limit };
+      const query = { scope: options.scope, status: options.status, limit, skip };
       const items = listOf(await client.json('GET', '/v1/workflows', { query, repeatable: true }), 'workflows');
       return print(output, {
         value: items,

@@ -60,6 +60,25 @@ describe('status and scope on the command line', () => {
       await says(/^deleted/, 'delete', 'thing', '--force');
     });
 
+  test('lists come in pages', async () => {
+    for (const kind of ['agent', 'workflow'] as const) {
+      const svc = (...args: string[]) => runSvc([kind, ...args], { SVC_URL: node.url });
+      for (const name of ['page-a', 'page-b', 'page-c']) {
+        const file = join(directory, `${kind}-${name}.yaml`);
+        await writeFile(file, MANIFESTS[kind].replace('thing', name));
+        assert.equal((await svc('deploy', file)).code, 0);
+      }
+      const page = await svc('list', '--skip', '1', '--limit', '1', '--output', 'json');
+      const listed: { name: string }[] = JSON.parse(page.stdout);
+      assert.deepEqual(
+        listed.map(({ name }) => name),
+        ['page-b'],
+      );
+      assert.equal((await svc('list', '--skip', '-1')).code, 2);
+      for (const name of ['page-a', 'page-b', 'page-c']) await svc('delete', name);
+    }
+  });
+
   test('a workflow that is called like another path of the API is warned about, and named on the command line like the others', async () => {
     const svc = (...args: string[]) => runSvc(['workflow', ...args], { SVC_URL: node.url });
     for (const name of PATH_WORDS) {
