@@ -10,6 +10,8 @@ export const MAX_LOG_EVENTS = 200;
 export const MAX_LISTED = 1_000;
 /** What the stores leave out of a list at most. */
 const MAX_OFFSET = 1_000_000;
+/** Longest goal, description or answer in words, characters. */
+export const TEXT_CHARS = 65_536;
 /** Longest manifest, characters. */
 const MANIFEST_CHARS = 1024 * 1024;
 

@@ -7,7 +7,8 @@ import { count, labels } from './results.ts';
 
 /** Hits that one search answers with, at most. */
 const MAX_HITS = 100;
-const QUERY_CHARS = 2_000;
+/** As the catalog takes it, whichever way it came. */
+const QUERY_CHARS = 4_096;
 
 export const searchArguments = {
   query: z.string().trim().min(1).max(QUERY_CHARS).describe('What is looked for, in words.'),

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { ToolCall } from '../tool.ts';
 import type { EndWait } from './ports.ts';
 
-/** A call of a tool ends after 600 s, so a wait does before: longer ones are asked for again. */
+/** A call of a tool ends after 630 s, so a wait does before: longer ones are asked for again. */
 const MAX_WAIT_SECONDS = 600;
 /** Looking again is only for wake-ups that were lost: more often is no use. */
 const LEAST_POLL_SECONDS = 1;

@@ -17,7 +17,7 @@ const badText = [1, {}, 'x'.repeat(65_537)];
 const page = { limit: badLimit, offset: badOffset };
 const taskWait = { execution_id: badId, poll_interval_seconds: [0, 0.5, '1', -1], timeout_seconds: [0, 0.5, '1', -1] };
 const search = {
-  query: [1, '', '  ', 'x'.repeat(2_001)],
+  query: [1, '', '  ', 'x'.repeat(4_097)],
   limit: badLimit,
   min_score: badFraction,
   labels: [1, [], { a: 1 }],

@@ -56,7 +56,7 @@ async function update(
   // What is wrong with the text the deploy says best, and first.
   const found = parsed.ok ? await agents.lookup(readerOf(identity), parsed.manifest.metadata.name) : null;
   if (found !== null) refuseShipped('agent', { id: found.agent_id, name: found.name });
-  const scope = found?.scope ?? 'tenant';
+  const scope = found?.scope ?? scopeOfNew(identity);
   requireChange(identity, scope);
   const { agent_id } = await agents.deploy(identity, manifest_yaml, { force, scope });
   return { agent_id, updated: true };

@@ -1,8 +1,6 @@
 import { z } from 'zod';
-import { jsonObject } from '../fields.ts';
+import { jsonObject, TEXT_CHARS } from '../fields.ts';
 
-/** Longest goal, characters. */
-const INTENT_CHARS = 65_536;
 /** All that the system takes in one variable is 128 KiB. */
 const INPUT_BYTES = 100_000;
 
@@ -12,7 +10,7 @@ export type Language = (typeof LANGUAGES)[number];
 const goal = z
   .string()
   .min(1)
-  .max(INTENT_CHARS)
+  .max(TEXT_CHARS)
   .refine((text) => text.trim() !== '', 'expected a goal in words');
 
 /** Arguments of svc.execute.intent, and the body of POST /v1/execute/intent (spec 3). */

@@ -3,17 +3,15 @@ import { toolArguments } from '../../contract/arguments.ts';
 import { defineContract } from '../../contract/define-contract.ts';
 import { skipsJudge } from '../../contract/judge-defaults.ts';
 import { starting } from '../conduct.ts';
+import { TEXT_CHARS } from '../fields.ts';
 import { started } from '../results.ts';
-
-/** Longest description, characters. */
-const INPUT_CHARS = 65_536;
 
 /** Argument of svc.agent.generate and svc.workflow.generate, and the body of their routes. */
 export const generateRequest = {
   input: z
     .string()
     .min(1)
-    .max(INPUT_CHARS)
+    .max(TEXT_CHARS)
     .refine((text) => text.trim() !== '', 'expected what it should do, in words')
     .describe('What it should do, in plain words.'),
 };

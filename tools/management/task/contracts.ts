@@ -3,12 +3,19 @@ import { toolArguments } from '../../contract/arguments.ts';
 import { defineContract } from '../../contract/define-contract.ts';
 import { skipsJudge } from '../../contract/judge-defaults.ts';
 import { changing, reading, starting } from '../conduct.ts';
-import { executionId, jsonObject, limit, MAX_LISTED, MAX_LOG_EVENTS, nameOrUuid, offset, version } from '../fields.ts';
+import {
+  executionId,
+  jsonObject,
+  limit,
+  MAX_LISTED,
+  MAX_LOG_EVENTS,
+  nameOrUuid,
+  offset,
+  TEXT_CHARS,
+  version,
+} from '../fields.ts';
 import { anyObject, count, executionStatus, page, started, time } from '../results.ts';
 import { taskWait as wait } from '../wait-fields.ts';
-
-/** Longest goal of a start, characters. */
-const INTENT_CHARS = 65_536;
 
 /** As GET /v1/executions/{id} answers it (decided.md, REST beyond the specification). */
 const taskStanding = {
@@ -32,7 +39,7 @@ export const taskExecute = defineContract({
   description: 'Starts an execution of a deployed agent and answers at once; wait for it with svc.task.wait.',
   input: toolArguments({
     agent_id: nameOrUuid('the agent'),
-    intent: z.string().max(INTENT_CHARS).optional().describe('What is to be done, in words.'),
+    intent: z.string().max(TEXT_CHARS).optional().describe('What is to be done, in words.'),
     input: jsonObject.default({}).describe('Values for the agent.'),
     version,
   }),

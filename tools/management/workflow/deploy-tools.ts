@@ -106,7 +106,7 @@ async function update(
   // What is wrong with the text the deploy says best, and first.
   const found = metadata === undefined ? null : await workflows.get(readerOf(identity), metadata.name);
   if (found !== null) refuseShipped('workflow', found);
-  const scope = found?.scope ?? 'tenant';
+  const scope = found?.scope ?? scopeOfNew(identity);
   requireChange(identity, scope);
   const { workflow_id, warnings } = await workflows.deploy(identity, manifest_yaml, { force, scope });
   return { workflow_id, updated: true, warnings };

@@ -1,14 +1,13 @@
 import { z } from 'zod';
-import { nameOrUuid } from '../fields.ts';
+import { nameOrUuid, TEXT_CHARS } from '../fields.ts';
 
 const CODE_QUALITY_JUDGE = 'code-quality-judge';
 const MAX_JUDGES = 20;
-const CONTEXT_CHARS = 65_536;
 const fraction = z.number().min(0).max(1);
 
 /** How svc.workflow.create judges (spec 3). */
 export const judgeArguments = {
-  task_context: z.string().max(CONTEXT_CHARS).optional().describe('What the workflow is for; judges read it.'),
+  task_context: z.string().max(TEXT_CHARS).optional().describe('What the workflow is for; judges read it.'),
   judge_agents: z
     .array(nameOrUuid('a judge'))
     .min(1)

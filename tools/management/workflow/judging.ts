@@ -5,7 +5,7 @@ import { ToolFailure } from '../../failure.ts';
 import type { ManagedCall } from '../managed.ts';
 import type { validationResults } from './judge-fields.ts';
 
-/** Of one judge, its start included: a call of a tool ends after 600 s. */
+/** Of one judge, its start included: a call of a tool ends after 630 s. */
 const JUDGE_TIMEOUT_MS = 540_000;
 
 interface Judging {

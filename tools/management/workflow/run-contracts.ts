@@ -11,14 +11,12 @@ import {
   MAX_LOG_EVENTS,
   nameOrUuid,
   offset,
+  TEXT_CHARS,
   tenantId,
   version,
 } from '../fields.ts';
 import { anyObject, count, page, started, time, workflowStatus } from '../results.ts';
 import { workflowWait as wait } from '../wait-fields.ts';
-
-/** Longest goal, and longest answer of a human, characters. */
-const TEXT_CHARS = 65_536;
 
 const identified = { execution_id: z.string(), workflow_id: z.string() };
 const standing = { status: workflowStatus, current_state: z.string().nullable() };
