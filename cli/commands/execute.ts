@@ -79,7 +79,10 @@ async function showAnswer(context: CliContext, id: string): Promise<void> {
   let ended = await events.next();
   while (ended.done !== true) ended = await events.next();
   const answer = await standing(context, id);
-  if (textOf(answer, 'status') === 'failed')
-    throw new CliFailure(EXIT.internal, `${textOf(answer, 'failed_at_state')}: ${textOf(answer, 'reason')}`);
+  if (textOf(answer, 'status') === 'failed') {
+    // It may have failed before its first state.
+    const told = [textOf(answer, 'failed_at_state'), textOf(answer, 'reason')].filter((part) => part !== '');
+    throw new CliFailure(EXIT.internal, told.join(': '));
+  }
   return print(context.output, { value: answer, text: textOf(answer, 'final_result') });
 }

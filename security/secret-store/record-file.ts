@@ -85,6 +85,7 @@ function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
+    // Cut short by hand: read as none.
     return null;
   }
 }
