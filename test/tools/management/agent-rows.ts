@@ -64,6 +64,10 @@ export const AGENT_ROWS: readonly Row[] = [
       );
     },
   },
+  {
+    ...{ tool: 'svc.agent.update', what: 'tells one without the role what is wrong with the text', by: 'user' },
+    ...{ args: broken, gives: ['invalid_manifest', /line/] },
+  },
   { tool: 'svc.agent.update', what: 'refuses what is no manifest', args: broken, gives: ['invalid_manifest', /line/] },
   {
     ...{ tool: 'svc.agent.export', what: 'answers the manifest as it was deployed' },

@@ -121,6 +121,10 @@ export const WORKFLOW_DEPLOY_ROWS: readonly Row[] = [
     },
   },
   {
+    ...{ tool: 'svc.workflow.update', what: 'tells one without the role what is wrong with the text', by: 'user' },
+    ...{ args: broken, gives: ['invalid_manifest', /line/] },
+  },
+  {
     ...{ tool: 'svc.workflow.update', what: 'refuses what is no manifest' },
     ...{ args: broken, gives: ['invalid_manifest', /line/] },
   },
