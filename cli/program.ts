@@ -1,7 +1,6 @@
 import { Command, CommanderError } from 'commander';
 import { agentDelete } from './commands/agent-delete.ts';
 import { agentDeploy } from './commands/agent-deploy.ts';
-import { agentExport } from './commands/agent-export.ts';
 import { agentList } from './commands/agent-list.ts';
 import { agentLogs } from './commands/agent-logs.ts';
 import { agentRun } from './commands/agent-run.ts';
@@ -10,8 +9,11 @@ import { approvalApprove } from './commands/approval-approve.ts';
 import { approvalList } from './commands/approval-list.ts';
 import { approvalReject } from './commands/approval-reject.ts';
 import { auditExport, auditVerify } from './commands/audit.ts';
+import { catalogExport } from './commands/catalog-export.ts';
+import type { CatalogKind } from './commands/catalog-path.ts';
 import { catalogScope } from './commands/catalog-scope.ts';
 import { catalogStatus } from './commands/catalog-status.ts';
+import { catalogVersions } from './commands/catalog-versions.ts';
 import { chaosFaults, chaosList } from './commands/chaos-faults.ts';
 import { completion } from './commands/completion.ts';
 import { execute } from './commands/execute.ts';
@@ -84,13 +86,15 @@ const group =
     for (const add of commands) add(parent);
   };
 
+/** What agents and workflows have both. */
+const inCatalog = (kind: CatalogKind): readonly Add[] => [
+  ...[catalogExport(kind), catalogVersions(kind), catalogSearch(kind), catalogStatus(kind), catalogScope(kind)],
+];
+
 const agent = group(
   'agent',
-  'agents: generate, deploy, run, list, search, show, export, logs, pause, resume, archive, promote, demote, delete',
-  [
-    ...[agentGenerate, agentDeploy, agentRun, agentList, agentShow, agentExport, agentLogs, agentDelete],
-    ...[catalogSearch('agent'), catalogStatus('agent'), catalogScope('agent')],
-  ],
+  'agents: generate, deploy, run, list, search, show, export, versions, logs, pause, resume, archive, promote, demote, delete',
+  [...[agentGenerate, agentDeploy, agentRun, agentList, agentShow, agentLogs, agentDelete], ...inCatalog('agent')],
 );
 const task = group('task', 'executions: execute, status, list, logs, cancel, remove', [
   ...[taskExecute, taskStatus, taskList, taskLogs, taskCancel, taskRemove],
@@ -102,7 +106,7 @@ const workflow = group(
     workflowGenerate,
     ...[workflowValidate, workflowDeploy, workflowRun, workflowList, workflowShow, workflowStatus, workflowLogs],
     ...[workflowSignal, workflowCancel, workflowDelete, workflowExecutions],
-    ...[catalogSearch('workflow'), catalogStatus('workflow'), catalogScope('workflow')],
+    ...inCatalog('workflow'),
   ],
 );
 const approval = group('approval', 'what waits for a human: list, approve, reject', [

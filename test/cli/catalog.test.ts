@@ -57,6 +57,11 @@ describe('status and scope on the command line', () => {
       assert.equal(nowhere.code, 1, nowhere.stderr);
       const taken = await svc('demote', 'thing');
       assert.deepEqual([taken.code, /in scope tenant, not global/.test(taken.stderr)], [4, true], taken.stderr);
+      await writeFile(file, MANIFESTS[kind].replace('1.0.0', '1.1.0'));
+      await says(/^deployed/, 'deploy', file);
+      await says(/^VERSION +DEPLOYED_AT +DESCRIPTION\n1\.1\.0 .*\n1\.0\.0 /, 'versions', 'thing');
+      assert.equal((await svc('export', 'thing')).stdout, MANIFESTS[kind].replace('1.0.0', '1.1.0'));
+      assert.equal((await svc('versions', 'nobody')).code, 1);
       await says(/^deleted/, 'delete', 'thing', '--force');
     });
 
