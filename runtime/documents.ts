@@ -17,6 +17,11 @@ export interface CollectionSpec {
   /** Field tuples to index, tenant first implied. */
   readonly indexes: readonly (readonly string[])[];
   /**
+   * Fields that lists leave some documents out by, and that few documents have: every index holds them behind its order, so
+   * that what is passed over is not read.
+   */
+  readonly beside?: readonly string[];
+  /**
    * Fields with few values whose counts are kept ready where writes are transactions (SQLite): a count that asks for
    * nothing else, by equality or `in`, costs the same however many documents there are. Elsewhere an index is counted.
    */

@@ -6,6 +6,7 @@ export const APPROVALS: CollectionSpec = {
   name: 'approvals',
   unique: [],
   indexes: [['status', 'created_at'], ['created_at'], ['execution_id']],
+  beside: ['owner'],
 };
 
 /** One approval in lists. */

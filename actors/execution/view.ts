@@ -14,6 +14,7 @@ export const EXECUTIONS: CollectionSpec = {
     ['status', 'removed', 'started_at'],
     ['workflow_execution_id'],
   ],
+  beside: ['owner'],
 };
 
 /** One execution in lists. */

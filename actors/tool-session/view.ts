@@ -6,6 +6,7 @@ export const TOOL_SESSIONS: CollectionSpec = {
   name: 'tool_sessions',
   unique: [],
   indexes: [['execution_id', 'opened_at'], ['opened_at']],
+  beside: ['owner'],
 };
 
 /** One session in lists. */

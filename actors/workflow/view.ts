@@ -11,6 +11,7 @@ export const WORKFLOW_EXECUTIONS: CollectionSpec = {
     ['workflow_id', 'removed', 'started_at'],
     ['status', 'removed', 'started_at'],
   ],
+  beside: ['owner'],
   counted: ['removed', 'workflow_id', 'status', 'owner'],
 };
 

@@ -45,6 +45,7 @@ export function checkSpec(spec: CollectionSpec): void {
     if (tuple.length === 0) refuse('indexes', 'an index names at least one field');
     for (const field of tuple) checkField(field, 'indexes');
   }
+  for (const field of spec.beside ?? []) checkField(field, 'beside');
   if (spec.counted?.length === 0) refuse('counted', 'counted names at least one field');
   for (const field of spec.counted ?? []) checkField(field, 'counted');
 }

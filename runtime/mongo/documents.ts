@@ -20,9 +20,11 @@ const TURNS = 'Turns';
 
 function indexesOf(spec: CollectionSpec): IndexDescription[] {
   const named = (prefix: string, tuple: readonly string[]) => `${prefix}_${tuple.join('_')}`;
+  const { beside = [] } = spec;
+  const one = (field: string): [string, 1] => [field, 1];
   const found = (tuple: readonly string[]): IndexDescription => ({
-    name: named('by', tuple),
-    key: new Map([['tenant', 1], ...tuple.map((field): [string, 1] => [field, 1]), ['_id', 1]]),
+    name: named(['by', ...beside].join('_'), tuple),
+    key: new Map([['tenant', 1], ...tuple.map(one), ['_id', 1], ...beside.map(one)]),
   });
   const unique = (tuple: readonly string[]): IndexDescription => ({
     name: named('unique', tuple),

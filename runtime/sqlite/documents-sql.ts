@@ -107,6 +107,9 @@ export function schemaOf(spec: CollectionSpec): string[] {
   const nameOf = (prefix: string, tuple: readonly string[]) => `${prefix}_${spec.name}__${tuple.join('__')}`;
   const index = (kind: string, name: string, columns: readonly string[]) =>
     `CREATE ${kind} IF NOT EXISTS ${name} ON ${table} (${['tenant', ...columns].join(', ')})`;
+  const beside = (spec.beside ?? []).flatMap((field) => [expression(field), typeExpression(field)]);
+  /** Another name for other columns. */
+  const kind = ['ix2', ...(spec.beside ?? [])].join('_');
   const typesOf = (tuple: readonly string[]) => tuple.filter((field) => !COLUMNS.has(field)).map(typeExpression);
   return [
     `CREATE TABLE IF NOT EXISTS ${table} (
@@ -115,7 +118,7 @@ export function schemaOf(spec: CollectionSpec): string[] {
     ...spec.unique.map((tuple) => index('UNIQUE INDEX', nameOf('ux', tuple), tuple.map(expression))),
     ...spec.indexes.flatMap((tuple) => [
       `DROP INDEX IF EXISTS ${nameOf('ix', tuple)}`,
-      index('INDEX', nameOf('ix2', tuple), [...tuple.map(expression), 'id', ...typesOf(tuple)]),
+      index('INDEX', nameOf(kind, tuple), [...tuple.map(expression), 'id', ...typesOf(tuple), ...beside]),
     ]),
   ];
 }

@@ -104,7 +104,7 @@ async function take(things: Collection<Thing>, one: Step): Promise<unknown> {
 /** Random documents and calls against a model in memory. */
 export function documentProperties(rig: () => DocumentsRig, runs: number): void {
   const open = async (name: string) => {
-    const spec = { name, unique: [['s']], indexes: [['n'], ['b', 'version']] };
+    const spec = { name, unique: [['s']], indexes: [['n'], ['b', 'version']], beside: ['s'] };
     return rig().documents.collection<Thing>(spec);
   };
 

@@ -117,6 +117,8 @@ describe('callers of every kind who do anything on one node', () => {
     assert.ok(sees(person, thing), `${person.name} starts what it does not see`);
     const isOwn = thing.scope === 'user';
     if (!isOwn) thing.ranIn.add(person.tenant);
+    // Operators see the run, and so of what it is one.
+    else for (const one of model.people) if (one.isOperator && one.tenant === person.tenant) thing.seenBy.add(one.name);
     const id = String(body.execution_id);
     const { tenant } = person;
     const [scope, owner] = isOwn ? (['user', person.subject] as const) : (['tenant', ''] as const);
