@@ -37,4 +37,20 @@ describe(`management tools: ${ROWS.length} rows of users, strangers and service 
       sameAnswer((await Promise.all(calls)).filter((called) => called !== null));
     });
   }
+
+  test('the context of a tier drops version and force, one that is configured does not', async () => {
+    const { name } = await at.workflow();
+    await at.ok('svc.workflow.update', { manifest_yaml: at.workflowYaml(name, '1.1.0') });
+    for (const door of callers.of('user')) {
+      const { structured, text } = await door.call('svc.workflow.run', { name, version: '1.0.0' });
+      assert.equal(structured.status, 'started', text);
+      const got = await door.call('svc.workflow.executions.get', { execution_id: structured.execution_id });
+      assert.equal(got.structured.workflow_version, door.name === '/mcp' ? '1.1.0' : '1.0.0', door.name);
+    }
+    const manifest_yaml = at.workflowYaml(name, '1.1.0', { description: 'is another' });
+    for (const door of callers.of('operator')) {
+      const { isError, text } = await door.call('svc.workflow.update', { manifest_yaml, force: true });
+      assert.deepEqual([isError, /^conflict: /.test(text)], door.name === '/mcp' ? [true, true] : [false, false], text);
+    }
+  });
 });
