@@ -4,7 +4,7 @@ import type { Clock } from '../runtime/clock.ts';
 import type { Documents } from '../runtime/documents.ts';
 import type { Identity } from '../runtime/identity.ts';
 import type { Random } from '../runtime/random.ts';
-import { type AgentQuota, quotaInsert } from './agent-quota.ts';
+import { type AgentQuota, hasRoom, quotaInsert } from './agent-quota.ts';
 import { AGENT_EVENTS, AGENT_MANIFESTS, AGENTS } from './agent-record.ts';
 import { takeOverOldAgents } from './agents-without-scopes.ts';
 import type {
@@ -62,16 +62,18 @@ export async function createAgentCatalog(parts: {
     inUse: (tenant, id) => inUse.agent(tenant, id),
     insert: quotaInsert(shelf.records, quota),
   });
-  return new DocumentAgentCatalog(catalog, shelf);
+  return new DocumentAgentCatalog(catalog, shelf, (identity) => hasRoom(shelf.records, quota, identity));
 }
 
 class DocumentAgentCatalog implements AgentCatalog {
   readonly #catalog: ShelfCatalog<AgentManifest>;
   readonly #shelf: Shelf<AgentManifest>;
+  readonly hasRoom: AgentCatalog['hasRoom'];
 
-  constructor(catalog: ShelfCatalog<AgentManifest>, shelf: Shelf<AgentManifest>) {
+  constructor(catalog: ShelfCatalog<AgentManifest>, shelf: Shelf<AgentManifest>, hasRoomFor: AgentCatalog['hasRoom']) {
     this.#catalog = catalog;
     this.#shelf = shelf;
+    this.hasRoom = hasRoomFor;
   }
 
   async deploy(

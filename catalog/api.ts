@@ -65,6 +65,8 @@ export interface AgentCatalog {
     manifestYaml: string,
     options: { readonly force: boolean; readonly scope?: CatalogScope },
   ): Promise<{ agent_id: string; deployed: true }>;
+  /** Whether the tier's number of agents leaves room for one more of this caller's. */
+  hasRoom(identity: Identity): Promise<boolean>;
   /** Newest version of an agent by UUID or name as the reader sees it, or the given version; throws `not_found`. */
   get(reader: CatalogReader, idOrName: string, version?: string): Promise<DeployedAgent>;
   lookup(reader: CatalogReader, name: string): Promise<AgentSummary>;

@@ -295,6 +295,7 @@ for (const store of DOCUMENT_STORES)
       const [first, second] = kept;
       assert.ok(first !== undefined && second !== undefined);
       await two.deploy(carl, yaml(first.name, '2.0.0'), { force: false });
+      assert.equal(await two.hasRoom(carl), false);
       await assert.rejects(one.deploy(carl, yaml('more', '1.0.0'), { force: false }), refused('limit_reached'));
       await one.deploy(person(tenant, 'dora', []), yaml('hers', '1.0.0'), { force: false });
       for (const { agent_id } of kept.slice(0, kept.length - 4)) await one.delete(carl, agent_id);

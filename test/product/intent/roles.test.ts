@@ -11,19 +11,23 @@ const greeter = stringify({
   spec: { task: { instruction: 'Greet.' } },
 });
 
+const greeterAuthor = [
+  {
+    match: { contains: [AGENT_AUTHOR, 'a greeter'], round: 1 },
+    reply: { tool_calls: [{ name: 'svc.agent.create', arguments: { manifest_yaml: greeter } }] },
+  },
+  {
+    match: { contains: [AGENT_AUTHOR, 'a greeter'] },
+    reply: '{"agent_id": "a", "name": "greeter", "version": "1.0.0"}',
+  },
+];
+
 describe('who may generate and execute', () => {
   let realms: Realms;
   let scene: IntentScene;
   before(async () => {
     realms = await Realms.open();
-    const rules = [
-      {
-        match: { contains: AGENT_AUTHOR, round: 1 },
-        reply: { tool_calls: [{ name: 'svc.agent.create', arguments: { manifest_yaml: greeter } }] },
-      },
-      { match: { contains: AGENT_AUTHOR }, reply: '{"agent_id": "a", "name": "greeter", "version": "1.0.0"}' },
-      writes('anything', 'echo hello'),
-    ];
+    const rules = [...greeterAuthor, writes('anything', 'echo hello')];
     scene = await IntentScene.start(rules, { options: { spec: { ...realms.spec, runtime: {} } } });
   });
   after(async () => {
@@ -91,4 +95,24 @@ describe('who may generate and execute', () => {
     );
     assert.equal((await scene.node.call('GET', `/v1/execute/${id}`, { headers: own })).status, 200);
   });
+});
+
+test('who has as many agents as its tier allows is given none more: the writer that ships with the product writes', async () => {
+  await using realms = await Realms.open();
+  const rate_limits = { tiers: { free: { agents: 1 } } };
+  await using scene = await IntentScene.start([...greeterAuthor, writes('anything', 'echo hello')], {
+    execute: { generate: true },
+    options: { spec: { ...realms.spec, runtime: {}, rate_limits } },
+  });
+  const headers = await realms.headersWith('people', { sub: 'carl', svc_tier: 'free' });
+  const statesOf = async (): Promise<string> => {
+    const { pipeline_execution_id: id } = await scene.start('anything', {}, headers);
+    await scene.ended(id, headers);
+    const { body } = await scene.node.call('GET', `/v1/workflows/executions/${id}`, { headers });
+    return Object.keys(Object(body.state_outputs)).join(' ');
+  };
+  assert.match(await statesOf(), /GENERATE_AGENT/);
+  const task = await scene.generated('agents', 'a greeter', headers);
+  assert.equal(task.status, 'completed', JSON.stringify(task));
+  assert.match(await statesOf(), /^DISCOVER USE_BUILT_IN/);
 });

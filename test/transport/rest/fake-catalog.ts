@@ -59,6 +59,10 @@ export class FakeCatalog implements AgentCatalog {
     return found;
   }
 
+  async hasRoom(): Promise<boolean> {
+    return true;
+  }
+
   async lookup({ tenant }: CatalogReader, name: string): Promise<AgentSummary> {
     const found = this.rows.find((row) => row.tenant_id === tenant && row.name === name);
     if (found === undefined) throw new SvcError('not_found');

@@ -25,7 +25,7 @@ export interface IntentApi {
 }
 
 export interface IntentParts {
-  readonly agents: Pick<AgentCatalog, 'lookup'>;
+  readonly agents: Pick<AgentCatalog, 'lookup' | 'hasRoom'>;
   readonly search: CatalogSearch;
   readonly starts: Pick<Starts, 'workflow'>;
   readonly runs: Pick<WorkflowApi, 'get'>;
@@ -41,6 +41,7 @@ export function createIntents({ agents, search, starts, runs, volumes, settings 
       if (volume_id !== undefined) await checkVolume(volumes, identity, volume_id);
       const minScore = settings.reuse_min_score;
       const found = await fittingAgent({ agents, search, minScore }, readerOf(identity), request);
+      const makesOne = settings.generate && found === null && (await agents.hasRoom(identity));
       const timeoutMs = programTimeoutMs(settings, identity, request);
       const image = settings.images[language];
       const { execution_id } = await starts.workflow(
@@ -49,7 +50,7 @@ export function createIntents({ agents, search, starts, runs, volumes, settings 
           intent,
           input: {
             ...{ language, inputs, agent: found?.id ?? '' },
-            new_agent: settings.generate && found === null ? writerName(request) : '',
+            new_agent: makesOne ? writerName(request) : '',
           },
           pipeline: {
             language,
