@@ -1,6 +1,7 @@
 import { lstat, opendir } from 'node:fs/promises';
 import { type Clock, systemClock } from '../../runtime/clock.ts';
 import { SvcError } from '../../runtime/errors.ts';
+import { pause } from '../../runtime/pause.ts';
 
 /** What a container may leave in the directory that it writes its requests to: on the node's disk, under no quota. */
 export interface MailboxRoom {
@@ -56,16 +57,4 @@ const BLOCK_BYTES = 512;
 async function spaceOf(path: string): Promise<number> {
   const found = await lstat(path).catch(() => null);
   return found === null ? 0 : found.blocks * BLOCK_BYTES;
-}
-
-function pause(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const end = (): void => {
-      cancel();
-      signal.removeEventListener('abort', end);
-      resolve();
-    };
-    const cancel = clock.after(ms, end);
-    signal.addEventListener('abort', end, { once: true });
-  });
 }

@@ -1,6 +1,7 @@
 import Docker from 'dockerode';
 import type { Clock } from '../../runtime/clock.ts';
 import { SvcError } from '../../runtime/errors.ts';
+import { pause } from '../../runtime/pause.ts';
 import { isUnreachable } from './engine-error.ts';
 import { type EngineLocation, nameOf } from './engine-location.ts';
 
@@ -103,16 +104,7 @@ export class ContainerEngine {
 
   /** Resolves early when the signal aborts. */
   pause(delayMs: number, signal: AbortSignal): Promise<void> {
-    return new Promise((resolve) => {
-      if (signal.aborted) return resolve();
-      const finish = () => {
-        cancel();
-        signal.removeEventListener('abort', finish);
-        resolve();
-      };
-      const cancel = this.#clock.after(delayMs, finish);
-      signal.addEventListener('abort', finish, { once: true });
-    });
+    return pause(this.#clock, delayMs, signal);
   }
 }
 

@@ -1,4 +1,3 @@
-import type { Clock } from '../../runtime/clock.ts';
 import type { Random } from '../../runtime/random.ts';
 
 /** Longest pause between two tries, unless the provider asks for more. */
@@ -30,17 +29,3 @@ export function retryAfterMs(headers: Readonly<Record<string, string>> | undefin
 }
 
 const bounded = (ms: number): number => Math.min(Math.max(ms, 0), MAX_RETRY_AFTER_MS);
-
-/** Resolves after the time, or at once when the signal ends. */
-export function pause(clock: Clock, delayMs: number, signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return Promise.resolve();
-  return new Promise((resolve) => {
-    const done = (): void => {
-      cancel();
-      signal.removeEventListener('abort', done);
-      resolve();
-    };
-    const cancel = clock.after(delayMs, done);
-    signal.addEventListener('abort', done);
-  });
-}

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import type { Clock } from '../../runtime/clock.ts';
-import { pause } from './backoff.ts';
+import { pause } from '../../runtime/pause.ts';
 import type { ModelPart } from './call.ts';
 import { ModelFailure } from './failure.ts';
 import { type Script, ScriptFiles, type ScriptMatch, type ScriptReply } from './script-file.ts';

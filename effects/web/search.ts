@@ -2,6 +2,7 @@ import { type Agent, request } from 'undici';
 import { ZodError } from 'zod';
 import type { Clock } from '../../runtime/clock.ts';
 import { SvcError } from '../../runtime/errors.ts';
+import { pause } from '../../runtime/pause.ts';
 import type { Random } from '../../runtime/random.ts';
 import type { SearchResult } from './api.ts';
 import { readBody } from './body.ts';
@@ -117,16 +118,3 @@ const bounded = ({ title, url, snippet }: SearchResult): SearchResult => ({
   url: url.slice(0, 8_192),
   snippet: snippet.slice(0, LONGEST_SNIPPET_CHARS),
 });
-
-function pause(clock: Clock, delayMs: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const done = (): void => {
-      cancel();
-      signal.removeEventListener('abort', done);
-      resolve();
-    };
-    const cancel = clock.after(delayMs, done);
-    signal.addEventListener('abort', done, { once: true });
-    if (signal.aborted) done();
-  });
-}

@@ -1,23 +1,10 @@
 import type { Clock } from '../clock.ts';
 import { SvcError } from '../errors.ts';
+import { pause } from '../pause.ts';
 import type { Random } from '../random.ts';
 
 const FIRST_DELAY_MS = 50;
 const MAX_DELAY_MS = 2_000;
-
-/** Resolves after `delayMs`, or at once when `signal` aborts. */
-export function pause(clock: Clock, delayMs: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) return resolve();
-    const finish = () => {
-      cancel();
-      signal.removeEventListener('abort', finish);
-      resolve();
-    };
-    const cancel = clock.after(delayMs, finish);
-    signal.addEventListener('abort', finish, { once: true });
-  });
-}
 
 /**
  * Repeats a call of the store until it is answered: a call that rejects with `unavailable` may have happened, and

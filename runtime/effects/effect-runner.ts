@@ -3,6 +3,7 @@ import type { Address } from '../address.ts';
 import type { EffectHandler } from '../effect.ts';
 import type { EffectJob, JobOutcome, StartedEffect } from '../effect-queue.ts';
 import { SvcError, toSvcError } from '../errors.ts';
+import { pause } from '../pause.ts';
 import { decodeEffect } from './effect-envelope.ts';
 import { EffectParking } from './effect-parking.ts';
 import { EffectAttempt } from './effect-runner-attempt.ts';
@@ -12,7 +13,7 @@ import {
   type RunnerSettings,
   runnerSettings,
 } from './effect-runner-options.ts';
-import { pause, persist } from './effect-runner-persist.ts';
+import { persist } from './effect-runner-persist.ts';
 import { EffectReport } from './effect-runner-report.ts';
 
 const DONE: JobOutcome = { kind: 'done' };
