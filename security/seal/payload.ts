@@ -6,13 +6,19 @@ import { decodeBase64 } from './base64.ts';
 import { hasFewNames, parseStrictJson } from './strict-json.ts';
 
 const METHODS = ['tools/call', 'call_tool'];
-const Id = z.union([z.string().min(1).max(256), z.int()]);
+/** The chain records it, so that any RFC 8785 library must be able to write it. */
+const recorded = (maxChars: number) =>
+  z
+    .string()
+    .max(maxChars)
+    .refine((text) => text.isWellFormed());
+const Id = z.union([recorded(256).min(1), z.int()]);
 const Request = z.object({
   jsonrpc: z.literal('2.0'),
   id: Id,
   method: z.enum(METHODS),
   params: z.looseObject({
-    name: z.string().max(200).nullish(),
+    name: recorded(200).nullish(),
     arguments: z.unknown().optional(),
   }),
 });

@@ -115,11 +115,12 @@ test('what is signed must be one JSON-RPC call, read in one way', async () => {
   const good = (text: string): Buffer => Buffer.from(text);
   const text = JSON.stringify(callOf(1));
   const malformed: (object | Buffer)[] = [
-    ...[null, undefined, true, 1.5, '', 'x'.repeat(257), {}].map((id) => callOf(id)),
+    ...[null, undefined, true, 1.5, '', 'x'.repeat(257), 'a\ud800', {}].map((id) => callOf(id)),
     callOf(1, { jsonrpc: '1.0' }),
     callOf(1, { method: 'tools/list' }),
     callOf(1, { params: [] }),
     callOf(1, { params: { name: 5 } }),
+    callOf(1, { params: { name: 'fs.\udfff' } }),
     [callOf(1)],
     good('{'),
     good(`\ufeff${text}`),
