@@ -6,6 +6,7 @@ import { SvcError } from '../runtime/errors.ts';
 import { SYSTEM_TENANT } from '../runtime/identity.ts';
 import type { OverrideTarget, Principal, RateOverride, RateOverrides } from './api.ts';
 import { BriefMemory } from './brief-memory.ts';
+import { LastWord } from './last-word.ts';
 import type { OverridingRates } from './rate-bounds.ts';
 import { isTenantSlug } from './tenant.ts';
 
@@ -32,7 +33,10 @@ const MOST_OVERRIDES = 10_000;
 const MAX_SUBJECT_CHARS = 256;
 const MAX_ATTEMPTS = 64;
 
-/** What the limits ask: overrides for somebody as they stand, at most a second old. Throws `unavailable`. */
+/**
+ * What the limits ask: overrides for somebody as they stand, at most a second old; while the store is away, as they stood
+ * last. Throws `unavailable` when it is away and never said.
+ */
 export interface OverridesOf {
   of(principal: Pick<Principal, 'tenant' | 'subject'>): Promise<OverridingRates>;
 }
@@ -46,10 +50,18 @@ export async function openRateOverrides(parts: {
 }): Promise<RateOverrides & OverridesOf> {
   const { clock } = parts;
   const stored = await parts.documents.collection<RateOverrideDocument>(RATE_OVERRIDES);
-  const memory = new BriefMemory<Rates | null>({
+  const lastWord = new LastWord<Rates | null>({
     read: async (id) => (await stored.get(SYSTEM_TENANT, id))?.rates ?? null,
+    ...{ clock, most: MOST_CACHED },
+  });
+  const memory = new BriefMemory<Rates | null>({
+    read: (id) => lastWord.read(id),
     ...{ clock, freshMs: FRESH_MS, most: MOST_CACHED },
   });
+  const changed = (id: string): void => {
+    lastWord.forget(id);
+    memory.forget();
+  };
   const said = (event: string, { tenant, subject }: OverrideTarget, by: string): void =>
     parts.audit({ event, target_tenant: tenant, target_subject: subject ?? null, by }, 'rate limit override');
 
@@ -76,7 +88,7 @@ export async function openRateOverrides(parts: {
         };
         const isWritten = known === null ? stored.insert(document) : stored.replace(document, known.version);
         if (!(await isWritten)) continue;
-        memory.forget();
+        changed(id);
         said('RateLimitOverrideSet', target, by);
         return viewOf(document);
       }
@@ -99,8 +111,9 @@ export async function openRateOverrides(parts: {
     },
 
     async remove({ subject: by }, target) {
-      const isRemoved = await stored.delete(SYSTEM_TENANT, idOf(checked(target)));
-      memory.forget();
+      const id = idOf(checked(target));
+      const isRemoved = await stored.delete(SYSTEM_TENANT, id);
+      changed(id);
       if (!isRemoved) throw new SvcError('not_found', 'override not found');
       said('RateLimitOverrideRemoved', target, by);
     },

@@ -8,8 +8,8 @@ import type { OverridesOf } from './rate-overrides.ts';
 
 /**
  * Limits of users over all nodes (decided.md "Limits", original-facts 13.1): per user of a tenant, by settings and by what
- * operators set over them at run time. Fails with `unavailable` when the counters or overrides cannot be reached: what
- * cannot be counted is not let through. Without `overrides` there are none.
+ * operators set over them at run time. Fails with `unavailable` when the counters cannot be reached, or the overrides
+ * of somebody whose were never seen: what cannot be counted is not let through. Without `overrides` there are none.
  */
 export function createTierLimits(parts: {
   readonly limits: RateLimits;

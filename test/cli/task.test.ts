@@ -84,7 +84,7 @@ describe('svc task', () => {
   });
 
   test('status, list, logs, cancel and remove', async () => {
-    const started = await execute('--input', 'slow');
+    const started = await execute('--input', 'endless');
     assert.match(started.stdout, UUID);
     const id = started.stdout.trim();
     assert.equal((await scene.svc(['task', 'remove', id])).code, 4);

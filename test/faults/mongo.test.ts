@@ -78,7 +78,8 @@ describe('a node whose MongoDB is in trouble', { skip, timeout: AWAY_MS + 120_00
   });
 
   test('MongoDB away for long: running executions complete, what needs it is 503 in time, lists are complete afterwards', async () => {
-    const ids = await runs('steady');
+    // Longer than anything that was read from it counts as fresh: the answer of the model comes while it is away.
+    const ids = await runs('slow');
     const followed = ids.map((id) => node.call('GET', `/v1/executions/${id}/stream`));
     const awaySince = performance.now();
     link.refuse();
@@ -90,8 +91,10 @@ describe('a node whose MongoDB is in trouble', { skip, timeout: AWAY_MS + 120_00
     assert.equal(start.status, 503, 'a start looks up its agent');
     assert.ok(performance.now() - awaySince < 2 * CALL_LIMIT_MS, 'neither call hung');
     assert.equal((await node.call('GET', '/health')).status, 200);
-    for (const { text } of await Promise.all(followed)) assert.match(text, /"execution_completed"/);
-    assert.ok(performance.now() - awaySince < AWAY_MS, 'they completed while it was away');
+    for (const { text } of await Promise.all(followed)) {
+      assert.match(text, /"execution_completed"/);
+      assert.doesNotMatch(text, /"iteration_failed"/, 'no answer is lost, and no model is asked twice');
+    }
     await waitUntil(
       'MongoDB was away for long enough',
       async () => {
