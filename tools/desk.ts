@@ -4,7 +4,7 @@ import type { SecurityContexts } from '../security/policy/api.ts';
 import type { ToolDesk } from './api.ts';
 import { BUILT_IN, TOOL_CONTRACTS } from './contracts.ts';
 import { type DispatcherSettings, judgeOverrides } from './judge-overrides.ts';
-import { builtInOffer, mcpOffer } from './offer.ts';
+import { builtInOffer, mcpOffer, needsExecution } from './offer.ts';
 
 export interface DeskParts {
   readonly contexts: SecurityContexts;
@@ -46,7 +46,7 @@ export function createToolDesk(parts: DeskParts): Desk {
   const serverNames = (): string[] => (parts.mcp?.status() ?? []).map(({ name }) => name);
 
   const list: Desk['list'] = async (scope, { withoutExecution = false } = {}) => {
-    const all = [...builtIn(), ...(await mcpOffers())].filter((offer) => !withoutExecution || needsNoExecution(offer));
+    const all = [...builtIn(), ...(await mcpOffers())].filter((offer) => !withoutExecution || !needsExecution(offer));
     const servers = new Set(serverNames());
     return all.filter((offer) => parts.isListed(scope, offer, (name) => servers.has(name))).slice(0, MAX_OFFERS);
   };
@@ -75,7 +75,3 @@ export function createToolDesk(parts: DeskParts): Desk {
     },
   };
 }
-
-/** Files and commands belong to an execution: a caller of /mcp has neither. */
-const needsNoExecution = ({ name, source }: ToolOffer): boolean =>
-  source === 'mcp' || !(name.startsWith('fs.') || name === 'cmd.run');

@@ -55,6 +55,10 @@ export function mcpOffer(tool: McpTool): ToolOffer | null {
   };
 }
 
+/** Files belong to the workspace of an execution, and commands run where its agent runs: a caller by itself has neither. */
+export const needsExecution = ({ name, source, runs }: ToolOffer): boolean =>
+  source === 'builtin' && (runs === 'agent' || name.startsWith('fs.'));
+
 /** The hash by which a grant notices that a tool has changed. */
 function hashed<Said extends { name: string; description: string; input_schema: JsonObject }>(said: Said) {
   const { name, description, input_schema } = said;

@@ -1,3 +1,4 @@
+import { OneAtATimePerKey } from '../one-at-a-time.ts';
 import { isDuplicate } from './failures.ts';
 import type { Row } from './row.ts';
 import type { Rows } from './session.ts';
@@ -7,19 +8,8 @@ import { conflict, refusedPositions, storedVersion, type VersionedWrites } from 
 const PUT_ATTEMPTS = 3;
 const PUTS_AT_ONCE = 8;
 
-/** Ends of the queues per namespace and key, for the whole process: two connections must wait for each other too. */
-const queues = new Map<string, Promise<unknown>>();
-
-async function inTurn<T>(key: string, work: () => Promise<T>): Promise<T> {
-  const before = queues.get(key) ?? Promise.resolve();
-  const mine = before.then(work, work);
-  queues.set(key, mine);
-  try {
-    return await mine;
-  } finally {
-    if (queues.get(key) === mine) queues.delete(key);
-  }
-}
+/** By namespace and key, for the whole process: two connections must wait for each other too. */
+const queues = new OneAtATimePerKey();
 
 /**
  * FerretDB 1: a conditional update is a read and a write there, not one step (of 50 concurrent ones an older version
@@ -97,6 +87,6 @@ export class SerialisedWrites implements VersionedWrites {
   }
 
   #inTurn<T>(key: string, work: () => Promise<T>): Promise<T> {
-    return inTurn(`${this.#rows.namespace}/${key}`, work);
+    return queues.run(`${this.#rows.namespace}/${key}`, work);
   }
 }

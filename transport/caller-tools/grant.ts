@@ -1,9 +1,7 @@
-import type { ToolGrant, ToolOffer } from '../../manifests/tool/scope.ts';
+import type { ToolGrant } from '../../manifests/tool/scope.ts';
 import type { Identity } from '../../runtime/identity.ts';
+import { needsExecution } from '../../tools/offer.ts';
 import type { CallerToolParts } from './parts.ts';
-
-/** A caller has no execution, so no workspace and no place where commands run. */
-const needsExecution = ({ name, runs }: ToolOffer): boolean => runs === 'agent' || name.startsWith('fs.');
 
 /** What a caller may use: the desk's grant without what needs an execution, whatever the desk put into it. */
 export async function callerGrant({ desk }: Pick<CallerToolParts, 'desk'>, identity: Identity): Promise<ToolGrant> {
