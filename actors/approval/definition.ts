@@ -8,9 +8,11 @@ import { APPROVALS, projectApproval } from './view.ts';
 /** One question to a human (spec 2, Human approvals): pending → answered | expired | withdrawn. Idle, it is in no memory. */
 export const approvalActor = defineActor({
   kind: 'approval',
-  version: 1,
+  version: 2,
   pool: 'system',
   state: ApprovalState,
+  // Version 1 knew no owners: what it wrote is the tenant's.
+  migrate: (state) => state,
   initial: () => ({ status: 'new' as const }),
   messages: approvalMessages,
   events: approvalEvents,

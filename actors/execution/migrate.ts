@@ -1,6 +1,6 @@
 import type { Json, JsonObject } from '../../runtime/json.ts';
 
-/** Version 1 knew no tools and no containers; version 2 no learned patterns, of which a state may hold nothing. */
+/** Version 1 knew no tools and no containers; version 2 no learned patterns and no owners, which a state may lack. */
 export function migrate(state: Json, fromVersion: number): Json {
   if (fromVersion >= 2 || !isObject(state) || state.status === 'pending') return state;
   const counted = { ...state, tool_calls_executed: 0, calls_in_doubt: [] };

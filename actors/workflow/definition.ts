@@ -26,8 +26,10 @@ import { projectWorkflow, WORKFLOW_EXECUTIONS } from './view.ts';
 export const workflowActor = ({ maxTransitions = LIMITS.transitions }: { readonly maxTransitions?: number } = {}) =>
   defineActor({
     kind: 'workflow',
-    version: 1,
+    version: 2,
     state: WorkflowState,
+    // Version 1 knew no owners and no pipelines: what it wrote has none.
+    migrate: (state) => state,
     initial: () => ({ status: 'pending' as const }),
     messages: workflowMessages,
     events: workflowEvents,
