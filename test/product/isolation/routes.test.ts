@@ -148,6 +148,17 @@ describe(`walls between tenants and users, over every route and ${ROUTE_ROWS.len
           assert.equal((await scene.ask(asker, method, path)).status, 200, `${asker}: ${route} of ${thing}`);
         }
   });
+
+  test('who administers the tenant stops what is a user’s own and runs, and is shown it no more than before', async () => {
+    const admin = (method: string, path: string) => scene.ask('alphaAdmin', method, path);
+    for (const path of [`/v1/executions/${andys.running}`, `/v1/workflows/executions/${andys.run}`]) {
+      assert.equal((await admin('GET', path)).status, 404);
+      const stopped = await admin('POST', `${path}/cancel`);
+      assert.equal(stopped.status, 200, stopped.text);
+      assert.equal((await admin('GET', path)).status, 404);
+      assert.equal((await scene.ask('alphaUser', 'GET', path)).body.status, 'cancelled');
+    }
+  });
 });
 
 async function created(scene: Scene, asker: string): Promise<{ readonly id: string }> {
