@@ -49,7 +49,8 @@ MiniSearch (BM25+, the same four fields, words stemmed the same way) only ranks.
 manifests and builds the index. Bytes are of the heap and of array buffers after a collection. Queries are those of the relevance table and
 three words of some agent's description, in turns.`;
 
-type Ask = (query: string) => Promise<number>;
+/** Answers the names it found, best first. */
+type Ask = (query: string) => Promise<readonly string[]>;
 
 async function measured(peer: string, agents: readonly BenchAgent[], plan: Plan, open: () => Promise<Ask>) {
   const queries = queriesOf(agents);
@@ -59,6 +60,9 @@ async function measured(peer: string, agents: readonly BenchAgent[], plan: Plan,
   await ask('warm');
   const firstMs = performance.now() - startedAt;
   const bytes = (memory() - before) / agents.length;
+  // A store that loses rows would leave the index short, and quick.
+  for (const { name } of [agents[0], agents.at(-1)].flatMap((agent) => agent ?? []))
+    if (!(await ask(name)).includes(name)) throw new Error(`${peer} does not find ${name}: its index is not whole`);
   const rows: string[][] = [];
   for (const inFlight of IN_FLIGHT) {
     const runs = [];
@@ -101,7 +105,7 @@ const partsOf = (documents: Documents) => ({
 
 async function opened(documents: Documents): Promise<Ask> {
   const catalog: CatalogSearch = await createCatalogSearch(partsOf(documents));
-  return async (query) => (await catalog.agents({ tenant: TENANT, subject: 'ada' }, { query })).length;
+  return async (query) => (await catalog.agents({ tenant: TENANT, subject: 'ada' }, { query })).map(({ name }) => name);
 }
 
 function miniSearch(agents: readonly BenchAgent[]): Ask {
@@ -111,5 +115,9 @@ function miniSearch(agents: readonly BenchAgent[]): Ask {
   });
   index.addAll(agents);
   const options = { boost: { name: 2, labels: 1.8, description: 1.7 } };
-  return async (query) => index.search(query, options).slice(0, 10).length;
+  return async (query) =>
+    index
+      .search(query, options)
+      .slice(0, 10)
+      .map(({ id }) => String(id));
 }
