@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { type ChildProcess, execFile, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { availableParallelism, loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { promisify } from 'node:util';
@@ -10,7 +10,8 @@ import { ModelServer } from '../support/model-server.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
-const ONCE_BAR_MS = 15_000;
+/** On a machine that has processors for it; where more programs want them it is that many times as long. */
+const onceBarMs = (): number => 15_000 * Math.max(1, (loadavg()[0] ?? 0) / availableParallelism());
 const run = promisify(execFile);
 
 /** No key, no setting of this machine: the demo then says that a script answers. */
@@ -54,7 +55,8 @@ describe('npm run demo', () => {
     const demo = startDemo(['--once', '--data', data('once')]);
     assert.equal(await endOf(demo), 0, demo.output());
     const tookMs = performance.now() - startedAt;
-    assert.ok(tookMs < ONCE_BAR_MS, `${tookMs} ms`);
+    const barMs = onceBarMs();
+    assert.ok(tookMs < barMs, `${tookMs} ms of ${barMs} ms`);
     const text = demo.output();
     assert.match(text, /^model {2}none: answers come from examples\/agents\/repo-summary\.script\.yaml/m);
     const steps = ['iteration 1 rejected: regex', 'refinement applied', 'iteration 2 started', 'iteration 2 accepted'];
