@@ -103,6 +103,6 @@ export class CliScene {
 
   #process(port: number): NodeProcess {
     const places = ['--data', this.file('data'), '--config', this.file('svc.yaml')];
-    return new NodeProcess([...places, '--http-port', String(port)]);
+    return new NodeProcess([...places, '--http-port', String(port), '--internal-port', '0']);
   }
 }
