@@ -37,7 +37,7 @@ describe('OpenAPI document', () => {
     assert.deepEqual(of('GET /health'), ['200', '400', '408', '431', '500']);
     assert.deepEqual(of('GET /health/ready'), ['200', '400', '408', '431', '500', '503']);
     assert.deepEqual(of('GET /v1/agents'), everywhere);
-    assert.deepEqual(of('POST /v1/agents'), [...everywhere, '409', '413', '415', '422', '507'].sort());
+    assert.deepEqual(of('POST /v1/agents'), [...everywhere, '409', '413', '415', '422'].sort());
     assert.deepEqual(of('GET /v1/agents/{id}'), [...everywhere, '404'].sort());
     assert.deepEqual(of('POST /v1/executions'), [...everywhere, '404', '409', '413', '415', '422'].sort());
     assert.deepEqual(of('GET /v1/executions/{id}/stream'), [...everywhere, '204', '404', '406'].sort());

@@ -17,7 +17,7 @@ const schema = {
   headers: CallerHeaders,
   querystring: DeployQuery,
   body: { content: { 'application/json': { schema: DeployBody }, 'application/yaml': { schema: YamlBody } } },
-  response: { 200: DeployAnswer, ...problemSchemas({ style: 'plain', hasBody: true, also: [409, 422, 507] }) },
+  response: { 200: DeployAnswer, ...problemSchemas({ style: 'plain', hasBody: true, also: [409, 422] }) },
 };
 
 /** POST /v1/agents (decided.md "REST beyond the specification"). In a plugin of its own: only here YAML is a body. */

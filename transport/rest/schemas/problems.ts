@@ -27,7 +27,7 @@ const TITLES: Readonly<Record<number, string>> = {
   404: 'No such thing in this tenant.',
   406: 'None of the accepted content types can be produced.',
   408: 'The request did not arrive in time.',
-  409: 'It exists already, or its state does not allow this.',
+  409: 'It exists already, there are as many as there may be, or its state does not allow this.',
   413: 'The body is larger than the node takes.',
   415: 'The content type is not understood here.',
   422: 'What was sent breaks a rule; details say where.',

@@ -11,7 +11,7 @@ const schema = {
   description: 'It acts as its maker, with the rights of this moment, within its scopes. The key is shown this once.',
   headers: CallerHeaders,
   body: NewKeyBody,
-  response: { 200: MadeKeyAnswer, ...problemSchemas({ style: 'coded', hasBody: true, also: [507] }) },
+  response: { 200: MadeKeyAnswer, ...problemSchemas({ style: 'coded', hasBody: true, also: [409] }) },
 };
 
 /** POST /v1/api-keys. Whoever may look may make keys: they give no more than their maker has. */

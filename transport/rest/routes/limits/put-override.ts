@@ -12,7 +12,7 @@ const schema = {
     'Instead of what was set for it before. A user’s rates count before its tenant’s, those before its tier’s.',
   headers: CallerHeaders,
   body: OverrideBody,
-  response: { 200: OverrideAnswer, ...problemSchemas({ style: 'coded', hasBody: true, also: [507] }) },
+  response: { 200: OverrideAnswer, ...problemSchemas({ style: 'coded', hasBody: true, also: [409] }) },
 };
 
 /** PUT /v1/admin/rate-limits/overrides. */

@@ -12,7 +12,7 @@ const schema = {
   headers: CallerHeaders,
   params: SecretPathParams,
   body: SecretBody,
-  response: { 200: SecretAnswer, ...problemSchemas({ style: 'coded', hasBody: true, also: [404, 409, 507] }) },
+  response: { 200: SecretAnswer, ...problemSchemas({ style: 'coded', hasBody: true, also: [404, 409] }) },
 };
 
 /** PUT /v1/secrets/{path}. */
