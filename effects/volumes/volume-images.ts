@@ -3,6 +3,7 @@ import { mkdir, open, readFile, rename, rm, rmdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { SvcError } from '../../runtime/errors.ts';
+import { OneAtATimePerKey } from '../../runtime/one-at-a-time.ts';
 
 const run = promisify(execFile);
 
@@ -17,7 +18,7 @@ const MiB = 1024 * 1024;
 export class VolumeImages {
   readonly #root: string;
   /** One mount or removal of a volume at a time. */
-  readonly #busy = new Map<string, Promise<void>>();
+  readonly #alone = new OneAtATimePerKey();
 
   constructor(root: string) {
     this.#root = root;
@@ -25,7 +26,7 @@ export class VolumeImages {
 
   /** Makes the image when it is missing and mounts it when it is not mounted. */
   mount(tenant: string, volumeId: string, directory: string, sizeBytes: number): Promise<void> {
-    return this.#alone(directory, async () => {
+    return this.#alone.run(directory, async () => {
       if (await isMounted(directory)) return;
       const image = this.#imageOf(tenant, volumeId);
       if (!(await exists(image))) await makeImage(image, sizeBytes);
@@ -35,7 +36,7 @@ export class VolumeImages {
   }
 
   remove(tenant: string, volumeId: string, directory: string): Promise<void> {
-    return this.#alone(directory, async () => {
+    return this.#alone.run(directory, async () => {
       if (await isMounted(directory)) await tool('umount', ['--lazy', directory]);
       await rm(this.#imageOf(tenant, volumeId), { force: true });
     });
@@ -43,17 +44,6 @@ export class VolumeImages {
 
   #imageOf(tenant: string, volumeId: string): string {
     return join(this.#root, IMAGES, tenant, `${volumeId}.ext4`);
-  }
-
-  #alone(key: string, work: () => Promise<void>): Promise<void> {
-    const before = this.#busy.get(key) ?? Promise.resolve();
-    const mine = before.then(work, work);
-    this.#busy.set(key, mine);
-    const forget = (): void => {
-      if (this.#busy.get(key) === mine) this.#busy.delete(key);
-    };
-    mine.then(forget, forget);
-    return mine;
   }
 }
 
