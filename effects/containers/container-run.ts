@@ -1,7 +1,7 @@
 import type { EffectContext } from '../../runtime/effect.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import type { MountedVolume } from './create-options.ts';
-import { containerFailed, refusalOf } from './engine-error.ts';
+import { containerFailed, initFailure, refusalOf } from './engine-error.ts';
 import { findOrCreate, withoutDirectories } from './find-or-create.ts';
 import { ContainerWatch, checkQuotas, type Followed } from './follow.ts';
 import type { ContainerInput, ContainerResult, StoppedBy } from './input.ts';
@@ -45,6 +45,8 @@ export async function runContainer(
     const output = await finalOutput(engine, state.id, whole, signal);
     const full = await checkQuotas(parts, owner.tenant, mounts);
     if (full !== null) throw full;
+    const reason = initFailure(followed.state.exitCode, output.stdout.bytes, output.stderr.text());
+    if (reason !== null) throw containerFailed(`${JSON.stringify(input.command[0])}: ${reason}`);
     return resultOf(followed, output, input.timeout_ms);
   } finally {
     live?.close();

@@ -39,6 +39,20 @@ function startExitCode(reason: string): number | null {
   return null;
 }
 
+/** What catatonit (Podman) and tini (Docker) write when they cannot execute the command, as the only line there is. */
+const INIT_FAILURE =
+  /^(?:ERROR \(catatonit:\d+\): failed to exec pid1|\[FATAL tini \(\d+\)\] exec .{1,4096} failed): (.+)\n$/;
+const INIT_EXIT_CODES: readonly number[] = [1, 126, 127];
+
+/**
+ * The reason why the engine's init could not execute the command; null when the command ran. With an init the container
+ * starts although its command does not exist: only the init's exit code and its one line of stderr show it.
+ */
+export function initFailure(exitCode: number, stdoutBytes: number, stderr: string): string | null {
+  if (!INIT_EXIT_CODES.includes(exitCode) || stdoutBytes > 0) return null;
+  return INIT_FAILURE.exec(stderr)?.[1] ?? null;
+}
+
 /** A container that could not be created or started: the engine's reason, with 126 or 127 where it tells. */
 export function containerFailed(reason: string, cause?: unknown): SvcError {
   const code = startExitCode(reason);

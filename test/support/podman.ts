@@ -13,6 +13,9 @@ export const BUSYBOX = 'localhost/svc-test-busybox:1';
 const has = (program: string): boolean =>
   (process.env.PATH ?? '').split(':').some((directory) => existsSync(join(directory, program)));
 
+/** Debian's place of the init that Podman puts into containers; it comes with Podman's recommended packages. */
+const CATATONIT = '/usr/bin/catatonit';
+
 const missing = ['podman', 'runc', 'busybox'].filter((program) => !has(program));
 const reason =
   missing.length > 0
@@ -29,6 +32,19 @@ export const NEEDS_PODMAN: { readonly skip?: string } =
   reason === null || process.env.CI !== undefined ? {} : { skip: `CONTAINERS NOT TESTED: ${reason}` };
 if (NEEDS_PODMAN.skip !== undefined) console.error(NEEDS_PODMAN.skip);
 
+export interface PodmanOptions {
+  /** `host:port` of a registry that is reached by plain HTTP. */
+  readonly insecureRegistry?: string;
+  /** False: an engine that has no init for containers. Default: the machine's, when it has one. */
+  readonly init?: boolean;
+}
+
+/** Options of tests that need an engine which puts an init into containers. */
+export const NEEDS_CATATONIT: { readonly skip?: string } =
+  existsSync(CATATONIT) || process.env.CI !== undefined
+    ? NEEDS_PODMAN
+    : { skip: 'CONTAINERS WITH AN INIT NOT TESTED: catatonit is not installed (apt-get install catatonit)' };
+
 /** A Podman of its own: storage, runtime directory and API socket are private to it. */
 export class TestPodman implements AsyncDisposable {
   readonly directory: string;
@@ -37,12 +53,11 @@ export class TestPodman implements AsyncDisposable {
   readonly #env: NodeJS.ProcessEnv;
   #service: { readonly pid: number; readonly exited: Promise<unknown> } | null = null;
 
-  /** `insecureRegistry`: `host:port` that it talks plain HTTP to. */
-  static async start(options: { readonly insecureRegistry?: string } = {}): Promise<TestPodman> {
+  static async start(options: PodmanOptions = {}): Promise<TestPodman> {
     if (reason !== null) throw new Error(`this test needs a container engine: ${reason}`);
     const directory = await mkdtemp(join(tmpdir(), 'svc-podman-'));
     const podman = new TestPodman(directory);
-    await writeConfiguration(directory, options.insecureRegistry);
+    await writeConfiguration(directory, options);
     await podman.#importBusybox();
     await podman.up();
     return podman;
@@ -133,8 +148,9 @@ export class TestPodman implements AsyncDisposable {
   }
 }
 
-async function writeConfiguration(directory: string, insecureRegistry: string | undefined): Promise<void> {
-  const engine = '[engine]\nruntime="runc"\ncgroup_manager="cgroupfs"\nevents_logger="file"\nlock_type="file"\n';
+async function writeConfiguration(directory: string, { insecureRegistry, init = true }: PodmanOptions): Promise<void> {
+  const initPath = init ? CATATONIT : join(directory, 'no-init');
+  const engine = `[engine]\ninit_path="${initPath}"\nruntime="runc"\ncgroup_manager="cgroupfs"\nevents_logger="file"\nlock_type="file"\n`;
   const containers = '[containers]\ndefault_ulimits=["nofile=1024:4096","nproc=1024:4096"]\n';
   await writeFile(join(directory, 'containers.conf'), engine + containers);
   const registry =

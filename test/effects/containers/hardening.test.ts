@@ -1,15 +1,24 @@
 import assert from 'node:assert/strict';
 import { readdir } from 'node:fs/promises';
 import { after, before, describe, test } from 'node:test';
-import { NEEDS_PODMAN } from '../../support/podman.ts';
+import { initFailure } from '../../../effects/containers/engine-error.ts';
+import { NEEDS_CATATONIT, NEEDS_PODMAN, TestPodman } from '../../support/podman.ts';
 import { LIMITS, type PodmanBench, podmanBench, sh } from '../../support/podman-bench.ts';
 
 const MiB = 1_048_576;
 
-describe('a container is hardened and limited', NEEDS_PODMAN, () => {
+/** Engines with an init start the init although the command cannot be executed; both kinds must tell the same. */
+for (const init of [true, false]) {
+  const engine = init ? 'with an init' : 'without an init';
+  describe(`a container of an engine ${engine} is hardened and limited`, init ? NEEDS_CATATONIT : NEEDS_PODMAN, () =>
+    hardening(init),
+  );
+}
+
+function hardening(init: boolean): void {
   let bench: PodmanBench;
   before(async () => {
-    bench = await podmanBench();
+    bench = await podmanBench({ podman: await TestPodman.start({ init }) });
   });
   after(async () => {
     await bench[Symbol.asyncDispose]();
@@ -114,8 +123,11 @@ describe('a container is hardened and limited', NEEDS_PODMAN, () => {
       message: /exit code 127.*no\/such/s,
     });
     await assert.rejects(bench.run({ command: ['/etc'] }), { code: 'container_failed', message: /exit code 126/ });
+    const named = await bench.run({ command: ['nothing-like-it'] }).catch((error: unknown) => String(error));
+    assert.match(String(named), /exit code 127.*nothing-like-it/s);
     const shell = await bench.run({ command: ['nothing-like-it'], shell: true });
     assert.equal(shell.exit_code, 127);
+    assert.equal(bench.warnings.length, init ? 0 : 1, 'an engine without an init is noted once');
   });
 
   test('an image that is not there is named', async () => {
@@ -126,4 +138,27 @@ describe('a container is hardened and limited', NEEDS_PODMAN, () => {
       message: /127.0.0.1:9/,
     });
   });
+}
+
+test('the one line of an init that could not execute its command is told from what commands write', () => {
+  assert.equal(
+    initFailure(1, 0, 'ERROR (catatonit:7): failed to exec pid1: No such file or directory\n'),
+    'No such file or directory',
+  );
+  assert.equal(
+    initFailure(127, 0, '[FATAL tini (7)] exec /no/such failed: No such file or directory\n'),
+    'No such file or directory',
+  );
+  assert.equal(initFailure(126, 0, '[FATAL tini (7)] exec /etc failed: Permission denied\n'), 'Permission denied');
+  const line = 'ERROR (catatonit:7): failed to exec pid1: No such file or directory\n';
+  for (const [code, stdoutBytes, stderr] of [
+    [0, 0, line],
+    [2, 0, line],
+    [1, 3, line],
+    [1, 0, `before\n${line}`],
+    [1, 0, `${line}after\n`],
+    [127, 0, 'sh: nope: not found\n'],
+  ] as const) {
+    assert.equal(initFailure(code, stdoutBytes, stderr), null, `${code} ${stdoutBytes} ${stderr}`);
+  }
 });
