@@ -2,9 +2,14 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { createAgentCatalog } from '../../catalog/agent-catalog.ts';
 import { AGENT_EVENTS, AGENT_MANIFESTS, AGENTS } from '../../catalog/agent-record.ts';
-import { AGENTS_WITHOUT_SCOPES, type AgentWithoutScope } from '../../catalog/agents-without-scopes.ts';
+import {
+  AGENTS_WITHOUT_SCOPES,
+  type AgentWithoutScope,
+  takeOverOldAgents,
+} from '../../catalog/agents-without-scopes.ts';
 import { type AgentCatalog, type CatalogReader, requireStartable } from '../../catalog/api.ts';
 import type { StoredEvent } from '../../catalog/shelf/event-log.ts';
+import type { ShelfRecord } from '../../catalog/shelf/record.ts';
 import type { ManifestRecord } from '../../catalog/shelf/stored-manifests.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import type { Documents } from '../../runtime/documents.ts';
@@ -272,6 +277,48 @@ for (const store of DOCUMENT_STORES)
       assert.deepEqual(await eventsOf(admin, id), ['1 AgentDeployed', '2 AgentDeployed']);
       await deploy(admin, yaml('old-0', '3.0.0'), 'user');
       assert.equal((await catalog.get(admin, 'old-0')).scope, 'user', 'a user may have the same name now');
+    });
+
+    it('moves an agent once, whatever another node does between its insertion and the removal of the old record', async () => {
+      const old = await documents.collection<AgentWithoutScope>(AGENTS_WITHOUT_SCOPES);
+      const agents = await documents.collection<ShelfRecord>(AGENTS);
+      const texts = await documents.collection<ManifestRecord>(AGENT_MANIFESTS);
+      const tenant = `between-${store.name.toLowerCase()}`;
+      const admin = person(tenant, 'ada', ['svc:admin']);
+      const add = async (name: string) => {
+        const id = systemRandom.uuid();
+        await texts.insert({ tenant, id: `text-${name}`, version: 1, manifest_yaml: yaml(name, '1.0.0') });
+        await old.insert({
+          ...{ tenant, id, version: 1, name, description: 'old', labels: {}, deleted: false },
+          ...{ versions: [{ version: '1.0.0', manifest_id: `text-${name}`, deployed_at: '2026-01-01' }] },
+          last_event: { sequence: 1, event_type: 'AgentDeployed', payload: {}, recorded_at: '2026-01-01' },
+        });
+        return id;
+      };
+      /** This node's view: another one acts right before or after its insertion. */
+      const interruptedBy = (step: { before?: () => Promise<unknown>; after?: () => Promise<unknown> }) => ({
+        ...agents,
+        get: (of: string, id: string) => agents.get(of, id),
+        delete: (of: string, id: string) => agents.delete(of, id),
+        insert: async (record: ShelfRecord) => {
+          if (record.tenant === tenant) await step.before?.();
+          const inserted = await agents.insert(record);
+          if (record.tenant === tenant) await step.after?.();
+          return inserted;
+        },
+      });
+      const moved = await add('moved');
+      await takeOverOldAgents(documents, interruptedBy({ after: () => takeOverOldAgents(documents, agents) }));
+      assert.equal((await agents.get(tenant, moved))?.name, 'moved');
+      assert.equal((await catalog.get(admin, 'moved')).agent_id, moved);
+      const deleted = await add('deleted');
+      const before = async () => {
+        await takeOverOldAgents(documents, agents);
+        await catalog.delete(admin, deleted);
+      };
+      await takeOverOldAgents(documents, interruptedBy({ before }));
+      assert.equal(await agents.get(tenant, deleted), null, 'what a user deleted meanwhile does not come back');
+      assert.equal(await old.count({ tenant }), 0);
     });
 
     it('admits as many agents as the quota says, over races on several nodes at most one more for each other node', async () => {
