@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { livenessBroken } from '../support/liveness.ts';
 import type { KillAgent } from './agents.ts';
 import { cancel, deploy, type FinalStatus, finalStatus, start } from './calls.ts';
 import { type Followed, followExecution } from './follower.ts';
@@ -40,6 +41,8 @@ export interface ChaosOutcome {
   readonly recorded: readonly RecordedResult[];
   /** What the actor store still holds of them when all have ended. */
   readonly left: Left;
+  /** What was still under way 30 s after the last kill (test/support/liveness.ts). */
+  readonly unfinished: readonly string[];
   readonly recovery: RecoveryTimes;
   /** Kills before the node listened. */
   readonly killsInStartup: number;
@@ -86,6 +89,8 @@ class Chaos {
     for (const agent of agents) this.#agentIds.set(agent.name, await deploy(node, agent, this.#abort.signal));
     const unkilled = await Promise.all(agents.map((agent) => this.#execute(agent)));
     const executions = await this.#killWhileRunning();
+    const ended = executions.map(({ id }) => id);
+    const unfinished = await livenessBroken({ location: this.#world.location, url: await node.url, ended });
     const left = await leftAtLast(node, () => this.#world.withStores((stores) => leftIn(stores, executions)));
     return {
       baseline: new Map(unkilled.map((seen) => [seen.agent.name, seen])),
@@ -94,6 +99,7 @@ class Chaos {
       runs: await this.#world.runs(),
       recorded: await this.#world.withStores(recordedResults),
       left,
+      unfinished,
       recovery: this.#recovery,
       killsInStartup: this.#killsInStartup,
       tookMs: performance.now() - begun,

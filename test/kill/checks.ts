@@ -27,6 +27,7 @@ export function checkOutcome(outcome: ChaosOutcome): Counts {
     else if (seen.agent.cancelled) checkCancelled(seen, outcome);
     else checkEnding(seen, outcome.baseline.get(seen.agent.name));
   }
+  assert.deepEqual(outcome.unfinished, [], 'when the kills are over all that was under way ends');
   assert.deepEqual(outcome.left, NOTHING_LEFT, 'ended executions leave the actor store');
   const repeatedCalls = checkModelCalls(outcome);
   return { repeatedCalls, ...checkPrograms(outcome) };

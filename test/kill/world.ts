@@ -5,7 +5,7 @@ import type { OpenStores } from '../../runtime/open-stores.ts';
 import { type ModelServer, startModelServer } from '../support/model-server.ts';
 import { NodeProcess } from '../support/node-process.ts';
 import { askedFor, type KillAgent, killAgents, modelTurn, nodeConfig, PROGRAM } from './agents.ts';
-import { readStores, type StoreKind, startStores } from './stores.ts';
+import { type KillStores, readStores, type StoreKind, startStores } from './stores.ts';
 
 /** When a model was asked. */
 export interface ModelCallSeen {
@@ -17,6 +17,8 @@ export interface ModelCallSeen {
 /** All that outlives the node: its stores, the model server, the agents' program and what it wrote. */
 export interface KillWorld {
   readonly node: NodeProcess;
+  /** Where the actor store is, for looks while the node runs. */
+  readonly location: KillStores['location'];
   readonly model: ModelServer;
   readonly agents: readonly KillAgent[];
   readonly calls: readonly ModelCallSeen[];
@@ -44,6 +46,7 @@ export async function openWorld(kind: StoreKind): Promise<KillWorld> {
   const node = new NodeProcess([...held.args, '--config', join(directory, 'svc.yaml')]);
   return {
     node,
+    location: held.location,
     model,
     agents: killAgents(files),
     calls,

@@ -3,6 +3,7 @@ import { killAgainAndAgain, USUAL_LIFE_MS } from '../kill/killer.ts';
 import { type Left, leftAtLast, leftIn } from '../kill/left.ts';
 import { SeededRandom } from '../kill/random.ts';
 import { RecoveryTimes } from '../kill/recovery.ts';
+import { livenessBroken } from './liveness.ts';
 import { type ToolRunSeen, ToolRuns } from './tool-kill-run.ts';
 import type { ToolKillWorld } from './tool-kill-world.ts';
 import { waitUntil } from './wait-until.ts';
@@ -26,6 +27,8 @@ export interface ToolKillOutcome {
   readonly counted: number;
   /** What the actor store still holds of them when all have ended. */
   readonly left: Left;
+  /** What was still under way 30 s after the last kill (test/support/liveness.ts). */
+  readonly unfinished: readonly string[];
   readonly containersLeft: readonly string[];
   readonly boxesLeft: readonly string[];
   readonly processesLeft: readonly string[];
@@ -94,11 +97,14 @@ async function killAll(
   const runs = seen.flat();
   const containers = await untilEmpty(async () => (podman === null ? [] : containersLeft(podman)), SWEEP_MS);
   const boxesLeft = await untilEmpty(() => world.boxes(), SWEEP_MS);
+  const ended = [...unkilled, ...runs];
+  const ids = ended.map(({ id }) => id);
+  const unfinished = await livenessBroken({ location: world.location, url: await node.url, ended: ids });
   await node.kill('SIGTERM');
   const own = new Set([process.pid]);
   const processes = async () => (await Promise.all(world.marks.map((mark) => processesWith(mark, own)))).flat();
-  const ended = [...unkilled, ...runs];
   return {
+    unfinished,
     ...{ unkilled, runs, recovery, killsInStartup, boxesLeft, containersLeft: containers },
     processesLeft: await untilEmpty(processes, ENDED_MS),
     counted: await world.counted(),

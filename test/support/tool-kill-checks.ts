@@ -28,6 +28,7 @@ export function brokenToolRuns(outcome: ToolKillOutcome): string[] {
     ...all.flatMap(brokenCommands),
     ...brokenCounts(outcome),
     ...(isDeepStrictEqual(left, NOTHING_LEFT) ? [] : [`the store still holds ${JSON.stringify(left)}`]),
+    ...outcome.unfinished,
     ...containersLeft.map((one) => `a container is left: ${one}`),
     ...boxesLeft.map((one) => `a mailbox is left: ${one}`),
     ...processesLeft.map((one) => `a process is left: ${one}`),

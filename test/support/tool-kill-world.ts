@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
 import type { OpenStores } from '../../runtime/open-stores.ts';
-import { readStores, type StoreKind, startStores } from '../kill/stores.ts';
+import { type KillStores, readStores, type StoreKind, startStores } from '../kill/stores.ts';
 import { freePort } from './free-port.ts';
 import { NodeProcess } from './node-process.ts';
 import { TestPodman } from './podman.ts';
@@ -12,6 +12,8 @@ import { COUNTER, JOURNAL, type ToolAgent, toolAgents } from './tool-kill-agents
 /** All that outlives the node: its stores, a container engine where one is needed, what tools noted. */
 export interface ToolKillWorld extends AsyncDisposable {
   readonly node: NodeProcess;
+  /** Where the actor store is, for looks while the node runs. */
+  readonly location: KillStores['location'];
   readonly agents: readonly ToolAgent[];
   readonly podman: TestPodman | null;
   /** Texts that are in the command line or environment of every process of the node. */
@@ -45,7 +47,7 @@ export async function openToolKillWorld(kind: StoreKind, which: readonly string[
   const dataDir = stores.location.dataDir;
   const servers = opened.move();
   return {
-    ...{ node, agents, podman, marks: [directory, dataDir] },
+    ...{ node, agents, podman, location: stores.location, marks: [directory, dataDir] },
     journalOf: (id) => linesOf(join(dataDir, 'volumes', 'svc-system', id, JOURNAL)),
     counted: async () => (await linesOf(counts)).length,
     boxes: () => entriesOf(join(dataDir, 'agents')),

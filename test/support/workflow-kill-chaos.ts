@@ -1,9 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { SeededRandom } from '../kill/random.ts';
+import { livenessBroken } from './liveness.ts';
 import { waitUntil } from './wait-until.ts';
 import { WorkflowCalls } from './workflow-kill-calls.ts';
 import type { WorkflowCase } from './workflow-kill-cases.ts';
+import { executionsOf } from './workflow-kill-checks.ts';
 import {
   type ContainerStarted,
   containerStarts,
@@ -28,6 +30,8 @@ export interface WorkflowKillOutcome {
   /** By case: as it goes when nobody kills anything. */
   readonly unkilled: ReadonlyMap<string, RunSeen>;
   readonly runs: readonly RunSeen[];
+  /** What was still under way 30 s after the last kill (test/support/liveness.ts). */
+  readonly unfinished: readonly string[];
   /** Unix ms. */
   readonly kills: readonly number[];
   readonly killsInStartup: number;
@@ -96,7 +100,7 @@ class WorkflowKills {
   }
 
   async all(): Promise<WorkflowKillOutcome> {
-    const { node, podman, journal, directory, startedAtMs } = this.#world;
+    const { node, podman, journal, directory, startedAtMs, location } = this.#world;
     const begun = performance.now();
     node.spawn();
     await node.url;
@@ -117,8 +121,11 @@ class WorkflowKills {
     const left = await lookUntilEmpty(() => containersLeft(podman));
     const sweptAfterMs = performance.now() - sweeping;
     const processesLeft = await processesWith(directory, new Set([process.pid, node.pid]));
+    const ended = [...unkilled, ...runs].flatMap(executionsOf).map(({ end }) => end.execution_id);
+    const unfinished = await livenessBroken({ location, url: await node.url, ended });
     await node.stop();
     return {
+      unfinished,
       unkilled: new Map(unkilled.map((run) => [run.of.name, run])),
       runs,
       kills: this.#kills,

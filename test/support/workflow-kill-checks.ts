@@ -25,6 +25,7 @@ export function brokenIn(outcome: WorkflowKillOutcome): string[] {
     ...all.flatMap((execution) => brokenContainers(execution, startsOf)),
     ...twice.map(([effectId, starts]) => `the container of effect ${effectId} was started ${starts} times`),
     ...(listed === all.length ? [] : [`the node lists ${listed} runs, the clients know ${all.length}`]),
+    ...outcome.unfinished,
     ...containersLeft.map((one) => `a container is left: ${one}`),
     ...processesLeft.map((one) => `a process is left: ${one}`),
   ];

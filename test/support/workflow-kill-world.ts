@@ -2,6 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
+import type { StoreLocation } from '../../runtime/open-stores.ts';
 import { startMongo } from './ferretdb.ts';
 import { NodeProcess } from './node-process.ts';
 import { TestPodman } from './podman.ts';
@@ -10,6 +11,8 @@ import { startRedis } from './redis.ts';
 /** All that outlives the node: Redis with `appendfsync always`, documents, a container engine, what commands noted. */
 export interface WorkflowKillWorld extends AsyncDisposable {
   readonly node: NodeProcess;
+  /** Where the actor store is, for looks while the node runs. */
+  readonly location: Pick<StoreLocation, 'dataDir' | 'redis'>;
   readonly podman: TestPodman;
   readonly directory: string;
   /** Where commands note that they ran. */
@@ -50,5 +53,6 @@ export async function openWorkflowKillWorld({
   opened.defer(() => node.kill());
   const servers = opened.move();
   const close = () => servers.disposeAsync();
-  return { node, podman, directory, journal, startedAtMs, [Symbol.asyncDispose]: close };
+  const location = { dataDir: data, redis: [redis.url] };
+  return { node, location, podman, directory, journal, startedAtMs, [Symbol.asyncDispose]: close };
 }

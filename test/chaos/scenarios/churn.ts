@@ -82,6 +82,7 @@ class Churn {
       broken: [
         ...this.#broken,
         ...committersOf([...this.#seen.values()]),
+        ...(await this.#cluster.livenessBroken()),
         ...this.#cluster.crashed.map((name) => `${name} ended by itself`),
       ],
     };

@@ -85,6 +85,7 @@ async function run(cluster: Cluster, options: RegisterOptions): Promise<Scenario
       ...broken,
       ...committersOf(locals),
       ...(nemesis.struck.length === 0 ? ['no fault struck: nothing was shown'] : []),
+      ...(await cluster.livenessBroken()),
       ...cluster.crashed.map((name) => `${name} ended by itself`),
     ],
   };

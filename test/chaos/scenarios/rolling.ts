@@ -106,6 +106,7 @@ class Rolling {
       broken: [
         ...this.#broken,
         ...barBroken('longest pause of an actor', this.#longestMs, 0.99, barMs),
+        ...(await this.#cluster.livenessBroken()),
         ...this.#cluster.crashed.map((name) => `${name} ended by itself`),
       ],
     };

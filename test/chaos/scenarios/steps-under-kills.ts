@@ -71,6 +71,7 @@ async function compare(cluster: Cluster, options: StepsOptions): Promise<Scenari
       ...killed.broken,
       ...(everyMs !== null && nemesis.struck.length === 0 ? ['nobody was killed: nothing was shown'] : []),
       ...(barMs !== null && overMs > barMs ? [`${overMs} ms over the unkilled run, the bar is ${barMs} ms`] : []),
+      ...(await cluster.livenessBroken()),
       ...cluster.crashed.map((name) => `${name} ended by itself`),
     ],
   };

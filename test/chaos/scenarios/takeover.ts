@@ -67,6 +67,7 @@ class Takeover {
       ],
       broken: [
         ...this.#broken,
+        ...(await this.#cluster.livenessBroken()),
         ...barBroken(title, this.#timesMs, 0.5, bars.p50Ms),
         ...barBroken(title, this.#timesMs, 0.99, bars.p99Ms),
       ],

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Partition, partitionsOf } from '../../../runtime/address.ts';
 import { mongoMissing, startMongo, type TestMongo } from '../ferretdb.ts';
+import { livenessBroken } from '../liveness.ts';
 import { type RedisServer, redisMissing, startRedis } from '../redis.ts';
 import { waitUntil } from '../wait-until.ts';
 import { FleetClient } from './fleet-client.ts';
@@ -235,6 +236,11 @@ export class Cluster {
     return [...this.#members, ...this.#adapters]
       .map(({ process }) => `--- ${process.name}\n${process.log.slice(-chars)}`)
       .join('\n');
+  }
+
+  /** What is still under way although the faults have stopped, a sentence each (test/support/liveness.ts). */
+  livenessBroken(): Promise<string[]> {
+    return livenessBroken({ location: { dataDir: this.directory, redis: [this.redis.url] } });
   }
 
   /** Names of processes that ended although no verb asked for it. */
