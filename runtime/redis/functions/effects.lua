@@ -65,7 +65,7 @@ register('report_effect', function(keys, args)
   local now, bells = now_ms(), {}
   local results = each_section(args, 5, function(k, a)
     local meta, id, message = keys[k + 2], args[a], args[a + 3]
-    local m = redis.call('HMGET', meta, 'tail', 'bell', message)
+    local m = redis.call('HMGET', meta, 'tail', 'bell', message, 'gen_tail', 'gen_at')
     if m[3] or redis.call('HEXISTS', keys[k + 4], message) == 1 then return 1 end
     if not running(read_row(keys[k], id), args[a + 1]) then return 0 end
     if args[a + 2] == '1' then
@@ -73,8 +73,10 @@ register('report_effect', function(keys, args)
       redis.call('HDEL', keys[k + 1], id)
     end
     local tail = tonumber(m[1] or 0) + 1
+    local set = { 'tail', int(tail), 'bell', '', message, NO_REPLY }
+    age_ids(meta, keys[k + 4], tail - 1, m[4], m[5], now, set)
     add_entry(keys[k + 3], tail, now, args[a + 4])
-    redis.call('HSET', meta, 'tail', int(tail), 'bell', '', message, NO_REPLY)
+    redis.call('HSET', meta, unpack(set))
     ring(bells, m[2], tail, now, { args[a + 4] })
     return 1
   end)
