@@ -14,10 +14,12 @@ it('a poll that finds nothing new writes nothing, and the next append still ring
   skip: redisMissing() ?? false,
 }, async (test) => {
   const server = await startRedis();
-  test.after(() => server.stop());
   const admin = new Redis(server.url);
   const store = new RedisActorStore({ urls: server.url });
-  test.after(() => Promise.all([store.close(), admin.quit()]));
+  test.after(async () => {
+    await Promise.all([store.close(), admin.quit()]);
+    await server.stop();
+  });
   await store.open();
   const rung: Partition[] = [];
   store.onBell('node-a', (partition) => rung.push(partition));

@@ -18,10 +18,12 @@ const to = addressOf('thing', 'tenant-a', 'one');
 
 it('results and chunks alone do not fill the memory of seen ids', { skip: redisMissing() ?? false }, async (test) => {
   const server = await startRedis();
-  test.after(() => server.stop());
   const admin = new Redis(server.url);
   const store: ActorStore = new RedisActorStore({ urls: server.url });
-  test.after(() => Promise.all([store.close(), admin.quit()]));
+  test.after(async () => {
+    await Promise.all([store.close(), admin.quit()]);
+    await server.stop();
+  });
   await store.open();
   const granted = await store.acquire(PARTITION, 'node-a', randomUUID(), 600_000);
   assert.ok(granted.kind === 'granted');
