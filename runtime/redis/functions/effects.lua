@@ -46,13 +46,13 @@ register('keep_effect', function(keys, args)
   end)
 end, { 'allow-oom' })
 
--- ARGV  a section: id, attempt, delayMs
+-- ARGV  a section: id, attempt, delayMs, runner (only when it is this one's; '' whose ever)
 -- returns a section: 1 | 0 (not running at this attempt)
 register('reopen_effect', function(keys, args)
   local now = now_ms()
-  return each_section(args, 3, function(k, a)
-    local row = read_row(keys[k], args[a])
-    if not running(row, args[a + 1]) then return 0 end
+  return each_section(args, 4, function(k, a)
+    local row, runner = read_row(keys[k], args[a]), args[a + 3]
+    if not running(row, args[a + 1]) or (runner ~= '' and row.runner ~= runner) then return 0 end
     write_row(keys[k], args[a], 'open', row.attempt, now + tonumber(args[a + 2]), '', row.rest)
     return 1
   end)
