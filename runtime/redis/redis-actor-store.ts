@@ -41,6 +41,7 @@ export class RedisActorStore implements ActorStore {
   readonly #connection: Connection;
   readonly #subscriptions: Connection;
   readonly #keys: Keys;
+  readonly #bulletins: Bulletins;
   readonly #mailboxes: RedisMailboxes;
   readonly #leases: RedisLeases;
   readonly #members: RedisMembers;
@@ -58,7 +59,8 @@ export class RedisActorStore implements ActorStore {
     for (const connection of [this.#connection, this.#subscriptions]) {
       connection.on('error', (error: Error) => warn(`Redis connection: ${error.message}`));
     }
-    const bulletins = new Bulletins(this.#subscriptions, warn);
+    const bulletins = new Bulletins(this.#subscriptions, this.#keys.alive, warn);
+    this.#bulletins = bulletins;
     const { waitReplicas = 0 } = options;
     if (waitReplicas > 0 && this.#connection instanceof Cluster) {
       throw new SvcError('invalid_config', 'wait_replicas is not for Redis Cluster: set min-replicas-to-write there');
@@ -90,6 +92,7 @@ export class RedisActorStore implements ActorStore {
   }
 
   async close(): Promise<void> {
+    this.#bulletins.close();
     this.#connection.disconnect();
     this.#subscriptions.disconnect();
   }

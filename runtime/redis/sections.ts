@@ -10,6 +10,8 @@ const MAX_SECTIONS = 256;
 const MAX_ARGUMENTS = 20_000;
 const MAX_CHARACTERS = 1024 * 1024;
 const REPLICAS_WITHIN_MS = 2_000;
+/** Functions whose caller waits for a word that is published: its subscription comes first. No other call waits for that. */
+const HEARD: ReadonlySet<string> = new Set(['append']);
 /** Functions that leave nothing behind which a replica must have. */
 const READS: ReadonlySet<string> = new Set(['poll', 'members', 'counts']);
 
@@ -104,7 +106,7 @@ export class SectionCalls {
   async #send(name: string, bundle: Bundle): Promise<void> {
     const { waiters } = bundle;
     try {
-      const settled = this.#settled();
+      const settled = HEARD.has(name) ? this.#settled() : null;
       if (settled !== null) await settled;
       // WAIT speaks of what this connection wrote before it, so it goes out right behind the call.
       const [reply] = await Promise.all([
