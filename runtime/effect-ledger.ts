@@ -60,8 +60,11 @@ export interface EffectLedger {
   progressEffect(partition: Partition, id: string, attempt: number, delivery: Delivery): Promise<boolean>;
   /** Appends the result and closes the effect in one step; false (dropped) unless it is open at this attempt. */
   settleEffect(partition: Partition, id: string, attempt: number, delivery: Delivery): Promise<boolean>;
-  /** Gives an attempt back for a retry after `delayMs`; false when it was not this attempt's to give. */
-  reopenEffect(partition: Partition, id: string, attempt: number, delayMs: number): Promise<boolean>;
+  /**
+   * Gives an attempt back for a retry after `delayMs`; false when it was not this attempt's to give, or not that of
+   * `runner` where one is named.
+   */
+  reopenEffect(partition: Partition, id: string, attempt: number, delayMs: number, runner?: string): Promise<boolean>;
   /** Calls back with effects cancelled by a commit. May miss one: `keepEffect` tells too. */
   onEffectCancelled(stop: (id: string) => void): Unsubscribe;
 }

@@ -102,7 +102,7 @@ export async function createRuntime(parts: RuntimeParts): Promise<Runtime> {
   const projector = await Projector.open({ ...kernel, store, documents, replaced, warn, ledger: settings.ledger });
   const runner = new EffectRunner({
     store,
-    queue: unpackingClaims(effects, payloads),
+    queue: unpackingClaims(effects, payloads, (id) => starts.mayClaim(id)),
     handlers: parts.handlers,
     node,
     incarnation: placement.incarnation,
@@ -114,10 +114,12 @@ export async function createRuntime(parts: RuntimeParts): Promise<Runtime> {
     encode: (message) => encodeMessage(payloads, message),
     onFault: (error, about) => warn(`effect ${about.effectId}: ${about.doing} failed`, error),
   });
+  const { name: runnerName, claimTtlMs } = runner;
+  const starts = new StartsHere({ queue: effects, runner: runnerName, claimTtlMs, store, clock, random, warn });
   const dispatcher = new Dispatcher({
     ...settings,
     ...kernel,
-    starts: new StartsHere({ queue: effects, runner: runner.name, claimTtlMs: runner.claimTtlMs, clock }),
+    starts,
     store,
     cache,
     counts,
@@ -162,17 +164,23 @@ export async function createRuntime(parts: RuntimeParts): Promise<Runtime> {
         .catch((thrown: unknown) => warn('the effects did not end in order', toSvcError(thrown)));
       await dispatcher.stop(effectsEnded);
       await effectsEnded;
+      starts.stop();
       await replaced.stop();
       client.close();
     },
   };
 }
 
-/** Large requests are stored aside (design K7). */
-function unpackingClaims(effects: EffectQueue, payloads: Payloads): Pick<EffectQueue, 'work' | 'claim'> {
+/** Large requests are stored aside (design K7); what is being given back is claimed after that. */
+function unpackingClaims(
+  effects: EffectQueue,
+  payloads: Payloads,
+  mayClaim: (id: string) => Promise<void>,
+): Pick<EffectQueue, 'work' | 'claim'> {
   return {
     work: (queues, concurrency, run) => effects.work(queues, concurrency, run),
     async claim(job, runner, ttlMs, over) {
+      await mayClaim(job.id);
       const outcome = await effects.claim(job, runner, ttlMs, over);
       return 'body' in outcome ? { ...outcome, body: await payloads.unpack(outcome.body) } : outcome;
     },

@@ -200,8 +200,11 @@ export class PartitionServer {
       throw thrown;
     });
     if (outcome.kind !== 'committed') {
-      starting.free();
-      if (outcome.kind === 'fenced') this.lose();
+      // Fenced may be the answer to the repeat of a commit that had happened, or stand for none at all.
+      if (outcome.kind === 'fenced') {
+        starting.disown();
+        this.lose();
+      } else starting.free();
       return null;
     }
     const { partition } = this.lease;

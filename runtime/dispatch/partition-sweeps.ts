@@ -1,7 +1,7 @@
 import type { ActorStore, Lease } from '../actor-store.ts';
 import type { Partition } from '../address.ts';
 import type { EffectQueue } from '../effect-queue.ts';
-import { sweepEffects } from '../effects/effect-sweep.ts';
+import { type HandedOver, sweepEffects } from '../effects/effect-sweep.ts';
 
 /** Which partitions of this node have unsettled effects, and the sweeps that keep those running (design E1). */
 export class PartitionSweeps {
@@ -10,6 +10,8 @@ export class PartitionSweeps {
   readonly #leaseOf: (partition: Partition) => Lease | undefined;
   readonly #isLive: (runner: string) => boolean;
   readonly #pending = new Set<Partition>();
+  /** What was handed to the queue since the lease was taken. */
+  readonly #handed = new Map<Partition, Map<string, HandedOver>>();
 
   constructor(
     store: Pick<ActorStore, 'openEffects' | 'now'>,
@@ -26,6 +28,7 @@ export class PartitionSweeps {
   /** The last holder may have left some, and have died with jobs in its hands. */
   acquired(lease: Lease): Promise<void> {
     this.#pending.add(lease.partition);
+    this.#handed.delete(lease.partition);
     return this.#sweepOne(lease.partition, lease.grant);
   }
 
@@ -36,6 +39,7 @@ export class PartitionSweeps {
 
   drop(partition: Partition): void {
     this.#pending.delete(partition);
+    this.#handed.delete(partition);
   }
 
   /** `died`: a life that ended, whose jobs may be stuck. */
@@ -48,9 +52,14 @@ export class PartitionSweeps {
     if (!this.#pending.delete(partition)) return;
     try {
       const rows = await this.#store.openEffects(partition);
-      if (rows.length === 0) return;
+      if (rows.length === 0) {
+        this.#handed.delete(partition);
+        return;
+      }
+      const handed = this.#handed.get(partition) ?? new Map<string, HandedOver>();
+      this.#handed.set(partition, handed);
       const store = { openEffects: async () => rows, now: () => this.#store.now() };
-      await sweepEffects(store, this.#queue, partition, { isLive: this.#isLive, token });
+      await sweepEffects(store, this.#queue, partition, { isLive: this.#isLive, token, handed });
       this.#keep(partition);
     } catch (thrown) {
       this.#keep(partition);

@@ -3,7 +3,6 @@ import { SvcError } from '../errors.ts';
 import type { Message } from '../message.ts';
 import { Batch } from '../turns/batch.ts';
 import { isReadable, loadResidents, setAside } from '../turns/loading.ts';
-import { TurnFailed } from '../turns/turn-failure.ts';
 import type { KernelParts } from './kernel-parts.ts';
 
 /** How the entries of a batch are handled. */
@@ -16,9 +15,11 @@ export interface Handling {
   readonly bury?: SvcError;
 }
 
+const NONE_FAILING: ReadonlyMap<string, string> = new Map();
+
 /**
- * Runs a batch; each message whose handler throws is marked and the batch run again on fresh copies. Null when the
- * lease was lost meanwhile: what is cached may be a later holder's in this very process.
+ * Runs a batch: each message has one turn. Null when the lease was lost meanwhile: what is cached may be a later holder's
+ * in this very process.
  */
 export async function runBatch(
   parts: KernelParts,
@@ -29,30 +30,22 @@ export async function runBatch(
 ): Promise<Batch | null> {
   const { clock, retry } = parts;
   const { drainLimit, failAll } = handling;
-  const failing = new Map<string, string>();
   const now = clock.now();
-  for (;;) {
-    const readable = messages.filter(isReadable);
-    const residents = await loadResidents(parts, holder.lease.partition, readable, failing.size > 0);
-    const bodies = await setAside(parts, entries, messages, residents, drainLimit);
-    if (holder.lost) return null;
-    const batch = new Batch(now, () => clock.monotonic() * 1_000, { ...retry, drainLimit, failing, failAll });
-    try {
-      entries.forEach((entry, index) => {
-        const message = messages[index];
-        if (message === undefined) return;
-        if (message instanceof SvcError) batch.bury(entry, null, message);
-        else if (handling.bury !== undefined) batch.bury(entry, message, handling.bury);
-        else {
-          const resident = residents.get(message.to) ?? null;
-          if (resident instanceof SvcError) batch.bury(entry, message, resident);
-          else batch.deliver(entry, message, resident, bodies);
-        }
-      });
-      return batch;
-    } catch (thrown) {
-      if (!(thrown instanceof TurnFailed) || failing.has(thrown.messageId)) throw thrown;
-      failing.set(thrown.messageId, thrown.message);
+  const residents = await loadResidents(parts, holder.lease.partition, messages.filter(isReadable));
+  const bodies = await setAside(parts, entries, messages, residents, drainLimit);
+  if (holder.lost) return null;
+  const rules = { ...retry, drainLimit, failing: NONE_FAILING, failAll };
+  const batch = new Batch(now, () => clock.monotonic() * 1_000, rules);
+  for (const [index, entry] of entries.entries()) {
+    const message = messages[index];
+    if (message === undefined) continue;
+    if (message instanceof SvcError) batch.bury(entry, null, message);
+    else if (handling.bury !== undefined) batch.bury(entry, message, handling.bury);
+    else {
+      const resident = residents.get(message.to) ?? null;
+      if (resident instanceof SvcError) batch.bury(entry, message, resident);
+      else batch.deliver(entry, message, resident, bodies);
     }
   }
+  return batch;
 }

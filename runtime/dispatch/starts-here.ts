@@ -1,22 +1,31 @@
-import type { Commit } from '../actor-store.ts';
+import type { Commit, EffectLedger } from '../actor-store.ts';
+import type { Partition } from '../address.ts';
 import type { Clock } from '../clock.ts';
 import type { EffectJob, EffectPlace, EffectQueue, StartedEffect } from '../effect-queue.ts';
+import { persist } from '../effects/effect-runner-persist.ts';
+import { toSvcError } from '../errors.ts';
+import type { Random } from '../random.ts';
 
 export interface StartsHereOptions {
   readonly queue: Pick<EffectQueue, 'reserve'>;
   /** `node/incarnation` of this process' effect runner. */
   readonly runner: string;
   readonly claimTtlMs: number;
+  readonly store: Pick<EffectLedger, 'reopenEffect'>;
   readonly clock: Clock;
+  readonly random: Random;
+  readonly warn: (message: string, error: unknown) => void;
 }
 
-/** The effects of one commit that this process starts with it. Ends with `begin` or `free`. */
+/** The effects of one commit that this process starts with it. Ends with `begin`, `free` or `disown`. */
 export interface Starting {
   readonly commit: Commit;
   /** The commit is durable: runs the effect when it is one of these. */
   begin(job: EffectJob): boolean;
-  /** The commit did not happen, or nobody knows. */
+  /** The commit did not happen. */
   free(): void;
+  /** The commit may have happened, and this process does not go on with it: none of its effects has begun or will. */
+  disown(): void;
 }
 
 /**
@@ -25,6 +34,11 @@ export interface Starting {
  */
 export class StartsHere {
   readonly #options: StartsHereOptions;
+  /** Effects of commits under way, with what makes a commit let go of one. */
+  readonly #underWay = new Map<string, (id: string) => void>();
+  /** Effects that are being given back. */
+  readonly #disowned = new Map<string, Promise<void>>();
+  readonly #stopped = new AbortController();
 
   constructor(options: StartsHereOptions) {
     this.#options = options;
@@ -35,10 +49,22 @@ export class StartsHere {
     const { queue, runner, claimTtlMs, clock } = this.#options;
     const places = new Map<string, { readonly place: EffectPlace; readonly started: StartedEffect }>();
     const claimedAt = clock.monotonic();
+    const { partition } = commit.lease;
+    const letGo = (id: string): void => {
+      places.get(id)?.place.free();
+      places.delete(id);
+    };
+    const end = (id: string): void => {
+      places.delete(id);
+      if (this.#underWay.get(id) === letGo) this.#underWay.delete(id);
+    };
     const effectsOpened = commit.effectsOpened.map((effect) => {
       const body = bodies.get(effect.id);
-      const place = body === undefined ? null : queue.reserve(effect.queue);
+      // The same turn in an earlier commit, whose outcome is not known: from here on this commit answers for the effect.
+      this.#underWay.get(effect.id)?.(effect.id);
+      const place = body === undefined || this.#disowned.has(effect.id) ? null : queue.reserve(effect.queue);
       if (body === undefined || place === null) return effect;
+      this.#underWay.set(effect.id, letGo);
       places.set(effect.id, { place, started: { attempt: 1, body, claimedAt } });
       return { ...effect, started: { runner, ttlMs: claimTtlMs } };
     });
@@ -46,14 +72,46 @@ export class StartsHere {
       commit: places.size === 0 ? commit : { ...commit, effectsOpened },
       begin(job) {
         const found = places.get(job.id);
-        places.delete(job.id);
+        end(job.id);
         found?.place.run(job, found.started);
         return found !== undefined;
       },
-      free() {
-        for (const { place } of places.values()) place.free();
-        places.clear();
+      free: () => {
+        for (const [id, { place }] of places) {
+          place.free();
+          end(id);
+        }
+      },
+      disown: () => {
+        for (const [id, { place }] of places) {
+          place.free();
+          end(id);
+          this.#giveBack(partition, id);
+        }
       },
     };
+  }
+
+  /** Resolves when the effect may be claimed: what this process gives back must not be found in doubt by itself. */
+  async mayClaim(id: string): Promise<void> {
+    await this.#disowned.get(id);
+  }
+
+  /** Gives up what could not be given back: its claim runs out. */
+  stop(): void {
+    this.#stopped.abort();
+  }
+
+  /**
+   * A later claim of a `once` effect that is recorded as started finds it in doubt. This process lives and knows that
+   * it did not begin, so it says so. The runner is named: the same turn may have run again elsewhere and begun it.
+   */
+  #giveBack(partition: Partition, id: string): void {
+    const { store, runner, warn } = this.#options;
+    const given = persist(() => store.reopenEffect(partition, id, 1, 0, runner), this.#options, this.#stopped.signal)
+      .then(() => undefined)
+      .catch((thrown: unknown) => warn(`effect ${id} that did not begin could not be given back`, toSvcError(thrown)))
+      .finally(() => this.#disowned.delete(id));
+    this.#disowned.set(id, given);
   }
 }

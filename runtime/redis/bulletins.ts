@@ -2,8 +2,11 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Unsubscribe } from '../actor-store.ts';
 import type { Connection } from './connection.ts';
 
-/** Calls wait this long for a subscription at most: without it they only miss a wake-up. */
+/** An append waits this long for a subscription at most: without it its reply may only be found by looking. */
 const SETTLE_MS = 500;
+/** How often the link is asked for a sign of life, and how long that may take before it is renewed. */
+const PROBE_EVERY_MS = 2_000;
+const ANSWER_WITHIN_MS = 4_000;
 
 type Receive = (message: Buffer) => void;
 
@@ -15,49 +18,81 @@ export class Bulletins {
   readonly #connection: Connection;
   readonly #warn: (warning: string) => void;
   readonly #listeners = new Map<string, Set<Receive>>();
+  readonly #probe: NodeJS.Timeout;
+  #probing = false;
   #pending = 0;
   #settled: Promise<void> | null = null;
 
-  constructor(connection: Connection, warn: (warning: string) => void) {
+  /** `alive` is a channel on which nothing is published. */
+  constructor(connection: Connection, alive: string, warn: (warning: string) => void) {
     this.#connection = connection;
     this.#warn = warn;
+    this.#probe = setInterval(() => this.#look(alive), PROBE_EVERY_MS).unref();
     connection.on('messageBuffer', (channel: Buffer, message: Buffer) => {
       const listeners = this.#listeners.get(channel.toString('utf8'));
       if (listeners !== undefined) for (const receive of listeners) receive(message);
     });
   }
 
-  /** Resolves when every subscription asked for is in place (or took too long); null when none is on its way. */
+  close(): void {
+    clearInterval(this.#probe);
+  }
+
+  /** Subscribing once more changes nothing and is answered, on one server and on a Cluster: a half-open link keeps silent. */
+  #look(alive: string): void {
+    if (this.#probing || this.#connection.status !== 'ready') return;
+    this.#probing = true;
+    const late = setTimeout(() => {
+      this.#warn(`subscriptions: no answer within ${ANSWER_WITHIN_MS} ms, the connection is renewed`);
+      // A Cluster that is left on purpose does not remember its channels.
+      this.#connection.once('ready', () => this.#resubscribe());
+      this.#connection.disconnect(true);
+    }, ANSWER_WITHIN_MS).unref();
+    this.#connection
+      .subscribe(alive)
+      .catch((error: unknown) => this.#warn(`subscription failed: ${String(error)}`))
+      .finally(() => {
+        clearTimeout(late);
+        this.#probing = false;
+      });
+  }
+
+  #resubscribe(): void {
+    const channels = [...this.#listeners.keys()];
+    if (channels.length > 0) this.#change(this.#connection.subscribe(...channels), false);
+  }
+
+  /** Resolves when the subscriptions that are waited for are in place (or took too long); null: none is on its way. */
   readonly settled = (): Promise<void> | null => this.#settled;
 
-  listen(channel: string, receive: Receive): Unsubscribe {
+  /** `awaited` false: what its hearer misses it finds by looking, so no append waits for it. */
+  listen(channel: string, receive: Receive, awaited = true): Unsubscribe {
     let listeners = this.#listeners.get(channel);
     if (listeners === undefined) {
       listeners = new Set();
       this.#listeners.set(channel, listeners);
-      this.#change(this.#connection.subscribe(channel));
+      this.#change(this.#connection.subscribe(channel), awaited);
     }
     const own: Receive = (message) => receive(message);
     listeners.add(own);
     return () => {
       if (!listeners.delete(own) || listeners.size > 0 || this.#listeners.get(channel) !== listeners) return;
       this.#listeners.delete(channel);
-      this.#change(this.#connection.unsubscribe(channel));
+      this.#change(this.#connection.unsubscribe(channel), false);
     };
   }
 
-  #change(done: Promise<unknown>): void {
+  #change(done: Promise<unknown>, awaited: boolean): void {
+    const changed = done.then(
+      () => undefined,
+      (error: unknown) => this.#warn(`subscription failed: ${error instanceof Error ? error.message : String(error)}`),
+    );
+    if (!awaited) return;
     this.#pending += 1;
-    const ended = done
-      .then(
-        () => undefined,
-        (error: unknown) =>
-          this.#warn(`subscription failed: ${error instanceof Error ? error.message : String(error)}`),
-      )
-      .then(() => {
-        this.#pending -= 1;
-        if (this.#pending === 0) this.#settled = null;
-      });
+    const ended = changed.then(() => {
+      this.#pending -= 1;
+      if (this.#pending === 0) this.#settled = null;
+    });
     const all = this.#settled === null ? ended : Promise.all([this.#settled, ended]).then(() => undefined);
     this.#settled = Promise.race([all, pause(SETTLE_MS, undefined, { ref: false })]);
   }

@@ -20,6 +20,7 @@ export function writeCommit(
   if (commit.timersSet.length > 0 || commit.timersCleared.length > 0) keys.push(own.timers, own.timerBodies);
   const { effectsOpened, effectsCancelled, settles = [] } = commit;
   if (effectsOpened.length + effectsCancelled.length + settles.length > 0) keys.push(own.effects, own.effectBodies);
+  if (settles.length > 0) keys.push(own.older);
   if (commit.sends.some((send) => send.partition !== lease.partition)) keys.push(own.outbox);
   const events = commit.events.filter((append) => append.data.length > 0);
   if (events.length > 0) {

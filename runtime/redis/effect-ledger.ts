@@ -51,8 +51,14 @@ export class RedisEffectLedger implements EffectLedger {
     return (await this.#call('keep_effect', partition, [id, attempt, ttlMs])) === 1;
   }
 
-  async reopenEffect(partition: Partition, id: string, attempt: number, delayMs: number): Promise<boolean> {
-    return (await this.#call('reopen_effect', partition, [id, attempt, Math.ceil(delayMs)])) === 1;
+  async reopenEffect(
+    partition: Partition,
+    id: string,
+    attempt: number,
+    delayMs: number,
+    runner = '',
+  ): Promise<boolean> {
+    return (await this.#call('reopen_effect', partition, [id, attempt, Math.ceil(delayMs), runner])) === 1;
   }
 
   async progressEffect(partition: Partition, id: string, attempt: number, delivery: Delivery): Promise<boolean> {

@@ -38,7 +38,7 @@ export class RedisHistory implements EventLog, Journal {
   }
 
   onEvents(address: Address, wake: () => void): Unsubscribe {
-    return this.#bulletins.listen(this.#keys.eventBell(address), () => wake());
+    return this.#bulletins.listen(this.#keys.eventBell(address), () => wake(), false);
   }
 
   async readJournal(partition: Partition, after: number, limit: number): Promise<JournalRow[]> {

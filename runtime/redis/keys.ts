@@ -37,6 +37,8 @@ export class Keys {
   readonly members: string;
   /** Channel of words to all nodes. */
   readonly signals: string;
+  /** Channel on which nothing is published: who subscribes hears that the link lives. */
+  readonly alive: string;
   /** Channel of effect ids that a commit cancelled. */
   readonly cancels: string;
   readonly #prefix: string;
@@ -48,6 +50,7 @@ export class Keys {
     this.pools = `${prefix}:pools`;
     this.members = `${prefix}:members`;
     this.signals = `${prefix}:signals`;
+    this.alive = `${prefix}:alive`;
     this.cancels = `${prefix}:cancel`;
   }
 

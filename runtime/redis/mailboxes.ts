@@ -38,9 +38,10 @@ export class RedisMailboxes implements Mailboxes {
 
   #appendSection(partition: Partition, deliveries: readonly Delivery[], bound: number): Promise<unknown> {
     const { meta, mail, older } = this.#keys.of(partition);
-    return this.#calls.call('append', partition, (keys, args) => {
+    return this.#calls.call('append', partition, (keys, args, again) => {
       keys.push(meta, mail, older);
-      args.push(bound, deliveries.every((delivery) => delivery.fresh === true) ? 1 : 0, deliveries.length);
+      const fresh = !again && deliveries.every((delivery) => delivery.fresh === true);
+      args.push(bound, fresh ? 1 : 0, deliveries.length);
       for (const { id, to, body } of deliveries) args.push(seenField(id), depthField(to), body);
     });
   }

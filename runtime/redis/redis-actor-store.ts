@@ -41,6 +41,7 @@ export class RedisActorStore implements ActorStore {
   readonly #connection: Connection;
   readonly #subscriptions: Connection;
   readonly #keys: Keys;
+  readonly #bulletins: Bulletins;
   readonly #mailboxes: RedisMailboxes;
   readonly #leases: RedisLeases;
   readonly #members: RedisMembers;
@@ -58,7 +59,8 @@ export class RedisActorStore implements ActorStore {
     for (const connection of [this.#connection, this.#subscriptions]) {
       connection.on('error', (error: Error) => warn(`Redis connection: ${error.message}`));
     }
-    const bulletins = new Bulletins(this.#subscriptions, warn);
+    const bulletins = new Bulletins(this.#subscriptions, this.#keys.alive, warn);
+    this.#bulletins = bulletins;
     const { waitReplicas = 0 } = options;
     if (waitReplicas > 0 && this.#connection instanceof Cluster) {
       throw new SvcError('invalid_config', 'wait_replicas is not for Redis Cluster: set min-replicas-to-write there');
@@ -90,6 +92,7 @@ export class RedisActorStore implements ActorStore {
   }
 
   async close(): Promise<void> {
+    this.#bulletins.close();
     this.#connection.disconnect();
     this.#subscriptions.disconnect();
   }
@@ -157,8 +160,8 @@ export class RedisActorStore implements ActorStore {
     this.#effects.progressEffect(partition, id, attempt, delivery);
   settleEffect = (partition: Partition, id: string, attempt: number, delivery: Delivery) =>
     this.#effects.settleEffect(partition, id, attempt, delivery);
-  reopenEffect = (partition: Partition, id: string, attempt: number, delayMs: number) =>
-    this.#effects.reopenEffect(partition, id, attempt, delayMs);
+  reopenEffect = (partition: Partition, id: string, attempt: number, delayMs: number, runner?: string) =>
+    this.#effects.reopenEffect(partition, id, attempt, delayMs, runner);
   onEffectCancelled = (stop: (id: string) => void): Unsubscribe => this.#effects.onEffectCancelled(stop);
 
   readEvents = (partition: Partition, address: Address, after: number, limit: number) =>

@@ -10,10 +10,16 @@ const MAX_SECTIONS = 256;
 const MAX_ARGUMENTS = 20_000;
 const MAX_CHARACTERS = 1024 * 1024;
 const REPLICAS_WITHIN_MS = 2_000;
+/** Functions whose caller waits for a word that is published: its subscription comes first. No other call waits for that. */
+const HEARD: ReadonlySet<string> = new Set(['append']);
 /** Functions that leave nothing behind which a replica must have. */
 const READS: ReadonlySet<string> = new Set(['poll', 'members', 'counts']);
 
+/** Writes keys and arguments of one section; `again`: it may have been written before. */
+type Write = (keys: string[], args: (string | number)[], again: boolean) => void;
+
 interface Waiter {
+  readonly write: Write;
   resolve(reply: unknown): void;
   reject(error: unknown): void;
 }
@@ -35,8 +41,6 @@ class Bundle {
     return this.waiters.length >= MAX_SECTIONS || args.length >= MAX_ARGUMENTS || this.#characters >= MAX_CHARACTERS;
   }
 }
-
-type Write = (keys: string[], args: (string | number)[]) => void;
 
 /**
  * Calls functions. What is asked in one turn of the event loop goes out together: on a single Redis as one FCALL for
@@ -80,8 +84,8 @@ export class SectionCalls {
       this.#bundles.set(slot, bundle);
     }
     const waiters = bundle.waiters;
-    write(bundle.keys, bundle.args);
-    const reply = new Promise<unknown>((resolve, reject) => waiters.push({ resolve, reject }));
+    write(bundle.keys, bundle.args, false);
+    const reply = new Promise<unknown>((resolve, reject) => waiters.push({ write, resolve, reject }));
     if (bundle.full) {
       this.#bundles.delete(slot);
       void this.#send(name, bundle);
@@ -102,7 +106,7 @@ export class SectionCalls {
   async #send(name: string, bundle: Bundle): Promise<void> {
     const { waiters } = bundle;
     try {
-      const settled = this.#settled();
+      const settled = HEARD.has(name) ? this.#settled() : null;
       if (settled !== null) await settled;
       // WAIT speaks of what this connection wrote before it, so it goes out right behind the call.
       const [reply] = await Promise.all([
@@ -113,8 +117,24 @@ export class SectionCalls {
       for (let n = 0; n < waiters.length; n += 1) waiters[n]?.resolve(results[n]);
     } catch (error) {
       const failure = redisFailure(error);
-      for (const waiter of waiters) waiter.reject(failure);
+      if (failure.code === 'internal' && waiters.length > 1) await this.#sendAlone(name, waiters);
+      else for (const waiter of waiters) waiter.reject(failure);
     }
+  }
+
+  /**
+   * One section made the call fail, a corrupt key for example: it must harm its own caller only. Sections before it were
+   * written, and every function takes the same section twice. All go out at once, so they keep their order.
+   */
+  async #sendAlone(name: string, waiters: readonly Waiter[]): Promise<void> {
+    await Promise.all(
+      waiters.map((waiter) => {
+        const alone = new Bundle();
+        waiter.write(alone.keys, alone.args, true);
+        alone.waiters.push(waiter);
+        return this.#send(name, alone);
+      }),
+    );
   }
 
   async #invoke(name: string, bundle: Bundle): Promise<unknown> {

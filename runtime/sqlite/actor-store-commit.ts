@@ -57,7 +57,7 @@ function write(tables: Tables, state: PartitionState, commit: Commit, now: numbe
   for (const effect of commit.effectsOpened) effects.open(state, effect, now);
   for (const id of commit.effectsCancelled) effects.cancel(state, id);
   for (const reply of commit.replies) {
-    mailbox.record(state, reply.messageId, reply.body);
+    mailbox.record(state, reply.messageId, reply.body, now);
     notices.reply(reply);
   }
   for (const { address, count } of commit.handled) if (count !== 0) book.recount(state, address, -count);

@@ -38,7 +38,9 @@ export class EffectTable {
     this.#keep = database.prepare(`UPDATE effects SET until = ? WHERE ${running}`);
     this.#runs = database.prepare(`SELECT 1 FROM effects WHERE ${running}`);
     this.#settle = database.prepare(`DELETE FROM effects WHERE ${running}`);
-    this.#reopen = database.prepare(`UPDATE effects SET status = 'open', until = ?, runner = NULL WHERE ${running}`);
+    this.#reopen = database.prepare(
+      `UPDATE effects SET status = 'open', until = ?, runner = NULL WHERE ${running} AND runner = ifnull(?, runner)`,
+    );
   }
 
   open(state: PartitionState, { id, queue, address, mode, body, started }: EffectOpen, now: number): void {
@@ -105,8 +107,8 @@ export class EffectTable {
     return true;
   }
 
-  reopen(state: PartitionState, id: string, attempt: number, until: number): boolean {
-    return this.#reopen.run(until, state.id, id, attempt).changes > 0;
+  reopen(state: PartitionState, id: string, attempt: number, until: number, runner?: string): boolean {
+    return this.#reopen.run(until, state.id, id, attempt, runner ?? null).changes > 0;
   }
 }
 

@@ -106,11 +106,14 @@ export class MailboxTable {
     return state === undefined || seen === undefined ? null : this.#replyTo(state, seen.seq);
   }
 
-  /** Records the answer to a client message that is still remembered. */
-  record(state: PartitionState, messageId: string, body: string): void {
+  /** Records the answer to a client message that is still remembered; from now on it is remembered with it. */
+  record(state: PartitionState, messageId: string, body: string, now: number): void {
     const seen = state.seen.get(messageId);
     const key = seen === undefined ? undefined : state.keys[seen.seq - state.base - 1];
-    if (key !== undefined) this.#record.run(key, body);
+    if (seen === undefined || key === undefined) return;
+    this.#record.run(key, body);
+    // Replacing a value leaves the order of the map as it is, by number.
+    state.seen.set(messageId, { seq: seen.seq, at: now });
   }
 
   #replyTo(state: PartitionState, seq: number): string | null {

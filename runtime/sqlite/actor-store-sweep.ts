@@ -2,7 +2,10 @@ import type { DatabaseSync } from 'node:sqlite';
 import type { PartitionState } from './actor-store-partition.ts';
 import type { PartitionBook } from './actor-store-partitions.ts';
 
-/** How long the id of a handled client message is remembered: the shorter of the two (design K3). */
+/**
+ * How long the id of a handled client message is remembered: the shorter of the two (design K3), counted from its answer
+ * where it got one.
+ */
 const REMEMBER_MS = 60_000;
 const REMEMBER_MESSAGES = 4_096;
 
@@ -16,7 +19,7 @@ const SWEEP_LIMIT = 512;
 export function forgetSeen(state: PartitionState, now: number): number {
   const { cursor } = state.before?.row ?? state;
   for (const [id, { seq, at }] of state.seen) {
-    const old = now - at >= REMEMBER_MS || state.tail - seq >= REMEMBER_MESSAGES;
+    const old = now - at >= REMEMBER_MS || cursor - seq >= REMEMBER_MESSAGES;
     if (seq > cursor || !old) return seq - 1;
     state.seen.delete(id);
   }

@@ -6,9 +6,20 @@ import { failure, RETRY_TIMER, retryMessage } from './kernel-messages.ts';
 import type { Stuck } from './record.ts';
 import type { Resident } from './resident.ts';
 import { refusedAfterTheEnd, runTurn } from './run-turn.ts';
-import { type FailureRules, MOST_BEHIND, TurnFailed } from './turn-failure.ts';
+import { type FailureRules, MOST_BEHIND } from './turn-failure.ts';
 import type { TurnRow } from './turn-row.ts';
 import { type Work, withoutSettled } from './work.ts';
+
+type Outcome = 'done' | 'refused' | 'retried' | 'dead-lettered';
+
+/** A message whose turn is due, with those that wait behind it. */
+interface Head {
+  readonly body: string;
+  readonly message: Message;
+  /** With this one. */
+  readonly attempts: number;
+  readonly behind: readonly string[];
+}
 
 /** Turns of one batch, in mailbox order; collects what the one commit will write. */
 export class Batch {
@@ -62,9 +73,7 @@ export class Batch {
     if (message.origin === 'timer' && !this.writes.takeTimer(work, message)) return { outcome: 'stale' };
     if (message.timer === RETRY_TIMER) return this.#drain(work, bodies);
     if (work.record.stuck !== null) return this.#defer(work, work.record.stuck, entry.body, bodies);
-    const error = this.#errorOf(message);
-    if (error === undefined) return this.#run(work, message);
-    return this.#stumble(work, { body: entry.body, message, error, attempts: 1, behind: [] });
+    return this.#run(work, { body: entry.body, message, attempts: 1, behind: [] });
   }
 
   #errorOf(message: Message): string | undefined {
@@ -85,10 +94,17 @@ export class Batch {
     return { ...this.#drain(work, bodies), outcome: 'deferred' };
   }
 
-  #run(work: Work, message: Message): { outcome: 'done' | 'refused'; error?: string } {
+  /**
+   * Runs one turn. What a handler that threw decided is dropped, and what it was given is frozen, so the turns before
+   * and behind it stand (design K6).
+   */
+  #run(work: Work, head: Head): Pick<TurnRow, 'error'> & { readonly outcome: Outcome } {
     const { resident } = work;
+    const { message } = head;
+    const known = this.#errorOf(message);
+    if (known !== undefined) return this.#stumble(work, head, known);
     const turn = runTurn(resident.definition, work.record, message, resident.tenant, this.#now);
-    if (turn.kind === 'failed') throw new TurnFailed(message.id, turn.error);
+    if (turn.kind === 'failed') return this.#stumble(work, head, turn.error.message);
     const result = refusedAfterTheEnd(resident.definition, work.record, turn);
     this.writes.countHandled(message);
     const settled = withoutSettled(work.record, message);
@@ -103,26 +119,23 @@ export class Batch {
   }
 
   /** A message whose handler threw: kept aside with a retry timer, or dead-lettered after the last attempt. */
-  #stumble(
-    work: Work,
-    head: { body: string; message: Message; error: string; attempts: number; behind: readonly string[] },
-  ): { outcome: 'retried' | 'dead-lettered'; error: string } {
+  #stumble(work: Work, head: Head, error: string): { outcome: 'retried' | 'dead-lettered'; error: string } {
     if (head.attempts >= this.#rules.maxAttempts || head.behind.length >= MOST_BEHIND) {
       this.writes.countHandled(head.message);
       this.writes.answer(head.message, failure(new SvcError('dead_lettered')));
-      return { outcome: 'dead-lettered', error: head.error };
+      return { outcome: 'dead-lettered', error };
     }
     const stuck = {
       body: head.body,
       type: head.message.type,
       attempts: head.attempts,
-      error: head.error.slice(0, 1_000),
+      error: error.slice(0, 1_000),
       behind: [...head.behind],
     };
     this.writes.change(work, { ...work.record, stuck });
     const delayMs = Math.min(this.#rules.initialDelayMs * 2 ** (head.attempts - 1), this.#rules.maxDelayMs);
     this.writes.retryIn(work, delayMs, retryMessage(head.message, head.attempts));
-    return { outcome: 'retried', error: head.error };
+    return { outcome: 'retried', error };
   }
 
   /** The retry timer fired: the failing message first, then those behind it, until one fails again. */
@@ -143,14 +156,11 @@ export class Batch {
         break;
       }
       const attempts = index === 0 ? stuck.attempts + 1 : 1;
-      const error = this.#errorOf(message);
       const isFirstTry = index > 0 || stuck.attempts === 0;
       const timerGone = message.origin === 'timer' && isFirstTry && !this.writes.takeTimer(work, message);
       const line = timerGone
         ? { outcome: 'stale' }
-        : error === undefined
-          ? this.#run(work, message)
-          : this.#stumble(work, { body, message, error, attempts, behind: queue.slice(index + 1) });
+        : this.#run(work, { body, message, attempts, behind: queue.slice(index + 1) });
       drained.push({ body, ...line });
       if (line.outcome === 'retried') break;
     }

@@ -9,7 +9,7 @@ import type { ActorCache } from './actor-cache.ts';
 import { decodeMessage, decodeMessageText } from './codec.ts';
 import { RETRY_TIMER } from './kernel-messages.ts';
 import { isOwned, type Payloads } from './payload.ts';
-import { type ActorRecord, decodeRecord } from './record.ts';
+import { type ActorRecord, decodeRecord, frozen } from './record.ts';
 import type { Resident } from './resident.ts';
 import { MOST_BEHIND } from './turn-failure.ts';
 
@@ -34,12 +34,11 @@ export async function decodeEntry(payloads: Payloads, body: string): Promise<Mes
   }
 }
 
-/** The actors of a batch; `fresh` ones come from their committed text again. An error stands for one that cannot be read. */
+/** The actors of a batch. An error stands for one that cannot be read. */
 export async function loadResidents(
   parts: LoadingParts,
   partition: Partition,
   messages: readonly Message[],
-  fresh: boolean,
 ): Promise<Map<Address, Resident | SvcError>> {
   const { store, registry, cache } = parts;
   const residents = new Map<Address, Resident | SvcError>();
@@ -48,8 +47,6 @@ export async function loadResidents(
     if (residents.has(to) || missing.some((other) => other.address === to)) continue;
     const definition = registry.definitionOf(to);
     if (definition === undefined) continue;
-    // A handler that threw may have touched the state it was given: start again from the committed text.
-    if (fresh) cache.drop(to);
     const cached = cache.get(to);
     if (cached !== undefined) residents.set(to, cached);
     else missing.push({ address: to, definition });
@@ -84,11 +81,13 @@ async function activate(
     return { ...self, tenant, record, text, owned: false };
   }
   const plain = await payloads.unpack(text);
+  const record = decodeRecord(definition, plain);
+  frozen(record.state);
   // What the archive names is not the store's to replace.
   return {
     ...self,
     tenant,
-    record: decodeRecord(definition, plain),
+    record,
     text,
     owned: text === stored && isOwned(text, plain),
   };
@@ -141,5 +140,5 @@ export function initialRecord(
 ): ActorRecord {
   const state = definition.state.safeParse(definition.initial(self));
   if (!state.success) throw new SvcError('internal', `${definition.kind}: its initial state breaks its own schema`);
-  return { revision: 0, lastEvent: 0, timers: {}, effects: [], stuck: null, state: state.data };
+  return { revision: 0, lastEvent: 0, timers: {}, effects: [], stuck: null, state: frozen(state.data) };
 }

@@ -9,7 +9,7 @@ const Stuck = z.object({
   type: z.string(),
   attempts: z.number().int(),
   error: z.string(),
-  /** Store time of the mailbox entry, for the wait shown in the journal. */
+  /** Those that wait, in the order of their arrival. */
   behind: z.array(z.string()),
 });
 export type Stuck = z.infer<typeof Stuck>;
@@ -73,4 +73,16 @@ export function decodeRecord(definition: ActorDefinition, text: string): ActorRe
     stuck: wire.x ?? null,
     state: definition.state.parse(state),
   };
+}
+
+/**
+ * Freezes a state and all within, and answers it. A handler that changes its state in place and returns it would seem to
+ * have changed nothing: the change would not be written, and live until the actor leaves memory. Frozen, the change
+ * throws and is a failed turn like any other (design K6). What is frozen already is not walked again.
+ */
+export function frozen<T>(value: T): T {
+  if (value === null || typeof value !== 'object' || Object.isFrozen(value) || ArrayBuffer.isView(value)) return value;
+  Object.freeze(value);
+  for (const inner of Object.values(value)) frozen(inner);
+  return value;
 }

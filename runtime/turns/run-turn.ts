@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import type { ActorDefinition } from '../define-actor.ts';
 import { SvcError } from '../errors.ts';
 import type { Message } from '../message.ts';
-import type { ActorRecord } from './record.ts';
+import { type ActorRecord, frozen } from './record.ts';
 import { type Decision, Refusal, SeededTurn } from './turn.ts';
 
 export type TurnOutcome =
@@ -34,12 +34,22 @@ export function runTurn(
   const turn = new SeededTurn(message, tenant, now, definition.events);
   try {
     const next = handler(record.state, payload.data, turn);
-    const state = next === record.state ? next : definition.state.parse(next);
+    const state = next === record.state ? next : frozen(definition.state.parse(next));
     return { kind: 'done', state, decision: turn.decision };
   } catch (thrown) {
     if (thrown instanceof Refusal) return refused(thrown.error);
-    return { kind: 'failed', error: thrown instanceof Error ? thrown : new Error(String(thrown)) };
+    return { kind: 'failed', error: failureOf(thrown, message.type) };
   }
+}
+
+/** What V8 says of a write to a frozen object. */
+const FROZEN = /read only property|object is not extensible|Cannot (delete|redefine) property/;
+
+function failureOf(thrown: unknown, type: string): Error {
+  if (!(thrown instanceof Error)) return new Error(String(thrown));
+  if (!(thrown instanceof TypeError) || !FROZEN.test(thrown.message)) return thrown;
+  const text = `the handler of ${type} changed its state in place; return a new one instead`;
+  return new Error(`${text}: ${thrown.message}`, { cause: thrown });
 }
 
 const refused = (error: SvcError): TurnOutcome => ({ kind: 'refused', error });

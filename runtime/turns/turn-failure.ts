@@ -4,7 +4,7 @@ import type { RetrySettings } from './kernel-messages.ts';
 export interface FailureRules extends RetrySettings {
   /** Most messages set aside that one retry drains; the rest waits for the next. */
   readonly drainLimit: number;
-  /** Message id -> error of its handler. */
+  /** Messages that are not run since their handlers threw when they were recorded: id -> error (replay.ts). */
   readonly failing: ReadonlyMap<string, string>;
   /** Set: every message counts as failing with this error. */
   readonly failAll: string | undefined;
@@ -12,13 +12,3 @@ export interface FailureRules extends RetrySettings {
 
 /** With so many messages behind it a failing one is not waited for any longer. */
 export const MOST_BEHIND = 500;
-
-/** Ends a batch early: the message's handler threw. The batch is run again with the message marked as failing. */
-export class TurnFailed extends Error {
-  override readonly name = 'TurnFailed';
-  readonly messageId: string;
-  constructor(messageId: string, cause: Error) {
-    super(cause.message, { cause });
-    this.messageId = messageId;
-  }
-}

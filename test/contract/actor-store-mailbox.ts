@@ -103,6 +103,23 @@ export function mailboxContract(make: MakeStore): void {
       assert.deepEqual(await rig.store.append(partition, [delivery], 10), [{ kind: 'duplicate', reply: 'answer' }]);
     });
 
+    promise('the id of a message that waits is not forgotten, however many come behind it', async (rig) => {
+      const partition = await rig.partition();
+      const delivery = rig.delivery(rig.address(), 'waits');
+      await rig.store.append(partition, [delivery], 10);
+      for (let call = 0; call < 20; call++) {
+        const batch = Array.from({ length: 500 }, () => rig.delivery(rig.address(), 'later'));
+        await rig.store.append(partition, batch, 10);
+      }
+      assert.deepEqual(await rig.store.append(partition, [delivery], 10), [{ kind: 'duplicate', reply: null }]);
+      const lease = await rig.lease(partition);
+      await rig.mustCommit(lease, 0, 1, {
+        replies: [{ session: 's', messageId: delivery.id, body: 'answer' }],
+        handled: [{ address: delivery.to, count: 1 }],
+      });
+      assert.deepEqual(await rig.store.append(partition, [delivery], 10), [{ kind: 'duplicate', reply: 'answer' }]);
+    });
+
     promise('beyond the bound an actor refuses client messages, others of the partition do not', async (rig) => {
       const partition = await rig.partition();
       const [busy, free] = [rig.address(), rig.address()];

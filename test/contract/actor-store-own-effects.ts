@@ -54,6 +54,15 @@ export function ownEffectContract(make: MakeStore): void {
       assert.equal((await rig.store.claimEffect(next.partition, next.id, 'node-b/1', 60_000)).kind, 'in_doubt');
     });
 
+    promise('a once effect that its runner gives back is claimed anew, and only its runner can', async (rig) => {
+      const set = await started(rig);
+      assert.equal(await rig.store.reopenEffect(set.partition, set.id, 1, 0, 'node-b/1'), false);
+      assert.equal(await rig.store.reopenEffect(set.partition, set.id, 1, 0, RUNNER), true);
+      assert.equal(await rig.store.reopenEffect(set.partition, set.id, 1, 0, RUNNER), false);
+      const claim = await rig.store.claimEffect(set.partition, set.id, 'node-b/1', 60_000);
+      assert.deepEqual([claim.kind, claim.kind === 'claimed' && claim.attempt], ['claimed', 2]);
+    });
+
     promise('a fenced commit starts no effect', async (rig) => {
       const partition = await rig.partition();
       const stale = await rig.lease(partition);

@@ -68,6 +68,13 @@ function singleRedis(): QueueAdapter {
     },
     connect: (ledger) => connect(ledger, server.url),
     victim: (ledger) => victim(ledger, server.url),
+    async loseJobs() {
+      const admin = new Redis(server.url);
+      const keys = await admin.keys('svc-effects:*');
+      assert.ok(keys.length > 0, 'jobs wait in Redis');
+      await admin.del(...keys);
+      await admin.quit();
+    },
   };
 }
 

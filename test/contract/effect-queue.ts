@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
+import { PartitionSweeps } from '../../runtime/dispatch/partition-sweeps.ts';
 import type { EffectHandler } from '../../runtime/effect.ts';
 import type { EffectQueue } from '../../runtime/effect-queue.ts';
 import { EffectRunner } from '../../runtime/effects/effect-runner.ts';
@@ -36,6 +37,8 @@ export interface QueueAdapter {
   /** The queue as a fresh node sees it. */
   connect(ledger: TestLedger): Promise<EffectQueue>;
   victim(ledger: TestLedger, queue: EffectQueue): Promise<Victim>;
+  /** The queue forgets all jobs, as its server does after a flush. Absent: its jobs live in the process alone. */
+  loseJobs?(): Promise<void>;
 }
 
 const REPEAT = { maxAttempts: 3, initialDelayMs: 20, maxDelayMs: 100 };
@@ -274,6 +277,36 @@ export function effectQueueContract(adapter: QueueAdapter): void {
         assert.deepEqual(doubtful.outcome, { kind: 'in_doubt' });
       });
     });
+
+    if (adapter.loseJobs !== undefined) {
+      test('effects whose jobs the queue lost run after a minute at most', async () => {
+        const ledger = await adapter.ledger();
+        const queue = await adapter.connect(ledger);
+        const jobs = await Promise.all(Array.from({ length: 20 }, () => openEffect(ledger, { kind: 'test.ok' })));
+        let laterMs = 0;
+        const store = {
+          openEffects: () => ledger.openEffects(PARTITION),
+          now: async () => (await ledger.now()) + laterMs,
+        };
+        const lease = { partition: PARTITION, node: 'node-a', epoch: 1, grant: 'grant' };
+        const sweeps = new PartitionSweeps(
+          store,
+          queue,
+          () => lease,
+          () => true,
+        );
+        await sweeps.acquired(lease);
+        await adapter.loseJobs?.();
+        const ok = effect('test.ok', async () => 'ok');
+        const runner = new EffectRunner(runnerOptions({ store: ledger, queue, handlers: [ok] }));
+        await runner.start();
+        for (laterMs = 2_000; laterMs <= 60_000; laterMs += 2_000) await sweeps.sweep();
+        await until(() => jobs.every(({ id }) => resultOf(ledger, id)), 'all results');
+        await runner.stop();
+        await queue.close();
+        await ledger.close();
+      });
+    }
 
     test('a killed node: its repeatable effect runs again as attempt 2, and attempt 1 is dropped', async () => {
       const ledger = await adapter.ledger();

@@ -6,6 +6,7 @@ import { addressOf } from '../../runtime/address.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import type { EffectJob, RunJob } from '../../runtime/effect-queue.ts';
 import { EffectRunner } from '../../runtime/effects/effect-runner.ts';
+import { SvcError } from '../../runtime/errors.ts';
 import { job, workEffect } from '../support/actors.ts';
 import { effect, runnerOptions } from '../support/effect-world.ts';
 import { startKernelNode } from '../support/kernel-node.ts';
@@ -88,4 +89,41 @@ test('an effect whose commit was answered late is not begun when its claim is an
   assert.equal((await run(pointer, started)).kind, 'later');
   await runner.stop();
   assert.equal(ran, 0);
+});
+
+test('a once effect whose commit was never answered runs, once, and is not in doubt: its process lives', async () => {
+  const probe = { begun: [], aborted: [] };
+  let away = false;
+  let cut = false;
+  const down = () => new SvcError('unavailable', 'the store is away');
+  const node = await startKernelNode({
+    definitions: [job],
+    handlers: [workEffect(probe)],
+    settings: { leaseTtlMs: 400, leaseRenewMs: 50 },
+    store: (inner) => ({
+      // It happens, its answer is lost, and the store is away until the lease is.
+      async commit(commit, readAhead) {
+        if (away) throw down();
+        const outcome = await inner.commit(commit, readAhead);
+        if (commit.effectsOpened.length === 0 || cut) return outcome;
+        [away, cut] = [true, true];
+        throw down();
+      },
+      renew: (...args) => (away ? Promise.reject(down()) : inner.renew(...args)),
+      reopenEffect: (...args) => (away ? Promise.reject(down()) : inner.reopenEffect(...args)),
+      acquire: (...args) => (away ? Promise.reject(down()) : inner.acquire(...args)),
+    }),
+  });
+  const to = addressOf('job', 'acme', randomUUID());
+  const asked = node.runtime.client.ask(to, 'Run', { input: { value: 'made' }, mode: 'once' });
+  await waitUntil('the lease is lost', () => node.runtime.held().length === 0);
+  away = false;
+  await asked;
+  const state = await waitUntil('the result', async () => {
+    const found = JSON.stringify((await node.runtime.client.read(to))?.state);
+    return found.includes('"status":"waiting"') || found.includes('"status":"running"') ? null : found;
+  });
+  await node.stop();
+  assert.match(state, /"status":"done".*"made"/);
+  assert.equal(probe.begun.length, 1);
 });

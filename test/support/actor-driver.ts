@@ -4,6 +4,7 @@ import type { ActorDefinition, EffectRequest } from '../../runtime/define-actor.
 import type { Identity } from '../../runtime/identity.ts';
 import type { Json } from '../../runtime/json.ts';
 import type { Message, MessageOrigin, Reply } from '../../runtime/message.ts';
+import { frozen } from '../../runtime/turns/record.ts';
 import { runTurn } from '../../runtime/turns/run-turn.ts';
 
 /** What one message made of an actor. */
@@ -94,7 +95,7 @@ export class ActorDriver {
       timers: {},
       effects: [...this.effects.keys()],
       stuck: null,
-      state: deepFreeze(this.state),
+      state: frozen(this.state),
     };
     const outcome = runTurn(this.#definition, record, message, this.#tenant, this.now);
     if (outcome.kind === 'failed') throw outcome.error;
@@ -137,11 +138,3 @@ export class ActorDriver {
 }
 
 const NOTHING = { events: [], sends: [], effects: [], cancelled: [] } as const;
-
-function deepFreeze(value: unknown): unknown {
-  if (value !== null && typeof value === 'object' && !Object.isFrozen(value)) {
-    Object.freeze(value);
-    for (const inner of Object.values(value)) deepFreeze(inner);
-  }
-  return value;
-}

@@ -106,7 +106,7 @@ local function owe(outbox, last, args, from, to, now)
   return last
 end
 
--- Waiting client messages after this commit; zeros leave meta when the seen ids rotate (append.lua).
+-- Waiting client messages after this commit; zeros leave meta when the seen ids rotate (_prelude.lua).
 -- depths[at + 1 ...] are today's counts in the order of the group.
 local function lower_depths(depths, at, args, from, to, set)
   for i = from, to, 2 do

@@ -5,30 +5,6 @@
 -- returns a section: n times: sequence number (accepted) | text (duplicate: its reply, NO_REPLY without) |
 --         {depth} (full)
 
--- Makes today's seen ids the older ones. Meta goes on with all its other fields but depths of zero.
-local function rotate(meta, older)
-  local names, kept = redis.call('HKEYS', meta), {}
-  for i = 1, #names do
-    if string.byte(names[i]) ~= 35 then kept[#kept + 1] = names[i] end
-  end
-  local fields = {}
-  for from = 1, #kept, CHUNK do
-    local last = math.min(from + CHUNK - 1, #kept)
-    local values = redis.call('HMGET', meta, unpack(kept, from, last))
-    for i = 1, #values do
-      local name = kept[from + i - 1]
-      if not (string.byte(name) == 64 and values[i] == '0') then
-        fields[#fields + 1], fields[#fields + 2] = name, values[i]
-      end
-    end
-  end
-  if #names > 0 then
-    redis.call('RENAME', meta, older)
-    redis.call('PEXPIRE', older, GENERATION_MS)
-  end
-  variadic('HSET', meta, fields, 1, #fields)
-end
-
 local function append_section(keys, k, args, a, now, bells)
   local meta, mail, older = keys[k], keys[k + 1], keys[k + 2]
   local bound, fresh, n = tonumber(args[a]), args[a + 1] == '1', tonumber(args[a + 2])
@@ -62,12 +38,7 @@ local function append_section(keys, k, args, a, now, bells)
   end
   if #bodies == 0 then return results end
 
-  local aged = now - tonumber(m[3] or 0) >= GENERATION_MS
-  if aged or tail - tonumber(m[2] or 0) >= GENERATION_IDS then
-    rotate(meta, older)
-    set[#set + 1], set[#set + 2] = 'gen_tail', int(tail)
-    set[#set + 1], set[#set + 2] = 'gen_at', int(now)
-  end
+  age_ids(meta, older, tail, m[2], m[3], now, set)
   for i = 1, #bodies do add_entry(mail, tail + i, now, bodies[i]) end
   set[2] = int(tail + #bodies)
   for field, depth in pairs(depths) do set[#set + 1], set[#set + 2] = field, int(depth) end

@@ -1,6 +1,7 @@
 -- Writes all that one batch of turns changed, or nothing (design K3).
 -- KEYS  a section: meta, mail, states, journal,
---       with group t or c: timers, timer bodies; with f, x or q: effects, effect bodies; with o: outbox;
+--       with group t or c: timers, timer bodies; with f, x or q: effects, effect bodies; with q: older seen ids;
+--       with o: outbox;
 --       with e: event tails, then the event stream of each item of the group
 -- ARGV  a section: number of keys, fence, after, upTo, commit id, readAhead, bell,
 --       server life at the grant, append time of the entry at upTo or '',
@@ -20,6 +21,7 @@ local function optional_keys(k, from)
   local at = {}
   if from.t or from.c then at.timers, k = k, k + 2 end
   if from.f or from.x or from.q then at.effects, k = k, k + 2 end
+  if from.q then at.older, k = k, k + 1 end
   if from.o then at.outbox, k = k, k + 1 end
   at.events = k
   return at
@@ -82,6 +84,8 @@ local function commit_section(keys, k, args, a, from, to, now, out)
 
   local set = { 'cursor', args[a + 3], 'commit', args[a + 4] .. ' ' .. int(now), 'bell', args[a + 6] }
   if from.q then
+    local g = redis.call('HMGET', meta, 'gen_tail', 'gen_at')
+    age_ids(meta, keys[at.older], tail, g[1], g[2], now, set)
     tail = settle_effects(mail, keys[at.effects], keys[at.effects + 1], args, from.q, to.q, tail, now, set)
   end
   if from.r then variadic('HSET', keys[k + 2], args, from.r, to.r) end

@@ -46,13 +46,13 @@ register('keep_effect', function(keys, args)
   end)
 end, { 'allow-oom' })
 
--- ARGV  a section: id, attempt, delayMs
+-- ARGV  a section: id, attempt, delayMs, runner (only when it is this one's; '' whose ever)
 -- returns a section: 1 | 0 (not running at this attempt)
 register('reopen_effect', function(keys, args)
   local now = now_ms()
-  return each_section(args, 3, function(k, a)
-    local row = read_row(keys[k], args[a])
-    if not running(row, args[a + 1]) then return 0 end
+  return each_section(args, 4, function(k, a)
+    local row, runner = read_row(keys[k], args[a]), args[a + 3]
+    if not running(row, args[a + 1]) or (runner ~= '' and row.runner ~= runner) then return 0 end
     write_row(keys[k], args[a], 'open', row.attempt, now + tonumber(args[a + 2]), '', row.rest)
     return 1
   end)
@@ -65,7 +65,7 @@ register('report_effect', function(keys, args)
   local now, bells = now_ms(), {}
   local results = each_section(args, 5, function(k, a)
     local meta, id, message = keys[k + 2], args[a], args[a + 3]
-    local m = redis.call('HMGET', meta, 'tail', 'bell', message)
+    local m = redis.call('HMGET', meta, 'tail', 'bell', message, 'gen_tail', 'gen_at')
     if m[3] or redis.call('HEXISTS', keys[k + 4], message) == 1 then return 1 end
     if not running(read_row(keys[k], id), args[a + 1]) then return 0 end
     if args[a + 2] == '1' then
@@ -73,8 +73,10 @@ register('report_effect', function(keys, args)
       redis.call('HDEL', keys[k + 1], id)
     end
     local tail = tonumber(m[1] or 0) + 1
+    local set = { 'tail', int(tail), 'bell', '', message, NO_REPLY }
+    age_ids(meta, keys[k + 4], tail - 1, m[4], m[5], now, set)
     add_entry(keys[k + 3], tail, now, args[a + 4])
-    redis.call('HSET', meta, 'tail', int(tail), 'bell', '', message, NO_REPLY)
+    redis.call('HSET', meta, unpack(set))
     ring(bells, m[2], tail, now, { args[a + 4] })
     return 1
   end)

@@ -1,0 +1,46 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { it } from 'node:test';
+import { Redis } from 'ioredis';
+import { addressOf, type Partition } from '../../../runtime/address.ts';
+import { RedisActorStore } from '../../../runtime/redis/redis-actor-store.ts';
+import { eventually } from '../../contract/actor-store-rig.ts';
+import { redisMissing, startRedis } from '../../support/redis.ts';
+
+const PARTITION: Partition = 'default:1';
+const to = addressOf('thing', 'tenant-a', 'one');
+
+it('a poll that finds nothing new writes nothing, and the next append still rings the bell', {
+  skip: redisMissing() ?? false,
+}, async (test) => {
+  const server = await startRedis();
+  const admin = new Redis(server.url);
+  const store = new RedisActorStore({ urls: server.url });
+  test.after(async () => {
+    await Promise.all([store.close(), admin.quit()]);
+    await server.stop();
+  });
+  await store.open();
+  const rung: Partition[] = [];
+  store.onBell('node-a', (partition) => rung.push(partition));
+  const granted = await store.acquire(PARTITION, 'node-a', randomUUID(), 60_000);
+  assert.ok(granted.kind === 'granted');
+  const { lease } = granted;
+  const poll = async (after: number) => (await store.poll([{ lease, after }], 100))[0]?.map(({ body }) => body);
+
+  for (const [after, body] of ['first', 'second'].entries()) {
+    // The first poll behind an append arms the bell again; those that follow find it armed.
+    assert.deepEqual(await poll(after), []);
+    const before = await changes(admin);
+    for (let n = 0; n < 20; n++) assert.deepEqual(await poll(after), []);
+    assert.equal(await changes(admin), before, 'a poll that found nothing wrote something');
+    rung.length = 0;
+    await store.append(PARTITION, [{ id: randomUUID(), to, body }], 10);
+    await eventually('the bell rings', () => rung.includes(PARTITION));
+    assert.deepEqual(await poll(after), [body]);
+  }
+});
+
+async function changes(admin: Redis): Promise<number> {
+  return Number(/rdb_changes_since_last_save:(\d+)/.exec(await admin.info('persistence'))?.[1]);
+}

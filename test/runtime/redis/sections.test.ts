@@ -1,0 +1,62 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { it } from 'node:test';
+import { Redis } from 'ioredis';
+import { addressOf, type Partition, partitionsOf } from '../../../runtime/address.ts';
+import { RedisActorStore } from '../../../runtime/redis/redis-actor-store.ts';
+import { commitOf } from '../../contract/actor-store-rig.ts';
+import { redisMissing, startRedis } from '../../support/redis.ts';
+
+const to = addressOf('thing', 'tenant-a', 'one');
+const PARTITIONS = partitionsOf({ pool: 'default', partitions: 12 });
+/** Sections before it were written when it fails, those behind it were not. */
+const CORRUPT: Partition = 'default:5';
+const HEALTHY = PARTITIONS.filter((partition) => partition !== CORRUPT);
+
+it('a corrupt key of one partition harms the calls of that partition only', {
+  skip: redisMissing() ?? false,
+}, async (test) => {
+  const server = await startRedis();
+  const admin = new Redis(server.url);
+  const store = new RedisActorStore({ urls: server.url });
+  test.after(async () => {
+    await Promise.all([store.close(), admin.quit()]);
+    await server.stop();
+  });
+  await store.open();
+  await admin.set(`{svc:${CORRUPT}}:mail`, 'no stream');
+  await admin.set(`{svc:${CORRUPT}}:journal`, 'no stream');
+
+  /** What is asked in one turn of the event loop goes out as one call. */
+  async function together<T>(ask: (partition: Partition) => Promise<T>): Promise<Map<Partition, T | string>> {
+    const outcomes = await Promise.allSettled(PARTITIONS.map(ask));
+    const codes = outcomes.map((one) => (one.status === 'fulfilled' ? one.value : String(one.reason.code)));
+    return new Map(PARTITIONS.map((partition, n) => [partition, codes[n] ?? '']));
+  }
+  const healthyAnd = <T>(healthy: T, corrupt: string) =>
+    new Map(PARTITIONS.map((partition) => [partition, partition === CORRUPT ? corrupt : healthy]));
+
+  for (const [before, fresh] of [true, false].entries()) {
+    const appended = await together(async (partition) => {
+      const delivery = { id: randomUUID(), to, body: 'x', ...(fresh ? { fresh } : {}) };
+      const [outcome] = await store.append(partition, [delivery], 100);
+      // Written by the call that failed, like any repeat.
+      return outcome?.kind === 'duplicate' ? 'accepted' : outcome?.kind;
+    });
+    assert.deepEqual(appended, healthyAnd('accepted', 'internal'));
+    for (const partition of HEALTHY) assert.equal((await store.backlog(partition)).tail, before + 1, 'appended once');
+  }
+
+  const leases = await together((partition) => store.acquire(partition, 'node-a', randomUUID(), 60_000));
+  const leaseOf = (partition: Partition) => {
+    const granted = leases.get(partition);
+    assert.ok(granted !== undefined && typeof granted !== 'string' && granted.kind === 'granted');
+    return granted.lease;
+  };
+  const committed = await together(async (partition) => {
+    const upTo = partition === CORRUPT ? 0 : 1;
+    return (await store.commit(commitOf(leaseOf(partition), 0, upTo, { journal: 'row' }), 0)).kind;
+  });
+  assert.deepEqual(committed, healthyAnd('committed', 'internal'));
+  for (const partition of HEALTHY) assert.equal((await store.backlog(partition)).cursor, 1);
+});

@@ -1,0 +1,102 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { connect, createServer, type Socket } from 'node:net';
+import { it } from 'node:test';
+import { addressOf, type Partition } from '../../../runtime/address.ts';
+import { RedisActorStore } from '../../../runtime/redis/redis-actor-store.ts';
+import { commitOf } from '../../contract/actor-store-rig.ts';
+import { redisMissing, startRedis } from '../../support/redis.ts';
+import { waitUntil } from '../../support/wait-until.ts';
+
+const PARTITION: Partition = 'default:1';
+const COMMITS = 10;
+/** What one commit waited for a subscription without an answer. */
+const SETTLE_MS = 500;
+
+/** A way to Redis on which the subscription links of now can fall silent, open as they are. */
+async function startProxy(port: number) {
+  const links = new Set<{ silent: boolean; subscribes: boolean }>();
+  const sockets = new Set<Socket>();
+  const server = createServer((client) => {
+    const link = { silent: false, subscribes: false };
+    links.add(link);
+    const upstream = connect(port, '127.0.0.1');
+    for (const socket of [client, upstream]) {
+      sockets.add(socket);
+      socket.on('error', () => socket.destroy());
+    }
+    client.on('data', (bytes) => {
+      if (bytes.includes('svc-bulletins')) link.subscribes = true;
+      if (!link.silent) upstream.write(bytes);
+    });
+    upstream.on('data', (bytes) => link.silent || client.write(bytes));
+    client.on('close', () => upstream.destroy());
+    upstream.on('close', () => client.destroy());
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  assert.ok(address !== null && typeof address !== 'string');
+  return {
+    url: `redis://127.0.0.1:${address.port}`,
+    silence() {
+      for (const link of links) link.silent = link.subscribes;
+    },
+    close() {
+      server.close();
+      for (const socket of sockets) socket.destroy();
+    },
+  };
+}
+
+it('a subscription link that fell silent holds no commit, and is renewed', {
+  skip: redisMissing() ?? false,
+}, async (test) => {
+  const server = await startRedis();
+  const proxy = await startProxy(server.port);
+  const store = new RedisActorStore({ urls: proxy.url });
+  test.after(async () => {
+    await store.close();
+    proxy.close();
+    await server.stop();
+  });
+  await store.open();
+  const granted = await store.acquire(PARTITION, 'node-a', randomUUID(), 600_000);
+  assert.ok(granted.kind === 'granted');
+  const { lease } = granted;
+  const followed = addressOf('thing', 'tenant-a', 'followed');
+  let seq = 0;
+  let heard = 0;
+  const emit = async () => {
+    seq += 1;
+    const events = [{ address: followed, first: seq, data: ['{}'] }];
+    assert.equal((await store.commit(commitOf(lease, 0, 0, { events }), 0)).kind, 'committed');
+  };
+  store.onEvents(followed, () => {
+    heard += 1;
+  });
+  await waitUntil('the follower hears', async () => {
+    await emit();
+    return heard > 0;
+  });
+
+  proxy.silence();
+  const began = performance.now();
+  for (let n = 0; n < COMMITS; n++) {
+    // A new follower subscribes, and no answer comes.
+    store.onEvents(addressOf('thing', 'tenant-a', `late-${n}`), () => {});
+    await emit();
+  }
+  const tookMs = performance.now() - began;
+  assert.ok(tookMs < (COMMITS * SETTLE_MS) / 2, `${COMMITS} commits took ${Math.round(tookMs)} ms`);
+  heard = 0;
+  await waitUntil(
+    'the follower hears again',
+    async () => {
+      await emit();
+      return heard > 0;
+    },
+    20_000,
+  );
+});
