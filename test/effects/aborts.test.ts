@@ -177,7 +177,7 @@ describe('an abort at any await leaves the node up and nothing behind', { timeou
 
 describe('whatever stops an effect, at any await of its runner, the node stays up', { timeout: 300_000 }, () => {
   const TIMEOUT_MS = 77_777;
-  const quick = { claimTtlMs: 120, renewEveryMs: 30, stopGraceMs: 30, abortGraceMs: 200 };
+  const quick = { claimTtlMs: 120, renewEveryMs: 30, stopGraceMs: 30, abortGraceMs: 60 };
 
   /** What a cause does to an effect that runs; `silenced` calls of the ledger reject from then on. */
   interface Under {
@@ -187,7 +187,7 @@ describe('whatever stops an effect, at any await of its runner, the node stays u
     silence(): void;
     timeOut(): void;
   }
-  const CAUSES: Readonly<Record<string, (under: Under) => Promise<unknown> | void>> = {
+  const CAUSES: Readonly<Record<string, (under: Under) => unknown>> = {
     'a cancel': ({ ledger, id }) => ledger.cancel(id),
     'a cancel that is not told': ({ ledger, id }) => ledger.cancel(id, true),
     'a store that is silent': ({ silence }) => silence(),

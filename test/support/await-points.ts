@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { registerHooks } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
@@ -53,9 +53,7 @@ export class AwaitPoints {
     registerHooks({
       load(url, context, next) {
         const source = changed.get(url);
-        return source === undefined
-          ? next(url, context)
-          : { format: 'module-typescript', source, shortCircuit: true };
+        return source === undefined ? next(url, context) : { format: 'module-typescript', source, shortCircuit: true };
       },
     });
     process.on('unhandledRejection', (reason) => points.#unhandled.push(reason));
