@@ -20,8 +20,10 @@ import { LateAreas } from './compose/areas.ts';
 import { openCallers } from './compose/callers.ts';
 import { openAgents } from './compose/catalogs.ts';
 import { openEffects } from './compose/effects.ts';
+import { standardErrorLog } from './compose/log-output.ts';
 import { managementPorts } from './compose/management.ts';
 import type { Node, NodeInput } from './compose/node.ts';
+import { endOnFaults, faultFields } from './compose/process-faults.ts';
 import { openSearch } from './compose/search.ts';
 import { createServers } from './compose/servers.ts';
 import { openSigning } from './compose/signing.ts';
@@ -45,6 +47,8 @@ export const VERSION = '0.1.0';
 
 export type { Node, NodeInput } from './compose/node.ts';
 
+/** What a reader of the log that is behind, or a disk, may take before the process ends. */
+const LOG_FLUSH_MS = 1_000;
 const NOT_ENABLED = { accepted: false, reason: 'spec.cluster.enabled is false on this node' };
 
 /** The process, part by part (design, Layout): settings, stores, seat in the fleet, runtime, areas, transports. */
@@ -55,7 +59,7 @@ export async function startNode(input: NodeInput): Promise<Node> {
   const { network, stores, kernel, iam } = settings;
   const dataDir = resolve(stores.data_dir);
   const { nodeId } = await openDataDirectory(dataDir);
-  const logger = input.logger ?? pino({ level: settings.observability.logging.level, base: null }, pino.destination(2));
+  const logger = input.logger ?? pino({ level: settings.observability.logging.level, base: null }, standardErrorLog());
   const warn = (message: string, error: unknown): void => logger.warn({ err: error }, message);
   const world = { node: settings.node.id ?? nodeId, clock: systemClock, random: systemRandom, warn };
   const { node } = world;
@@ -198,18 +202,26 @@ export async function startNode(input: NodeInput): Promise<Node> {
 /** Runs until a signal says stop; prints what a person needs to go on. */
 export async function runNode(args: readonly string[]): Promise<void> {
   const startedAt = performance.now();
+  const log = standardErrorLog();
+  const logger = pino({ base: null }, log);
+  let started: Node | null = null;
+  const exit = (code: number): void => {
+    log.flush(LOG_FLUSH_MS).then(() => process.exit(code), console.error);
+  };
+  const faults = endOnFaults({ logger, stop: () => started?.stop() ?? null, exit });
   const node = await startNode({ flags: readFlags(args), env: process.env });
+  started = node;
   let stopping = false;
   const stop = (): void => {
     // A second signal means now.
     if (stopping) process.exit(1);
     stopping = true;
     node.stop().catch((error: unknown) => {
-      console.error(error);
-      process.exit(1);
+      logger.fatal({ error: faultFields(error) }, 'the node did not stop in order');
+      exit(1);
     });
   };
-  node.stopped.then(() => process.exit(0), console.error);
+  node.stopped.then(() => exit(faults.came ? 1 : 0), console.error);
   process.on('SIGTERM', stop);
   process.on('SIGINT', stop);
   // Who reads these lines may stop it at once.

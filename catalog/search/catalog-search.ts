@@ -70,9 +70,11 @@ class DocumentCatalogSearch {
 
   async find(kind: SearchedKind, reader: CatalogReader, request: SearchRequest): Promise<readonly SearchHit[]> {
     const wanted = checked(request);
-    const meaning = this.#queries?.of(wanted.query);
-    const shelves = await this.#shelves(kind, reader, wanted);
-    const near = (await meaning) ?? null;
+    const [meaning, shelves] = await Promise.all([
+      this.#queries?.of(wanted.query),
+      this.#shelves(kind, reader, wanted),
+    ]);
+    const near = meaning ?? null;
     const accept = (entry: SearchEntry): boolean => isSeenBy(reader, entry) && isWanted(wanted, entry);
     for (let limit = wanted.limit; ; limit *= 2) {
       const ranked = rank(shelves, wanted.query, near, { minScore: wanted.minScore, limit, accept });

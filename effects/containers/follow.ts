@@ -52,7 +52,9 @@ export class ContainerWatch {
     this.#kill = () => void this.#killUntilEnded(request.id, stop);
     if (this.#stoppedBy !== null) this.#kill();
     const cancelTimeout = clock.after(Math.max(0, request.leftMs), () => this.stop('timeout'));
-    const watching = this.#watchQuotas(request, stop);
+    const watching = this.#watchQuotas(request, stop).catch((error: unknown) =>
+      this.#parts.warn(`the quotas of container ${request.id} are not watched any more`, error),
+    );
     try {
       const state = await this.#wait(request);
       if (this.#overQuota !== null) throw this.#overQuota;

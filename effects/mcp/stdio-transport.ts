@@ -94,7 +94,11 @@ export class StdioTransport implements Transport {
     program.child.once('exit', (code, name) => {
       this.#exited = true;
       unwatch();
-      this.#ending(program, code, name).then(this.#ended.resolve, this.#ended.reject);
+      // What could not be cleared away is said; the record of the run stays, and the node's next start clears it.
+      this.#ending(program, code, name).then(this.#ended.resolve, (error: unknown) => {
+        this.onerror?.(error instanceof Error ? error : new Error('the server could not be cleared away'));
+        this.#ended.resolve();
+      });
     });
     await recordRun(workspaces, run, program.group);
   }

@@ -38,13 +38,21 @@ export async function supervise(program: Launch, supervision: Supervision): Prom
     stop.throwIfAborted();
     const launched = await launch(program);
     const { limits } = program;
-    const following = followProgram(launched, { limits, watch, killGraceMs, stop, secrets, onText });
-    await recordRun(workspaces, run, launched.group).catch((cause: unknown) =>
+    const recorded = recordRun(workspaces, run, launched.group).catch((cause: unknown) =>
       ended.abort(new SvcError('program_failed', 'the run of the program could not be recorded', { cause })),
     );
-    return await following;
+    try {
+      // Awaited at once: an abort may reject it while the record is being written.
+      return await followProgram(launched, { limits, watch, killGraceMs, stop, secrets, onText });
+    } finally {
+      // The record is removed next; a write that comes later would leave it behind.
+      await recorded;
+    }
   } finally {
-    await endRun(workspaces, run);
-    await unguard();
+    try {
+      await endRun(workspaces, run);
+    } finally {
+      await unguard();
+    }
   }
 }

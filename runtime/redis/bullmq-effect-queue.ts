@@ -121,6 +121,8 @@ export class BullmqEffectQueue implements EffectQueue {
     this.#atHand.delete(nameOf(worker));
     // A worker that waits for a lost Redis never says that its jobs have finished, and keeps its timers.
     const closed = worker.close(this.#client?.status !== 'ready');
+    // It may fail while jobs still run: what came of it is looked at below.
+    closed.catch(() => undefined);
     while (running.size > 0) await Promise.allSettled(running);
     await atHand?.ended();
     if (!(await within(CLOSE_WITHIN_MS, closed))) {

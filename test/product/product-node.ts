@@ -40,6 +40,8 @@ export interface ProductOptions {
   readonly env?: NodeJS.ProcessEnv;
   /** Default: a private directory that is removed in the end. */
   readonly dataDir?: string;
+  /** A descriptor that the log goes to; default: a pipe that is read. */
+  readonly stderr?: number;
 }
 
 /** A manifest of an agent that talks to the scripted model, or runs a program. */
@@ -57,9 +59,9 @@ export class ProductNode implements AsyncDisposable {
   readonly process: NodeProcess;
   #url = '';
 
-  private constructor(directory: string, { dataDir = join(directory, 'data'), env }: ProductOptions) {
+  private constructor(directory: string, { dataDir = join(directory, 'data'), env, stderr }: ProductOptions) {
     this.directory = directory;
-    this.process = new NodeProcess(['--data', dataDir, '--config', join(directory, 'svc.yaml')], env);
+    this.process = new NodeProcess(['--data', dataDir, '--config', join(directory, 'svc.yaml')], env, stderr);
   }
 
   static async start(options: ProductOptions = {}): Promise<ProductNode> {

@@ -18,6 +18,7 @@ const LOG_CHARS = 20_000;
 export class NodeProcess {
   readonly #args: readonly string[];
   readonly #env: NodeJS.ProcessEnv;
+  readonly #stderr: number | 'pipe';
   #child: ChildProcess | null = null;
   #url: Promise<string> = Promise.reject(new Error('the node was not started'));
   #log = '';
@@ -26,9 +27,10 @@ export class NodeProcess {
     this.#child?.kill('SIGKILL');
   };
 
-  /** `args` beside the ports, such as `--data DIR`. */
-  constructor(args: readonly string[], env: NodeJS.ProcessEnv = {}) {
+  /** `args` beside the ports, such as `--data DIR`. A descriptor as `stderr` is where the log goes instead of `log`. */
+  constructor(args: readonly string[], env: NodeJS.ProcessEnv = {}, stderr: number | 'pipe' = 'pipe') {
     this.#args = args;
+    this.#stderr = stderr;
     // Settings of the machine must not reach a test's node.
     this.#env = {
       PATH: process.env.PATH,
@@ -44,7 +46,7 @@ export class NodeProcess {
   /** Spawns it; does not wait until it answers. */
   spawn(): void {
     const args = [MAIN, '--http-port', '0', '--grpc-port', '0', ...this.#args];
-    const child = spawn(process.execPath, args, { env: this.#env, stdio: ['ignore', 'pipe', 'pipe'] });
+    const child = spawn(process.execPath, args, { env: this.#env, stdio: ['ignore', 'pipe', this.#stderr] });
     this.#child = child;
     this.#output = '';
     child.stdout?.on('data', (chunk: Buffer) => {

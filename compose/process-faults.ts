@@ -1,0 +1,68 @@
+import type { Logger } from 'pino';
+import { SvcError } from '../runtime/errors.ts';
+
+/** Longer than a node that stops in order takes (docs/operating-a-cluster.md). */
+const END_WITHIN_MS = 28_000;
+const MOST_FRAMES = 20;
+const MOST_CAUSES = 5;
+/** A fault that comes again and again is one fault. */
+const MOST_LINES = 20;
+
+export interface FaultParts {
+  readonly logger: Pick<Logger, 'fatal'>;
+  /** Hands the partitions over and gives everything back; null while there is nothing yet. */
+  readonly stop: () => Promise<void> | null;
+  /** Writes the rest of the log and ends the process. */
+  readonly exit: (code: number) => void;
+  readonly endWithinMs?: number;
+}
+
+export interface ProcessFaults {
+  /** Whether one came: then the process ends with an exit code other than 0, however it ends. */
+  readonly came: boolean;
+}
+
+/**
+ * An exception or a rejection that no code handles is a bug, and what it left behind is not known. It is one line of the
+ * log; then the node hands its partitions over and ends, with exit code 1, so that a supervisor starts it again.
+ */
+export function endOnFaults({ logger, stop, exit, endWithinMs = END_WITHIN_MS }: FaultParts): ProcessFaults {
+  const faults = { came: false };
+  let lines = 0;
+  const onFault = (fault: string, thrown: unknown): void => {
+    lines += 1;
+    if (lines <= MOST_LINES) {
+      const text = 'nothing handles this fault: the node hands its partitions over and ends';
+      logger.fatal({ fault, error: faultFields(thrown) }, text);
+    }
+    if (faults.came) return;
+    faults.came = true;
+    process.exitCode = 1;
+    setTimeout(() => exit(1), endWithinMs);
+    const stopped = stop();
+    const failed = (error: unknown): void => {
+      logger.fatal({ fault: 'stop', error: faultFields(error) }, 'the node did not stop in order');
+    };
+    (stopped ?? Promise.resolve()).catch(failed).then(() => exit(1), failed);
+  };
+  process.on('uncaughtException', (error) => onFault('uncaughtException', error));
+  process.on('unhandledRejection', (reason) => onFault('unhandledRejection', reason));
+  return faults;
+}
+
+/**
+ * What may be said of any thrown value: its class, its code and where it was made. The text of an error that is not ours is
+ * left out, as it may hold what it was about: an address with a password, a header, a command.
+ */
+export function faultFields(thrown: unknown, depth = 0): Readonly<Record<string, unknown>> {
+  if (!(thrown instanceof Error)) return { type: thrown === null ? 'null' : typeof thrown };
+  const frames = (thrown.stack ?? '').split('\n').filter((line) => /^\s+at /.test(line));
+  return {
+    type: thrown.constructor.name,
+    ...('code' in thrown && typeof thrown.code === 'string' ? { code: thrown.code } : {}),
+    ...('syscall' in thrown && typeof thrown.syscall === 'string' ? { syscall: thrown.syscall } : {}),
+    ...(thrown instanceof SvcError ? { message: thrown.message } : {}),
+    stack: frames.slice(0, MOST_FRAMES).map((line) => line.trim()),
+    ...(thrown.cause === undefined || depth >= MOST_CAUSES ? {} : { cause: faultFields(thrown.cause, depth + 1) }),
+  };
+}

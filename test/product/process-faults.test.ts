@@ -1,0 +1,77 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { pathToFileURL } from 'node:url';
+import { mongoMissing, startMongo } from '../support/ferretdb.ts';
+import { redisMissing, startRedis } from '../support/redis.ts';
+import { waitUntil } from '../support/wait-until.ts';
+import { agentYaml, objectOf, ProductNode } from './product-node.ts';
+
+const skip = (redisMissing() ?? (await mongoMissing())) || false;
+const PARTITIONS = 16;
+const preload = pathToFileURL(new URL('../support/raise-fault.ts', import.meta.url).pathname).href;
+const raising = (kind: string) => ({ NODE_OPTIONS: `--import ${preload}`, SVC_TEST_FAULT: kind });
+
+/** Lines that tell of a fault which nothing handled. */
+const faultLines = (log: string): readonly Readonly<Record<string, unknown>>[] =>
+  log
+    .split('\n')
+    .filter((line) => line.includes('"fault"'))
+    .map(objectOf);
+
+async function end(node: ProductNode): Promise<number> {
+  const began = performance.now();
+  process.kill(node.process.pid, 'SIGUSR2');
+  await waitUntil('the node ends', () => node.process.exitCode !== null, 30_000);
+  return performance.now() - began;
+}
+
+describe('a fault that nothing handles', { timeout: 180_000 }, () => {
+  for (const [kind, name] of [
+    ['rejection', 'unhandledRejection'],
+    ['exception', 'uncaughtException'],
+  ] as const) {
+    test(`${name}: one line without secrets, an end in order with exit code 1, and all goes on after a start`, async () => {
+      await using node = await ProductNode.start({ env: raising(kind) });
+      const agent = await node.deploy(agentYaml('talker'));
+      const running = await node.run(agent, 'steady');
+      await end(node);
+      assert.equal(node.process.exitCode, 1);
+      const { log } = node.process;
+      assert.doesNotMatch(log, /hunter2/);
+      const [line, ...more] = faultLines(log);
+      assert.deepEqual(more, []);
+      assert.deepEqual([line?.fault, line?.level], [name, 60]);
+      const { type, stack, cause } = objectOf(JSON.stringify(line?.error));
+      assert.equal(type, 'Error');
+      assert.match(JSON.stringify(stack), /raise-fault\.ts/);
+      assert.equal(objectOf(JSON.stringify(cause)).type, 'TypeError');
+      // The directory is free and what ran goes on: the end was one in order.
+      await node.spawn();
+      await waitUntil('the execution completes', async () => (await node.statusOf(running)).status === 'completed');
+    });
+  }
+
+  test('its partitions are handed over: another node has them before a lease could run out', {
+    skip,
+  }, async () => {
+    const [redis, mongo] = await Promise.all([startRedis({ appendfsync: 'always' }), startMongo()]);
+    try {
+      const stores = { redis: redis.url, mongodb: mongo.uri };
+      const spec = { kernel: { partitions: PARTITIONS, lease_ttl_ms: 30_000 }, stores };
+      await using first = await ProductNode.start({ spec, env: raising('rejection') });
+      await using second = await ProductNode.start({ spec });
+      const held = async (node: ProductNode): Promise<number> => {
+        const { body } = await node.call('GET', '/v1/cluster/status');
+        return Number(objectOf(JSON.stringify(objectOf(JSON.stringify(body.node)).partitions)).default);
+      };
+      await waitUntil('both hold some', async () => (await held(first)) > 0 && (await held(second)) > 0);
+      await end(first);
+      const since = performance.now();
+      await waitUntil('the other holds all', async () => (await held(second)) === PARTITIONS, 20_000);
+      assert.ok(performance.now() - since < 15_000, 'a lease of 30 s was waited for');
+      assert.equal(first.process.exitCode, 1);
+    } finally {
+      await Promise.all([redis.stop(), mongo.stop()]);
+    }
+  });
+});
