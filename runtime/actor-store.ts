@@ -81,7 +81,14 @@ export interface Lease {
 }
 
 export type AcquireOutcome =
-  | { readonly kind: 'granted'; readonly lease: Lease; readonly cursor: number; readonly nextTimerAt: number | null }
+  | {
+      readonly kind: 'granted';
+      readonly lease: Lease;
+      readonly cursor: number;
+      readonly nextTimerAt: number | null;
+      /** Store time of the grant. */
+      readonly at: number;
+    }
   | { readonly kind: 'held'; readonly by: string; readonly grant: string; readonly remainingMs: number };
 
 export interface Leases {
@@ -91,7 +98,7 @@ export interface Leases {
    * dead: while it is the one in force it does not count.
    */
   acquire(partition: Partition, node: string, grant: string, ttlMs: number, over?: string): Promise<AcquireOutcome>;
-  /** Extends leases; answers those that were lost. */
+  /** Extends leases; answers those that were lost, also since the store may have gone back behind the grant. */
   renew(leases: readonly Lease[], ttlMs: number): Promise<Lease[]>;
   release(lease: Lease): Promise<void>;
   /** Calls back when a partition that `node` holds got an entry. May miss one: it only shortens a poll. */
@@ -158,8 +165,15 @@ export type CommitOutcome =
   | { readonly kind: 'fenced' };
 
 export interface Commits {
-  /** Entries behind `after`, oldest first, for each lease asked. */
-  poll(asks: readonly { readonly lease: Lease; readonly after: number }[], limit: number): Promise<MailboxEntry[][]>;
+  /**
+   * Entries behind `after`, oldest first, for each lease asked. Null: the lease is lost, or the store may have gone back
+   * behind what its holder knows (its cursor is before `after`, it is a server that was started again or took over). The
+   * holder drops what it knows and takes the lease anew: it would read past what comes.
+   */
+  poll(
+    asks: readonly { readonly lease: Lease; readonly after: number }[],
+    limit: number,
+  ): Promise<(readonly MailboxEntry[] | null)[]>;
   load(partition: Partition, addresses: readonly Address[]): Promise<(string | null)[]>;
   /**
    * Repeating it is safe after `unavailable`: while nothing else was committed, the same `Commit` object is answered

@@ -168,7 +168,8 @@ export class Dispatcher {
     const { store, batchLimit } = this.#options;
     try {
       const [found = []] = await store.poll([{ lease: server.lease, after: server.cursor }], batchLimit);
-      this.#serve(server, found);
+      if (found !== null) this.#serve(server, found);
+      else this.#takeAnew(server);
     } catch (thrown) {
       this.#idle(server);
       throw thrown;
@@ -188,6 +189,13 @@ export class Dispatcher {
         if (server.lost) this.#holdings.lose(server);
       }),
     );
+  }
+
+  /** What is known of it may be ahead of the store, or its lease is another's. */
+  #takeAnew(server: PartitionServer): void {
+    this.#holdings.doubt(server);
+    this.#idle(server);
+    this.#background.watch('taking partitions anew', this.#holdings.adjust());
   }
 
   #idle(server: PartitionServer): void {

@@ -5,6 +5,7 @@ import { Batch } from '../turns/batch.ts';
 import { isReadable, loadResidents, setAside } from '../turns/loading.ts';
 import { TurnFailed } from '../turns/turn-failure.ts';
 import type { KernelParts } from './kernel-parts.ts';
+import type { StoreClock } from './store-clock.ts';
 
 /** How the entries of a batch are handled. */
 export interface Handling {
@@ -22,7 +23,7 @@ export interface Handling {
  */
 export async function runBatch(
   parts: KernelParts,
-  holder: { readonly lease: Lease; readonly lost: boolean },
+  holder: { readonly lease: Lease; readonly lost: boolean; readonly clock: Pick<StoreClock, 'turn'> },
   entries: readonly MailboxEntry[],
   messages: readonly (Message | SvcError)[],
   handling: Handling,
@@ -30,7 +31,7 @@ export async function runBatch(
   const { clock, retry } = parts;
   const { drainLimit, failAll } = handling;
   const failing = new Map<string, string>();
-  const now = clock.now();
+  const now = holder.clock.turn(Math.max(0, ...entries.map((entry) => entry.at)));
   for (;;) {
     const readable = messages.filter(isReadable);
     const residents = await loadResidents(parts, holder.lease.partition, readable, failing.size > 0);

@@ -156,6 +156,8 @@ export function mailboxContract(make: MakeStore): void {
       await rig.append(one, rig.address(), 'a', 'b', 'c');
       await rig.append(two, rig.address(), 'x');
       const [first, second] = [await rig.lease(one), await rig.lease(two)];
+      await rig.mustCommit(first, 0, 1);
+      await rig.mustCommit(second, 0, 1);
       const polled = await rig.store.poll(
         [
           { lease: second, after: 0 },
@@ -165,7 +167,7 @@ export function mailboxContract(make: MakeStore): void {
         1,
       );
       assert.deepEqual(
-        polled.map((entries) => entries.map((entry) => entry.body)),
+        polled.map((entries) => entries?.map((entry) => entry.body)),
         [['x'], ['b'], []],
       );
       assert.deepEqual(await rig.store.poll([], 10), []);

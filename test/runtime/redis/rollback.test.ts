@@ -35,7 +35,7 @@ class Scene {
   }
 
   async read(after = 0): Promise<MailboxEntry[]> {
-    return at(await this.store.poll([{ lease: this.lease, after }], 100), 0);
+    return at(await this.store.poll([{ lease: this.lease, after }], 100), 0) ?? [];
   }
 
   async save(): Promise<void> {
