@@ -52,6 +52,10 @@ export class Holdings {
     return this.#servers.partitions;
   }
 
+  get servers(): readonly PartitionServer[] {
+    return this.#servers.all;
+  }
+
   get size(): number {
     return this.#servers.size;
   }

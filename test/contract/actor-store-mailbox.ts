@@ -173,6 +173,17 @@ export function mailboxContract(make: MakeStore): void {
       assert.deepEqual(await rig.store.poll([], 10), []);
     });
 
+    promise('a holder that is ahead of the store, or holds no lease, is told so instead of nothing', async (rig) => {
+      const partition = await rig.partition();
+      await rig.append(partition, rig.address(), 'a', 'b');
+      const lease = await rig.lease(partition);
+      await rig.mustCommit(lease, 0, 1);
+      assert.deepEqual(await rig.store.poll([{ lease, after: 2 }], 10), [null]);
+      assert.equal((await rig.entries(lease, 1)).length, 1);
+      await rig.lease(partition);
+      assert.deepEqual(await rig.store.poll([{ lease, after: 1 }], 10), [null]);
+    });
+
     promise('a body of 1 MB and any Unicode come back as they were', async (rig) => {
       const partition = await rig.partition();
       const odd = 'é 漢字 🦀 \u0000 \u2028 " \\ \r\n {"a":[1]}';
