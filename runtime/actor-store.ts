@@ -10,6 +10,7 @@ export type { ClaimOutcome, EffectLedger, EffectMode, EffectOpen, EffectRow, Eff
  *
  * Guarantees that the contract suite (test/contract/actor-store.ts) checks on every adapter:
  * - `append` is durable when it resolves, and an id seen before is not appended again;
+ * - every call is safe when it arrives twice, or late: a client library or a network may send it again by itself;
  * - a partition's entries have gap-free integer sequence numbers and are never reordered;
  * - `commit` writes all of it or nothing, and nothing unless lease epoch, grant and cursor are the expected ones;
  * - every time (lease, timer, claim) is judged on the store's clock.
@@ -33,8 +34,6 @@ export interface Delivery {
   readonly to: Address;
   /** Encoded message. */
   readonly body: string;
-  /** The id was made just now and never sent: a store need not look whether it saw it. Never set on a repeat. */
-  readonly fresh?: boolean;
   /** Of a commit's send: its partition's bell need not ring, since the sender's kernel sees to it. */
   readonly unhurried?: boolean;
 }

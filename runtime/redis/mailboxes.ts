@@ -40,7 +40,7 @@ export class RedisMailboxes implements Mailboxes {
     const { meta, mail, older } = this.#keys.of(partition);
     return this.#calls.call('append', partition, (keys, args) => {
       keys.push(meta, mail, older);
-      args.push(bound, deliveries.every((delivery) => delivery.fresh === true) ? 1 : 0, deliveries.length);
+      args.push(bound, deliveries.length);
       for (const { id, to, body } of deliveries) args.push(seenField(id), depthField(to), body);
     });
   }

@@ -109,7 +109,11 @@ describe('a Redis that came back without its last second', { skip: redisMissing(
       await set.append('new');
       assert.equal((await set.store.commit(handled(set.lease, [kept]), 0)).kind, 'committed');
       assert.deepEqual(await set.store.commit(handled(set.lease, [lost], 1), 0), { kind: 'fenced' });
-      assert.deepEqual(await set.store.poll([{ lease: set.lease, after: 1 }], 100), [null], 'its holder is to start anew');
+      assert.deepEqual(
+        await set.store.poll([{ lease: set.lease, after: 1 }], 100),
+        [null],
+        'its holder is to start anew',
+      );
       assert.deepEqual(await set.store.renew([set.lease], 600_000), [set.lease]);
       const again = await set.store.acquire(partition, 'node-a', randomUUID(), 600_000);
       assert.ok(again.kind === 'granted');

@@ -25,7 +25,7 @@ interface Scene {
   /** The server dies and comes back with what it had at the last `save`. */
   goBack(): Promise<void>;
   flushFunctions(): Promise<void>;
-  valueOf(name: string): Promise<number | undefined>;
+  valueAt(name: string): Promise<number | undefined>;
 }
 
 const one = addressOf('counter', 'acme', 'one');
@@ -63,7 +63,7 @@ async function scene(use: (scene: Scene) => Promise<void>): Promise<void> {
       async flushFunctions() {
         await admin.call('FUNCTION', 'FLUSH');
       },
-      async valueOf(name) {
+      async valueAt(name) {
         const read = await runtime.client.read(addressOf('counter', 'acme', name));
         return read === null ? undefined : counter.state.parse(read.state).value;
       },
@@ -83,14 +83,14 @@ describe('a kernel whose Redis lost its last second, and then silence', {
   timeout: 120_000,
 }, () => {
   it('what the store kept is handled though its holder was ahead, and the log says how many actors went back', () =>
-    scene(async ({ runtime, save, goBack, valueOf, warnings }) => {
+    scene(async ({ runtime, save, goBack, valueAt, warnings }) => {
       await runtime.client.tell(one, 'AddLater', { by: 5, afterMs: 1_500 });
       await waitUntil('the timer is set', async () => (await runtime.client.read(one)) !== null);
       await save();
       for (let n = 0; n < 4; n += 1) await runtime.client.ask(two, 'Add', { by: 1 });
       await goBack();
-      await waitUntil('the timer has fired and its message is handled', async () => (await valueOf('one')) === 5);
-      assert.equal(await valueOf('two'), undefined, 'what the store lost did not happen');
+      await waitUntil('the timer has fired and its message is handled', async () => (await valueAt('one')) === 5);
+      assert.equal(await valueAt('two'), undefined, 'what the store lost did not happen');
       assert.deepEqual(
         warnings.filter((line) => line.includes('went back')).map((line) => /(\d+) actors went back/.exec(line)?.[1]),
         ['1'],
@@ -98,15 +98,15 @@ describe('a kernel whose Redis lost its last second, and then silence', {
     }));
 
   it('a timer that had fired fires again when the store lost that, also where nothing else was lost', () =>
-    scene(async ({ runtime, store, save, goBack, valueOf }) => {
+    scene(async ({ runtime, store, save, goBack, valueAt }) => {
       await runtime.client.tell(one, 'AddLater', { by: 7, afterMs: 400 });
       await waitUntil('the timer is set', async () => (await runtime.client.read(one)) !== null);
       await save();
-      await waitUntil('it has fired', async () => (await valueOf('one')) === 7);
+      await waitUntil('it has fired', async () => (await valueAt('one')) === 7);
       await goBack();
       await waitUntil('it has fired again', async () => {
         const { cursor, tail } = await store.backlog('default:0');
-        return cursor === tail && (await valueOf('one')) === 7;
+        return cursor === tail && (await valueAt('one')) === 7;
       });
     }));
 
