@@ -14,6 +14,8 @@ export interface LocalNode {
   readonly partitions: Readonly<Record<string, number>>;
   /** Actors in memory. */
   readonly residents: number;
+  /** Partitions held here in which messages wait and are not read: an alarm, they are taken anew. */
+  readonly unread_partitions: number;
   /** Commits that were refused since the start because the lease was another node's. */
   readonly fenced_commits: number;
   readonly running_effects: number;

@@ -10,6 +10,7 @@ export type { ClaimOutcome, EffectLedger, EffectMode, EffectOpen, EffectRow, Eff
  *
  * Guarantees that the contract suite (test/contract/actor-store.ts) checks on every adapter:
  * - `append` is durable when it resolves, and an id seen before is not appended again;
+ * - every call is safe when it arrives twice, or late: a client library or a network may send it again by itself;
  * - a partition's entries have gap-free integer sequence numbers and are never reordered;
  * - `commit` writes all of it or nothing, and nothing unless lease epoch, grant and cursor are the expected ones;
  * - every time (lease, timer, claim) is judged on the store's clock.
@@ -33,8 +34,6 @@ export interface Delivery {
   readonly to: Address;
   /** Encoded message. */
   readonly body: string;
-  /** The id was made just now and never sent: a store need not look whether it saw it. Never set on a repeat. */
-  readonly fresh?: boolean;
   /** Of a commit's send: its partition's bell need not ring, since the sender's kernel sees to it. */
   readonly unhurried?: boolean;
 }
@@ -81,7 +80,14 @@ export interface Lease {
 }
 
 export type AcquireOutcome =
-  | { readonly kind: 'granted'; readonly lease: Lease; readonly cursor: number; readonly nextTimerAt: number | null }
+  | {
+      readonly kind: 'granted';
+      readonly lease: Lease;
+      readonly cursor: number;
+      readonly nextTimerAt: number | null;
+      /** Store time of the grant. */
+      readonly at: number;
+    }
   | { readonly kind: 'held'; readonly by: string; readonly grant: string; readonly remainingMs: number };
 
 export interface Leases {
@@ -91,7 +97,7 @@ export interface Leases {
    * dead: while it is the one in force it does not count.
    */
   acquire(partition: Partition, node: string, grant: string, ttlMs: number, over?: string): Promise<AcquireOutcome>;
-  /** Extends leases; answers those that were lost. */
+  /** Extends leases; answers those that were lost, also since the store may have gone back behind the grant. */
   renew(leases: readonly Lease[], ttlMs: number): Promise<Lease[]>;
   release(lease: Lease): Promise<void>;
   /** Calls back when a partition that `node` holds got an entry. May miss one: it only shortens a poll. */
@@ -158,8 +164,15 @@ export type CommitOutcome =
   | { readonly kind: 'fenced' };
 
 export interface Commits {
-  /** Entries behind `after`, oldest first, for each lease asked. */
-  poll(asks: readonly { readonly lease: Lease; readonly after: number }[], limit: number): Promise<MailboxEntry[][]>;
+  /**
+   * Entries behind `after`, oldest first, for each lease asked. Null: the lease is lost, or the store may have gone back
+   * behind what its holder knows (its cursor is before `after`, it is a server that was started again or took over). The
+   * holder drops what it knows and takes the lease anew: it would read past what comes.
+   */
+  poll(
+    asks: readonly { readonly lease: Lease; readonly after: number }[],
+    limit: number,
+  ): Promise<(readonly MailboxEntry[] | null)[]>;
   load(partition: Partition, addresses: readonly Address[]): Promise<(string | null)[]>;
   /**
    * Repeating it is safe after `unavailable`: while nothing else was committed, the same `Commit` object is answered

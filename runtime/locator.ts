@@ -62,4 +62,9 @@ export class Locator {
   forget(address: Address): void {
     this.#known.delete(address);
   }
+
+  /** The store went back: entries that it had may be gone, and made anew elsewhere. */
+  forgetAll(): void {
+    this.#known.clear();
+  }
 }

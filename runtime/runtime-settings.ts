@@ -10,6 +10,8 @@ export interface RuntimeSettings {
   readonly leaseTtlMs: number;
   readonly leaseRenewMs: number;
   readonly pollMs: number;
+  /** An entry that nothing reads for so long in a partition that is held is an alarm; the partition is taken anew. */
+  readonly unreadMs: number;
   readonly batchLimit: number;
   readonly mailboxBound: number;
   readonly cacheLimit: number;
@@ -28,6 +30,7 @@ export const runtimeDefaults: RuntimeSettings = {
   leaseTtlMs: 6_000,
   leaseRenewMs: 2_000,
   pollMs: 1_000,
+  unreadMs: 10_000,
   batchLimit: 256,
   mailboxBound: 1_024,
   cacheLimit: 10_000,

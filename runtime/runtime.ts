@@ -51,10 +51,12 @@ export interface Runtime {
   readonly archive: Archive;
   /** Joins the fleet and takes what is this node's to serve. */
   serve(): Promise<void>;
-  /** True while the node holds a node lease and partition leases that it renewed within their TTL. */
+  /** True while the node holds a node lease and partition leases that it renewed within their TTL, and reads what it holds. */
   ready(): boolean;
   /** Partitions served now. */
   held(): readonly Partition[];
+  /** Partitions served here in which something waits and is not read: an alarm, they are being taken anew. */
+  unread(): readonly Partition[];
   /** Actors in memory now. */
   residents(): number;
   counts(): RuntimeCounts;
@@ -143,7 +145,8 @@ export async function createRuntime(parts: RuntimeParts): Promise<Runtime> {
       await dispatcher.start();
       projector.start();
     },
-    ready: () => holdings.leaseAgeMs <= settings.leaseTtlMs,
+    ready: () => holdings.leaseAgeMs <= settings.leaseTtlMs && dispatcher.unread.length === 0,
+    unread: () => dispatcher.unread,
     held: () => [...holdings.partitions],
     residents: () => cache.size,
     counts: () => ({ ...counts, leaseAgeMs: holdings.leaseAgeMs, effects: runner.counts }),

@@ -28,6 +28,7 @@ export function localNode(parts: {
     draining: controls.draining,
     partitions,
     residents: runtime.residents(),
+    unread_partitions: runtime.unread().length,
     fenced_commits: fenced,
     running_effects: effects.running,
     lease_age_ms: Math.round(leaseAgeMs),

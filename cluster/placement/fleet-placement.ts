@@ -39,6 +39,8 @@ export class FleetPlacement implements Placement {
   readonly #options: FleetPlacementOptions;
   #card: MemberCard;
   #joined = false;
+  /** The life of this node that had the node lease before. */
+  #earlier: string | null = null;
   readonly #looks: FleetLooks;
   readonly #wakes = new Set<() => void>();
   readonly #watchers = new Set<(members: readonly FleetMember[]) => void>();
@@ -59,6 +61,8 @@ export class FleetPlacement implements Placement {
   }
 
   async join(): Promise<void> {
+    const holder = await this.#holder();
+    if (holder !== undefined && holder !== this.incarnation) this.#earlier = holder;
     await this.#announce(true);
     this.#joined = true;
     await this.#tell('joined');
@@ -182,11 +186,18 @@ export class FleetPlacement implements Placement {
   }
 
   async #lost(): Promise<SvcError> {
-    const { members, node } = this.#options;
-    const other = (await members.members()).find((member) => member.node === node);
-    if (other === undefined || other.incarnation === this.incarnation)
+    const { node } = this.#options;
+    const holder = await this.#holder();
+    // The earlier life comes back when the store went back behind the start of this one.
+    if (holder === undefined || holder === this.incarnation || holder === this.#earlier)
       return new SvcError('lease_lost', `the node lease of ${node} was ended or ran out`);
     return new SvcError('conflict', `another process runs as node ${node}: give each node an id and data of its own`);
+  }
+
+  /** The life that has the node lease. */
+  async #holder(): Promise<string | undefined> {
+    const { members, node } = this.#options;
+    return (await members.members()).find((member) => member.node === node)?.incarnation;
   }
 
   async #tell(fleet: FleetWord['fleet']): Promise<void> {

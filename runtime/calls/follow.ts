@@ -62,10 +62,12 @@ export async function* followEvents(
         // Behind a short page there was nothing, and what came since has woken us. The first was read before that was sure.
         if (first || events.length >= PAGE) continue;
       }
-      // Asked for beyond the end of an ended actor, nothing will come. Whoever saw an event will see the last one too.
+      // Asked for beyond the end of an ended actor, nothing will come.
       if (!yielded && (await ended(parts, address, seen))) return;
       const silentMs = clock.monotonic() - spokeAt;
       if (silentMs >= heartbeatMs) {
+        // Who saw an event will see the last one too, unless the store lost some and the actor ended with fewer.
+        if (yielded && (await ended(parts, address, seen))) return;
         yield null;
         spokeAt = clock.monotonic();
       }

@@ -170,17 +170,13 @@ export class MailboxClient implements ActorClient {
     message: Message,
     partition: Partition,
     deadline: number,
-    { messageId, signal }: CallOptions,
+    { signal }: CallOptions,
   ): Promise<AppendOutcome> {
     const { store, payloads, mailboxBound } = this.#parts;
     const packed = encodeMessage(payloads, message);
     const body = typeof packed === 'string' ? packed : await packed;
-    return this.#patiently(deadline, signal, async (attempt) => {
-      const [outcome] = await store.append(
-        partition,
-        [{ id: message.id, to: message.to, body, fresh: messageId === undefined && attempt === 0 }],
-        mailboxBound,
-      );
+    return this.#patiently(deadline, signal, async () => {
+      const [outcome] = await store.append(partition, [{ id: message.id, to: message.to, body }], mailboxBound);
       if (outcome === undefined) throw new SvcError('internal', 'the store answered nothing');
       if (outcome.kind === 'full') {
         throw new SvcError('mailbox_full', `the actor has ${outcome.depth} waiting messages`, {
@@ -196,15 +192,11 @@ export class MailboxClient implements ActorClient {
   }
 
   /** Repeats a call of the store while it is not reachable, up to the deadline. */
-  async #patiently<T>(
-    deadline: number,
-    signal: AbortSignal | undefined,
-    call: (attempt: number) => Promise<T>,
-  ): Promise<T> {
+  async #patiently<T>(deadline: number, signal: AbortSignal | undefined, call: () => Promise<T>): Promise<T> {
     const { clock, random } = this.#parts;
     for (let attempt = 0; ; attempt += 1) {
       try {
-        return await call(attempt);
+        return await call();
       } catch (thrown) {
         const error = toSvcError(thrown);
         const delayMs = Math.min(20 * 2 ** attempt, 1_000) * (0.5 + random.fraction() / 2);

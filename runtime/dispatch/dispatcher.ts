@@ -10,12 +10,15 @@ import type { Committed, PartitionServer } from './partition-server.ts';
 import { PartitionSweeps } from './partition-sweeps.ts';
 import { TimerFiring } from './timer-firing.ts';
 import { Unhurried } from './unhurried.ts';
+import { UnreadWatch } from './unread-watch.ts';
 
 export interface DispatcherOptions extends HoldingsOptions {
   readonly projector: Projector;
   readonly effects: EffectQueue;
   /** Longest a lost wake-up can delay a message. */
   readonly pollMs: number;
+  /** An entry unread for longer in a partition that is held is an alarm. */
+  readonly unreadMs: number;
   /** Called with the pools whose effects this node should take, whenever that may have changed. */
   readonly onQueues: (names: readonly string[]) => void;
 }
@@ -36,6 +39,7 @@ export class Dispatcher {
   readonly #outbox: OutboxRelay;
   readonly #unhurried: Unhurried;
   readonly #sweeps: PartitionSweeps;
+  readonly #unread: UnreadWatch;
   readonly #busy = new Set<PartitionServer>();
   #pumping = false;
   #stopped = false;
@@ -61,6 +65,12 @@ export class Dispatcher {
       ring: (target) => this.ring(target),
     });
     this.#sweeps = new PartitionSweeps(options.store, options.effects, leaseOf, isLive);
+    this.#unread = new UnreadWatch({
+      ...options,
+      servers: () => this.#holdings.servers,
+      isBusy: (server) => this.#busy.has(server),
+      heal: (server) => this.#takeAnew(server),
+    });
     this.#timers = new TimerFiring({
       store: options.store,
       clock: options.clock,
@@ -72,7 +82,7 @@ export class Dispatcher {
 
   /** Joins the fleet, takes what is this node's and begins to serve. */
   async start(): Promise<void> {
-    const { store, node, placement, leaseRenewMs, pollMs } = this.#options;
+    const { store, node, placement, leaseRenewMs, pollMs, unreadMs } = this.#options;
     this.#unsubscribe = store.onBell(node, (partition) => this.ring(partition));
     await this.#timers.readClock();
     await this.#holdings.start();
@@ -94,6 +104,7 @@ export class Dispatcher {
         this.#background.watch('flushing the outbox', this.#outbox.flush(partition));
       this.#options.cache.passivate();
     });
+    this.#background.every(unreadMs / 4, 'looking for what is not read', () => this.#unread.look());
     this.#background.every(SWEEP_MS, 'sweeping effects', () => this.#sweeps.sweep());
     const directory = new DirectorySweep(store, this.#options.locator);
     this.#background.every(DIRECTORY_SWEEP_MS, 'sweeping the directory', async () => {
@@ -133,6 +144,11 @@ export class Dispatcher {
     this.#background.stop();
   }
 
+  /** Partitions held here whose mailboxes are not read. */
+  get unread(): readonly Partition[] {
+    return this.#unread.alarms;
+  }
+
   get holdings(): Holdings {
     return this.#holdings;
   }
@@ -168,7 +184,8 @@ export class Dispatcher {
     const { store, batchLimit } = this.#options;
     try {
       const [found = []] = await store.poll([{ lease: server.lease, after: server.cursor }], batchLimit);
-      this.#serve(server, found);
+      if (found !== null) this.#serve(server, found);
+      else this.#takeAnew(server);
     } catch (thrown) {
       this.#idle(server);
       throw thrown;
@@ -188,6 +205,13 @@ export class Dispatcher {
         if (server.lost) this.#holdings.lose(server);
       }),
     );
+  }
+
+  /** What is known of it may be ahead of the store, or its lease is another's. */
+  #takeAnew(server: PartitionServer): void {
+    this.#holdings.doubt(server);
+    this.#idle(server);
+    this.#background.watch('taking partitions anew', this.#holdings.adjust());
   }
 
   #idle(server: PartitionServer): void {

@@ -1,11 +1,12 @@
 import { type Partition, partitionsOf, poolOf } from '../address.ts';
-import { toSvcError } from '../errors.ts';
+import { SvcError, toSvcError } from '../errors.ts';
 import { Coalesced } from './coalesced.ts';
 import { drained, handOver, patiently } from './hand-over.ts';
 import type { KernelParts } from './kernel-parts.ts';
 import { LeaseAges } from './lease-ages.ts';
 import { type LeaseTaking, servedByOthers, takeAll, takeLease } from './lease-taking.ts';
 import { type Committed, PartitionServer } from './partition-server.ts';
+import type { Progress } from './progress.ts';
 import { Seat } from './seat.ts';
 import { ServersHeld } from './servers-held.ts';
 
@@ -31,6 +32,8 @@ export class Holdings {
   readonly #servers = new ServersHeld();
   readonly #seat: Seat;
   readonly #ages = new LeaseAges();
+  /** How far partitions had come that this node does not serve any more. */
+  readonly #served = new Map<Partition, Progress>();
   readonly #settling = new Coalesced(() => this.#settle());
   #cancelWake: () => void = () => {};
   #stopped = false;
@@ -47,6 +50,10 @@ export class Holdings {
 
   get partitions(): Iterable<Partition> {
     return this.#servers.partitions;
+  }
+
+  get servers(): readonly PartitionServer[] {
+    return this.#servers.all;
   }
 
   get size(): number {
@@ -88,7 +95,7 @@ export class Holdings {
     if (this.#servers.get(server.lease.partition) === server) this.#ages.kept(server, asked);
     for (const lease of lost) {
       const loser = this.#servers.get(lease.partition);
-      if (loser?.lease.grant === lease.grant) this.lose(loser);
+      if (loser?.lease.grant === lease.grant) this.doubt(loser);
     }
   }
 
@@ -175,7 +182,7 @@ export class Holdings {
     const asked = this.#options.clock.monotonic();
     const outcome = await takeLease(this.#options, partition);
     if (outcome.kind === 'held') return outcome.remainingMs;
-    const { lease, cursor, nextTimerAt } = outcome;
+    const { lease, nextTimerAt } = outcome;
     if (this.#stopped) {
       await patiently(this.#options, 'giving a lease back', this.#options.store.release(lease));
       return Number.POSITIVE_INFINITY;
@@ -186,14 +193,24 @@ export class Holdings {
       if (other.lease.epoch > lease.epoch) return Number.POSITIVE_INFINITY;
       this.lose(other);
     }
-    const server: PartitionServer = new PartitionServer(lease, cursor, this.#options, {
+    const server: PartitionServer = new PartitionServer(outcome, this.#options, {
       committed: (done) => this.#events.committed(server, done),
       lost: () => this.lose(server),
     });
+    this.#compare(server);
     this.#servers.add(server);
     this.#ages.kept(server, asked);
     this.#events.taken(server, nextTimerAt);
     return Number.POSITIVE_INFINITY;
+  }
+
+  /** Says when the store went back since this node last served the partition. */
+  #compare({ lease: { partition }, cursor }: PartitionServer): void {
+    const before = this.#served.get(partition);
+    this.#served.delete(partition);
+    if (before === undefined || cursor >= before.cursor) return;
+    const message = `${partition} was at entry ${before.cursor}, the store is at ${cursor}; ${before.actorsBehind(cursor)} actors went back`;
+    this.#options.warn('the store lost what it had acknowledged', new SvcError('lease_lost', message));
   }
 
   /** After the batch that runs, to whoever wants it (design P2). */
@@ -205,9 +222,17 @@ export class Holdings {
     await patiently(this.#options, 'telling the others', this.#options.placement.freed());
   }
 
+  /** The store says that the lease is lost, or that it may have gone back behind what is known of the partition here. */
+  doubt(server: PartitionServer): void {
+    // Who was placed in what it lost has no place any more, and may get another.
+    this.#options.locator.forgetAll();
+    this.lose(server);
+  }
+
   /** Ends serving without a word to the store: the lease is gone, or its end is left to the TTL. */
   lose(server: PartitionServer): void {
     server.lose();
+    if (this.#servers.get(server.lease.partition) === server) this.#served.set(server.lease.partition, server.progress);
     this.#ages.drop(server);
     this.#servers.remove(server);
     this.#events.lost(server);

@@ -12,8 +12,10 @@ import { commitPatiently } from './commit-patiently.ts';
 import { handleInParts, USUAL } from './in-parts.ts';
 import type { KernelParts } from './kernel-parts.ts';
 import { OwnResults } from './own-results.ts';
+import { Progress } from './progress.ts';
 import { type Handling, runBatch } from './run-batch.ts';
 import type { Starting } from './starts-here.ts';
+import { StoreClock } from './store-clock.ts';
 
 /** How long the commit of a stopping node is repeated while the store is not reachable. */
 const DRAIN_MS = 5_000;
@@ -43,21 +45,29 @@ export class PartitionServer {
   readonly lease: Lease;
   readonly #parts: KernelParts;
   readonly #on: ServedEvents;
-  #cursor: number;
+  /** Also what is left to compare with when the lease was lost. */
+  readonly progress: Progress;
+  /** The clock of the store that holds this partition: turns and timers run on it. */
+  readonly clock: StoreClock;
   #lost = false;
   #drainUntil = Number.POSITIVE_INFINITY;
   #tail: Promise<void> = Promise.resolve();
   readonly #results = new OwnResults();
 
-  constructor(lease: Lease, cursor: number, parts: KernelParts, on: ServedEvents) {
-    this.lease = lease;
-    this.#cursor = cursor;
+  constructor(
+    granted: { readonly lease: Lease; readonly cursor: number; readonly at: number },
+    parts: KernelParts,
+    on: ServedEvents,
+  ) {
+    this.lease = granted.lease;
+    this.progress = new Progress(granted.cursor);
+    this.clock = new StoreClock(parts.clock, granted.at);
     this.#parts = parts;
     this.#on = on;
   }
 
   get cursor(): number {
-    return this.#cursor;
+    return this.progress.cursor;
   }
 
   get lost(): boolean {
@@ -73,7 +83,7 @@ export class PartitionServer {
   /** Handles entries and all that wait behind them. Resolves when none is left or the lease is lost. */
   serve(first: readonly MailboxEntry[]): Promise<void> {
     // Entries behind a cursor that moved while this call waited were handled by the batch that moved it.
-    return this.#exclusive(() => this.#serveAll(first.filter((entry) => entry.seq > this.#cursor)));
+    return this.#exclusive(() => this.#serveAll(first.filter((entry) => entry.seq > this.cursor)));
   }
 
   /**
@@ -104,8 +114,8 @@ export class PartitionServer {
   }
 
   #entriesOf(results: readonly EffectSettle[]): MailboxEntry[] {
-    const at = this.#parts.clock.now();
-    return results.map(({ delivery }, index) => ({ seq: this.#cursor + 1 + index, at, body: delivery.body }));
+    const at = this.clock.now();
+    return results.map(({ delivery }, index) => ({ seq: this.cursor + 1 + index, at, body: delivery.body }));
   }
 
   async #serveAll(first: readonly MailboxEntry[]): Promise<void> {
@@ -189,7 +199,7 @@ export class PartitionServer {
     const batch = await runBatch(this.#parts, this, entries, messages, handling);
     const last = entries[entries.length - 1];
     if (last === undefined || batch === null) return null;
-    const moved = { after: this.#cursor, upTo: last.seq };
+    const moved = { after: this.cursor, upTo: last.seq };
     const cursor = settles.length > 0 ? { ...moved, settles } : { ...moved, upToAt: last.at };
     const packed = await packCommit(batch, this.lease, cursor, { payloads, locator, ledger });
     const isOver = (): boolean => this.#lost || this.#parts.clock.monotonic() > this.#drainUntil;
@@ -208,7 +218,7 @@ export class PartitionServer {
       return null;
     }
     const { partition } = this.lease;
-    this.#cursor = last.seq;
+    this.progress.moved(last.seq, batch.writes.works.keys());
     for (const work of batch.writes.works.values()) {
       const { resident } = work;
       const { address, text, owned } = resident;

@@ -4,6 +4,7 @@ import type { Message } from '../message.ts';
 import { Batch } from '../turns/batch.ts';
 import { isReadable, loadResidents, setAside } from '../turns/loading.ts';
 import type { KernelParts } from './kernel-parts.ts';
+import type { StoreClock } from './store-clock.ts';
 
 /** How the entries of a batch are handled. */
 export interface Handling {
@@ -23,14 +24,14 @@ const NONE_FAILING: ReadonlyMap<string, string> = new Map();
  */
 export async function runBatch(
   parts: KernelParts,
-  holder: { readonly lease: Lease; readonly lost: boolean },
+  holder: { readonly lease: Lease; readonly lost: boolean; readonly clock: Pick<StoreClock, 'turn'> },
   entries: readonly MailboxEntry[],
   messages: readonly (Message | SvcError)[],
   handling: Handling,
 ): Promise<Batch | null> {
   const { clock, retry } = parts;
   const { drainLimit, failAll } = handling;
-  const now = clock.now();
+  const now = holder.clock.turn(Math.max(0, ...entries.map((entry) => entry.at)));
   const residents = await loadResidents(parts, holder.lease.partition, messages.filter(isReadable));
   const bodies = await setAside(parts, entries, messages, residents, drainLimit);
   if (holder.lost) return null;

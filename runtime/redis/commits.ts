@@ -48,19 +48,19 @@ export class RedisCommits implements Commits {
   async poll(
     asks: readonly { readonly lease: Lease; readonly after: number }[],
     limit: number,
-  ): Promise<MailboxEntry[][]> {
+  ): Promise<(MailboxEntry[] | null)[]> {
     return Promise.all(
       asks.map(({ lease, after }) => this.#bells.take(lease, after, limit) ?? this.#poll(lease, after, limit)),
     );
   }
 
-  async #poll(lease: Lease, after: number, limit: number): Promise<MailboxEntry[]> {
+  async #poll(lease: Lease, after: number, limit: number): Promise<MailboxEntry[] | null> {
     const { meta, mail } = this.#keys.of(lease.partition);
     const reply = await this.#calls.call('poll', lease.partition, (keys, args) => {
       keys.push(meta, mail);
-      args.push(after, limit, fenceOf(lease), bellOf(lease));
+      args.push(after, limit, fenceOf(lease), bellOf(lease), this.#lives.at(lease));
     });
-    return readEntries(list(reply), 0);
+    return reply === 0 ? null : readEntries(list(reply), 0);
   }
 
   async load(partition: Partition, addresses: readonly Address[]): Promise<(string | null)[]> {

@@ -18,7 +18,10 @@ const reconnectDelayMs = (attempt: number): number =>
 type Use = 'commands' | 'subscriptions' | 'jobs';
 
 const BY_USE: Readonly<Record<Use, RedisOptions>> = {
-  /** A call that meets a broken connection fails at once, its caller decides. Nothing is sent twice behind its back. */
+  /**
+   * A call that meets a broken connection fails at once, its caller decides. On Cluster the library sends one whose
+   * connection closed under it again all the same, and a network may deliver one late: every call is safe against that.
+   */
   commands: {
     maxRetriesPerRequest: 0,
     autoResendUnfulfilledCommands: false,

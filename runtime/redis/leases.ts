@@ -25,11 +25,11 @@ export class RedisLeases implements Leases {
       keys.push(meta, timers);
       args.push(partition, node, grant, ttlMs, over);
     });
-    const [granted, second, third, fourth, life] = list(reply);
+    const [granted, second, third, fourth, life, at] = list(reply);
     if (granted !== 1) return { kind: 'held', by: text(second), grant: text(fourth), remainingMs: integer(third) };
     const lease = { partition, node, epoch: integer(second), grant };
     this.#lives.granted(lease, text(life));
-    return { kind: 'granted', lease, cursor: integer(third), nextTimerAt: integerOrNull(fourth) };
+    return { kind: 'granted', lease, cursor: integer(third), nextTimerAt: integerOrNull(fourth), at: integer(at) };
   }
 
   async renew(leases: readonly Lease[], ttlMs: number): Promise<Lease[]> {
@@ -37,7 +37,7 @@ export class RedisLeases implements Leases {
       leases.map((lease) =>
         this.#calls.call('renew', lease.partition, (keys, args) => {
           keys.push(this.#keys.of(lease.partition).meta);
-          args.push(fenceOf(lease), ttlMs);
+          args.push(fenceOf(lease), ttlMs, this.#lives.at(lease));
         }),
       ),
     );

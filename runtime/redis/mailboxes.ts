@@ -38,10 +38,9 @@ export class RedisMailboxes implements Mailboxes {
 
   #appendSection(partition: Partition, deliveries: readonly Delivery[], bound: number): Promise<unknown> {
     const { meta, mail, older } = this.#keys.of(partition);
-    return this.#calls.call('append', partition, (keys, args, again) => {
+    return this.#calls.call('append', partition, (keys, args) => {
       keys.push(meta, mail, older);
-      const fresh = !again && deliveries.every((delivery) => delivery.fresh === true);
-      args.push(bound, fresh ? 1 : 0, deliveries.length);
+      args.push(bound, deliveries.length);
       for (const { id, to, body } of deliveries) args.push(seenField(id), depthField(to), body);
     });
   }

@@ -15,8 +15,8 @@ const HEARD: ReadonlySet<string> = new Set(['append']);
 /** Functions that leave nothing behind which a replica must have. */
 const READS: ReadonlySet<string> = new Set(['poll', 'members', 'counts']);
 
-/** Writes keys and arguments of one section; `again`: it may have been written before. */
-type Write = (keys: string[], args: (string | number)[], again: boolean) => void;
+/** Writes keys and arguments of one section. */
+type Write = (keys: string[], args: (string | number)[]) => void;
 
 interface Waiter {
   readonly write: Write;
@@ -84,7 +84,7 @@ export class SectionCalls {
       this.#bundles.set(slot, bundle);
     }
     const waiters = bundle.waiters;
-    write(bundle.keys, bundle.args, false);
+    write(bundle.keys, bundle.args);
     const reply = new Promise<unknown>((resolve, reject) => waiters.push({ write, resolve, reject }));
     if (bundle.full) {
       this.#bundles.delete(slot);
@@ -130,7 +130,7 @@ export class SectionCalls {
     await Promise.all(
       waiters.map((waiter) => {
         const alone = new Bundle();
-        waiter.write(alone.keys, alone.args, true);
+        waiter.write(alone.keys, alone.args);
         alone.waiters.push(waiter);
         return this.#send(name, alone);
       }),

@@ -2,8 +2,9 @@ import type { Lease } from '../actor-store.ts';
 import type { Partition } from '../address.ts';
 
 /**
- * Which life of the server granted each lease (functions/_prelude.lua). A commit names it: a server of another life may
- * have lost the entries that were read, and then looks whether the entry at `upTo` is still the same.
+ * Which life of the server granted each lease (functions/_prelude.lua). Poll and renewal name it: a server of another
+ * life may have lost what the holder knows, so the lease is to be taken anew. So does a commit: the server then looks
+ * whether the entry at `upTo` is still the same.
  */
 export class ServerLives {
   readonly #lives = new Map<Partition, { readonly grant: string; readonly life: string }>();

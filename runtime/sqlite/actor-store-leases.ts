@@ -47,7 +47,7 @@ export class LeaseTable {
     state.node = node;
     state.until = now + ttlMs;
     const lease = { partition, node, epoch: state.epoch, grant };
-    return { kind: 'granted', lease, cursor: state.cursor, nextTimerAt: this.#book.nextTimerAt(state) };
+    return { kind: 'granted', lease, cursor: state.cursor, nextTimerAt: this.#book.nextTimerAt(state), at: now };
   }
 
   renew(leases: readonly Lease[], ttlMs: number, now: number): Lease[] {

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
-import type { AppendOutcome, Backlog, Delivery, MailboxEntry } from '../actor-store.ts';
+import type { AppendOutcome, Backlog, Delivery, Lease, MailboxEntry } from '../actor-store.ts';
 import type { Address, Partition } from '../address.ts';
 import type { Notices } from './actor-store-notices.ts';
 import type { PartitionState } from './actor-store-partition.ts';
@@ -82,9 +82,9 @@ export class MailboxTable {
     return entries;
   }
 
-  poll(partition: Partition, after: number, limit: number): MailboxEntry[] {
-    const state = this.#book.find(partition);
-    if (state === undefined) return [];
+  poll(lease: Lease, after: number, limit: number): MailboxEntry[] | null {
+    const state = this.#book.held(lease);
+    if (state === undefined || state.cursor < after) return null;
     const from = Math.max(after, state.base);
     return this.read(state, from, state.tail, limit);
   }

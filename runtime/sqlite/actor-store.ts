@@ -94,7 +94,7 @@ export class SqliteActorStore implements ActorStore {
   onSignal: ActorStore['onSignal'] = (node, receive) => this.#members.onSignal(node, receive);
 
   poll: ActorStore['poll'] = (asks, limit) =>
-    this.#read(({ mailbox }) => asks.map(({ lease, after }) => mailbox.poll(lease.partition, after, limit)));
+    this.#read(({ mailbox }) => asks.map(({ lease, after }) => mailbox.poll(lease, after, limit)));
 
   load: ActorStore['load'] = (partition, addresses) =>
     this.#readPartition(

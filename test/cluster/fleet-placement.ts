@@ -248,6 +248,19 @@ export function fleetPlacementContract(name: string, open: () => Promise<FleetSt
       assert.equal(later.isLive(`twin/${earlier.incarnation}`), false);
     });
 
+    fleetTest('the earlier life of a node comes back with a store that went back: its node joins again', async () => {
+      const [members] = world.stores;
+      const earlier = { node: 'anna', incarnation: randomUUID(), card: JSON.stringify({ ...card(), draining: false }) };
+      await members.announce(earlier, 60_000, true);
+      const later = nodeOf('anna');
+      await later.join();
+      await later.assign();
+      await members.announce(earlier, 60_000, true);
+      await assert.rejects(later.assign(), codeIs('lease_lost'));
+      await later.join();
+      assert.equal((await later.assign()).wanted.size, 72);
+    });
+
     fleetTest('before its first look a node takes nobody for dead', async () => {
       assert.equal(nodeOf('new').isLive('anybody'), true);
     });

@@ -59,6 +59,7 @@ async function serve(store: ActorStore, place: Place, finished: () => boolean): 
     let handled: string[] = JSON.parse(record ?? '[]');
     while (!finished()) {
       const entries = at(await insist(() => store.poll([{ lease, after: cursor }], 16)), 0);
+      if (entries === null) break;
       if (entries.length > 0) {
         try {
           const outcome = await store.commit(batch(lease, cursor, entries, handled, place), 0);

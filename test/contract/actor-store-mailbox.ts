@@ -173,6 +173,8 @@ export function mailboxContract(make: MakeStore): void {
       await rig.append(one, rig.address(), 'a', 'b', 'c');
       await rig.append(two, rig.address(), 'x');
       const [first, second] = [await rig.lease(one), await rig.lease(two)];
+      await rig.mustCommit(first, 0, 1);
+      await rig.mustCommit(second, 0, 1);
       const polled = await rig.store.poll(
         [
           { lease: second, after: 0 },
@@ -182,10 +184,21 @@ export function mailboxContract(make: MakeStore): void {
         1,
       );
       assert.deepEqual(
-        polled.map((entries) => entries.map((entry) => entry.body)),
+        polled.map((entries) => entries?.map((entry) => entry.body)),
         [['x'], ['b'], []],
       );
       assert.deepEqual(await rig.store.poll([], 10), []);
+    });
+
+    promise('a holder that is ahead of the store, or holds no lease, is told so instead of nothing', async (rig) => {
+      const partition = await rig.partition();
+      await rig.append(partition, rig.address(), 'a', 'b');
+      const lease = await rig.lease(partition);
+      await rig.mustCommit(lease, 0, 1);
+      assert.deepEqual(await rig.store.poll([{ lease, after: 2 }], 10), [null]);
+      assert.equal((await rig.entries(lease, 1)).length, 1);
+      await rig.lease(partition);
+      assert.deepEqual(await rig.store.poll([{ lease, after: 1 }], 10), [null]);
     });
 
     promise('a body of 1 MB and any Unicode come back as they were', async (rig) => {

@@ -92,7 +92,7 @@ export class Rig {
   }
 
   async entries(lease: Lease, after = 0, limit = 10_000): Promise<MailboxEntry[]> {
-    return at(await this.store.poll([{ lease, after }], limit), 0);
+    return [...(at(await this.store.poll([{ lease, after }], limit), 0) ?? [])];
   }
 
   async bodies(lease: Lease, after = 0): Promise<string[]> {

@@ -2,7 +2,9 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, before, test } from 'node:test';
 import { addressOf } from '../../runtime/address.ts';
+import { type FollowParts, followEvents } from '../../runtime/calls/follow.ts';
 import type { ActorEvent } from '../../runtime/client.ts';
+import { systemClock } from '../../runtime/clock.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import { counter, job, workEffect } from '../support/actors.ts';
 import { type KernelNode, startKernelNode } from '../support/kernel-node.ts';
@@ -64,6 +66,29 @@ test('an ask ends when its caller gives up, and at its deadline', async () => {
     isDown = false;
   }
   await waitUntil('both to be counted', async () => (await node.runtime.client.events(to, 0, 10)).length === 2);
+});
+
+test('a follower ends though the store lost the end that it waits for and the actor ended with fewer events', async () => {
+  const to = fresh('job');
+  await node.runtime.client.ask(to, 'Run', { input: { value: 1 } });
+  await waitUntil('its end', async () => (await node.runtime.client.events(to, 0, 10)).length === 2);
+  // What the store said before it went back: an event more than there is now.
+  const more = { seq: 3, name: 'part', payload: null, at: 0 };
+  let first = true;
+  const client: FollowParts['client'] = {
+    read: (address) => node.runtime.client.read(address),
+    async events(...asked) {
+      const known = first ? [more] : await node.runtime.client.events(...asked);
+      first = false;
+      return known;
+    },
+  };
+  const parts = { client, store: node.store, clock: systemClock, final: new Set(['ended']) };
+  const signal = AbortSignal.timeout(10_000);
+  const seen: (ActorEvent | null)[] = [];
+  for await (const event of followEvents(parts, to, 2, { signal, heartbeatMs: 50 })) seen.push(event);
+  assert.ok(!signal.aborted, 'it ends by itself');
+  assert.deepEqual(seen, [more]);
 });
 
 test('following an ended actor from its end, or from behind it, ends at once', async () => {

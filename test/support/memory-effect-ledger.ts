@@ -108,9 +108,15 @@ export class MemoryEffectLedger implements TestLedger {
     return this.#deliver(id, attempt, delivery, true);
   }
 
-  async reopenEffect(_partition: Partition, id: string, attempt: number, delayMs: number): Promise<boolean> {
+  async reopenEffect(
+    _partition: Partition,
+    id: string,
+    attempt: number,
+    delayMs: number,
+    runner?: string,
+  ): Promise<boolean> {
     const entry = this.#current(id, attempt);
-    if (entry === undefined) return false;
+    if (entry === undefined || (runner !== undefined && entry.runner !== runner)) return false;
     Object.assign(entry, { status: 'open', until: Date.now() + delayMs, runner: '' });
     return true;
   }

@@ -108,7 +108,7 @@ export class StoreEffectLedger implements TestLedger {
 
   async #follow(): Promise<void> {
     while (!this.#closing) {
-      const [entries = []] = await this.#store.poll([{ lease: this.#lease, after: this.#seen }], 100);
+      const entries = (await this.#store.poll([{ lease: this.#lease, after: this.#seen }], 100))[0] ?? [];
       for (const { seq, body } of entries) {
         this.#seen = seq;
         const { effectId, attempt, outcome } = JSON.parse(body).payload;

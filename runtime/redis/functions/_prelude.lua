@@ -15,13 +15,32 @@ local MOST_IDS = 65536
 -- unpack() of more than about 8,000 values overflows Lua's stack. Even, so that pairs stay together.
 local CHUNK = 4000
 
--- Names the life of this server process: time and grant of the first lease it gave. It is in memory alone, so a server that was started
--- again, or took over from another, has another one, and may have lost what its clients remember.
-local server_life = nil
-
 local function now_ms()
   local time = redis.call('TIME')
   return time[1] * 1000 + math.floor(time[2] / 1000)
+end
+
+-- Names the life of this server: its process and the history that it writes. A server that was started again, or took over from another,
+-- has another one, and may have lost what its clients remember. Asked once: a library that is loaded again finds the same name, and a
+-- server that copied the data of another loads the library again.
+local known_life = nil
+
+local function server_life()
+  if not known_life then
+    local process, history = redis.pcall('INFO', 'server'), redis.pcall('INFO', 'replication')
+    if type(process) == 'string' and type(history) == 'string' then
+      known_life = (string.match(process, 'run_id:(%x+)') or '') .. ' ' .. (string.match(history, 'master_replid:(%x+)') or '')
+    else
+      -- A user who may not ask: the time of the first question is another one in each life too.
+      known_life = table.concat(redis.call('TIME'), ' ')
+    end
+  end
+  return known_life
+end
+
+-- Whether a lease was granted by this life of the server; '' is not known.
+local function is_of_this_life(life)
+  return life == '' or life == server_life()
 end
 
 -- Integers as text. tostring() would write 1e+15, and a number given to redis.call is formatted slowly.

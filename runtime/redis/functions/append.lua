@@ -1,21 +1,19 @@
 -- Appends client messages to mailboxes; drops ids seen before, refuses beyond an actor's bound.
 -- KEYS  a section: meta, mail, older seen ids
--- ARGV  a section: bound, fresh (1: no id was ever sent before, none is looked up), n,
---       then n times: seen field of the id, depth field of the actor, body
+-- ARGV  a section: bound, n, then n times: seen field of the id, depth field of the actor, body
 -- returns a section: n times: sequence number (accepted) | text (duplicate: its reply, NO_REPLY without) |
 --         {depth} (full)
 
 local function append_section(keys, k, args, a, now, bells)
   local meta, mail, older = keys[k], keys[k + 1], keys[k + 2]
-  local bound, fresh, n = tonumber(args[a]), args[a + 1] == '1', tonumber(args[a + 2])
+  local bound, n = tonumber(args[a]), tonumber(args[a + 1])
   local ids, fields = {}, { 'tail', 'gen_tail', 'gen_at', 'bell' }
   for i = 1, n do
-    local id = args[a + i * 3]
-    ids[i], fields[4 + i] = id, args[a + i * 3 + 1]
-    if not fresh then fields[4 + n + i] = id end
+    local id = args[a + i * 3 - 1]
+    ids[i], fields[4 + i], fields[4 + n + i] = id, args[a + i * 3], id
   end
   local m = redis.call('HMGET', meta, unpack(fields))
-  local seen = fresh and {} or redis.call('HMGET', older, unpack(ids))
+  local seen = redis.call('HMGET', older, unpack(ids))
   local tail = tonumber(m[1] or 0)
 
   local results, depths, known = {}, {}, {}
@@ -32,7 +30,7 @@ local function append_section(keys, k, args, a, now, bells)
       depths[field] = depth + 1
       known[id] = NO_REPLY
       set[#set + 1], set[#set + 2] = id, NO_REPLY
-      bodies[#bodies + 1] = args[a + i * 3 + 2]
+      bodies[#bodies + 1] = args[a + i * 3 + 1]
       results[i] = tail + #bodies
     end
   end
@@ -52,7 +50,7 @@ register('append', function(keys, args)
   local k, a = 1, 3
   for s = 1, tonumber(args[1]) do
     results[s] = append_section(keys, k, args, a, now, bells)
-    k, a = k + 3, a + 3 + 3 * tonumber(args[a + 2])
+    k, a = k + 3, a + 2 + 3 * tonumber(args[a + 1])
   end
   send_bells(args[2], bells)
   return results

@@ -51,7 +51,7 @@ end
 -- Whether the entry at `upto` is the one that was handled. Only a server of another life is looked at: it may have lost
 -- entries and given their numbers to others.
 local function is_handled(mail, after, upto, life, at)
-  if life == server_life or upto == after or at == '' then return true end
+  if life == server_life() or upto == after or at == '' then return true end
   return entries_behind(mail, upto - 1, '1', upto)[2] == at
 end
 

@@ -5,7 +5,7 @@
 local WIDE = '.................................................................'
 
 -- ARGV  a section: partition, node, grant, ttlMs, over (the grant of a dead holder, or '')
--- returns a section: {1, epoch, cursor, next timer's due time or '', server life} (granted) |
+-- returns a section: {1, epoch, cursor, next timer's due time or '', server life, time of the grant} (granted) |
 --         {0, holder, remaining ms, its grant} (held)
 local function acquire_section(meta, timers, name, node, grant, ttl, over, now)
   local m = redis.call('HMGET', meta, 'node', 'until', 'grant', 'epoch', 'cursor')
@@ -17,8 +17,7 @@ local function acquire_section(meta, timers, name, node, grant, ttl, over, now)
   redis.call('HSET', meta, 'node', node, 'grant', grant, 'epoch', epoch, 'until', int(now + ttl),
     'fence', epoch .. ' ' .. grant, 'bell', node .. '\n' .. name, 'wide', WIDE)
   local first = redis.call('ZRANGE', timers, 0, 0, 'WITHSCORES')
-  server_life = server_life or int(now) .. ' ' .. grant
-  return { 1, epoch, tonumber(m[5] or 0), first[2] or '', server_life }
+  return { 1, epoch, tonumber(m[5] or 0), first[2] or '', server_life(), now }
 end
 
 register('acquire', function(keys, args)
@@ -31,13 +30,13 @@ register('acquire', function(keys, args)
   return results
 end, { 'allow-oom' })
 
--- ARGV  a section: fence, ttlMs
--- returns a section: 1 (extended) | 0 (lost)
+-- ARGV  a section: fence, ttlMs, server life at the grant or ''
+-- returns a section: 1 (extended) | 0 (lost, or a server of another life granted it)
 register('renew', function(keys, args)
   local now, results = now_ms(), {}
   for s = 1, tonumber(args[1]) do
-    local a = s * 2 + 1
-    local kept = redis.call('HGET', keys[s], 'fence') == args[a]
+    local a = s * 3
+    local kept = redis.call('HGET', keys[s], 'fence') == args[a] and is_of_this_life(args[a + 2])
     if kept then redis.call('HSET', keys[s], 'until', int(now + tonumber(args[a + 1]))) end
     results[s] = kept and 1 or 0
   end

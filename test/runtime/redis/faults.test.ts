@@ -202,7 +202,7 @@ describe('the Redis store and a server in trouble', { skip: redisMissing() ?? fa
     await server.restart();
     await back(store);
     const held = await lease(store);
-    const [entries = []] = await store.poll([{ lease: held, after: 0 }], 1_000_000);
+    const entries = (await store.poll([{ lease: held, after: 0 }], 1_000_000))[0] ?? [];
     const stored = new Set(entries.map((entry) => entry.seq));
     assert.deepEqual(
       acknowledged.filter((seq) => !stored.has(seq)),

@@ -35,7 +35,7 @@ class Scene {
   }
 
   async read(after = 0): Promise<MailboxEntry[]> {
-    return at(await this.store.poll([{ lease: this.lease, after }], 100), 0);
+    return at(await this.store.poll([{ lease: this.lease, after }], 100), 0) ?? [];
   }
 
   async save(): Promise<void> {
@@ -110,7 +110,15 @@ describe('a Redis that came back without its last second', { skip: redisMissing(
       assert.equal((await set.store.commit(handled(set.lease, [kept]), 0)).kind, 'committed');
       assert.deepEqual(await set.store.commit(handled(set.lease, [lost], 1), 0), { kind: 'fenced' });
       assert.deepEqual(
-        (await set.read(1)).map((entry) => entry.body),
+        await set.store.poll([{ lease: set.lease, after: 1 }], 100),
+        [null],
+        'its holder is to start anew',
+      );
+      assert.deepEqual(await set.store.renew([set.lease], 600_000), [set.lease]);
+      const again = await set.store.acquire(partition, 'node-a', randomUUID(), 600_000);
+      assert.ok(again.kind === 'granted');
+      assert.deepEqual(
+        (await new Scene(set.server, set.store, again.lease).read(1)).map((entry) => entry.body),
         ['new'],
       );
     }));

@@ -52,7 +52,7 @@ async function storedIn(directory: string): Promise<string[]> {
   await store.open();
   const outcome = await store.acquire('default:0', 'reader', 'grant', 1_000);
   assert.ok(outcome.kind === 'granted');
-  const [entries = []] = await store.poll([{ lease: outcome.lease, after: 0 }], 1_000_000);
+  const entries = (await store.poll([{ lease: outcome.lease, after: 0 }], 1_000_000))[0] ?? [];
   await store.close();
   assert.deepEqual(
     entries.map((entry) => entry.seq),

@@ -172,7 +172,7 @@ describe('upkeep of the data file', () => {
       assert.deepEqual(one, { status: 'fulfilled', value: [{ kind: 'accepted', seq: cursor + 1 }] });
       assert.deepEqual(two, { status: 'fulfilled', value: [{ kind: 'accepted', seq: cursor + 2 }] });
       assert.deepEqual(there, { status: 'fulfilled', value: [{ kind: 'accepted', seq: 1 }] });
-      const [entries = []] = await store.poll([{ lease, after: cursor }], 10);
+      const entries = (await store.poll([{ lease, after: cursor }], 10))[0] ?? [];
       assert.deepEqual(
         entries.map((entry) => [entry.seq, entry.body]),
         [

@@ -69,6 +69,7 @@ export class FakeCluster implements ClusterApi {
     draining: false,
     partitions: { default: 32 },
     residents: 3,
+    unread_partitions: 0,
     fenced_commits: 0,
     running_effects: 1,
     lease_age_ms: 12.5,

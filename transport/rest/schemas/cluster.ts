@@ -29,6 +29,7 @@ const LocalNode = z.object({
   draining: z.boolean(),
   partitions: Partitions,
   residents: z.number().int().describe('Actors in memory.'),
+  unread_partitions: z.number().int().describe('Held partitions in which messages wait and are not read: an alarm.'),
   fenced_commits: z.number().int().describe('Refused since the start because the lease was lost.'),
   running_effects: z.number().int(),
   lease_age_ms: z.number().describe('Since the node lease was last extended.'),
