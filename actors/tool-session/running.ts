@@ -41,7 +41,7 @@ export function begin({ call, decision, session, grant }: Beginning, turn: Sessi
     replyAs: 'ToolEnded',
     context: { call },
     timeoutMs: Math.max(LONGEST_MS, commandMs) + MARGIN_MS,
-    ...(offer.mode === 'repeatable' ? { retry: RETRY } : {}),
+    retry: RETRY,
   });
 }
 
