@@ -204,7 +204,10 @@ export function scriptOf(): object {
       },
       {
         match: { contains: 'agent=away-router;' },
-        reply: { text: '{"workflow": "away-routed", "confidence": 1, "reasoning": "it is the only one"}', delay_ms: LEAD_MS },
+        reply: {
+          text: '{"workflow": "away-routed", "confidence": 1, "reasoning": "it is the only one"}',
+          delay_ms: LEAD_MS,
+        },
       },
       { reply: 'ended well' },
     ],
