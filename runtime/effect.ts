@@ -53,11 +53,20 @@ export interface EffectContext {
    * and its claim is renewed seldom. `waiting` must heed the signal. Goes on as soon as there is a place to go on in.
    */
   parked<T>(waiting: Promise<T>): Promise<T>;
+  /**
+   * Makes a call of a store of this node again, parked, for as long as that store is away (`storeAway`); rejects with the
+   * signal's reason when the effect is stopped meanwhile. For calls that may be repeated, behind something that may not:
+   * what a model or a tool answered is not asked for again because a store was away. The runner does the same with a
+   * whole handler that ends so, see `EffectHandler`.
+   */
+  patiently<T>(call: () => Promise<T>): Promise<T>;
 }
 
 /**
  * Work in the world, by name. Throw an `SvcError`: kind `retry` is tried again by the request's policy (after
- * `retryAfterMs` when given), anything else is the effect's failure.
+ * `retryAfterMs` when given), anything else is the effect's failure. When a store of this node was away (`storeAway`) the
+ * same attempt waits for it and runs again, which counts as no attempt; an effect of mode `once` does so only where its
+ * request has a retry policy, that is, where its handler throws kind `retry` only before it has acted.
  */
 export interface EffectHandler<Input extends z.ZodType = z.ZodType> {
   readonly kind: string;

@@ -113,8 +113,15 @@ export interface ErrorContext {
   readonly retryAfterMs?: number;
   /** The precise word where many share a code: `PathOutsideBoundary` of `tool_denied`. */
   readonly reason?: string;
+  /** Which of the node's own stores did not answer (`storeAway`). Only adapters of stores set it. */
+  readonly store?: OwnStore;
+  /** Nothing was done: it failed while it looked up what it needs (`beforeActing`). */
+  readonly notBegun?: boolean;
   readonly cause?: unknown;
 }
+
+/** What a node keeps its data in, as opposed to the services that effects call. */
+export type OwnStore = 'actors' | 'documents' | 'blobs' | 'queue' | 'limits' | 'secrets';
 
 /** The one error class that crosses module borders. `message` is public: never put a secret into it. */
 export class SvcError extends Error {
@@ -124,6 +131,8 @@ export class SvcError extends Error {
   readonly details: readonly ErrorDetail[] | undefined;
   readonly retryAfterMs: number | undefined;
   readonly reason: string | undefined;
+  readonly store: OwnStore | undefined;
+  readonly notBegun: boolean;
 
   constructor(code: ErrorCode, message?: string, context: ErrorContext = {}) {
     super(message ?? ERRORS[code].message, context.cause === undefined ? undefined : { cause: context.cause });
@@ -132,6 +141,8 @@ export class SvcError extends Error {
     this.details = context.details;
     this.retryAfterMs = context.retryAfterMs;
     this.reason = context.reason;
+    this.store = context.store;
+    this.notBegun = context.notBegun === true;
   }
 
   get row(): ErrorRow {
@@ -143,4 +154,28 @@ export class SvcError extends Error {
 export function toSvcError(thrown: unknown): SvcError {
   if (thrown instanceof SvcError) return thrown;
   return new SvcError('internal', ERRORS.internal.message, { cause: thrown });
+}
+
+/**
+ * The store of this node whose absence is behind a failure; null when nothing of ours is. An error that wraps another
+ * keeps this as long as it says that the same call may succeed later.
+ */
+export function storeAway(thrown: unknown): OwnStore | null {
+  for (let error = thrown; error instanceof SvcError && error.row.kind === 'retry'; error = error.cause) {
+    if (error.store !== undefined) return error.store;
+  }
+  return null;
+}
+
+/** What a call looks up before it acts. A store that is away then is said to have kept it from beginning. */
+export async function beforeActing<T>(looking: Promise<T>): Promise<T> {
+  try {
+    return await looking;
+  } catch (thrown) {
+    const store = storeAway(thrown);
+    if (store === null) throw thrown;
+    const { code, message, retryAfterMs } = toSvcError(thrown);
+    const after = retryAfterMs === undefined ? {} : { retryAfterMs };
+    throw new SvcError(code, message, { ...after, store, notBegun: true, cause: thrown });
+  }
 }

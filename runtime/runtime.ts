@@ -1,5 +1,5 @@
 import type { ActorStore } from './actor-store.ts';
-import type { Address, Partition } from './address.ts';
+import { type Address, addressOf, type Partition } from './address.ts';
 import type { Blobs } from './blobs.ts';
 import { MailboxClient } from './calls/mailbox-client.ts';
 import type { ServedHere } from './calls/place-actor.ts';
@@ -13,8 +13,9 @@ import type { Documents } from './documents.ts';
 import type { EffectHandler } from './effect.ts';
 import type { EffectQueue } from './effect-queue.ts';
 import { EffectRunner } from './effects/effect-runner.ts';
-import type { RunnerCounts } from './effects/effect-runner-options.ts';
+import type { EffectRunnerOptions, RunnerCounts } from './effects/effect-runner-options.ts';
 import { toSvcError } from './errors.ts';
+import { SYSTEM_TENANT } from './identity.ts';
 import { Locator } from './locator.ts';
 import type { Placement } from './placement.ts';
 import { Archive } from './projection/archive.ts';
@@ -24,7 +25,7 @@ import { Registry } from './registry.ts';
 import { type RuntimeSettings, runtimeDefaults } from './runtime-settings.ts';
 import { ActorCache } from './turns/actor-cache.ts';
 import { encodeMessage } from './turns/codec.ts';
-import { createPayloads, type Payloads } from './turns/payload.ts';
+import { createPayloads } from './turns/payload.ts';
 
 export { type RuntimeSettings, runtimeDefaults } from './runtime-settings.ts';
 
@@ -104,7 +105,8 @@ export async function createRuntime(parts: RuntimeParts): Promise<Runtime> {
   const projector = await Projector.open({ ...kernel, store, documents, replaced, warn, ledger: settings.ledger });
   const runner = new EffectRunner({
     store,
-    queue: unpackingClaims(effects, payloads, (id) => starts.mayClaim(id)),
+    queue: claimsWhenGivenBack(effects, (id) => starts.mayClaim(id)),
+    unpack: async (body) => payloads.unpack(body),
     handlers: parts.handlers,
     node,
     incarnation: placement.incarnation,
@@ -115,6 +117,9 @@ export async function createRuntime(parts: RuntimeParts): Promise<Runtime> {
     concurrency: settings.effectConcurrency,
     encode: (message) => encodeMessage(payloads, message),
     onFault: (error, about) => warn(`effect ${about.effectId}: ${about.doing} failed`, error),
+    probes: probesOf(parts, archive),
+    onOutage: (name, change) =>
+      warn(change === 'away' ? `effects wait for ${name}, which do not answer` : `${name} answer again`, undefined),
   });
   const { name: runnerName, claimTtlMs } = runner;
   const starts = new StartsHere({ queue: effects, runner: runnerName, claimTtlMs, store, clock, random, warn });
@@ -174,19 +179,31 @@ export async function createRuntime(parts: RuntimeParts): Promise<Runtime> {
   };
 }
 
-/** Large requests are stored aside (design K7); what is being given back is claimed after that. */
-function unpackingClaims(
+/** What is being given back is claimed after that. */
+function claimsWhenGivenBack(
   effects: EffectQueue,
-  payloads: Payloads,
   mayClaim: (id: string) => Promise<void>,
 ): Pick<EffectQueue, 'work' | 'claim'> {
   return {
     work: (queues, concurrency, run) => effects.work(queues, concurrency, run),
     async claim(job, runner, ttlMs, over) {
       await mayClaim(job.id);
-      const outcome = await effects.claim(job, runner, ttlMs, over);
-      return 'body' in outcome ? { ...outcome, body: await payloads.unpack(outcome.body) } : outcome;
+      return effects.claim(job, runner, ttlMs, over);
     },
+  };
+}
+
+/** A look at each store that costs next to nothing; a rejection says that it is away. */
+function probesOf({ store, blobs }: RuntimeParts, archive: Archive): NonNullable<EffectRunnerOptions['probes']> {
+  const actors = () => store.now();
+  const nothing = addressOf('nothing', SYSTEM_TENANT, 'nothing');
+  const blobsAnswer = (error: unknown): void => {
+    if (toSvcError(error).code !== 'not_found') throw error;
+  };
+  return {
+    ...{ actors, queue: actors },
+    documents: () => archive.loadRecord(nothing),
+    blobs: () => blobs.get(SYSTEM_TENANT, '0'.repeat(64)).then(() => undefined, blobsAnswer),
   };
 }
 

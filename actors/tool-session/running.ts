@@ -7,7 +7,7 @@ import type { Session } from './state.ts';
 /** A tool bounds itself; this ends what does not. */
 const LONGEST_MS = 600_000;
 const MARGIN_MS = 30_000;
-/** Of what may be repeated only: what must not is never tried again by itself. */
+/** Of failures before the tool acted, which the effect reports as kind `retry`, also of what must not be repeated. */
 const RETRY = { maxAttempts: 3, initialDelayMs: 250, maxDelayMs: 2_000 };
 
 /** What `max_concurrent` counts together. */
@@ -41,7 +41,7 @@ export function begin({ call, decision, session, grant }: Beginning, turn: Sessi
     replyAs: 'ToolEnded',
     context: { call },
     timeoutMs: Math.max(LONGEST_MS, commandMs) + MARGIN_MS,
-    ...(offer.mode === 'repeatable' ? { retry: RETRY } : {}),
+    retry: RETRY,
   });
 }
 

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { KnownVolume } from '../../manifests/known-volume.ts';
 import { Identity } from '../../runtime/identity.ts';
 import { Notify } from '../../runtime/notify.ts';
 import { Awaiting } from './awaiting.ts';
@@ -32,6 +33,8 @@ const Storage = z.object({
   /** The workspace every run has without asking: made by the first step that needs it. */
   implicit: z.boolean(),
   shared: z.record(z.string(), z.string()),
+  /** By id, from the moment it was made. Absent in runs of before it was kept: then their records are looked up. */
+  known: z.record(z.string(), KnownVolume).optional(),
 });
 
 const Pending = z.object({ status: z.literal('pending') });

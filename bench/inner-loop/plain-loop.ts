@@ -59,6 +59,7 @@ function callerOf(handlers: readonly EffectHandler[], execution: string): Call {
     signal: new AbortController().signal,
     progress: async () => true,
     parked: (waiting) => waiting,
+    patiently: (call) => call(),
   };
   return async (kind, input) => {
     const handler = byKind.get(kind);

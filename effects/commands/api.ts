@@ -1,14 +1,22 @@
+import type { KnownVolume } from '../../manifests/known-volume.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import type { ProgramResult } from '../programs/input.ts';
 import type { Mount } from '../programs/mounts.ts';
 import { Command } from './input.ts';
 
-export type CommandResult = ProgramResult;
+export interface CommandResult extends ProgramResult {
+  /** What was looked up of the workspace's volume; absent when the request knew it, or it is no volume. */
+  readonly workspace?: KnownVolume;
+}
 
 export interface CommandRequest extends Command {
   readonly tenant: string;
   /** Null: an empty workspace for this command alone, removed at its end. */
-  readonly workspace: { readonly volume_id: string; readonly implicit: boolean } | null;
+  readonly workspace: {
+    readonly volume_id: string;
+    readonly implicit: boolean;
+    readonly known?: KnownVolume | undefined;
+  } | null;
   readonly mounts?: readonly Omit<Mount, 'create'>[];
   /** Told to the command as SVC_EXECUTION_ID and SVC_STATE. */
   readonly execution_id?: string;

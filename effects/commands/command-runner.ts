@@ -29,7 +29,7 @@ export function createCommandRunner(options: CommandRunnerOptions): CommandRunne
       signal.throwIfAborted();
       await using workspace = await beforeStart(openWorkspace(options, request));
       const { tenant, workdir, timeout_ms, command } = request;
-      return await runInWorkspace(
+      const result = await runInWorkspace(
         options,
         workspace,
         {
@@ -40,6 +40,11 @@ export function createCommandRunner(options: CommandRunnerOptions): CommandRunne
         },
         { watch, signal },
       );
+      const { volume } = workspace;
+      // Whoever asked knows it from now on, and the next command of the run looks it up no more.
+      return volume === null || request.workspace?.known !== undefined
+        ? result
+        : { ...result, workspace: volume.known };
     },
   };
 }
@@ -55,11 +60,14 @@ async function openWorkspace(
   { volumes, workspaces }: CommandRunnerOptions,
   { tenant, workspace }: CommandRequest,
 ): Promise<Workspace & AsyncDisposable> {
-  if (workspace !== null) return heldVolume(volumes, tenant, workspace.volume_id, workspace.implicit);
+  if (workspace !== null) {
+    const { volume_id, implicit, known } = workspace;
+    return heldVolume(volumes, tenant, volume_id, { create: implicit, known });
+  }
   const directory = join(workspaces, PRIVATE, randomUUID());
   await mkdir(directory, { recursive: true, mode: 0o700 });
   const remove = () => removeTree(directory);
-  return { directory, volumeId: null, sizeLimitBytes: null, [Symbol.asyncDispose]: remove };
+  return { directory, volume: null, sizeLimitBytes: null, [Symbol.asyncDispose]: remove };
 }
 
 /** The workspace is given by itself. */

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { KnownVolume } from '../../manifests/known-volume.ts';
 import { EnvironmentName, Segment, text } from '../programs/input.ts';
 import { Mounts } from '../programs/mounts.ts';
 
@@ -32,7 +33,12 @@ export const CommandInput = Command.extend({
   execution_id: Segment,
   state_name: z.string().max(256).optional(),
   /** `implicit`: the workspace of an execution without storage, made by the first that needs it. */
-  workspace: z.object({ volume_id: z.string().min(1).max(128), implicit: z.boolean() }),
+  workspace: z.object({
+    volume_id: z.string().min(1).max(128),
+    implicit: z.boolean(),
+    /** Absent in what a run asked for that did not know it yet: then its record is looked up. */
+    known: KnownVolume.optional(),
+  }),
   mounts: Mounts.optional(),
 });
 export type CommandInput = z.output<typeof CommandInput>;

@@ -62,7 +62,7 @@ async function runOnHost(
 ): Promise<ToolCommandResult> {
   const { tenant, execution_id, timeout_ms, max_output_bytes } = request;
   const { own, mounts } = mountsOf(request);
-  await using held = await beforeStart(heldVolume(parts.volumes, tenant, own.volume_id, own.create));
+  await using held = await beforeStart(heldVolume(parts.volumes, tenant, own.volume_id, own));
   await using _temporary = await temporaryOf(held.directory);
   const result = await runInWorkspace(
     parts,
@@ -103,7 +103,7 @@ function mountsOf({ execution_id, mounts }: ToolCommandRequest) {
     throw new SvcError('invalid_argument', `mounts: expected ${expected}`, { field: 'mounts' });
   }
   const isOwn = ({ mount_path }: { readonly mount_path: string }) => mount_path.replace(/\/+$/, '') === WORKSPACE;
-  const own = parsed.data.find(isOwn) ?? { volume_id: execution_id, read_only: false, create: true };
+  const own = parsed.data.find(isOwn) ?? { volume_id: execution_id, read_only: false, create: true, known: undefined };
   return { own, mounts: parsed.data.filter((mount) => !isOwn(mount)) };
 }
 

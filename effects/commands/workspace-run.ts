@@ -3,6 +3,7 @@ import { SvcError } from '../../runtime/errors.ts';
 import type { GroupWatch } from '../programs/group-watch.ts';
 import { ProgramLimits, type ProgramResult } from '../programs/input.ts';
 import {
+  type GuardedVolume,
   linkMounts,
   type Mount,
   makeWorkdir,
@@ -33,7 +34,7 @@ export interface HostParts {
 export interface Workspace {
   readonly directory: string;
   /** Null: no volume, so nothing measures it. */
-  readonly volumeId: string | null;
+  readonly volume: GuardedVolume | null;
   readonly sizeLimitBytes: number | null;
   readonly readOnly?: boolean;
 }
@@ -81,7 +82,7 @@ export async function runInWorkspace(
   const place = { directory, mounts, viewed: view !== null, run: randomUUID() };
   const program = await asked.program(place);
   const own: Bind = { directory, path: WORKSPACE, readOnly };
-  const volumeIds = [workspace.volumeId, ...mounts.map(({ volumeId }) => volumeId)].filter((id) => id !== null);
+  const used = [workspace.volume, ...mounts].filter((volume) => volume !== null);
   return supervise(
     {
       ...(view === null ? program : view.through(program, [own, ...mounts], workdir.viewed, { ownProcesses })),
@@ -91,7 +92,7 @@ export async function runInWorkspace(
     },
     {
       ...{ workspaces, run: place.run, watch, killGraceMs, stop: signal },
-      guard: volumeGuard(volumes, tenant, volumeIds),
+      guard: volumeGuard(volumes, tenant, used),
     },
   );
 }

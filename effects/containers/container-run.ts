@@ -116,11 +116,11 @@ async function openVolumes(
   { tenant }: ContainerOwner,
 ): Promise<MountedVolume[]> {
   return Promise.all(
-    mounts.map(async ({ volume_id, mount_path, read_only }) => {
+    mounts.map(async ({ volume_id, mount_path, read_only, known: given }) => {
       // The implicit workspace is made by the first that needs it.
       const create = volume_id === workflow_execution_id;
-      const { directory, sizeLimitBytes } = await volumes.open(tenant, volume_id, { create });
-      return { id: volume_id, directory, path: mount_path, readOnly: read_only, sizeLimitBytes };
+      const volume = await volumes.open(tenant, volume_id, { create, known: given });
+      return { ...volume, id: volume_id, path: mount_path, readOnly: read_only };
     }),
   );
 }

@@ -1,4 +1,5 @@
 import type { ContainerCreateOptions } from 'dockerode';
+import type { KnownVolume } from '../../manifests/known-volume.ts';
 import type { ContainerInput } from './input.ts';
 import { type ContainerOwner, containerName, labelsOf } from './labels.ts';
 import type { ContainerExtras, ContainerLimits } from './settings.ts';
@@ -9,6 +10,7 @@ export interface MountedVolume {
   readonly path: string;
   readonly readOnly: boolean;
   readonly sizeLimitBytes: number | null;
+  readonly known: KnownVolume;
 }
 
 export interface CreateRequest {

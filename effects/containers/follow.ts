@@ -117,10 +117,10 @@ export async function checkQuotas(
   tenant: string,
   mounts: readonly MountedVolume[],
 ): Promise<SvcError | null> {
-  for (const { id, readOnly, sizeLimitBytes } of mounts) {
+  for (const { id, readOnly, sizeLimitBytes, known } of mounts) {
     if (readOnly || sizeLimitBytes === null) continue;
     try {
-      await parts.volumes.checkQuota(tenant, id);
+      await parts.volumes.checkQuota(tenant, id, known);
     } catch (thrown) {
       const error = toSvcError(thrown);
       if (error.code === 'quota_exceeded') return error;

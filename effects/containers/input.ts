@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { KnownVolume } from '../../manifests/known-volume.ts';
 
 /** One argument or `NAME=value` on Linux holds at most 128 KiB with its closing NUL (MAX_ARG_STRLEN). */
 const STRING_LIMIT_BYTES = 131_071;
@@ -39,6 +40,7 @@ const Mount = z.object({
   volume_id: z.string().min(1).max(200),
   mount_path: MountPath,
   read_only: z.boolean().default(false),
+  known: KnownVolume.optional(),
 });
 
 /** Input of `container.run`; every template is rendered already (spec 3, kind ContainerRun). */

@@ -53,11 +53,11 @@ export function createModelEffect(parts: ModelEffectParts): EffectHandler<typeof
   const script = answerFromScript({ clock, scriptDir: parts.scriptDir ?? '.' });
 
   async function run(given: ModelInput, context: EffectContext): Promise<ModelResult> {
-    await takeCall(parts.limits, given, context);
     const whole = await earlier.whole(given, context.tenant);
     const input = await withToolResults(whole, parts.blobs, context.tenant);
-    // Before the model is paid for.
+    // Before the model is paid for, and before the call is counted: all this may wait for its store and begin again.
     const aside = await earlier.setAside(given, context.tenant);
+    await takeCall(parts.limits, given, context);
     const result = await ask(input, context);
     const { input_tokens, output_tokens } = result.usage;
     await takeTokens(parts.limits, given, context, input_tokens + output_tokens);

@@ -3,7 +3,7 @@ import { SvcError } from '../../runtime/errors.ts';
 import type { Principal, TierLimits } from '../../security/api.ts';
 import type { ModelInput } from './call.ts';
 
-type Counted = Pick<EffectContext, 'tenant' | 'attempt'>;
+type Counted = Pick<EffectContext, 'tenant' | 'attempt' | 'patiently'>;
 
 function principalOf({ principal }: ModelInput, { tenant }: Counted): Principal | null {
   return principal === undefined ? null : { ...principal, tenant };
@@ -16,8 +16,9 @@ function principalOf({ principal }: ModelInput, { tenant }: Counted): Principal 
 export async function takeCall(limits: TierLimits | undefined, input: ModelInput, context: Counted): Promise<void> {
   const principal = principalOf(input, context);
   if (limits === undefined || principal === null || context.attempt > 1) return;
-  await limits.take(principal, 'model_tokens', 1);
-  await limits.take(principal, 'model_calls');
+  // One after the other: while the counters are away only what was not counted is tried again.
+  await context.patiently(() => limits.take(principal, 'model_tokens', 1));
+  await context.patiently(() => limits.take(principal, 'model_calls'));
 }
 
 /** What an answer has used, which is known only now. Where less is left all of that is taken, so a later call is refused. */
@@ -31,7 +32,8 @@ export async function takeTokens(
   if (limits === undefined || principal === null) return;
   let left = Math.max(0, Math.floor(tokens) - 1);
   for (let step = left; step >= 1 && left > 0; ) {
-    if (await taken(limits, principal, Math.min(step, left))) left -= Math.min(step, left);
+    const units = Math.min(step, left);
+    if (await context.patiently(() => taken(limits, principal, units))) left -= units;
     else step = Math.floor(step / 2);
   }
 }

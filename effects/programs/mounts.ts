@@ -1,6 +1,7 @@
 import { readlink, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
+import { KnownVolume } from '../../manifests/known-volume.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import type { VolumeDirectories, VolumeHolds, VolumeQuotas } from '../volumes/api.ts';
 import { fileFailure, systemCode } from '../volumes/file-failure.ts';
@@ -24,6 +25,7 @@ export const Mount = z.object({
   read_only: z.boolean().default(false),
   /** It is the workspace of a workflow execution without storage: made when it is not there. */
   create: z.boolean().default(false),
+  known: KnownVolume.optional(),
 });
 export type Mount = z.output<typeof Mount>;
 export const Mounts = z.array(Mount).max(50);
@@ -31,6 +33,7 @@ export const Mounts = z.array(Mount).max(50);
 export interface OpenMount extends Bind {
   readonly volumeId: string;
   readonly sizeLimitBytes: number | null;
+  readonly known: KnownVolume;
 }
 
 /** Finds the directories of mounted volumes. Throws `not_found`, `invalid_argument` where two are at one path. */
@@ -40,13 +43,13 @@ export async function openMounts(
   mounts: readonly Mount[],
 ): Promise<OpenMount[]> {
   const opened: OpenMount[] = [];
-  for (const { volume_id, mount_path, read_only, create } of mounts) {
+  for (const { volume_id, mount_path, read_only, create, known } of mounts) {
     const path = `/${partsOf(mount_path).join('/')}`;
     if (opened.some((other) => other.path === path)) {
       throw new SvcError('invalid_argument', `mounts: two volumes at ${path}`, { field: 'mounts' });
     }
-    const { directory, sizeLimitBytes } = await volumes.open(tenant, volume_id, { create });
-    opened.push({ directory, path, readOnly: read_only, volumeId: volume_id, sizeLimitBytes });
+    const volume = await volumes.open(tenant, volume_id, { create, known });
+    opened.push({ ...volume, path, readOnly: read_only, volumeId: volume_id });
   }
   return opened;
 }
@@ -91,15 +94,18 @@ export async function makeWorkdir(
   return { host: join(root, ...place.parts), viewed };
 }
 
+export type GuardedVolume = Pick<OpenMount, 'volumeId' | 'known'>;
+
 /** Keeps volumes while a program runs in them, and ends it when one holds more than its limit. */
 export const volumeGuard =
-  (volumes: ProcessVolumes, tenant: string, volumeIds: readonly string[]): Guard =>
+  (volumes: ProcessVolumes, tenant: string, used: readonly GuardedVolume[]): Guard =>
   async (end) => {
-    const releases = volumeIds.map((id) => volumes.hold(tenant, id));
+    const releases = used.map(({ volumeId }) => volumes.hold(tenant, volumeId));
     const full = (): SvcError => new SvcError('quota_exceeded', 'a volume the program writes to is full (ENOSPC)');
     const stops: (() => Promise<boolean>)[] = [];
     try {
-      for (const id of new Set(volumeIds)) stops.push(await volumes.watch(tenant, id, () => end(full())));
+      for (const [id, known] of new Map(used.map(({ volumeId, known }) => [volumeId, known])))
+        stops.push(await volumes.watch(tenant, id, () => end(full()), known));
     } catch (thrown) {
       for (const release of releases) release();
       for (const stop of stops) await stop();

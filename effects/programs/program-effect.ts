@@ -107,8 +107,7 @@ async function prepare(
   const own = opened.find(({ path }) => path === WORKSPACE)?.directory;
   const workspace = own ?? (await beforeStart(createWorkspace(workspaces, tenant, execution_id)));
   if (own !== undefined) await beforeStart(makeTemporary(own));
-  const ids = opened.map(({ volumeId }) => volumeId);
-  const guard = volumes === undefined || ids.length === 0 ? {} : { guard: volumeGuard(volumes, tenant, ids) };
+  const guard = volumes === undefined || opened.length === 0 ? {} : { guard: volumeGuard(volumes, tenant, opened) };
   if (view === undefined || view === null) {
     await linkMounts(workspace, opened);
     return { workspace, start: program, ...guard };

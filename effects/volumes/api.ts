@@ -1,3 +1,4 @@
+import type { KnownVolume } from '../../manifests/known-volume.ts';
 import type { Identity } from '../../runtime/identity.ts';
 import type { Viewer } from '../../runtime/viewer.ts';
 
@@ -37,19 +38,26 @@ export interface VolumeApi {
   delete(identity: Identity, volumeId: string): Promise<void>;
 }
 
+export interface OpenVolume {
+  readonly directory: string;
+  readonly sizeLimitBytes: number | null;
+  readonly known: KnownVolume;
+}
+
 /** Where other effects find a volume's files. */
 export interface VolumeDirectories {
   /**
    * Host directory of a volume, for one run. `create` makes an execution's implicit workspace when it is not there.
+   * `known`: no record is looked up, since the execution that has it in its state keeps the volume from being removed.
    * Throws `not_found`, also for another tenant's volume.
    */
   open(
     tenant: string,
     volumeId: string,
-    options?: { readonly create?: boolean },
-  ): Promise<{ readonly directory: string; readonly sizeLimitBytes: number | null }>;
+    options?: { readonly create?: boolean; readonly known?: KnownVolume | undefined },
+  ): Promise<OpenVolume>;
   /** Throws `quota_exceeded` (ENOSPC) when a volume holds more than its limit. */
-  checkQuota(tenant: string, volumeId: string): Promise<void>;
+  checkQuota(tenant: string, volumeId: string, known?: KnownVolume): Promise<void>;
 }
 
 /** Says that an effect works in a volume: until the answer is called, this node removes it neither by TTL nor by API. */
@@ -63,7 +71,7 @@ export interface VolumeQuotas {
    * Calls `over` once when the volume holds more than its limit and more than when the watch began (so that a command
    * can still tidy up a full one). The answer ends the watch; it resolves with whether the limit is broken then.
    */
-  watch(tenant: string, volumeId: string, over: () => void): Promise<() => Promise<boolean>>;
+  watch(tenant: string, volumeId: string, over: () => void, known?: KnownVolume): Promise<() => Promise<boolean>>;
 }
 
 export interface FileEntry {

@@ -1,3 +1,4 @@
+import { beforeActing } from '../../runtime/errors.ts';
 import type { JsonObject } from '../../runtime/json.ts';
 import type { StorageEventName } from './events.ts';
 import { fileFailure } from './file-failure.ts';
@@ -25,7 +26,8 @@ export class FileOperation implements AsyncDisposable {
   static async begin(store: VolumeStore, tenant: string, volumeId: string, path: string): Promise<FileOperation> {
     const release = store.hold(tenant, volumeId);
     try {
-      return new FileOperation(store, await store.parts.records.get(tenant, volumeId), path, release);
+      const volume = await beforeActing(store.parts.records.get(tenant, volumeId));
+      return new FileOperation(store, volume, path, release);
     } catch (thrown) {
       release();
       throw thrown;

@@ -1,7 +1,9 @@
 import { z } from 'zod';
+import type { KnownVolume } from '../../manifests/known-volume.ts';
 import { defineEffect, type EffectHandler } from '../../runtime/effect.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import { Identity } from '../../runtime/identity.ts';
+import type { JsonObject } from '../../runtime/json.ts';
 import { sees, tenantOfViewer, type Viewer } from '../../runtime/viewer.ts';
 import { derivedVolumeId, type VolumeDocument } from './stored-volume.ts';
 import { mebibytes, sizeLimitBytes } from './volume-limits.ts';
@@ -28,7 +30,7 @@ export type PrepareInput = z.output<typeof PrepareInput>;
 
 /**
  * `volumes.prepare`, repeatable: makes the volumes of a workflow execution before its first state runs (spec 3,
- * spec.storage) and answers `{workspace: {volume_id}, shared: {NAME: {volume_id}}}`. Ids follow from execution and
+ * spec.storage) and answers `{workspace: {volume_id, known}, shared: {NAME: {volume_id, known}}}`. Ids follow from execution and
  * name, so a repeat finds what was made. A persistent volume without `volume_id` is one of its own for each execution
  * and stays until it is deleted. Throws `not_found` for a `volume_id` the tenant does not have, `invalid_argument`
  * for sizes beyond the node's limit.
@@ -40,7 +42,7 @@ export function createPrepareEffect(volumes: { readonly store: VolumeStore }): E
     async run(input, { tenant }) {
       const { store } = volumes;
       const { workflow_execution_id: execution, workspace, shared_volumes } = input;
-      const made: [name: string, volume: { volume_id: string }][] = [];
+      const made: [name: string, volume: PreparedVolume][] = [];
       for (const { name, volume_id, ...volume } of shared_volumes) {
         const one =
           volume_id === undefined
@@ -55,9 +57,24 @@ export function createPrepareEffect(volumes: { readonly store: VolumeStore }): E
   });
 }
 
+interface PreparedVolume extends JsonObject {
+  readonly volume_id: string;
+  readonly known: KnownVolume;
+}
+
+const knownOf = ({ size_limit_bytes, workflow_execution_id }: KnownVolume): KnownVolume => ({
+  size_limit_bytes,
+  workflow_execution_id,
+});
+
 type OwnVolume = NonNullable<PrepareInput['workspace']> & { readonly name: string };
 
-async function ownVolume(store: VolumeStore, tenant: string, execution: string, volume: OwnVolume) {
+async function ownVolume(
+  store: VolumeStore,
+  tenant: string,
+  execution: string,
+  volume: OwnVolume,
+): Promise<PreparedVolume> {
   const id = derivedVolumeId(tenant, execution, volume.name);
   const { storage_class, ttl_hours, size_limit_mb, name } = volume;
   const made = {
@@ -65,8 +82,10 @@ async function ownVolume(store: VolumeStore, tenant: string, execution: string, 
     name: `${execution}/${name}`,
     size_limit_bytes: sizeLimitBytes(mebibytes(size_limit_mb), store.parts.limits),
   };
-  if (!(await store.make(made)).made) await store.directory(await store.parts.records.get(tenant, id));
-  return { volume_id: id };
+  if ((await store.make(made)).made) return { volume_id: id, known: knownOf(made) };
+  const found = await store.parts.records.get(tenant, id);
+  await store.directory(found);
+  return { volume_id: id, known: knownOf(found) };
 }
 
 /** Made before: it must be there, be persistent, and it is noted that this execution uses it. */
@@ -75,7 +94,7 @@ async function givenVolume(
   viewer: Viewer,
   execution: string,
   given: { readonly name: string; readonly volume_id: string },
-) {
+): Promise<PreparedVolume> {
   const { records } = store.parts;
   const tenant = tenantOfViewer(viewer);
   const volume = await records.find(tenant, given.volume_id.toLowerCase());
@@ -88,7 +107,7 @@ async function givenVolume(
   await forgetEnded(store, volume);
   await records.addUser(tenant, volume.id, execution);
   await store.directory(volume);
-  return { volume_id: volume.id };
+  return { volume_id: volume.id, known: knownOf(volume) };
 }
 
 const TIDY_FROM = 16;

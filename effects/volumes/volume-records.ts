@@ -10,6 +10,12 @@ const MAX_USERS = 1_000;
 
 export const noVolume = (): SvcError => new SvcError('not_found', 'volume not found');
 
+/** Throws `not_found` for what cannot be the id of a volume. */
+export function volumeIdOf(text: string): string {
+  if (!UUID.test(text)) throw noVolume();
+  return text;
+}
+
 /** Documents of volumes, compare-and-set where two may write at once. */
 export class VolumeRecords {
   readonly #documents: Collection<VolumeDocument>;

@@ -20,6 +20,9 @@ export interface VolumeParts {
   readonly ownerOf?: (tenant: string, executionId: string) => Promise<string | undefined>;
 }
 
+/** What using a volume takes of its record. */
+export type UsedVolume = Pick<VolumeDocument, 'tenant' | 'id' | 'size_limit_bytes' | 'workflow_execution_id'>;
+
 /** Makes, opens and removes volumes: the document first, then the directory; the other way round at the end. */
 export class VolumeStore {
   readonly parts: VolumeParts;
@@ -76,11 +79,11 @@ export class VolumeStore {
   }
 
   /** The directory of a volume. A crash may have left it unmade. */
-  async directory(volume: VolumeDocument): Promise<string> {
+  async directory(volume: UsedVolume): Promise<string> {
     return this.parts.disk.make(volume.tenant, volume.id, volume.size_limit_bytes);
   }
 
-  async usedBytes(volume: VolumeDocument): Promise<number> {
+  async usedBytes(volume: UsedVolume): Promise<number> {
     const { disk } = this.parts;
     // A file system of its own may have to be mounted before anything is seen in it.
     if (disk.enforces) await this.directory(volume);

@@ -1,7 +1,8 @@
 import { mkdir } from 'node:fs/promises';
+import type { KnownVolume } from '../../manifests/known-volume.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Documents } from '../../runtime/documents.ts';
-import { SvcError } from '../../runtime/errors.ts';
+import { beforeActing, SvcError } from '../../runtime/errors.ts';
 import type { Random } from '../../runtime/random.ts';
 import type { VolumeApi, VolumeDirectories, VolumeFiles, VolumeHolds, VolumeQuotas } from './api.ts';
 import { EventRecord, STORAGE_EVENT_DOCUMENTS, type StorageEventDocument } from './event-record.ts';
@@ -13,8 +14,8 @@ import { VolumeDisk } from './volume-disk.ts';
 import { createVolumeFiles } from './volume-files.ts';
 import { openVolumeImages } from './volume-images.ts';
 import { sizeLimitBytes, type VolumeLimits } from './volume-limits.ts';
-import { noVolume, VolumeRecords } from './volume-records.ts';
-import { VolumeStore } from './volume-store.ts';
+import { noVolume, VolumeRecords, volumeIdOf } from './volume-records.ts';
+import { type UsedVolume, VolumeStore } from './volume-store.ts';
 
 export interface VolumesOptions {
   /** Directory of all volumes: `<root>/<tenant>/<volume id>`. */
@@ -62,6 +63,13 @@ export async function createVolumes(options: VolumesOptions): Promise<Volumes> {
   });
   const watch = new QuotaWatch(clock, warn);
   const threads = new SearchThreads();
+  const stored = async (tenant: string, volumeId: string, create: boolean): Promise<VolumeDocument> => {
+    const found = (await records.find(tenant, volumeId)) ?? (create ? await implicit(store, tenant, volumeId) : null);
+    if (found === null) throw noVolume();
+    return found;
+  };
+  const given = async (tenant: string, id: string, known: KnownVolume | undefined): Promise<UsedVolume> =>
+    known === undefined ? records.get(tenant, id) : { tenant, id: volumeIdOf(id), ...known };
 
   return {
     store,
@@ -114,22 +122,28 @@ export async function createVolumes(options: VolumesOptions): Promise<Volumes> {
       await store.remove(volume, 'VolumeDeleted');
     },
 
-    async open(tenant, volumeId, { create = false } = {}) {
-      const found = (await records.find(tenant, volumeId)) ?? (create ? await implicit(store, tenant, volumeId) : null);
-      if (found === null) throw noVolume();
-      return { directory: await store.directory(found), sizeLimitBytes: found.size_limit_bytes };
+    async open(tenant, volumeId, { create = false, known } = {}) {
+      const found = await beforeActing(
+        known === undefined ? stored(tenant, volumeId, create) : given(tenant, volumeId, known),
+      );
+      const { size_limit_bytes, workflow_execution_id } = found;
+      return {
+        directory: await store.directory(found),
+        sizeLimitBytes: size_limit_bytes,
+        known: { size_limit_bytes, workflow_execution_id },
+      };
     },
 
-    async checkQuota(tenant, volumeId) {
-      const volume = await records.get(tenant, volumeId);
+    async checkQuota(tenant, volumeId, known) {
+      const volume = await given(tenant, volumeId, known);
       const usedBytes = await store.usedBytes(volume);
       if (volume.size_limit_bytes === null || usedBytes <= volume.size_limit_bytes) return;
       store.publish(volume, 'QuotaExceeded', { size_limit_bytes: volume.size_limit_bytes, actual_bytes: usedBytes });
       throw quotaExceeded(volume.size_limit_bytes);
     },
 
-    async watch(tenant, volumeId, over) {
-      const volume = await records.get(tenant, volumeId);
+    async watch(tenant, volumeId, over, known) {
+      const volume = await beforeActing(given(tenant, volumeId, known));
       if (volume.size_limit_bytes === null || disk.enforces) return async () => false;
       const limit = Math.max(volume.size_limit_bytes, await store.usedBytes(volume));
       const stop = watch.add({ limit, measure: () => store.usedBytes(volume), over });

@@ -1,7 +1,7 @@
 import type { ActorStore, Unsubscribe } from '../actor-store.ts';
 import type { Partition } from '../address.ts';
 import type { Clock } from '../clock.ts';
-import { SvcError, toSvcError } from '../errors.ts';
+import { type OwnStore, SvcError, toSvcError } from '../errors.ts';
 import type { Message } from '../message.ts';
 import type { Random } from '../random.ts';
 
@@ -21,6 +21,8 @@ interface PendingAsk {
   /** Monotonic ms. */
   readonly deadline: number;
   recallAt: number;
+  /** The store did not answer the last time it was asked: an ask that is over then says so (`storeAway`). */
+  away?: OwnStore | undefined;
 }
 
 export interface PendingAnswer {
@@ -89,7 +91,7 @@ export class PendingAsks {
   #look(): void {
     const now = this.#clock.monotonic();
     for (const ask of this.#asks.values()) {
-      if (now >= ask.deadline) ask.reject(new SvcError('deadline_exceeded', undefined, { field: ask.type }));
+      if (now >= ask.deadline) ask.reject(outOfTime(ask));
       else if (now >= ask.recallAt) {
         ask.recallAt = now + RECALL_MS;
         this.#recall(ask);
@@ -101,13 +103,18 @@ export class PendingAsks {
   #recall(ask: PendingAsk): void {
     this.#store.recallReply(ask.partition, ask.messageId).then(
       (reply) => {
+        ask.away = undefined;
         if (reply !== null) ask.resolve(reply);
       },
       (thrown: unknown) => {
         const error = toSvcError(thrown);
         // A store that is down is asked again until the deadline.
         if (error.code !== 'unavailable') ask.reject(error);
+        else ask.away = error.store;
       },
     );
   }
 }
+
+const outOfTime = ({ type, away }: PendingAsk): SvcError =>
+  new SvcError('deadline_exceeded', undefined, { field: type, ...(away === undefined ? {} : { store: away }) });

@@ -1,7 +1,7 @@
 import type { Address } from '../address.ts';
 import type { EffectContext, EffectHandler } from '../effect.ts';
 import type { EffectJob, JobOutcome } from '../effect-queue.ts';
-import { type ErrorCode, SvcError, toSvcError } from '../errors.ts';
+import { type ErrorCode, SvcError, storeAway, toSvcError } from '../errors.ts';
 import type { Json } from '../json.ts';
 import { askedAgo, type EffectEnvelope } from './effect-envelope.ts';
 import { type Renewing, renewClaim } from './effect-runner-claim.ts';
@@ -42,6 +42,8 @@ export class EffectAttempt {
   /** Whose place it has: the queue's until it has parked. */
   #place: 'queue' | 'parking' | 'none' = 'queue';
   readonly #hasParked = Promise.withResolvers<void>();
+  /** It waits for a store of this node that keeps what it was asked for from beginning. */
+  #keptFromBeginning: SvcError | null = null;
 
   constructor(
     settings: RunnerSettings,
@@ -64,8 +66,15 @@ export class EffectAttempt {
     return this.#job.address;
   }
 
-  get repeatable(): boolean {
-    return this.#envelope.request.mode === 'repeatable';
+  /** It may be stopped and given to another runner: nothing of it would be done twice that must not be. */
+  get givesBack(): boolean {
+    return this.#envelope.request.mode === 'repeatable' || this.#keptFromBeginning !== null;
+  }
+
+  /** Kind `retry` says that nothing has acted yet, also in mode `once` (`EffectHandler`). */
+  get #runsAgain(): boolean {
+    const { mode, retry } = this.#envelope.request;
+    return mode === 'repeatable' || retry !== undefined;
   }
 
   /** Resolves when it has left the queue's place for good. */
@@ -120,9 +129,54 @@ export class EffectAttempt {
       signal: this.#abort.signal,
       progress: async (value) => !this.#abort.signal.aborted && (await this.#report.progress(value)),
       parked: (waiting) => this.#park(waiting, renewing),
+      patiently: (call) => this.#patiently(call, renewing),
     };
-    const work = this.#guard(() => handler.run(parsed.data, context));
-    return Promise.race([work, this.#overdue()]);
+    const work = () => handler.run(parsed.data, context);
+    const ending = this.#guard(() => (this.#runsAgain ? this.#untilBegun(work, renewing) : work()));
+    return Promise.race([ending, this.#overdue()]);
+  }
+
+  /** The work, run again after each time that it could not begin since a store of this node was away. */
+  async #untilBegun(work: () => Promise<Json>, renewing: Renewing): Promise<Json> {
+    for (let tries = 0; ; tries += 1) {
+      try {
+        return await work();
+      } catch (thrown) {
+        if (!(await this.#isBack(toSvcError(thrown), { tries, renewing, hasBegun: false }))) throw thrown;
+      }
+    }
+  }
+
+  async #patiently<T>(call: () => Promise<T>, renewing: Renewing): Promise<T> {
+    for (let tries = 0; ; tries += 1) {
+      try {
+        return await call();
+      } catch (thrown) {
+        const error = toSvcError(thrown);
+        if (await this.#isBack(error, { tries, renewing, hasBegun: !error.notBegun })) continue;
+        this.#abort.signal.throwIfAborted();
+        throw thrown;
+      }
+    }
+  }
+
+  /** Waits, parked, for the store that was away. False: none was, or the attempt is stopped. */
+  async #isBack(
+    error: SvcError,
+    { tries, renewing, hasBegun }: { readonly tries: number; readonly renewing: Renewing; readonly hasBegun: boolean },
+  ): Promise<boolean> {
+    const store = storeAway(error);
+    const { signal } = this.#abort;
+    if (store === null || signal.aborted) return false;
+    if (!hasBegun) {
+      // What a call of mode `once` did before its time was over is not known.
+      if (this.#envelope.request.mode === 'once' && error.code === 'deadline_exceeded') return false;
+      this.#keptFromBeginning = error;
+    }
+    await this.#park(this.#shared.outages.wait(store, tries, signal), renewing);
+    if (signal.aborted) return false;
+    this.#keptFromBeginning = null;
+    return true;
   }
 
   async #park<T>(waiting: Promise<T>, renewing: Renewing): Promise<T> {
@@ -190,12 +244,14 @@ export class EffectAttempt {
       return this.#settle({ kind: 'done', value: ending.value }, 'done');
     }
     if (this.#cause === 'shutdown') return this.#interrupted();
-    const error = this.#cause === 'timeout' ? new SvcError('deadline_exceeded') : ending.error;
+    // Out of time before it began, it was not done: that is what its store's absence says, and another attempt may do it.
+    const late = this.#keptFromBeginning ?? new SvcError('deadline_exceeded');
+    const error = this.#cause === 'timeout' ? late : ending.error;
     return this.#failed(error);
   }
 
   #interrupted(): Promise<JobOutcome> {
-    return this.repeatable ? this.#reopen(0) : this.#settle({ kind: 'in_doubt' }, 'inDoubt');
+    return this.givesBack ? this.#reopen(0) : this.#settle({ kind: 'in_doubt' }, 'inDoubt');
   }
 
   #failed(error: SvcError): Promise<JobOutcome> {

@@ -3,9 +3,11 @@ import type { Partition } from '../address.ts';
 import type { Clock } from '../clock.ts';
 import type { EffectHandler } from '../effect.ts';
 import type { EffectQueue } from '../effect-queue.ts';
+import type { OwnStore } from '../errors.ts';
 import type { Message } from '../message.ts';
 import type { Random } from '../random.ts';
 import type { EffectParking } from './effect-parking.ts';
+import type { StoreOutages, StoreProbe } from './store-outages.ts';
 
 /** What the runner needs of the store; claims go through the queue. */
 export type RunnerStore = Pick<
@@ -42,8 +44,14 @@ export interface EffectRunnerOptions {
   readonly stopGraceMs?: number;
   /** How long an aborted handler may take to end before the runner goes on without it. */
   readonly abortGraceMs?: number;
+  /** A request as it was asked for, fetched where it is stored aside. Default: none is. */
+  readonly unpack?: (body: string) => Promise<string>;
   /** Encodes a message, large payloads stored aside. Throws `payload_too_large` beyond the limit. */
   readonly encode: (message: Message) => string | Promise<string>;
+  /** How to ask whether a store of this node that was away answers again. Default: the work itself asks. */
+  readonly probes?: Partial<Record<OwnStore, StoreProbe>>;
+  /** Told when effects begin to wait for a store of this node, and when it answers again; for the log. */
+  readonly onOutage?: (store: OwnStore, change: 'away' | 'back') => void;
   /** Told about faults that no result can carry; for the log. */
   readonly onFault: (error: unknown, about: { readonly effectId: string; readonly doing: string }) => void;
 }
@@ -64,6 +72,9 @@ export function runnerSettings(options: EffectRunnerOptions): RunnerSettings {
     queues: [],
     isGone: async () => false,
     settleHere: async () => false,
+    probes: {},
+    unpack: async (body) => body,
+    onOutage: () => {},
     ...options,
   };
 }
@@ -87,4 +98,5 @@ export interface RunnerCounts {
 export interface RunnerShared {
   readonly counts: RunnerCounts;
   readonly parking: EffectParking;
+  readonly outages: StoreOutages;
 }

@@ -2,11 +2,12 @@ import type { ClaimOutcome } from '../actor-store.ts';
 import type { Address } from '../address.ts';
 import type { EffectHandler } from '../effect.ts';
 import type { EffectJob, JobOutcome, StartedEffect } from '../effect-queue.ts';
-import { SvcError, toSvcError } from '../errors.ts';
+import { SvcError, storeAway, toSvcError } from '../errors.ts';
 import { pause } from '../pause.ts';
 import { decodeEffect } from './effect-envelope.ts';
 import { EffectParking } from './effect-parking.ts';
 import { EffectAttempt } from './effect-runner-attempt.ts';
+import { type Renewing, renewClaim } from './effect-runner-claim.ts';
 import {
   type EffectRunnerOptions,
   type RunnerCounts,
@@ -15,6 +16,7 @@ import {
 } from './effect-runner-options.ts';
 import { persist } from './effect-runner-persist.ts';
 import { EffectReport } from './effect-runner-report.ts';
+import { StoreOutages } from './store-outages.ts';
 
 const DONE: JobOutcome = { kind: 'done' };
 const BUSY_FLOOR_MS = 50;
@@ -36,6 +38,7 @@ export class EffectRunner {
     ...{ running: 0, parked: 0, started: 0, done: 0, failed: 0, retried: 0, inDoubt: 0, dropped: 0 },
   };
   readonly #parking: EffectParking;
+  readonly #outages: StoreOutages;
   /** Also those that have left the queue's places. */
   readonly #unsettled = new Set<Promise<JobOutcome>>();
   readonly #giveUp = new AbortController();
@@ -49,6 +52,7 @@ export class EffectRunner {
     this.#settings = runnerSettings(options);
     const { concurrency: places, mostParked: most } = this.#settings;
     this.#parking = new EffectParking({ most, places });
+    this.#outages = new StoreOutages(this.#settings);
     for (const handler of options.handlers) {
       if (this.#handlers.has(handler.kind)) {
         throw new SvcError('invalid_config', `two effects are named ${handler.kind}`);
@@ -114,7 +118,7 @@ export class EffectRunner {
   async #stop(): Promise<void> {
     const { clock, stopGraceMs, abortGraceMs } = this.#settings;
     const drained = this.#drained();
-    for (const attempt of this.#attempts.values()) if (attempt.repeatable) attempt.abort('shutdown');
+    for (const attempt of this.#attempts.values()) if (attempt.givesBack) attempt.abort('shutdown');
     const cancelGrace = clock.after(stopGraceMs, () => {
       for (const attempt of this.#attempts.values()) attempt.abort('shutdown');
     });
@@ -190,7 +194,9 @@ export class EffectRunner {
 
   async #claimed(job: EffectJob, claim: Extract<ClaimOutcome, { body: string }>): Promise<JobOutcome> {
     try {
-      const envelope = decodeEffect(claim.body);
+      const body = await this.#unpacked(job, claim);
+      if (body === null) return { kind: 'later', delayMs: this.#settings.claimTtlMs };
+      const envelope = decodeEffect(body);
       if (claim.kind === 'in_doubt') {
         const report = new EffectReport(this.#settings, job, claim.attempt, envelope, this.#giveUp.signal);
         if (await report.settle({ kind: 'in_doubt' })) this.#counts.inDoubt += 1;
@@ -198,11 +204,39 @@ export class EffectRunner {
       }
       // Asked to stop while the claim was under way: nothing has run, so it goes back whatever its mode.
       if (this.#stopping !== null) return await this.#giveBack(job, claim.attempt);
-      const shared = { counts: this.#counts, parking: this.#parking };
+      const shared = { counts: this.#counts, parking: this.#parking, outages: this.#outages };
       const args = [this.#settings, shared, job, claim.attempt, envelope, this.#giveUp.signal] as const;
       return await this.#untilParked(job, new EffectAttempt(...args), this.#handlers.get(envelope.request.kind));
     } catch (error) {
       return this.#unreported(job, error);
+    }
+  }
+
+  /**
+   * The request, waited for with its claim kept while the store it is in is away: an effect of mode `once` whose claim ran
+   * out would be in doubt although nothing of it has run. Null: the claim was lost.
+   */
+  async #unpacked(job: EffectJob, claim: Extract<ClaimOutcome, { body: string }>): Promise<string | null> {
+    const { unpack } = this.#settings;
+    const over = new AbortController();
+    const lost = (): void => over.abort();
+    let renewing: Renewing | null = null;
+    this.#giveUp.signal.addEventListener('abort', lost, { once: true });
+    try {
+      for (let tries = 0; !over.signal.aborted; tries += 1) {
+        try {
+          return await unpack(claim.body);
+        } catch (thrown) {
+          const store = storeAway(thrown);
+          if (store === null) throw thrown;
+          if (claim.kind === 'claimed') renewing ??= renewClaim(this.#settings, job, claim.attempt, lost);
+          await this.#outages.wait(store, tries, over.signal);
+        }
+      }
+      return null;
+    } finally {
+      renewing?.stop();
+      this.#giveUp.signal.removeEventListener('abort', lost);
     }
   }
 

@@ -46,7 +46,7 @@ export class EmbeddedEffectQueue implements EffectQueue {
   }
 
   async enqueue(job: EffectJob, delayMs = 0): Promise<void> {
-    if (this.#closed) throw new SvcError('unavailable', 'the effect queue is closed');
+    if (this.#closed) throw new SvcError('unavailable', 'the effect queue is closed', { store: 'queue' });
     const lane = this.#lane(job.queue);
     if (lane.known.has(job.id)) return;
     lane.known.add(job.id);

@@ -59,7 +59,7 @@ export class MongoCollection<T extends StoredDocument> implements Collection<T> 
   async get(tenant: string, id: string): Promise<T | null> {
     checkKey(tenant, id);
     const row = await this.#session.run(() =>
-      this.#rows.ask((rows) => rows.findOne({ _id: keyOf(tenant, id) }, { maxTimeMS: QUERY_TIMEOUT_MS })),
+      this.#rows.look((rows) => rows.findOne({ _id: keyOf(tenant, id) }, { maxTimeMS: QUERY_TIMEOUT_MS })),
     );
     return row === null ? null : documentOfRow<T>(row);
   }
@@ -70,7 +70,7 @@ export class MongoCollection<T extends StoredDocument> implements Collection<T> 
     const { limit, skip = 0 } = find;
     // Left to itself a server answers 101 documents and has the driver come back for the rest.
     const options = { sort, skip, limit, batchSize: limit, maxTimeMS: QUERY_TIMEOUT_MS };
-    const found = await this.#session.run(() => this.#rows.ask((rows) => rows.find(filter, options).toArray()));
+    const found = await this.#session.run(() => this.#rows.look((rows) => rows.find(filter, options).toArray()));
     return found.map((row) => documentOfRow<T>(row));
   }
 

@@ -44,6 +44,7 @@ function isSocketError(error: unknown): boolean {
 }
 
 export const notAnswered = (cause: unknown): SvcError =>
-  new SvcError('unavailable', 'the document store did not answer', { cause });
+  new SvcError('unavailable', 'the document store did not answer', { store: 'documents', cause });
 
-export const notOpen = (): SvcError => new SvcError('unavailable', 'the document store is not open');
+export const notOpen = (): SvcError =>
+  new SvcError('unavailable', 'the document store is not open', { store: 'documents' });

@@ -1,4 +1,5 @@
 import type { Collection, Db, MongoClient } from 'mongodb';
+import { storeAway } from '../errors.ts';
 import { drive } from './closed-sockets.ts';
 import { notAnswered, notOpen, publicError } from './failures.ts';
 import { Heartbeats } from './heartbeats.ts';
@@ -11,6 +12,8 @@ export interface Rows {
   readonly namespace: string;
   /** One call of the driver; it ends in time (`unavailable`), failures leave as the driver's own. */
   ask<T>(call: (rows: Collection<Row>) => Promise<T>): Promise<T>;
+  /** The same of a call that only reads: while the server is known to be away it ends as soon as one that looks for it. */
+  look<T>(call: (rows: Collection<Row>) => Promise<T>): Promise<T>;
 }
 
 export interface SessionOptions {
@@ -30,6 +33,8 @@ export class MongoSession {
   #client: MongoClient;
   #heartbeats: Heartbeats;
   #isClosed = false;
+  /** The last call that ended was not answered. */
+  #isAway = false;
 
   constructor(options: SessionOptions) {
     this.#options = options;
@@ -51,16 +56,23 @@ export class MongoSession {
    * One call of the driver, on the client of this moment. The driver has limits of its own for all it waits for but
    * one: a socket that is closed while it is written to, where it waits for ever and keeps the connection.
    */
-  async ask<T>(call: (database: Db) => Promise<T>): Promise<T> {
+  async ask<T>(call: (database: Db) => Promise<T>, { reads = false } = {}): Promise<T> {
     const client = this.#lively();
-    const limitMs = longestCallMs(this.#options.waits);
+    const { waits } = this.#options;
+    const isQuick = reads && this.#isAway;
+    const limitMs = isQuick ? waits.selectionMs : longestCallMs(waits);
     const { promise: late, reject } = Promise.withResolvers<never>();
     const timer = setTimeout(() => {
-      this.#replace(client);
+      if (!isQuick) this.#replace(client);
       reject(notAnswered(new Error(`the driver did not end a call within ${limitMs} ms`)));
     }, limitMs);
     try {
-      return await Promise.race([drive(() => call(client.db(this.#options.database))), late]);
+      const answer = await Promise.race([drive(() => call(client.db(this.#options.database))), late]);
+      this.#isAway = false;
+      return answer;
+    } catch (cause) {
+      this.#isAway = storeAway(publicError(cause)) !== null;
+      throw cause;
     } finally {
       clearTimeout(timer);
       // A call that was on its way when its client was closed may have connected it again.
@@ -72,6 +84,7 @@ export class MongoSession {
     return {
       namespace: `${this.#options.database}.${name}`,
       ask: (call) => this.ask((database) => call(database.collection<Row>(name))),
+      look: (call) => this.ask((database) => call(database.collection<Row>(name)), { reads: true }),
     };
   }
 

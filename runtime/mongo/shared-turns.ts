@@ -36,7 +36,8 @@ export class SharedTurns {
     try {
       return await work(() => {
         if (held() < WRITE_WITHIN_MS) return;
-        throw new SvcError('unavailable', 'the document store is too slow for a write that others wait for');
+        const text = 'the document store is too slow for a write that others wait for';
+        throw new SvcError('unavailable', text, { store: 'documents' });
       });
     } finally {
       // Later others may have ended it and begun their own.
@@ -53,8 +54,7 @@ export class SharedTurns {
       const other = (await this.#ask((turns) => turns.findOne({ _id: row })))?.holder ?? '';
       if (other !== seen) [seen, seenSince] = [other, performance.now()];
       else if (other !== '' && performance.now() - seenSince > DEAD_AFTER_MS) await this.#end(row, other);
-      if (performance.now() - askedAt > WAIT_AT_MOST_MS)
-        throw new SvcError('unavailable', 'the document is being written by too many others', { retryAfterMs: 1_000 });
+      if (performance.now() - askedAt > WAIT_AT_MOST_MS) throw tooMany();
       await sleep(pauseMs * Math.random());
     }
   }
@@ -75,3 +75,9 @@ export class SharedTurns {
     }
   }
 }
+
+const tooMany = (): SvcError =>
+  new SvcError('unavailable', 'the document is being written by too many others', {
+    retryAfterMs: 1_000,
+    store: 'documents',
+  });

@@ -10,7 +10,7 @@ export interface MongoWaits {
   readonly socketMs: number;
 }
 
-export const WAITS: MongoWaits = { selectionMs: 5_000, heartbeatMs: 5_000, queueMs: 15_000, socketMs: 30_000 };
+export const WAITS: MongoWaits = { selectionMs: 4_000, heartbeatMs: 5_000, queueMs: 15_000, socketMs: 30_000 };
 
 /** What a find or count may take on the server; below the socket's limit, so the answer is an error and not a cut. */
 export const QUERY_TIMEOUT_MS = 20_000;

@@ -194,7 +194,7 @@ export class BullmqEffectQueue implements EffectQueue {
   }
 
   #connected(): Connection {
-    if (this.#client === null) throw new SvcError('unavailable', 'the effect queue is not open');
+    if (this.#client === null) throw new SvcError('unavailable', 'the effect queue is not open', { store: 'queue' });
     return this.#client;
   }
 
@@ -209,9 +209,10 @@ async function answered(call: Promise<unknown>): Promise<void> {
   try {
     if (await within(ANSWER_WITHIN_MS, call)) return;
   } catch (cause) {
-    throw new SvcError('unavailable', 'the effect queue refused a job', { cause });
+    throw new SvcError('unavailable', 'the effect queue refused a job', { store: 'queue', cause });
   }
-  throw new SvcError('unavailable', `the effect queue did not answer within ${ANSWER_WITHIN_MS} ms`);
+  const text = `the effect queue did not answer within ${ANSWER_WITHIN_MS} ms`;
+  throw new SvcError('unavailable', text, { store: 'queue' });
 }
 
 /** False when the call takes longer; what becomes of it then is nobody's concern. */

@@ -16,12 +16,13 @@ export function redisFailure(error: unknown): SvcError {
   if (error instanceof SvcError) return error;
   if (!(error instanceof Error)) return new SvcError('internal', undefined, { cause: error });
   if (DENIED.test(error.message)) {
-    return new SvcError('unavailable', 'Redis refuses the credentials or permissions of this node.', { cause: error });
+    const text = 'Redis refuses the credentials or permissions of this node.';
+    return new SvcError('unavailable', text, { store: 'actors', cause: error });
   }
   if (error.name === 'ReplyError' && !PASSING.test(error.message)) {
     return new SvcError('internal', undefined, { cause: error });
   }
   const word = PASSING.exec(error.message)?.[1];
   const message = word === undefined ? 'Redis cannot be reached.' : `Redis cannot do this now (${word}).`;
-  return new SvcError('unavailable', message, { cause: error });
+  return new SvcError('unavailable', message, { store: 'actors', cause: error });
 }

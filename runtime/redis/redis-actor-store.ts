@@ -105,7 +105,8 @@ export class RedisActorStore implements ActorStore {
   async now(): Promise<number> {
     try {
       const [server] = masters(this.#connection);
-      if (server === undefined) throw new SvcError('unavailable', 'Redis Cluster has no known master.');
+      if (server === undefined)
+        throw new SvcError('unavailable', 'Redis Cluster has no known master.', { store: 'actors' });
       const [seconds, micros] = await server.time();
       return integer(seconds) * 1000 + Math.floor(integer(micros) / 1000);
     } catch (error) {

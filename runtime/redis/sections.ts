@@ -161,7 +161,8 @@ export class SectionCalls {
     if (this.#waitReplicas === 0 || this.#connection instanceof Cluster) return;
     const reached = await this.#connection.wait(this.#waitReplicas, REPLICAS_WITHIN_MS);
     if (reached >= this.#waitReplicas) return;
-    throw new SvcError('unavailable', `${reached} of ${this.#waitReplicas} replicas have the write`);
+    const text = `${reached} of ${this.#waitReplicas} replicas have the write`;
+    throw new SvcError('unavailable', text, { store: 'actors' });
   }
 
   /** Functions are gone (FUNCTION FLUSH, an empty replica became master, a new Cluster node). */

@@ -180,7 +180,8 @@ export class SqliteActorStore implements ActorStore {
   placed: ActorStore['placed'] = (home, page) => this.#read(({ directory }) => directory.placed(home, page));
 
   #tables(): Opened {
-    if (this.#opened === undefined) throw new SvcError('unavailable', 'the actor store is not open');
+    if (this.#opened === undefined)
+      throw new SvcError('unavailable', 'the actor store is not open', { store: 'actors' });
     return this.#opened;
   }
 

@@ -8,6 +8,11 @@ import { SvcError } from '../errors.ts';
 const isMissing = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'ENOTDIR');
 
+function notUsable(what: string, cause: unknown): SvcError {
+  const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown';
+  return new SvcError('unavailable', `${what} (${code})`, { store: 'blobs', cause });
+}
+
 /** A name is on disk only when its directory is. */
 async function syncDirectory(path: string): Promise<void> {
   const handle = await open(path, 'r');
@@ -54,8 +59,7 @@ export class FileBlobs implements Blobs {
     });
     if (stored?.size === bytes.byteLength) return ref;
     await this.#write(tenant, path, bytes).catch((cause: unknown) => {
-      const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown';
-      throw new SvcError('unavailable', `a payload could not be stored (${code})`, { cause });
+      throw notUsable('a payload could not be stored', cause);
     });
     return ref;
   }
@@ -69,7 +73,7 @@ export class FileBlobs implements Blobs {
       return bytes;
     } catch (error) {
       if (isMissing(error)) throw unknownBlob();
-      throw error;
+      throw error instanceof SvcError ? error : notUsable('a payload could not be read', error);
     }
   }
 
@@ -110,6 +114,6 @@ export class FileBlobs implements Blobs {
   }
 
   #checkOpen(): void {
-    if (!this.#isOpen) throw new SvcError('unavailable', 'the payload store is not open');
+    if (!this.#isOpen) throw new SvcError('unavailable', 'the payload store is not open', { store: 'blobs' });
   }
 }

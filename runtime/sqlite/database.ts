@@ -1,7 +1,7 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { SvcError } from '../errors.ts';
+import { type OwnStore, SvcError } from '../errors.ts';
 
 const SQLITE_BUSY = 5;
 const SQLITE_CONSTRAINT = 19;
@@ -63,12 +63,12 @@ function resultCode(error: unknown): number | undefined {
  * What a caller sees of an error below: a full disk, a failed read or write and the like are `unavailable` (the same
  * call may succeed later), a broken rule of the schema or a wrong call is `internal`.
  */
-export function storeError(error: unknown): SvcError {
+export function storeError(error: unknown, store: OwnStore = 'actors'): SvcError {
   if (error instanceof SvcError) return error;
   const code = resultCode(error);
   if (code === undefined || code === SQLITE_CONSTRAINT || code === SQLITE_MISUSE) {
     return new SvcError('internal', undefined, { cause: error });
   }
   const said = error instanceof Error ? error.message : 'unknown';
-  return new SvcError('unavailable', `the data file cannot be used: ${said}`, { cause: error });
+  return new SvcError('unavailable', `the data file cannot be used: ${said}`, { store, cause: error });
 }

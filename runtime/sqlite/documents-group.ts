@@ -1,5 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { SvcError } from '../errors.ts';
+import { storeError } from './database.ts';
 
 interface Waiting {
   /** Does the writing and answers what to call once it is durable. */
@@ -25,7 +26,7 @@ export class GroupCommit {
   }
 
   run<T>(work: () => T): Promise<T> {
-    if (this.#closed) return Promise.reject(new SvcError('unavailable', 'the document store is closed'));
+    if (this.#closed) return Promise.reject(isClosed());
     return new Promise<T>((resolve, reject) => {
       const write = () => {
         const result = work();
@@ -38,8 +39,12 @@ export class GroupCommit {
 
   /** Reads what is committed: nothing runs between the statements of a group. */
   read<T>(work: () => T): T {
-    if (this.#closed) throw new SvcError('unavailable', 'the document store is closed');
-    return work();
+    if (this.#closed) throw isClosed();
+    try {
+      return work();
+    } catch (error) {
+      throw storeError(error, 'documents');
+    }
   }
 
   /** Commits what waits; later writes are refused. */
@@ -69,7 +74,8 @@ export class GroupCommit {
     } catch (cause) {
       if (this.#database.isTransaction) this.#database.exec('ROLLBACK');
       const said = cause instanceof Error ? cause.message : 'unknown';
-      const error = new SvcError('unavailable', `the document store could not commit: ${said}`, { cause });
+      const text = `the document store could not commit: ${said}`;
+      const error = new SvcError('unavailable', text, { store: 'documents', cause });
       for (const { fail } of group) fail(error);
       return;
     }
@@ -90,3 +96,5 @@ export class GroupCommit {
     }
   }
 }
+
+const isClosed = (): SvcError => new SvcError('unavailable', 'the document store is closed', { store: 'documents' });

@@ -44,7 +44,8 @@ export class SqliteDocuments implements Documents {
 
   async collection<T extends StoredDocument>(spec: CollectionSpec): Promise<Collection<T>> {
     checkSpec(spec);
-    if (this.#open === undefined) throw new SvcError('unavailable', 'the document store is not open');
+    if (this.#open === undefined)
+      throw new SvcError('unavailable', 'the document store is not open', { store: 'documents' });
     const { database, group } = this.#open;
     await group.run(() => {
       for (const statement of schemaOf(spec)) database.exec(statement);

@@ -53,30 +53,31 @@ export class SqliteRateLimits implements RateLimits {
     try {
       this.#open = openCounters(join(this.#directory, 'rates.db'));
     } catch (error) {
-      throw storeError(error);
+      throw storeError(error, 'limits');
     }
   }
 
   async take(tenant: string, limits: readonly RateLimit[], units = 1): ReturnType<RateLimits['take']> {
     checkTake(tenant, limits, units);
-    if (this.#open === undefined) throw new SvcError('unavailable', 'the rate limits are not open');
+    if (this.#open === undefined)
+      throw new SvcError('unavailable', 'the rate limits are not open', { store: 'limits' });
     try {
       return this.#take(this.#open, tenant, limits, units);
     } catch (error) {
-      throw storeError(error);
+      throw storeError(error, 'limits');
     }
   }
 
   async read(tenant: string, limits: readonly RateLimit[]): Promise<readonly RateCount[]> {
     checkTake(tenant, limits, 0);
     const open = this.#open;
-    if (open === undefined) throw new SvcError('unavailable', 'the rate limits are not open');
+    if (open === undefined) throw new SvcError('unavailable', 'the rate limits are not open', { store: 'limits' });
     try {
       const now = this.#clock.now();
       const counters = limits.map((bound) => counterOf(open, tenant, bound, now));
       return counters.map(({ count, endsAt }) => ({ used: count, resetsAt: endsAt }));
     } catch (error) {
-      throw storeError(error);
+      throw storeError(error, 'limits');
     }
   }
 

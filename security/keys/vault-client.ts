@@ -140,7 +140,7 @@ export class VaultClient {
 
 /** `unavailable` that says what the key service does; `what` holds no text from the wire. */
 export const unavailable = (what: string): SvcError =>
-  new SvcError('unavailable', `The key service ${what}.`, { retryAfterMs: RETRY_AFTER_MS });
+  new SvcError('unavailable', `The key service ${what}.`, { retryAfterMs: RETRY_AFTER_MS, store: 'secrets' });
 
 function lost(error: unknown): SvcError {
   return error instanceof SvcError ? error : unavailable(`does not answer (${codeOf(error)})`);

@@ -76,7 +76,7 @@ export const isDirectory = async (path: string): Promise<boolean | null> =>
 export const failed = (cause: unknown): SvcError =>
   cause instanceof SvcError
     ? cause
-    : new SvcError('unavailable', `the secrets cannot be reached (${codeOf(cause)})`, { cause });
+    : new SvcError('unavailable', `the secrets cannot be reached (${codeOf(cause)})`, { store: 'secrets', cause });
 
 export const codeOf = (error: unknown): string =>
   error instanceof Error && 'code' in error ? String(error.code) : 'unknown reason';

@@ -115,7 +115,10 @@ describe('an abort at any await leaves the node up and nothing behind', { timeou
       const context = { effectId: 'e', attempt: 1, tenant: 'acme', address: 'workflow/acme/w', trace: 'f'.repeat(32) };
       return effect.run(
         { workflow_execution_id: randomUUID(), workspace: storage, shared_volumes },
-        { ...context, address: 'workflow/acme/w', signal, progress: async () => true, parked: (waiting) => waiting },
+        {
+          ...{ ...context, address: 'workflow/acme/w', signal, progress: async () => true },
+          ...{ parked: (waiting) => waiting, patiently: (call) => call() },
+        },
       );
     };
     await abortAtEvery({ work, atLeast: 5 });

@@ -131,6 +131,7 @@ export async function runEffect(parts: ContainerParts, asked: Asked, told: Told)
     signal: new AbortController().signal,
     progress: async () => true,
     parked: (waiting) => waiting,
+    patiently: (call) => call(),
     ...told,
   };
   return Result.parse(await effect.run(parsed.data, context));
@@ -145,7 +146,9 @@ function directories(root: string, quotas: ReadonlyMap<string, number>): VolumeD
     async open(tenant, volumeId) {
       const directory = join(root, tenant, volumeId);
       await mkdir(directory, { recursive: true });
-      return { directory, sizeLimitBytes: quotas.get(volumeId) ?? null };
+      const sizeLimitBytes = quotas.get(volumeId) ?? null;
+      const known = { size_limit_bytes: sizeLimitBytes, workflow_execution_id: null };
+      return { directory, sizeLimitBytes, known };
     },
     hold: () => () => {},
     async checkQuota(tenant, volumeId) {

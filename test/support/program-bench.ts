@@ -78,6 +78,7 @@ export async function programBench(options: Partial<ProgramEffectOptions> = {}):
         signal: signal ?? new AbortController().signal,
         progress: async (value: Json) => progress?.(value) ?? true,
         parked: <T>(waiting: Promise<T>) => waiting,
+        patiently: <T>(call: () => Promise<T>) => call(),
       };
       return Result.parse(await effect.run(input, context));
     },

@@ -15,4 +15,5 @@ await effect.run(ProgramInput.parse({ path, args: [], env: {}, execution_id: 'e1
   signal: new AbortController().signal,
   progress: async (value) => process.send?.(value) ?? true,
   parked: (waiting) => waiting,
+  patiently: (call) => call(),
 });

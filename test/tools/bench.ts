@@ -51,6 +51,7 @@ export const effectContext = (
   signal,
   progress: async () => true,
   parked: (waiting) => waiting,
+  patiently: (call) => call(),
 });
 
 /** The tools of a node as `main.ts` puts them together: real volumes, commands, web, policy and stores. */

@@ -40,7 +40,10 @@ export function createToolEffect(parts: ToolEffectParts): EffectHandler<typeof T
       const started = performance.now();
       const whole = await attempt(parts, tools, run, context);
       const maxBytes = run.limits.max_response_bytes ?? MAX_RESPONSE_BYTES;
-      const outcome = await boundedOutcome(whole, { tenant: context.tenant, blobs: parts.blobs, maxBytes });
+      // The tool has acted: what it answered is kept until it can be stored.
+      const outcome = await context.patiently(() =>
+        boundedOutcome(whole, { tenant: context.tenant, blobs: parts.blobs, maxBytes }),
+      );
       return { ...outcome, duration_ms: Math.round(performance.now() - started) };
     },
   });
@@ -56,14 +59,18 @@ async function attempt(
   try {
     signal.throwIfAborted();
     await checkUnchanged(parts.desk, run);
-    await takeLimits(parts, tenant, run);
-    return await answer(parts, tools.get(run.tool), {
+    await context.patiently(() => takeLimits(parts, tenant, run));
+    const call: ToolCall = {
       ...{ run, tenant, signal, id: context.effectId, trace: context.trace },
       ...(context.timeoutMs === undefined ? {} : { timeoutMs: context.timeoutMs }),
       ...(context.askedAgoMs === undefined ? {} : { askedAgoMs: context.askedAgoMs }),
       progress: (value) => context.progress(value),
       parked: (waiting) => context.parked(waiting),
-    });
+    };
+    // One call, however often it waits until it can begin: limits count it once. `atMostOnce` lets nothing through that
+    // may have acted.
+    const begun = () => answer(parts, tools.get(run.tool), call);
+    return await (tools.has(run.tool) ? context.patiently(begun) : begun());
   } catch (thrown) {
     // Cancelled, out of time or without its claim: what was being done is nobody's result.
     if (signal.aborted) throw signal.reason;
@@ -91,6 +98,7 @@ async function atMostOnce(tool: Tool, call: ToolCall): Promise<ToolAnswer> {
   } catch (thrown) {
     const { name, mode } = tool.contract;
     if (mode === 'repeatable' || !(thrown instanceof SvcError) || thrown.row.kind !== 'retry') throw thrown;
+    if (thrown.notBegun) throw thrown;
     const text = `${name}: ${thrown.message}; it may have been done: look before you do it again`;
     throw new ToolFailure('ToolFailed', text, 'recoverable', thrown);
   }

@@ -7,7 +7,7 @@ import { currentStep, finish, setStateTimer } from '../run.ts';
 import { type IdleWorkflow, isRunning, type WorkflowState } from '../state.ts';
 import { askHuman } from '../steps/human.ts';
 import { failed, failureOf } from '../steps/step.ts';
-import { askCommand, commandResult } from '../steps/system.ts';
+import { askCommand, commandResult, withWorkspace } from '../steps/system.ts';
 
 /** Answer of the effect `command.run`. */
 export function CommandEnded(state: WorkflowState, result: EffectResult, turn: WorkflowTurn): WorkflowState {
@@ -17,7 +17,7 @@ export function CommandEnded(state: WorkflowState, result: EffectResult, turn: W
   const { outcome } = result;
   if (outcome.kind === 'in_doubt') return inDoubt(run, awaiting.repeats, turn);
   if (outcome.kind === 'failed') return finish(run, failed(outcome.code, outcome.message), turn);
-  return finish(run, commandResult(outcome.value, currentStep(run).timeout_ms), turn);
+  return finish(withWorkspace(run, outcome.value), commandResult(outcome.value, currentStep(run).timeout_ms), turn);
 }
 
 /** The command had started when its node died, so nobody knows whether it acted (design E2): policy decides. */

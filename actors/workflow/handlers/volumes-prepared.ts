@@ -1,11 +1,13 @@
 import { z } from 'zod';
+import { KnownVolume } from '../../../manifests/known-volume.ts';
 import type { EffectResult } from '../../../runtime/effect.ts';
 import { failRun } from '../ending.ts';
 import type { WorkflowTurn } from '../messages.ts';
 import { advance } from '../run.ts';
 import { isRunning, type WorkflowState } from '../state.ts';
 
-const volume = z.object({ volume_id: z.string() });
+/** `known` is absent in the answer of a node that did not tell it. */
+const volume = z.object({ volume_id: z.string(), known: KnownVolume.optional() });
 
 /** Result value of the effect `volumes.prepare`. */
 const Prepared = z.object({ workspace: volume.nullish(), shared: z.record(z.string(), volume).default({}) });
@@ -25,6 +27,11 @@ export function VolumesPrepared(state: WorkflowState, result: EffectResult, turn
     workspace: workspace?.volume_id ?? run.storage.workspace,
     implicit: workspace === undefined || workspace === null,
     shared: Object.fromEntries(ids),
+    known: Object.fromEntries(
+      [workspace, ...Object.values(shared)].flatMap((one) =>
+        one?.known === undefined ? [] : [[one.volume_id, one.known]],
+      ),
+    ),
   };
   return advance({ ...run, storage }, run.manifest.spec.initial_state, turn);
 }

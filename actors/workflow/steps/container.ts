@@ -11,7 +11,7 @@ import { isSealed } from '../sealed.ts';
 import type { IdleWorkflow } from '../state.ts';
 import { failed, type StepError, type StepResult, succeeded } from './step.ts';
 import { endText } from './system.ts';
-import { volumeNamed } from './volumes.ts';
+import { knownVolume, volumeNamed } from './volumes.ts';
 
 /** Input of the effect `container.run`. */
 export type ContainerInput = JsonObject & { readonly image: string; readonly command: string[] };
@@ -37,11 +37,10 @@ export function containerInput(
     shell: step.shell,
     env: renderMap(render, step.env),
     workdir: render(step.workdir),
-    mounts: step.volumes.map(({ name, mount_path, read_only }) => ({
-      volume_id: volumeNamed(run, name),
-      mount_path,
-      read_only,
-    })),
+    mounts: step.volumes.map(({ name, mount_path, read_only }) => {
+      const volume_id = volumeNamed(run, name);
+      return { volume_id, mount_path, read_only, ...knownVolume(run, volume_id) };
+    }),
     ...(cpu_millicores === undefined ? {} : { cpu_millicores }),
     ...(memory_bytes === undefined ? {} : { memory_bytes }),
     timeout_ms: Math.min(timeout_ms, MAX_CONTAINER_MS),

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { KnownVolume } from '../../../manifests/known-volume.ts';
 import type { StateOf } from '../../../manifests/workflow/schema.ts';
 import type { Json } from '../../../runtime/json.ts';
 import { keepTail } from '../../execution/bounded-text.ts';
@@ -8,6 +9,7 @@ import { renderer, renderMap } from '../render.ts';
 import type { IdleWorkflow } from '../state.ts';
 import { builtinOf, runBuiltin } from './builtin.ts';
 import { type Begun, failed, type StepResult, succeeded } from './step.ts';
+import { knownVolume } from './volumes.ts';
 
 /** Kind System (spec 3): a built-in ends in the turn, a shell command is the effect `command.run`. */
 export function beginSystem(run: IdleWorkflow, step: StateOf<'System'>, turn: WorkflowTurn): Begun {
@@ -23,11 +25,12 @@ const MAX_COMMAND_MS = 24 * 3_600_000;
 export function askCommand(run: IdleWorkflow, step: StateOf<'System'>, turn: WorkflowTurn): string {
   const render = renderer(run);
   const { workspace, implicit } = run.storage;
+  const known = knownVolume(run, workspace);
   const input = {
     command: render(step.command),
     env: renderMap(render, step.env),
     workdir: render(step.workdir),
-    workspace: { volume_id: workspace, implicit },
+    workspace: { volume_id: workspace, implicit, ...known },
     timeout_ms: Math.min(step.timeout_ms ?? MAX_COMMAND_MS, MAX_COMMAND_MS),
     execution_id: run.execution_id,
     state_name: run.current_state ?? '',
@@ -57,6 +60,14 @@ export function commandResult(value: Json, timeoutMs: number | null): StepResult
   if (timed_out) return failed('state_timed_out', timedOutText(timeoutMs), record);
   if (output.exit_code === 0) return succeeded(record);
   return failed('command_failed', endText('the command', output.exit_code, output.stderr), record);
+}
+
+/** The run with what its command found of the workspace, so that the next one looks it up no more. */
+export function withWorkspace(run: IdleWorkflow, value: Json): IdleWorkflow {
+  const found = z.object({ workspace: KnownVolume }).safeParse(value);
+  if (!found.success) return run;
+  const { storage } = run;
+  return { ...run, storage: { ...storage, known: { ...storage.known, [storage.workspace]: found.data.workspace } } };
 }
 
 export const timedOutText = (timeoutMs: number | null): string => `it took longer than its ${timeoutMs} ms`;

@@ -1,3 +1,4 @@
+import type { KnownVolume } from '../../../manifests/known-volume.ts';
 import { own } from '../json-field.ts';
 import type { IdleWorkflow } from '../state.ts';
 import { StepFailure } from './step.ts';
@@ -10,6 +11,12 @@ export function volumeNamed(run: IdleWorkflow, name: string): string {
   const id = own(run.storage.shared, name) ?? (name === WORKSPACE ? run.storage.workspace : undefined);
   if (id === undefined) throw new StepFailure('volume_not_found', `the workflow has no volume ${name}`);
   return id;
+}
+
+/** What the run knows of a volume, as a member of an effect's input. */
+export function knownVolume(run: IdleWorkflow, volumeId: string): { readonly known?: KnownVolume } {
+  const known = own(run.storage.known ?? {}, volumeId);
+  return known === undefined ? {} : { known };
 }
 
 /** An agent's mount: `{{workflow.storage…}}` renders an id, a name is taken as well. */

@@ -107,6 +107,7 @@ export async function runAgent(parts: AgentContainerParts, asked: Asked = {}, to
     trace: '0'.repeat(32),
     signal: new AbortController().signal,
     parked: (waiting) => waiting,
+    patiently: (call) => call(),
     progress: async (value) => {
       progress.push(value);
       return true;

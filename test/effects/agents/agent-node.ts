@@ -25,7 +25,11 @@ const containers = {
   engine: new ContainerEngine({ location: { socketPath }, clock: systemClock }),
   limits: LIMITS,
   volumes: {
-    open: async () => ({ directory: volume ?? '', sizeLimitBytes: null }),
+    open: async () => ({
+      directory: volume ?? '',
+      sizeLimitBytes: null,
+      known: { size_limit_bytes: null, workflow_execution_id: null },
+    }),
     checkQuota: async () => {},
     hold: () => () => {},
   },

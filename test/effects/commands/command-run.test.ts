@@ -170,6 +170,7 @@ describe('the effect command.run', () => {
         signal: new AbortController().signal,
         progress: async () => true,
         parked: (waiting) => waiting,
+        patiently: (call) => call(),
         trace: 'f'.repeat(32),
       },
     });

@@ -56,6 +56,7 @@ export async function ask(options: Ask): Promise<Asked> {
     trace: 'f'.repeat(32),
     signal: options.signal ?? new AbortController().signal,
     parked: (waiting) => waiting,
+    patiently: (call) => call(),
     progress: async (value) => {
       if (options.progress !== undefined) return options.progress(value);
       chunks.push(textIn(value));

@@ -100,7 +100,12 @@ describe('limits of a tier', () => {
       });
       const context: EffectContext = {
         ...{ effectId: 'e', attempt, tenant: 'acme', address: 'execution/acme/1', trace: '0'.repeat(32) },
-        ...{ signal: new AbortController().signal, progress: async () => true, parked: (waiting) => waiting },
+        ...{
+          signal: new AbortController().signal,
+          progress: async () => true,
+          parked: (waiting) => waiting,
+          patiently: (call) => call(),
+        },
       };
       return effect.run(input, context);
     };

@@ -48,6 +48,7 @@ function run<Input extends EffectHandler['input']>(
     signal,
     progress: async () => true,
     parked: (waiting) => waiting,
+    patiently: (call) => call(),
   };
   return handler.run(handler.input.parse(input), context);
 }

@@ -19,6 +19,7 @@ const prepare = async (volumes: Volumes, input: unknown, tenant = 'acme'): Promi
       signal: new AbortController().signal,
       progress: async () => true,
       parked: (waiting) => waiting,
+      patiently: (call) => call(),
       trace: 'f'.repeat(32),
     },
   });

@@ -138,6 +138,7 @@ export async function managementWorld(): Promise<ManagementWorld> {
       signal: new AbortController().signal,
       progress: async () => true,
       parked: (waiting) => waiting,
+      patiently: (call) => call(),
       ...more,
     };
     const outcome = ToolOutcome.parse(await effect.run(effect.input.parse(run), context));

@@ -1,0 +1,98 @@
+import type { Clock } from '../clock.ts';
+import type { OwnStore } from '../errors.ts';
+import { pause } from '../pause.ts';
+import type { Random } from '../random.ts';
+
+/** Asks a store for something small; rejects while it is away. */
+export type StoreProbe = () => Promise<unknown>;
+
+export interface StoreOutagesParts {
+  readonly clock: Clock;
+  readonly random: Random;
+  /** A store without one is asked again by the work itself. */
+  readonly probes: Partial<Record<OwnStore, StoreProbe>>;
+  /** Told when the first effect waits for a store, and when the store answers again; for the log. */
+  readonly onOutage: (store: OwnStore, change: 'away' | 'back') => void;
+}
+
+const FIRST_PAUSE_MS = 100;
+const LONGEST_PAUSE_MS = 2_000;
+
+interface Outage {
+  /** Resolves when the store answers, or when nothing waits for it any more. */
+  readonly over: Promise<void>;
+  readonly unwatched: AbortController;
+  waiting: number;
+}
+
+/**
+ * Effects that wait for a store of this node. One probe asks for all of them: ten thousand waiting effects ask a store
+ * that comes back once, not ten thousand times.
+ */
+export class StoreOutages {
+  readonly #parts: StoreOutagesParts;
+  readonly #outages = new Map<OwnStore, Outage>();
+
+  constructor(parts: StoreOutagesParts) {
+    this.#parts = parts;
+  }
+
+  /**
+   * Resolves when the work may be tried again, or as soon as the signal is aborted. `tries`: how often it met this store
+   * away before; a store that answers the probe and still refuses the work is asked ever more seldom.
+   */
+  async wait(store: OwnStore, tries: number, signal: AbortSignal): Promise<void> {
+    const { clock, random, probes } = this.#parts;
+    const longestMs = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.min(tries, 10));
+    await pause(clock, longestMs * (0.5 + random.fraction() / 2), signal);
+    const probe = probes[store];
+    if (probe === undefined || signal.aborted) return;
+    const outage = this.#outageOf(store, probe);
+    outage.waiting += 1;
+    await overOrAborted(outage.over, signal);
+    outage.waiting -= 1;
+    if (outage.waiting === 0) outage.unwatched.abort();
+  }
+
+  #outageOf(store: OwnStore, probe: StoreProbe): Outage {
+    const known = this.#outages.get(store);
+    if (known !== undefined && !known.unwatched.signal.aborted) return known;
+    const unwatched = new AbortController();
+    const over = this.#untilBack(store, probe, unwatched.signal).then(() => {
+      if (this.#outages.get(store) === outage) this.#outages.delete(store);
+    });
+    const outage: Outage = { over, unwatched, waiting: 0 };
+    this.#outages.set(store, outage);
+    return outage;
+  }
+
+  async #untilBack(store: OwnStore, probe: StoreProbe, unwatched: AbortSignal): Promise<void> {
+    const { clock, random, onOutage } = this.#parts;
+    let wasAway = false;
+    for (let pauseMs = FIRST_PAUSE_MS; !unwatched.aborted; pauseMs = Math.min(LONGEST_PAUSE_MS, pauseMs * 2)) {
+      try {
+        await probe();
+        break;
+      } catch {
+        // Whatever it answers, it does not serve yet.
+        if (!wasAway) onOutage(store, 'away');
+        wasAway = true;
+      }
+      await pause(clock, pauseMs * (0.5 + random.fraction() / 2), unwatched);
+    }
+    if (wasAway && !unwatched.aborted) onOutage(store, 'back');
+  }
+}
+
+/** `over` never rejects. */
+function overOrAborted(over: Promise<void>, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const end = (): void => {
+      signal.removeEventListener('abort', end);
+      resolve();
+    };
+    signal.addEventListener('abort', end, { once: true });
+    void over.then(end);
+    if (signal.aborted) end();
+  });
+}
