@@ -71,8 +71,11 @@ export interface ActorClient {
   tell(to: Address, type: string, payload: Json, options?: CallOptions): Promise<void>;
   /** Sends a message and waits for the committed answer. A refusal is thrown as its `SvcError`. */
   ask(to: Address, type: string, payload: Json, options?: CallOptions): Promise<Json>;
-  /** Reads committed state without waking the actor; null when it never existed. */
-  read(address: Address): Promise<ActorSnapshot | null>;
+  /**
+   * Reads committed state without waking the actor; null when it never existed. `known`, from an earlier read, is answered
+   * itself when nothing has changed since: nothing is fetched from aside, decoded or checked then.
+   */
+  read(address: Address, known?: ActorSnapshot | null): Promise<ActorSnapshot | null>;
   /** Events behind `after`, at most `limit`, live or from the archive. */
   events(address: Address, after: number, limit: number): Promise<ActorEvent[]>;
   /**

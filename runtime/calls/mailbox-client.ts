@@ -43,6 +43,8 @@ export interface MailboxClientParts {
 const ASK_TIMEOUT_MS = 30_000;
 /** `ActorClient` over an `ActorStore`: the way into the system for transports, areas and tests. */
 export class MailboxClient implements ActorClient {
+  /** The stored text that a snapshot was made of. */
+  readonly #texts = new WeakMap<ActorSnapshot, string>();
   readonly #parts: MailboxClientParts;
   readonly #session: string;
   readonly #pending: PendingAsks;
@@ -77,7 +79,7 @@ export class MailboxClient implements ActorClient {
     }
   }
 
-  async read(address: Address): Promise<ActorSnapshot | null> {
+  async read(address: Address, known: ActorSnapshot | null = null): Promise<ActorSnapshot | null> {
     const { store, registry, locator, payloads, archive } = this.#parts;
     const definition = registry.definitionOf(address);
     if (definition === undefined) return null;
@@ -87,18 +89,22 @@ export class MailboxClient implements ActorClient {
     else locator.note(address, partition);
     const text = live ?? (isArchived(definition) ? await archive.loadRecord(address) : null);
     if (text === null) return null;
+    const archived = live === null;
+    if (known !== null && known.archived === archived && this.#texts.get(known) === text) return known;
     const record = decodeRecord(definition, await payloads.unpack(text));
-    return {
+    const snapshot: ActorSnapshot = {
       address,
       state: record.state,
       revision: record.revision,
       lastEvent: record.lastEvent,
-      archived: live === null,
+      archived,
       stuck:
         record.stuck === null
           ? null
           : { messageType: record.stuck.type, error: record.stuck.error, attempts: record.stuck.attempts },
     };
+    this.#texts.set(snapshot, text);
+    return snapshot;
   }
 
   async events(address: Address, after: number, limit: number): Promise<ActorEvent[]> {

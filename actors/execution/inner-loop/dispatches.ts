@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { z } from 'zod';
 import { type Address, addressOf } from '../../../runtime/address.ts';
 import type { Blobs } from '../../../runtime/blobs.ts';
-import type { ActorClient, CallOptions } from '../../../runtime/client.ts';
+import type { ActorClient, ActorSnapshot, CallOptions } from '../../../runtime/client.ts';
 import { isErrorCode, SvcError } from '../../../runtime/errors.ts';
 import type { Json, JsonObject } from '../../../runtime/json.ts';
 import type { DispatchApi, GatewayAnswer } from '../dispatch-api.ts';
@@ -15,9 +15,13 @@ const Reply = z.object({ iteration: z.number().int() });
 
 type DispatchClient = Pick<ActorClient, 'ask' | 'read'>;
 
-/** How long to wait before the state is read again: a round takes some milliseconds, or a model's time. */
+/**
+ * How long to wait before the state is looked at again: a round takes some milliseconds, or a model's time. The pauses
+ * grow with the time that has passed, so that a look too late adds a twentieth to it.
+ */
 const FIRST_PAUSE_MS = 5;
-const LONGEST_PAUSE_MS = 100;
+const LONGEST_PAUSE_MS = 1_000;
+const PAUSE_PART = 1 / 20;
 
 /** The dispatch gateway's calls over messages and committed states: what is answered is what is durable. */
 export function createDispatchApi({
@@ -49,9 +53,15 @@ async function awaitAnswer(
   iteration: number,
   signal: AbortSignal | undefined,
 ): Promise<GatewayAnswer> {
-  for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(LONGEST_PAUSE_MS, pauseMs * 1.5)) {
-    const answer = answerOf(await client.read(address), iteration);
+  let known: ActorSnapshot | null = null;
+  for (let waitedMs = 0; ; ) {
+    const snapshot: ActorSnapshot | null = await client.read(address, known);
+    // What has not changed is not looked through again.
+    const answer = known !== null && snapshot === known ? null : answerOf(snapshot, iteration);
     if (answer !== null) return answer;
+    known = snapshot;
+    const pauseMs = Math.min(LONGEST_PAUSE_MS, Math.max(FIRST_PAUSE_MS, waitedMs * PAUSE_PART));
+    waitedMs += pauseMs;
     try {
       await pause(pauseMs, undefined, signal === undefined ? {} : { signal });
     } catch (cause) {
@@ -61,7 +71,7 @@ async function awaitAnswer(
 }
 
 /** Null: the loop goes on. Throws what ended it. */
-function answerOf(snapshot: Awaited<ReturnType<DispatchClient['read']>>, iteration: number): GatewayAnswer | null {
+function answerOf(snapshot: ActorSnapshot | null, iteration: number): GatewayAnswer | null {
   const state = snapshot === null ? null : ExecutionState.parse(snapshot.state);
   if (state === null || state.status === 'pending') throw new SvcError('not_found', 'execution not found');
   if (state.status !== 'running') {
