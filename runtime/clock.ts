@@ -11,10 +11,25 @@ export interface Clock {
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
-  after(delayMs, call) {
-    // setTimeout fires at once beyond 2^31 ms; a later re-arm is the caller's business.
-    const timer = setTimeout(call, Math.min(delayMs, 2_147_483_647));
-    timer.unref();
-    return () => clearTimeout(timer);
-  },
+  after: (delayMs, call) => longTimer(delayMs, call, false),
 };
+
+/** As far as a timer of Node goes, 24.8 days; beyond it fires at once. */
+const LONGEST_MS = 2_147_483_647;
+
+/**
+ * `setTimeout` for a delay of any length, infinity too: it is armed again as often as it takes. Every time that somebody
+ * outside names goes through here or through `Clock.after`. `keepsAlive` false: the process need not wait for it.
+ */
+export function longTimer(delayMs: number, call: () => void, keepsAlive = true): () => void {
+  let leftMs = delayMs;
+  let timer: NodeJS.Timeout;
+  const arm = (): void => {
+    const partMs = Math.min(leftMs, LONGEST_MS);
+    leftMs -= partMs;
+    timer = setTimeout(() => (leftMs > 0 ? arm() : call()), partMs);
+    if (!keepsAlive) timer.unref();
+  };
+  arm();
+  return () => clearTimeout(timer);
+}

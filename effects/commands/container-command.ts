@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { longTimer } from '../../runtime/clock.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import type { ContainerEngine } from '../containers/engine.ts';
 import { RUN_MARK } from '../programs/environment.ts';
@@ -85,12 +86,12 @@ function commandLine(request: Request, program: ToolProgram, run: string): strin
 function firstEnd(output: ExecOutput, timeoutMs: number, signal: AbortSignal): Promise<StopCause | null> {
   return new Promise((resolve) => {
     const done = (cause: StopCause | null): void => {
-      clearTimeout(timer);
+      cancelTimeout();
       signal.removeEventListener('abort', onAbort);
       resolve(cause);
     };
     const onAbort = (): void => done('cancelled');
-    const timer = setTimeout(() => done('timeout'), timeoutMs);
+    const cancelTimeout = longTimer(timeoutMs, () => done('timeout'));
     signal.addEventListener('abort', onAbort, { once: true });
     if (signal.aborted) onAbort();
     output.ended.then(

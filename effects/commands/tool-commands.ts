@@ -1,5 +1,6 @@
 import { lstat, rmdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { longTimer } from '../../runtime/clock.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import type { ContainerEngine } from '../containers/engine.ts';
 import { toolEnvironment } from '../programs/environment.ts';
@@ -116,11 +117,11 @@ async function place(
 ): Promise<() => void> {
   const late = new AbortController();
   const text = `ConcurrentExecLimitExceeded: ${max_concurrent} at a time, and none ended within ${timeout_ms} ms`;
-  const timer = setTimeout(() => late.abort(new SvcError('failed_precondition', text)), timeout_ms);
+  const cancel = longTimer(timeout_ms, () => late.abort(new SvcError('failed_precondition', text)));
   try {
     return await places.take(key, max_concurrent, AbortSignal.any([signal, late.signal]));
   } finally {
-    clearTimeout(timer);
+    cancel();
   }
 }
 

@@ -1,5 +1,6 @@
 import type { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import type { RequestOptions } from '@modelcontextprotocol/sdk/shared/protocol.js';
+import { longTimer } from '../../runtime/clock.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import type { JsonObject } from '../../runtime/json.ts';
 import { isParseError, isPassing, shareOf } from './answers.ts';
@@ -162,7 +163,7 @@ export class Connection {
   ): Promise<Answer> {
     signal?.throwIfAborted();
     const own = new AbortController();
-    const timer = setTimeout(() => own.abort(TIMED_OUT), timeoutMs);
+    const cancelTimeout = longTimer(timeoutMs, () => own.abort(TIMED_OUT));
     const onAbort = (): void => own.abort(CANCELLED);
     signal?.addEventListener('abort', onAbort, { once: true });
     try {
@@ -178,7 +179,7 @@ export class Connection {
       }
       throw this.#failure(error);
     } finally {
-      clearTimeout(timer);
+      cancelTimeout();
       signal?.removeEventListener('abort', onAbort);
     }
   }

@@ -1,5 +1,6 @@
 import { constants } from 'node:os';
 import { setTimeout as pause } from 'node:timers/promises';
+import { longTimer } from '../../runtime/clock.ts';
 import { CapturedOutput } from './captured-output.ts';
 import type { GroupExcess, GroupWatch } from './group-watch.ts';
 import type { ProgramLimits, ProgramResult } from './input.ts';
@@ -40,14 +41,14 @@ export async function followProgram(program: LaunchedProgram, options: RunOption
   program.stdout.on('data', (chunk: Buffer) => take(stdout, chunk));
   program.stderr.on('data', (chunk: Buffer) => take(stderr, chunk));
   const onStop = () => ender.end(null);
-  const timer = setTimeout(() => ender.end('timeout'), limits.timeout_ms);
+  const cancelTimeout = longTimer(limits.timeout_ms, () => ender.end('timeout'));
   const bounded = program.refused === undefined ? {} : { refused: program.refused };
   const groupLimits = { memoryBytes: limits.memory_bytes ?? null, processes: limits.processes, ...bounded };
   const unwatch = watch.watch(program.group, groupLimits, (what) => ender.kill(what));
   stop.addEventListener('abort', onStop, { once: true });
   if (stop.aborted) onStop();
   const exit = await exited(program, () => {
-    clearTimeout(timer);
+    cancelTimeout();
     unwatch();
     stop.removeEventListener('abort', onStop);
     ender.over();

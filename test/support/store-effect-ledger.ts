@@ -88,8 +88,8 @@ export class StoreEffectLedger implements TestLedger {
     return kept;
   }
 
-  reopenEffect(partition: Partition, id: string, attempt: number, delayMs: number): Promise<boolean> {
-    return this.#store.reopenEffect(partition, id, attempt, delayMs);
+  reopenEffect(partition: Partition, id: string, attempt: number, delayMs: number, runner?: string): Promise<boolean> {
+    return this.#store.reopenEffect(partition, id, attempt, delayMs, runner);
   }
 
   onEffectCancelled(stop: (id: string) => void): Unsubscribe {

@@ -1,7 +1,5 @@
 import type { Deadline } from '@grpc/grpc-js';
-
-/** Node's timers go no further. */
-const MAX_TIMER_MS = 2_147_483_647;
+import { longTimer } from '../../runtime/clock.ts';
 
 /**
  * Calls when a call's deadline passes; returns how to stop that. The library answers the client by itself, but tells a
@@ -10,6 +8,5 @@ const MAX_TIMER_MS = 2_147_483_647;
 export function atDeadline(deadline: Deadline, call: () => void): () => void {
   const leftMs = Number(deadline) - Date.now();
   if (!Number.isFinite(leftMs)) return () => {};
-  const timer = setTimeout(call, Math.min(Math.max(0, leftMs), MAX_TIMER_MS));
-  return () => clearTimeout(timer);
+  return longTimer(Math.max(0, leftMs), call);
 }
