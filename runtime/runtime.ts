@@ -73,6 +73,8 @@ export interface Runtime {
 export interface RuntimeCounts {
   /** Commits that the store refused since the lease was another's. */
   readonly fenced: number;
+  /** Batches of results that were sent since committing them with their turns failed; the log has the errors. */
+  readonly resultsFailed: number;
   /** Milliseconds since every lease was known to be ours. */
   readonly leaseAgeMs: number;
   readonly effects: RunnerCounts;
@@ -100,7 +102,7 @@ export async function createRuntime(parts: RuntimeParts): Promise<Runtime> {
   const { settings, clock, random, payloads, archive } = kernel;
   const placement = parts.placement ?? solePlacement(store, node, random.uuid());
   const cache = new ActorCache(clock, settings.cacheLimit, settings.passivateAfterMs);
-  const counts = { fenced: 0 };
+  const counts = { fenced: 0, resultsFailed: 0 };
   const replaced = new ReplacedStates({ ...kernel, store, warn, keptMs: settings.replacedStatesKeptMs });
   const projector = await Projector.open({ ...kernel, store, documents, replaced, warn, ledger: settings.ledger });
   const runner = new EffectRunner({

@@ -26,7 +26,7 @@ export interface KernelParts {
   readonly batchLimit: number;
   /** Whether each turn is recorded in the journal (design R3). */
   readonly ledger: boolean;
-  /** Commits that the store refused; counted up here. */
-  readonly counts: { fenced: number };
+  /** Counted up here: commits that the store refused, results whose turns could not be committed with them. */
+  readonly counts: { fenced: number; resultsFailed: number };
   readonly warn: (message: string, error: unknown) => void;
 }

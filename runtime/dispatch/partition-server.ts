@@ -105,8 +105,11 @@ export class PartitionServer {
     let next: readonly MailboxEntry[] | null = null;
     try {
       if (!this.#lost && !this.#draining()) next = await this.#handle(this.#entriesOf(results), USUAL, results);
-    } catch {
+    } catch (thrown) {
       // Sent like any other it comes again, and what is wrong with it is dealt with there.
+      this.#parts.counts.resultsFailed += 1;
+      const { partition } = this.lease;
+      this.#parts.warn(`${results.length} results of ${partition} are sent: their turns failed`, toSvcError(thrown));
     }
     done(next !== null);
     if (next !== null) await this.#serveAll(next);

@@ -66,6 +66,29 @@ test('a result that no commit may settle is sent, and handled once', async () =>
   assert.match(commits[1]?.records[0]?.record ?? '', /"status":"done".*"made"/);
 });
 
+test('a result whose turns cannot be committed with it is sent, and the error is logged and counted', async () => {
+  const probe = { begun: [], aborted: [] };
+  const node = await startKernelNode({
+    definitions: [job],
+    handlers: [workEffect(probe)],
+    store: (inner) => ({
+      async commit(commit, readAhead) {
+        if (commit.settles !== undefined) throw new SvcError('internal', 'the store refuses this commit');
+        return inner.commit(commit, readAhead);
+      },
+    }),
+  });
+  const to = addressOf('job', 'acme', randomUUID());
+  await node.runtime.client.ask(to, 'Run', { input: { value: 'made' } });
+  await waitUntil('the result', async () =>
+    JSON.stringify((await node.runtime.client.read(to))?.state).includes('"status":"done"'),
+  );
+  await node.stop();
+  assert.equal(node.runtime.counts().resultsFailed, 1);
+  assert.match(node.warnings.join('\n'), /1 results of default:0 are sent: their turns failed: .*refuses this commit/);
+  assert.equal(probe.begun.length, 1);
+});
+
 test('an effect whose commit was answered late is not begun when its claim is another’s by then', async () => {
   const ledger = new MemoryEffectLedger();
   let take: RunJob | null = null;
