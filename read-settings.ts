@@ -52,6 +52,7 @@ export function kernelSettings({ kernel }: NodeSettings): Partial<RuntimeSetting
     leaseRenewMs: kernel.lease_renew_ms,
     mailboxBound: kernel.mailbox_bound,
     passivateAfterMs: kernel.passivate_after_ms,
+    cacheBytes: kernel.cache_bytes,
     effectConcurrency: kernel.effect_concurrency,
     retry: { ...runtimeDefaults.retry, maxAttempts: kernel.max_turn_attempts },
   };

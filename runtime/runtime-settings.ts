@@ -14,7 +14,9 @@ export interface RuntimeSettings {
   readonly unreadMs: number;
   readonly batchLimit: number;
   readonly mailboxBound: number;
+  /** Most actors in memory, and most bytes of their encoded states. */
   readonly cacheLimit: number;
+  readonly cacheBytes: number;
   readonly passivateAfterMs: number;
   readonly effectConcurrency: number;
   /** A large state is deleted so long after a later one has replaced it; until then who just read its name can fetch it. */
@@ -34,6 +36,7 @@ export const runtimeDefaults: RuntimeSettings = {
   batchLimit: 256,
   mailboxBound: 1_024,
   cacheLimit: 10_000,
+  cacheBytes: 256 * 1024 * 1024,
   passivateAfterMs: 60_000,
   effectConcurrency: 32,
   replacedStatesKeptMs: 60_000,

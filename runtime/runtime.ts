@@ -101,7 +101,8 @@ export async function createRuntime(parts: RuntimeParts): Promise<Runtime> {
   const kernel = await assemble(parts);
   const { settings, clock, random, payloads, archive } = kernel;
   const placement = parts.placement ?? solePlacement(store, node, random.uuid());
-  const cache = new ActorCache(clock, settings.cacheLimit, settings.passivateAfterMs);
+  const { cacheLimit, cacheBytes, passivateAfterMs } = settings;
+  const cache = new ActorCache(clock, { actors: cacheLimit, bytes: cacheBytes, idleMs: passivateAfterMs });
   const counts = { fenced: 0, resultsFailed: 0 };
   const replaced = new ReplacedStates({ ...kernel, store, warn, keptMs: settings.replacedStatesKeptMs });
   const projector = await Projector.open({ ...kernel, store, documents, replaced, warn, ledger: settings.ledger });

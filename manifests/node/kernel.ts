@@ -16,6 +16,7 @@ export const NodeKernel = z
     /** Actors idle for this long leave memory. */
     passivate_after_ms: ms(100, 86_400_000).default(30_000),
     /** Effects of one pool that this node runs at a time: model calls, tools, commands (design E1). */
+    cache_bytes: z.number().int().min(1_048_576).max(1_099_511_627_776).default(268_435_456),
     effect_concurrency: z.number().int().min(1).max(10_000).default(32),
     /** Attempts before a message is dead-lettered. */
     max_turn_attempts: z.number().int().min(1).max(100).default(5),

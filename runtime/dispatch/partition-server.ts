@@ -231,6 +231,7 @@ export class PartitionServer {
         if (owned && text !== null) this.#parts.replaced.add({ partition, address, text });
         resident.text = written;
         resident.owned = isAside(written);
+        resident.size = packed.sizes.get(address) ?? written.length;
       }
       // A later holder may have changed it when the lease was lost meanwhile.
       if (resident.text !== null && !this.#lost) cache.put(resident);

@@ -78,7 +78,7 @@ async function activate(
   const text = stored ?? (isArchived(definition) ? await archive.loadRecord(address) : null);
   if (text === null) {
     const record = initialRecord(definition, { address, tenant, id });
-    return { ...self, tenant, record, text, owned: false };
+    return { ...self, tenant, record, text, owned: false, size: 0 };
   }
   const plain = await payloads.unpack(text);
   const record = decodeRecord(definition, plain);
@@ -90,6 +90,7 @@ async function activate(
     record,
     text,
     owned: text === stored && isOwned(text, plain),
+    size: plain.length,
   };
 }
 

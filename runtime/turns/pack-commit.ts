@@ -15,6 +15,8 @@ import type { TurnRow } from './turn-row.ts';
 export interface PackedBatch {
   readonly commit: Commit;
   readonly texts: ReadonlyMap<string, string>;
+  /** Characters of each of these before it was stored aside. */
+  readonly sizes: ReadonlyMap<string, number>;
   /** Encoded requests of the effects it opens, by id, none stored aside. */
   readonly requests: ReadonlyMap<string, string>;
 }
@@ -34,6 +36,7 @@ export async function packCommit(
     return { id: message.id, to: message.to, body: typeof body === 'string' ? body : await body };
   };
   const texts = new Map<string, string>();
+  const sizes = new Map<string, number>();
   const records: { address: Commit['records'][number]['address']; record: string }[] = [];
   const events: EventAppend[] = [];
   for (const work of writes.works.values()) {
@@ -42,7 +45,9 @@ export async function packCommit(
       if (work.record.stuck !== null) work.record = await slim(work.record, work.record.stuck, tenant, payloads);
       // Every commit's record has bytes of its own, so that they can be deleted when the next one replaced it.
       const owner = `${address}#${lease.grant}#${cursor.upTo}`;
-      const packed = payloads.packOwned(tenant, encodeRecord(definition.version, work.record), owner);
+      const encoded = encodeRecord(definition.version, work.record);
+      sizes.set(address, encoded.length);
+      const packed = payloads.packOwned(tenant, encoded, owner);
       const record = typeof packed === 'string' ? packed : await packed;
       texts.set(address, record);
       records.push({ address, record });
@@ -83,6 +88,7 @@ export async function packCommit(
   }
   return {
     texts,
+    sizes,
     requests,
     commit: {
       lease,

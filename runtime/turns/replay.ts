@@ -42,7 +42,7 @@ export async function replayActor(
     if (row.outcome === 'dead-lettered') continue;
     const batch = batchOf(row, message, bodies, options.retry);
     const self = { address, partition: NOWHERE, tenant, definition };
-    batch.deliver({ seq, at, body }, message, { ...self, record, text: null, owned: false }, bodies);
+    batch.deliver({ seq, at, body }, message, { ...self, record, text: null, owned: false, size: 0 }, bodies);
     for (const work of batch.writes.works.values()) {
       for (const [index, event] of work.events.entries()) events.push({ ...event, seq: work.firstEvent + index });
       record = work.record;

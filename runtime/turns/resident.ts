@@ -14,4 +14,6 @@ export interface Resident {
   text: string | null;
   /** Its text names bytes that nothing else names (payload.ts): they may go when a later commit has replaced it. */
   owned: boolean;
+  /** Characters of its encoded record, wherever that is stored. */
+  size: number;
 }
