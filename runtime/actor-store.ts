@@ -222,7 +222,8 @@ export interface Journal {
 export interface Directory {
   place(home: Partition, address: Address, partition: Partition): Promise<Partition>;
   locate(home: Partition, address: Address): Promise<Partition | null>;
-  unplace(home: Partition, address: Address): Promise<void>;
+  /** Removes the entry while it names `partition`, where its remover looked; answers whether it did. */
+  unplace(home: Partition, address: Address, partition: Partition): Promise<boolean>;
   /**
    * Entries of one home, a page at a time in no order: `next` asks for the page behind, null ends. An entry that stays
    * is met at least once.

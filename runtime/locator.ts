@@ -43,11 +43,14 @@ export class Locator {
     return placed;
   }
 
-  /** The actor was archived: whoever asks for it goes to its home, and from there to the archive. */
-  async unplace(address: Address): Promise<void> {
-    if (this.#registry.definitionOf(address)?.placed !== true) return;
+  /**
+   * The actor at that place was archived: who asks for it goes to its home, and from there to the archive. An entry that
+   * names another place by now stays. Answers whether one was removed.
+   */
+  async unplace(address: Address, partition: Partition): Promise<boolean> {
+    if (this.#registry.definitionOf(address)?.placed !== true) return false;
     this.#known.delete(address);
-    await this.#directory.unplace(this.#registry.homeOf(address), address);
+    return this.#directory.unplace(this.#registry.homeOf(address), address, partition);
   }
 
   note(address: Address, partition: Partition): void {

@@ -100,7 +100,7 @@ export class ActorProjection {
           const { address, record: text } = actor;
           // The archive goes on naming the last state of those that it keeps.
           if (!actor.kept && actor.owned) this.#parts.replaced.add({ partition, address, text });
-          await locator.unplace(address);
+          await locator.unplace(address, partition);
         }),
       );
     }

@@ -5,18 +5,21 @@ import { isPartition } from './bells.ts';
 import type { Connection } from './connection.ts';
 import { redisFailure } from './failure.ts';
 import type { Keys } from './keys.ts';
+import type { SectionCalls } from './sections.ts';
 
 /** About how many entries a page of `placed` has. */
 const PAGE = 250;
 const CURSOR = /^\d{1,20}$/;
 
-/** Set if absent, then read: no function is needed. */
+/** To place is to set if absent, then to read: no function is needed. */
 export class RedisDirectory implements Directory {
   readonly #connection: Connection;
+  readonly #calls: SectionCalls;
   readonly #keys: Keys;
 
-  constructor(connection: Connection, keys: Keys) {
+  constructor(connection: Connection, calls: SectionCalls, keys: Keys) {
     this.#connection = connection;
+    this.#calls = calls;
     this.#keys = keys;
   }
 
@@ -39,12 +42,12 @@ export class RedisDirectory implements Directory {
     }
   }
 
-  async unplace(home: Partition, address: Address): Promise<void> {
-    try {
-      await this.#connection.hdel(this.#keys.of(home).directory, address);
-    } catch (error) {
-      throw redisFailure(error);
-    }
+  async unplace(home: Partition, address: Address, partition: Partition): Promise<boolean> {
+    const removed = await this.#calls.call('unplace', home, (keys, args) => {
+      keys.push(this.#keys.of(home).directory);
+      args.push(address, partition);
+    });
+    return removed === 1;
   }
 
   async placed(home: Partition, page: string | null): ReturnType<Directory['placed']> {

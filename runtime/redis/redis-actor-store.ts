@@ -78,7 +78,7 @@ export class RedisActorStore implements ActorStore {
     this.#commits = new RedisCommits(this.#connection, calls, bells, this.#keys, outbox, lives);
     this.#effects = new RedisEffectLedger(this.#connection, calls, bulletins, this.#keys);
     this.#history = new RedisHistory(this.#connection, calls, bulletins, this.#keys);
-    this.#directory = new RedisDirectory(this.#connection, this.#keys);
+    this.#directory = new RedisDirectory(this.#connection, calls, this.#keys);
   }
 
   async open(): Promise<void> {
@@ -174,6 +174,7 @@ export class RedisActorStore implements ActorStore {
 
   place = (home: Partition, address: Address, partition: Partition) => this.#directory.place(home, address, partition);
   locate = (home: Partition, address: Address) => this.#directory.locate(home, address);
-  unplace = (home: Partition, address: Address) => this.#directory.unplace(home, address);
+  unplace = (home: Partition, address: Address, partition: Partition) =>
+    this.#directory.unplace(home, address, partition);
   placed = (home: Partition, page: string | null) => this.#directory.placed(home, page);
 }

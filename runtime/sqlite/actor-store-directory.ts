@@ -22,7 +22,7 @@ export class DirectoryTable {
       'INSERT INTO directory (home, address, partition) VALUES (?, ?, ?) ON CONFLICT DO NOTHING',
     );
     this.#find = database.prepare('SELECT partition FROM directory WHERE home = ? AND address = ?');
-    this.#delete = database.prepare('DELETE FROM directory WHERE home = ? AND address = ?');
+    this.#delete = database.prepare('DELETE FROM directory WHERE home = ? AND address = ? AND partition = ?');
     this.#page = database.prepare(
       'SELECT address, partition FROM directory WHERE home = ? AND address > ? ORDER BY address LIMIT ?',
     );
@@ -38,8 +38,8 @@ export class DirectoryTable {
     return row === undefined ? null : partitionNamed(text(row, 'partition'));
   }
 
-  unplace(home: Partition, address: Address): void {
-    this.#delete.run(home, address);
+  unplace(home: Partition, address: Address, partition: Partition): boolean {
+    return this.#delete.run(home, address, partition).changes > 0;
   }
 
   /** A page begins behind the last address of the one before. */

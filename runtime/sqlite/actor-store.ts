@@ -175,7 +175,8 @@ export class SqliteActorStore implements ActorStore {
 
   locate: ActorStore['locate'] = (home, address) => this.#read(({ directory }) => directory.locate(home, address));
 
-  unplace: ActorStore['unplace'] = (home, address) => this.#write(({ directory }) => directory.unplace(home, address));
+  unplace: ActorStore['unplace'] = (home, address, partition) =>
+    this.#write(({ directory }) => directory.unplace(home, address, partition));
 
   placed: ActorStore['placed'] = (home, page) => this.#read(({ directory }) => directory.placed(home, page));
 

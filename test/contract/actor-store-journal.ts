@@ -119,10 +119,35 @@ export function journalContract(make: MakeStore): void {
       await rig.reopen();
       assert.equal(await rig.store.locate(home, address), placed[0]);
       assert.equal(await rig.store.locate(one, address), null);
-      await rig.store.unplace(home, address);
-      await rig.store.unplace(home, address);
+      const first = placed[0] ?? assert.fail('it was placed');
+      assert.equal(await rig.store.unplace(home, address, first === one ? two : one), false, 'another place');
+      assert.equal(await rig.store.locate(home, address), first);
+      assert.equal(await rig.store.unplace(home, address, first), true);
+      assert.equal(await rig.store.unplace(home, address, first), false);
       assert.equal(await rig.store.locate(home, address), null);
       assert.equal(await rig.store.place(home, address, home), home);
+    });
+
+    promise('an entry that was made anew since it was looked at is not removed', async (rig) => {
+      const [home, one, two] = await rig.partitions(3);
+      assert.ok(home && one && two);
+      const other = await rig.another();
+      for (let round = 0; round < 20; round += 1) {
+        const address = rig.address();
+        await rig.store.place(home, address, one);
+        // Each looked at `one`; another actor's life begins at `two` as soon as the entry is gone.
+        const removed = await Promise.all([
+          rig.store.unplace(home, address, one),
+          other.place(home, address, two),
+          other.unplace(home, address, one),
+          other.place(home, address, two),
+          rig.store.unplace(home, address, one),
+        ]);
+        assert.equal(removed.filter((answer) => answer === true).length, 1, 'removed once');
+        assert.equal(await rig.store.place(home, address, two), two);
+        assert.equal(await rig.store.unplace(home, address, one), false);
+        assert.equal(await rig.store.locate(home, address), two);
+      }
     });
 
     promise('the pages of a directory list every entry of its home, also while others come and go', async (rig) => {
@@ -141,7 +166,7 @@ export function journalContract(make: MakeStore): void {
         const { entries, next } = await rig.store.placed(home, page);
         assert.ok(entries.length <= 1_000);
         for (const { address, partition } of entries) met.set(address, partition);
-        await (pages % 2 === 0 ? rig.store.place(home, passing, one) : rig.store.unplace(home, passing));
+        await (pages % 2 === 0 ? rig.store.place(home, passing, one) : rig.store.unplace(home, passing, one));
         page = next;
         pages += 1;
       } while (page !== null);

@@ -114,8 +114,8 @@ export class FaultyStore implements ActorStore {
     return this.#through('locate', () => this.#inner.locate(home, address));
   }
 
-  unplace(home: Partition, address: Address): Promise<void> {
-    return this.#through('unplace', () => this.#inner.unplace(home, address));
+  unplace(home: Partition, address: Address, partition: Partition): Promise<boolean> {
+    return this.#through('unplace', () => this.#inner.unplace(home, address, partition));
   }
 
   commit(commit: Commit, readAhead: number): Promise<CommitOutcome> {
