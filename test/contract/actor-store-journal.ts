@@ -136,7 +136,7 @@ export function journalContract(make: MakeStore): void {
         const address = rig.address();
         await rig.store.place(home, address, one);
         // Each looked at `one`; another actor's life begins at `two` as soon as the entry is gone.
-        const removed = await Promise.all([
+        const removed: unknown[] = await Promise.all([
           rig.store.unplace(home, address, one),
           other.place(home, address, two),
           other.unplace(home, address, one),
