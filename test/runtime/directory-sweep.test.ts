@@ -19,7 +19,10 @@ function world(entries: number) {
   const calls = { load: 0, backlog: 0 };
   const meanwhile: { beforeUnplace?: (address: Address) => void } = {};
   const store: Pick<ActorStore, 'placed' | 'place' | 'load' | 'backlog' | 'locate' | 'unplace'> = {
-    placed: async () => ({ entries: [...directory].map(([address, partition]) => ({ address, partition })), next: null }),
+    placed: async () => ({
+      entries: [...directory].map(([address, partition]) => ({ address, partition })),
+      next: null,
+    }),
     async place(_home, address, partition) {
       const known = directory.get(address) ?? partition;
       directory.set(address, known);

@@ -4,7 +4,7 @@ import { it } from 'node:test';
 import { Redis } from 'ioredis';
 import { addressOf, type Partition } from '../../../runtime/address.ts';
 import { RedisActorStore } from '../../../runtime/redis/redis-actor-store.ts';
-import { eventually } from '../../contract/actor-store-rig.ts';
+import { commitOf, eventually } from '../../contract/actor-store-rig.ts';
 import { redisMissing, startRedis } from '../../support/redis.ts';
 
 const PARTITION: Partition = 'default:1';
@@ -38,6 +38,7 @@ it('a poll that finds nothing new writes nothing, and the next append still ring
     await store.append(PARTITION, [{ id: randomUUID(), to, body }], 10);
     await eventually('the bell rings', () => rung.includes(PARTITION));
     assert.deepEqual(await poll(after), [body]);
+    assert.equal((await store.commit(commitOf(lease, after, after + 1), 0)).kind, 'committed');
   }
 });
 
