@@ -15,7 +15,11 @@ const LATEST_CANCEL_MS = 60;
 const RECOVERY_MS = 30_000;
 const ENDED = new Set(['completed', 'failed', 'cancelled']);
 
-/** Its command leaves its process id and its run in MARKS, then sleeps. */
+/** How far before the usual begin of a command, and behind it, the other half of the cancels is sent. */
+const AROUND_BEGIN_MS = { before: 60, behind: 10 };
+const LATEST_BEGIN_MS = 2_000;
+
+/** Its command leaves its process id, its run and the time in MARKS, then sleeps. */
 const workflow = (marks: string): string =>
   stringify({
     apiVersion: 'svc.dev/v1',
@@ -26,7 +30,7 @@ const workflow = (marks: string): string =>
       states: {
         SLEEP: {
           kind: 'System',
-          command: 'echo "$$ $SVC_EXECUTION_ID" >> "$MARKS"; exec sleep 3',
+          command: 'echo "$$ $SVC_EXECUTION_ID $(date +%s%3N)" >> "$MARKS"; exec sleep 3',
           env: { MARKS: marks },
           timeout: '30s',
           transitions: [{ condition: 'always', target: 'END' }],
@@ -70,12 +74,17 @@ async function openWorld(kind: StoreKind): Promise<FaultWorld> {
     throw error;
   }
 
+  /** How long after the answer a command begins here, by the last rounds: on a busy machine that is much later. */
+  let beginsAfterMs = LATEST_CANCEL_MS;
+  const startedAt = new Map<string, number>();
+
   /** The id of a run that was acknowledged, cancelled so long after it; null when the node did not answer. */
   async function startAndCancel(afterMs: number): Promise<string | null> {
     try {
       const started = await post('/v1/workflows/sleeper/run', '{}');
       if (!started.ok) return null;
       const id = idIn(await started.json());
+      startedAt.set(id, Date.now());
       await pause(afterMs);
       await post(`/v1/workflows/executions/${id}/cancel`).catch(() => null);
       return id;
@@ -94,7 +103,10 @@ async function openWorld(kind: StoreKind): Promise<FaultWorld> {
 
   async function round(seed: number): Promise<RoundOutcome> {
     const random = new SeededRandom(seed);
-    const delays = Array.from({ length: CLIENTS }, () => random.between(0, LATEST_CANCEL_MS));
+    const { before, behind } = AROUND_BEGIN_MS;
+    const delays = Array.from({ length: CLIENTS }, (_client, at) =>
+      at % 2 === 0 ? random.between(0, LATEST_CANCEL_MS) : Math.max(0, beginsAfterMs + random.between(-before, behind)),
+    );
     const ids = (await Promise.all(delays.map(startAndCancel))).filter((id) => id !== null);
     const since = performance.now();
     const statuses = new Map<string, string>();
@@ -111,6 +123,13 @@ async function openWorld(kind: StoreKind): Promise<FaultWorld> {
       await waitUntil('all runs end', look, RECOVERY_MS).catch(() => undefined);
     }
     const begun = (await readFile(marks, 'utf8').catch(() => '')).split('\n').map((line) => line.split(' '));
+    const later = begun.flatMap(([, id = '', at = '']) =>
+      ids.includes(id) ? [Number(at) - (startedAt.get(id) ?? 0)] : [],
+    );
+    // None began before its cancel: the next ones are sent later.
+    beginsAfterMs =
+      later.length === 0 ? beginsAfterMs + LATEST_CANCEL_MS : (later.sort((a, b) => a - b)[later.length >> 1] ?? 0);
+    beginsAfterMs = Math.min(beginsAfterMs, LATEST_BEGIN_MS);
     const pids = begun.filter(([, id = '']) => ids.includes(id)).map(([pid]) => Number(pid));
     const left = (await Promise.all(pids.map(alive))).filter(Boolean).length;
     const hung = ids.filter((id) => !ENDED.has(statuses.get(id) ?? '')).length;
