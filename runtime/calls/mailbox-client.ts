@@ -41,6 +41,9 @@ export interface MailboxClientParts {
 }
 
 const ASK_TIMEOUT_MS = 30_000;
+/** How long a call waits for a store that answers and cannot take it now: one on a full disk. */
+const REFUSED_MS = 1_000;
+
 /** `ActorClient` over an `ActorStore`: the way into the system for transports, areas and tests. */
 export class MailboxClient implements ActorClient {
   /** The stored text that a snapshot was made of. */
@@ -197,16 +200,21 @@ export class MailboxClient implements ActorClient {
     return this.#patiently(deadline, signal, () => this.#parts.locator.locate(to));
   }
 
-  /** Repeats a call of the store while it is not reachable, up to the deadline. */
+  /**
+   * Repeats a call of the store while it is not reachable, up to the deadline. A store that says when to come back was
+   * reached: the caller hears that soon, and may come back then.
+   */
   async #patiently<T>(deadline: number, signal: AbortSignal | undefined, call: () => Promise<T>): Promise<T> {
     const { clock, random } = this.#parts;
+    const refusedUntil = Math.min(deadline, clock.monotonic() + REFUSED_MS);
     for (let attempt = 0; ; attempt += 1) {
       try {
         return await call();
       } catch (thrown) {
         const error = toSvcError(thrown);
         const delayMs = Math.min(20 * 2 ** attempt, 1_000) * (0.5 + random.fraction() / 2);
-        if (error.code !== 'unavailable' || clock.monotonic() + delayMs > deadline) throw thrown;
+        const until = error.retryAfterMs === undefined ? deadline : refusedUntil;
+        if (error.code !== 'unavailable' || clock.monotonic() + delayMs > until) throw thrown;
         await nap(clock, delayMs, signal);
       }
     }

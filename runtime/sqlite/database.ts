@@ -4,8 +4,12 @@ import { DatabaseSync } from 'node:sqlite';
 import { type OwnStore, SvcError } from '../errors.ts';
 
 const SQLITE_BUSY = 5;
+const SQLITE_LOCKED = 6;
 const SQLITE_CONSTRAINT = 19;
 const SQLITE_MISUSE = 21;
+
+/** When a caller may try again what a disk did not take. */
+const COME_BACK_MS = 5_000;
 
 /**
  * How much of the write-ahead log is kept before it is moved into the database, in pages of 4 KiB. A move stalls the
@@ -70,5 +74,7 @@ export function storeError(error: unknown, store: OwnStore = 'actors'): SvcError
     return new SvcError('internal', undefined, { cause: error });
   }
   const said = error instanceof Error ? error.message : 'unknown';
-  return new SvcError('unavailable', `the data file cannot be used: ${said}`, { store, cause: error });
+  // A lock is free in a moment; room on a disk is made by people.
+  const later = code === SQLITE_BUSY || code === SQLITE_LOCKED ? {} : { retryAfterMs: COME_BACK_MS };
+  return new SvcError('unavailable', `the data file cannot be used: ${said}`, { store, cause: error, ...later });
 }

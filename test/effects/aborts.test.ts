@@ -229,7 +229,7 @@ describe('whatever stops an effect, at any await of its runner, the node stays u
               keepEffect: (...given) => answered(() => ledger.keepEffect(...given)),
               progressEffect: (...given) => answered(() => ledger.progressEffect(...given)),
               settleEffect: (...given) => answered(() => ledger.settleEffect(...given)),
-              reopenEffect: (...given) => answered(() => ledger.reopenEffect(...given)),
+              reopenEffect: (of, id, attempt, delayMs) => answered(() => ledger.reopenEffect(of, id, attempt, delayMs)),
               onEffectCancelled: (stop) => ledger.onEffectCancelled(stop),
             };
             const onFault = (fault: unknown): void => void faults.push(fault);

@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { after, before, describe, test } from 'node:test';
+import { smallFileSystem } from '../support/small-disk.ts';
 import { ProductNode } from './product-node.ts';
 
 const MAIN = join(import.meta.dirname, '..', '..', 'main.ts');
@@ -142,6 +143,23 @@ describe('a start that cannot be', () => {
       assert.match(stderr, expected);
       assert.equal(stderr.trim().split('\n').length, 1);
       console.log(`refused ${path} after ${Math.round(ms)} ms`);
+    }
+  });
+
+  test('says that the disk is full, where data is there and where none is', async (context) => {
+    const disk = await smallFileSystem();
+    if (disk === null) return context.skip('no file system may be mounted');
+    await using held = disk;
+    await using node = await ProductNode.start({ dataDir: join(held.directory, 'data') });
+    await node.process.kill('SIGTERM');
+    await held.fill(node.process.pid);
+    for (const [name, expected] of [
+      ['none', /the data directory \S+: the disk is full \(ENOSPC\); choose another with --data/],
+      ['data', /the data file cannot be used: database or disk is full/],
+    ] as const) {
+      const { stderr } = await refused(['--data', join(held.directory, name), ...FREE_PORTS]);
+      assert.match(stderr, expected);
+      assert.equal(stderr.trim().split('\n').length, 1, stderr);
     }
   });
 

@@ -1,0 +1,26 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { storesMissing } from '../kill/stores.ts';
+import { earlyCancel } from './rounds/early-cancel.ts';
+import { logOnFullDisk } from './rounds/log-on-full-disk.ts';
+
+const ROUNDS = 2;
+
+/** A few rounds of what `npm run faults` runs a hundred times. */
+for (const one of [earlyCancel, logOnFullDisk]) {
+  for (const store of one.stores) {
+    test(`${one.title} (${store})`, { skip: await storesMissing(store), timeout: 180_000 }, async () => {
+      const world = await one.open(store, 1);
+      try {
+        for (let seed = 1; seed <= ROUNDS; seed += 1) {
+          const { runs, hung, nodesEnded, lost, repeated, notes = [] } = await world.round(seed);
+          assert.ok(runs > 0, 'no run was acknowledged');
+          assert.deepEqual({ hung, nodesEnded, lost, repeated }, { hung: 0, nodesEnded: 0, lost: 0, repeated: 0 });
+          for (const note of notes) console.log(note);
+        }
+      } finally {
+        await world.close();
+      }
+    });
+  }
+}

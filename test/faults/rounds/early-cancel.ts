@@ -1,0 +1,152 @@
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { stringify } from 'yaml';
+import { SeededRandom } from '../../kill/random.ts';
+import { type StoreKind, startStores } from '../../kill/stores.ts';
+import { NodeProcess } from '../../support/node-process.ts';
+import { alive } from '../../support/program-bench.ts';
+import { waitUntil } from '../../support/wait-until.ts';
+import type { FaultCase, FaultWorld, RoundOutcome } from './fault-case.ts';
+
+const CLIENTS = 12;
+const LATEST_CANCEL_MS = 60;
+const RECOVERY_MS = 30_000;
+const ENDED = new Set(['completed', 'failed', 'cancelled']);
+
+/** How far before the usual begin of a command, and behind it, the other half of the cancels is sent. */
+const AROUND_BEGIN_MS = { before: 60, behind: 10 };
+const LATEST_BEGIN_MS = 2_000;
+
+/** Its command leaves its process id, its run and the time in MARKS, then sleeps. */
+const workflow = (marks: string): string =>
+  stringify({
+    apiVersion: 'svc.dev/v1',
+    kind: 'Workflow',
+    metadata: { name: 'sleeper', version: '1.0.0', description: 'sleeps' },
+    spec: {
+      initial_state: 'SLEEP',
+      states: {
+        SLEEP: {
+          kind: 'System',
+          command: 'echo "$$ $SVC_EXECUTION_ID $(date +%s%3N)" >> "$MARKS"; exec sleep 3',
+          env: { MARKS: marks },
+          timeout: '30s',
+          transitions: [{ condition: 'always', target: 'END' }],
+        },
+        END: { kind: 'System', command: 'finalize', env: {}, transitions: [] },
+      },
+    },
+  });
+
+/** A cancel that comes while a command is being started found a promise without a listener, and ended the node. */
+export const earlyCancel: FaultCase = {
+  name: 'early-cancel',
+  title:
+    'Twelve clients cancel commands 0 to 60 ms after their start: the node stays up, no run hangs, no process is left',
+  stores: ['sqlite', 'redis'],
+  rounds: 100,
+  open: openWorld,
+};
+
+async function openWorld(kind: StoreKind): Promise<FaultWorld> {
+  const directory = await mkdtemp(join(tmpdir(), 'svc-early-cancel-'));
+  const marks = join(directory, 'marks');
+  const stores = await startStores(kind);
+  const node = new NodeProcess(stores.args);
+  const post = async (path: string, body?: string, type = 'application/json'): Promise<Response> =>
+    fetch(`${await node.url}${path}`, {
+      method: 'POST',
+      ...(body === undefined ? {} : { body, headers: { 'content-type': type } }),
+    });
+  const close = async (): Promise<void> => {
+    await node.kill();
+    await stores.destroy();
+    await rm(directory, { recursive: true, force: true });
+  };
+  try {
+    node.spawn();
+    const deployed = await post('/v1/workflows', workflow(marks), 'application/yaml');
+    if (!deployed.ok) throw new Error(`deploy: ${await deployed.text()}`);
+  } catch (error) {
+    await close();
+    throw error;
+  }
+
+  /** How long after the answer a command begins here, by the last rounds: on a busy machine that is much later. */
+  let beginsAfterMs = LATEST_CANCEL_MS;
+  const startedAt = new Map<string, number>();
+
+  /** The id of a run that was acknowledged, cancelled so long after it; null when the node did not answer. */
+  async function startAndCancel(afterMs: number): Promise<string | null> {
+    try {
+      const started = await post('/v1/workflows/sleeper/run', '{}');
+      if (!started.ok) return null;
+      const id = idIn(await started.json());
+      startedAt.set(id, Date.now());
+      await pause(afterMs);
+      await post(`/v1/workflows/executions/${id}/cancel`).catch(() => null);
+      return id;
+    } catch {
+      return null;
+    }
+  }
+
+  const statusOf = async (id: string): Promise<string> => {
+    try {
+      return statusIn(await (await fetch(`${await node.url}/v1/workflows/executions/${id}`)).json());
+    } catch {
+      return 'unanswered';
+    }
+  };
+
+  async function round(seed: number): Promise<RoundOutcome> {
+    const random = new SeededRandom(seed);
+    const { before, behind } = AROUND_BEGIN_MS;
+    const delays = Array.from({ length: CLIENTS }, (_client, at) =>
+      at % 2 === 0 ? random.between(0, LATEST_CANCEL_MS) : Math.max(0, beginsAfterMs + random.between(-before, behind)),
+    );
+    const ids = (await Promise.all(delays.map(startAndCancel))).filter((id) => id !== null);
+    const since = performance.now();
+    const statuses = new Map<string, string>();
+    const look = async (): Promise<boolean> => {
+      for (const id of ids) if (!ENDED.has(statuses.get(id) ?? '')) statuses.set(id, await statusOf(id));
+      return node.crashed || ids.every((id) => ENDED.has(statuses.get(id) ?? ''));
+    };
+    await waitUntil('all runs end', look, RECOVERY_MS).catch(() => undefined);
+    const recoveryMs = performance.now() - since;
+    const nodesEnded = node.crashed ? 1 : 0;
+    if (nodesEnded > 0) {
+      node.spawn();
+      await node.url;
+      await waitUntil('all runs end', look, RECOVERY_MS).catch(() => undefined);
+    }
+    const begun = (await readFile(marks, 'utf8').catch(() => '')).split('\n').map((line) => line.split(' '));
+    const later = begun.flatMap(([, id = '', at = '']) =>
+      ids.includes(id) ? [Number(at) - (startedAt.get(id) ?? 0)] : [],
+    );
+    // None began before its cancel: the next ones are sent later.
+    beginsAfterMs =
+      later.length === 0 ? beginsAfterMs + LATEST_CANCEL_MS : (later.sort((a, b) => a - b)[later.length >> 1] ?? 0);
+    beginsAfterMs = Math.min(beginsAfterMs, LATEST_BEGIN_MS);
+    const pids = begun.filter(([, id = '']) => ids.includes(id)).map(([pid]) => Number(pid));
+    const left = (await Promise.all(pids.map(alive))).filter(Boolean).length;
+    const hung = ids.filter((id) => !ENDED.has(statuses.get(id) ?? '')).length;
+    const lost = ids.filter((id) => statuses.get(id) === 'failed').length;
+    return {
+      ...{ runs: ids.length, hung, nodesEnded, lost: lost + left, recoveryMs },
+      repeated: ids.filter((id) => begun.filter(([, of]) => of === id).length > 1).length,
+      notes: left === 0 ? [] : [`${left} processes were left`],
+    };
+  }
+
+  return { round, close };
+}
+
+const field = (body: unknown, name: string): string => {
+  if (typeof body !== 'object' || body === null) return '';
+  return String(new Map(Object.entries(body)).get(name) ?? '');
+};
+const idIn = (body: unknown): string => field(body, 'execution_id');
+const statusIn = (body: unknown): string => field(body, 'status');
