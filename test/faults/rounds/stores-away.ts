@@ -272,7 +272,13 @@ export class AwayWorld implements FaultWorld {
 
   async #count(
     ended: readonly Ended[],
-    round: { readonly recoveryMs: number; readonly ended: number; readonly forMs: number; readonly how: string; readonly last: string },
+    round: {
+      readonly recoveryMs: number;
+      readonly ended: number;
+      readonly forMs: number;
+      readonly how: string;
+      readonly last: string;
+    },
   ): Promise<RoundOutcome> {
     const notes = [`${this.#store} ${round.how} for ${round.forMs / 1_000} s; ${round.last}`];
     const lines = await linesOf(this.#journal);
