@@ -20,16 +20,19 @@ const hasTable = (database: DatabaseSync, name: string): boolean =>
  */
 export class SqliteDocuments implements Documents {
   readonly #directory: string;
+  /** How long a call waits, with the node's only thread, for another process that has the file. */
+  readonly #busyTimeoutMs: number;
   #open: { readonly database: DatabaseSync; readonly group: GroupCommit } | undefined;
 
-  constructor(options: { readonly directory: string }) {
+  constructor(options: { readonly directory: string; readonly busyTimeoutMs?: number }) {
     this.#directory = options.directory;
+    this.#busyTimeoutMs = options.busyTimeoutMs ?? BUSY_TIMEOUT_MS;
   }
 
   async open(): Promise<void> {
     if (this.#open !== undefined) return;
     await mkdir(this.#directory, { recursive: true, mode: 0o700 });
-    const database = new DatabaseSync(join(this.#directory, 'documents.db'), { timeout: BUSY_TIMEOUT_MS });
+    const database = new DatabaseSync(join(this.#directory, 'documents.db'), { timeout: this.#busyTimeoutMs });
     database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;');
     this.#open = { database, group: new GroupCommit(database) };
   }

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { STORED_ABOVE_BYTES } from '../../manifests/tool/call.ts';
-import { SvcError } from '../../runtime/errors.ts';
+import { beforeActing, SvcError } from '../../runtime/errors.ts';
 import { domainProblem } from '../../security/policy/policy.ts';
-import { fsDelete, fsRead } from '../../tools/files/contracts.ts';
+import { fsDelete, fsEdit, fsRead } from '../../tools/files/contracts.ts';
 import { defineTool } from '../../tools/tool.ts';
 import { webTools } from '../../tools/web/tools.ts';
 import { serve, webOver } from '../effects/web/bench.ts';
@@ -72,6 +72,17 @@ describe('a call of a tool', () => {
     const { error } = await breaking.call('fs.delete', { path: 'a' });
     assert.deepEqual([error?.code, error?.class], ['ToolFailed', 'recoverable']);
     assert.match(error?.message ?? '', /may have been done/);
+  });
+
+  test('that a store kept from beginning is tried again, also where it may not be repeated', async () => {
+    const away = new SvcError('unavailable', 'the store did not answer', { store: 'documents' });
+    const looking = async (): Promise<never> => beforeActing(Promise.reject(away));
+    const acting = async (): Promise<never> => Promise.reject(away);
+    const tools = [defineTool(fsDelete, looking), defineTool(fsEdit, acting)];
+    await using breaking = await toolsBench({ effect: { tools } });
+    await assert.rejects(breaking.call('fs.delete', { path: 'a' }), { code: 'unavailable', notBegun: true });
+    const edit = { path: 'a', target_content: 'x', replacement_content: 'y' };
+    assert.match((await breaking.call('fs.edit', edit)).error?.message ?? '', /may have been done/);
   });
 
   test('that is cancelled fails with the signal’s reason', async () => {

@@ -177,3 +177,33 @@ test('a panel with too few judges fails its state', () => {
   run.panelWord({ status: 'failed', error: '1 of 2 judges gave a verdict, 2 are needed' });
   assert.equal(errorCode(run), 'too_few_judges');
 });
+
+test('what is known of a volume goes with each step; a run that does not know it looks it up once', () => {
+  const known = { size_limit_bytes: 1_024, workflow_execution_id: RUN_ID };
+  const twice = manifestOf({
+    FIRST: { kind: 'System', command: 'make', transitions: [{ condition: 'always', target: 'STEP' }] },
+    STEP: { kind: 'System', command: 'make', transitions: [] },
+  });
+  const learning = new DrivenWorkflow();
+  learning.start(twice);
+  assert.deepEqual(learning.effect.request.input.workspace, { volume_id: RUN_ID, implicit: true });
+  learning.exit(0, { workspace: known });
+  assert.deepEqual(learning.effect.request.input.workspace, { volume_id: RUN_ID, implicit: true, known });
+
+  // A command that an older node ran tells nothing.
+  const old = new DrivenWorkflow();
+  old.start(twice);
+  old.exit(0);
+  assert.deepEqual(old.effect.request.input.workspace, { volume_id: RUN_ID, implicit: true });
+
+  const storage = { workspace: {}, shared_volumes: [{ name: 'data', storage_class: 'ephemeral' }] };
+  const mounts = [{ name: 'data', mount_path: '/d' }];
+  const container = { kind: 'ContainerRun', image: 'busybox', command: ['true'], volumes: mounts };
+  for (const told of [{}, { known }].map(toJson)) {
+    const run = begun(container, { spec: { storage } });
+    run.done({ workspace: { volume_id: 'w-id', ...told }, shared: { data: { volume_id: 'd-id', ...told } } });
+    assert.deepEqual(run.effect.request.input.mounts, [
+      { volume_id: 'd-id', mount_path: '/d', read_only: false, ...told },
+    ]);
+  }
+});

@@ -1,12 +1,18 @@
 import assert from 'node:assert/strict';
-import { mkdir, readdir, rm, symlink, utimes, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, rm, symlink, utimes, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
+import { z } from 'zod';
 import { createPrepareEffect, PrepareInput } from '../../../effects/volumes/prepare-effect.ts';
 import { startVolumeSweep, sweepVolumes } from '../../../effects/volumes/sweep.ts';
 import { openVolumeImages } from '../../../effects/volumes/volume-images.ts';
 import type { Volumes } from '../../../effects/volumes/volumes.ts';
+import { KnownVolume } from '../../../manifests/known-volume.ts';
 import { addressOf } from '../../../runtime/address.ts';
+import type { Collection, CollectionSpec, Documents, StoredDocument } from '../../../runtime/documents.ts';
+import { SvcError } from '../../../runtime/errors.ts';
+import { SqliteDocuments } from '../../../runtime/sqlite/documents.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { ACME, MiB, OTHER, RUN, type VolumesBench, volumesBench } from './bench.ts';
 
@@ -130,7 +136,7 @@ describe('volumes of a workflow execution', () => {
     bench.running.add(RUN);
     assert.deepEqual(await prepare(bench.volumes, given(id)), {
       workspace: { volume_id: RUN },
-      shared: { data: { volume_id: id } },
+      shared: { data: { volume_id: id, known: { size_limit_bytes: 8 * MiB, workflow_execution_id: null } } },
     });
     await assert.rejects(prepare(bench.volumes, given(id), 'other'), { code: 'not_found' });
     const short = await bench.volumes.create(ACME, { name: 'short', storage_class: 'ephemeral' });
@@ -229,4 +235,63 @@ test('where the node may mount, a volume is a file system of its size: anybody g
   assert.equal((await after.files.read('acme', id, 'all')).length, 4 * MiB);
   await bench.volumes.delete(ACME, id);
   assert.deepEqual(await readdir(join(bench.root, 'acme')), []);
+});
+
+/** Documents that answer nothing while `isAway` says so. */
+function awayWhile(documents: Documents, isAway: () => boolean): Documents {
+  return {
+    open: () => documents.open(),
+    close: () => documents.close(),
+    async collection<T extends StoredDocument>(spec: CollectionSpec): Promise<Collection<T>> {
+      const collection = await documents.collection<T>(spec);
+      return new Proxy(collection, {
+        get(target, name) {
+          const method: unknown = Reflect.get(target, name);
+          if (typeof method !== 'function') return method;
+          return async (...args: unknown[]) => {
+            if (isAway()) throw new SvcError('unavailable', 'away', { store: 'documents' });
+            return method.apply(target, args);
+          };
+        },
+      });
+    },
+  };
+}
+
+describe('volumes while the document store is away', () => {
+  test('that a run knows are opened, watched and measured; others are waited for, and nothing was begun', async () => {
+    let isAway = false;
+    const directory = await mkdtemp(join(tmpdir(), 'svc-volumes-away-'));
+    const documents = new SqliteDocuments({ directory });
+    await documents.open();
+    await using bench = await volumesBench({ documents: awayWhile(documents, () => isAway) });
+    const { volumes } = bench;
+    const Prepared = z.object({ workspace: z.object({ volume_id: z.string(), known: KnownVolume }) });
+    const answer = await prepare(volumes, {
+      workflow_execution_id: RUN,
+      workspace: { storage_class: 'ephemeral', size_limit_mb: 1 },
+      shared_volumes: [],
+    });
+    const { volume_id, known } = Prepared.parse(answer).workspace;
+    assert.deepEqual(known, { size_limit_bytes: MiB, workflow_execution_id: RUN });
+    assert.deepEqual((await volumes.open('acme', volume_id)).known, known, 'as the record says');
+    isAway = true;
+    const opened = await volumes.open('acme', volume_id, { known });
+    assert.equal(opened.sizeLimitBytes, MiB);
+    const stop = await volumes.watch('acme', volume_id, () => {}, known);
+    await writeFile(join(opened.directory, 'large'), Buffer.alloc(2 * MiB));
+    await assert.rejects(volumes.checkQuota('acme', volume_id, known), { code: 'quota_exceeded' });
+    assert.equal(await stop(), true);
+    for (const call of [
+      () => volumes.open('acme', volume_id),
+      () => volumes.watch('acme', volume_id, () => {}),
+      () => volumes.files.delete('acme', volume_id, 'large'),
+    ]) {
+      await assert.rejects(call, { code: 'unavailable', store: 'documents', notBegun: true });
+    }
+    await assert.rejects(volumes.open('acme', '../x', { known }), { code: 'not_found' });
+    isAway = false;
+    await documents.close();
+    await rm(directory, { recursive: true, force: true });
+  });
 });

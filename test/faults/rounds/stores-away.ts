@@ -47,6 +47,8 @@ interface Ended {
   readonly id: string;
   readonly status: string;
   readonly text: string;
+  /** By `performance.now()`, when its end was seen. */
+  readonly seenAt: number;
 }
 
 const Approvals = z.object({ pending_requests: z.array(z.looseObject({ id: z.string(), execution_id: z.string() })) });
@@ -149,7 +151,9 @@ export class AwayWorld implements FaultWorld {
     const ended = await Promise.all(runs.map((run) => this.#end(run)));
     await Promise.all([answering, probing]);
     const recoveryMs = Math.max(0, Math.round(performance.now() - backAt));
-    return this.#count(ended, { recoveryMs, ended: before, forMs, how });
+    const slowest = ended.toSorted((a, b) => b.seenAt - a.seenAt)[0];
+    const last = `the last to end was ${slowest?.run.area.name} ${slowest?.id}`;
+    return this.#count(ended, { recoveryMs, ended: before, forMs, how, last });
   }
 
   close(): Promise<void> {
@@ -263,14 +267,20 @@ export class AwayWorld implements FaultWorld {
     } catch (thrown) {
       text = String(thrown);
     }
-    return { run, id, status, text };
+    return { run, id, status, text, seenAt: performance.now() };
   }
 
   async #count(
     ended: readonly Ended[],
-    round: { readonly recoveryMs: number; readonly ended: number; readonly forMs: number; readonly how: string },
+    round: {
+      readonly recoveryMs: number;
+      readonly ended: number;
+      readonly forMs: number;
+      readonly how: string;
+      readonly last: string;
+    },
   ): Promise<RoundOutcome> {
-    const notes = [`${this.#store} ${round.how} for ${round.forMs / 1_000} s`];
+    const notes = [`${this.#store} ${round.how} for ${round.forMs / 1_000} s; ${round.last}`];
     const lines = await linesOf(this.#journal);
     for (const { id } of ended) {
       const marks = await linesOf(join(this.#volumes, SYSTEM_TENANT, id, MARKS));

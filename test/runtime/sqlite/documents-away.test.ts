@@ -1,0 +1,45 @@
+import assert from 'node:assert/strict';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { test } from 'node:test';
+import { type OwnStore, SvcError, storeAway } from '../../../runtime/errors.ts';
+import { FileBlobs } from '../../../runtime/sqlite/blobs.ts';
+import { storeError } from '../../../runtime/sqlite/database.ts';
+import { SqliteDocuments } from '../../../runtime/sqlite/documents.ts';
+
+const isAway = (store: OwnStore) => (thrown: unknown) => {
+  assert.ok(thrown instanceof SvcError);
+  assert.deepEqual([thrown.code, storeAway(thrown)], ['unavailable', store]);
+  return true;
+};
+
+test('a documents file that is locked is a store that is away: reads and writes say so, and work again', async () => {
+  const directory = await mkdtemp(join(tmpdir(), 'svc-documents-away-'));
+  const documents = new SqliteDocuments({ directory, busyTimeoutMs: 20 });
+  await documents.open();
+  const notes = await documents.collection({ name: 'notes', unique: [], indexes: [] });
+  const other = new DatabaseSync(join(directory, 'documents.db'));
+  other.exec('BEGIN IMMEDIATE');
+  await assert.rejects(notes.insert({ tenant: 'acme', id: '1', version: 1 }), isAway('documents'));
+  other.exec('ROLLBACK');
+  assert.equal(await notes.insert({ tenant: 'acme', id: '1', version: 1 }), true);
+  // A full disk and a failed read come with codes of their own.
+  for (const errcode of [5, 10, 13]) {
+    isAway('documents')(storeError(Object.assign(new Error('sqlite'), { errcode }), 'documents'));
+  }
+  other.close();
+  await documents.close();
+  await assert.rejects(notes.get('acme', '1'), isAway('documents'));
+  await rm(directory, { recursive: true, force: true });
+});
+
+test('files of payloads that cannot be read or written are a store that is away', async () => {
+  const directory = await mkdtemp(join(tmpdir(), 'svc-blobs-away-'));
+  const blobs = new FileBlobs({ directory });
+  await blobs.open();
+  await rm(join(directory, 'blobs'), { recursive: true, force: true });
+  await assert.rejects(blobs.put('acme', Buffer.from('x')), isAway('blobs'));
+  await rm(directory, { recursive: true, force: true });
+});
