@@ -177,6 +177,13 @@ export class SqliteActorStore implements ActorStore {
 
   unplace: ActorStore['unplace'] = (home, address) => this.#write(({ directory }) => directory.unplace(home, address));
 
+  facts = () => this.#read(({ facts }) => facts.all());
+
+  keepFact = (name: string, value: string) => this.#write(({ facts }) => facts.keep(name, value));
+
+  /** The file's `user_version` refuses them since it was brought to this format. */
+  refuseOlderPrograms = async () => {};
+
   placed: ActorStore['placed'] = (home, page) => this.#read(({ directory }) => directory.placed(home, page));
 
   #tables(): Opened {

@@ -2,11 +2,15 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { createAgentCatalog } from '../../catalog/agent-catalog.ts';
 import { AGENT_EVENTS, AGENT_MANIFESTS, AGENTS } from '../../catalog/agent-record.ts';
+<<<<<<< HEAD
 import {
   AGENTS_WITHOUT_SCOPES,
   type AgentWithoutScope,
   takeOverOldAgents,
 } from '../../catalog/agents-without-scopes.ts';
+=======
+import { AGENTS_WITHOUT_SCOPES, AgentsWithoutScopes, type AgentWithoutScope } from '../../catalog/agents-without-scopes.ts';
+>>>>>>> 993e558 (stores: a format that rises with stored shapes, and documents that are older than the log are refused)
 import { type AgentCatalog, type CatalogReader, requireStartable } from '../../catalog/api.ts';
 import type { StoredEvent } from '../../catalog/shelf/event-log.ts';
 import type { ShelfRecord } from '../../catalog/shelf/record.ts';
@@ -266,6 +270,10 @@ for (const store of DOCUMENT_STORES)
       const admin = person(tenant, 'ada', ['svc:admin']);
       const catalogs = await Promise.all([openCatalog(), openCatalog(), openCatalog()]);
       for (const one of catalogs) assert.equal((await one.list(admin)).length, 24);
+      assert.equal(await old.count({ tenant }), 25, 'a node of an older version still finds them');
+      const takers = await Promise.all(catalogs.map(() => AgentsWithoutScopes.open(documents)));
+      await Promise.all(takers.map((taker) => taker.take()));
+      for (const one of catalogs) assert.equal((await one.list(admin)).length, 24);
       assert.equal(await old.count({ tenant }), 0);
       const [id = ''] = ids;
       const found = await catalog.get(admin, 'old-0');
@@ -279,6 +287,7 @@ for (const store of DOCUMENT_STORES)
       assert.equal((await catalog.get(admin, 'old-0')).scope, 'user', 'a user may have the same name now');
     });
 
+<<<<<<< HEAD
     it('moves an agent once, whatever another node does between its insertion and the removal of the old record', async () => {
       const old = await documents.collection<AgentWithoutScope>(AGENTS_WITHOUT_SCOPES);
       const agents = await documents.collection<ShelfRecord>(AGENTS);
@@ -319,6 +328,31 @@ for (const store of DOCUMENT_STORES)
       await takeOverOldAgents(documents, interruptedBy({ before }));
       assert.equal(await agents.get(tenant, deleted), null, 'what a user deleted meanwhile does not come back');
       assert.equal(await old.count({ tenant }), 0);
+=======
+    it('finds what a node without scopes deploys beside it, and what is deleted here is deleted there', async () => {
+      const old = await documents.collection<AgentWithoutScope>(AGENTS_WITHOUT_SCOPES);
+      const texts = await documents.collection<ManifestRecord>(AGENT_MANIFESTS);
+      const taker = await AgentsWithoutScopes.open(documents);
+      const tenant = `beside-${store.name.toLowerCase()}`;
+      const admin = person(tenant, 'ada', ['svc:admin']);
+      const id = systemRandom.uuid();
+      await texts.insert({ tenant, id: 'text', version: 1, manifest_yaml: yaml('late', '1.0.0') });
+      const last_event = { sequence: 1, event_type: 'AgentDeployed', payload: {}, recorded_at: '2026-01-01' };
+      await old.insert({
+        ...{ tenant, id, version: 1, name: 'late', description: 'old', labels: {}, deleted: false, last_event },
+        versions: [{ version: '1.0.0', manifest_id: 'text', deployed_at: '2026-01-01' }],
+      });
+      await taker.copy();
+      assert.equal((await catalog.get(admin, 'late')).agent_id, id);
+      await catalog.promote({ ...inAcme, tenant }, id, 'global');
+      await taker.copy();
+      assert.equal((await catalog.get(admin, 'late')).scope, 'global', 'one that moved is not copied once more');
+      assert.equal((await old.get(tenant, id))?.name, 'late');
+      await catalog.delete(operator, id);
+      assert.equal(await old.get(tenant, id), null);
+      await taker.take();
+      await assert.rejects(catalog.get(admin, 'late'), refused('not_found'));
+>>>>>>> 993e558 (stores: a format that rises with stored shapes, and documents that are older than the log are refused)
     });
 
     it('admits as many agents as the quota says, over races on several nodes at most one more for each other node', async () => {
