@@ -18,6 +18,9 @@ export interface AgentWithoutScope extends StoredDocument {
 /** Its unique index would keep a user's agent from having the name of the tenant's. */
 export const AGENTS_WITHOUT_SCOPES: CollectionSpec = { name: 'agents', unique: [['name']], indexes: [] };
 
+/** Of the collection of agents as they are stored today. */
+type AgentsOfToday = Pick<Collection<ShelfRecord>, 'get' | 'insert' | 'delete' | 'count'>;
+
 const PAGE = 100;
 
 /**
@@ -26,20 +29,20 @@ const PAGE = 100;
  */
 export class AgentsWithoutScopes {
   readonly #old: Collection<AgentWithoutScope>;
-  readonly #agents: Collection<ShelfRecord>;
+  readonly #agents: AgentsOfToday;
   readonly #manifests: Collection<ManifestRecord>;
 
-  static async open(documents: Documents): Promise<AgentsWithoutScopes> {
+  static async open(documents: Documents, agents?: AgentsOfToday): Promise<AgentsWithoutScopes> {
     return new AgentsWithoutScopes(
       await documents.collection<AgentWithoutScope>(AGENTS_WITHOUT_SCOPES),
-      await documents.collection<ShelfRecord>(AGENTS),
+      agents ?? (await documents.collection<ShelfRecord>(AGENTS)),
       await documents.collection<ManifestRecord>(AGENT_MANIFESTS),
     );
   }
 
   private constructor(
     old: Collection<AgentWithoutScope>,
-    agents: Collection<ShelfRecord>,
+    agents: AgentsOfToday,
     manifests: Collection<ManifestRecord>,
   ) {
     this.#old = old;

@@ -2,21 +2,17 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { createAgentCatalog } from '../../catalog/agent-catalog.ts';
 import { AGENT_EVENTS, AGENT_MANIFESTS, AGENTS } from '../../catalog/agent-record.ts';
-<<<<<<< HEAD
 import {
   AGENTS_WITHOUT_SCOPES,
+  AgentsWithoutScopes,
   type AgentWithoutScope,
-  takeOverOldAgents,
 } from '../../catalog/agents-without-scopes.ts';
-=======
-import { AGENTS_WITHOUT_SCOPES, AgentsWithoutScopes, type AgentWithoutScope } from '../../catalog/agents-without-scopes.ts';
->>>>>>> 993e558 (stores: a format that rises with stored shapes, and documents that are older than the log are refused)
 import { type AgentCatalog, type CatalogReader, requireStartable } from '../../catalog/api.ts';
 import type { StoredEvent } from '../../catalog/shelf/event-log.ts';
 import type { ShelfRecord } from '../../catalog/shelf/record.ts';
 import type { ManifestRecord } from '../../catalog/shelf/stored-manifests.ts';
 import { systemClock } from '../../runtime/clock.ts';
-import type { Documents } from '../../runtime/documents.ts';
+import type { Documents, Query } from '../../runtime/documents.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import { type Identity, SYSTEM_TENANT } from '../../runtime/identity.ts';
 import { systemRandom } from '../../runtime/random.ts';
@@ -287,7 +283,6 @@ for (const store of DOCUMENT_STORES)
       assert.equal((await catalog.get(admin, 'old-0')).scope, 'user', 'a user may have the same name now');
     });
 
-<<<<<<< HEAD
     it('moves an agent once, whatever another node does between its insertion and the removal of the old record', async () => {
       const old = await documents.collection<AgentWithoutScope>(AGENTS_WITHOUT_SCOPES);
       const agents = await documents.collection<ShelfRecord>(AGENTS);
@@ -304,11 +299,13 @@ for (const store of DOCUMENT_STORES)
         });
         return id;
       };
+      const take = async (view: Pick<typeof agents, 'get' | 'delete' | 'count' | 'insert'>) =>
+        (await AgentsWithoutScopes.open(documents, view)).take();
       /** This node's view: another one acts right before or after its insertion. */
       const interruptedBy = (step: { before?: () => Promise<unknown>; after?: () => Promise<unknown> }) => ({
-        ...agents,
         get: (of: string, id: string) => agents.get(of, id),
         delete: (of: string, id: string) => agents.delete(of, id),
+        count: (query: Query) => agents.count(query),
         insert: async (record: ShelfRecord) => {
           if (record.tenant === tenant) await step.before?.();
           const inserted = await agents.insert(record);
@@ -317,18 +314,19 @@ for (const store of DOCUMENT_STORES)
         },
       });
       const moved = await add('moved');
-      await takeOverOldAgents(documents, interruptedBy({ after: () => takeOverOldAgents(documents, agents) }));
+      await take(interruptedBy({ after: () => take(agents) }));
       assert.equal((await agents.get(tenant, moved))?.name, 'moved');
       assert.equal((await catalog.get(admin, 'moved')).agent_id, moved);
       const deleted = await add('deleted');
       const before = async () => {
-        await takeOverOldAgents(documents, agents);
+        await take(agents);
         await catalog.delete(admin, deleted);
       };
-      await takeOverOldAgents(documents, interruptedBy({ before }));
+      await take(interruptedBy({ before }));
       assert.equal(await agents.get(tenant, deleted), null, 'what a user deleted meanwhile does not come back');
       assert.equal(await old.count({ tenant }), 0);
-=======
+    });
+
     it('finds what a node without scopes deploys beside it, and what is deleted here is deleted there', async () => {
       const old = await documents.collection<AgentWithoutScope>(AGENTS_WITHOUT_SCOPES);
       const texts = await documents.collection<ManifestRecord>(AGENT_MANIFESTS);
@@ -352,7 +350,6 @@ for (const store of DOCUMENT_STORES)
       assert.equal(await old.get(tenant, id), null);
       await taker.take();
       await assert.rejects(catalog.get(admin, 'late'), refused('not_found'));
->>>>>>> 993e558 (stores: a format that rises with stored shapes, and documents that are older than the log are refused)
     });
 
     it('admits as many agents as the quota says, over races on several nodes at most one more for each other node', async () => {
