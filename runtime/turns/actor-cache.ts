@@ -27,14 +27,14 @@ export class ActorCache {
     if (found === undefined) return undefined;
     // Re-inserting keeps the map in order of use.
     this.#residents.delete(address);
-    found.usedAt = this.#clock.now();
+    found.usedAt = this.#clock.monotonic();
     this.#residents.set(address, found);
     return found.resident;
   }
 
   put(resident: Resident): void {
     this.#residents.delete(resident.address);
-    this.#residents.set(resident.address, { resident, usedAt: this.#clock.now() });
+    this.#residents.set(resident.address, { resident, usedAt: this.#clock.monotonic() });
     if (this.#residents.size <= this.#limit) return;
     const oldest = this.#residents.keys().next();
     if (oldest.done !== true) this.#residents.delete(oldest.value);
@@ -51,7 +51,7 @@ export class ActorCache {
 
   /** Lets go of what was not used for `idleMs`. */
   passivate(): void {
-    const before = this.#clock.now() - this.#idleMs;
+    const before = this.#clock.monotonic() - this.#idleMs;
     for (const [address, { usedAt }] of this.#residents) {
       if (usedAt > before) return;
       this.#residents.delete(address);
