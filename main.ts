@@ -11,6 +11,7 @@ import { createNodePeerApi } from './actors/node-peer/node-peers.ts';
 import { toolSessionActor } from './actors/tool-session/definition.ts';
 import { openClusterNode } from './cluster/cluster-node.ts';
 import { joinFleet } from './cluster/join-fleet.ts';
+import { watchFormats } from './cluster/operations/format-watch.ts';
 import { createNodeControls } from './cluster/operations/node-controls.ts';
 import { openOperations } from './cluster/operations/open-operations.ts';
 import { readiness } from './cluster/operations/readiness.ts';
@@ -35,6 +36,7 @@ import { configFile, heartbeats, kernelSettings, readFlags, readSettings } from 
 import { systemClock } from './runtime/clock.ts';
 import { openDataDirectory } from './runtime/data-directory.ts';
 import { SvcError } from './runtime/errors.ts';
+import { FORMAT, VERSION } from './runtime/format.ts';
 import { SYSTEM_TENANT } from './runtime/identity.ts';
 import { openStores } from './runtime/open-stores.ts';
 import { systemRandom } from './runtime/random.ts';
@@ -43,9 +45,8 @@ import { createAuthenticator } from './security/authenticator.ts';
 import { createFileSecrets } from './security/file-secrets.ts';
 import { authenticatorSettings } from './security/settings.ts';
 
-export const VERSION = '0.1.0';
-
 export type { Node, NodeInput } from './compose/node.ts';
+export { VERSION };
 
 /** What a reader of the log that is behind, or a disk, may take before the process ends. */
 const LOG_FLUSH_MS = 1_000;
@@ -70,6 +71,7 @@ export async function startNode(input: NodeInput): Promise<Node> {
     dataDir,
     warn,
     waitReplicas: kernel.wait_replicas,
+    acceptOlderDocuments: stores.accept_older_documents,
     ...(stores.redis === undefined ? {} : { redis: await Promise.all(stores.redis.map(resolveSecret)) }),
     ...(stores.mongodb === undefined ? {} : { mongodb: await resolveSecret(stores.mongodb) }),
   });
@@ -82,7 +84,10 @@ export async function startNode(input: NodeInput): Promise<Node> {
   const seat = await joinFleet({
     ...world,
     members: ports.store,
-    card: { role: settings.cluster.role, tags: settings.node.tags, weight: settings.node.weight, version: VERSION },
+    card: {
+      ...{ role: settings.cluster.role, tags: settings.node.tags, weight: settings.node.weight },
+      ...{ version: VERSION, format: FORMAT },
+    },
     leaseTtlMs: kernel.lease_ttl_ms,
     pulseHost: stores.redis === undefined ? null : clusterHost,
     advertiseHost: settings.cluster.advertise_host,
@@ -117,7 +122,7 @@ export async function startNode(input: NodeInput): Promise<Node> {
   });
   opened.defer(() => runtime.stop());
 
-  const { agents, builtIns, inUse } = await openAgents({
+  const { agents, builtIns, inUse, oldAgents } = await openAgents({
     ...{ ...world, documents: ports.documents, settings, overrides: rateOverrides },
   });
   const search = openSearch({ ...world, documents: ports.documents, settings, secrets, builtIns });
@@ -172,6 +177,16 @@ export async function startNode(input: NodeInput): Promise<Node> {
   opened.defer(async () => clusterNode?.close());
   opened.defer(() => operations.close());
 
+  opened.defer(
+    watchFormats({
+      ...{ ...world, fleet },
+      whileOlder: () => oldAgents.copy(),
+      async contract() {
+        await oldAgents.take();
+        await ports.formats.contract();
+      },
+    }),
+  );
   const addresses = await servers.listen();
   const { restUrl, clusterAddress } = addresses;
   await fleet.changeCard({ restUrl, clusterAddress });

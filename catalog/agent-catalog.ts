@@ -6,7 +6,7 @@ import type { Identity } from '../runtime/identity.ts';
 import type { Random } from '../runtime/random.ts';
 import { type AgentQuota, hasRoom, quotaInsert } from './agent-quota.ts';
 import { AGENT_EVENTS, AGENT_MANIFESTS, AGENTS } from './agent-record.ts';
-import { takeOverOldAgents } from './agents-without-scopes.ts';
+import { AgentsWithoutScopes } from './agents-without-scopes.ts';
 import type {
   AgentCatalog,
   AgentFilter,
@@ -55,24 +55,32 @@ export async function createAgentCatalog(parts: {
   const shelf = await openShelf(documents, AGENT, {
     ...{ records: AGENTS, manifests: AGENT_MANIFESTS, events: AGENT_EVENTS },
   });
-  await takeOverOldAgents(documents, shelf.records);
+  const old = await AgentsWithoutScopes.open(documents);
+  await old.copy();
   const catalog = new ShelfCatalog({
     ...{ shelf, clock, random },
     shipped: () => builtIns.agents.map(shippedOf),
     inUse: (tenant, id) => inUse.agent(tenant, id),
     insert: quotaInsert(shelf.records, quota),
   });
-  return new DocumentAgentCatalog(catalog, shelf, (identity) => hasRoom(shelf.records, quota, identity));
+  return new DocumentAgentCatalog(catalog, shelf, old, (identity) => hasRoom(shelf.records, quota, identity));
 }
 
 class DocumentAgentCatalog implements AgentCatalog {
   readonly #catalog: ShelfCatalog<AgentManifest>;
   readonly #shelf: Shelf<AgentManifest>;
+  readonly #old: AgentsWithoutScopes;
   readonly hasRoom: AgentCatalog['hasRoom'];
 
-  constructor(catalog: ShelfCatalog<AgentManifest>, shelf: Shelf<AgentManifest>, hasRoomFor: AgentCatalog['hasRoom']) {
+  constructor(
+    catalog: ShelfCatalog<AgentManifest>,
+    shelf: Shelf<AgentManifest>,
+    old: AgentsWithoutScopes,
+    hasRoomFor: AgentCatalog['hasRoom'],
+  ) {
     this.#catalog = catalog;
     this.#shelf = shelf;
+    this.#old = old;
     this.hasRoom = hasRoomFor;
   }
 
@@ -110,7 +118,7 @@ class DocumentAgentCatalog implements AgentCatalog {
   }
 
   async delete(identity: Identity, agentId: string, options?: { readonly force?: boolean }): Promise<void> {
-    await this.#catalog.delete(identity, agentId, options);
+    await this.#old.forget(await this.#catalog.delete(identity, agentId, options));
   }
 
   async setStatus(identity: Identity, idOrName: string, status: CatalogStatus): Promise<AgentSummary> {

@@ -1,5 +1,5 @@
 import type { Collection, CollectionSpec, Documents, StoredDocument } from '../runtime/documents.ts';
-import { AGENT_MANIFESTS } from './agent-record.ts';
+import { AGENT_MANIFESTS, AGENTS } from './agent-record.ts';
 import type { RecordedEvent } from './shelf/event-log.ts';
 import type { ShelfRecord } from './shelf/record.ts';
 import type { ManifestRecord } from './shelf/stored-manifests.ts';
@@ -18,40 +18,86 @@ export interface AgentWithoutScope extends StoredDocument {
 /** Its unique index would keep a user's agent from having the name of the tenant's. */
 export const AGENTS_WITHOUT_SCOPES: CollectionSpec = { name: 'agents', unique: [['name']], indexes: [] };
 
+/** Of the collection of agents as they are stored today. */
+type AgentsOfToday = Pick<Collection<ShelfRecord>, 'get' | 'insert' | 'delete' | 'count'>;
+
 const PAGE = 100;
 
 /**
- * Moves agents of older versions where those of today are, at scope tenant. Each is written there before it goes here, so
- * a crash loses none; nodes that do it at once do no harm. One whose name was taken meanwhile stays where it is.
+ * Agents of versions without scopes. They are copied to where those of today are, at scope tenant, and stay where they were
+ * as long as a node of such a version may look there; then the originals go. Copying may be repeated, on any node at once.
  */
-export async function takeOverOldAgents(documents: Documents, agents: Collection<ShelfRecord>): Promise<void> {
-  const old = await documents.collection<AgentWithoutScope>(AGENTS_WITHOUT_SCOPES);
-  const manifests = await documents.collection<ManifestRecord>(AGENT_MANIFESTS);
-  for (let kept = 0; ; ) {
-    const page = await old.find({ tenant: null, sort: [['id', 'asc']], limit: PAGE, skip: kept });
-    if (page.length === 0) return;
-    for (const agent of page) if (!(await takeOver(agent, old, agents, manifests))) kept += 1;
-  }
-}
+export class AgentsWithoutScopes {
+  readonly #old: Collection<AgentWithoutScope>;
+  readonly #agents: AgentsOfToday;
+  readonly #manifests: Collection<ManifestRecord>;
 
-/** False when it stays. */
-async function takeOver(
-  agent: AgentWithoutScope,
-  old: Collection<AgentWithoutScope>,
-  agents: Collection<ShelfRecord>,
-  manifests: Collection<ManifestRecord>,
-): Promise<boolean> {
-  const { tenant, id } = agent;
-  const { deleted, ...rest } = agent;
-  const inserted = await agents.insert({
-    ...{ ...rest, scope: 'tenant', owner: '', arriving_from: null, leaving_to: null },
-    status: deleted ? 'deleted' : 'deployed',
-  });
-  if (!inserted && (await agents.get(tenant, id)) === null) return false;
-  if ((await old.delete(tenant, id)) || !inserted) return true;
-  // Another node removed the old record: it found the agent that was just inserted, or had moved it before and a user
-  // has deleted it since. A deletion removes the manifests first, so a missing one tells that the agent must not come back.
-  const [first] = agent.versions;
-  if (first !== undefined && (await manifests.get(tenant, first.manifest_id)) === null) await agents.delete(tenant, id);
-  return true;
+  static async open(documents: Documents, agents?: AgentsOfToday): Promise<AgentsWithoutScopes> {
+    return new AgentsWithoutScopes(
+      await documents.collection<AgentWithoutScope>(AGENTS_WITHOUT_SCOPES),
+      agents ?? (await documents.collection<ShelfRecord>(AGENTS)),
+      await documents.collection<ManifestRecord>(AGENT_MANIFESTS),
+    );
+  }
+
+  private constructor(
+    old: Collection<AgentWithoutScope>,
+    agents: AgentsOfToday,
+    manifests: Collection<ManifestRecord>,
+  ) {
+    this.#old = old;
+    this.#agents = agents;
+    this.#manifests = manifests;
+  }
+
+  /** Takes over what is not taken over yet. */
+  async copy(): Promise<void> {
+    for (let skip = 0; ; skip += PAGE) {
+      const page = await this.#page(skip);
+      for (const agent of page) await this.#copied(agent);
+      if (page.length < PAGE) return;
+    }
+  }
+
+  /** Copies, and removes the originals. One whose name was taken meanwhile stays where it is. */
+  async take(): Promise<void> {
+    for (let kept = 0; ; ) {
+      const page = await this.#page(kept);
+      for (const agent of page) {
+        if (await this.#copied(agent)) await this.#old.delete(agent.tenant, agent.id);
+        else kept += 1;
+      }
+      if (page.length < PAGE) return;
+    }
+  }
+
+  /** An agent that was deleted where it is today must not be copied again. */
+  async forget(id: string): Promise<void> {
+    await this.#old.deleteMany({ tenant: null, where: { id } });
+  }
+
+  #page(skip: number): Promise<AgentWithoutScope[]> {
+    return this.#old.find({ tenant: null, sort: [['id', 'asc']], limit: PAGE, skip });
+  }
+
+  /** Whether it is among the agents of today, or was. It may have moved to another tenant since, or be on its way. */
+  async #copied(agent: AgentWithoutScope): Promise<boolean> {
+    const { deleted, ...rest } = agent;
+    const { tenant, id } = agent;
+    if ((await this.#agents.count({ tenant: null, where: { id } })) > 0) return true;
+    if (await this.#wasDeleted(agent)) return true;
+    const inserted = await this.#agents.insert({
+      ...{ ...rest, scope: 'tenant', owner: '', arriving_from: null, leaving_to: null },
+      status: deleted ? 'deleted' : 'deployed',
+    });
+    if (!inserted) return (await this.#agents.get(tenant, id)) !== null;
+    // Another node took it over before, and a user deleted it since.
+    if (await this.#wasDeleted(agent)) await this.#agents.delete(tenant, id);
+    return true;
+  }
+
+  /** A deletion removes the manifests before the agent, so a missing one tells that it must not come back. */
+  async #wasDeleted({ tenant, versions: [newest] }: AgentWithoutScope): Promise<boolean> {
+    return newest !== undefined && (await this.#manifests.get(tenant, newest.manifest_id)) === null;
+  }
 }

@@ -2,6 +2,7 @@ import { EXECUTIONS, type ExecutionDocument } from '../actors/execution/view.ts'
 import { WORKFLOW_EXECUTIONS, type WorkflowExecutionDocument } from '../actors/workflow/api.ts';
 import { createAgentCatalog } from '../catalog/agent-catalog.ts';
 import type { AgentQuota } from '../catalog/agent-quota.ts';
+import { AgentsWithoutScopes } from '../catalog/agents-without-scopes.ts';
 import { createBuiltIns } from '../catalog/built-in/built-ins.ts';
 import type { InUse } from '../catalog/in-use.ts';
 import type { NodeSettings } from '../manifests/node/settings.ts';
@@ -43,5 +44,6 @@ export async function openAgents(parts: {
   const builtIns = createBuiltIns();
   const inUse = await inUseOf(documents);
   const quota = agentQuota(settings, overrides);
-  return { agents: await createAgentCatalog({ documents, clock, random, builtIns, inUse, quota }), builtIns, inUse };
+  const agents = await createAgentCatalog({ documents, clock, random, builtIns, inUse, quota });
+  return { agents, builtIns, inUse, oldAgents: await AgentsWithoutScopes.open(documents) };
 }

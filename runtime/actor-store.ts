@@ -1,6 +1,7 @@
 import type { Address, Partition } from './address.ts';
 import type { EffectLedger, EffectOpen, EffectSettle } from './effect-ledger.ts';
 import type { Members } from './members.ts';
+import type { StoreFacts } from './store-facts.ts';
 
 export type { ClaimOutcome, EffectLedger, EffectMode, EffectOpen, EffectRow, EffectSettle } from './effect-ledger.ts';
 
@@ -16,7 +17,16 @@ export type { ClaimOutcome, EffectLedger, EffectMode, EffectOpen, EffectRow, Eff
  * - every time (lease, timer, claim) is judged on the store's clock.
  * A call that rejects with `unavailable` may have happened: callers repeat it, and repeating is harmless.
  */
-export interface ActorStore extends Mailboxes, Leases, Members, Commits, EffectLedger, EventLog, Journal, Directory {
+export interface ActorStore
+  extends Mailboxes,
+    Leases,
+    Members,
+    Commits,
+    EffectLedger,
+    EventLog,
+    Journal,
+    Directory,
+    StoreFacts {
   /** Creates what is missing (schema, functions) and connects. */
   open(): Promise<void>;
   close(): Promise<void>;

@@ -1,9 +1,12 @@
+import { join } from 'node:path';
 import type { ActorStore } from './actor-store.ts';
 import type { Blobs } from './blobs.ts';
 import { systemClock } from './clock.ts';
 import type { Documents } from './documents.ts';
 import type { EffectQueue } from './effect-queue.ts';
+import { refuseOlderDocuments } from './projection/rounds.ts';
 import type { RateLimits } from './rate-limits.ts';
+import { StoreFormats, type StoreNames } from './store-formats.ts';
 
 /** The ports a node runs on, open. */
 export interface OpenStores {
@@ -12,6 +15,8 @@ export interface OpenStores {
   readonly blobs: Blobs;
   readonly effects: EffectQueue;
   readonly rateLimits: RateLimits;
+  /** The format notes of these stores; checked and written at the opening. */
+  readonly formats: Pick<StoreFormats, 'contract'>;
   /** What an operator should know about durability (design K10), for the start-up log. */
   readonly notes: readonly string[];
   close(): Promise<void>;
@@ -25,6 +30,8 @@ export interface StoreLocation {
   readonly mongodb?: string;
   /** Redis replicas that must have a write before it is acknowledged. */
   readonly waitReplicas?: number;
+  /** The word that a refusal of documents older than the log names. */
+  readonly acceptOlderDocuments?: string | undefined;
   readonly warn: (message: string, error: unknown) => void;
 }
 
@@ -36,12 +43,13 @@ export async function openStores(location: StoreLocation): Promise<OpenStores> {
     : openRemote({ ...location, redis, mongodb });
 }
 
-async function openEmbedded({ dataDir, warn }: StoreLocation): Promise<OpenStores> {
+async function openEmbedded({ dataDir, acceptOlderDocuments, warn }: StoreLocation): Promise<OpenStores> {
   const { SqliteActorStore } = await import('./sqlite/actor-store.ts');
   const { SqliteDocuments } = await import('./sqlite/documents.ts');
   const { FileBlobs } = await import('./sqlite/blobs.ts');
   const { EmbeddedEffectQueue } = await import('./effects/embedded-effect-queue.ts');
   const { SqliteRateLimits } = await import('./sqlite/rate-limits.ts');
+  const { refuseUnreadableFile } = await import('./sqlite/actor-store-schema.ts');
   const store = new SqliteActorStore({ directory: dataDir });
   const documents = new SqliteDocuments({ directory: dataDir });
   const blobs = new FileBlobs({ directory: dataDir });
@@ -52,8 +60,22 @@ async function openEmbedded({ dataDir, warn }: StoreLocation): Promise<OpenStore
     onFault: (error, job) => warn(`effect ${job.id} could not be run`, error),
   });
   const notes = [`data in ${dataDir}, every answer is on disk before it is given (fsync per commit group)`];
-  const parts = [store, documents, blobs, effects, rateLimits];
-  return openAll(parts, { store, documents, blobs, effects, rateLimits, notes });
+  const names = { store: join(dataDir, 'actors.db'), documents: join(dataDir, 'documents.db') };
+  const formats = new StoreFormats({ names, dataDir, store, documents });
+  // An opening of the actor store writes, so all else is checked before.
+  const parts = [
+    step(() => formats.checkDataDirectory()),
+    step(async () => refuseUnreadableFile(names.store)),
+    documents,
+    step(() => formats.checkDocuments()),
+    store,
+    step(() => refuseOlderDocuments({ store, documents, names, accepted: acceptOlderDocuments })),
+    ...[blobs, effects, rateLimits],
+    step(() => formats.note()),
+    // One process: no other version is beside it.
+    step(() => formats.contract()),
+  ];
+  return openAll(parts, { store, documents, blobs, effects, rateLimits, formats, notes });
 }
 
 async function openRemote(
@@ -65,7 +87,7 @@ async function openRemote(
   const { MongoBlobs } = await import('./mongo/blobs.ts');
   const { RedisRateLimits } = await import('./redis/rate-limits.ts');
   const { lockDirectory } = await import('./sqlite/database.ts');
-  const { redis: urls, mongodb: uri, dataDir, waitReplicas = 0, warn } = location;
+  const { redis: urls, mongodb: uri, dataDir, waitReplicas = 0, acceptOlderDocuments, warn } = location;
   const store = new RedisActorStore({ urls, waitReplicas, warn: (text) => warn(text, undefined) });
   const documents = new MongoDocuments({ uri });
   const blobs = new MongoBlobs({ uri });
@@ -73,8 +95,18 @@ async function openRemote(
   const rateLimits = new RedisRateLimits({ urls, warn: (text) => warn(text, undefined) });
   // The node's id lives in the directory: two processes with one id would take each other's leases at once.
   const lock = lockOn(dataDir, lockDirectory);
-  const parts = [lock, store, documents, blobs, effects, rateLimits];
-  const opened = await openAll(parts, { store, documents, blobs, effects, rateLimits, notes: [] });
+  const names: StoreNames = { store: 'Redis', documents: 'MongoDB' };
+  const formats = new StoreFormats({ names, dataDir, store, documents });
+  const parts = [
+    lock,
+    step(() => formats.checkDataDirectory()),
+    ...[store, step(() => formats.checkStore())],
+    ...[documents, step(() => formats.checkDocuments())],
+    step(() => refuseOlderDocuments({ store, documents, names, accepted: acceptOlderDocuments })),
+    ...[blobs, effects, rateLimits],
+    step(() => formats.note()),
+  ];
+  const opened = await openAll(parts, { store, documents, blobs, effects, rateLimits, formats, notes: [] });
   const warnings = await store.durability();
   const notes = warnings.length === 0 ? ['Redis writes every commit to disk (appendfsync always)'] : warnings;
   return { ...opened, notes };
@@ -91,6 +123,9 @@ function lockOn(directory: string, take: (directory: string) => () => void): Ope
     },
   };
 }
+
+/** Something to do at this place of an opening. */
+const step = (open: () => Promise<void>): Openable => ({ open, close: async () => {} });
 
 interface Openable {
   open(): Promise<void>;

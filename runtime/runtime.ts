@@ -105,7 +105,8 @@ export async function createRuntime(parts: RuntimeParts): Promise<Runtime> {
   const cache = new ActorCache(clock, { actors: cacheLimit, bytes: cacheBytes, idleMs: passivateAfterMs });
   const counts = { fenced: 0, resultsFailed: 0 };
   const replaced = new ReplacedStates({ ...kernel, store, warn, keptMs: settings.replacedStatesKeptMs });
-  const projector = await Projector.open({ ...kernel, store, documents, replaced, warn, ledger: settings.ledger });
+  const projecting = { ...kernel, store, documents, replaced, node, warn, ledger: settings.ledger };
+  const projector = await Projector.open(projecting);
   const runner = new EffectRunner({
     store,
     queue: claimsWhenGivenBack(effects, (id) => starts.mayClaim(id)),

@@ -12,6 +12,8 @@ export const MemberCard = z.object({
   draining: z.boolean(),
   /** Version of the product, shown to operators. */
   version: z.string(),
+  /** Of what it stores (runtime/format.ts); members that do not say are of format 1. */
+  format: z.number().int().positive().optional(),
   /** Unix ms. */
   startedAt: z.number(),
   /** `host:port` that peers hold a connection to; null when the node is not watched. */

@@ -26,6 +26,7 @@ export const SETTING_SOURCES: readonly SettingSource[] = [
   source('bind', 'SVC_BIND', 'spec.network.bind'),
   source('redis', 'REDIS_URL', 'spec.stores.redis'),
   source('mongodb', 'MONGODB_URI', 'spec.stores.mongodb'),
+  source('accept-older-documents', 'SVC_ACCEPT_OLDER_DOCUMENTS', 'spec.stores.accept_older_documents'),
   source('node-id', 'SVC_NODE_ID', 'spec.node.id'),
   source('advertise-host', 'SVC_ADVERTISE_HOST', 'spec.cluster.advertise_host'),
   source('role', null, 'spec.cluster.role'),

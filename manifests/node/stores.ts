@@ -10,5 +10,10 @@ export const NodeStores = z.strictObject({
     .transform((urls) => (typeof urls === 'string' ? [urls] : urls))
     .optional(),
   mongodb: secretUrl(['mongodb', 'mongodb+srv']).optional(),
+  /** The word that a refused start names: documents older than the log are taken as they are, once. */
+  accept_older_documents: z
+    .string()
+    .regex(/^[0-9a-f]{12}$/, 'must be the word that the refused start named, 12 of 0-9 and a-f')
+    .optional(),
   data_dir: z.string().min(1).max(4_096).default('./data'),
 });

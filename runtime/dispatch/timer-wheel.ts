@@ -12,10 +12,12 @@ export class TimerWheel {
   readonly #next = new Map<Partition, number>();
   #armedFor = Number.POSITIVE_INFINITY;
   #cancel: () => void = () => {};
-  #aheadMs = 0;
+  /** From our monotonic clock to the store's: a wall clock that is set moves neither. */
+  #offsetMs: number;
 
   constructor(clock: Clock, fire: (due: readonly Partition[]) => void) {
     this.#clock = clock;
+    this.#offsetMs = clock.now() - clock.monotonic();
     this.#fire = fire;
   }
 
@@ -29,7 +31,7 @@ export class TimerWheel {
 
   /** How far the store's clock, which judges timers, is ahead of ours (negative: behind). */
   adjust(aheadMs: number): void {
-    this.#aheadMs = aheadMs;
+    this.#offsetMs = aheadMs + this.#clock.now() - this.#clock.monotonic();
     this.#arm();
   }
 
@@ -61,6 +63,6 @@ export class TimerWheel {
 
   /** The store's time as far as we know it, Unix ms. */
   now(): number {
-    return this.#clock.now() + this.#aheadMs;
+    return this.#clock.monotonic() + this.#offsetMs;
   }
 }

@@ -8,10 +8,12 @@ import { ActorProjection, type ActorProjectionParts } from './actor-projection.t
 import { parseJournalRow } from './journal-row.ts';
 import { LedgerWriter } from './ledger-writer.ts';
 import type { ProjectedCommit } from './projected-commit.ts';
+import { ProjectionRounds } from './rounds.ts';
 import { type Source, Sources } from './sources.ts';
 
 export interface ProjectorParts extends ActorProjectionParts {
   readonly clock: Clock;
+  readonly node: string;
   readonly ledger: boolean;
 }
 
@@ -33,6 +35,7 @@ export class Projector {
   readonly #sources = new Sources();
   readonly #actors: ActorProjection;
   readonly #ledger: LedgerWriter;
+  readonly #rounds: ProjectionRounds;
   #running: Promise<void> = Promise.resolve();
   #cancelTimer: () => void = () => {};
   #stopped = false;
@@ -40,13 +43,15 @@ export class Projector {
   #failures = 0;
 
   static async open(parts: ProjectorParts): Promise<Projector> {
-    return new Projector(parts, await ActorProjection.open(parts), await LedgerWriter.open(parts));
+    const [actors, ledger] = [await ActorProjection.open(parts), await LedgerWriter.open(parts)];
+    return new Projector(parts, actors, ledger, await ProjectionRounds.open(parts));
   }
 
-  constructor(parts: ProjectorParts, actors: ActorProjection, ledger: LedgerWriter) {
+  private constructor(parts: ProjectorParts, actors: ActorProjection, ledger: LedgerWriter, rounds: ProjectionRounds) {
     this.#parts = parts;
     this.#actors = actors;
     this.#ledger = ledger;
+    this.#rounds = rounds;
   }
 
   start(): void {
@@ -123,7 +128,10 @@ export class Projector {
     await this.#actors.project(source.server, new Set(commits.flatMap(({ targets }) => targets)));
     await this.#ledger.write([{ partition, commits }]);
     const last = commits[commits.length - 1];
-    if (last !== undefined) await this.#parts.store.trimJournal(source.server.lease, last.upTo);
+    if (last !== undefined) {
+      await this.#rounds.finish();
+      await this.#parts.store.trimJournal(source.server.lease, last.upTo);
+    }
     // A short page: the journal ends here, or goes on with what memory has.
     source.projected = rows.length < JOURNAL_PAGE || last === undefined ? readBackTo : last.upTo;
   }
@@ -153,6 +161,7 @@ export class Projector {
     await this.#ledger.write(
       done.map(({ source, commits }) => ({ partition: source.server.lease.partition, commits })),
     );
+    if (done.some(({ commits }) => commits.length > 0)) await this.#rounds.finish();
     await Promise.all(done.map(({ source, commits }) => this.#trim(source, commits)));
   }
 

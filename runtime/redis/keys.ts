@@ -33,6 +33,8 @@ export class Keys {
   readonly channels: string;
   /** Hash: pool → number of partitions. */
   readonly pools: string;
+  /** Hash: facts about the store as a whole. */
+  readonly facts: string;
   /** Hash: node → its lease and card (functions/members.lua). */
   readonly members: string;
   /** Channel of words to all nodes. */
@@ -48,6 +50,7 @@ export class Keys {
     this.#prefix = prefix;
     this.channels = `${prefix}:`;
     this.pools = `${prefix}:pools`;
+    this.facts = `${prefix}:facts`;
     this.members = `${prefix}:members`;
     this.signals = `${prefix}:signals`;
     this.alive = `${prefix}:alive`;

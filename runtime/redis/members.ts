@@ -4,9 +4,10 @@ import { checkMember, checkSignal } from '../member-limits.ts';
 import type { LiveMember, Member, Members } from '../members.ts';
 import type { Bulletins } from './bulletins.ts';
 import type { Connection } from './connection.ts';
+import { countOf } from './facts.ts';
 import { redisFailure } from './failure.ts';
 import type { Keys } from './keys.ts';
-import { integer, list, text } from './reply.ts';
+import { list, text } from './reply.ts';
 import type { SectionCalls } from './sections.ts';
 
 /** Node leases in one hash, judged on the server's clock; signals are pub/sub, which a Cluster carries to all its nodes. */
@@ -47,7 +48,7 @@ export class RedisMembers implements Members {
     try {
       const counts = Object.entries(await this.#connection.hgetall(this.#keys.pools));
       counts.sort(([a], [b]) => (a < b ? -1 : 1));
-      return counts.map(([pool, count]) => ({ pool, partitions: integer(count) }));
+      return counts.map(([pool, count]) => ({ pool, partitions: countOf(count) }));
     } catch (error) {
       throw redisFailure(error);
     }

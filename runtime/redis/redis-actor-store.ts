@@ -10,6 +10,7 @@ import { type Connection, connect, masters } from './connection.ts';
 import { RedisDirectory } from './directory.ts';
 import { durabilityWarnings } from './durability.ts';
 import { RedisEffectLedger } from './effect-ledger.ts';
+import { countOf, RedisFacts } from './facts.ts';
 import { redisFailure } from './failure.ts';
 import { RedisHistory } from './history.ts';
 import { Keys } from './keys.ts';
@@ -49,6 +50,7 @@ export class RedisActorStore implements ActorStore {
   readonly #effects: RedisEffectLedger;
   readonly #history: RedisHistory;
   readonly #directory: RedisDirectory;
+  readonly #facts: RedisFacts;
   readonly #library = readLibrary();
 
   constructor(options: RedisActorStoreOptions) {
@@ -79,6 +81,7 @@ export class RedisActorStore implements ActorStore {
     this.#effects = new RedisEffectLedger(this.#connection, calls, bulletins, this.#keys);
     this.#history = new RedisHistory(this.#connection, calls, bulletins, this.#keys);
     this.#directory = new RedisDirectory(this.#connection, calls, this.#keys);
+    this.#facts = new RedisFacts(this.#connection, this.#keys);
   }
 
   async open(): Promise<void> {
@@ -117,11 +120,15 @@ export class RedisActorStore implements ActorStore {
   async definePool(pool: string, partitions: number): Promise<number> {
     try {
       await this.#connection.hsetnx(this.#keys.pools, pool, partitions);
-      return integer(await this.#connection.hget(this.#keys.pools, pool));
+      return countOf(await this.#connection.hget(this.#keys.pools, pool));
     } catch (error) {
       throw redisFailure(error);
     }
   }
+
+  facts = () => this.#facts.facts();
+  keepFact = (name: string, value: string) => this.#facts.keepFact(name, value);
+  refuseOlderPrograms = () => this.#facts.refuseOlderPrograms();
 
   append = (partition: Partition, deliveries: readonly Delivery[], bound: number) =>
     this.#mailboxes.append(partition, deliveries, bound);

@@ -13,6 +13,7 @@ export class EffectTable {
   readonly #insert;
   readonly #delete;
   readonly #all;
+  readonly #any;
   readonly #one;
   readonly #start;
   readonly #keep;
@@ -28,6 +29,7 @@ export class EffectTable {
       'INSERT INTO effects (partition, id, queue, address, mode, body) VALUES (?, ?, ?, ?, ?, ?)',
     );
     this.#delete = database.prepare('DELETE FROM effects WHERE partition = ? AND id = ?');
+    this.#any = database.prepare('SELECT 1 FROM effects LIMIT 1');
     this.#all = database.prepare(
       'SELECT id, queue, address, mode, status, attempt, runner, until FROM effects WHERE partition = ?',
     );
@@ -41,6 +43,11 @@ export class EffectTable {
     this.#reopen = database.prepare(
       `UPDATE effects SET status = 'open', until = ?, runner = NULL WHERE ${running} AND runner = ifnull(?, runner)`,
     );
+  }
+
+  /** In any partition. */
+  isAnyOpen(): boolean {
+    return this.#any.get() !== undefined;
   }
 
   open(state: PartitionState, { id, queue, address, mode, body, started }: EffectOpen, now: number): void {

@@ -17,6 +17,8 @@ export class MailboxTable {
   readonly #reply;
   readonly #record;
   #lastKey: number;
+  /** When the newest entry was written, as the file was opened; 0 without one. */
+  readonly lastAt: number;
 
   constructor(database: DatabaseSync, book: PartitionBook, notices: Notices, sweep: Sweep) {
     this.#book = book;
@@ -28,8 +30,9 @@ export class MailboxTable {
     this.#entry = database.prepare('SELECT at, body FROM mailbox WHERE key = ?');
     this.#reply = database.prepare('SELECT body FROM replies WHERE key = ?');
     this.#record = database.prepare('INSERT OR REPLACE INTO replies (key, body) VALUES (?, ?)');
-    const last = database.prepare('SELECT ifnull(max(key), 0) AS key FROM mailbox').get();
+    const last = database.prepare('SELECT key, at FROM mailbox ORDER BY key DESC LIMIT 1').get();
     this.#lastKey = last === undefined ? 0 : integer(last, 'key');
+    this.lastAt = last === undefined ? 0 : integer(last, 'at');
   }
 
   append(partition: Partition, deliveries: readonly Delivery[], bound: number, now: number): AppendOutcome[] {

@@ -3,6 +3,7 @@ import { ActorTable } from './actor-store-actors.ts';
 import type { Tables } from './actor-store-commit.ts';
 import { DirectoryTable } from './actor-store-directory.ts';
 import { EffectTable } from './actor-store-effects.ts';
+import { FactTable } from './actor-store-facts.ts';
 import { JournalTable } from './actor-store-journal.ts';
 import { LeaseTable } from './actor-store-leases.ts';
 import { MailboxTable } from './actor-store-mailbox.ts';
@@ -20,6 +21,7 @@ export interface Opened extends Tables {
   readonly group: GroupCommit;
   readonly leases: LeaseTable;
   readonly directory: DirectoryTable;
+  readonly facts: FactTable;
   readonly sweep: Sweep;
   readonly unlock: () => void;
 }
@@ -28,7 +30,7 @@ export interface Opened extends Tables {
 export function openTables(path: string, notices: Notices, unlock: () => void): Opened {
   const database = openDatabase(path);
   try {
-    createSchema(database);
+    createSchema(database, path);
     return { ...tablesOf(database, notices), unlock };
   } catch (error) {
     database.close();
@@ -52,6 +54,7 @@ function tablesOf(database: DatabaseSync, notices: Notices): Omit<Opened, 'unloc
     journal: new JournalTable(database, book, mailbox, sweep),
     leases: new LeaseTable(database, book),
     directory: new DirectoryTable(database),
+    facts: new FactTable(database),
     group: new GroupCommit(database, [book, notices]),
   };
 }

@@ -1,7 +1,9 @@
-import type { DatabaseSync } from 'node:sqlite';
-import { SvcError } from '../errors.ts';
-
-const VERSION = 1;
+import { existsSync } from 'node:fs';
+import { DatabaseSync } from 'node:sqlite';
+import { FORMAT, type FormatNote, MIN_READER, ownNote, parseFormatNote, refuseUnreadable } from '../format.ts';
+import { formatFact } from '../store-facts.ts';
+import { integer, text } from './columns.ts';
+import { storeError } from './database.ts';
 
 /**
  * A commit costs what its changed pages weigh. So mailbox entries, replies and journal rows of all partitions lie in
@@ -66,15 +68,56 @@ const SCHEMA = `
   ) WITHOUT ROWID;
 `;
 
-/** Creates the tables in an empty file; refuses a file of a later version. */
-export function createSchema(database: DatabaseSync): void {
-  const version = database.prepare('PRAGMA user_version').get()?.user_version;
-  if (version === VERSION) return;
-  if (version !== 0) {
-    throw new SvcError(
-      'failed_precondition',
-      `the data file has version ${String(version)}, this program reads version ${VERSION}`,
-    );
+/** Since format 2. */
+const FACTS = 'CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;';
+
+/** Refuses a file that programs of this format cannot read, before anything else is opened. Nothing is written. */
+export function refuseUnreadableFile(path: string): void {
+  if (!existsSync(path)) return;
+  try {
+    const database = new DatabaseSync(path, { readOnly: true, timeout: 5_000 });
+    try {
+      refuseUnreadable(`the data file ${path}`, notesOf(database, path));
+    } finally {
+      database.close();
+    }
+  } catch (error) {
+    throw storeError(error);
   }
-  database.exec(`BEGIN; ${SCHEMA} PRAGMA user_version = ${VERSION}; COMMIT;`);
+}
+
+/**
+ * Creates the tables in an empty file, brings one of an older format to this one, and refuses one that it cannot read.
+ * The file's `user_version` is the format that a program needs at least to read it: programs of format 1 refuse any other
+ * than their own.
+ */
+export function createSchema(database: DatabaseSync, path: string): void {
+  refuseUnreadable(`the data file ${path}`, notesOf(database, path));
+  const version = minReaderOf(database);
+  if (version >= MIN_READER) return;
+  const note = JSON.stringify(ownNote(MIN_READER));
+  try {
+    database.exec(`BEGIN; ${version === 0 ? SCHEMA : ''} ${FACTS}`);
+    database.prepare('INSERT INTO facts (name, value) VALUES (?, ?)').run(formatFact(FORMAT), note);
+    database.exec(`PRAGMA user_version = ${MIN_READER}; COMMIT;`);
+  } catch (error) {
+    if (database.isTransaction) database.exec('ROLLBACK');
+    throw error;
+  }
+}
+
+/** 0: an empty file. */
+function minReaderOf(database: DatabaseSync): number {
+  const row = database.prepare('PRAGMA user_version').get();
+  return row === undefined ? 0 : integer(row, 'user_version');
+}
+
+function notesOf(database: DatabaseSync, path: string): FormatNote[] {
+  const min_reader = minReaderOf(database);
+  const unnamed = { format: min_reader, min_reader, written_by: 'of a later version' };
+  const kept = database.prepare("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'facts'").get();
+  if (kept === undefined) return [unnamed];
+  const rows = database.prepare("SELECT value FROM facts WHERE name LIKE 'format.%'").all();
+  const notes = rows.map((row) => parseFormatNote(`the data file ${path}`, text(row, 'value')));
+  return notes.some((note) => note.min_reader >= min_reader) ? notes : [...notes, unnamed];
 }

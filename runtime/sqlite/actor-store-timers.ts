@@ -15,15 +15,22 @@ export class TimerTable {
   readonly #set;
   readonly #clear;
   readonly #due;
+  readonly #any;
 
   constructor(database: DatabaseSync, book: PartitionBook, mailbox: MailboxTable) {
     this.#book = book;
     this.#mailbox = mailbox;
     this.#set = database.prepare('INSERT OR REPLACE INTO timers (partition, id, due, body) VALUES (?, ?, ?, ?)');
+    this.#any = database.prepare('SELECT 1 FROM timers LIMIT 1');
     this.#clear = database.prepare('DELETE FROM timers WHERE partition = ? AND id = ?');
     this.#due = database.prepare(
       'SELECT id, body FROM timers WHERE partition = ? AND due <= ? ORDER BY due, id LIMIT ?',
     );
+  }
+
+  /** In any partition. */
+  isAnySet(): boolean {
+    return this.#any.get() !== undefined;
   }
 
   set(state: PartitionState, timer: TimerSet, now: number): void {

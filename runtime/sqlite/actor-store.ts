@@ -9,10 +9,14 @@ import { Notices } from './actor-store-notices.ts';
 import { type Opened, openTables } from './actor-store-opening.ts';
 import type { PartitionState } from './actor-store-partition.ts';
 import { lockDirectory, storeError } from './database.ts';
+import { StoreClock } from './store-clock.ts';
 
 /** How often rows nobody needs are deleted, and how soon again when a sweep left some. */
 const SWEEP_EVERY_MS = 1_000;
 const SWEEP_MORE_MS = 10;
+
+/** The store's time, as it was last kept for the next life. */
+const TIME_FACT = 'time';
 
 /**
  * The actor store of one process on one machine: `actors.db` in a data directory that the process locks. Writes are
@@ -22,6 +26,8 @@ const SWEEP_MORE_MS = 10;
 export class SqliteActorStore implements ActorStore {
   readonly #directory: string;
   readonly #clock: Clock;
+  /** Of the store; ours counts until it is open. */
+  #time: StoreClock;
   readonly #notices = new Notices();
   readonly #members = new MemberBook();
   #opened: Opened | undefined;
@@ -30,13 +36,17 @@ export class SqliteActorStore implements ActorStore {
   constructor(options: { readonly directory: string; readonly clock?: Clock }) {
     this.#directory = options.directory;
     this.#clock = options.clock ?? systemClock;
+    this.#time = new StoreClock(this.#clock, 0);
   }
 
   async open(): Promise<void> {
     if (this.#opened !== undefined) return;
     const unlock = lockDirectory(this.#directory);
     try {
-      this.#opened = openTables(join(this.#directory, 'actors.db'), this.#notices, unlock);
+      const opened = openTables(join(this.#directory, 'actors.db'), this.#notices, unlock);
+      const kept = Number(opened.facts.all().get(TIME_FACT) ?? 0);
+      this.#time = new StoreClock(this.#clock, Math.max(kept, opened.mailbox.lastAt));
+      this.#opened = opened;
     } catch (error) {
       unlock();
       throw storeError(error);
@@ -51,11 +61,12 @@ export class SqliteActorStore implements ActorStore {
     this.#members.forget();
     this.#stopSweep();
     opened.group.flush();
+    this.#keepTime(opened);
     opened.database.close();
     opened.unlock();
   }
 
-  now = async () => this.#clock.now();
+  now = async () => this.#time.now();
 
   definePool = (pool: string, partitions: number) => this.#write(({ leases }) => leases.definePool(pool, partitions));
 
@@ -81,9 +92,9 @@ export class SqliteActorStore implements ActorStore {
   onBell: ActorStore['onBell'] = (node, ring) => this.#notices.bells.subscribe(node, ring);
 
   announce: ActorStore['announce'] = (member, ttlMs, first) =>
-    this.#read(() => this.#members.announce(member, ttlMs, first, this.#clock.now()));
+    this.#read(() => this.#members.announce(member, ttlMs, first, this.#clock.monotonic()));
 
-  members = () => this.#read(() => this.#members.members(this.#clock.now()));
+  members = () => this.#read(() => this.#members.members(this.#clock.monotonic()));
 
   retire: ActorStore['retire'] = (node, incarnation) => this.#read(() => this.#members.retire(node, incarnation));
 
@@ -116,7 +127,7 @@ export class SqliteActorStore implements ActorStore {
       const state = book.held(lease);
       return state === undefined ? null : book.nextTimerAt(state);
     };
-    if (!leases.some((lease) => due(lease, this.#clock.now()))) return leases.map(nextOf);
+    if (!leases.some((lease) => due(lease, this.#time.now()))) return leases.map(nextOf);
     return this.#write((_, now) => {
       for (const lease of leases) {
         const state = book.held(lease);
@@ -178,6 +189,13 @@ export class SqliteActorStore implements ActorStore {
   unplace: ActorStore['unplace'] = (home, address, partition) =>
     this.#write(({ directory }) => directory.unplace(home, address, partition));
 
+  facts = () => this.#read(({ facts }) => facts.all());
+
+  keepFact = (name: string, value: string) => this.#write(({ facts }) => facts.keep(name, value));
+
+  /** The file's `user_version` refuses them since it was brought to this format. */
+  refuseOlderPrograms = async () => {};
+
   placed: ActorStore['placed'] = (home, page) => this.#read(({ directory }) => directory.placed(home, page));
 
   #tables(): Opened {
@@ -189,7 +207,7 @@ export class SqliteActorStore implements ActorStore {
   /** Runs in the next group; resolves once it is durable. */
   async #write<T>(call: (tables: Opened, now: number) => T): Promise<T> {
     const tables = this.#tables();
-    return tables.group.write(() => call(tables, this.#clock.now()));
+    return tables.group.write(() => call(tables, this.#time.now()));
   }
 
   /** Reads between groups, so it sees what is committed and nothing else. */
@@ -209,12 +227,21 @@ export class SqliteActorStore implements ActorStore {
     });
   }
 
+  /** For the next life, with other writes: an idle store writes nothing. */
+  #keepTime({ facts }: Opened): void {
+    facts.keep(TIME_FACT, String(this.#time.now()));
+  }
+
   #sweepIn(delayMs: number): void {
     this.#stopSweep = this.#clock.after(delayMs, () => {
       const opened = this.#opened;
       if (opened === undefined) return;
+      if (!opened.timers.isAnySet() && !opened.effects.isAnyOpen()) this.#time.catchUp();
       if (opened.sweep.idle) return this.#sweepIn(SWEEP_EVERY_MS);
-      this.#write(({ sweep }, now) => sweep.run(now)).then(
+      this.#write(({ sweep }, now) => {
+        this.#keepTime(opened);
+        return sweep.run(now);
+      }).then(
         (more) => this.#sweepIn(more ? SWEEP_MORE_MS : SWEEP_EVERY_MS),
         // What failed (a full disk) is deleted by the next sweep.
         () => this.#sweepIn(SWEEP_EVERY_MS),

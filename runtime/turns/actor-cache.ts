@@ -45,7 +45,7 @@ export class ActorCache {
     if (found === undefined) return undefined;
     // Re-inserting keeps the map in order of use.
     this.#residents.delete(address);
-    found.usedAt = this.#clock.now();
+    found.usedAt = this.#clock.monotonic();
     this.#residents.set(address, found);
     return found.resident;
   }
@@ -53,7 +53,7 @@ export class ActorCache {
   put(resident: Resident): void {
     const { address, size } = resident;
     this.drop(address);
-    this.#residents.set(address, { resident, size, usedAt: this.#clock.now() });
+    this.#residents.set(address, { resident, size, usedAt: this.#clock.monotonic() });
     this.#bytes += size;
     const { actors, bytes } = this.#bounds;
     for (const oldest of this.#residents.keys()) {
@@ -75,7 +75,7 @@ export class ActorCache {
 
   /** Lets go of what was not used for `idleMs`. */
   passivate(): void {
-    const before = this.#clock.now() - this.#bounds.idleMs;
+    const before = this.#clock.monotonic() - this.#bounds.idleMs;
     for (const [address, { usedAt }] of this.#residents) {
       if (usedAt > before) return;
       this.drop(address);

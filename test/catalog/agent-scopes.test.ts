@@ -4,15 +4,15 @@ import { createAgentCatalog } from '../../catalog/agent-catalog.ts';
 import { AGENT_EVENTS, AGENT_MANIFESTS, AGENTS } from '../../catalog/agent-record.ts';
 import {
   AGENTS_WITHOUT_SCOPES,
+  AgentsWithoutScopes,
   type AgentWithoutScope,
-  takeOverOldAgents,
 } from '../../catalog/agents-without-scopes.ts';
 import { type AgentCatalog, type CatalogReader, requireStartable } from '../../catalog/api.ts';
 import type { StoredEvent } from '../../catalog/shelf/event-log.ts';
 import type { ShelfRecord } from '../../catalog/shelf/record.ts';
 import type { ManifestRecord } from '../../catalog/shelf/stored-manifests.ts';
 import { systemClock } from '../../runtime/clock.ts';
-import type { Documents } from '../../runtime/documents.ts';
+import type { Documents, Query } from '../../runtime/documents.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import { type Identity, SYSTEM_TENANT } from '../../runtime/identity.ts';
 import { systemRandom } from '../../runtime/random.ts';
@@ -266,6 +266,10 @@ for (const store of DOCUMENT_STORES)
       const admin = person(tenant, 'ada', ['svc:admin']);
       const catalogs = await Promise.all([openCatalog(), openCatalog(), openCatalog()]);
       for (const one of catalogs) assert.equal((await one.list(admin)).length, 24);
+      assert.equal(await old.count({ tenant }), 25, 'a node of an older version still finds them');
+      const takers = await Promise.all(catalogs.map(() => AgentsWithoutScopes.open(documents)));
+      await Promise.all(takers.map((taker) => taker.take()));
+      for (const one of catalogs) assert.equal((await one.list(admin)).length, 24);
       assert.equal(await old.count({ tenant }), 0);
       const [id = ''] = ids;
       const found = await catalog.get(admin, 'old-0');
@@ -295,11 +299,13 @@ for (const store of DOCUMENT_STORES)
         });
         return id;
       };
+      const take = async (view: Pick<typeof agents, 'get' | 'delete' | 'count' | 'insert'>) =>
+        (await AgentsWithoutScopes.open(documents, view)).take();
       /** This node's view: another one acts right before or after its insertion. */
       const interruptedBy = (step: { before?: () => Promise<unknown>; after?: () => Promise<unknown> }) => ({
-        ...agents,
         get: (of: string, id: string) => agents.get(of, id),
         delete: (of: string, id: string) => agents.delete(of, id),
+        count: (query: Query) => agents.count(query),
         insert: async (record: ShelfRecord) => {
           if (record.tenant === tenant) await step.before?.();
           const inserted = await agents.insert(record);
@@ -308,17 +314,42 @@ for (const store of DOCUMENT_STORES)
         },
       });
       const moved = await add('moved');
-      await takeOverOldAgents(documents, interruptedBy({ after: () => takeOverOldAgents(documents, agents) }));
+      await take(interruptedBy({ after: () => take(agents) }));
       assert.equal((await agents.get(tenant, moved))?.name, 'moved');
       assert.equal((await catalog.get(admin, 'moved')).agent_id, moved);
       const deleted = await add('deleted');
       const before = async () => {
-        await takeOverOldAgents(documents, agents);
+        await take(agents);
         await catalog.delete(admin, deleted);
       };
-      await takeOverOldAgents(documents, interruptedBy({ before }));
+      await take(interruptedBy({ before }));
       assert.equal(await agents.get(tenant, deleted), null, 'what a user deleted meanwhile does not come back');
       assert.equal(await old.count({ tenant }), 0);
+    });
+
+    it('finds what a node without scopes deploys beside it, and what is deleted here is deleted there', async () => {
+      const old = await documents.collection<AgentWithoutScope>(AGENTS_WITHOUT_SCOPES);
+      const texts = await documents.collection<ManifestRecord>(AGENT_MANIFESTS);
+      const taker = await AgentsWithoutScopes.open(documents);
+      const tenant = `beside-${store.name.toLowerCase()}`;
+      const admin = person(tenant, 'ada', ['svc:admin']);
+      const id = systemRandom.uuid();
+      await texts.insert({ tenant, id: 'text', version: 1, manifest_yaml: yaml('late', '1.0.0') });
+      const last_event = { sequence: 1, event_type: 'AgentDeployed', payload: {}, recorded_at: '2026-01-01' };
+      await old.insert({
+        ...{ tenant, id, version: 1, name: 'late', description: 'old', labels: {}, deleted: false, last_event },
+        versions: [{ version: '1.0.0', manifest_id: 'text', deployed_at: '2026-01-01' }],
+      });
+      await taker.copy();
+      assert.equal((await catalog.get(admin, 'late')).agent_id, id);
+      await catalog.promote({ ...inAcme, tenant }, id, 'global');
+      await taker.copy();
+      assert.equal((await catalog.get(admin, 'late')).scope, 'global', 'one that moved is not copied once more');
+      assert.equal((await old.get(tenant, id))?.name, 'late');
+      await catalog.delete(operator, id);
+      assert.equal(await old.get(tenant, id), null);
+      await taker.take();
+      await assert.rejects(catalog.get(admin, 'late'), refused('not_found'));
     });
 
     it('admits as many agents as the quota says, over races on several nodes at most one more for each other node', async () => {

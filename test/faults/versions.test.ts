@@ -1,5 +1,9 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
+import { cp, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { after, before, describe, test } from 'node:test';
 import { z } from 'zod';
 import { type Address, addressOf, partitionOf } from '../../runtime/address.ts';
@@ -7,9 +11,13 @@ import { defineActor } from '../../runtime/define-actor.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import { counter } from '../support/actors.ts';
 import { mongoMissing } from '../support/ferretdb.ts';
+import { NodeProcess } from '../support/node-process.ts';
+import { FORMAT_1, versionMissing } from '../support/old-version.ts';
 import { redisMissing } from '../support/redis.ts';
 import { waitUntil } from '../support/wait-until.ts';
+import { WorkflowCalls } from '../support/workflow-kill-calls.ts';
 import { type Kernel, type Kernels, openKernels, PARTITIONS } from './kernels.ts';
+import { versions } from './rounds/versions.ts';
 
 const skip = (redisMissing() ?? (await mongoMissing())) || false;
 
@@ -160,5 +168,102 @@ describe('versions that share a fleet', { skip, timeout: 120_000 }, () => {
     assert.ok(neighbour !== undefined);
     assert.equal(await fresh.runtime.client.ask(neighbour, 'Add', { by: 1 }), 1);
     await Promise.all([old.stop(), fresh.stop()]);
+  });
+});
+
+const noOlder = await versionMissing(FORMAT_1);
+
+describe('the version of format 1', { timeout: 300_000 }, () => {
+  for (const store of versions.stores) {
+    const missing = noOlder || (store === 'redis' && skip);
+    test(`is followed by this one and refused back, and nothing is lost forward again (${store})`, {
+      skip: missing,
+    }, async () => {
+      const seed = Date.now() % 1_000_000;
+      const world = await versions.open(store, seed);
+      try {
+        const { notes, hung, nodesEnded, lost, repeated, runs } = await world.round(seed);
+        const said = `seed ${seed}: ${notes?.join('; ')}`;
+        assert.deepEqual({ hung, nodesEnded, lost, repeated }, { hung: 0, nodesEnded: 0, lost: 0, repeated: 0 }, said);
+        assert.ok(runs >= 8, said);
+      } finally {
+        await world.close();
+      }
+    });
+  }
+});
+
+const AT_ONCE = `apiVersion: svc.dev/v1
+kind: Workflow
+metadata: { name: at-once, version: 1.0.0 }
+spec:
+  initial_state: DONE
+  states: { DONE: { kind: System, command: finalize, env: { outcome: done }, transitions: [] } }
+`;
+
+describe('a backup that came back', { timeout: 120_000 }, () => {
+  test('of documents alone, older than the log: the start is refused by name until exactly that loss is accepted', async () => {
+    const directory = await mkdtemp(join(tmpdir(), 'svc-backup-'));
+    const [data, backup] = [join(directory, 'data'), join(directory, 'backup')];
+    const node = new NodeProcess(['--data', data]);
+    const calls = new WorkflowCalls(node, AbortSignal.timeout(100_000));
+    const runToTheEnd = async (): Promise<string> => {
+      const id = await calls.run('at-once', {}, randomUUID());
+      await waitUntil('the run to end', async () => (await calls.get(id)).status === 'completed', 30_000);
+      return id;
+    };
+    try {
+      node.spawn();
+      await calls.deploy(AT_ONCE);
+      const before = await runToTheEnd();
+      await node.stop();
+      await cp(data, backup, { recursive: true });
+      node.spawn();
+      await runToTheEnd();
+      await node.stop();
+      await rm(join(data, 'documents.db'));
+      await cp(join(backup, 'documents.db'), join(data, 'documents.db'));
+
+      node.spawn();
+      const refusal = await node.url.then(
+        () => 'it came up',
+        (error: unknown) => String(error),
+      );
+      assert.match(refusal, /documents\.db is older than \S+actors\.db/);
+      const [word = ''] = /--accept-older-documents ([0-9a-f]{12})/.exec(refusal)?.slice(1) ?? [];
+      const accepting = new NodeProcess(['--data', data, '--accept-older-documents', word]);
+      accepting.spawn();
+      await accepting.url;
+      await accepting.stop();
+      node.spawn();
+      assert.equal((await calls.get(before)).status, 'completed');
+      assert.ok(await runToTheEnd());
+
+      // The other order, documents newer than the log, is no loss of documents and no reason to refuse.
+      await node.stop();
+      for (const file of ['actors.db', 'actors.db-wal', 'actors.db-shm']) await rm(join(data, file), { force: true });
+      await cp(join(backup, 'actors.db'), join(data, 'actors.db'));
+      node.spawn();
+      assert.ok(await runToTheEnd());
+    } finally {
+      await node.kill();
+      await rm(directory, { recursive: true, force: true, maxRetries: 5 });
+    }
+  });
+
+  test('a data file of a later version: the node ends with exit code 1 and one line that names both versions', async () => {
+    const data = await mkdtemp(join(tmpdir(), 'svc-later-'));
+    const database = new DatabaseSync(join(data, 'actors.db'));
+    database.exec('PRAGMA user_version = 99');
+    database.close();
+    const node = new NodeProcess(['--data', data]);
+    try {
+      node.spawn();
+      await assert.rejects(node.url, /has format 99, written by .* and this is svc .*, which reads formats 1 to 2/);
+      assert.equal(node.exitCode, 1);
+    } finally {
+      await node.kill();
+      await rm(data, { recursive: true, force: true });
+    }
   });
 });

@@ -58,6 +58,7 @@ describe('settings', () => {
         ['bind', 'SVC_BIND'],
         ['redis', 'REDIS_URL'],
         ['mongodb', 'MONGODB_URI'],
+        ['accept-older-documents', 'SVC_ACCEPT_OLDER_DOCUMENTS'],
         ['node-id', 'SVC_NODE_ID'],
         ['advertise-host', 'SVC_ADVERTISE_HOST'],
         ['role', null],

@@ -75,6 +75,10 @@ export class FaultyStore implements ActorStore {
 
   now: ActorStore['now'] = () => this.#through('now', () => this.#inner.now());
   definePool: ActorStore['definePool'] = (...a) => this.#through('definePool', () => this.#inner.definePool(...a));
+  facts: ActorStore['facts'] = () => this.#through('facts', () => this.#inner.facts());
+  keepFact: ActorStore['keepFact'] = (...a) => this.#through('keepFact', () => this.#inner.keepFact(...a));
+  refuseOlderPrograms: ActorStore['refuseOlderPrograms'] = () =>
+    this.#through('refuseOlderPrograms', () => this.#inner.refuseOlderPrograms());
   append: ActorStore['append'] = (...a) => this.#through('append', () => this.#inner.append(...a));
   recallReply: ActorStore['recallReply'] = (...a) => this.#through('recallReply', () => this.#inner.recallReply(...a));
   depth: ActorStore['depth'] = (...a) => this.#through('depth', () => this.#inner.depth(...a));

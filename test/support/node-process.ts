@@ -19,6 +19,7 @@ export class NodeProcess {
   readonly #args: readonly string[];
   readonly #env: NodeJS.ProcessEnv;
   readonly #stderr: number | 'pipe';
+  readonly #main: string;
   #child: ChildProcess | null = null;
   #url: Promise<string> = Promise.reject(new Error('the node was not started'));
   #log = '';
@@ -27,10 +28,19 @@ export class NodeProcess {
     this.#child?.kill('SIGKILL');
   };
 
-  /** `args` beside the ports, such as `--data DIR`. A descriptor as `stderr` is where the log goes instead of `log`. */
-  constructor(args: readonly string[], env: NodeJS.ProcessEnv = {}, stderr: number | 'pipe' = 'pipe') {
+  /**
+   * `args` beside the ports, such as `--data DIR`. A descriptor as `stderr` is where the log goes instead of `log`; `main`
+   * is that of another version of the product.
+   */
+  constructor(
+    args: readonly string[],
+    env: NodeJS.ProcessEnv = {},
+    stderr: number | 'pipe' = 'pipe',
+    main: string = MAIN,
+  ) {
     this.#args = args;
     this.#stderr = stderr;
+    this.#main = main;
     // Settings of the machine must not reach a test's node.
     this.#env = {
       PATH: process.env.PATH,
@@ -45,7 +55,7 @@ export class NodeProcess {
 
   /** Spawns it; does not wait until it answers. */
   spawn(): void {
-    const args = [MAIN, '--http-port', '0', '--grpc-port', '0', ...this.#args];
+    const args = [this.#main, '--http-port', '0', '--grpc-port', '0', ...this.#args];
     const child = spawn(process.execPath, args, { env: this.#env, stdio: ['ignore', 'pipe', this.#stderr] });
     this.#child = child;
     this.#output = '';

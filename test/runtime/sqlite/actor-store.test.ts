@@ -8,7 +8,11 @@ import { actorStoreContract } from '../../contract/actor-store.ts';
 actorStoreContract('SqliteActorStore', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'svc-actor-store-'));
   let ahead = 0;
-  const clock: Clock = { ...systemClock, now: () => systemClock.now() + ahead };
+  const clock: Clock = {
+    ...systemClock,
+    now: () => systemClock.now() + ahead,
+    monotonic: () => systemClock.monotonic() + ahead,
+  };
   let store = new SqliteActorStore({ directory, clock });
   await store.open();
   return {

@@ -1,0 +1,85 @@
+import { createHash } from 'node:crypto';
+import type { Collection, Documents } from '../documents.ts';
+import { SvcError } from '../errors.ts';
+import { SYSTEM_TENANT } from '../identity.ts';
+import { nodeOfRound, roundFact, type StoreFacts } from '../store-facts.ts';
+import { documentFacts, type FactDocument, type StoreNames } from '../store-formats.ts';
+
+export interface RoundsParts {
+  readonly store: StoreFacts;
+  readonly documents: Documents;
+}
+
+/**
+ * Numbers the rounds in which a node removes from the log what documents have. The number is written into documents first,
+ * then into the actor store, then the log is trimmed. So a round that the actor store knows and documents do not know means
+ * that documents are older than the log: a backup of them came back.
+ */
+export class ProjectionRounds {
+  readonly #store: StoreFacts;
+  readonly #facts: Collection<FactDocument>;
+  readonly #name: string;
+  #last: number;
+
+  static async open({ store, documents, node }: RoundsParts & { readonly node: string }): Promise<ProjectionRounds> {
+    const facts = await documentFacts(documents);
+    const name = roundFact(node);
+    const known = (await facts.get(SYSTEM_TENANT, name))?.version ?? 0;
+    return new ProjectionRounds(store, facts, name, Math.max(known, Number((await store.facts()).get(name) ?? 0)));
+  }
+
+  private constructor(store: StoreFacts, facts: Collection<FactDocument>, name: string, last: number) {
+    this.#store = store;
+    this.#facts = facts;
+    this.#name = name;
+    this.#last = last;
+  }
+
+  /** To be called between the writes into documents and the trim of the log. Throws `unavailable`: then nothing may be trimmed. */
+  async finish(): Promise<void> {
+    this.#last += 1;
+    const round = this.#last;
+    await this.#facts.put({ tenant: SYSTEM_TENANT, id: this.#name, version: round, text: '' });
+    await this.#store.keepFact(this.#name, String(round));
+  }
+}
+
+interface Gap {
+  readonly node: string;
+  /** In documents, and in the log. */
+  readonly has: number;
+  readonly needs: number;
+}
+
+/**
+ * Throws `failed_precondition` when documents are older than the log, unless `accepted` is the word that the error names:
+ * it stands for this loss and no other. Accepted, documents count as complete from here on.
+ */
+export async function refuseOlderDocuments(
+  parts: RoundsParts & { readonly names: StoreNames; readonly accepted: string | undefined },
+): Promise<void> {
+  const { store, documents, names, accepted } = parts;
+  const facts = await documentFacts(documents);
+  const gaps: Gap[] = [];
+  for (const [fact, value] of await store.facts()) {
+    const node = nodeOfRound(fact);
+    if (node === null) continue;
+    const has = (await facts.get(SYSTEM_TENANT, fact))?.version ?? 0;
+    if (has < Number(value)) gaps.push({ node, has, needs: Number(value) });
+  }
+  gaps.sort((a, b) => (a.node < b.node ? -1 : 1));
+  const [first] = gaps;
+  if (first === undefined) return;
+  const word = createHash('sha256').update(JSON.stringify(gaps)).digest('hex').slice(0, 12);
+  if (accepted !== word) {
+    throw new SvcError(
+      'failed_precondition',
+      `${names.documents} is older than ${names.store}: it has round ${first.has} of node ${first.node}, the log begins ` +
+        `behind round ${first.needs}, so what ended in between is in neither. Restore documents that are not older than the ` +
+        `log, or accept the loss with --accept-older-documents ${word}`,
+    );
+  }
+  for (const { node, needs } of gaps) {
+    await facts.put({ tenant: SYSTEM_TENANT, id: roundFact(node), version: needs, text: '' });
+  }
+}

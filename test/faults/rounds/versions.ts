@@ -1,0 +1,258 @@
+import { randomUUID } from 'node:crypto';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Redis } from 'ioredis';
+import { MongoClient } from 'mongodb';
+import { stringify } from 'yaml';
+import type { StoreKind } from '../../kill/stores.ts';
+import { seeded } from '../../support/faulty-store.ts';
+import { startMongo } from '../../support/ferretdb.ts';
+import { NodeProcess } from '../../support/node-process.ts';
+import { FORMAT_1, mainOfVersion } from '../../support/old-version.ts';
+import { startRedis } from '../../support/redis.ts';
+import { waitUntil } from '../../support/wait-until.ts';
+import { WorkflowCalls } from '../../support/workflow-kill-calls.ts';
+import { journalCounts } from '../../support/workflow-kill-marks.ts';
+import type { FaultCase, FaultWorld, RoundOutcome } from './fault-case.ts';
+
+const ROUND_MS = 180_000;
+const RUNS = 4;
+
+const workflow = (name: string, journal: string, states: object): string =>
+  stringify({
+    apiVersion: 'svc.dev/v1',
+    kind: 'Workflow',
+    metadata: { name, version: '1.0.0' },
+    spec: { initial_state: Object.keys(states)[0], states: { ...states, ...ending(journal) } },
+  });
+
+const step = (journal: string, target: string) => ({
+  ...{ kind: 'System', timeout: '60s' },
+  command: `echo "$SVC_EXECUTION_ID $SVC_STATE" >> '${journal}'; sleep 0.2`,
+  transitions: [{ condition: 'on_success', target }],
+});
+
+const ending = (journal: string) => ({
+  LAST: step(journal, 'DONE'),
+  DONE: { kind: 'System', command: 'finalize', env: { outcome: 'done' }, transitions: [] },
+});
+
+const steps = (name: string, journal: string) =>
+  workflow(name, journal, { FIRST: step(journal, 'SECOND'), SECOND: step(journal, 'LAST') });
+
+const gate = (name: string, journal: string) =>
+  workflow(name, journal, {
+    GATE: {
+      ...{ kind: 'Human', prompt: 'Go on?', timeout: '1h' },
+      transitions: [{ condition: 'input_equals_yes', target: 'LAST' }],
+    },
+  });
+
+/** The stores of one round, for nodes of both versions; each node has a data directory of its own where there are servers. */
+interface Shared {
+  argsOf(node: string): readonly string[];
+  /** Resolves when programs of format 1 are refused; at once where the data file does that by itself. */
+  contracted(): Promise<void>;
+}
+
+class VersionRound {
+  readonly #shared: Shared;
+  readonly #journal: string;
+  readonly #oldMain: string;
+  readonly #random: () => number;
+  readonly #signal = AbortSignal.timeout(ROUND_MS);
+  readonly #started = new Map<string, 'steps' | 'gate'>();
+  readonly #nodes: NodeProcess[] = [];
+  readonly notes: string[] = [];
+  lost = 0;
+  nodesEnded = 0;
+
+  constructor(shared: Shared, journal: string, oldMain: string, seed: number) {
+    this.#shared = shared;
+    this.#journal = journal;
+    this.#oldMain = oldMain;
+    this.#random = seeded(seed);
+  }
+
+  async run(beside: boolean): Promise<RoundOutcome> {
+    const older = this.#node('older', true);
+    older.spawn();
+    const before = this.#calls(older);
+    for (const manifest of [steps('steps', this.#journal), gate('gate', this.#journal)]) await before.deploy(manifest);
+    await this.#start(before, 'on the older one');
+
+    const newer = this.#node('newer', false);
+    const after = this.#calls(newer);
+    if (beside) {
+      newer.spawn();
+      await newer.url;
+      // What is deployed on either side is found on both.
+      await after.deploy(steps('later', this.#journal));
+      await Promise.all([before, after].map((calls) => this.#start(calls, 'side by side', ['steps', 'gate', 'later'])));
+    }
+    await this.#end(older);
+    if (!beside) newer.spawn();
+    await newer.url;
+    await this.#start(after, 'on the newer one');
+    await this.#shared.contracted();
+
+    const beganAtMs = performance.now();
+    await this.#refusedBack(newer, beside);
+    if (newer.crashed) this.nodesEnded += 1;
+    if (!beside) newer.spawn();
+    else if (this.#random() < 0.5) {
+      await this.#end(newer);
+      newer.spawn();
+    }
+    const hung = await this.#settle(after);
+    return {
+      ...{ runs: this.#started.size, hung, nodesEnded: this.nodesEnded, lost: this.lost, notes: this.notes },
+      ...{ repeated: await this.#repeated(), recoveryMs: performance.now() - beganAtMs },
+    };
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#nodes.map((node) => node.kill()));
+  }
+
+  #node(name: string, isOld: boolean): NodeProcess {
+    const node = new NodeProcess(this.#shared.argsOf(name), {}, 'pipe', isOld ? this.#oldMain : undefined);
+    this.#nodes.push(node);
+    return node;
+  }
+
+  readonly #calls = (node: NodeProcess): WorkflowCalls => new WorkflowCalls(node, this.#signal);
+
+  async #start(calls: WorkflowCalls, where: string, names: readonly string[] = ['steps', 'gate']): Promise<void> {
+    const starts = Array.from({ length: RUNS }, (_, n) => names[n % names.length] ?? 'steps');
+    await Promise.all(
+      starts.map(async (name) => {
+        try {
+          const id = await calls.run(name, {}, randomUUID());
+          this.#started.set(id, name === 'gate' ? 'gate' : 'steps');
+        } catch (error) {
+          if (this.#signal.aborted) throw error;
+          this.lost += 1;
+          this.notes.push(`a start of ${name} ${where} was refused: ${String(error)}`);
+        }
+      }),
+    );
+  }
+
+  /** At a moment and in a way that the seed chooses. */
+  async #end(node: NodeProcess): Promise<void> {
+    await new Promise((resolve) => setTimeout(resolve, this.#random() * 800));
+    if (node.crashed) this.nodesEnded += 1;
+    await node.kill(this.#random() < 0.5 ? 'SIGKILL' : 'SIGTERM');
+  }
+
+  /** The older version over what the newer one wrote ends at its start and serves nothing. */
+  async #refusedBack(newer: NodeProcess, beside: boolean): Promise<void> {
+    if (!beside) await this.#end(newer);
+    const back = this.#node(beside ? 'back' : 'newer', true);
+    back.spawn();
+    const said = await back.url.then(
+      () => null,
+      (error: unknown) => String(error),
+    );
+    if (said === null || back.exitCode !== 1) {
+      this.lost += 1;
+      this.notes.push(`the older version came up over the format of the newer one: ${said}`);
+    }
+    await back.kill();
+  }
+
+  /** Answers what waits and waits for all to end; answers how many do not. */
+  async #settle(calls: WorkflowCalls): Promise<number> {
+    const open = new Set(this.#started.keys());
+    const look = async (): Promise<boolean> => {
+      for (const id of [...open]) {
+        const { status, waiting_for: waiting } = await calls.get(id);
+        if (waiting?.approval_id !== undefined) await calls.answer(waiting.approval_id, { approve: 'yes' });
+        if (status === 'completed') open.delete(id);
+        if (status !== 'failed' && status !== 'cancelled') continue;
+        open.delete(id);
+        // A command that was under way when its node ended: it says so and is not run again.
+        if (JSON.stringify(await calls.log(id)).includes('in_doubt')) this.notes.push('a run said in doubt');
+        else {
+          this.lost += 1;
+          this.notes.push(`run ${id} is ${status} without a reason of ours`);
+        }
+      }
+      return open.size === 0;
+    };
+    await waitUntil('all runs to end', look, 60_000).catch((error: unknown) => this.notes.push(String(error)));
+    return open.size;
+  }
+
+  async #repeated(): Promise<number> {
+    const counts = await journalCounts(this.#journal);
+    return [...counts.values()].reduce((sum, count) => sum + count - 1, 0);
+  }
+}
+
+/** Embedded one version follows the other; on servers they also run beside each other. */
+export const versions: FaultCase = {
+  name: 'versions',
+  title: 'the version before is followed by this one and beside it, is refused back, and nothing is lost forward again',
+  stores: ['sqlite', 'redis'],
+  rounds: 20,
+  async open(kind): Promise<FaultWorld> {
+    const oldMain = await mainOfVersion(FORMAT_1);
+    const stores = await openStoresOf(kind);
+    return {
+      async round(seed) {
+        const directory = await mkdtemp(join(tmpdir(), 'svc-versions-'));
+        const journal = join(directory, 'journal');
+        await writeFile(journal, '');
+        const round = new VersionRound(await stores.fresh(directory), journal, oldMain, seed);
+        try {
+          return await round.run(kind === 'redis');
+        } finally {
+          await round.close();
+          await rm(directory, { recursive: true, force: true, maxRetries: 5 });
+        }
+      },
+      close: stores.close,
+    };
+  },
+};
+
+interface RoundStores {
+  fresh(directory: string): Promise<Shared>;
+  close(): Promise<void>;
+}
+
+async function openStoresOf(kind: StoreKind): Promise<RoundStores> {
+  if (kind === 'sqlite') {
+    return {
+      fresh: async (directory) => ({
+        argsOf: () => ['--data', join(directory, 'data')],
+        contracted: async () => {},
+      }),
+      close: async () => {},
+    };
+  }
+  const [redis, mongo] = await Promise.all([startRedis({ appendfsync: 'always' }), startMongo()]);
+  const client = new Redis(redis.url);
+  const documents = new MongoClient(mongo.uri);
+  return {
+    async fresh(directory) {
+      await Promise.all([client.flushall(), documents.db('svc').dropDatabase()]);
+      return {
+        argsOf: (node) => ['--data', join(directory, node), '--redis', redis.url, '--mongodb', mongo.uri],
+        async contracted() {
+          const isMarked = async (): Promise<boolean> =>
+            (await client.hget('svc:pools', 'default'))?.includes('format=') ?? false;
+          await waitUntil('the newer version to refuse the older one from now on', isMarked, 60_000);
+        },
+      };
+    },
+    async close() {
+      client.disconnect();
+      await documents.close();
+      await Promise.all([redis.stop(), mongo.stop()]);
+    },
+  };
+}
