@@ -122,7 +122,8 @@ describe('a tool session', () => {
     const actor = session();
     const { effects } = actor.send('Invoke', asked('n:1', { tool: 'cmd.run' }));
     assert.equal(effects[0]?.request.mode, 'once');
-    assert.equal(effects[0]?.request.retry, undefined);
+    // Only for what the effect says came before the tool acted.
+    assert.equal(effects[0]?.request.retry?.maxAttempts, 3);
     end(actor, effects[0], { kind: 'in_doubt' });
     const ended = bodies(actor).at(-1);
     assert.ok(ended?.kind === 'ended' && ended.outcome === 'in_doubt');

@@ -44,12 +44,13 @@ const directoryOf = async (id: string): Promise<string> => (await bench.volumes.
 
 describe('a shell command', () => {
   test('answers exit code, both streams and duration', async () => {
-    const { duration_ms, ...result } = await run('echo out; echo err >&2; exit 3');
+    const { duration_ms, workspace, ...result } = await run('echo out; echo err >&2; exit 3');
     assert.deepEqual(result, {
       ...{ exit_code: 3, stdout: 'out\n', stderr: 'err\n', timed_out: false },
       ...{ stdout_truncated: false, stderr_truncated: false },
     });
     assert.ok(duration_ms >= 0);
+    assert.ok(workspace !== undefined, 'what was looked up of its volume');
   });
 
   test('sees what it was given and nothing of the node; references stay text', async () => {
