@@ -40,7 +40,6 @@ describe('histories over a bad network', { skip: redisMissing() ?? false }, () =
           Object.assign(wire.rates, { twice: 0, late: 0, answerLost: 0, orphaned: 0 });
           await wire.deliverLate();
         },
-        struck: () => Object.values(wire.struck).reduce((sum, count) => sum + count, 0),
         async mark() {
           await admin.save();
         },

@@ -16,11 +16,9 @@ storeHistories(
     const directory = await mkdtemp(join(tmpdir(), 'svc-histories-'));
     const data = join(directory, 'data');
     const [file, marked] = [join(data, 'actors.db'), join(directory, 'marked.db')];
-    const disk = { failing: false, struck: 0 };
+    const disk = { failing: false };
     const undo = refuseCommits(() => {
-      if (!disk.failing || random() >= REFUSED) return false;
-      disk.struck += 1;
-      return true;
+      return disk.failing && random() < REFUSED;
     });
     const [documents, blobs] = [new SqliteDocuments({ directory }), new FileBlobs({ directory })];
     for (const port of [documents, blobs]) await port.open();
@@ -38,7 +36,6 @@ storeHistories(
       async calm() {
         disk.failing = false;
       },
-      struck: () => disk.struck,
       async mark() {
         const reader = new DatabaseSync(file);
         reader.exec(`VACUUM INTO '${marked}'`);

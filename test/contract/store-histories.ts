@@ -27,8 +27,6 @@ export interface HistoryWorld {
   disturb(): void;
   /** No faults any more; what was under way has arrived when it resolves. */
   calm(): Promise<void>;
-  /** How many faults struck. */
-  struck(): number;
   /** What the store has now is what it has after `goBack`. */
   mark(): Promise<void>;
   /** The store loses what came after the mark; its next life begins. */
@@ -43,6 +41,7 @@ interface Acknowledged {
   readonly to: Address;
 }
 
+const NO_ONE = addressOf('counter', 'acme', 'no-one');
 const PARTITIONS = 3;
 const CLIENTS = 4;
 const CALLS = 14;
@@ -111,22 +110,28 @@ async function play(world: HistoryWorld, random: () => number): Promise<void> {
   let kept: { readonly calls: number; readonly jobs: number } | null = null;
   let numbers = 0;
   let over = false;
+  /** No one asks for anything any more. */
+  let silent = false;
   const pick = (below: number): number => Math.floor(random() * below);
-  const insist = async <T>(call: (client: Runtime['client']) => Promise<T>): Promise<T> => {
-    for (;;) {
+  /** Asks, under one id again and again or once without; answers whether it was acknowledged. */
+  const insist = async (to: Address, type: string, payload: Json): Promise<boolean> => {
+    const named = random() < 0.5 ? { messageId: randomUUID() } : {};
+    while (!silent) {
       try {
-        return await call(node.runtime.client);
+        await node.runtime.client.ask(to, type, payload, { ...named, timeoutMs: 2_000 });
+        return true;
       } catch (thrown) {
         if (!(thrown instanceof SvcError) || !['unavailable', 'deadline_exceeded'].includes(thrown.code)) throw thrown;
+        if (named.messageId === undefined) return false;
         await new Promise((resolve) => setTimeout(resolve, 10));
       }
     }
+    return false;
   };
   const call = async (): Promise<void> => {
     const [to = '', other = ''] = [counters[pick(counters.length)], counters[pick(counters.length)]];
     numbers += 1;
     const by = numbers;
-    const messageId = randomUUID();
     const dice = random();
     const [type, payload]: [string, Json] =
       dice < 0.5
@@ -136,18 +141,14 @@ async function play(world: HistoryWorld, random: () => number): Promise<void> {
           : ['Forward', { to: (other || '').split('/')[2] ?? '', by }];
     const target = type === 'AddLater' ? addressOf('counter', 'acme', `later-${by}`) : to;
     if (target === '') return;
-    await insist((client) => client.ask(target, type, payload, { messageId, timeoutMs: 2_000 }));
-    acknowledged.push({ by, to: type === 'Forward' && other !== '' ? other : target });
+    if (await insist(target, type, payload)) acknowledged.push({ by, to: type === 'Forward' && other !== '' ? other : target });
   };
   const work = async (): Promise<void> => {
     const to = addressOf('job', 'acme', randomUUID());
-    const messageId = randomUUID();
-    const input = { value: 1, failTimes: pick(2) };
-    await insist((client) => client.ask(to, 'Run', { input }, { messageId, timeoutMs: 2_000 }));
-    jobs.push(to);
+    if (await insist(to, 'Run', { input: { value: 1, failTimes: pick(2) } })) jobs.push(to);
   };
   const client = async (): Promise<void> => {
-    for (let turn = 0; turn < CALLS; turn += 1) await (random() < 0.85 ? call() : work());
+    for (let turn = 0; turn < CALLS && !silent; turn += 1) await (random() < 0.85 ? call() : work());
   };
   /** Others get the lease in between, as another node would. */
   const thieves = async (): Promise<void> => {
@@ -174,6 +175,8 @@ async function play(world: HistoryWorld, random: () => number): Promise<void> {
         await world.calm();
         await node.stop();
       }
+      // What comes after would hide what is not read: mostly, nothing does.
+      silent = world.inProcess || random() < 0.8;
       await world.goBack();
       if (world.inProcess) node = await startNode(world, warnings);
     }
@@ -183,7 +186,6 @@ async function play(world: HistoryWorld, random: () => number): Promise<void> {
     await stealing;
   }
   await world.calm();
-  assert.ok(world.struck() > 0, 'faults struck');
   const sure = acknowledged.slice(0, kept?.calls ?? acknowledged.length);
   const sureJobs = jobs.slice(0, kept?.jobs ?? jobs.length);
   try {
@@ -200,6 +202,7 @@ async function play(world: HistoryWorld, random: () => number): Promise<void> {
 /** Nothing is asked: what is in the store comes to its end by itself. */
 async function quiet(world: HistoryWorld, runtime: Runtime): Promise<void> {
   const store = world.direct();
+  await waitUntil('the node reaches its store', () => runtime.client.read(NO_ONE).then(() => true, () => false));
   let seen = '';
   await waitUntil(
     'all is quiet',
