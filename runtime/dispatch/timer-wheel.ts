@@ -16,11 +16,7 @@ export class TimerWheel {
   #cancel: () => void = () => {};
 
   /** `nowOf`: the time of the store that holds the partition, as far as it is known; it judges the timers. */
-  constructor(
-    clock: Clock,
-    nowOf: (partition: Partition) => number,
-    fire: (due: readonly Partition[]) => void,
-  ) {
+  constructor(clock: Clock, nowOf: (partition: Partition) => number, fire: (due: readonly Partition[]) => void) {
     this.#clock = clock;
     this.#nowOf = nowOf;
     this.#fire = fire;

@@ -141,7 +141,8 @@ async function play(world: HistoryWorld, random: () => number): Promise<void> {
           : ['Forward', { to: (other || '').split('/')[2] ?? '', by }];
     const target = type === 'AddLater' ? addressOf('counter', 'acme', `later-${by}`) : to;
     if (target === '') return;
-    if (await insist(target, type, payload)) acknowledged.push({ by, to: type === 'Forward' && other !== '' ? other : target });
+    if (await insist(target, type, payload))
+      acknowledged.push({ by, to: type === 'Forward' && other !== '' ? other : target });
   };
   const work = async (): Promise<void> => {
     const to = addressOf('job', 'acme', randomUUID());
@@ -155,8 +156,15 @@ async function play(world: HistoryWorld, random: () => number): Promise<void> {
     while (!over) {
       await new Promise((resolve) => setTimeout(resolve, 50 + pick(200)));
       const partition = PARTITIONS_HELD[pick(PARTITIONS)] ?? 'default:0';
-      const got = await world.direct().acquire(partition, 'node-a', randomUUID(), 60_000).catch(() => null);
-      if (got?.kind === 'granted') await world.direct().release(got.lease).catch(() => undefined);
+      const got = await world
+        .direct()
+        .acquire(partition, 'node-a', randomUUID(), 60_000)
+        .catch(() => null);
+      if (got?.kind === 'granted')
+        await world
+          .direct()
+          .release(got.lease)
+          .catch(() => undefined);
     }
   };
   const goesBack = random() < 0.6;
@@ -202,7 +210,12 @@ async function play(world: HistoryWorld, random: () => number): Promise<void> {
 /** Nothing is asked: what is in the store comes to its end by itself. */
 async function quiet(world: HistoryWorld, runtime: Runtime): Promise<void> {
   const store = world.direct();
-  await waitUntil('the node reaches its store', () => runtime.client.read(NO_ONE).then(() => true, () => false));
+  await waitUntil('the node reaches its store', () =>
+    runtime.client.read(NO_ONE).then(
+      () => true,
+      () => false,
+    ),
+  );
   let seen = '';
   await waitUntil(
     'all is quiet',

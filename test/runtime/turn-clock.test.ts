@@ -105,7 +105,10 @@ test('turns run on the clock of the store and never go back, whatever the clocks
         await look(runtime);
       });
     }
-    assert.deepEqual(times, times.toSorted((a, b) => a - b));
+    assert.deepEqual(
+      times,
+      times.toSorted((a, b) => a - b),
+    );
   }));
 
 test('a timer on a server whose clock is behind the others is fired once it is due there, without asking again and again', () => {
@@ -127,7 +130,10 @@ test('a timer on a server whose clock is behind the others is fired once it is d
         await client.tell(to, 'AddLater', { by: 5, afterMs: 500 });
         await waitUntil('the timer', async () => (await valueOf()) === 5);
         await client.tell(to, 'AddLater', { by: 5, afterMs: 700 });
-        await waitUntil('it is set', async () => counter.state.safeParse((await client.read(to))?.state).data?.asks === 2);
+        await waitUntil(
+          'it is set',
+          async () => counter.state.safeParse((await client.read(to))?.state).data?.asks === 2,
+        );
         behind.aheadMs -= 1_000;
         await waitUntil('the timer, later since the clock was set back', async () => (await valueOf()) === 10);
         assert.ok(asked < 12, `asked ${asked} times`);
