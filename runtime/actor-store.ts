@@ -30,8 +30,11 @@ export interface ActorStore
   /** Creates what is missing (schema, functions) and connects. */
   open(): Promise<void>;
   close(): Promise<void>;
-  /** The store's clock, Unix milliseconds. */
-  now(): Promise<number>;
+  /**
+   * The clock that judges leases, timers and claims of a partition, Unix milliseconds: each partition may have a server
+   * of its own. Without one, that of some server.
+   */
+  now(partition?: Partition): Promise<number>;
   /** Fixes a pool's partition count at first use; answers the count that holds. */
   definePool(pool: string, partitions: number): Promise<number>;
 }

@@ -74,7 +74,8 @@ export class Dispatcher {
     this.#timers = new TimerFiring({
       store: options.store,
       clock: options.clock,
-      leaseOf,
+      servers: () => this.#holdings.servers,
+      serverOf: (partition) => this.#holdings.get(partition),
       fired: (partition) => this.ring(partition),
       watch: (firing) => this.#background.watch('firing timers', firing),
     });
@@ -84,7 +85,6 @@ export class Dispatcher {
   async start(): Promise<void> {
     const { store, node, placement, leaseRenewMs, pollMs, unreadMs } = this.#options;
     this.#unsubscribe = store.onBell(node, (partition) => this.ring(partition));
-    await this.#timers.readClock();
     await this.#holdings.start();
     this.#lives = new Set(placement.lives());
     this.#unplace = placement.onChange(() => {
@@ -95,7 +95,7 @@ export class Dispatcher {
       this.#background.watch('taking and handing over', adjusted);
     });
     this.#background.every(leaseRenewMs, 'renewing leases', async () => {
-      this.#background.watch("reading the store's clock", this.#timers.readClock());
+      this.#background.watch("reading the store's clocks", this.#timers.readClocks());
       await this.#holdings.renew().finally(() => this.#background.watch('sweeping effects', this.#sweepForGone()));
     });
     this.#background.every(pollMs, 'polling', async () => {

@@ -58,7 +58,7 @@ export class PartitionSweeps {
       }
       const handed = this.#handed.get(partition) ?? new Map<string, HandedOver>();
       this.#handed.set(partition, handed);
-      const store = { openEffects: async () => rows, now: () => this.#store.now() };
+      const store = { openEffects: async () => rows, now: () => this.#store.now(partition) };
       await sweepEffects(store, this.#queue, partition, { isLive: this.#isLive, token, handed });
       this.#keep(partition);
     } catch (thrown) {

@@ -1,12 +1,14 @@
-import type { ActorStore, Lease } from '../actor-store.ts';
+import type { ActorStore } from '../actor-store.ts';
 import type { Partition } from '../address.ts';
 import type { Clock } from '../clock.ts';
+import type { PartitionServer } from './partition-server.ts';
 import { TimerWheel } from './timer-wheel.ts';
 
 export interface TimerFiringParts {
   readonly store: ActorStore;
   readonly clock: Clock;
-  readonly leaseOf: (partition: Partition) => Lease | undefined;
+  readonly servers: () => readonly PartitionServer[];
+  readonly serverOf: (partition: Partition) => PartitionServer | undefined;
   /** Messages of timers are in the partition's mailbox. */
   readonly fired: (partition: Partition) => void;
   readonly watch: (firing: Promise<void>) => void;
@@ -21,7 +23,8 @@ export class TimerFiring {
 
   constructor(parts: TimerFiringParts) {
     this.#parts = parts;
-    this.#wheel = new TimerWheel(parts.clock, (due) => parts.watch(this.#fire(due)));
+    const nowOf = (partition: Partition): number => parts.serverOf(partition)?.clock.now() ?? parts.clock.now();
+    this.#wheel = new TimerWheel(parts.clock, nowOf, (due) => parts.watch(this.#fire(due)));
   }
 
   note(partition: Partition, at: number): void {
@@ -36,12 +39,16 @@ export class TimerFiring {
     this.#wheel.stop();
   }
 
-  /** The store's clock may differ from ours. */
-  async readClock(): Promise<void> {
-    const { store, clock } = this.#parts;
-    const asked = clock.now();
-    const at = await store.now();
-    this.#wheel.adjust(at - (asked + clock.now()) / 2);
+  /** Each partition may have a server of its own (Redis Cluster), and clocks are set: hears their times anew. */
+  async readClocks(): Promise<void> {
+    const heard = await Promise.allSettled(this.#parts.servers().map((server) => this.#readClock(server)));
+    this.#wheel.adjust();
+    const failed = heard.find((one) => one.status === 'rejected');
+    if (failed !== undefined) throw failed.reason;
+  }
+
+  async #readClock({ lease, clock }: PartitionServer): Promise<void> {
+    clock.tell(await this.#parts.store.now(lease.partition));
   }
 
   async #fire(due: readonly Partition[]): Promise<void> {
@@ -50,14 +57,16 @@ export class TimerFiring {
 
   /** One by one, since each may have a server of its own (Redis Cluster). */
   async #fireOf(partition: Partition): Promise<void> {
-    const lease = this.#parts.leaseOf(partition);
-    if (lease === undefined) return;
+    const server = this.#parts.serverOf(partition);
+    if (server === undefined) return;
     try {
-      const [next = null] = await this.#parts.store.fireTimers([lease]);
+      const [next = null] = await this.#parts.store.fireTimers([server.lease]);
+      // Due by what we know and not by the store: its clock was set back, and to ask at once would be to ask without end.
+      if (next !== null && next <= server.clock.now()) await this.#readClock(server);
       if (next !== null) this.#wheel.note(partition, next);
       this.#parts.fired(partition);
     } catch (thrown) {
-      this.#wheel.note(partition, this.#wheel.now() + FIRE_AGAIN_MS);
+      this.#wheel.note(partition, server.clock.now() + FIRE_AGAIN_MS);
       throw thrown;
     }
   }

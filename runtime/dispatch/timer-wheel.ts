@@ -8,30 +8,30 @@ import type { Clock } from '../clock.ts';
  */
 export class TimerWheel {
   readonly #clock: Clock;
+  readonly #nowOf: (partition: Partition) => number;
   readonly #fire: (due: readonly Partition[]) => void;
   readonly #next = new Map<Partition, number>();
+  /** Monotonic milliseconds. */
   #armedFor = Number.POSITIVE_INFINITY;
   #cancel: () => void = () => {};
-  /** From our monotonic clock to the store's: a wall clock that is set moves neither. */
-  #offsetMs: number;
 
-  constructor(clock: Clock, fire: (due: readonly Partition[]) => void) {
+  /** `nowOf`: the time of the store that holds the partition, as far as it is known; it judges the timers. */
+  constructor(clock: Clock, nowOf: (partition: Partition) => number, fire: (due: readonly Partition[]) => void) {
     this.#clock = clock;
-    this.#offsetMs = clock.now() - clock.monotonic();
+    this.#nowOf = nowOf;
     this.#fire = fire;
   }
 
-  /** A timer of the partition is due at `at` (Unix ms); an earlier known one stands. */
+  /** A timer of the partition is due at `at` (Unix ms, the store's); an earlier known one stands. */
   note(partition: Partition, at: number): void {
     const known = this.#next.get(partition);
     if (known !== undefined && known <= at) return;
     this.#next.set(partition, at);
-    if (at < this.#armedFor) this.#arm();
+    if (this.#clock.monotonic() + this.#delayOf(partition, at) < this.#armedFor) this.#arm();
   }
 
-  /** How far the store's clock, which judges timers, is ahead of ours (negative: behind). */
-  adjust(aheadMs: number): void {
-    this.#offsetMs = aheadMs + this.#clock.now() - this.#clock.monotonic();
+  /** The times of stores were heard anew. */
+  adjust(): void {
     this.#arm();
   }
 
@@ -47,22 +47,21 @@ export class TimerWheel {
   #arm(): void {
     this.#cancel();
     this.#armedFor = Number.POSITIVE_INFINITY;
-    for (const at of this.#next.values()) if (at < this.#armedFor) this.#armedFor = at;
-    if (this.#armedFor === Number.POSITIVE_INFINITY) return;
-    // The store's clock decides; a millisecond more avoids asking just before it agrees.
-    const delay = Math.max(0, this.#armedFor - this.now()) + 1;
+    let delay = Number.POSITIVE_INFINITY;
+    for (const [partition, at] of this.#next) delay = Math.min(delay, this.#delayOf(partition, at));
+    if (delay === Number.POSITIVE_INFINITY) return;
+    this.#armedFor = this.#clock.monotonic() + delay;
     this.#cancel = this.#clock.after(delay, () => {
       this.#armedFor = Number.POSITIVE_INFINITY;
-      const now = this.now();
-      const due = [...this.#next].filter(([, at]) => at <= now).map(([partition]) => partition);
+      const due = [...this.#next].flatMap(([partition, at]) => (at <= this.#nowOf(partition) ? [partition] : []));
       for (const partition of due) this.#next.delete(partition);
       if (due.length > 0) this.#fire(due);
       this.#arm();
     });
   }
 
-  /** The store's time as far as we know it, Unix ms. */
-  now(): number {
-    return this.#clock.monotonic() + this.#offsetMs;
+  /** The store's clock decides; a millisecond more avoids asking just before it agrees. */
+  #delayOf(partition: Partition, at: number): number {
+    return Math.max(0, at - this.#nowOf(partition)) + 1;
   }
 }

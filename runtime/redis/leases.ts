@@ -44,6 +44,11 @@ export class RedisLeases implements Leases {
     return leases.filter((_, n) => replies[n] !== 1);
   }
 
+  /** Time of the server that has the partition. */
+  async now(partition: Partition): Promise<number> {
+    return integer(await this.#calls.call('now', partition, (keys) => keys.push(this.#keys.of(partition).meta)));
+  }
+
   async release(lease: Lease): Promise<void> {
     this.#lives.released(lease);
     await this.#calls.call('release', lease.partition, (keys, args) => {

@@ -105,7 +105,8 @@ export class RedisActorStore implements ActorStore {
     return durabilityWarnings(masters(this.#connection));
   }
 
-  async now(): Promise<number> {
+  async now(partition?: Partition): Promise<number> {
+    if (partition !== undefined) return this.#leases.now(partition);
     try {
       const [server] = masters(this.#connection);
       if (server === undefined)

@@ -13,7 +13,7 @@ const REPLICAS_WITHIN_MS = 2_000;
 /** Functions whose caller waits for a word that is published: its subscription comes first. No other call waits for that. */
 const HEARD: ReadonlySet<string> = new Set(['append']);
 /** Functions that leave nothing behind which a replica must have. */
-const READS: ReadonlySet<string> = new Set(['poll', 'members', 'counts']);
+const READS: ReadonlySet<string> = new Set(['poll', 'now', 'members', 'counts']);
 
 /** Writes keys and arguments of one section. */
 type Write = (keys: string[], args: (string | number)[]) => void;

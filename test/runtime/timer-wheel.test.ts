@@ -33,10 +33,10 @@ test('timers are due by the store clock, whichever way ours is off', () => {
   for (const aheadMs of [30_000, -30_000]) {
     const clock = new HandClock();
     let fired = 0;
-    const wheel = new TimerWheel(clock, (due) => {
+    const nowOf = () => clock.now() + aheadMs;
+    const wheel = new TimerWheel(clock, nowOf, (due) => {
       fired += due.length;
     });
-    wheel.adjust(aheadMs);
     wheel.note('default:0', clock.now() + aheadMs + 500);
     clock.move(400);
     assert.equal(fired, 0, 'not before its time');
@@ -45,10 +45,28 @@ test('timers are due by the store clock, whichever way ours is off', () => {
   }
 });
 
+test('each partition is due by the clock of its own store, also when that is set', () => {
+  const clock = new HandClock();
+  const ahead: Record<string, number> = { 'default:0': 2_000, 'default:1': -2_000 };
+  const fired: string[] = [];
+  const nowOf = (partition: string) => clock.now() + (ahead[partition] ?? 0);
+  const wheel = new TimerWheel(clock, nowOf, (due) => fired.push(...due));
+  wheel.note('default:1', nowOf('default:1') + 300);
+  wheel.note('default:0', nowOf('default:0') + 100);
+  clock.move(150);
+  assert.deepEqual(fired, ['default:0']);
+  ahead['default:1'] = -2_500;
+  wheel.adjust();
+  clock.move(600);
+  assert.deepEqual(fired, ['default:0']);
+  clock.move(100);
+  assert.deepEqual(fired, ['default:0', 'default:1']);
+});
+
 test('what is noted while a partition fires is not forgotten by the answer', () => {
   const clock = new HandClock();
   const fired: number[] = [];
-  const wheel = new TimerWheel(clock, () => fired.push(clock.now()));
+  const wheel = new TimerWheel(clock, clock.now, () => fired.push(clock.now()));
   const start = clock.now();
   wheel.note('default:0', start + 10);
   clock.move(20);
@@ -61,7 +79,7 @@ test('what is noted while a partition fires is not forgotten by the answer', () 
 test('a dropped partition does not fire, an earlier timer replaces a later one', () => {
   const clock = new HandClock();
   const fired: string[] = [];
-  const wheel = new TimerWheel(clock, (due) => fired.push(...due));
+  const wheel = new TimerWheel(clock, clock.now, (due) => fired.push(...due));
   wheel.note('default:0', clock.now() + 50);
   wheel.note('default:1', clock.now() + 500);
   wheel.note('default:1', clock.now() + 20);

@@ -73,7 +73,7 @@ export class FaultyStore implements ActorStore {
   onEffectCancelled: ActorStore['onEffectCancelled'] = (stop) => this.#inner.onEffectCancelled(stop);
   onEvents: ActorStore['onEvents'] = (address, wake) => this.#inner.onEvents(address, wake);
 
-  now: ActorStore['now'] = () => this.#through('now', () => this.#inner.now());
+  now: ActorStore['now'] = (...a) => this.#through('now', () => this.#inner.now(...a));
   definePool: ActorStore['definePool'] = (...a) => this.#through('definePool', () => this.#inner.definePool(...a));
   facts: ActorStore['facts'] = () => this.#through('facts', () => this.#inner.facts());
   keepFact: ActorStore['keepFact'] = (...a) => this.#through('keepFact', () => this.#inner.keepFact(...a));

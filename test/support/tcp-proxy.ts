@@ -9,6 +9,8 @@ export interface TcpProxy {
   /** Cuts all connections and takes no new ones until `accept`. */
   refuse(): void;
   accept(): void;
+  /** Connections from now on go to another server. */
+  retarget(port: number): void;
   close(): Promise<void>;
 }
 
@@ -16,6 +18,7 @@ export async function startTcpProxy(targetPort: number): Promise<TcpProxy> {
   const sockets = new Set<Socket>();
   let lose: (() => void) | null = null;
   let refusing = false;
+  let target = targetPort;
   const cut = (): void => {
     for (const socket of sockets) socket.destroy();
   };
@@ -31,7 +34,7 @@ export async function startTcpProxy(targetPort: number): Promise<TcpProxy> {
       client.destroy();
       return;
     }
-    const upstream = connect(targetPort, '127.0.0.1');
+    const upstream = connect(target, '127.0.0.1');
     track(upstream);
     client.pipe(upstream);
     upstream.on('data', (bytes) => {
@@ -62,6 +65,9 @@ export async function startTcpProxy(targetPort: number): Promise<TcpProxy> {
     },
     accept() {
       refusing = false;
+    },
+    retarget(port) {
+      target = port;
     },
     async close() {
       cut();

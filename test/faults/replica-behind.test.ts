@@ -1,0 +1,25 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { mongoMissing } from '../support/ferretdb.ts';
+import { redisMissing } from '../support/redis.ts';
+import { replicaBehind } from './rounds/replica-behind.ts';
+
+const skip = (redisMissing() ?? (await mongoMissing())) || false;
+
+test('a replica that is seconds behind becomes master, and then silence: what it had ends, and mailboxes are read', {
+  skip,
+  timeout: 180_000,
+}, async () => {
+  const world = await replicaBehind.open('redis', 1);
+  try {
+    const outcome = await world.round(1);
+    assert.deepEqual(
+      { hung: outcome.hung, nodesEnded: outcome.nodesEnded, lost: outcome.lost },
+      { hung: 0, nodesEnded: 0, lost: 0 },
+      outcome.notes?.join('; '),
+    );
+    assert.notEqual(outcome.recoveryMs, null, outcome.notes?.join('; '));
+  } finally {
+    await world.close();
+  }
+});
