@@ -54,6 +54,7 @@ export function kernelSettings({ kernel }: NodeSettings): Partial<RuntimeSetting
     passivateAfterMs: kernel.passivate_after_ms,
     cacheBytes: kernel.cache_bytes,
     effectConcurrency: kernel.effect_concurrency,
+    commandClaimTtlMs: kernel.command_claim_ttl_ms,
     retry: { ...runtimeDefaults.retry, maxAttempts: kernel.max_turn_attempts },
   };
 }

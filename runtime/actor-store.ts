@@ -100,9 +100,15 @@ export type AcquireOutcome =
       readonly nextTimerAt: number | null;
       /** Store time of the grant. */
       readonly at: number;
+      /**
+       * The store may be an older one than when the partition was last served (a restored backup, a failover): the
+       * holder looks through it and then calls `vouch`. Until then nobody claims an effect of it.
+       */
+      readonly mayBeOlder: boolean;
     }
   | { readonly kind: 'held'; readonly by: string; readonly grant: string; readonly remainingMs: number };
 
+/** A lease that held when the store went away for all nodes holds for one more term after it came back. */
 export interface Leases {
   /**
    * Grants the lease when it is free, expired, or held by an earlier life of the same node (its data directory is
@@ -112,6 +118,8 @@ export interface Leases {
   acquire(partition: Partition, node: string, grant: string, ttlMs: number, over?: string): Promise<AcquireOutcome>;
   /** Extends leases; answers those that were lost, also since the store may have gone back behind the grant. */
   renew(leases: readonly Lease[], ttlMs: number): Promise<Lease[]>;
+  /** The holder has looked through a partition that was granted as `mayBeOlder`. False: the lease is lost. */
+  vouch(lease: Lease): Promise<boolean>;
   release(lease: Lease): Promise<void>;
   /** Calls back when a partition that `node` holds got an entry. May miss one: it only shortens a poll. */
   onBell(node: string, ring: (partition: Partition) => void): Unsubscribe;
@@ -187,6 +195,8 @@ export interface Commits {
     limit: number,
   ): Promise<(readonly MailboxEntry[] | null)[]>;
   load(partition: Partition, addresses: readonly Address[]): Promise<(string | null)[]>;
+  /** Every actor of the partition that has a record. */
+  recorded(partition: Partition): Promise<Address[]>;
   /**
    * Repeating it is safe after `unavailable`: while nothing else was committed, the same `Commit` object is answered
    * `committed` again and written once. A copy of it, or a batch made anew, is another commit: it is fenced when the

@@ -39,9 +39,12 @@ export interface EffectRow {
 
 export type ClaimOutcome =
   | { readonly kind: 'claimed'; readonly attempt: number; readonly body: string }
-  /** Another runner has it (`by`), or its retry delay has not passed (`by` is empty). */
-  | { readonly kind: 'busy'; readonly by: string; readonly retryAfterMs: number }
-  /** A `once` effect had started and its runner is gone: settle it as in doubt, at this attempt. */
+  /** Another runner has it (`by`), or it may not be claimed yet (`by` is empty). `once`: its mode. */
+  | { readonly kind: 'busy'; readonly by: string; readonly retryAfterMs: number; readonly once: boolean }
+  /**
+   * A `once` effect had started and its runner is gone: settle it as in doubt, at this attempt. It is the attempt that
+   * had started, and the claim changes nothing: the first to settle it counts, also the runner that was taken for gone.
+   */
   | { readonly kind: 'in_doubt'; readonly attempt: number; readonly body: string }
   /** Settled or cancelled. */
   | { readonly kind: 'gone' };
@@ -51,9 +54,21 @@ export interface EffectLedger {
   openEffects(partition: Partition): Promise<EffectRow[]>;
   /**
    * Starts an attempt for `runner` (`node/incarnation`). A claim of the same node's earlier incarnation is expired, and
-   * so is one of `over`, a runner that is known to be dead.
+   * so is one of `over`, a runner that is known to be dead. A claim that held when the store went away for all nodes
+   * holds for one more term after it came back.
+   *
+   * `claim` names this try, a UUID: the same runner with the same one gets the same attempt again while it runs, for
+   * `ttlMs` from then on, since the first answer may have been lost. A late copy, after that attempt was given back or
+   * taken over, starts nothing. Without it a repeat is `busy`.
    */
-  claimEffect(partition: Partition, id: string, runner: string, ttlMs: number, over?: string): Promise<ClaimOutcome>;
+  claimEffect(
+    partition: Partition,
+    id: string,
+    runner: string,
+    ttlMs: number,
+    over?: string,
+    claim?: string,
+  ): Promise<ClaimOutcome>;
   /** Extends a claim; false when the effect was cancelled, settled or taken over: stop the work. */
   keepEffect(partition: Partition, id: string, attempt: number, ttlMs: number): Promise<boolean>;
   /** Appends an intermediate result; false (dropped) unless the effect runs at this attempt. */

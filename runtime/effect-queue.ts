@@ -46,7 +46,7 @@ export interface EffectQueue {
   work(queues: readonly string[], concurrency: number, run: RunJob): Promise<() => Promise<void>>;
   /** A place for an effect of that queue which is about to be committed; null: none is free here, so it is enqueued. */
   reserve(queue: string): EffectPlace | null;
-  /** Starts an attempt of the effect behind a job; `over` as in `EffectLedger.claimEffect`. */
-  claim(job: EffectJob, runner: string, ttlMs: number, over?: string): Promise<ClaimOutcome>;
+  /** Starts an attempt of the effect behind a job; `over` and `claim` as in `EffectLedger.claimEffect`. */
+  claim(job: EffectJob, runner: string, ttlMs: number, over?: string, claim?: string): Promise<ClaimOutcome>;
   close(): Promise<void>;
 }

@@ -41,7 +41,7 @@ export interface EffectContext {
   /** Of an attempt after the first: how long before it the effect was asked for, milliseconds, by the nodes' clocks. */
   readonly askedAgoMs?: number;
   /**
-   * Aborted on cancel, time-out, lost claim and shutdown: stop at once (kill the process group, drop the socket). The
+   * Aborted on cancel, time-out, shutdown, and once the store says that the claim is lost: stop at once (kill the process group, drop the socket). The
    * reason is an `SvcError`: only `cancelled` means that nobody wants the work any more; after `lease_lost` (claim
    * lost, node stopping) and `deadline_exceeded` another attempt may go on with it.
    */
@@ -71,6 +71,8 @@ export interface EffectContext {
 export interface EffectHandler<Input extends z.ZodType = z.ZodType> {
   readonly kind: string;
   readonly input: Input;
+  /** As `once` its claim lasts for `RuntimeSettings.commandClaimTtlMs`: such work cannot be taken over, only be lost. */
+  readonly lasting?: boolean;
   run(input: z.output<Input>, context: EffectContext): Promise<Json>;
 }
 

@@ -16,7 +16,8 @@ export interface LiveMember extends Member {
 }
 
 /**
- * Who is there. A node lease is taken at start, renewed with the partition leases, and runs out on the store's clock;
+ * Who is there. A lease that held when the store went away for all nodes holds for one more term after it came back. A
+ * node lease is taken at start, renewed with the partition leases, and runs out on the store's clock;
  * it may be ended early, by the node itself or by a peer that saw the process die. Ending one that lives costs a
  * hand-over and nothing else: what a process commits is decided by its partition leases alone (design K4).
  */
@@ -30,6 +31,11 @@ export interface Members {
   members(): Promise<LiveMember[]>;
   /** Ends a node lease early; false when that life does not hold it. */
   retire(node: string, incarnation: string): Promise<boolean>;
+  /**
+   * Whether nobody ended that life: it holds the node lease, or let it run out. False once it was retired, or another
+   * life of the node followed it: then its process is gone.
+   */
+  isKnown(node: string, incarnation: string): Promise<boolean>;
   /** Every pool defined so far (`definePool`), ordered by name. */
   pools(): Promise<PoolLayout[]>;
   /** A word to one node, or to all (null). May be lost: it only shortens a wait. At most 16 KiB. */

@@ -28,6 +28,11 @@ export interface Placement {
    * that joined a moment ago is never mistaken for a dead one.
    */
   isGone(holder: string): Promise<boolean>;
+  /**
+   * Whether that life (`node/incarnation`) of a node is gone and was seen to end: by a peer, by itself, or by the life
+   * that followed it. One that only let its lease run out may be cut off or frozen, and still at work.
+   */
+  hasEnded(holder: string): Promise<boolean>;
   /** Whether some member would serve the pool; reads the members anew when it saw none. */
   isServed(pool: string): Promise<boolean>;
   /** Rings when `assign` may answer something else: members came, left or changed, or a partition was given back. */

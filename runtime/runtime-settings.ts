@@ -19,6 +19,8 @@ export interface RuntimeSettings {
   readonly cacheBytes: number;
   readonly passivateAfterMs: number;
   readonly effectConcurrency: number;
+  /** How long the claim of a command or program lasts without being renewed (`EffectHandler.lasting`). */
+  readonly commandClaimTtlMs: number;
   /** A large state is deleted so long after a later one has replaced it; until then who just read its name can fetch it. */
   readonly replacedStatesKeptMs: number;
   readonly ledger: boolean;
@@ -39,6 +41,7 @@ export const runtimeDefaults: RuntimeSettings = {
   cacheBytes: 256 * 1024 * 1024,
   passivateAfterMs: 60_000,
   effectConcurrency: 32,
+  commandClaimTtlMs: 30_000,
   replacedStatesKeptMs: 60_000,
   ledger: true,
   retry: { maxAttempts: 5, initialDelayMs: 100, maxDelayMs: 10_000 },

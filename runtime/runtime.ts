@@ -115,6 +115,8 @@ export async function createRuntime(parts: RuntimeParts): Promise<Runtime> {
     node,
     incarnation: placement.incarnation,
     isGone: (holder) => placement.isGone(holder),
+    hasEnded: (holder) => placement.hasEnded(holder),
+    lastingClaimTtlMs: settings.commandClaimTtlMs,
     settleHere: async (partition, result) => (await holdings.get(partition)?.settle(result)) ?? false,
     clock,
     random,
@@ -190,9 +192,9 @@ function claimsWhenGivenBack(
 ): Pick<EffectQueue, 'work' | 'claim'> {
   return {
     work: (queues, concurrency, run) => effects.work(queues, concurrency, run),
-    async claim(job, runner, ttlMs, over) {
+    async claim(job, ...claim) {
       await mayClaim(job.id);
-      return effects.claim(job, runner, ttlMs, over);
+      return effects.claim(job, ...claim);
     },
   };
 }

@@ -94,6 +94,12 @@ export class FleetPlacement implements Placement {
     return !(await this.#looks.fresh()).isLive(holder);
   }
 
+  async hasEnded(holder: string): Promise<boolean> {
+    const at = holder.lastIndexOf('/');
+    if (!(await this.isGone(holder))) return false;
+    return !(await this.#options.members.isKnown(holder.slice(0, at), holder.slice(at + 1)));
+  }
+
   async isServed(pool: string): Promise<boolean> {
     if (this.#looks.fleet?.isServed(pool) === true) return true;
     return (await this.#looks.fresh()).isServed(pool);

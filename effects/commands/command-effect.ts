@@ -10,6 +10,7 @@ export function createCommandEffect(commands: CommandRunner): EffectHandler<type
   return defineEffect({
     kind: 'command.run',
     input: CommandInput,
+    lasting: true,
     async run({ mounts, state_name, ...input }, { tenant, signal }) {
       const request = {
         ...{ ...input, tenant },

@@ -47,6 +47,7 @@ export function createProgramEffect(options: ProgramEffectOptions): EffectHandle
   return defineEffect({
     kind: 'program.run',
     input: ProgramInput,
+    lasting: true,
     run: (input, context) => runProgram(options, watch, input, context),
   });
 }

@@ -18,6 +18,8 @@ export const NodeKernel = z
     /** Effects of one pool that this node runs at a time: model calls, tools, commands (design E1). */
     cache_bytes: z.number().int().min(1_048_576).max(1_099_511_627_776).default(268_435_456),
     effect_concurrency: z.number().int().min(1).max(10_000).default(32),
+    /** How long the claim of a command or program lasts while its node cannot renew it. */
+    command_claim_ttl_ms: ms(500, 600_000).default(30_000),
     /** Attempts before a message is dead-lettered. */
     max_turn_attempts: z.number().int().min(1).max(100).default(5),
     /** Redis replicas that must have a write before it is acknowledged. */

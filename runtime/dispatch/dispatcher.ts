@@ -243,7 +243,11 @@ export class Dispatcher {
     this.#options.projector.attach(server);
     if (nextTimerAt !== null) this.#timers.note(lease.partition, nextTimerAt);
     this.#owe(lease.partition);
-    this.#background.watch('sweeping effects', this.#sweeps.acquired(lease));
+    const looked = server.lookedThrough;
+    this.#background.watch(
+      'sweeping effects',
+      looked.then(() => (server.lost ? undefined : this.#sweeps.acquired(lease))),
+    );
     this.ring(lease.partition);
   }
 

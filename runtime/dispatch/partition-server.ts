@@ -8,6 +8,7 @@ import type { ProjectedCommit } from '../projection/projected-commit.ts';
 import { decodeEntry, isReadable, UNREADABLE } from '../turns/loading.ts';
 import { packCommit } from '../turns/pack-commit.ts';
 import { isAside } from '../turns/payload.ts';
+import { closeEnded } from './close-ended.ts';
 import { commitPatiently } from './commit-patiently.ts';
 import { handleInParts, USUAL } from './in-parts.ts';
 import type { KernelParts } from './kernel-parts.ts';
@@ -19,6 +20,12 @@ import { StoreClock } from './store-clock.ts';
 
 /** How long the commit of a stopping node is repeated while the store is not reachable. */
 const DRAIN_MS = 5_000;
+
+/** How soon the archive is asked again when it does not answer. */
+const LOOK_AGAIN_MS = 500;
+
+const older = (closed: number): SvcError =>
+  new SvcError('conflict', `the store lost its last writes; ${closed} actors of this partition had ended`);
 
 /** What a committed batch sets going. */
 export interface Committed {
@@ -53,9 +60,16 @@ export class PartitionServer {
   #drainUntil = Number.POSITIVE_INFINITY;
   #tail: Promise<void> = Promise.resolve();
   readonly #results = new OwnResults();
+  /** Resolves when what the archive knows as ended is closed: before anything is served, and before effects are run. */
+  readonly lookedThrough: Promise<void>;
 
   constructor(
-    granted: { readonly lease: Lease; readonly cursor: number; readonly at: number },
+    granted: {
+      readonly lease: Lease;
+      readonly cursor: number;
+      readonly at: number;
+      readonly mayBeOlder: boolean;
+    },
     parts: KernelParts,
     on: ServedEvents,
   ) {
@@ -64,6 +78,7 @@ export class PartitionServer {
     this.clock = new StoreClock(parts.clock, granted.at);
     this.#parts = parts;
     this.#on = on;
+    this.lookedThrough = granted.mayBeOlder ? this.#exclusive(() => this.#lookThrough()) : Promise.resolve();
   }
 
   get cursor(): number {
@@ -78,6 +93,27 @@ export class PartitionServer {
   lose(): void {
     this.#lost = true;
     this.#parts.cache.dropPartition(this.lease.partition);
+  }
+
+  async #lookThrough(): Promise<void> {
+    const { clock, warn } = this.#parts;
+    const { partition } = this.lease;
+    while (!this.#lost && !this.#draining()) {
+      try {
+        const closed = await closeEnded(this.#parts, this.lease, this.cursor);
+        if (closed === null) return this.#fencedOff();
+        if (closed > 0) warn(`${partition} came back as it was before: what had ended since is closed`, older(closed));
+        return;
+      } catch (thrown) {
+        warn(`${partition} is not served until the archive answers`, toSvcError(thrown));
+        await new Promise<void>((resolve) => clock.after(LOOK_AGAIN_MS, resolve));
+      }
+    }
+  }
+
+  #fencedOff(): void {
+    this.lose();
+    this.#on.lost();
   }
 
   /** Handles entries and all that wait behind them. Resolves when none is left or the lease is lost. */

@@ -20,6 +20,7 @@ export function solePlacement(store: Pick<ActorStore, 'pools'>, node: string, in
     lives: () => [],
     isLive,
     isGone: async (holder) => !isLive(holder),
+    hasEnded: async (holder) => !isLive(holder),
     isServed: async () => !drains,
     onChange: () => () => {},
     async freed() {},

@@ -12,14 +12,14 @@ import { MOST_ATTEMPTS, retryDelayMs } from './effect-runner-retry.ts';
 
 /**
  * Why running work is stopped. `unwanted`: cancelled, the store told. `gone`: cancelled, settled or taken over, the
- * claim says no more. `silent`: the claim could not be renewed in time, so another runner may have it (design K4).
+ * claim says no more. `cut`: as if this process had died, nothing is reported.
  */
-export type AbortCause = 'unwanted' | 'gone' | 'silent' | 'timeout' | 'shutdown';
+export type AbortCause = 'unwanted' | 'gone' | 'cut' | 'timeout' | 'shutdown';
 
 const REASONS = {
   unwanted: 'cancelled',
   gone: 'lease_lost',
-  silent: 'lease_lost',
+  cut: 'lease_lost',
   timeout: 'deadline_exceeded',
   shutdown: 'lease_lost',
 } as const satisfies Record<AbortCause, ErrorCode>;
@@ -92,7 +92,8 @@ export class EffectAttempt {
   async run(handler: EffectHandler | undefined): Promise<JobOutcome> {
     const { clock } = this.#settings;
     const { timeoutMs } = this.#envelope.request;
-    const renewing = renewClaim(this.#settings, this.#job, this.#attempt, (cause) => this.abort(cause));
+    const lasting = handler?.lasting === true && this.#envelope.request.mode === 'once';
+    const renewing = renewClaim(this.#settings, this.#job, this.#attempt, lasting, () => this.abort('gone'));
     const cancelTimeout = timeoutMs === undefined ? () => {} : clock.after(timeoutMs, () => this.abort('timeout'));
     try {
       const ending = await this.#handle(handler, renewing);
@@ -239,7 +240,7 @@ export class EffectAttempt {
     this.#ended = true;
     if (this.#cause === 'unwanted' || this.#cause === 'gone') return this.#drop(DONE);
     // The claim says who may go on; whoever takes the job next asks it.
-    if (this.#cause === 'silent') return this.#drop({ kind: 'later', delayMs: this.#settings.claimTtlMs });
+    if (this.#cause === 'cut') return this.#drop({ kind: 'later', delayMs: this.#settings.claimTtlMs });
     if (ending.ok) {
       return this.#settle({ kind: 'done', value: ending.value }, 'done');
     }

@@ -11,21 +11,28 @@ export interface Renewing {
 }
 
 /**
- * Keeps the claim of an attempt alive. `lost` is called once when it is over: `gone` when the store says so, `silent`
- * when it could not be renewed in time (design K4).
+ * Keeps the claim of an attempt alive, `lasting` ones for longer. `lost` is called once, when the store says that the
+ * claim is over. While the store does not answer the work goes on: the claim may hold all the same, and what an attempt
+ * reports that is not the current one any more is dropped (design K4).
  */
 export function renewClaim(
   settings: RunnerSettings,
   job: EffectJob,
   attempt: number,
-  lost: (cause: 'gone' | 'silent') => void,
+  lasting: boolean,
+  lost: () => void,
 ): Renewing {
   const { clock, store, onFault } = settings;
-  const usual = { ttlMs: settings.claimTtlMs, everyMs: settings.renewEveryMs };
-  const parked = { ttlMs: settings.parkedClaimTtlMs, everyMs: settings.parkedRenewEveryMs };
+  const first = { ttlMs: settings.claimTtlMs, everyMs: settings.renewEveryMs };
+  const usual = lasting ? { ...first, ttlMs: Math.max(first.ttlMs, settings.lastingClaimTtlMs) } : first;
+  const parked = {
+    ttlMs: Math.max(usual.ttlMs, settings.parkedClaimTtlMs),
+    everyMs: settings.parkedRenewEveryMs,
+  };
   let pace = usual;
   let keptAt = clock.monotonic();
-  let keptForMs = usual.ttlMs;
+  let keptForMs = first.ttlMs;
+  let failed = false;
   let beating = false;
   let stopped = false;
   let cancel = () => {};
@@ -35,10 +42,13 @@ export function renewClaim(
     cancel();
     beating = true;
     try {
-      if (!(await store.keepEffect(job.partition, job.id, attempt, ttlMs))) return lost('gone');
+      const kept = await store.keepEffect(job.partition, job.id, attempt, ttlMs);
+      failed = false;
+      if (!kept) return lost();
       keptAt = askedAt;
       keptForMs = ttlMs;
     } catch (error) {
+      failed = true;
       if (toSvcError(error).code !== 'unavailable') onFault(error, { effectId: job.id, doing: 'renewing its claim' });
     } finally {
       beating = false;
@@ -49,12 +59,13 @@ export function renewClaim(
     else next();
   };
   const next = () => {
-    const leftMs = keptAt + keptForMs - clock.monotonic();
-    if (leftMs <= 0) return lost('silent');
+    // A process that was frozen asks as soon as it runs again; a store that is away is asked more often.
+    const dueMs = failed ? pace.everyMs / 4 : keptAt + pace.everyMs - clock.monotonic();
     cancel();
-    cancel = clock.after(Math.min(pace.everyMs, leftMs), () => void beat());
+    cancel = clock.after(Math.max(0, dueMs), () => void beat());
   };
-  next();
+  if (usual.ttlMs > keptForMs) void beat();
+  else next();
   return {
     seldom() {
       pace = parked;

@@ -23,6 +23,8 @@ export interface EffectRunnerOptions {
   readonly queues?: readonly string[];
   /** Whether a runner is known to be gone; what it claimed is taken over. Default: none is. */
   readonly isGone?: (runner: string) => Promise<boolean>;
+  /** Whether a runner was seen to end. One that is gone otherwise keeps its `once` effects as long as their claims last. */
+  readonly hasEnded?: (runner: string) => Promise<boolean>;
   /** Hands a result to the partition when this process serves it; false: it was not written. Default: never is. */
   readonly settleHere?: (partition: Partition, result: EffectSettle) => Promise<boolean>;
   readonly node: string;
@@ -35,6 +37,8 @@ export interface EffectRunnerOptions {
   /** How long a claim lives without being renewed. */
   readonly claimTtlMs?: number;
   readonly renewEveryMs?: number;
+  /** The same of handlers that are `lasting`. */
+  readonly lastingClaimTtlMs?: number;
   /** The same of effects that wait without a place; a runner that is known to be gone is not waited for. */
   readonly parkedClaimTtlMs?: number;
   readonly parkedRenewEveryMs?: number;
@@ -63,6 +67,7 @@ export function runnerSettings(options: EffectRunnerOptions): RunnerSettings {
   return {
     claimTtlMs: 6_000,
     renewEveryMs: 2_000,
+    lastingClaimTtlMs: 30_000,
     parkedClaimTtlMs: 60_000,
     parkedRenewEveryMs: 20_000,
     mostParked: 50_000,
@@ -71,6 +76,7 @@ export function runnerSettings(options: EffectRunnerOptions): RunnerSettings {
     abortGraceMs: 3_000,
     queues: [],
     isGone: async () => false,
+    hasEnded: async () => true,
     settleHere: async () => false,
     probes: {},
     unpack: async (body) => body,
@@ -90,7 +96,7 @@ export interface RunnerCounts {
   failed: number;
   retried: number;
   inDoubt: number;
-  /** Cancelled, taken over, or claim not renewed in time: no result was sent. */
+  /** Cancelled or taken over: no result was sent. */
   dropped: number;
 }
 

@@ -3,7 +3,6 @@ import type { Address } from '../address.ts';
 import type { EffectHandler } from '../effect.ts';
 import type { EffectJob, JobOutcome, StartedEffect } from '../effect-queue.ts';
 import { SvcError, storeAway, toSvcError } from '../errors.ts';
-import { pause } from '../pause.ts';
 import { decodeEffect } from './effect-envelope.ts';
 import { EffectParking } from './effect-parking.ts';
 import { EffectAttempt } from './effect-runner-attempt.ts';
@@ -146,7 +145,7 @@ export class EffectRunner {
   /** Drops what runs for an actor as if this process had died: nothing is reported, the claims run out. How many ran? */
   cut(address: Address): number {
     const running = [...this.#attempts.values()].filter((attempt) => attempt.address === address);
-    for (const attempt of running) attempt.abort('silent');
+    for (const attempt of running) attempt.abort('cut');
     return running.length;
   }
 
@@ -157,8 +156,11 @@ export class EffectRunner {
     switch (claim.kind) {
       case 'gone':
         return DONE;
-      case 'busy':
-        return { kind: 'later', delayMs: Math.max(BUSY_FLOOR_MS, claim.retryAfterMs) };
+      case 'busy': {
+        // Its runner may be seen to end before its claim does.
+        const mostMs = claim.by === '' ? claim.retryAfterMs : this.#settings.claimTtlMs;
+        return { kind: 'later', delayMs: Math.max(BUSY_FLOOR_MS, Math.min(claim.retryAfterMs, mostMs)) };
+      }
       default:
         return this.#claimed(job, claim);
     }
@@ -175,21 +177,33 @@ export class EffectRunner {
     return this.#claimed(job, { kind: 'claimed', attempt, body });
   }
 
-  /** A claim that may have happened is found busy, by us, until it runs out: nothing runs twice. */
+  /** One id for all tries: a claim whose answer was lost is known again, and is ours. */
   async #claim(job: EffectJob): Promise<ClaimOutcome> {
-    const { queue, claimTtlMs, clock, random, isGone } = this.#settings;
+    const { queue, claimTtlMs, random } = this.#settings;
     const runner = this.name;
+    const claim = random.uuid();
+    const ask = (over?: string) => persist(() => queue.claim(job, runner, claimTtlMs, over, claim), ...this.#patience);
     try {
-      const claim = await queue.claim(job, runner, claimTtlMs);
-      if (claim.kind !== 'busy' || claim.by === '' || !(await isGone(claim.by))) return claim;
-      return await queue.claim(job, runner, claimTtlMs, claim.by);
+      const outcome = await ask();
+      if (outcome.kind !== 'busy' || outcome.by === '' || !(await this.#isOver(outcome.by, outcome.once)))
+        return outcome;
+      return await ask(outcome.by);
     } catch (error) {
       if (toSvcError(error).code !== 'unavailable') {
         this.#settings.onFault(error, { effectId: job.id, doing: 'claiming' });
       }
-      await pause(clock, 100 * random.fraction(), this.#giveUp.signal);
-      return { kind: 'busy', by: '', retryAfterMs: 1_000 };
+      return { kind: 'busy', by: '', retryAfterMs: 1_000, once: false };
     }
+  }
+
+  get #patience() {
+    return [this.#settings, this.#giveUp.signal] as const;
+  }
+
+  /** What runs once is lost by being taken over: silence alone is not enough. */
+  #isOver(runner: string, once: boolean): Promise<boolean> {
+    const { isGone, hasEnded } = this.#settings;
+    return once ? hasEnded(runner) : isGone(runner);
   }
 
   async #claimed(job: EffectJob, claim: Extract<ClaimOutcome, { body: string }>): Promise<JobOutcome> {
@@ -229,7 +243,7 @@ export class EffectRunner {
         } catch (thrown) {
           const store = storeAway(thrown);
           if (store === null) throw thrown;
-          if (claim.kind === 'claimed') renewing ??= renewClaim(this.#settings, job, claim.attempt, lost);
+          if (claim.kind === 'claimed') renewing ??= renewClaim(this.#settings, job, claim.attempt, false, lost);
           await this.#outages.wait(store, tries, over.signal);
         }
       }

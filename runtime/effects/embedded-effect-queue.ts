@@ -87,8 +87,8 @@ export class EmbeddedEffectQueue implements EffectQueue {
     };
   }
 
-  claim(job: EffectJob, runner: string, ttlMs: number, over?: string): Promise<ClaimOutcome> {
-    return this.#options.ledger.claimEffect(job.partition, job.id, runner, ttlMs, over);
+  claim(job: EffectJob, runner: string, ttlMs: number, over?: string, claim?: string): Promise<ClaimOutcome> {
+    return this.#options.ledger.claimEffect(job.partition, job.id, runner, ttlMs, over, claim);
   }
 
   async close(): Promise<void> {

@@ -53,6 +53,16 @@ export class Archive {
     return found?.record ?? null;
   }
 
+  /** The revision at which each actor ended; those that the archive does not know are not among them. */
+  async revisions(addresses: readonly Address[]): Promise<Map<string, number>> {
+    const revisions = new Map<string, number>();
+    for (const [tenant, ids] of Map.groupBy(addresses, (address) => parseAddress(address).tenant)) {
+      const found = await this.#actors.find({ tenant, where: { id: { in: ids } }, limit: ids.length });
+      for (const { id, version } of found) revisions.set(id, version);
+    }
+    return revisions;
+  }
+
   /** Copies an actor's events and record out of the store. Events first: a record in the archive means all is there. */
   async store(
     store: Pick<ActorStore, 'readEvents'>,

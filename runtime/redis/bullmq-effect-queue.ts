@@ -103,8 +103,8 @@ export class BullmqEffectQueue implements EffectQueue {
     };
   }
 
-  claim(job: EffectJob, runner: string, ttlMs: number, over?: string): Promise<ClaimOutcome> {
-    return this.#options.ledger.claimEffect(job.partition, job.id, runner, ttlMs, over);
+  claim(job: EffectJob, runner: string, ttlMs: number, over?: string, claim?: string): Promise<ClaimOutcome> {
+    return this.#options.ledger.claimEffect(job.partition, job.id, runner, ttlMs, over, claim);
   }
 
   /** Waits for running jobs; stop the runner first. */

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { Commit, CommitOutcome, Commits, Lease, MailboxEntry } from '../actor-store.ts';
-import type { Address, Partition } from '../address.ts';
+import { type Address, addressOf, type Partition, parseAddress } from '../address.ts';
 import { SvcError } from '../errors.ts';
 import type { Bells } from './bells.ts';
 import { readCommitOutcome, writeCommit } from './commit-section.ts';
@@ -67,6 +67,18 @@ export class RedisCommits implements Commits {
     if (addresses.length === 0) return [];
     try {
       return await this.#connection.hmget(this.#keys.of(partition).states, ...addresses);
+    } catch (error) {
+      throw redisFailure(error);
+    }
+  }
+
+  async recorded(partition: Partition): Promise<Address[]> {
+    try {
+      const addresses = await this.#connection.hkeys(this.#keys.of(partition).states);
+      return addresses.map((address) => {
+        const { kind, tenant, id } = parseAddress(address);
+        return addressOf(kind, tenant, id);
+      });
     } catch (error) {
       throw redisFailure(error);
     }

@@ -32,14 +32,22 @@ export class RedisEffectLedger implements EffectLedger {
     }
   }
 
-  async claimEffect(partition: Partition, id: string, runner: string, ttlMs: number, over = ''): Promise<ClaimOutcome> {
-    const [kind, second, third] = list(await this.#call('claim_effect', partition, [id, runner, ttlMs, over]));
+  async claimEffect(
+    partition: Partition,
+    id: string,
+    runner: string,
+    ttlMs: number,
+    over = '',
+    claim = '',
+  ): Promise<ClaimOutcome> {
+    const words = [id, runner, ttlMs, over, claim];
+    const [kind, second, third, mode] = list(await this.#call('claim_effect', partition, words));
     switch (kind) {
       case 'claimed':
       case 'in_doubt':
         return { kind, attempt: integer(second), body: text(third) };
       case 'busy':
-        return { kind, by: text(third), retryAfterMs: integer(second) };
+        return { kind, by: text(third), retryAfterMs: integer(second), once: mode === 'once' };
       case 'gone':
         return { kind };
       default:
@@ -88,7 +96,7 @@ export class RedisEffectLedger implements EffectLedger {
   }
 }
 
-/** `status\nattempt\nuntil\nrunner\nmode\nqueue\naddress` (functions/effects.lua). */
+/** `status\nattempt\nuntil\nrunner\nmode\nqueue\naddress\nclaim` (functions/effects.lua). */
 function readRow(id: string, row: string): EffectRow {
   const [status, attempt, until, runner = '', mode, queue, address] = row.split('\n');
   const known = (status === 'open' || status === 'started') && (mode === 'once' || mode === 'repeatable');

@@ -20,16 +20,26 @@ export class RedisLeases implements Leases {
   }
 
   async acquire(partition: Partition, node: string, grant: string, ttlMs: number, over = ''): Promise<AcquireOutcome> {
-    const { meta, timers } = this.#keys.of(partition);
+    const { meta, timers, states, effects } = this.#keys.of(partition);
     const reply = await this.#calls.call('acquire', partition, (keys, args) => {
-      keys.push(meta, timers);
+      keys.push(meta, timers, states, effects);
       args.push(partition, node, grant, ttlMs, over);
     });
-    const [granted, second, third, fourth, life, at] = list(reply);
+    const [granted, second, third, fourth, life, at, vouched] = list(reply);
     if (granted !== 1) return { kind: 'held', by: text(second), grant: text(fourth), remainingMs: integer(third) };
     const lease = { partition, node, epoch: integer(second), grant };
     this.#lives.granted(lease, text(life));
-    return { kind: 'granted', lease, cursor: integer(third), nextTimerAt: integerOrNull(fourth), at: integer(at) };
+    const mayBeOlder = vouched !== 1;
+    const nextTimerAt = integerOrNull(fourth);
+    return { kind: 'granted', lease, cursor: integer(third), nextTimerAt, at: integer(at), mayBeOlder };
+  }
+
+  async vouch(lease: Lease): Promise<boolean> {
+    const reply = await this.#calls.call('vouch', lease.partition, (keys, args) => {
+      keys.push(this.#keys.of(lease.partition).meta);
+      args.push(fenceOf(lease));
+    });
+    return reply === 1;
   }
 
   async renew(leases: readonly Lease[], ttlMs: number): Promise<Lease[]> {

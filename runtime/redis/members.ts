@@ -10,12 +10,16 @@ import type { Keys } from './keys.ts';
 import { list, text } from './reply.ts';
 import type { SectionCalls } from './sections.ts';
 
+const USUAL_TTL_MS = 6_000;
+
 /** Node leases in one hash, judged on the server's clock; signals are pub/sub, which a Cluster carries to all its nodes. */
 export class RedisMembers implements Members {
   readonly #connection: Connection;
   readonly #calls: SectionCalls;
   readonly #bulletins: Bulletins;
   readonly #keys: Keys;
+  /** Of the leases of this fleet: all nodes have the same. */
+  #ttlMs = USUAL_TTL_MS;
 
   constructor(connection: Connection, calls: SectionCalls, bulletins: Bulletins, keys: Keys) {
     this.#connection = connection;
@@ -27,11 +31,12 @@ export class RedisMembers implements Members {
   async announce(member: Member, ttlMs: number, first: boolean): Promise<boolean> {
     checkMember(member);
     const { node, incarnation, card } = member;
+    this.#ttlMs = Math.ceil(ttlMs);
     return (await this.#call('announce', [node, incarnation, card, Math.ceil(ttlMs), first ? 1 : 0])) === 1;
   }
 
   async members(): Promise<LiveMember[]> {
-    const words = list(await this.#call('members', [])).map(text);
+    const words = list(await this.#call('members', [this.#ttlMs])).map(text);
     const found: LiveMember[] = [];
     for (let n = 0; n + 3 < words.length; n += 4) {
       const [node = '', incarnation = '', card = '', remaining = ''] = words.slice(n, n + 4);
@@ -42,6 +47,15 @@ export class RedisMembers implements Members {
 
   async retire(node: string, incarnation: string): Promise<boolean> {
     return (await this.#call('retire', [node, incarnation])) === 1;
+  }
+
+  async isKnown(node: string, incarnation: string): Promise<boolean> {
+    try {
+      const row = await this.#connection.hget(this.#keys.members, node);
+      return row?.split('\n', 2)[1] === incarnation;
+    } catch (error) {
+      throw redisFailure(error);
+    }
   }
 
   async pools(): Promise<PoolLayout[]> {

@@ -143,11 +143,13 @@ export class RedisActorStore implements ActorStore {
     this.#leases.acquire(partition, node, grant, ttlMs, over);
   renew = (leases: readonly Lease[], ttlMs: number) => this.#leases.renew(leases, ttlMs);
   release = (lease: Lease) => this.#leases.release(lease);
+  vouch = (lease: Lease) => this.#leases.vouch(lease);
   onBell = (node: string, ring: (partition: Partition) => void): Unsubscribe => this.#leases.onBell(node, ring);
 
   announce = (member: Member, ttlMs: number, first: boolean) => this.#members.announce(member, ttlMs, first);
   members = () => this.#members.members();
   retire = (node: string, incarnation: string) => this.#members.retire(node, incarnation);
+  isKnown = (node: string, incarnation: string) => this.#members.isKnown(node, incarnation);
   pools = () => this.#members.pools();
   signal = (node: string | null, word: string) => this.#members.signal(node, word);
   onSignal = (node: string, receive: (word: string) => void): Unsubscribe => this.#members.onSignal(node, receive);
@@ -155,14 +157,14 @@ export class RedisActorStore implements ActorStore {
   poll = (asks: readonly { readonly lease: Lease; readonly after: number }[], limit: number) =>
     this.#commits.poll(asks, limit);
   load = (partition: Partition, addresses: readonly Address[]) => this.#commits.load(partition, addresses);
+  recorded = (partition: Partition) => this.#commits.recorded(partition);
   commit = (commit: Commit, readAhead: number) => this.#commits.commit(commit, readAhead);
   fireTimers = (leases: readonly Lease[]) => this.#commits.fireTimers(leases);
   flushOutbox = (lease: Lease) => this.#commits.flushOutbox(lease);
   forget = (lease: Lease, addresses: readonly Address[]) => this.#commits.forget(lease, addresses);
 
   openEffects = (partition: Partition) => this.#effects.openEffects(partition);
-  claimEffect = (partition: Partition, id: string, runner: string, ttlMs: number, over?: string) =>
-    this.#effects.claimEffect(partition, id, runner, ttlMs, over);
+  claimEffect: ActorStore['claimEffect'] = (...claim) => this.#effects.claimEffect(...claim);
   keepEffect = (partition: Partition, id: string, attempt: number, ttlMs: number) =>
     this.#effects.keepEffect(partition, id, attempt, ttlMs);
   progressEffect = (partition: Partition, id: string, attempt: number, delivery: Delivery) =>

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { EventAppend } from '../actor-store.ts';
-import type { Address } from '../address.ts';
+import { type Address, addressOf, parseAddress } from '../address.ts';
 import type { PartitionState } from './actor-store-partition.ts';
 import { integer, text, textOrNull } from './columns.ts';
 
@@ -10,6 +10,7 @@ export class ActorTable {
   readonly #clear;
   readonly #dropEmpty;
   readonly #record;
+  readonly #recorded;
   readonly #find;
   readonly #create;
   readonly #drop;
@@ -28,6 +29,7 @@ export class ActorTable {
        AND NOT EXISTS (SELECT 1 FROM events WHERE actor = actors.id)`,
     );
     this.#record = database.prepare('SELECT record FROM actors WHERE partition = ? AND address = ?');
+    this.#recorded = database.prepare('SELECT address FROM actors WHERE partition = ? AND record IS NOT NULL');
     this.#find = database.prepare('SELECT id FROM actors WHERE partition = ? AND address = ?');
     this.#create = database.prepare('INSERT INTO actors (partition, address) VALUES (?, ?) RETURNING id');
     this.#drop = database.prepare('DELETE FROM actors WHERE id = ?');
@@ -48,6 +50,13 @@ export class ActorTable {
   load(partition: PartitionState, address: Address): string | null {
     const row = this.#record.get(partition.id, address);
     return row === undefined ? null : textOrNull(row, 'record');
+  }
+
+  recorded(partition: PartitionState): Address[] {
+    return this.#recorded.all(partition.id).map((row) => {
+      const { kind, tenant, id } = parseAddress(text(row, 'address'));
+      return addressOf(kind, tenant, id);
+    });
   }
 
   append(partition: PartitionState, { address, first, data }: EventAppend): void {

@@ -6,6 +6,18 @@ import type { Notices } from './actor-store-notices.ts';
 import type { PartitionState } from './actor-store-partition.ts';
 import { integer, type Row, text, textOrNull } from './columns.ts';
 
+/** How long a late copy of a claim is told to wait. */
+const STALE_MS = 500;
+
+interface Claim {
+  readonly id: string;
+  readonly runner: string;
+  readonly ttlMs: number;
+  readonly over: string;
+  readonly claim: string;
+  readonly now: number;
+}
+
 /** Effect records: they, not the jobs of a queue, say what is to be done (design E1, E2). */
 export class EffectTable {
   readonly #mailbox: MailboxTable;
@@ -40,8 +52,11 @@ export class EffectTable {
     this.#keep = database.prepare(`UPDATE effects SET until = ? WHERE ${running}`);
     this.#runs = database.prepare(`SELECT 1 FROM effects WHERE ${running}`);
     this.#settle = database.prepare(`DELETE FROM effects WHERE ${running}`);
+    // The id of the claim stays.
+    const claimant = 'substr(runner, 1, instr(runner || char(10), char(10)) - 1)';
     this.#reopen = database.prepare(
-      `UPDATE effects SET status = 'open', until = ?, runner = NULL WHERE ${running} AND runner = ifnull(?, runner)`,
+      `UPDATE effects SET status = 'open', until = ?, runner = substr(runner, instr(runner || char(10), char(10)))
+       WHERE ${running} AND ${claimant} = ifnull(?, ${claimant})`,
     );
   }
 
@@ -67,31 +82,33 @@ export class EffectTable {
       mode: modeIn(row),
       status: text(row, 'status') === 'started' ? 'started' : 'open',
       attempt: integer(row, 'attempt'),
-      runner: textOrNull(row, 'runner') ?? '',
+      runner: claimantIn(row).runner,
       until: integer(row, 'until'),
     }));
   }
 
-  claim(
-    state: PartitionState,
-    id: string,
-    runner: string,
-    ttlMs: number,
-    over: string | undefined,
-    now: number,
-  ): ClaimOutcome {
+  claim(state: PartitionState, { id, runner, ttlMs, over, claim, now }: Claim): ClaimOutcome {
     const row = this.#one.get(state.id, id);
     if (row === undefined) return { kind: 'gone' };
     const started = text(row, 'status') === 'started';
     const until = integer(row, 'until');
-    const by = textOrNull(row, 'runner') ?? '';
+    const once = modeIn(row) === 'once';
+    const { runner: by, claim: known } = claimantIn(row);
+    const again = claim !== '' && claim === known;
+    const body = text(row, 'body');
+    if (again && started && by === runner) {
+      const attempt = integer(row, 'attempt');
+      this.#keep.run(now + ttlMs, state.id, id, attempt);
+      return { kind: 'claimed', attempt, body };
+    }
+    // It ended, and its answer was lost on the way: a late copy of it starts nothing.
+    if (again) return { kind: 'busy', by, retryAfterMs: STALE_MS, once };
     const dead = started && (by === over || isLaterLife(by, runner));
-    if (until > now && !dead) return { kind: 'busy', by, retryAfterMs: until - now };
-    // Also an effect in doubt gets a new attempt: what its vanished runner still sends is dropped.
+    if (until > now && !dead) return { kind: 'busy', by, retryAfterMs: until - now, once };
+    if (started && once) return { kind: 'in_doubt', attempt: integer(row, 'attempt'), body };
     const attempt = integer(row, 'attempt') + 1;
-    this.#start.run(attempt, now + ttlMs, runner, state.id, id);
-    const kind = started && modeIn(row) === 'once' ? 'in_doubt' : 'claimed';
-    return { kind, attempt, body: text(row, 'body') };
+    this.#start.run(attempt, now + ttlMs, claim === '' ? runner : `${runner}\n${claim}`, state.id, id);
+    return { kind: 'claimed', attempt, body };
   }
 
   keep(state: PartitionState, id: string, attempt: number, until: number): boolean {
@@ -117,6 +134,12 @@ export class EffectTable {
   reopen(state: PartitionState, id: string, attempt: number, until: number, runner?: string): boolean {
     return this.#reopen.run(until, state.id, id, attempt, runner ?? null).changes > 0;
   }
+}
+
+/** The column `runner` is `node/incarnation`, a newline and the id of its claim; both may be absent. */
+function claimantIn(row: Row): { readonly runner: string; readonly claim: string } {
+  const [runner = '', claim = ''] = (textOrNull(row, 'runner') ?? '').split('\n');
+  return { runner, claim };
 }
 
 /** Whether `runner` (`node/incarnation`) is another incarnation of the node that `claimedBy` names. */

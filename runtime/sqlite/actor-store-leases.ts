@@ -47,7 +47,9 @@ export class LeaseTable {
     state.node = node;
     state.until = now + ttlMs;
     const lease = { partition, node, epoch: state.epoch, grant };
-    return { kind: 'granted', lease, cursor: state.cursor, nextTimerAt: this.#book.nextTimerAt(state), at: now };
+    const nextTimerAt = this.#book.nextTimerAt(state);
+    // The files of a data directory are kept, copied and restored together.
+    return { kind: 'granted', lease, cursor: state.cursor, nextTimerAt, at: now, mayBeOlder: false };
   }
 
   renew(leases: readonly Lease[], ttlMs: number, now: number): Lease[] {

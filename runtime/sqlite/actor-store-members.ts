@@ -34,6 +34,10 @@ export class MemberBook {
       .map(({ until, ...member }) => ({ ...member, remainingMs: until - now }));
   }
 
+  isKnown(node: string, incarnation: string): boolean {
+    return this.#rows.get(node)?.incarnation === incarnation;
+  }
+
   retire(node: string, incarnation: string): boolean {
     return this.#rows.get(node)?.incarnation === incarnation && this.#rows.delete(node);
   }

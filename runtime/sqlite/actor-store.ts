@@ -89,6 +89,8 @@ export class SqliteActorStore implements ActorStore {
 
   release = (lease: Lease) => this.#write(({ leases }) => leases.release(lease));
 
+  vouch = (lease: Lease) => this.#read(({ book }) => book.held(lease) !== undefined);
+
   onBell: ActorStore['onBell'] = (node, ring) => this.#notices.bells.subscribe(node, ring);
 
   announce: ActorStore['announce'] = (member, ttlMs, first) =>
@@ -97,6 +99,8 @@ export class SqliteActorStore implements ActorStore {
   members = () => this.#read(() => this.#members.members(this.#clock.monotonic()));
 
   retire: ActorStore['retire'] = (node, incarnation) => this.#read(() => this.#members.retire(node, incarnation));
+
+  isKnown: ActorStore['isKnown'] = (node, incarnation) => this.#read(() => this.#members.isKnown(node, incarnation));
 
   pools = () => this.#read(({ leases }) => leases.pools());
 
@@ -113,6 +117,9 @@ export class SqliteActorStore implements ActorStore {
       addresses.map(() => null),
       ({ actors }, state) => addresses.map((address) => actors.load(state, address)),
     );
+
+  recorded: ActorStore['recorded'] = (partition) =>
+    this.#readPartition(partition, [], ({ actors }, state) => actors.recorded(state));
 
   commit = (commit: Commit, readAhead: number) =>
     this.#write((tables, now) => applyCommit(tables, commit, readAhead, now));
@@ -150,8 +157,10 @@ export class SqliteActorStore implements ActorStore {
   openEffects: ActorStore['openEffects'] = (partition) =>
     this.#readPartition(partition, [], ({ effects }, state) => effects.list(state));
 
-  claimEffect: ActorStore['claimEffect'] = (partition, id, runner, ttlMs, over) =>
-    this.#write(({ book, effects }, now) => effects.claim(book.get(partition), id, runner, ttlMs, over, now));
+  claimEffect: ActorStore['claimEffect'] = (partition, id, runner, ttlMs, over = '', claim = '') =>
+    this.#write(({ book, effects }, now) =>
+      effects.claim(book.get(partition), { id, runner, ttlMs, over, claim, now }),
+    );
 
   keepEffect: ActorStore['keepEffect'] = (partition, id, attempt, ttlMs) =>
     this.#write(({ book, effects }, now) => effects.keep(book.get(partition), id, attempt, now + ttlMs));

@@ -110,7 +110,8 @@ export function effectContract(make: MakeStore): void {
       const outcome = await rig.store.claimEffect(set.partition, set.id, 'node-b/1', 10_000);
       if (outcome.kind !== 'in_doubt') assert.fail(`answered ${outcome.kind}`);
       assert.equal(outcome.body, `body ${set.id}`);
-      assert.ok(outcome.attempt >= stale);
+      assert.equal(outcome.attempt, stale, 'it is the attempt that had started');
+      assert.deepEqual(await rig.store.claimEffect(set.partition, set.id, 'node-b/1', 10_000), outcome, 'asked again');
       assert.notEqual((await rig.store.claimEffect(set.partition, set.id, 'node-c/1', 10_000)).kind, 'claimed');
       const settle = (attempt: number, body: string) =>
         rig.store.settleEffect(set.partition, set.id, attempt, rig.delivery(set.to, body));
@@ -157,6 +158,57 @@ export function effectContract(make: MakeStore): void {
         },
       );
     }
+
+    for (const mode of ['repeatable', 'once'] as const) {
+      promise(
+        `the same try of a ${mode} claim, late and twice, gets the same attempt; another try is refused`,
+        async (rig) => {
+          const set = await opened(rig, mode);
+          const [mine, later] = [randomUUID(), randomUUID()];
+          const claim = (runner: string, id?: string) =>
+            rig.store.claimEffect(set.partition, set.id, runner, 60_000, undefined, id);
+          const tries = await Promise.all([claim('node-a/1', mine), claim('node-a/1', mine), claim('node-a/1', mine)]);
+          for (const outcome of tries)
+            assert.deepEqual(outcome, { kind: 'claimed', attempt: 1, body: `body ${set.id}` });
+          const refused = [claim('node-a/1', later), claim('node-a/1'), claim('node-b/1', mine)];
+          for (const outcome of await Promise.all(refused)) assert.equal(outcome.kind, 'busy');
+          await rig.reopen();
+          assert.deepEqual(await claim('node-a/1', mine), tries[0], 'also after a restart of the store');
+          assert.equal(await rig.store.keepEffect(set.partition, set.id, 1, 60_000), true);
+        },
+      );
+
+      promise(`a ${mode} claim that comes again when its attempt is over starts nothing`, async (rig) => {
+        const set = await opened(rig, mode);
+        const [mine, others] = [randomUUID(), randomUUID()];
+        const claim = (runner: string, id: string, ttlMs = 60_000) =>
+          rig.store.claimEffect(set.partition, set.id, runner, ttlMs, undefined, id);
+        await claim('node-a/1', mine);
+        assert.equal(await rig.store.reopenEffect(set.partition, set.id, 1, 0), true);
+        assert.equal((await claim('node-a/1', mine)).kind, 'busy', 'given back');
+        const taken = await claim('node-b/1', others);
+        assert.ok(taken.kind === 'claimed');
+        assert.equal(taken.attempt, 2);
+        assert.equal((await claim('node-a/1', mine)).kind, 'busy', 'another has it');
+        assert.equal(await rig.store.keepEffect(set.partition, set.id, 2, 60_000), true);
+        await rig.store.settleEffect(set.partition, set.id, 2, rig.delivery(set.to, 'result'));
+        assert.equal((await claim('node-b/1', others)).kind, 'gone', 'settled');
+        assert.deepEqual(await rig.bodies(set.lease), ['result']);
+      });
+    }
+
+    promise('the runner of an effect in doubt may still report: the first to settle it counts', async (rig) => {
+      const set = await opened(rig, 'once');
+      const attempt = await claimed(rig, set, 'node-a/1', 40);
+      await rig.elapse(45);
+      assert.equal((await rig.store.claimEffect(set.partition, set.id, 'node-b/1', 10_000)).kind, 'in_doubt');
+      assert.equal(await rig.store.keepEffect(set.partition, set.id, attempt, 60_000), true);
+      assert.equal((await rig.store.claimEffect(set.partition, set.id, 'node-b/1', 10_000)).kind, 'busy');
+      const done = rig.delivery(set.to, 'done');
+      assert.equal(await rig.store.settleEffect(set.partition, set.id, attempt, done), true);
+      assert.equal(await rig.store.settleEffect(set.partition, set.id, attempt, rig.delivery(set.to, 'doubt')), false);
+      assert.deepEqual(await rig.bodies(set.lease), ['done']);
+    });
 
     promise('a retry delay belongs to nobody: it is waited for whoever is said to be dead', async (rig) => {
       const set = await opened(rig);

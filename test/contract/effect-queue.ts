@@ -368,6 +368,40 @@ export function effectQueueContract(adapter: QueueAdapter): void {
       await ledger.close();
     });
 
+    test('a claim whose answers are lost is still its runner’s: a once effect runs, once, and is not in doubt', async () => {
+      let runs = 0;
+      const act = effect('test.act', async () => {
+        runs += 1;
+        return runs;
+      });
+      await world(
+        [],
+        async ({ ledger, queue }) => {
+          let lost = 0;
+          const losing: Pick<EffectQueue, 'work' | 'claim'> = {
+            work: (...args) => queue.work(...args),
+            async claim(...args) {
+              const outcome = await queue.claim(...args);
+              lost += 1;
+              if (lost <= 3) throw new SvcError('unavailable');
+              return outcome;
+            },
+          };
+          const runner = new EffectRunner(
+            runnerOptions({ store: ledger, queue: losing, handlers: [act], node: 'node-l' }),
+          );
+          const job = await openEffect(ledger, { kind: 'test.act', mode: 'once' });
+          await runner.start();
+          await queue.enqueue(job);
+          const result = await until(() => resultOf(ledger, job.id), 'the result');
+          assert.deepEqual(result.outcome, { kind: 'done', value: 1 });
+          assert.equal(result.attempt, 1);
+          await runner.stop();
+        },
+        { queues: [] },
+      );
+    });
+
     test('the queue name of a pool may hold any character', async () => {
       await world(
         [effect('test.ok', async () => 'ok')],

@@ -10,7 +10,7 @@ import { type OpenStores, openStores } from '../../runtime/open-stores.ts';
 import { systemRandom } from '../../runtime/random.ts';
 import { type Runtime, startRuntime } from '../../runtime/runtime.ts';
 import { startMongo } from '../support/ferretdb.ts';
-import { type RedisServer, startRedis } from '../support/redis.ts';
+import { type RedisServer, type RedisServerOptions, startRedis } from '../support/redis.ts';
 
 /** What one kernel of the fleet has that others may not have: this is how versions differ. */
 export interface KernelParts {
@@ -51,8 +51,8 @@ const CARD: Omit<MemberCard, 'draining'> = {
 };
 
 /** Kernels with definitions of their own over one real Redis and one MongoDB-wire server, in this process. */
-export async function openKernels(): Promise<Kernels> {
-  const [redis, mongo] = await Promise.all([startRedis({ appendfsync: 'always' }), startMongo()]);
+export async function openKernels(redisOptions: RedisServerOptions = { appendfsync: 'always' }): Promise<Kernels> {
+  const [redis, mongo] = await Promise.all([startRedis(redisOptions), startMongo()]);
   const directory = await mkdtemp(join(tmpdir(), 'svc-kernels-'));
   const running = new Set<Kernel>();
   return {

@@ -14,6 +14,7 @@ async function delaysIn(size: number): Promise<number[]> {
     members: async () =>
       Array.from({ length: size }, (_, n) => ({ node: `n${n}`, incarnation: 'one', card: '', remainingMs: 6_000 })),
     retire: async () => true,
+    isKnown: async () => true,
     pools: async () => [{ pool: 'default', partitions: 1 }],
     signal: async () => {},
     onSignal(_node, receive) {

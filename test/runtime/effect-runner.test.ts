@@ -101,37 +101,76 @@ describe('the effect runner', { timeout: 60_000 }, () => {
     }
   });
 
-  test('work is stopped when its claim cannot be renewed in time, and its result is not sent', async () => {
-    let silent = false;
-    let ended = 0;
-    const between = (ledger: MemoryEffectLedger): RunnerStore => ({
-      keepEffect: async (...args) => {
-        if (silent) throw new SvcError('unavailable');
-        return ledger.keepEffect(...args);
-      },
-      progressEffect: (...args) => ledger.progressEffect(...args),
-      settleEffect: (...args) => ledger.settleEffect(...args),
-      reopenEffect: (...args) => ledger.reopenEffect(...args),
-      onEffectCancelled: () => () => {},
-    });
-    const hang = effect('test.hang', async (_, { signal, attempt }) => {
-      if (attempt > 1) return attempt;
-      silent = true;
-      return aborted(signal).finally(() => {
-        ended = Date.now();
-        silent = false;
+  for (const mode of ['once', 'repeatable'] as const) {
+    test(`${mode} work goes on while its claim cannot be renewed, and its result counts when no other took it`, async () => {
+      let silent = false;
+      let unheard = 0;
+      const between = (ledger: MemoryEffectLedger): RunnerStore => {
+        const answer = async <T>(call: () => Promise<T>): Promise<T> => {
+          if (!silent) return call();
+          unheard += 1;
+          throw new SvcError('unavailable');
+        };
+        return {
+          keepEffect: (...args) => answer(() => ledger.keepEffect(...args)),
+          progressEffect: (...args) => answer(() => ledger.progressEffect(...args)),
+          settleEffect: (...args) => answer(() => ledger.settleEffect(...args)),
+          reopenEffect: (...args) => answer(() => ledger.reopenEffect(...args)),
+          onEffectCancelled: () => () => {},
+        };
+      };
+      const ends = Promise.withResolvers<null>();
+      const slow = effect('test.slow', async (_, { signal, attempt }) => {
+        silent = true;
+        await Promise.race([ends.promise, aborted(signal)]);
+        return attempt;
       });
+      const use = async ({ ledger, queue }: World) => {
+        const job = await openEffect(ledger, { kind: 'test.slow', mode });
+        await queue.enqueue(job);
+        await until(() => (ledger.row(job.id)?.until ?? Infinity) < Date.now() && unheard > 2, 'the claim to run out');
+        ends.resolve(null);
+        await until(() => unheard > 6, 'tries to report');
+        silent = false;
+        const result = await until(() => resultOf(ledger, job.id), 'the result');
+        assert.deepEqual(result.outcome, { kind: 'done', value: 1 });
+      };
+      await world([slow], use, { between, claimTtlMs: 200, renewEveryMs: 50 });
     });
-    const use = async ({ ledger, queue, runner }: World) => {
-      const job = await openEffect(ledger, { kind: 'test.hang' });
-      const begun = Date.now();
-      await queue.enqueue(job);
-      const result = await until(() => resultOf(ledger, job.id), 'the next attempt');
-      assert.equal(result.attempt, 2);
-      assert.ok(ended - begun <= 600, `stopped after ${ended - begun} ms`);
-      assert.equal(runner.counts.dropped, 1);
+  }
+
+  test('a once claim of a runner that is gone and was not seen to end is waited for; a repeatable one is not', async () => {
+    const act = effect('test.act', async (_, { attempt }) => attempt);
+    const ended = { known: false };
+    const options = { isGone: async () => true, hasEnded: async () => ended.known, claimTtlMs: 100 };
+    const use = async ({ ledger, queue }: World) => {
+      const [again, once] = [
+        await openEffect(ledger, { kind: 'test.act' }),
+        await openEffect(ledger, { kind: 'test.act', mode: 'once' }),
+      ];
+      for (const job of [again, once]) await ledger.claimEffect(PARTITION, job.id, 'node-z/1', 60_000);
+      for (const job of [again, once]) await queue.enqueue(job);
+      assert.equal((await until(() => resultOf(ledger, again.id), 'the repeated one')).attempt, 2);
+      assert.equal(ledger.row(once.id)?.runner, 'node-z/1');
+      assert.equal(resultOf(ledger, once.id), undefined);
+      ended.known = true;
+      const result = await until(() => resultOf(ledger, once.id), 'the word that it is in doubt');
+      assert.equal(result.outcome.kind, 'in_doubt');
     };
-    await world([hang], use, { between, claimTtlMs: 400, renewEveryMs: 100 });
+    await world([act], use, options);
+  });
+
+  test('what is lasting keeps its claim for longer than its node keeps its lease, from its start on', async () => {
+    const ends = Promise.withResolvers<null>();
+    const slow = { ...effect('test.slow', () => ends.promise), lasting: true };
+    const use = async ({ ledger, queue }: World) => {
+      const job = await openEffect(ledger, { kind: 'test.slow', mode: 'once' });
+      await queue.enqueue(job);
+      await until(() => (ledger.row(job.id)?.until ?? 0) > Date.now() + 5_000, 'the longer claim');
+      ends.resolve(null);
+      await until(() => resultOf(ledger, job.id), 'the result');
+    };
+    await world([slow], use, { claimTtlMs: 1_000, renewEveryMs: 500, lastingClaimTtlMs: 30_000 });
   });
 
   test('an attempt that was taken over is stopped and its late result dropped', async () => {

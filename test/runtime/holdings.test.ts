@@ -30,6 +30,7 @@ function toldBy(assign: Placement['assign']) {
     lives: () => [],
     isLive: () => true,
     isGone: async () => false,
+    hasEnded: async () => false,
     isServed: async () => true,
     onChange(wake) {
       wakes.add(wake);

@@ -85,6 +85,9 @@ export class FaultyStore implements ActorStore {
   backlog: ActorStore['backlog'] = (...a) => this.#through('backlog', () => this.#inner.backlog(...a));
   acquire: ActorStore['acquire'] = (...a) => this.#through('acquire', () => this.#inner.acquire(...a));
   renew: ActorStore['renew'] = (...a) => this.#through('renew', () => this.#inner.renew(...a));
+  vouch: ActorStore['vouch'] = (...a) => this.#through('vouch', () => this.#inner.vouch(...a));
+  recorded: ActorStore['recorded'] = (...a) => this.#through('recorded', () => this.#inner.recorded(...a));
+  isKnown: ActorStore['isKnown'] = (...a) => this.#through('isKnown', () => this.#inner.isKnown(...a));
   release: ActorStore['release'] = (...a) => this.#through('release', () => this.#inner.release(...a));
   announce: ActorStore['announce'] = (...a) => this.#through('announce', () => this.#inner.announce(...a));
   members: ActorStore['members'] = () => this.#through('members', () => this.#inner.members());

@@ -15,6 +15,7 @@ interface Entry {
   attempt: number;
   until: number;
   runner: string;
+  claim?: string;
 }
 
 /** What an effect sent: the decoded message. */
@@ -78,18 +79,24 @@ export class MemoryEffectLedger implements TestLedger {
     runner: string,
     ttlMs: number,
     over?: string,
+    claim = '',
   ): Promise<ClaimOutcome> {
     const entry = this.#entries.get(id);
     if (entry === undefined) return { kind: 'gone' };
     const remainingMs = entry.until - Date.now();
+    const once = entry.open.mode === 'once';
+    if (claim !== '' && claim === entry.claim) {
+      if (entry.status !== 'started') return { kind: 'busy', by: '', retryAfterMs: 10, once };
+      return { kind: 'claimed', attempt: entry.attempt, body: entry.open.body };
+    }
     const dead = entry.status === 'started' && (entry.runner === over || isEarlierLife(entry.runner, runner));
     if (remainingMs > 0 && !dead) {
-      return { kind: 'busy', by: entry.runner, retryAfterMs: remainingMs };
+      return { kind: 'busy', by: entry.runner, retryAfterMs: remainingMs, once };
     }
-    if (entry.status === 'started' && entry.open.mode === 'once') {
+    if (entry.status === 'started' && once) {
       return { kind: 'in_doubt', attempt: entry.attempt, body: entry.open.body };
     }
-    Object.assign(entry, { status: 'started', attempt: entry.attempt + 1, until: Date.now() + ttlMs, runner });
+    Object.assign(entry, { status: 'started', attempt: entry.attempt + 1, until: Date.now() + ttlMs, runner, claim });
     return { kind: 'claimed', attempt: entry.attempt, body: entry.open.body };
   }
 

@@ -70,8 +70,8 @@ export class StoreEffectLedger implements TestLedger {
     return this.#store.openEffects(partition);
   }
 
-  claimEffect(partition: Partition, id: string, runner: string, ttlMs: number, over?: string): Promise<ClaimOutcome> {
-    return this.#store.claimEffect(partition, id, runner, ttlMs, over);
+  claimEffect(...claim: Parameters<ActorStore['claimEffect']>): Promise<ClaimOutcome> {
+    return this.#store.claimEffect(...claim);
   }
 
   keepEffect(partition: Partition, id: string, attempt: number, ttlMs: number): Promise<boolean> {

@@ -36,6 +36,7 @@ export function createToolEffect(parts: ToolEffectParts): EffectHandler<typeof T
   return defineEffect({
     kind: 'tool.call',
     input: ToolRun,
+    lasting: true,
     async run(run, context): Promise<ToolOutcome> {
       const started = performance.now();
       const whole = await attempt(parts, tools, run, context);

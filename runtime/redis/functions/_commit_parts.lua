@@ -68,6 +68,7 @@ local function open_effects(effects, bodies, args, from, to, now)
     local runner, row = args[i + 1], 'open\n0\n0\n\n'
     if runner ~= '' then row = 'started\n1\n' .. int(now + tonumber(args[i + 2])) .. '\n' .. runner .. '\n' end
     rows[#rows + 1], rows[#rows + 2] = args[i], row .. args[i + 3]
+    wrote(effects, args[i], now)
     texts[#texts + 1], texts[#texts + 2] = args[i], args[i + 4]
   end
   variadic('HSET', effects, rows, 1, #rows)

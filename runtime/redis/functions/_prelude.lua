@@ -43,6 +43,45 @@ local function is_of_this_life(life)
   return life == '' or life == server_life()
 end
 
+-- The same without the history: what is stored of it must be the same for the libraries of two releases. Empty: not known.
+local function server_process()
+  return string.match(server_life(), '^(%x+) %x*$') and #server_life() > 40 and string.sub(server_life(), 1, 40) or ''
+end
+
+-- A store that was away is not a death. When no node could write for SILENCE_MS, or for two fifths of a lease, or this
+-- server is new, then leases and claims that held when it went away (`gone_at`; 0 is unknown) hold for one more term after
+-- it came back (`back_at`). What was written since then counts as written: `written` has it for as long as that matters.
+local SILENCE_MS, DEFAULT_TERM_MS = 2400, 6000
+local heard_at, gone_at, back_at, lease_term, written = nil, 0, 0, DEFAULT_TERM_MS, {}
+
+local function is_silent(now)
+  return not heard_at or now - heard_at > math.max(SILENCE_MS, lease_term * 0.4)
+end
+
+-- Every function that writes calls this first.
+local function hear(now)
+  if is_silent(now) then
+    -- A store that goes away twice in short order was away once: some have not come back in between.
+    if not heard_at or heard_at - back_at > 2 * SILENCE_MS then gone_at = heard_at or 0 end
+    back_at, written = now, {}
+  end
+  heard_at = now
+end
+
+-- A lease or claim was written now, named by its key and its field in it.
+local function wrote(key, field, now)
+  if now < back_at + lease_term then written[key .. '\n' .. field] = true end
+end
+
+-- When it runs out. `gone` is when the server went away, where the caller knows better.
+local function due_of(key, field, due, now, gone)
+  local away = is_silent(now)
+  local went, back = away and (heard_at or 0) or gone_at, away and now or back_at
+  if due == 0 or now >= back + lease_term or (not away and written[key .. '\n' .. field]) then return due end
+  if due <= (went > 0 and went or gone or 0) then return due end
+  return math.max(due, back + lease_term)
+end
+
 -- Integers as text. tostring() would write 1e+15, and a number given to redis.call is formatted slowly.
 local function int(n)
   return string.format('%d', n)
@@ -148,5 +187,12 @@ local function send_bells(prefix, bells)
 end
 
 local function register(name, callback, flags)
-  redis.register_function({ function_name = LIBRARY .. '_' .. name, callback = callback, flags = flags or {} })
+  local called = callback
+  if not flags or flags[1] ~= 'no-writes' then
+    called = function(keys, args)
+      hear(now_ms())
+      return callback(keys, args)
+    end
+  end
+  redis.register_function({ function_name = LIBRARY .. '_' .. name, callback = called, flags = flags or {} })
 end

@@ -1,9 +1,16 @@
 -- The record of an effect decides who runs it and whose result counts (design E1, E2).
--- A row is `status\nattempt\nuntil\nrunner\nmode\nqueue\naddress`; status is open or started (_commit_parts.lua reads it).
+-- A row is `status\nattempt\nuntil\nrunner\nmode\nqueue\naddress\nclaim`; status is open or started (_commit_parts.lua
+-- reads it); claim is the id of the last try to start an attempt, absent before the first.
 -- KEYS  a section of all functions: effects, effect bodies, meta, mail, older seen ids
 
 local function write_row(key, id, status, attempt, due, runner, rest)
   redis.call('HSET', key, id, table.concat({ status, attempt, int(due), runner, rest }, '\n'))
+  wrote(key, id, now_ms())
+end
+
+-- mode, queue and address; the claim's id, empty for none.
+local function split_rest(rest)
+  return string.match(rest, '^([^\n]*\n[^\n]*\n[^\n]*)\n?(.*)$')
 end
 
 -- `node/incarnation` of one node, two lives: the earlier one has ended.
@@ -17,20 +24,36 @@ local function each_section(args, width, section)
   return results
 end
 
--- ARGV  a section: id, runner, ttlMs, over (a runner that is dead, or '')
--- returns a section: {'claimed' | 'in_doubt', attempt, body} | {'busy', ms, runner or ''} | {'gone'}
+-- Nothing is claimed in a partition that was not looked through in this life of the server (lease.lua).
+local UNVOUCHED_MS = 500
+
+local function claim_section(keys, k, id, claimer, ttl, over, claim, now)
+  local row, vouched = read_row(keys[k], id), redis.call('HGET', keys[k + 2], 'life')
+  if not row then return { 'gone' } end
+  local started = row.status == 'started'
+  local what, known = split_rest(row.rest)
+  local mode = string.match(what, '^%l+')
+  local again = claim ~= '' and claim == known
+  if not (again and started and row.runner == claimer) then
+    -- It ended, and its answer was lost on the way: a late copy of it starts nothing.
+    if again then return { 'busy', UNVOUCHED_MS, row.runner, mode } end
+    local due = started and due_of(keys[k], id, row.due, now) or row.due
+    local dead = started and (row.runner == over or later_life(row.runner, claimer))
+    if due > now and not dead then return { 'busy', due - now, row.runner, mode } end
+    if vouched and server_process() ~= '' and vouched ~= server_process() then return { 'busy', UNVOUCHED_MS, '', mode } end
+    if started and mode == 'once' then return { 'in_doubt', row.attempt, redis.call('HGET', keys[k + 1], id) } end
+    row.attempt = row.attempt + 1
+  end
+  write_row(keys[k], id, 'started', row.attempt, now + ttl, claimer, what .. '\n' .. claim)
+  return { 'claimed', row.attempt, redis.call('HGET', keys[k + 1], id) }
+end
+
+-- ARGV  a section: id, runner, ttlMs, over (a runner that is dead, or ''), claim (the id of this try, or '')
+-- returns a section: {'claimed' | 'in_doubt', attempt, body} | {'busy', ms, runner or '', mode} | {'gone'}
 register('claim_effect', function(keys, args)
   local now = now_ms()
-  return each_section(args, 4, function(k, a)
-    local id, claimer, row = args[a], args[a + 1], read_row(keys[k], args[a])
-    if not row then return { 'gone' } end
-    local started = row.status == 'started'
-    local dead = started and (row.runner == args[a + 3] or later_life(row.runner, claimer))
-    if row.due > now and not dead then return { 'busy', row.due - now, row.runner } end
-    local body = redis.call('HGET', keys[k + 1], id)
-    if started and string.match(row.rest, '^once\n') then return { 'in_doubt', row.attempt, body } end
-    write_row(keys[k], id, 'started', row.attempt + 1, now + tonumber(args[a + 2]), claimer, row.rest)
-    return { 'claimed', row.attempt + 1, body }
+  return each_section(args, 5, function(k, a)
+    return claim_section(keys, k, args[a], args[a + 1], tonumber(args[a + 2]), args[a + 3], args[a + 4], now)
   end)
 end)
 

@@ -1,23 +1,34 @@
 -- Grants, extends and gives back the lease of a partition (design K4). Also under memory pressure: flag allow-oom.
--- KEYS  a section: meta, timers (acquire) | meta (renew, release)
+-- KEYS  a section: meta, timers, states, effects (acquire) | meta (renew, release, vouch)
 
 -- A value too long for a listpack: Redis keeps meta as a hash table, where a field is found without a scan.
 local WIDE = '.................................................................'
 
 -- ARGV  a section: partition, node, grant, ttlMs, over (the grant of a dead holder, or '')
--- returns a section: {1, epoch, cursor, next timer's due time or '', server life, time of the grant} (granted) |
+-- returns a section: {1, epoch, cursor, next timer's due time or '', server life, time of the grant, 1 | 0 (vouched for)}
+--         (granted) |
 --         {0, holder, remaining ms, its grant} (held)
-local function acquire_section(meta, timers, name, node, grant, ttl, over, now)
-  local m = redis.call('HMGET', meta, 'node', 'until', 'grant', 'epoch', 'cursor')
-  local holder, remaining = m[1], tonumber(m[2] or 0) - now
+local function acquire_section(keys, k, name, node, grant, ttl, over, now)
+  local meta, timers = keys[k], keys[k + 1]
+  local m = redis.call('HMGET', meta, 'node', 'until', 'grant', 'epoch', 'cursor', 'life')
+  local holder, remaining = m[1], due_of(meta, '', tonumber(m[2] or 0), now) - now
   local counts = holder and holder ~= '' and holder ~= node and m[3] ~= over
   if counts and remaining > 0 then return { 0, holder, remaining, m[3] } end
   local epoch = tonumber(m[4] or 0)
   if m[3] ~= grant then epoch = epoch + 1 end -- the same grant again: its answer was lost
   redis.call('HSET', meta, 'node', node, 'grant', grant, 'epoch', epoch, 'until', int(now + ttl),
     'fence', epoch .. ' ' .. grant, 'bell', node .. '\n' .. name, 'wide', WIDE)
+  lease_term = ttl
+  wrote(meta, '', now)
   local first = redis.call('ZRANGE', timers, 0, 0, 'WITHSCORES')
-  return { 1, epoch, tonumber(m[5] or 0), first[2] or '', server_life(), now }
+  -- Where no actor is and none waits to be run, a server that went back to an older state brought none back.
+  local process = server_process()
+  local vouched = process == '' or m[6] == process
+  if not vouched and redis.call('HLEN', keys[k + 2]) == 0 and redis.call('HLEN', keys[k + 3]) == 0 then
+    redis.call('HSET', meta, 'life', process)
+    vouched = true
+  end
+  return { 1, epoch, tonumber(m[5] or 0), first[2] or '', server_life(), now, vouched and 1 or 0 }
 end
 
 register('acquire', function(keys, args)
@@ -25,7 +36,7 @@ register('acquire', function(keys, args)
   for s = 1, tonumber(args[1]) do
     local a = s * 5 - 2
     local ttl, over = tonumber(args[a + 3]), args[a + 4]
-    results[s] = acquire_section(keys[s * 2 - 1], keys[s * 2], args[a], args[a + 1], args[a + 2], ttl, over, now)
+    results[s] = acquire_section(keys, s * 4 - 3, args[a], args[a + 1], args[a + 2], ttl, over, now)
   end
   return results
 end, { 'allow-oom' })
@@ -37,8 +48,25 @@ register('renew', function(keys, args)
   for s = 1, tonumber(args[1]) do
     local a = s * 3
     local kept = redis.call('HGET', keys[s], 'fence') == args[a] and is_of_this_life(args[a + 2])
-    if kept then redis.call('HSET', keys[s], 'until', int(now + tonumber(args[a + 1]))) end
+    if kept then
+      lease_term = tonumber(args[a + 1])
+      redis.call('HSET', keys[s], 'until', int(now + lease_term))
+      wrote(keys[s], '', now)
+    end
     results[s] = kept and 1 or 0
+  end
+  return results
+end, { 'allow-oom' })
+
+-- The holder has looked: what the archive knows as ended is closed, so effects may be claimed.
+-- ARGV  a section: fence
+-- returns a section: 1 | 0 (not held)
+register('vouch', function(keys, args)
+  local results = {}
+  for s = 1, tonumber(args[1]) do
+    local held = redis.call('HGET', keys[s], 'fence') == args[s + 2]
+    if held then redis.call('HSET', keys[s], 'life', server_process()) end
+    results[s] = held and 1 or 0
   end
   return results
 end, { 'allow-oom' })

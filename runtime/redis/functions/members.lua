@@ -29,8 +29,10 @@ register('announce', function(keys, args)
     local own = first or holder == incarnation
     if first then forget_old(key, now) end
     if own then
-      local due = int(now + tonumber(args[a + 3]))
+      lease_term = tonumber(args[a + 3])
+      local due = int(now + lease_term)
       redis.call('HSET', key, node, table.concat({ due, incarnation, args[a + 2] }, '\n'))
+      wrote(key, node, now)
     end
     results[s] = own and 1 or 0
   end
@@ -51,13 +53,27 @@ register('retire', function(keys, args)
   return results
 end, { 'allow-oom' })
 
+-- When a server went away whose memory of that is gone: those that were there had renewed within one term of the last.
+local function gone_at_of(key, rows)
+  local last = 0
+  for i = 1, #rows, 2 do
+    local due = read_member(rows[i + 1])
+    if due and not written[key .. '\n' .. rows[i]] then last = math.max(last, due) end
+  end
+  return last - lease_term
+end
+
+-- ARGV  a section: ttlMs of the caller's own lease, for a server that has not seen one since it was started
 -- returns a section: node, incarnation, card, remaining ms of each whose lease has not run out
 register('members', function(keys, args)
   local now, results = now_ms(), {}
   for s = 1, tonumber(args[1]) do
+    if not heard_at then lease_term = tonumber(args[s + 2]) end
     local rows, found = redis.call('HGETALL', keys[s]), {}
+    local gone = gone_at_of(keys[s], rows)
     for i = 1, #rows, 2 do
       local due, incarnation, card = read_member(rows[i + 1])
+      if due then due = due_of(keys[s], rows[i], due, now, gone) end
       if due and due > now then
         local n = #found
         found[n + 1], found[n + 2], found[n + 3], found[n + 4] = rows[i], incarnation, card, int(due - now)

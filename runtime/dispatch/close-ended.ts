@@ -1,0 +1,80 @@
+import type { Commit, Lease } from '../actor-store.ts';
+import type { Address } from '../address.ts';
+import { isArchived } from '../define-actor.ts';
+import { toSvcError } from '../errors.ts';
+import type { Registry } from '../registry.ts';
+import type { Payloads } from '../turns/payload.ts';
+import { decodeRecord } from '../turns/record.ts';
+import type { KernelParts } from './kernel-parts.ts';
+
+type CloseParts = Pick<KernelParts, 'store' | 'registry' | 'archive' | 'payloads'>;
+
+/** Actors that one question asks the archive for, and that one call removes. */
+const AT_ONCE = 100;
+
+/**
+ * Looks through a partition that may be older than the archive, since its store was restored or lost its last writes:
+ * actors that the archive knows as ended are closed. Their effects are cancelled and their records removed, so that
+ * nothing of them runs again. Answers how many those were; null when the lease is lost. Repeating it is safe.
+ */
+export async function closeEnded(parts: CloseParts, lease: Lease, cursor: number): Promise<number | null> {
+  const { store, registry } = parts;
+  const { partition } = lease;
+  const open = await store.openEffects(partition);
+  const addresses = new Set([...(await store.recorded(partition)), ...open.map(({ address }) => address)]);
+  const asked = [...addresses].filter((address) => {
+    const definition = registry.definitionOf(address);
+    return definition !== undefined && isArchived(definition);
+  });
+  const ended = new Set<Address>();
+  for (let at = 0; at < asked.length; at += AT_ONCE) {
+    for (const address of await endedAmong(parts, lease, asked.slice(at, at + AT_ONCE))) ended.add(address);
+  }
+  const effects = open.filter(({ address }) => ended.has(address)).map(({ id }) => id);
+  if (effects.length > 0) {
+    const outcome = await store.commit(cancelling(lease, cursor, effects), 0);
+    if (outcome.kind !== 'committed') return null;
+  }
+  const removed = [...ended];
+  for (let at = 0; at < removed.length; at += AT_ONCE) {
+    if (!(await store.forget(lease, removed.slice(at, at + AT_ONCE)))) return null;
+  }
+  return (await store.vouch(lease)) ? ended.size : null;
+}
+
+async function endedAmong(parts: CloseParts, lease: Lease, asked: readonly Address[]): Promise<Address[]> {
+  const { store, registry, archive, payloads } = parts;
+  const archived = await archive.revisions(asked);
+  const known = asked.filter((address) => archived.has(address));
+  if (known.length === 0) return [];
+  const texts = await store.load(lease.partition, known);
+  const ended: Address[] = [];
+  for (const [index, address] of known.entries()) {
+    const stored = await revisionOf({ registry, payloads }, address, texts[index] ?? null);
+    // A later one is of an ended actor that heard something since: it is archived anew by itself.
+    if (stored <= (archived.get(address) ?? 0)) ended.push(address);
+  }
+  return ended;
+}
+
+/** 0 for none, and for one that cannot be read: what it names was replaced since. */
+async function revisionOf(
+  { registry, payloads }: { readonly registry: Registry; readonly payloads: Payloads },
+  address: Address,
+  text: string | null,
+): Promise<number> {
+  const definition = registry.definitionOf(address);
+  if (definition === undefined || text === null) return 0;
+  try {
+    return decodeRecord(definition, await payloads.unpack(text)).revision;
+  } catch (thrown) {
+    const error = toSvcError(thrown);
+    if (error.code === 'unavailable') throw error;
+    return 0;
+  }
+}
+
+function cancelling(lease: Lease, cursor: number, effectsCancelled: readonly string[]): Commit {
+  const nothing = { records: [], events: [], sends: [], timersSet: [], timersCleared: [], effectsOpened: [] };
+  return { lease, after: cursor, upTo: cursor, ...nothing, journal: null, effectsCancelled, replies: [], handled: [] };
+}

@@ -1,0 +1,97 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Redis } from 'ioredis';
+import { startMongo } from '../../support/ferretdb.ts';
+import { NodeProcess } from '../../support/node-process.ts';
+import { type RedisServer, type RedisServerOptions, startRedis } from '../../support/redis.ts';
+import { waitUntil } from '../../support/wait-until.ts';
+import { WorkflowCalls } from '../../support/workflow-kill-calls.ts';
+
+/** Two nodes, their Redis and MongoDB, and a file in which commands leave a line when they begin and when they end. */
+export interface RedisFleet {
+  readonly redis: RedisServer;
+  readonly admin: Redis;
+  readonly nodes: readonly NodeProcess[];
+  /** Of the first node; `at` gives those of another. */
+  readonly calls: WorkflowCalls;
+  at(node: number): WorkflowCalls;
+  marks(): Promise<string[]>;
+  /** Resolves when every node is ready. */
+  ready(): Promise<void>;
+  /** Of workflow runs that Redis still has, their number. */
+  recorded(): Promise<number>;
+  close(): Promise<void>;
+}
+
+const READY_WITHIN_MS = 60_000;
+
+export async function openRedisFleet(options: RedisServerOptions): Promise<RedisFleet> {
+  await using opened = new AsyncDisposableStack();
+  const directory = await mkdtemp(join(tmpdir(), 'svc-redis-fleet-'));
+  opened.defer(() => rm(directory, { recursive: true, force: true, maxRetries: 5 }));
+  const marks = join(directory, 'marks');
+  await writeFile(marks, '');
+  const redis = await startRedis(options);
+  opened.defer(() => redis.stop());
+  const mongo = await startMongo();
+  opened.defer(() => mongo.stop());
+  const admin = new Redis(redis.url, { retryStrategy: () => 50 });
+  admin.on('error', () => {});
+  opened.defer(() => admin.disconnect());
+  const nodes = ['a', 'b'].map((name) => {
+    const args = ['--data', join(directory, name), '--redis', redis.url, '--mongodb', mongo.uri];
+    const node = new NodeProcess(args, { MARKS: marks });
+    opened.defer(() => node.kill());
+    return node;
+  });
+  // One after the other: the first one fixes the number of partitions.
+  for (const node of nodes) {
+    node.spawn();
+    await node.url;
+  }
+  const ended = new AbortController();
+  opened.defer(() => ended.abort());
+  const at = (n: number) =>
+    new WorkflowCalls(nodes[n % nodes.length] ?? { url: Promise.reject(new Error('no node')) }, ended.signal);
+  await at(0).deploy(manifest(marks));
+  const servers = opened.move();
+  return {
+    ...{ redis, admin, nodes, calls: at(0), at },
+    marks: async () => (await readFile(marks, 'utf8')).split('\n').filter((line) => line !== ''),
+    async ready() {
+      for (const node of nodes) {
+        const isReady = async () => {
+          const answer = await fetch(`${await node.url}/health/ready`).catch(() => null);
+          return answer?.status === 200;
+        };
+        await waitUntil('a node is ready', isReady, READY_WITHIN_MS);
+      }
+    },
+    async recorded() {
+      const held = await Promise.all((await admin.keys('*:states')).map((key) => admin.hkeys(key)));
+      return held.flat().filter((address) => address.startsWith('workflow')).length;
+    },
+    close: () => servers.disposeAsync(),
+  };
+}
+
+/** One command that notes its begin and its end; input: `run`, a name, and `seconds`. A command in doubt fails its run. */
+const manifest = (marks: string): string => `
+apiVersion: svc.dev/v1
+kind: Workflow
+metadata: { name: marked, version: "1.0.0" }
+spec:
+  initial_state: WORK
+  states:
+    WORK:
+      kind: System
+      command: printf 'begin %s\\n' "$RUN" >> ${marks}; sleep "$SECONDS_LONG"; printf 'end %s\\n' "$RUN" >> ${marks}
+      env: { RUN: "{{input.run}}", SECONDS_LONG: "{{input.seconds}}" }
+      timeout: 120s
+      transitions:
+        - { condition: on_success, target: DONE }
+        - { target: FAILED }
+    DONE: { kind: System, command: finalize, env: { ok: "yes" }, transitions: [] }
+    FAILED: { kind: System, command: finalize, env: { ok: "no" }, transitions: [] }
+`;
