@@ -242,8 +242,15 @@ describe('whatever stops an effect, at any await of its runner, the node stays u
             const job = await openEffect(ledger, asked);
             under = {
               ...{ ledger, runner, id: job.id },
+              // The work goes on through the silence; its time is over before the store answers again.
               silence: () => {
                 isSilent = true;
+                systemClock.after(20, () => {
+                  for (const call of timers) call();
+                });
+                systemClock.after(60, () => {
+                  isSilent = false;
+                });
               },
               timeOut: () => {
                 for (const call of timers) call();
