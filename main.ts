@@ -44,6 +44,7 @@ import { createRuntime } from './runtime/runtime.ts';
 import { createAuthenticator } from './security/authenticator.ts';
 import { createFileSecrets } from './security/file-secrets.ts';
 import { authenticatorSettings } from './security/settings.ts';
+import { openStartKeys } from './transport/idempotency.ts';
 
 export type { Node, NodeInput } from './compose/node.ts';
 export { VERSION };
@@ -159,6 +160,7 @@ export async function startNode(input: NodeInput): Promise<Node> {
   opened.defer(() => authenticator.close());
   const health = { ready: async () => readiness(runtime, controls) };
   const { volumes, commands, patterns, runsImages } = effects;
+  const startKeys = await openStartKeys({ ...world, ...ports, executions, ...workflowAreas.workflows });
   const allowance = await callers.running({ executions, workflows: workflowAreas.workflows.workflows });
   const management = managementPorts({
     ...{ ...world, ...ports, agents, executions, tierLimits, ...allowance, volumes, settings },
@@ -168,7 +170,7 @@ export async function startNode(input: NodeInput): Promise<Node> {
   areas.provideManagement(management);
   const servers = createServers({
     ...{ agents, executions, ...workflowAreas, ...toolAreas, ...operations, peers, dispatch },
-    ...{ volumes, commands, patterns, keys, rateOverrides, secretStore, ...allowance },
+    ...{ volumes, commands, patterns, keys, rateOverrides, secretStore, startKeys, ...allowance },
     ...{ search, intents: management.intents, authors: management.authors },
     ...{ settings, clusterNode, clusterHost, access, tierLimits, authenticator, logger, version: VERSION, health },
     nodeTokens: { keySet: async () => ({ keys: await signing.published.all() }) },

@@ -6,6 +6,7 @@ import type { Patterns } from '../../catalog/patterns-api.ts';
 import type { CommandRunner } from '../../effects/commands/api.ts';
 import type { Authenticator, RunningLimits, TierLimits } from '../../security/api.ts';
 import type { Health } from '../health.ts';
+import type { StartKeys } from '../idempotency.ts';
 import type { OpenStreams } from '../open-streams.ts';
 import type { SealParts } from '../seal/parts.ts';
 import type { GrpcLimits } from './limits.ts';
@@ -50,6 +51,8 @@ export interface GrpcServerParts {
   readonly tierLimits?: TierLimits;
   /** How much callers may have running at once; without it as much as they like. */
   readonly runningLimits?: RunningLimits;
+  /** Without it a key belongs to its tenant and names one id for ever. */
+  readonly startKeys?: StartKeys;
   readonly limits?: Partial<GrpcLimits>;
 }
 
