@@ -127,7 +127,7 @@ export async function startNode(input: NodeInput): Promise<Node> {
     ...{ ...world, documents: ports.documents, settings, overrides: rateOverrides },
   });
   const search = openSearch({ ...world, documents: ports.documents, settings, secrets, builtIns });
-  const waits = waitsOf(runtime, ports.store);
+  const waits = waitsOf(runtime, ports.store, effects.gates);
   const executions = createExecutionApi({
     waits,
     client: runtime.client,
