@@ -72,7 +72,8 @@ export async function openEffects(world: EffectsWorld) {
     onChange(target, state, failures) {
       const fields = { target, failures };
       if (state === 'closed') world.log.warn(fields, 'a target of calls answers again');
-      else world.log.warn(fields, 'a target of calls does not answer: its calls wait without a place while it is probed');
+      else
+        world.log.warn(fields, 'a target of calls does not answer: its calls wait without a place while it is probed');
     },
   });
   const tools = openTools({ ...world, gates, volumes, view, engine: containers.engine, management: areas.management });

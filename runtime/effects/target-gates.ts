@@ -84,11 +84,7 @@ export class TargetGates {
   }
 
   /** Makes a call when the target may have one. Throws what the call threw, or the signal's reason. */
-  async through<T>(
-    target: string,
-    context: Caller,
-    { call, wordOf }: TargetCall<T>,
-  ): Promise<T> {
+  async through<T>(target: string, context: Caller, { call, wordOf }: TargetCall<T>): Promise<T> {
     const { clock } = this.#options;
     const gate = this.#gate(target);
     const isProbe = await this.#enter(target, gate, context);
@@ -140,11 +136,7 @@ export class TargetGates {
   }
 
   /** True: the call is the probe of an open breaker. */
-  async #enter(
-    target: string,
-    gate: Gate,
-    { effectId, tenant, signal, parked }: Caller,
-  ): Promise<boolean> {
+  async #enter(target: string, gate: Gate, { effectId, tenant, signal, parked }: Caller): Promise<boolean> {
     if (!gate.open && gate.running < this.#options.most && gate.waiting.size === 0) {
       gate.running += 1;
       return false;

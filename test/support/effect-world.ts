@@ -30,11 +30,7 @@ export async function until<T>(look: () => T | undefined | false | null, what: s
 export type Asked = Partial<Omit<EffectRequest, 'replyAs'>> & Pick<EffectRequest, 'kind'>;
 
 /** Records an effect as a commit would and answers its job. */
-export async function openEffect(
-  ledger: Pick<TestLedger, 'open'>,
-  asked: Asked,
-  tenant = 'acme',
-): Promise<EffectJob> {
+export async function openEffect(ledger: Pick<TestLedger, 'open'>, asked: Asked, tenant = 'acme'): Promise<EffectJob> {
   const id = randomUUID();
   const address = addressOf('probe', tenant, id);
   const request: EffectRequest = { mode: 'repeatable', input: {}, replyAs: 'Finished', ...asked };
