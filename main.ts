@@ -44,6 +44,8 @@ import { createRuntime } from './runtime/runtime.ts';
 import { createAuthenticator } from './security/authenticator.ts';
 import { createFileSecrets } from './security/file-secrets.ts';
 import { authenticatorSettings } from './security/settings.ts';
+import { Admission } from './transport/admission.ts';
+import { openStartKeys } from './transport/idempotency.ts';
 
 export type { Node, NodeInput } from './compose/node.ts';
 export { VERSION };
@@ -126,7 +128,7 @@ export async function startNode(input: NodeInput): Promise<Node> {
     ...{ ...world, documents: ports.documents, settings, overrides: rateOverrides },
   });
   const search = openSearch({ ...world, documents: ports.documents, settings, secrets, builtIns });
-  const waits = waitsOf(runtime, ports.store);
+  const waits = waitsOf(runtime, ports.store, effects.gates);
   const executions = createExecutionApi({
     waits,
     client: runtime.client,
@@ -159,6 +161,7 @@ export async function startNode(input: NodeInput): Promise<Node> {
   opened.defer(() => authenticator.close());
   const health = { ready: async () => readiness(runtime, controls) };
   const { volumes, commands, patterns, runsImages } = effects;
+  const startKeys = await openStartKeys({ ...world, ...ports, executions, ...workflowAreas.workflows });
   const allowance = await callers.running({ executions, workflows: workflowAreas.workflows.workflows });
   const management = managementPorts({
     ...{ ...world, ...ports, agents, executions, tierLimits, ...allowance, volumes, settings },
@@ -166,9 +169,16 @@ export async function startNode(input: NodeInput): Promise<Node> {
     ...{ judges: workflowAreas.judges, search, version: VERSION, health, configPath: configFile(input), runsImages },
   });
   areas.provideManagement(management);
+  const admission = new Admission({
+    ...{ ...world, limits: settings.limits },
+    onChange(refuses, seen) {
+      logger.warn(seen, refuses ? 'the node is overloaded: new work is refused' : 'new work is taken again');
+    },
+  });
+  opened.defer(async () => admission.close());
   const servers = createServers({
     ...{ agents, executions, ...workflowAreas, ...toolAreas, ...operations, peers, dispatch },
-    ...{ volumes, commands, patterns, keys, rateOverrides, secretStore, ...allowance },
+    ...{ volumes, commands, patterns, keys, rateOverrides, secretStore, startKeys, admission, ...allowance },
     ...{ search, intents: management.intents, authors: management.authors },
     ...{ settings, clusterNode, clusterHost, access, tierLimits, authenticator, logger, version: VERSION, health },
     nodeTokens: { keySet: async () => ({ keys: await signing.published.all() }) },
@@ -208,10 +218,10 @@ export async function startNode(input: NodeInput): Promise<Node> {
     await stop();
   };
   endAsTold().catch((thrown: unknown) => warn('the node did not stop in order', thrown));
-  const admission = authenticator.required
+  const whoMayCall = authenticator.required
     ? 'callers need a bearer token'
     : 'no identity provider: every call acts as the local operator in tenant svc-system';
-  return { id: node, ...addresses, notes: [...ports.notes, admission], stop, stopped };
+  return { id: node, ...addresses, notes: [...ports.notes, whoMayCall], stop, stopped };
 }
 
 /** Runs until a signal says stop; prints what a person needs to go on. */

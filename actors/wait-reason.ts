@@ -17,6 +17,8 @@ export interface WaitedEffect {
   readonly runner?: string;
   /** ISO 8601. */
   readonly retry_at?: string;
+  /** What keeps a started one from going on, where the node that was asked runs it. */
+  readonly held_by?: string;
 }
 
 /** A judge that has not answered: its start was asked for, or its execution runs. */
@@ -55,6 +57,8 @@ export interface WaitLookups {
   readonly effects?: (address: Address) => Promise<readonly EffectRow[]>;
   /** Pool that serves an actor. Default: `default`. */
   readonly poolOf?: (address: Address) => Promise<string>;
+  /** What a started effect waits for outside of its node, as far as this node knows (runtime/effects/target-gates.ts). */
+  readonly heldBy?: (effectId: string) => string | undefined;
 }
 
 /** Pending: no node may serve the pool of these tags (design P1). Undefined when one may. */
@@ -76,7 +80,7 @@ export async function turnWait(
 
 /** How the asked effects (id -> kind) of an actor stand. */
 export async function waitedEffects(
-  { effects }: WaitLookups,
+  { effects, heldBy }: WaitLookups,
   asked: ReadonlyMap<string, string>,
   address: Address,
 ): Promise<WaitedEffect[]> {
@@ -84,7 +88,11 @@ export async function waitedEffects(
   if (effects === undefined)
     return [...asked].map(([effect_id, kind]) => ({ effect_id, kind, status: 'open', attempt: 0 }));
   const rows = new Map((await effects(address)).map((row) => [row.id, row]));
-  return [...asked].map(([id, kind]) => waitedEffect(id, kind, rows.get(id)));
+  return [...asked].map(([id, kind]) => {
+    const waited = waitedEffect(id, kind, rows.get(id));
+    const held_by = heldBy?.(id);
+    return held_by === undefined ? waited : { ...waited, held_by };
+  });
 }
 
 function waitedEffect(effect_id: string, kind: string, row: EffectRow | undefined): WaitedEffect {
@@ -101,12 +109,12 @@ function waitedEffect(effect_id: string, kind: string, row: EffectRow | undefine
 export function withProgress(reason: string, effects: readonly WaitedEffect[]): string {
   const [effect] = effects;
   if (effect === undefined || effects.length > 1) return reason;
-  const { status, attempt, runner = '', retry_at = '' } = effect;
+  const { status, attempt, runner = '', retry_at = '', held_by } = effect;
   switch (status) {
     case 'open':
       return `${reason}, which no node has begun`;
     case 'started':
-      return `${reason}, attempt ${attempt} on node ${runner.split('/')[0]}`;
+      return `${reason}, attempt ${attempt} on node ${runner.split('/')[0]}${held_by === undefined ? '' : `: ${held_by}`}`;
     case 'retrying':
       return `${reason}, attempt ${attempt + 1} begins at ${retry_at}`;
     case 'answered':

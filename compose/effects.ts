@@ -18,6 +18,7 @@ import type { NodeSettings } from '../manifests/node/settings.ts';
 import type { Blobs } from '../runtime/blobs.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Documents } from '../runtime/documents.ts';
+import { TargetGates } from '../runtime/effects/target-gates.ts';
 import type { Random } from '../runtime/random.ts';
 import type { RateLimits } from '../runtime/rate-limits.ts';
 import type { Secrets, TierLimits } from '../security/api.ts';
@@ -65,13 +66,23 @@ export async function openEffects(world: EffectsWorld) {
   const commands = createCommandRunner({ volumes, allow, workspaces, view });
   const containers = await openContainers(world, volumes);
   opened.defer(() => containers.close());
-  const tools = openTools({ ...world, volumes, view, engine: containers.engine, management: areas.management });
+  const gates = new TargetGates({
+    clock,
+    most: settings.kernel.effect_concurrency,
+    onChange(target, state, failures) {
+      const fields = { target, failures };
+      if (state === 'closed') world.log.warn(fields, 'a target of calls answers again');
+      else
+        world.log.warn(fields, 'a target of calls does not answer: its calls wait without a place while it is probed');
+    },
+  });
+  const tools = openTools({ ...world, gates, volumes, view, engine: containers.engine, management: areas.management });
   opened.defer(() => tools.close());
   const patterns = openPatterns({ ...world, settings: settings.cortex });
   const handlers = [
     createModelEffect({
       ...{ providers: settings.llm_providers, selection: settings.llm_selection, secrets },
-      ...{ blobs: world.blobs, limits: world.tierLimits },
+      ...{ blobs: world.blobs, limits: world.tierLimits, gates },
     }),
     createProgramEffect({
       ...{ workspaces, allow, secrets, volumes, view },
@@ -93,6 +104,7 @@ export async function openEffects(world: EffectsWorld) {
     volumes,
     commands,
     patterns,
+    gates,
     desk: tools.desk,
     runsImages: containers.engine !== null,
     close: () => running.disposeAsync(),

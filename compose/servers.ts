@@ -28,6 +28,9 @@ export interface ServersParts extends Omit<Public, 'seal' | 'peers'> {
   readonly clusterHost: string;
 }
 
+/** Connections that wait to be accepted, as far as the system takes so many: thousands may come at once. */
+const BACKLOG = 4_096;
+
 type Addresses = Pick<Node, 'restUrl' | 'grpcAddress' | 'internalUrl' | 'internalGrpcAddress' | 'clusterAddress'>;
 
 /** Every listener of a node: public, internal, and the cluster's. They do not listen yet. */
@@ -48,7 +51,7 @@ export function createServers(parts: ServersParts): { listen(): Promise<Addresse
         });
   return {
     async listen() {
-      const restUrl = await rest.listen({ host: network.bind, port: network.port });
+      const restUrl = await rest.listen({ host: network.bind, port: network.port, backlog: BACKLOG });
       const grpcAddress = await grpc.listen(network.bind, network.grpc_port);
       const { bind, port, grpc_port } = network.internal;
       const internalUrl = await internal.rest.listen({ host: bind, port });

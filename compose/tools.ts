@@ -11,6 +11,7 @@ import type { NodeSettings } from '../manifests/node/settings.ts';
 import type { ToolPolicy } from '../manifests/tool/decision.ts';
 import type { Blobs } from '../runtime/blobs.ts';
 import type { Clock } from '../runtime/clock.ts';
+import type { TargetGates } from '../runtime/effects/target-gates.ts';
 import { FirstUse } from '../runtime/first-use.ts';
 import { SYSTEM_TENANT } from '../runtime/identity.ts';
 import type { Random } from '../runtime/random.ts';
@@ -49,6 +50,7 @@ export interface ToolsWorld {
   readonly volumes: Volumes;
   readonly view: WorkspaceView | null;
   readonly engine: ContainerEngine | null;
+  readonly gates?: TargetGates;
   /** Without it there are no tools svc.* but those that list tools. */
   readonly management?: LateManagement;
 }

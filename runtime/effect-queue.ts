@@ -33,7 +33,8 @@ export type JobOutcome = { readonly kind: 'done' } | { readonly kind: 'later'; r
 
 /**
  * Hands effects to nodes (design E1): BullMQ on Redis, in-process when embedded. Delivery is at least once; `claim`
- * decides who runs an effect. Enqueueing a job that is queued already changes nothing.
+ * decides who runs an effect. Enqueueing a job that is queued already changes nothing. Jobs of tenants are taken in turn,
+ * however many one of them has queued.
  *
  * A job that a dead worker took stays its own for some time. Whoever knows better, since it just got the partition's
  * lease or saw the worker's node lease end, says so with a `token` (the lease's grant, the dead life's id): a job that
@@ -44,8 +45,11 @@ export interface EffectQueue {
   enqueue(job: EffectJob, delayMs?: number, token?: string): Promise<void>;
   /** Starts taking jobs of the queues; the answer stops taking, waits for running ones and resolves. */
   work(queues: readonly string[], concurrency: number, run: RunJob): Promise<() => Promise<void>>;
-  /** A place for an effect of that queue which is about to be committed; null: none is free here, so it is enqueued. */
-  reserve(queue: string): EffectPlace | null;
+  /**
+   * A place for an effect of that queue which an actor is about to commit; null: none is free here for its tenant, so it is
+   * enqueued.
+   */
+  reserve(queue: string, address: Address): EffectPlace | null;
   /** Starts an attempt of the effect behind a job; `over` and `claim` as in `EffectLedger.claimEffect`. */
   claim(job: EffectJob, runner: string, ttlMs: number, over?: string, claim?: string): Promise<ClaimOutcome>;
   close(): Promise<void>;

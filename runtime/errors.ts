@@ -69,6 +69,7 @@ export const ERRORS = {
     'DEADLINE_EXCEEDED',
     'No answer within the time given; the work may have been done.',
   ),
+  overloaded: row('retry', 503, 'UNAVAILABLE', 'The node has more work than it can take now; see Retry-After.'),
   unavailable: row('retry', 503, 'UNAVAILABLE', 'A part the call needs is down.'),
   unimplemented: row('terminal', 501, 'UNIMPLEMENTED', 'This call is specified but not served by this version.'),
   lease_lost: row('retry', 503, 'ABORTED', 'The node no longer serves this actor.'),

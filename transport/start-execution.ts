@@ -2,7 +2,7 @@ import type { ExecutionApi, StartExecution } from '../actors/execution/api.ts';
 import { type AgentCatalog, actingFor, requireStartable } from '../catalog/api.ts';
 import { SvcError } from '../runtime/errors.ts';
 import type { Identity } from '../runtime/identity.ts';
-import { executionIdFor } from './idempotency.ts';
+import { startIdFor } from './idempotency.ts';
 import { type StartLimits, startInPlace, takeStart } from './start-limits.ts';
 
 /** What a caller asks for, whichever way it came. */
@@ -18,7 +18,7 @@ export interface StartCaller {
   readonly identity: Identity;
   /** W3C trace id. */
   readonly trace: string;
-  /** The same key in the same tenant starts one execution. */
+  /** The same key of the same caller with the same call starts one execution, until that was removed. */
   readonly idempotencyKey?: string;
   /** Instead of a key: the id itself, made by a caller that repeats its call (tools). */
   readonly executionId?: string;
@@ -29,7 +29,8 @@ export interface StartCaller {
 /**
  * Finds the agent as the caller sees it and starts an execution of it; resolves when the start is durable, with what it
  * waits for where no live node has its tags. A repeat under the same key is not counted again. Throws `not_found`,
- * `failed_precondition` for a paused or archived agent, `conflict` for a key that started another agent, `rate_limited`, and what `ExecutionApi.start` throws.
+ * `failed_precondition` for a paused or archived agent, `conflict` for a key that
+ * started another agent or was given with another body, `rate_limited`, and what `ExecutionApi.start` throws.
  */
 export async function startExecution(
   parts: StartLimits & { readonly agents: AgentCatalog; readonly executions: ExecutionApi },
@@ -41,9 +42,10 @@ export async function startExecution(
   const agent = await parts.agents.get(identity, agentId, version);
   // Whoever asked has gone, so nothing is started for nobody.
   caller.signal?.throwIfAborted();
+  const asked = { ...rest, agent: agent.agent_id, version };
   const start: StartExecution = {
     ...rest,
-    executionId: executionId ?? executionIdFor(identity.tenant, idempotencyKey),
+    executionId: executionId ?? (await startIdFor(parts.startKeys, { identity, what: '', key: idempotencyKey }, asked)),
     agentId: agent.agent_id,
     manifest: agent.manifest,
     identity: actingFor(identity, agent),

@@ -1,11 +1,14 @@
 import { SvcError } from '../runtime/errors.ts';
 import type { Identity } from '../runtime/identity.ts';
 import type { RunningLimits, StartedKind, TierLimits } from '../security/api.ts';
+import type { StartKeys } from './idempotency.ts';
 
 /** Of callers; actors, whose starts were counted with their parent's, come without. */
 export interface StartLimits {
   readonly tierLimits?: TierLimits;
   readonly runningLimits?: RunningLimits;
+  /** Without it a key belongs to its tenant and names one id for ever. */
+  readonly startKeys?: StartKeys;
 }
 
 interface Start {

@@ -4,7 +4,7 @@ import { checkInput } from '../manifests/workflow/input.ts';
 import type { WorkflowManifest } from '../manifests/workflow/schema.ts';
 import { SvcError } from '../runtime/errors.ts';
 import type { Identity } from '../runtime/identity.ts';
-import { executionIdFor } from './idempotency.ts';
+import { executionIdFor, startIdFor } from './idempotency.ts';
 import { type StartLimits, startInPlace, takeStart } from './start-limits.ts';
 
 /** What a caller asks for, whichever way it came. */
@@ -24,7 +24,7 @@ export interface StartWorkflowCaller {
   readonly identity: Identity;
   /** W3C trace id. */
   readonly trace?: string;
-  /** The same key in the same tenant starts one execution. */
+  /** The same key of the same caller with the same call starts one execution, until that was removed. */
   readonly idempotencyKey?: string;
   /** Instead of a key: the id itself, made by a caller that repeats its call (effects). */
   readonly executionId?: string;
@@ -47,26 +47,36 @@ interface Parts extends StartLimits {
  * Finds the workflow as the caller sees it (its own, its tenant's, global), checks the input against its schema and
  * starts an execution; resolves when the start is durable. Throws `not_found`; `failed_precondition` for a paused or
  * archived one; `validation_failed` with path and message
- * of each misfit, before anything is created or counted; `conflict` for a key or id that started another workflow;
- * `rate_limited`; and what `WorkflowApi.start` throws.
+ * of each misfit, before anything is created or counted; `conflict` for a key or id that started another workflow, and for
+ * a key given with another body; `rate_limited`; and what `WorkflowApi.start` throws.
  */
 export async function startWorkflow(
   parts: Parts,
   call: StartWorkflowCall,
   caller: StartWorkflowCaller,
 ): Promise<StartedWorkflow> {
-  const { identity, trace, signal } = caller;
-  const executionId = idOf(caller);
-  const repeated = executionId === undefined ? null : await startedBefore(parts, call, { identity, executionId });
-  if (repeated !== null) return repeated;
+  const { identity, trace, signal, idempotencyKey } = caller;
   const { workflow, version, input = {}, adapt = same, ...rest } = call;
+  const bind = (workflowId: string): Promise<string> =>
+    startIdFor(
+      parts.startKeys,
+      { identity, what: 'workflow', key: idempotencyKey },
+      { ...rest, version, input, workflow: workflowId },
+    );
+  const known = await knownId(parts, caller);
+  const repeated = known === null ? null : await startedBefore(parts, call, { identity, executionId: known });
+  if (repeated !== null) {
+    if (caller.executionId === undefined) await bind(repeated.workflow_id);
+    return repeated;
+  }
   const found = await parts.catalog.get(identity, workflow, version);
   requireStartable(found);
   const misfits = checkInput(found.manifest.metadata.input_schema, input);
   if (misfits.length > 0) throw unfit(found.name, misfits);
   // Whoever asked has gone, so nothing is started for nobody.
   signal?.throwIfAborted();
-  const id = executionId ?? executionIdFor(identity.tenant, undefined);
+  const id = caller.executionId ?? (await bind(found.id));
+  const executionId = idempotencyKey === undefined ? caller.executionId : id;
   const place = { identity, kind: 'workflow', id } as const;
   await takeStart(parts, place);
   const start: StartWorkflow = {
@@ -96,10 +106,15 @@ export async function startWorkflow(
 
 const same = (manifest: WorkflowManifest): WorkflowManifest => manifest;
 
-/** The space keeps the keys of workflows apart from those of executions: no key holds one. */
-const idOf = ({ identity, executionId, idempotencyKey }: StartWorkflowCaller): string | undefined =>
-  executionId ??
-  (idempotencyKey === undefined ? undefined : executionIdFor(identity.tenant, `workflow ${idempotencyKey}`));
+/** Under which an earlier call may have started it; a workflow that was removed since is found by that alone. */
+async function knownId(
+  { startKeys }: Parts,
+  { identity, executionId, idempotencyKey: key }: StartWorkflowCaller,
+): Promise<string | null> {
+  if (executionId !== undefined || key === undefined) return executionId ?? null;
+  if (startKeys === undefined) return executionIdFor(identity.tenant, `workflow ${key}`);
+  return startKeys.find({ identity, what: 'workflow', key });
+}
 
 /** What an earlier call with the same id started; null when there was none. */
 async function startedBefore(

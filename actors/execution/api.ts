@@ -17,6 +17,9 @@ export type { AttestApi, DispatchApi, DispatchResult, GatewayAnswer, GenerateReq
 export type { ExecutionStatus, StartExecution, WaitReason };
 export { EXECUTIONS, type ExecutionDocument, type ExecutionLogEvent, executionLogEvents };
 
+/** What is under an id: `removed` was there and was deleted. */
+export type Presence = 'there' | 'removed' | 'unknown';
+
 /** The area's public surface: what transports, CLI views and tools call. Implemented over ActorClient. */
 export interface ExecutionApi {
   /**
@@ -29,6 +32,8 @@ export interface ExecutionApi {
   ): Promise<{ readonly execution_id: string; readonly waiting_for?: WaitReason }>;
   /** With what it waits for. Throws `not_found`, as all here, for what the viewer does not see too. */
   status(viewer: Viewer, executionId: string): Promise<ExecutionStatus>;
+  /** Whether anything is under this id of a tenant, seen by a caller or not. */
+  presence(tenant: string, executionId: string): Promise<Presence>;
   /** Whether it has ended: what those ask that wait for it. Throws `not_found`. */
   hasEnded(viewer: Viewer, executionId: string): Promise<boolean>;
   /** Events behind `after` as recorded; payloads are the wire objects of events.ts. */
@@ -140,6 +145,16 @@ export function createExecutionApi(parts: {
       const status = statusOf(state, snapshot);
       if (state.status !== 'running') return status;
       return { ...status, waiting_for: await executionWait({ ...waits, client }, state, snapshot, address) };
+    },
+
+    async presence(tenant, executionId) {
+      try {
+        await find(tenant, executionId);
+        return 'there';
+      } catch (thrown) {
+        if (!(thrown instanceof SvcError) || thrown.code !== 'not_found') throw thrown;
+        return (await executions.get(tenant, executionId))?.removed === true ? 'removed' : 'unknown';
+      }
     },
 
     async hasEnded(viewer, executionId) {

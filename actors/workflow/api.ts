@@ -6,7 +6,7 @@ import { SvcError } from '../../runtime/errors.ts';
 import type { Identity } from '../../runtime/identity.ts';
 import { mayStop, seenPart, sees, tenantOfViewer, type Viewer } from '../../runtime/viewer.ts';
 import type { ApprovalApi } from '../approval/api.ts';
-import type { ExecutionApi } from '../execution/api.ts';
+import type { ExecutionApi, Presence } from '../execution/api.ts';
 import type { OwnWait, WaitLookups, WaitReason } from '../wait-reason.ts';
 import { ancestryProblem } from './ancestry.ts';
 import { type IntentPipeline, pipelineResult } from './intent-pipeline.ts';
@@ -50,6 +50,8 @@ export interface WorkflowApi {
   ): Promise<{ readonly execution_id: string; readonly status: WorkflowStatus }>;
   get(viewer: Viewer, executionId: string): Promise<WorkflowExecution>;
   status(viewer: Viewer, executionId: string): Promise<WorkflowSummary>;
+  /** Whether anything is under this id of a tenant, seen by a caller or not. */
+  presence(tenant: string, executionId: string): Promise<Presence>;
   events(viewer: Viewer, executionId: string, after: number, limit: number): Promise<ActorEvent[]>;
   follow(
     viewer: Viewer,
@@ -150,6 +152,16 @@ export function createWorkflowApi(parts: {
 
     async status(viewer, executionId) {
       return summaryOf((await find(viewer, executionId)).state);
+    },
+
+    async presence(tenant, executionId) {
+      try {
+        await find(tenant, executionId);
+        return 'there';
+      } catch (thrown) {
+        if (!(thrown instanceof SvcError) || thrown.code !== 'not_found') throw thrown;
+        return (await executions.get(tenant, executionId))?.removed === true ? 'removed' : 'unknown';
+      }
     },
 
     async events(viewer, executionId, after, limit) {

@@ -44,4 +44,4 @@ export function describeFailures(failed: readonly FailedTarget[]): SvcError {
   return new SvcError('model_unavailable', text, waits.length === 0 ? {} : { retryAfterMs: Math.min(...waits) });
 }
 
-const nameOf = ({ provider, model }: Target): string => `Provider "${provider.name}", model "${model.model}"`;
+export const nameOf = ({ provider, model }: Target): string => `Provider "${provider.name}", model "${model.model}"`;

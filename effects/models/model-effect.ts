@@ -3,6 +3,7 @@ import type { Blobs } from '../../runtime/blobs.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import { defineEffect, type EffectContext, type EffectHandler } from '../../runtime/effect.ts';
+import { type CallWord, TargetGates } from '../../runtime/effects/target-gates.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import type { Random } from '../../runtime/random.ts';
 import { systemRandom } from '../../runtime/random.ts';
@@ -11,11 +12,11 @@ import type { Answer } from './ask.ts';
 import { ModelInput, type ModelPart, type ModelResult } from './call.ts';
 import { ChunkSender } from './chunk-sender.ts';
 import { EarlierMessages } from './earlier-messages.ts';
-import { describeFailures, type FailedTarget, ModelFailure } from './failure.ts';
+import { describeFailures, type FailedTarget, ModelFailure, nameOf } from './failure.ts';
 import { Latencies } from './latencies.ts';
 import { takeCall, takeTokens } from './model-limits.ts';
 import { answerFromScript } from './scripted.ts';
-import type { ModelCall } from './source.ts';
+import type { ModelCall, ModelSource } from './source.ts';
 import { askTarget } from './target-tries.ts';
 import { ModelTargets, type Target } from './targets.ts';
 import { withToolResults } from './tool-results.ts';
@@ -35,7 +36,14 @@ export interface ModelEffectParts {
   readonly blobs?: Pick<Blobs, 'get' | 'put'>;
   /** Counts calls and tokens of those whose input names a `principal`. */
   readonly limits?: TierLimits;
+  /** Shared by all that call outside; default: these calls alone, without a bound. */
+  readonly gates?: TargetGates;
 }
+
+/** A failure that came faster than this cost nobody a place, and has its own pauses. */
+const SLOW_FAILURE_MS = 1_000;
+/** A call that was given up after so long without a word would have gone on waiting. */
+const GIVEN_UP_AFTER_MS = 10_000;
 
 /**
  * The effect `model.generate` (design E4): asks a model by alias, with retries and fallbacks, sends `{text}` chunks
@@ -49,6 +57,7 @@ export function createModelEffect(parts: ModelEffectParts): EffectHandler<typeof
   const { selection, secrets, clock = systemClock, random = systemRandom } = parts;
   const targets = new ModelTargets(parts.providers, selection);
   const latencies = new Latencies();
+  const gates = parts.gates ?? new TargetGates({ clock, most: Number.MAX_SAFE_INTEGER });
   const earlier = new EarlierMessages(parts.blobs);
   const script = answerFromScript({ clock, scriptDir: parts.scriptDir ?? '.' });
 
@@ -67,12 +76,16 @@ export function createModelEffect(parts: ModelEffectParts): EffectHandler<typeof
   async function ask(input: ModelInput, context: EffectContext): Promise<ModelResult> {
     const chain = targets.chain(input.model, latencies.of);
     const failed: FailedTarget[] = [];
-    for (const target of turned(chain, context.attempt)) {
+    for (const target of answering(turned(chain, context.attempt), gates)) {
       const sender = input.stream ? new ChunkSender((text) => context.progress({ text }), clock) : undefined;
-      const source = target.provider.type === 'scripted' ? script : answerLazily;
-      const tools = { source, secrets, selection, clock, random, latencies };
+      const tools = { secrets, selection, clock, random, latencies };
+      const asked = (source: ModelSource): Promise<Answer> =>
+        askTarget(target, input, context, sender, { ...tools, source });
       try {
-        return toResult(target, input, await askTarget(target, input, context, sender, tools));
+        // A script is nothing outside.
+        if (target.provider.type === 'scripted') return toResult(target, input, await asked(script));
+        const call = (heard: () => void): Promise<Answer> => asked((one) => hearing(answerLazily(one), heard));
+        return toResult(target, input, await gates.through(nameOf(target), context, { call, wordOf }));
       } catch (error) {
         if (!(error instanceof ModelFailure)) throw error;
         failed.push({ target, failure: error });
@@ -92,6 +105,32 @@ export function createModelEffect(parts: ModelEffectParts): EffectHandler<typeof
 async function* answerLazily(call: ModelCall): AsyncGenerator<ModelPart> {
   const { answerWithAiSdk } = await import('./ai-sdk.ts');
   yield* answerWithAiSdk(call);
+}
+
+/** Says when the first part has come. */
+async function* hearing(parts: AsyncIterable<ModelPart>, heard: () => void): AsyncGenerator<ModelPart> {
+  for await (const part of parts) {
+    heard();
+    yield part;
+  }
+}
+
+/** What a call that failed says about its model. */
+function wordOf(thrown: unknown, tookMs: number, heard: boolean): CallWord {
+  if (heard) return 'alive';
+  if (thrown instanceof ModelFailure) {
+    if (thrown.kind !== 'busy') return 'alive';
+    return tookMs >= SLOW_FAILURE_MS ? 'failed' : 'unknown';
+  }
+  if (!(thrown instanceof SvcError)) return 'unknown';
+  if (thrown.code === 'deadline_exceeded') return 'failed';
+  return thrown.code === 'cancelled' && tookMs >= GIVEN_UP_AFTER_MS ? 'failed' : 'unknown';
+}
+
+/** Those that are not known to be silent; when all are, all: the first is waited for. */
+function answering(chain: readonly Target[], gates: TargetGates): readonly Target[] {
+  const there = chain.filter((target) => !gates.isOpen(nameOf(target)));
+  return there.length === 0 ? chain : there;
 }
 
 /** Attempts of the effect that begin with the same target. */

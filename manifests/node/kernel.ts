@@ -33,3 +33,11 @@ export const NodeKernel = z
         message: `expected at most half of lease_ttl_ms (${kernel.lease_ttl_ms}), got ${kernel.lease_renew_ms}`,
       });
   });
+
+/** `spec.limits`: when new work is refused for its amount (transport/admission.ts). */
+export const NodeLimits = z.strictObject({
+  /** Starts under way that are always taken. */
+  starts_in_flight: z.number().int().min(1).max(100_000).default(600),
+  /** More are taken while they wait no longer than this. */
+  start_wait_ms: ms(10, 60_000).default(1_000),
+});

@@ -4,7 +4,7 @@ import { NodeChaos, NodeCluster, NodeSelf } from './cluster.ts';
 import { NodeContainers } from './containers.ts';
 import { NodeCortex } from './cortex.ts';
 import { NodeGrpcAuth, NodeIam, NodeSeal } from './identity.ts';
-import { NodeKernel } from './kernel.ts';
+import { NodeKernel, NodeLimits } from './kernel.ts';
 import { ModelSelection, ProviderConfigs } from './models.ts';
 import { NodeNetwork } from './network.ts';
 import { NodePipeline } from './pipeline.ts';
@@ -73,6 +73,7 @@ const Spec = z.strictObject({
   network: NodeNetwork.prefault({}),
   stores: NodeStores.prefault({}),
   kernel: NodeKernel.prefault({}),
+  limits: NodeLimits.prefault({}),
   runtime: Runtime.prefault({}),
   llm_providers: ProviderConfigs.default([]),
   llm_selection: ModelSelection.prefault({}),

@@ -1,7 +1,10 @@
 import type { ClaimOutcome, EffectLedger } from '../actor-store.ts';
+import { type Address, tenantOf } from '../address.ts';
 import type { Clock } from '../clock.ts';
 import type { EffectJob, EffectPlace, EffectQueue, RunJob, StartedEffect } from '../effect-queue.ts';
 import { SvcError } from '../errors.ts';
+import { FairLine } from './fair-line.ts';
+import { FairPlaces } from './fair-places.ts';
 
 export interface EmbeddedEffectQueueOptions {
   readonly ledger: Pick<EffectLedger, 'claimEffect'>;
@@ -12,24 +15,23 @@ export interface EmbeddedEffectQueueOptions {
 
 interface Worker {
   readonly run: RunJob;
-  free: number;
+  readonly places: FairPlaces;
   stopped: boolean;
   readonly running: Set<Promise<void>>;
 }
 
-/** One queue: jobs in order of arrival, delayed ones joining when they are due. */
+/** One queue: tenants in turn, the jobs of each in order of arrival; delayed ones join when they are due. */
 interface Lane {
   /** Ids that wait, are delayed or run. */
   readonly known: Set<string>;
-  waiting: EffectJob[];
-  /** Index of the oldest job in `waiting`; saves moving the rest at each take. */
-  head: number;
+  readonly waiting: FairLine<EffectJob>;
   readonly timers: Set<() => void>;
   readonly workers: Worker[];
 }
 
 /**
- * The effect queue of a node on its own (design E1): jobs are pointers in memory, first in, first out for each queue.
+ * The effect queue of a node on its own (design E1): jobs are pointers in memory. Tenants take turns, and none has all places
+ * while others are about, however many jobs it has waiting.
  * Nothing is lost with them: the effect's record stays open and the sweep enqueues it again.
  */
 export class EmbeddedEffectQueue implements EffectQueue {
@@ -56,7 +58,8 @@ export class EmbeddedEffectQueue implements EffectQueue {
   /** `concurrency` bounds each of the queues. */
   async work(queues: readonly string[], concurrency: number, run: RunJob): Promise<() => Promise<void>> {
     const mine = queues.map((name) => {
-      const worker: Worker = { run, free: concurrency, stopped: false, running: new Set() };
+      const places = new FairPlaces(concurrency, () => this.#options.clock.monotonic());
+      const worker: Worker = { run, places, stopped: false, running: new Set() };
       const lane = this.#lane(name);
       lane.workers.push(worker);
       this.#pump(lane);
@@ -73,17 +76,17 @@ export class EmbeddedEffectQueue implements EffectQueue {
   }
 
   /** What waits in the queue goes first. */
-  reserve(queue: string): EffectPlace | null {
+  reserve(queue: string, address: Address): EffectPlace | null {
     const lane = this.#lanes.get(queue);
-    const worker = lane?.workers.find(({ free, stopped }) => free > 0 && !stopped);
+    const worker = lane?.workers.find(({ places, stopped }) => !stopped && places.mayTake(address));
     if (lane === undefined || worker === undefined || this.#closed) return null;
-    worker.free -= 1;
+    worker.places.take(address);
     return {
       run: (job, started) => {
         lane.known.add(job.id);
         this.#begin(lane, worker, job, started);
       },
-      free: () => this.#giveBack(lane, worker),
+      free: () => this.#giveBack(lane, worker, address),
     };
   }
 
@@ -104,7 +107,7 @@ export class EmbeddedEffectQueue implements EffectQueue {
   #lane(name: string): Lane {
     let lane = this.#lanes.get(name);
     if (lane === undefined) {
-      lane = { known: new Set(), waiting: [], head: 0, timers: new Set(), workers: [] };
+      lane = { known: new Set(), waiting: new FairLine<EffectJob>(), timers: new Set(), workers: [] };
       this.#lanes.set(name, lane);
     }
     return lane;
@@ -112,7 +115,7 @@ export class EmbeddedEffectQueue implements EffectQueue {
 
   #admit(lane: Lane, job: EffectJob, delayMs: number): void {
     if (delayMs <= 0) {
-      lane.waiting.push(job);
+      lane.waiting.add(tenantOf(job.address), job);
       this.#pump(lane);
       return;
     }
@@ -127,19 +130,16 @@ export class EmbeddedEffectQueue implements EffectQueue {
   }
 
   #pump(lane: Lane): void {
-    while (lane.head < lane.waiting.length) {
-      const at = lane.workers.findIndex((worker) => worker.free > 0 && !worker.stopped);
-      const worker = lane.workers[at];
-      const job = lane.waiting[lane.head];
-      if (worker === undefined || job === undefined) return;
+    const free = (job: EffectJob): number =>
+      lane.workers.findIndex(({ places, stopped }) => !stopped && places.mayTake(job.address));
+    while (lane.waiting.size > 0 && lane.workers.some(({ places, stopped }) => !stopped && places.free > 0)) {
+      const job = lane.waiting.take((one) => free(one) >= 0);
+      if (job === undefined) return;
       // The worker that took one goes to the end of the row.
-      lane.workers.push(...lane.workers.splice(at, 1));
-      lane.head += 1;
-      if (lane.head > 1_024 && lane.head * 2 > lane.waiting.length) {
-        lane.waiting = lane.waiting.slice(lane.head);
-        lane.head = 0;
-      }
-      worker.free -= 1;
+      const [worker] = lane.workers.splice(free(job), 1);
+      if (worker === undefined) return;
+      lane.workers.push(worker);
+      worker.places.take(job.address);
       this.#begin(lane, worker, job);
     }
   }
@@ -147,13 +147,13 @@ export class EmbeddedEffectQueue implements EffectQueue {
   #begin(lane: Lane, worker: Worker, job: EffectJob, started?: StartedEffect): void {
     const running = this.#run(lane, worker, job, started).finally(() => {
       worker.running.delete(running);
-      this.#giveBack(lane, worker);
+      this.#giveBack(lane, worker, job.address);
     });
     worker.running.add(running);
   }
 
-  #giveBack(lane: Lane, worker: Worker): void {
-    worker.free += 1;
+  #giveBack(lane: Lane, worker: Worker, address: Address): void {
+    worker.places.giveBack(address);
     this.#pump(lane);
   }
 

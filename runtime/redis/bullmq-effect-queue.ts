@@ -1,9 +1,11 @@
 import { DelayedError, type Job, Queue, Worker } from 'bullmq';
 import type { ClaimOutcome, EffectLedger } from '../actor-store.ts';
+import type { Address } from '../address.ts';
 import type { EffectJob, EffectPlace, EffectQueue, JobOutcome, RunJob } from '../effect-queue.ts';
 import { SvcError } from '../errors.ts';
 import { type Connection, connect } from './connection.ts';
 import { EffectsAtHand } from './effects-at-hand.ts';
+import { FairOrder } from './fair-order.ts';
 
 export interface BullmqEffectQueueOptions {
   /** Redis URL or the URLs of a Cluster's nodes; see redis-url.ts. */
@@ -38,7 +40,7 @@ const EVENTS_KEPT = 100;
 /**
  * Hands effects to the nodes of a cluster through BullMQ (design E1). A job's id is its effect's id, so queueing it
  * again changes nothing while it waits, is delayed or runs; a job that ended leaves no trace, so the id can be queued
- * again. What this very process may run and has a free place for takes no way through Redis (`EffectsAtHand`). A job
+ * again. Tenants are served in turn (`FairOrder`). What this very process may run and has a free place for takes no way through Redis (`EffectsAtHand`). A job
  * that is lost or fails is never the truth: the effect's record is, and the sweep of the partition's holder brings it
  * back.
  */
@@ -47,6 +49,7 @@ export class BullmqEffectQueue implements EffectQueue {
   readonly #queues = new Map<string, Queue<PointerData, null, 'effect'>>();
   /** Each worker with its running jobs. */
   readonly #workers = new Map<EffectWorker, Set<Promise<JobOutcome>>>();
+  readonly #orders = new Map<string, FairOrder>();
   /** Places of this process, by queue it works for. */
   readonly #atHand = new Map<string, EffectsAtHand>();
   #client: Connection | null = null;
@@ -66,8 +69,8 @@ export class BullmqEffectQueue implements EffectQueue {
     await this.#add(job, delayMs, token);
   }
 
-  reserve(queue: string): EffectPlace | null {
-    return this.#atHand.get(queue)?.reserve() ?? null;
+  reserve(queue: string, address: Address): EffectPlace | null {
+    return this.#atHand.get(queue)?.reserve(address) ?? null;
   }
 
   async #add(job: EffectJob, delayMs: number, token?: string): Promise<void> {
@@ -78,6 +81,7 @@ export class BullmqEffectQueue implements EffectQueue {
       removeOnComplete: true,
       removeOnFail: true,
       delay: Math.max(0, Math.ceil(delayMs)),
+      priority: this.#order(job.queue).next(job.address),
     };
     await answered(queue.add('effect', data, options));
   }
@@ -166,6 +170,7 @@ export class BullmqEffectQueue implements EffectQueue {
       removeOnFail: { count: 0 },
     });
     worker.on('error', onFault);
+    worker.on('drained', () => this.#order(name).empty());
     worker.on('failed', (_job, error) => onFault(error));
     this.#workers.set(worker, running);
     this.#atHand.set(name, atHand);
@@ -173,10 +178,20 @@ export class BullmqEffectQueue implements EffectQueue {
   }
 
   async #process(queue: string, job: PointerJob, token: string | undefined, run: RunJob): Promise<null> {
+    this.#order(queue).taken(job.priority);
     const outcome = await run({ ...job.data, queue });
     if (outcome.kind === 'done') return null;
     await job.moveToDelayed(Date.now() + Math.max(0, Math.ceil(outcome.delayMs)), token);
     throw new DelayedError();
+  }
+
+  #order(name: string): FairOrder {
+    let order = this.#orders.get(name);
+    if (order === undefined) {
+      order = new FairOrder();
+      this.#orders.set(name, order);
+    }
+    return order;
   }
 
   #queue(name: string): Queue<PointerData, null, 'effect'> {

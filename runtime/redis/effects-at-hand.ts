@@ -1,18 +1,20 @@
+import type { Address } from '../address.ts';
 import type { EffectJob, EffectPlace, JobOutcome, RunJob, StartedEffect } from '../effect-queue.ts';
+import { FairPlaces } from '../effects/fair-places.ts';
 
 /**
  * Places for effects that the process which committed them may run itself: no job is written, fetched and removed for
- * them. Nothing rests on it: the effect's record is the truth, the claim decides who runs it, and what is lost with the
+ * them. While other tenants are about, none has all of them. Nothing rests on it: the effect's record is the truth, the claim decides who runs it, and what is lost with the
  * process is found by the sweep of the partition's next holder (design E1). Half of a node's places are these, so the
  * other half is always there for what comes from other nodes.
  */
 export class EffectsAtHand {
   readonly places: number;
+  readonly #fair: FairPlaces;
   readonly #run: RunJob;
   readonly #queue: (job: EffectJob, delayMs: number) => Promise<void>;
   readonly #onFault: (error: unknown) => void;
   readonly #running = new Map<string, Promise<void>>();
-  #reserved = 0;
 
   /** `queue` takes what is to be done later, by whomever. */
   constructor(
@@ -22,6 +24,7 @@ export class EffectsAtHand {
     onFault: (error: unknown) => void,
   ) {
     this.places = places;
+    this.#fair = new FairPlaces(places, () => performance.now());
     this.#run = run;
     this.#queue = queue;
     this.#onFault = onFault;
@@ -30,23 +33,19 @@ export class EffectsAtHand {
   /** Runs it here, now. False: no place is free. */
   take(job: EffectJob): boolean {
     if (this.#running.has(job.id)) return true;
-    if (this.#isFull()) return false;
+    if (!this.#fair.mayTake(job.address)) return false;
+    this.#fair.take(job.address);
     this.#begin(job);
     return true;
   }
 
   /** Null: no place is free. */
-  reserve(): EffectPlace | null {
-    if (this.#isFull()) return null;
-    this.#reserved += 1;
+  reserve(address: Address): EffectPlace | null {
+    if (!this.#fair.mayTake(address)) return null;
+    this.#fair.take(address);
     return {
-      run: (job, started) => {
-        this.#reserved -= 1;
-        this.#begin(job, started);
-      },
-      free: () => {
-        this.#reserved -= 1;
-      },
+      run: (job, started) => this.#begin(job, started),
+      free: () => this.#fair.giveBack(address),
     };
   }
 
@@ -55,14 +54,13 @@ export class EffectsAtHand {
     while (this.#running.size > 0) await Promise.all(this.#running.values());
   }
 
-  #isFull(): boolean {
-    return this.#running.size + this.#reserved >= this.places;
-  }
-
   #begin(job: EffectJob, started?: StartedEffect): void {
     const ended = this.#toTheEnd(job, started)
       .catch(this.#onFault)
-      .finally(() => this.#running.delete(job.id));
+      .finally(() => {
+        this.#running.delete(job.id);
+        this.#fair.giveBack(job.address);
+      });
     this.#running.set(job.id, ended);
   }
 

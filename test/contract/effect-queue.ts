@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { PartitionSweeps } from '../../runtime/dispatch/partition-sweeps.ts';
 import type { EffectHandler } from '../../runtime/effect.ts';
-import type { EffectQueue } from '../../runtime/effect-queue.ts';
+import type { EffectJob, EffectQueue } from '../../runtime/effect-queue.ts';
 import { EffectRunner } from '../../runtime/effects/effect-runner.ts';
 import type { EffectRunnerOptions } from '../../runtime/effects/effect-runner-options.ts';
 import { sweepEffects } from '../../runtime/effects/effect-sweep.ts';
@@ -66,6 +66,30 @@ export function effectQueueContract(adapter: QueueAdapter): void {
         await ledger.close();
       }
     }
+
+    test('the jobs of one tenant do not hold back another’s, however many are queued', async () => {
+      const begun: string[] = [];
+      const slow = effect('test.slow', async (_input, { tenant }) => {
+        begun.push(tenant);
+        await new Promise((resolve) => setTimeout(resolve, 15));
+        return null;
+      });
+      await world([slow], async ({ ledger, queue }) => {
+        const noisy: EffectJob[] = [];
+        for (let n = 0; n < 250; n += 1) noisy.push(await openEffect(ledger, { kind: 'test.slow' }, 'noisy'));
+        await Promise.all(noisy.map((job) => queue.enqueue(job)));
+        for (let n = 0; n < 5; n += 1) {
+          const before = begun.length;
+          const job = await openEffect(ledger, { kind: 'test.slow' }, 'quiet');
+          await queue.enqueue(job);
+          await until(() => resultOf(ledger, job.id), 'the quiet tenant’s result');
+          const meanwhile = begun.slice(before).indexOf('quiet');
+          assert.ok(meanwhile < 40, `${meanwhile} jobs of the noisy tenant were begun before it`);
+          assert.ok(begun.length < 250, 'the noisy tenant still has jobs queued');
+        }
+        await until(() => begun.length === 255, 'all jobs', 30_000);
+      });
+    });
 
     test('a queued effect runs and its result comes back with context and progress in order', async () => {
       const echo = effect('test.echo', async (input, { progress }) => {

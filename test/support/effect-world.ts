@@ -30,11 +30,11 @@ export async function until<T>(look: () => T | undefined | false | null, what: s
 export type Asked = Partial<Omit<EffectRequest, 'replyAs'>> & Pick<EffectRequest, 'kind'>;
 
 /** Records an effect as a commit would and answers its job. */
-export async function openEffect(ledger: Pick<TestLedger, 'open'>, asked: Asked): Promise<EffectJob> {
+export async function openEffect(ledger: Pick<TestLedger, 'open'>, asked: Asked, tenant = 'acme'): Promise<EffectJob> {
   const id = randomUUID();
-  const address = addressOf('probe', 'acme', id);
+  const address = addressOf('probe', tenant, id);
   const request: EffectRequest = { mode: 'repeatable', input: {}, replyAs: 'Finished', ...asked };
-  const body = encodeEffect({ request, to: address, cause: randomUUID(), trace: 'a'.repeat(32), tenant: 'acme' });
+  const body = encodeEffect({ request, to: address, cause: randomUUID(), trace: 'a'.repeat(32), tenant });
   const open: EffectOpen = { id, queue: QUEUE, address, mode: request.mode, body };
   await ledger.open(PARTITION, open);
   return { id, partition: PARTITION, address, queue: QUEUE };

@@ -14,6 +14,7 @@ import type { Partition } from '../../runtime/address.ts';
 import type { Sent, TestLedger } from './memory-effect-ledger.ts';
 
 const LEASE_MS = 300_000;
+const MOST_READ = 10_000;
 const LOOK_EVERY_MS = 10;
 
 /** The effect records of a real store: opened and cancelled by commits, results read from the partition's mailbox. */
@@ -108,8 +109,10 @@ export class StoreEffectLedger implements TestLedger {
 
   async #follow(): Promise<void> {
     while (!this.#closing) {
-      const entries = (await this.#store.poll([{ lease: this.#lease, after: this.#seen }], 100))[0] ?? [];
+      // No turn handles what is read here, so the cursor stays; a reader ahead of it would be refused.
+      const entries = (await this.#store.poll([{ lease: this.#lease, after: this.#cursor }], MOST_READ))[0] ?? [];
       for (const { seq, body } of entries) {
+        if (seq <= this.#seen) continue;
         this.#seen = seq;
         const { effectId, attempt, outcome } = JSON.parse(body).payload;
         this.sent.push({ effectId, attempt, final: outcome !== undefined, body });

@@ -3,6 +3,7 @@ import { ToolRun } from '../../manifests/tool/call.ts';
 import { textContent } from '../../manifests/tool/stored-result.ts';
 import type { Blobs } from '../../runtime/blobs.ts';
 import { defineEffect, type EffectContext, type EffectHandler } from '../../runtime/effect.ts';
+import type { CallWord, TargetGates } from '../../runtime/effects/target-gates.ts';
 import { SvcError, toSvcError } from '../../runtime/errors.ts';
 import type { RateLimits } from '../../runtime/rate-limits.ts';
 import type { TierLimits } from '../../security/api.ts';
@@ -11,6 +12,7 @@ import { ToolFailure } from '../failure.ts';
 import { type McpParts, runMcpTool } from '../mcp/run.ts';
 import { boundedOutcome, failedOutcome, type WholeOutcome } from '../outcome.ts';
 import type { Tool, ToolAnswer, ToolCall } from '../tool.ts';
+import { webFetch, webSearch } from '../web/contracts.ts';
 import { takeLimits } from './take-limits.ts';
 
 export interface ToolEffectParts {
@@ -23,6 +25,8 @@ export interface ToolEffectParts {
   readonly tierLimits?: TierLimits;
   /** Absent: rate limits of capabilities are not enforced; a node has them always. */
   readonly rateLimits?: RateLimits;
+  /** Absent: a server or host that hangs keeps the places of its calls. */
+  readonly gates?: TargetGates;
 }
 
 const MAX_RESPONSE_BYTES = 10 * 1024 * 1024;
@@ -61,6 +65,7 @@ async function attempt(
     signal.throwIfAborted();
     await checkUnchanged(parts.desk, run);
     await context.patiently(() => takeLimits(parts, tenant, run));
+    const tool = tools.get(run.tool);
     const call: ToolCall = {
       ...{ run, tenant, signal, id: context.effectId, trace: context.trace },
       ...(context.timeoutMs === undefined ? {} : { timeoutMs: context.timeoutMs }),
@@ -70,8 +75,11 @@ async function attempt(
     };
     // One call, however often it waits until it can begin: limits count it once. `atMostOnce` lets nothing through that
     // may have acted.
-    const begun = () => answer(parts, tools.get(run.tool), call);
-    return await (tools.has(run.tool) ? context.patiently(begun) : begun());
+    const begun = () => answer(parts, tool, call);
+    const begin = () => (tool === undefined ? begun() : context.patiently(begun));
+    const target = targetOf(run, tool);
+    if (parts.gates === undefined || target === null) return await begin();
+    return await parts.gates.through(target, context, { call: begin, wordOf });
   } catch (thrown) {
     // Cancelled, out of time or without its claim: what was being done is nobody's result.
     if (signal.aborted) throw signal.reason;
@@ -79,6 +87,18 @@ async function attempt(
     throw toSvcError(thrown);
   }
 }
+
+/** What is called outside of the node, and may hang there. */
+function targetOf({ tool: name, server, arguments: given }: ToolRun, tool: Tool | undefined): string | null {
+  if (tool === undefined) return server === undefined ? null : `MCP server "${server}"`;
+  if (name === webFetch.name && typeof given.url === 'string') return `web host ${URL.parse(given.url)?.host ?? ''}`;
+  return name === webSearch.name ? 'the provider of web searches' : null;
+}
+
+const wordOf = (thrown: unknown): CallWord => {
+  if (thrown instanceof ToolFailure) return thrown.code === 'TimedOut' ? 'failed' : 'alive';
+  return thrown instanceof SvcError && thrown.code === 'deadline_exceeded' ? 'failed' : 'unknown';
+};
 
 async function answer(parts: ToolEffectParts, tool: Tool | undefined, call: ToolCall): Promise<WholeOutcome> {
   if (tool !== undefined) {

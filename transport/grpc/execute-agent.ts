@@ -16,11 +16,12 @@ export const executeAgent = (parts: GrpcParts): StreamInBytes =>
     const caller = callerOf(call.metadata);
     const asked = startCallOf(decoded(ExecuteAgentRequest, call.request), parts.limits);
     const key = idempotencyKeyOf(call.metadata);
+    const ended = parts.admission?.enter();
     const { execution_id, waiting_for } = await startExecution(parts, asked, {
       ...caller,
       signal,
       ...(key === undefined ? {} : { idempotencyKey: key }),
-    });
+    }).finally(ended);
     const started = { tenant: caller.identity.tenant, executionId: execution_id, executions: parts.executions };
     return waiting_for === undefined ? started : { ...started, waitingFor: waiting_for.reason };
   });

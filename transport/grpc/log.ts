@@ -9,6 +9,8 @@ export function logRefusal(
 ): void {
   const line = { code: error.code, method: at.path, trace: at.trace };
   if (error.row.kind === 'bug') logger.error({ ...line, err: error.cause ?? error }, 'call failed');
-  else if (error.row.http >= 500) logger.warn({ ...line, reason: error.message }, 'call not served');
+  // The node says once that it refuses.
+  else if (error.row.http >= 500 && error.code !== 'overloaded')
+    logger.warn({ ...line, reason: error.message }, 'call not served');
   else logger.debug({ ...line, reason: error.message }, 'call refused');
 }

@@ -7,6 +7,13 @@ import { GRPC_LIMITS, type GrpcLimits } from './limits.ts';
 import type { GrpcParts, GrpcServerParts } from './parts.ts';
 import { addSvcRuntime } from './svc-runtime.ts';
 
+/** What brings new work; an overloaded node refuses it before the caller is known. */
+const NEW_WORK: ReadonlySet<string> = new Set(
+  ['ExecuteAgent', 'ExecuteSystemCommand', 'ValidateWithJudges', 'IngestStimulus'].map(
+    (method) => `/${SvcRuntimeClient.serviceName}/${method}`,
+  ),
+);
+
 /** The gRPC API of clients (spec 1, SvcRuntime) as a server that does not listen yet. */
 export function createGrpcServer(given: GrpcServerParts): GrpcServer {
   const limits: GrpcLimits = { ...GRPC_LIMITS, ...given.limits };
@@ -16,7 +23,10 @@ export function createGrpcServer(given: GrpcServerParts): GrpcServer {
       ...parts,
       services: [SvcRuntimeClient.serviceName],
       credentials: ServerCredentials.createInsecure(),
-      admit: (path, metadata) => admit(path, metadata, parts),
+      async admit(path, metadata) {
+        if (NEW_WORK.has(path)) parts.admission?.check();
+        return admit(path, metadata, parts);
+      },
     },
     (server) => addSvcRuntime(server, parts),
   );

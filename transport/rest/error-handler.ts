@@ -26,6 +26,8 @@ const challenge = (request: FastifyRequest): string =>
 function log(error: SvcError, request: FastifyRequest): void {
   const line = { code: error.code, method: request.method, route: request.routeOptions.url, trace: request.trace };
   if (error.row.kind === 'bug') request.log.error({ ...line, err: error.cause ?? error }, 'request failed');
-  else if (error.row.http >= 500) request.log.warn({ ...line, reason: error.message }, 'request not served');
+  // The node says once that it refuses.
+  else if (error.row.http >= 500 && error.code !== 'overloaded')
+    request.log.warn({ ...line, reason: error.message }, 'request not served');
   else request.log.debug({ ...line, reason: error.message }, 'request refused');
 }

@@ -24,7 +24,9 @@ import type {
 } from '../../security/api.ts';
 import type { IntentApi } from '../../tools/management/execute/intents.ts';
 import type { AuthorApi } from '../../tools/management/generate/authors.ts';
+import type { Admission } from '../admission.ts';
 import type { Health } from '../health.ts';
+import type { StartKeys } from '../idempotency.ts';
 import type { McpParts } from '../mcp/parts.ts';
 import type { OpenStreams } from '../open-streams.ts';
 import type { SealParts } from '../seal/parts.ts';
@@ -77,6 +79,10 @@ export interface RestServerParts {
   readonly tierLimits?: TierLimits;
   /** How much callers may have running at once; without it as much as they like. */
   readonly runningLimits?: RunningLimits;
+  /** Without it a key belongs to its tenant and names one id for ever. */
+  readonly startKeys?: StartKeys;
+  /** Without it no new work is refused for its amount. */
+  readonly admission?: Admission;
   /** Without it there is no /v1/seal and no /v1/invoke. */
   readonly seal?: SealParts;
   /** Without it there is no /v1/execute. */

@@ -5,6 +5,7 @@ import { fastify, LogController } from 'fastify';
 import { serializerCompiler, validatorCompiler } from 'fastify-type-provider-zod';
 import { mcpRoute } from '../mcp/route.ts';
 import { OpenStreams } from '../open-streams.ts';
+import { admitStarts } from './admit-starts.ts';
 import { parseJsonBodies } from './body-parsers.ts';
 import { docsPage } from './docs-page.ts';
 import { answerError } from './error-handler.ts';
@@ -28,6 +29,7 @@ export function createRestServer(parts: RestServerParts): RestApp {
   const limits: RestLimits = { ...REST_LIMITS, ...parts.limits };
   const streams = new OpenStreams(limits.streams);
   const app = openApp({ ...parts, limits, streams });
+  if (parts.admission !== undefined) admitStarts(app, parts.admission);
   app.register(fastifySSE);
   app.register(swagger, openapiOptions(parts.version, parts.authenticator.required));
   app.register(docsPage);

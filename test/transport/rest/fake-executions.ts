@@ -19,6 +19,7 @@ const ended = (run: Run): boolean => run.status !== 'pending' && run.status !== 
 export class FakeExecutions implements ExecutionApi {
   readonly runs = new Map<string, Run>();
   readonly starts: { request: StartExecution; options: CallOptions | undefined }[] = [];
+  readonly #removed = new Set<string>();
   /** Follows that have not ended. */
   following = 0;
   failure: unknown = null;
@@ -54,6 +55,11 @@ export class FakeExecutions implements ExecutionApi {
     if (run === undefined || run.tenant !== tenantOfViewer(viewer))
       throw new SvcError('not_found', `${id} of another tenant`);
     return run;
+  }
+
+  async presence(tenant: string, id: string) {
+    if (this.#removed.has(id)) return 'removed' as const;
+    return this.runs.get(id)?.tenant === tenant ? ('there' as const) : ('unknown' as const);
   }
 
   async hasEnded(viewer: Viewer, executionId: string): Promise<boolean> {
@@ -157,5 +163,6 @@ export class FakeExecutions implements ExecutionApi {
   async remove(viewer: Viewer, id: string): Promise<void> {
     if (!ended(this.#run(viewer, id))) throw new SvcError('failed_precondition', 'the execution runs');
     this.runs.delete(id);
+    this.#removed.add(id);
   }
 }

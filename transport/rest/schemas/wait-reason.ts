@@ -25,6 +25,10 @@ const OwnWait = z.object({
       attempt: z.number().int(),
       runner: z.string().optional().describe('Node and its life, NODE/UUID.'),
       retry_at: z.string().optional(),
+      held_by: z
+        .string()
+        .optional()
+        .describe('What keeps a started one from going on: a model or server that does not answer.'),
     }),
   ).optional(),
   until: z.string().optional().describe('When a timer of its own ends the wait.'),

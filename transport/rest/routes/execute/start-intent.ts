@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { IntentStarted } from '../../../../tools/management/execute/answers.ts';
 import type { IntentApi } from '../../../../tools/management/execute/intents.ts';
 import { intentRequest, promptRequest } from '../../../../tools/management/execute/request.ts';
-import { IdempotencyKey } from '../../../idempotency.ts';
+import { IdempotencyKey, type StartKeys } from '../../../idempotency.ts';
 import type { RestApp } from '../../parts.ts';
 import { CallerHeaders } from '../../schemas/fields.ts';
 import { problemSchemas } from '../../schemas/problems.ts';
@@ -16,7 +16,7 @@ const shared = {
 const config = { access: 'run', problems: 'coded', texts: { notFound: 'volume not found' } } as const;
 
 /** POST /v1/execute/intent (svc.execute.intent) and POST /v1/execute (svc.execute). */
-export function startIntentRoutes(app: RestApp, intents: IntentApi): void {
+export function startIntentRoutes(app: RestApp, intents: IntentApi, startKeys: StartKeys | undefined): void {
   const intent = {
     ...shared,
     summary: 'Reach a goal by a program',
@@ -25,8 +25,8 @@ export function startIntentRoutes(app: RestApp, intents: IntentApi): void {
       'result at /v1/execute/{id}, follow the run at `stream_url`.',
     body: z.strictObject(intentRequest),
   };
-  app.post('/v1/execute/intent', { config, schema: intent }, (request) =>
-    intents.start(request.body, starterOf(request, 'intent')),
+  app.post('/v1/execute/intent', { config, schema: intent }, async (request) =>
+    intents.start(request.body, await starterOf(request, 'intent', startKeys)),
   );
   const prompt = {
     ...shared,
@@ -34,7 +34,7 @@ export function startIntentRoutes(app: RestApp, intents: IntentApi): void {
     description: 'POST /v1/execute/intent with nothing but the goal.',
     body: z.strictObject(promptRequest),
   };
-  app.post('/v1/execute', { config, schema: prompt }, (request) =>
-    intents.start({ intent: request.body.prompt, language: 'python' }, starterOf(request, 'intent')),
+  app.post('/v1/execute', { config, schema: prompt }, async (request) =>
+    intents.start({ intent: request.body.prompt, language: 'python' }, await starterOf(request, 'intent', startKeys)),
   );
 }

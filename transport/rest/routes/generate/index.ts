@@ -15,17 +15,17 @@ const schemaOf = (kind: 'agent' | 'workflow') => ({
     'Answers with the execution of that agent, which is followed like all of them; its last output names what was deployed.',
   headers: CallerHeaders.extend({ 'idempotency-key': IdempotencyKey.optional() }),
   body: z.strictObject(generateRequest),
-  response: { 200: started, ...problemSchemas({ style: 'coded', hasBody: true, also: [403] }) },
+  response: { 200: started, ...problemSchemas({ style: 'coded', hasBody: true, also: [403, 409] }) },
 });
 const config = { access: 'run', problems: 'coded' } as const;
 
 /** POST /v1/agents/generate and POST /v1/workflows/generate: svc.agent.generate, svc.workflow.generate (spec 3). */
-export function generateRoutes(app: RestApp, { authors }: RestParts): void {
+export function generateRoutes(app: RestApp, { authors, startKeys }: RestParts): void {
   if (authors === undefined) return;
-  app.post('/v1/agents/generate', { config, schema: schemaOf('agent') }, (request) =>
-    authors.agent(request.body.input, starterOf(request, 'generate agent')),
+  app.post('/v1/agents/generate', { config, schema: schemaOf('agent') }, async (request) =>
+    authors.agent(request.body.input, await starterOf(request, 'generate agent', startKeys)),
   );
-  app.post('/v1/workflows/generate', { config, schema: schemaOf('workflow') }, (request) =>
-    authors.workflow(request.body.input, starterOf(request, 'generate workflow')),
+  app.post('/v1/workflows/generate', { config, schema: schemaOf('workflow') }, async (request) =>
+    authors.workflow(request.body.input, await starterOf(request, 'generate workflow', startKeys)),
   );
 }

@@ -1,12 +1,16 @@
 import type { FastifyRequest } from 'fastify';
 import type { Starter } from '../../../../tools/management/ports.ts';
-import { executionIdFor } from '../../../idempotency.ts';
+import { type StartKey, type StartKeys, startIdFor } from '../../../idempotency.ts';
 import { callerOf } from '../../request-context.ts';
 
-/** Who starts it, under an id that the same key always gives; `what` keeps the keys of kinds apart. */
-export function starterOf(request: FastifyRequest, what: string): Starter {
+/** Who starts it, under the id that its key names; `what` keeps the keys of kinds apart. Throws `conflict`. */
+export async function starterOf(
+  request: FastifyRequest,
+  what: StartKey['what'],
+  keys: StartKeys | undefined,
+): Promise<Starter> {
   const identity = callerOf(request);
-  const key = request.headers['idempotency-key'];
-  const told = typeof key === 'string' ? `${what} ${key}` : undefined;
-  return { identity, trace: request.trace, executionId: executionIdFor(identity.tenant, told) };
+  const given = request.headers['idempotency-key'];
+  const key = typeof given === 'string' ? given : undefined;
+  return { identity, trace: request.trace, executionId: await startIdFor(keys, { identity, what, key }, request.body) };
 }

@@ -1,0 +1,215 @@
+import type { Clock } from '../clock.ts';
+import type { EffectContext } from '../effect.ts';
+import { FairLine } from './fair-line.ts';
+
+export interface TargetGatesOptions {
+  readonly clock: Clock;
+  /** Calls of one target at a time. */
+  readonly most: number;
+  /** Told when a target stops answering, and when it answers again; for the log. */
+  readonly onChange?: (target: string, state: 'open' | 'closed', failures: number) => void;
+  readonly silentAfterMs?: number;
+  readonly failuresToOpen?: number;
+  readonly firstProbeAfterMs?: number;
+  readonly longestProbeAfterMs?: number;
+}
+
+/** `failed`: it did not answer in time. `alive`: it answered, whatever. `unknown`: the call says nothing about it. */
+export type CallWord = 'alive' | 'failed' | 'unknown';
+
+export interface TargetCall<T> {
+  /** Begins once it may. `heard` says that the target has begun to answer. */
+  call(heard: () => void): Promise<T>;
+  /** What a call that threw after `tookMs` says about its target; `heard`: it had begun to answer. */
+  wordOf(thrown: unknown, tookMs: number, heard: boolean): CallWord;
+}
+
+type Caller = Pick<EffectContext, 'effectId' | 'tenant' | 'signal' | 'parked'>;
+
+interface Gate {
+  running: number;
+  /** In a row. */
+  failures: number;
+  open: boolean;
+  probing: boolean;
+  probeAfterMs: number;
+  cancelTimer: () => void;
+  /** Told whether it is the probe. Tenants in turn. */
+  readonly waiting: FairLine<(isProbe: boolean) => void>;
+}
+
+const SILENT_AFTER_MS = 2_000;
+const FAILURES_TO_OPEN = 5;
+const FIRST_PROBE_AFTER_MS = 1_000;
+const LONGEST_PROBE_AFTER_MS = 30_000;
+
+/**
+ * Keeps one target outside (a model, an MCP server, a web host) from taking all places of a node's effects:
+ * - a call that hears nothing for a while goes on without a place (`EffectContext.parked`);
+ * - a target has so many calls at a time and no more; the others wait without a place, tenants in turn;
+ * - after several calls in a row without an answer in time (an open breaker) its calls wait without a place while one at
+ *   a time probes it, with growing pauses; the first answer lets all go on.
+ *
+ * An open breaker fails nothing: what waits ends by its own time-outs. In memory: each node learns for itself.
+ */
+export class TargetGates {
+  readonly #options: Required<TargetGatesOptions>;
+  readonly #gates = new Map<string, Gate>();
+  /** What each effect waits for here. */
+  readonly #waits = new Map<string, string>();
+
+  constructor(options: TargetGatesOptions) {
+    this.#options = {
+      silentAfterMs: SILENT_AFTER_MS,
+      failuresToOpen: FAILURES_TO_OPEN,
+      firstProbeAfterMs: FIRST_PROBE_AFTER_MS,
+      longestProbeAfterMs: LONGEST_PROBE_AFTER_MS,
+      onChange: () => {},
+      ...options,
+    };
+  }
+
+  /** Whether calls of this target wait for a probe to be answered. */
+  isOpen(target: string): boolean {
+    return this.#gates.get(target)?.open === true;
+  }
+
+  /** What an effect of this node waits for; undefined: for nothing here. */
+  waitOf(effectId: string): string | undefined {
+    const target = this.#waits.get(effectId);
+    if (target === undefined) return undefined;
+    return this.isOpen(target)
+      ? `${target} does not answer; it is probed, and the call goes on when it answers`
+      : `${target} has ${this.#options.most} calls of this node already`;
+  }
+
+  /** Makes a call when the target may have one. Throws what the call threw, or the signal's reason. */
+  async through<T>(target: string, context: Caller, { call, wordOf }: TargetCall<T>): Promise<T> {
+    const { clock } = this.#options;
+    const gate = this.#gate(target);
+    const isProbe = await this.#enter(target, gate, context);
+    const startedAt = clock.monotonic();
+    const first = Promise.withResolvers<void>();
+    let heard = false;
+    const work = call(() => {
+      heard = true;
+      first.resolve();
+    });
+    const goesOn = this.#unlessSilent(context, Promise.race([first.promise, work]));
+    try {
+      const value = await work;
+      this.#leave(target, gate, isProbe, 'alive');
+      return value;
+    } catch (thrown) {
+      this.#leave(target, gate, isProbe, wordOf(thrown, clock.monotonic() - startedAt, heard));
+      throw thrown;
+    } finally {
+      await goesOn;
+    }
+  }
+
+  /** Has its place for a while, then waits without one; resolves with a place to go on in. */
+  async #unlessSilent(context: Pick<EffectContext, 'parked'>, word: Promise<unknown>): Promise<void> {
+    const { clock, silentAfterMs } = this.#options;
+    const over = word.then(
+      () => {},
+      () => {},
+    );
+    const late = Promise.withResolvers<'late'>();
+    const cancel = clock.after(silentAfterMs, () => late.resolve('late'));
+    const now = await Promise.race([over, late.promise]);
+    cancel();
+    if (now === 'late') await context.parked(over);
+  }
+
+  #gate(target: string): Gate {
+    let gate = this.#gates.get(target);
+    if (gate === undefined) {
+      const probeAfterMs = this.#options.firstProbeAfterMs;
+      gate = {
+        ...{ running: 0, failures: 0, open: false, probing: false, probeAfterMs },
+        ...{ cancelTimer: () => {}, waiting: new FairLine<(isProbe: boolean) => void>() },
+      };
+      this.#gates.set(target, gate);
+    }
+    return gate;
+  }
+
+  /** True: the call is the probe of an open breaker. */
+  async #enter(target: string, gate: Gate, { effectId, tenant, signal, parked }: Caller): Promise<boolean> {
+    if (!gate.open && gate.running < this.#options.most && gate.waiting.size === 0) {
+      gate.running += 1;
+      return false;
+    }
+    signal.throwIfAborted();
+    const turn = Promise.withResolvers<boolean>();
+    const admitted: { as: 'call' | 'probe' | null } = { as: null };
+    const letIn = (isProbe: boolean): void => {
+      admitted.as = isProbe ? 'probe' : 'call';
+      turn.resolve(isProbe);
+    };
+    const giveUp = (): void => turn.reject(signal.reason);
+    signal.addEventListener('abort', giveUp, { once: true });
+    gate.waiting.add(tenant, letIn);
+    this.#waits.set(effectId, target);
+    if (gate.open && !gate.probing) this.#probeLater(gate);
+    try {
+      return await parked(turn.promise);
+    } catch (thrown) {
+      gate.waiting.delete(tenant, letIn);
+      // Let in at the moment of the abort: its turn goes to the next.
+      if (admitted.as !== null) this.#leave(target, gate, admitted.as === 'probe', 'unknown');
+      this.#forget(target, gate);
+      throw thrown;
+    } finally {
+      this.#waits.delete(effectId);
+      signal.removeEventListener('abort', giveUp);
+    }
+  }
+
+  #admit(gate: Gate, isProbe: boolean): void {
+    const next = gate.waiting.take();
+    if (next === undefined) return;
+    gate.running += 1;
+    next(isProbe);
+  }
+
+  #probeLater(gate: Gate): void {
+    gate.cancelTimer();
+    gate.cancelTimer = this.#options.clock.after(gate.probeAfterMs, () => {
+      if (!gate.open || gate.probing || gate.waiting.size === 0) return;
+      gate.probing = true;
+      this.#admit(gate, true);
+    });
+  }
+
+  #leave(target: string, gate: Gate, isProbe: boolean, word: CallWord): void {
+    const { failuresToOpen, longestProbeAfterMs, firstProbeAfterMs, onChange, most } = this.#options;
+    gate.running -= 1;
+    if (isProbe) gate.probing = false;
+    if (word === 'failed') {
+      gate.failures += 1;
+      if (gate.open && isProbe) gate.probeAfterMs = Math.min(longestProbeAfterMs, 2 * gate.probeAfterMs);
+      if (!gate.open && gate.failures >= failuresToOpen) {
+        gate.open = true;
+        onChange(target, 'open', gate.failures);
+      }
+    }
+    if (word === 'alive') {
+      gate.failures = 0;
+      gate.probeAfterMs = firstProbeAfterMs;
+      gate.cancelTimer();
+      if (gate.open) onChange(target, 'closed', 0);
+      gate.open = false;
+    }
+    if (gate.open && !gate.probing) this.#probeLater(gate);
+    while (!gate.open && gate.running < most && gate.waiting.size > 0) this.#admit(gate, false);
+    this.#forget(target, gate);
+  }
+
+  /** Hosts come and go: only what has something to say is kept. */
+  #forget(target: string, gate: Gate): void {
+    if (gate.running + gate.waiting.size + gate.failures > 0 || gate.open) return;
+    if (this.#gates.get(target) === gate) this.#gates.delete(target);
+  }
+}

@@ -1,0 +1,35 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import type { FaultWorld, RoundOutcome } from './rounds/fault-case.ts';
+import { hungModel } from './rounds/hung-model.ts';
+import { openNoisyTenant } from './rounds/noisy-tenant.ts';
+import { openOverload } from './rounds/overload.ts';
+
+async function one(world: FaultWorld): Promise<RoundOutcome> {
+  try {
+    return await world.round(1);
+  } finally {
+    await world.close();
+  }
+}
+
+const quiet = ({ hung, nodesEnded, lost, repeated }: RoundOutcome) => ({ hung, nodesEnded, lost, repeated });
+const NOTHING = { hung: 0, nodesEnded: 0, lost: 0, repeated: 0 };
+
+describe('more callers than a node has places for', { timeout: 120_000 }, () => {
+  test('a model that hangs takes no places from others, and its runs go on when it answers again', async () => {
+    const outcome = await one(await hungModel.open('sqlite', 1));
+    assert.deepEqual(quiet(outcome), NOTHING, outcome.notes?.join('; '));
+  });
+
+  test('many runs of one tenant’s users do not hold back another tenant’s run', async () => {
+    const outcome = await one(await openNoisyTenant('sqlite', 200));
+    assert.deepEqual(quiet(outcome), NOTHING, outcome.notes?.join('; '));
+  });
+
+  test('an overloaded node refuses new work with a time to come back, resets no connection, and what runs goes on', async () => {
+    const outcome = await one(await openOverload('sqlite', 300, 3_000, { starts_in_flight: 4, start_wait_ms: 10 }));
+    assert.deepEqual(quiet(outcome), NOTHING, outcome.notes?.join('; '));
+    assert.match(outcome.notes?.join() ?? '', /[1-9]\d* refused/);
+  });
+});

@@ -1,0 +1,108 @@
+import { mkdtemp, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { stringify } from 'yaml';
+import { removeTree } from '../../../effects/volumes/remove-tree.ts';
+import { type KillStores, type StoreKind, startStores } from '../../kill/stores.ts';
+import { objectOf } from '../../product/product-node.ts';
+import { ModelServer } from '../../support/model-server.ts';
+import { NodeProcess } from '../../support/node-process.ts';
+
+type Headers = Readonly<Record<string, string>>;
+
+export interface Said {
+  readonly status: number;
+  readonly body: Readonly<Record<string, unknown>>;
+}
+
+/** A node process in front of a model server with the aliases `one` and `two`, for cases with many callers. */
+export class CrowdedNode {
+  readonly models: ModelServer;
+  readonly process: NodeProcess;
+  readonly url: string;
+  readonly #stores: KillStores;
+  readonly #directory: string;
+
+  private constructor(parts: {
+    models: ModelServer;
+    process: NodeProcess;
+    url: string;
+    stores: KillStores;
+    directory: string;
+  }) {
+    this.models = parts.models;
+    this.process = parts.process;
+    this.url = parts.url;
+    this.#stores = parts.stores;
+    this.#directory = parts.directory;
+  }
+
+  static async start(store: StoreKind, spec: Readonly<Record<string, unknown>> = {}): Promise<CrowdedNode> {
+    const directory = await mkdtemp(join(tmpdir(), 'svc-crowded-'));
+    const models = new ModelServer();
+    await models.start();
+    const stores = await startStores(store);
+    const config = join(directory, 'svc.yaml');
+    const aliases = ['one', 'two'].map((alias) => ({ alias, model: alias }));
+    const provider = { name: 'fake', type: 'openai-compatible', endpoint: `${models.url}/v1`, models: aliases };
+    const whole = { observability: { logging: { level: 'warn' } }, llm_providers: [provider], ...spec };
+    await writeFile(config, stringify({ apiVersion: 'svc.dev/v1', kind: 'NodeConfig', spec: whole }));
+    const node = new NodeProcess([...stores.args, '--config', config]);
+    node.spawn();
+    return new CrowdedNode({ models, process: node, url: await node.url, stores, directory });
+  }
+
+  async call(method: string, path: string, body?: unknown, headers: Headers = {}): Promise<Said> {
+    const type = typeof body === 'string' ? 'application/yaml' : 'application/json';
+    const answer = await fetch(`${this.url}${path}`, {
+      method,
+      headers: { ...(body === undefined ? {} : { 'content-type': type }), ...headers },
+      ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+    });
+    return { status: answer.status, body: objectOf(await answer.text()) };
+  }
+
+  /** Deploys an agent that asks a model, with `alias`. Answers its id. */
+  async agent(name: string, alias: 'one' | 'two', headers: Headers = {}): Promise<string> {
+    const yaml = stringify({
+      apiVersion: 'svc.dev/v1',
+      kind: 'Agent',
+      metadata: { name, version: '1.0.0', description: 'for a fault' },
+      spec: { task: { prompt_template: '{{input}}' }, runtime: { model: alias } },
+    });
+    const { status, body } = await this.call('POST', '/v1/agents?force=true', yaml, headers);
+    if (status !== 200) throw new Error(`deploy: ${status} ${JSON.stringify(body)}`);
+    return String(body.agent_id);
+  }
+
+  /** Starts a run; null when it was refused. */
+  async start(agentId: string, headers: Headers = {}): Promise<string | null> {
+    const { status, body } = await this.call('POST', '/v1/executions', { agent_id: agentId, input: 'go' }, headers);
+    return status === 200 ? String(body.execution_id) : null;
+  }
+
+  async statusOf(id: string, headers: Headers = {}): Promise<Said['body']> {
+    return (await this.call('GET', `/v1/executions/${id}`, undefined, headers)).body;
+  }
+
+  async close(): Promise<void> {
+    await this.process.kill('SIGKILL');
+    await this.models.stop();
+    await this.#stores.destroy();
+    await removeTree(this.#directory);
+  }
+}
+
+/** Makes so many calls, `atOnce` at a time. */
+export async function inLanes<T>(count: number, atOnce: number, call: (n: number) => Promise<T>): Promise<T[]> {
+  const results: T[] = [];
+  let next = 0;
+  const lane = async (): Promise<void> => {
+    while (next < count) {
+      next += 1;
+      results.push(await call(next));
+    }
+  };
+  await Promise.all(Array.from({ length: atOnce }, lane));
+  return results;
+}
