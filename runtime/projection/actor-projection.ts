@@ -1,5 +1,6 @@
 import type { ActorStore } from '../actor-store.ts';
 import type { Address } from '../address.ts';
+import type { Clock } from '../clock.ts';
 import { type ActorDefinition, isArchived } from '../define-actor.ts';
 import type { PartitionServer } from '../dispatch/partition-server.ts';
 import type { ReplacedStates } from '../dispatch/replaced-states.ts';
@@ -10,6 +11,7 @@ import type { Registry } from '../registry.ts';
 import { isOwned, type Payloads } from '../turns/payload.ts';
 import { decodeRecord } from '../turns/record.ts';
 import type { Archive } from './archive.ts';
+import { DEAD_LETTERS, type DeadLetter, unreadableRecord } from './ledger.ts';
 
 export interface ActorProjectionParts {
   readonly store: ActorStore;
@@ -18,6 +20,7 @@ export interface ActorProjectionParts {
   readonly registry: Registry;
   readonly locator: Locator;
   readonly payloads: Payloads;
+  readonly clock: Pick<Clock, 'now'>;
   /** Takes the states of actors that end without an archive. */
   readonly replaced: Pick<ReplacedStates, 'add'>;
   readonly warn: (message: string, error: unknown) => void;
@@ -47,6 +50,7 @@ interface Ended {
 export class ActorProjection {
   readonly #parts: ActorProjectionParts;
   readonly #views: ReadonlyMap<string, Collection<StoredDocument>>;
+  readonly #deadLetters: Collection<DeadLetter>;
 
   static async open(parts: ActorProjectionParts): Promise<ActorProjection> {
     const views = new Map<string, Collection<StoredDocument>>();
@@ -55,17 +59,22 @@ export class ActorProjection {
       const spec = { name: view.collection, unique: [], indexes: view.indexes ?? [] };
       views.set(view.collection, await parts.documents.collection<StoredDocument>(spec));
     }
-    return new ActorProjection(parts, views);
+    return new ActorProjection(parts, views, await parts.documents.collection<DeadLetter>(DEAD_LETTERS));
   }
 
-  constructor(parts: ActorProjectionParts, views: ReadonlyMap<string, Collection<StoredDocument>>) {
+  constructor(
+    parts: ActorProjectionParts,
+    views: ReadonlyMap<string, Collection<StoredDocument>>,
+    deadLetters: Collection<DeadLetter>,
+  ) {
     this.#parts = parts;
     this.#views = views;
+    this.#deadLetters = deadLetters;
   }
 
   /** Writes what became of the actors; the ended ones leave the store. */
   async project(server: PartitionServer, addresses: ReadonlySet<Address>): Promise<void> {
-    const { store, registry, locator, payloads } = this.#parts;
+    const { store, registry } = this.#parts;
     const { partition } = server.lease;
     const wanted = [...addresses].filter((address) => {
       const definition = registry.definitionOf(address);
@@ -79,7 +88,8 @@ export class ActorProjection {
       const definition = registry.definitionOf(address);
       const text = texts[index];
       if (definition === undefined || text === null || text === undefined) continue;
-      const plain = await payloads.unpack(text);
+      const plain = await this.#unpacked(address, text);
+      if (plain === null) continue;
       const seen = this.#look(definition, address, plain);
       if (seen === null) continue;
       if (seen.document !== null && definition.view !== undefined) {
@@ -90,19 +100,64 @@ export class ActorProjection {
       if (!seen.ended) continue;
       ended.push({ address, record: text, kept: isArchived(definition), owned: isOwned(text, plain), ...seen });
     }
-    for (const [collection, list] of documents) await this.#views.get(collection)?.putMany(list);
+    for (const [collection, list] of documents) await this.#writeViews(collection, list);
     for (let start = 0; start < ended.length; start += ARCHIVE_AT_ONCE) {
+      const some = ended.slice(start, start + ARCHIVE_AT_ONCE);
       await Promise.all(
-        ended.slice(start, start + ARCHIVE_AT_ONCE).map(async (actor) => {
-          if (actor.kept) await this.#parts.archive.store(store, partition, actor);
-          // An entry that outlives this process is found by the directory's sweep.
-          if (!(await server.forget(actor.address, actor.record))) return;
-          const { address, record: text } = actor;
-          // The archive goes on naming the last state of those that it keeps.
-          if (!actor.kept && actor.owned) this.#parts.replaced.add({ partition, address, text });
-          await locator.unplace(address, partition);
-        }),
+        some.map((actor) => this.#alone(`${actor.address} cannot be archived`, () => this.#takeOut(server, actor))),
       );
+    }
+  }
+
+  async #takeOut(server: PartitionServer, actor: Ended): Promise<void> {
+    const { store, archive, locator, replaced } = this.#parts;
+    const { partition } = server.lease;
+    const { address, record: text } = actor;
+    if (actor.kept) await archive.store(store, partition, actor);
+    // An entry that outlives this process is found by the directory's sweep.
+    if (!(await server.forget(address, text))) return;
+    // The archive goes on naming the last state of those that it keeps.
+    if (!actor.kept && actor.owned) replaced.add({ partition, address, text });
+    await locator.unplace(address, partition);
+  }
+
+  /** Null for a payload that is not stored any more: its actor is dead-lettered, once, and left out. */
+  async #unpacked(address: Address, text: string): Promise<string | null> {
+    try {
+      return await this.#parts.payloads.unpack(text);
+    } catch (thrown) {
+      const error = toSvcError(thrown);
+      if (error.code === 'unavailable') throw error;
+      this.#parts.warn(`${address} cannot be projected: its state cannot be read`, error);
+      await this.#deadLetters.put(unreadableRecord(address, text, error.message, this.#parts.clock.now()));
+      return null;
+    }
+  }
+
+  /** One document that the store refuses for itself must not keep the others of its batch from their list. */
+  async #writeViews(collection: string, list: readonly StoredDocument[]): Promise<void> {
+    const view = this.#views.get(collection);
+    if (view === undefined) return;
+    try {
+      await view.putMany(list);
+    } catch (thrown) {
+      if (toSvcError(thrown).code === 'unavailable') throw thrown;
+      for (const one of list) {
+        await this.#alone(`${collection} ${one.tenant}/${one.id} cannot be listed`, async () => {
+          await view.put(one);
+        });
+      }
+    }
+  }
+
+  /** A store that is away stops the projection; what is wrong with one actor alone is said, and the others go on. */
+  async #alone(failure: string, work: () => Promise<void>): Promise<void> {
+    try {
+      await work();
+    } catch (thrown) {
+      const error = toSvcError(thrown);
+      if (error.code === 'unavailable') throw error;
+      this.#parts.warn(failure, error);
     }
   }
 
