@@ -21,6 +21,8 @@ export interface RuntimeSettings {
   readonly effectConcurrency: number;
   /** A large state is deleted so long after a later one has replaced it; until then who just read its name can fetch it. */
   readonly replacedStatesKeptMs: number;
+  /** A deleted actor is guarded so long against what is still under way: late messages, the writer of the ledger. */
+  readonly removalsGuardedMs: number;
   readonly ledger: boolean;
   readonly retry: RetrySettings;
 }
@@ -40,6 +42,7 @@ export const runtimeDefaults: RuntimeSettings = {
   passivateAfterMs: 60_000,
   effectConcurrency: 32,
   replacedStatesKeptMs: 60_000,
+  removalsGuardedMs: 120_000,
   ledger: true,
   retry: { maxAttempts: 5, initialDelayMs: 100, maxDelayMs: 10_000 },
 };

@@ -37,11 +37,7 @@ export class EarlierMessages {
   }
 
   /** Stores what `input` itself holds for the actor that asked, when it is long; null when it stays where it is. */
-  async setAside(
-    { keep_aside, messages }: ModelInput,
-    tenant: string,
-    owner: string,
-  ): Promise<StoredMessages | null> {
+  async setAside({ keep_aside, messages }: ModelInput, tenant: string, owner: string): Promise<StoredMessages | null> {
     if (keep_aside !== true || this.#blobs === undefined) return null;
     const text = JSON.stringify(messages);
     const bytes = Buffer.from(text);

@@ -1,6 +1,13 @@
 import { type Db, GridFSBucket, type GridFSFile, MongoRuntimeError, type ObjectId } from 'mongodb';
 import type { Blobs } from '../blobs.ts';
-import { checkBytes, checkReference, ownerPart, partsOf, referenceOf, unknownBlob } from '../documents/blob-reference.ts';
+import {
+  checkBytes,
+  checkReference,
+  ownerPart,
+  partsOf,
+  referenceOf,
+  unknownBlob,
+} from '../documents/blob-reference.ts';
 import { checkKey } from '../documents/document-shape.ts';
 import { MongoConnection, type MongoOptions } from './connection.ts';
 import { keyOf } from './row.ts';

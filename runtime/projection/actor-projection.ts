@@ -8,10 +8,12 @@ import type { Collection, Documents, StoredDocument } from '../documents.ts';
 import { toSvcError } from '../errors.ts';
 import type { Locator } from '../locator.ts';
 import type { Registry } from '../registry.ts';
+import type { Removals } from '../retention/removals.ts';
 import { isOwned, type Payloads } from '../turns/payload.ts';
 import { decodeRecord } from '../turns/record.ts';
-import type { Archive } from './archive.ts';
+import type { Archive, Retained } from './archive.ts';
 import { DEAD_LETTERS, type DeadLetter, unreadableRecord } from './ledger.ts';
+import type { Views } from './views.ts';
 
 export interface ActorProjectionParts {
   readonly store: ActorStore;
@@ -21,6 +23,9 @@ export interface ActorProjectionParts {
   readonly locator: Locator;
   readonly payloads: Payloads;
   readonly clock: Pick<Clock, 'now'>;
+  readonly views: Views;
+  /** Asked behind each archive that is written: of an actor that somebody deleted nothing stays. */
+  readonly removals: Pick<Removals, 'isAsked' | 'finish'>;
   /** Takes the states of actors that end without an archive. */
   readonly replaced: Pick<ReplacedStates, 'add'>;
   readonly warn: (message: string, error: unknown) => void;
@@ -28,14 +33,14 @@ export interface ActorProjectionParts {
 
 const ARCHIVE_AT_ONCE = 16;
 
-interface Look {
+interface Look extends Retained {
   readonly document: StoredDocument | null;
   readonly ended: boolean;
   readonly revision: number;
   readonly lastEvent: number;
 }
 
-interface Ended {
+interface Ended extends Retained {
   readonly address: Address;
   readonly record: string;
   /** Whether the archive keeps it. */
@@ -49,26 +54,14 @@ interface Ended {
 /** Writes actors' committed states into list views, and ended actors into the archive (design R2, K8). */
 export class ActorProjection {
   readonly #parts: ActorProjectionParts;
-  readonly #views: ReadonlyMap<string, Collection<StoredDocument>>;
   readonly #deadLetters: Collection<DeadLetter>;
 
   static async open(parts: ActorProjectionParts): Promise<ActorProjection> {
-    const views = new Map<string, Collection<StoredDocument>>();
-    for (const { view } of parts.registry.definitions) {
-      if (view === undefined) continue;
-      const spec = { name: view.collection, unique: [], indexes: view.indexes ?? [] };
-      views.set(view.collection, await parts.documents.collection<StoredDocument>(spec));
-    }
-    return new ActorProjection(parts, views, await parts.documents.collection<DeadLetter>(DEAD_LETTERS));
+    return new ActorProjection(parts, await parts.documents.collection<DeadLetter>(DEAD_LETTERS));
   }
 
-  constructor(
-    parts: ActorProjectionParts,
-    views: ReadonlyMap<string, Collection<StoredDocument>>,
-    deadLetters: Collection<DeadLetter>,
-  ) {
+  constructor(parts: ActorProjectionParts, deadLetters: Collection<DeadLetter>) {
     this.#parts = parts;
-    this.#views = views;
     this.#deadLetters = deadLetters;
   }
 
@@ -110,15 +103,18 @@ export class ActorProjection {
   }
 
   async #takeOut(server: PartitionServer, actor: Ended): Promise<void> {
-    const { store, archive, locator, replaced } = this.#parts;
+    const { store, archive, locator, replaced, removals } = this.#parts;
     const { partition } = server.lease;
     const { address, record: text } = actor;
     if (actor.kept) await archive.store(store, partition, actor);
+    // In this order: who deletes it does so before looking into the archive, so one of the two sees the other.
+    const isRemoved = actor.kept && (await removals.isAsked(address));
     // An entry that outlives this process is found by the directory's sweep.
     if (!(await server.forget(address, text))) return;
     // The archive goes on naming the last state of those that it keeps.
     if (!actor.kept && actor.owned) replaced.add({ partition, address, text });
     await locator.unplace(address, partition);
+    if (isRemoved) await removals.finish(address);
   }
 
   /** Null for a payload that is not stored any more: its actor is dead-lettered, once, and left out. */
@@ -136,7 +132,7 @@ export class ActorProjection {
 
   /** One document that the store refuses for itself must not keep the others of its batch from their list. */
   async #writeViews(collection: string, list: readonly StoredDocument[]): Promise<void> {
-    const view = this.#views.get(collection);
+    const view = this.#parts.views.get(collection);
     if (view === undefined) return;
     try {
       await view.putMany(list);
@@ -168,10 +164,27 @@ export class ActorProjection {
       const [, tenant = '', id = ''] = address.split('/');
       const view = definition.view?.project(state, { tenant, id }) ?? null;
       const document = view === null ? null : { ...view, version: revision };
-      return { document, ended: definition.done?.(state) === true && stuck === null, revision, lastEvent };
+      const ended = definition.done?.(state) === true && stuck === null;
+      const retained = retainedOf(definition, state, { tenant, id }, this.#parts.clock.now());
+      return { document, ended, revision, lastEvent, ...retained, bytes: text.length };
     } catch (thrown) {
       this.#parts.warn(`${address} cannot be projected`, toSvcError(thrown));
       return null;
     }
   }
+}
+
+/** What retention needs to know of an ended actor. */
+export function retainedOf(
+  definition: ActorDefinition,
+  state: unknown,
+  self: { readonly tenant: string; readonly id: string },
+  endedAt: number,
+): Omit<Retained, 'bytes'> {
+  return {
+    retainedAs: definition.retainedAs ?? 'runs',
+    endedAt,
+    parent: definition.belongsTo?.(state, self) ?? null,
+    viewId: definition.view?.project(state, self)?.id ?? self.id,
+  };
 }

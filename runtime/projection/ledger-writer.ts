@@ -23,10 +23,7 @@ export class LedgerWriter {
   static async open(parts: { readonly documents: Documents; readonly ledger: boolean }): Promise<LedgerWriter> {
     const { documents, ledger } = parts;
     const segments = await documents.collection<LedgerSegment>(LEDGER);
-    return new LedgerWriter(
-      ledger ? segments : null,
-      await documents.collection<DeadLetter>(DEAD_LETTERS),
-    );
+    return new LedgerWriter(ledger ? segments : null, await documents.collection<DeadLetter>(DEAD_LETTERS));
   }
 
   /** Without `segments` deliveries are not recorded. */

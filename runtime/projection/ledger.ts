@@ -35,7 +35,14 @@ export interface DeadLetter extends StoredDocument {
 }
 
 /** The collection of segments. */
-export const LEDGER = { name: 'ledger', unique: [], indexes: [['partition', 'first'], ['to_at', 'bytes']] } as const;
+export const LEDGER = {
+  name: 'ledger',
+  unique: [],
+  indexes: [
+    ['partition', 'first'],
+    ['to_at', 'bytes'],
+  ],
+} as const;
 
 /** The collection of dead letters. */
 export const DEAD_LETTERS = { name: 'dead_letters', unique: [], indexes: [['address'], ['at', 'bytes']] } as const;
@@ -117,13 +124,26 @@ export function deadLettersOf(commits: readonly ProjectedCommit[]): DeadLetter[]
       }
     }
   }
-  return letters.map((one) => ({ ...one, id: letterId(one.address, one.id), bytes: one.body.length + one.error.length }));
+  return letters.map((one) => ({
+    ...one,
+    id: letterId(one.address, one.id),
+    bytes: one.body.length + one.error.length,
+  }));
 }
 
 /** A committed record that cannot be read: one letter an actor, however often it is met. */
 export function unreadableRecord(address: Address, record: string, error: string, at: number): DeadLetter {
   const bytes = record.length + error.length;
-  return { tenant: tenantOf(address), id: letterId(address, 'record'), version: 1, address, at, error, body: record, bytes };
+  return {
+    tenant: tenantOf(address),
+    id: letterId(address, 'record'),
+    version: 1,
+    address,
+    at,
+    error,
+    body: record,
+    bytes,
+  };
 }
 
 const letterId = (address: Address, part: string): string => `${address.replaceAll('/', '.')}.${part}`;

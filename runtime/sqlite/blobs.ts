@@ -2,7 +2,14 @@ import { createHash, randomUUID } from 'node:crypto';
 import { mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Blobs } from '../blobs.ts';
-import { checkBytes, checkReference, ownerPart, partsOf, referenceOf, unknownBlob } from '../documents/blob-reference.ts';
+import {
+  checkBytes,
+  checkReference,
+  ownerPart,
+  partsOf,
+  referenceOf,
+  unknownBlob,
+} from '../documents/blob-reference.ts';
 import { checkKey } from '../documents/document-shape.ts';
 import { SvcError } from '../errors.ts';
 

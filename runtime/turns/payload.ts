@@ -1,5 +1,6 @@
 import { type Address, tenantOf } from '../address.ts';
 import { type Blobs, INLINE_LIMIT_BYTES, PAYLOAD_LIMIT_BYTES } from '../blobs.ts';
+import { ownerPart } from '../documents/blob-reference.ts';
 import { SvcError } from '../errors.ts';
 
 /**
@@ -18,6 +19,8 @@ export interface Payloads {
   discard(packed: string): Promise<void>;
   /** Packs text of any size that is no reference yet. */
   setAside(actor: Address, text: string): Promise<string>;
+  /** Whether a text was stored aside for that actor. */
+  isOf(packed: string, actor: Address): boolean;
   /** Deletes all that was stored aside for an actor. */
   discardAll(actor: Address): Promise<void>;
   unpack(text: string): string | Promise<string>;
@@ -61,6 +64,7 @@ export function createPayloads(blobs: Blobs): Payloads {
     pack: (actor, text) => (isLarge(text) ? putLarge(actor, text) : text),
     packOwned: (actor, text, owner) =>
       isLarge(text) ? putLarge(actor, `${OWNER}${JSON.stringify(owner)},${text.slice(1)}`) : text,
+    isOf: (packed, actor) => isAside(packed) && packed.endsWith(`.${ownerPart(actor)}`),
     discardAll: (actor) => blobs.deleteOwned(tenantOf(actor), actor),
     unpack(text) {
       if (!isAside(text)) return text;

@@ -67,7 +67,14 @@ export function blobsContract(
 
     test('unknown and malformed references are not found, and a tenant cannot be a path', async () => {
       const { blobs } = current();
-      for (const ref of ['0'.repeat(64), '', '../../etc/passwd', `${'a'.repeat(63)}/`, 'A'.repeat(64), `${'0'.repeat(64)}.`]) {
+      for (const ref of [
+        '0'.repeat(64),
+        '',
+        '../../etc/passwd',
+        `${'a'.repeat(63)}/`,
+        'A'.repeat(64),
+        `${'0'.repeat(64)}.`,
+      ]) {
         await refuses(blobs.get('acme', ref), 'not_found');
         if (ref !== '0'.repeat(64)) await refuses(blobs.delete('acme', ref), 'not_found');
       }

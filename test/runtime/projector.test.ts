@@ -272,6 +272,8 @@ function failingPuts(inner: Documents, isDown: () => boolean): Documents {
         delete: (tenant, id) => real.delete(tenant, id),
         deleteVersion: (tenant, id, expected) => real.deleteVersion(tenant, id, expected),
         deleteMany: (query) => real.deleteMany(query),
+        total: (query, field) => real.total(query, field),
+        tenants: () => real.tenants(),
       };
     },
   };

@@ -37,12 +37,18 @@ test('a long conversation that was set aside is whole again, on another node too
     whole.messages.map(({ content }) => content),
     ['the task', LONG, 'more', LONG, 'last'],
   );
-  assert.deepEqual([whole.earlier, await other.setAside(third, 'acme', 'execution/acme/one')], [undefined, null], 'a short one stays');
+  assert.deepEqual(
+    [whole.earlier, await other.setAside(third, 'acme', 'execution/acme/one')],
+    [undefined, null],
+    'a short one stays',
+  );
 });
 
 test('the same conversation asked again is the same part', async () => {
   const input = asked([user(LONG)]);
-  const parts = await Promise.all([1, 2].map(() => new EarlierMessages(blobs).setAside(input, 'acme', 'execution/acme/one')));
+  const parts = await Promise.all(
+    [1, 2].map(() => new EarlierMessages(blobs).setAside(input, 'acme', 'execution/acme/one')),
+  );
   assert.deepEqual(parts[0], parts[1]);
 });
 
