@@ -2,6 +2,7 @@ import { clockJump } from './clock-jump.ts';
 import { earlyCancel } from './early-cancel.ts';
 import type { FaultCase } from './fault-case.ts';
 import { logOnFullDisk } from './log-on-full-disk.ts';
+import { removedRuns } from './removed-runs.ts';
 import { documentsAway, storesAway } from './stores-away.ts';
 import { versions } from './versions.ts';
 
@@ -13,4 +14,5 @@ export const FAULT_CASES: readonly FaultCase[] = [
   logOnFullDisk,
   clockJump,
   versions,
+  removedRuns,
 ];
