@@ -70,7 +70,8 @@ export class SqliteDocuments implements Documents {
     return new SqliteCollection<T>(database, group, spec);
   }
   #opened(): { readonly database: DatabaseSync; readonly group: GroupCommit } {
-    if (this.#open === undefined) throw new SvcError('unavailable', 'the document store is not open', { store: 'documents' });
+    if (this.#open === undefined)
+      throw new SvcError('unavailable', 'the document store is not open', { store: 'documents' });
     return this.#open;
   }
 }
