@@ -25,6 +25,7 @@ import { standardErrorLog } from './compose/log-output.ts';
 import { managementPorts } from './compose/management.ts';
 import type { Node, NodeInput } from './compose/node.ts';
 import { endOnFaults, faultFields } from './compose/process-faults.ts';
+import { retentionOf } from './compose/retention.ts';
 import { openSearch } from './compose/search.ts';
 import { createServers } from './compose/servers.ts';
 import { openSigning } from './compose/signing.ts';
@@ -121,6 +122,7 @@ export async function startNode(input: NodeInput): Promise<Node> {
     ],
     handlers: [...effects.handlers, ...(input.effects ?? [])],
     settings: kernelSettings(settings),
+    retention: retentionOf({ settings: settings.retention, documents: ports.documents, logger }),
   });
   opened.defer(() => runtime.stop());
 
@@ -133,7 +135,7 @@ export async function startNode(input: NodeInput): Promise<Node> {
     waits,
     client: runtime.client,
     executions: await ports.documents.collection<ExecutionDocument>(EXECUTIONS),
-    archive: runtime.archive,
+    removals: runtime.removals,
     node: executionOffer({ settings, controls, log: logger }),
   });
   const dispatch = createDispatchApi({ client: runtime.client, blobs: ports.blobs });

@@ -55,11 +55,11 @@ export interface WorkflowAreasParts {
 /** The surfaces of workflows: catalog, runs, approvals, judge panels, stimuli. From here on effects find them. */
 export async function openWorkflowAreas(parts: WorkflowAreasParts) {
   const { runtime, documents, agents, builtIns, inUse, executions, waits, settings, clock, random } = parts;
-  const { client, archive } = runtime;
+  const { client, removals } = runtime;
   const catalog = await createWorkflowCatalog({ documents, clock, random, agents, builtIns, inUse });
   const approvals = createApprovalApi({ client, approvals: await documents.collection<ApprovalDocument>(APPROVALS) });
   const workflows = createWorkflowApi({
-    ...{ client, archive, approvals, waits },
+    ...{ client, removals, approvals, waits },
     agents: executions,
     executions: await documents.collection<WorkflowExecutionDocument>(WORKFLOW_EXECUTIONS),
   });

@@ -2,12 +2,18 @@
 export interface Blobs {
   open(): Promise<void>;
   close(): Promise<void>;
-  /** Stores bytes; answers their reference (`sha256` hex, so equal bytes of a tenant are stored once). */
-  put(tenant: string, bytes: Uint8Array): Promise<string>;
+  /**
+   * Stores bytes; answers their reference. Without an owner it is the `sha256` in hex, and equal bytes of a tenant are
+   * stored once. With one, the name of the actor that they belong to, they are shared with no other owner, so that all
+   * of an actor's payloads can be removed with it.
+   */
+  put(tenant: string, bytes: Uint8Array, owner?: string): Promise<string>;
   /** Throws `not_found` for an unknown reference or one of another tenant. */
   get(tenant: string, ref: string): Promise<Uint8Array>;
   /** For every text that names it: only who knows that there is no other may (turns/payload.ts, `packOwned`). */
   delete(tenant: string, ref: string): Promise<void>;
+  /** Deletes everything that was stored for an owner. */
+  deleteOwned(tenant: string, owner: string): Promise<void>;
 }
 
 /** Inline up to this many bytes of JSON. */

@@ -138,6 +138,15 @@ export interface ActorDefinition<
    * that strangers can make many of.
    */
   readonly keepsArchive?: false;
+  /**
+   * The actor that an ended one belongs to, or null: it is kept while that one runs, and goes with it. For kinds that are
+   * parts of a run, such as its approvals.
+   */
+  belongsTo?(state: State, self: { readonly tenant: string }): Address | null;
+  /** True for kinds that are nothing by themselves: they are removed together with what they belong to. */
+  readonly isPart?: true;
+  /** Which rule of retention applies to its ended actors (runtime/retention). Default: `runs`. */
+  readonly retainedAs?: string;
   /** Only these message types may create an actor; any other to an unknown one is refused `not_found`. Default: all. */
   readonly creates?: readonly (keyof Messages & string)[];
 }

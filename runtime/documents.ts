@@ -76,4 +76,8 @@ export interface Collection<T extends StoredDocument> {
   /** Compare and delete: removes only a document whose version is `expected`, never one that came back under its id. */
   deleteVersion(tenant: string, id: string, expected: number): Promise<boolean>;
   deleteMany(query: Query): Promise<number>;
+  /** Sum of a field's numbers; what is no number counts nothing. */
+  total(query: Query, field: string): Promise<number>;
+  /** Tenants that have a document here, for the node's own upkeep. */
+  tenants(): Promise<string[]>;
 }

@@ -17,6 +17,11 @@ export interface OpenStores {
   readonly rateLimits: RateLimits;
   /** The format notes of these stores; checked and written at the opening. */
   readonly formats: Pick<StoreFormats, 'contract'>;
+  /**
+   * Small steps of the stores' own upkeep, such as giving freed space back. Each answers whether more is left to do, and
+   * holds the process up for some milliseconds at most.
+   */
+  readonly upkeep: readonly (() => Promise<boolean>)[];
   /** What an operator should know about durability (design K10), for the start-up log. */
   readonly notes: readonly string[];
   close(): Promise<void>;
@@ -68,6 +73,7 @@ async function openEmbedded({ dataDir, acceptOlderDocuments, warn }: StoreLocati
     step(async () => refuseUnreadableFile(names.store)),
     documents,
     step(() => formats.checkDocuments()),
+    step(async () => documents.rewriteWhenSmall()),
     store,
     step(() => refuseOlderDocuments({ store, documents, names, accepted: acceptOlderDocuments })),
     ...[blobs, effects, rateLimits],
@@ -75,7 +81,8 @@ async function openEmbedded({ dataDir, acceptOlderDocuments, warn }: StoreLocati
     // One process: no other version is beside it.
     step(() => formats.contract()),
   ];
-  return openAll(parts, { store, documents, blobs, effects, rateLimits, formats, notes });
+  const upkeep = [() => documents.upkeep(), () => store.upkeep()];
+  return openAll(parts, { store, documents, blobs, effects, rateLimits, formats, upkeep, notes });
 }
 
 async function openRemote(
@@ -106,7 +113,8 @@ async function openRemote(
     ...[blobs, effects, rateLimits],
     step(() => formats.note()),
   ];
-  const opened = await openAll(parts, { store, documents, blobs, effects, rateLimits, formats, notes: [] });
+  const upkeep = [() => documents.upkeep()];
+  const opened = await openAll(parts, { store, documents, blobs, effects, rateLimits, formats, upkeep, notes: [] });
   const warnings = await store.durability();
   const notes = warnings.length === 0 ? ['Redis writes every commit to disk (appendfsync always)'] : warnings;
   return { ...opened, notes };

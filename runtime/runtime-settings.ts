@@ -23,6 +23,8 @@ export interface RuntimeSettings {
   readonly commandClaimTtlMs: number;
   /** A large state is deleted so long after a later one has replaced it; until then who just read its name can fetch it. */
   readonly replacedStatesKeptMs: number;
+  /** A deleted actor is guarded so long against what is still under way: late messages, the writer of the ledger. */
+  readonly removalsGuardedMs: number;
   readonly ledger: boolean;
   readonly retry: RetrySettings;
 }
@@ -43,6 +45,7 @@ export const runtimeDefaults: RuntimeSettings = {
   effectConcurrency: 32,
   commandClaimTtlMs: 30_000,
   replacedStatesKeptMs: 60_000,
+  removalsGuardedMs: 120_000,
   ledger: true,
   retry: { maxAttempts: 5, initialDelayMs: 100, maxDelayMs: 10_000 },
 };

@@ -20,8 +20,12 @@ import { Locator } from './locator.ts';
 import type { Placement } from './placement.ts';
 import { Archive } from './projection/archive.ts';
 import { Projector } from './projection/projector.ts';
+import { openViews } from './projection/views.ts';
 import { type Random, systemRandom } from './random.ts';
 import { Registry } from './registry.ts';
+import { retentionPolicy } from './retention/policy.ts';
+import { Removals } from './retention/removals.ts';
+import { Retention, type RetentionParts, type Swept } from './retention/retention.ts';
 import { type RuntimeSettings, runtimeDefaults } from './runtime-settings.ts';
 import { ActorCache } from './turns/actor-cache.ts';
 import { encodeMessage } from './turns/codec.ts';
@@ -44,12 +48,27 @@ export interface RuntimeParts {
   readonly settings?: Partial<RuntimeSettings>;
   readonly clock?: Clock;
   readonly random?: Random;
+  /** Steps of the stores' own upkeep, made behind each sweep of retention (open-stores.ts). */
+  readonly upkeep?: RetentionParts['upkeep'];
+  /** Absent: nothing is removed by itself. */
+  readonly retention?: RetentionSettings;
   readonly warn: (message: string, error: unknown) => void;
+}
+
+/** What is removed when, and whom to tell. */
+export interface RetentionSettings extends Pick<RetentionParts, 'policy' | 'intervalMs'> {
+  /** Whether something that runs needs an ended actor, beside what belongs to it. Default: nothing does. */
+  readonly isNeeded?: RetentionParts['isNeeded'];
+  readonly onSwept?: RetentionParts['onSwept'];
 }
 
 export interface Runtime {
   readonly client: MailboxClient;
   readonly archive: Archive;
+  /** Deletes ended actors. */
+  readonly removals: Removals;
+  /** One sweep of retention now, whichever node's turn it is. */
+  sweep(): Promise<Swept>;
   /** Joins the fleet and takes what is this node's to serve. */
   serve(): Promise<void>;
   /** True while the node holds a node lease and partition leases that it renewed within their TTL, and reads what it holds. */
@@ -80,7 +99,10 @@ export interface RuntimeCounts {
   readonly effects: RunnerCounts;
 }
 
-type ClientParts = Omit<RuntimeParts, 'effects' | 'handlers' | 'node'>;
+type ClientParts = Omit<RuntimeParts, 'effects' | 'handlers' | 'node' | 'retention' | 'upkeep'>;
+
+/** The node that holds this partition's lease sweeps for all: every fleet serves it, one node at a time. */
+const SWEEPING: Partition = 'system:0';
 
 /** A client without a server: for processes that only call actors. */
 export async function connectClient(parts: ClientParts): Promise<MailboxClient> {
@@ -105,8 +127,21 @@ export async function createRuntime(parts: RuntimeParts): Promise<Runtime> {
   const cache = new ActorCache(clock, { actors: cacheLimit, bytes: cacheBytes, idleMs: passivateAfterMs });
   const counts = { fenced: 0, resultsFailed: 0 };
   const replaced = new ReplacedStates({ ...kernel, store, warn, keptMs: settings.replacedStatesKeptMs });
-  const projecting = { ...kernel, store, documents, replaced, node, warn, ledger: settings.ledger };
-  const projector = await Projector.open(projecting);
+  const views = await openViews(documents, kernel.registry);
+  const guardedMs = settings.removalsGuardedMs;
+  const removals = await Removals.open({ ...kernel, store, documents, views, guardedMs });
+  const projector = await Projector.open({
+    ...{ ...kernel, store, documents, views, removals, replaced, node, warn, ledger: settings.ledger },
+  });
+  const retention = await Retention.open({
+    ...{ ...kernel, store, documents, removals, warn },
+    policy: parts.retention?.policy ?? retentionPolicy({}),
+    intervalMs: parts.retention?.intervalMs ?? 0,
+    isMine: () => holdings.get(SWEEPING) !== undefined,
+    isNeeded: async (address) => (await parts.retention?.isNeeded?.(address)) ?? false,
+    upkeep: parts.upkeep ?? [],
+    onSwept: (swept) => parts.retention?.onSwept?.(swept),
+  });
   const runner = new EffectRunner({
     store,
     queue: claimsWhenGivenBack(effects, (id) => starts.mayClaim(id)),
@@ -151,10 +186,13 @@ export async function createRuntime(parts: RuntimeParts): Promise<Runtime> {
   return {
     client,
     archive,
+    removals,
+    sweep: () => retention.sweep(),
     async serve() {
       await runner.start();
       await dispatcher.start();
       projector.start();
+      if (parts.retention !== undefined) retention.start();
     },
     ready: () => holdings.leaseAgeMs <= settings.leaseTtlMs && dispatcher.unread.length === 0,
     unread: () => dispatcher.unread,
@@ -172,6 +210,7 @@ export async function createRuntime(parts: RuntimeParts): Promise<Runtime> {
       return runner.cut(address) > 0 || known;
     },
     async stop() {
+      await retention.stop();
       // What others take over goes at once; what stays still commits the last results.
       const effectsEnded = runner
         .stop()

@@ -31,7 +31,7 @@ export function failedOutcome(failure: ToolFailure): WholeOutcome {
  */
 export async function boundedOutcome(
   whole: WholeOutcome,
-  bounds: { readonly tenant: string; readonly blobs: Blobs; readonly maxBytes: number },
+  bounds: { readonly tenant: string; readonly owner: string; readonly blobs: Blobs; readonly maxBytes: number },
 ): Promise<Omit<ToolOutcome, 'duration_ms'>> {
   const { content, structured } = whole;
   const json = Buffer.from(JSON.stringify(structured === undefined ? { content } : { content, structured }));
@@ -41,7 +41,7 @@ export async function boundedOutcome(
     return failedOutcome(new ToolFailure('OutputSizeLimitExceeded', text));
   }
   if (json.length <= STORED_ABOVE_BYTES) return whole;
-  const ref = await bounds.blobs.put(bounds.tenant, json);
+  const ref = await bounds.blobs.put(bounds.tenant, json, bounds.owner);
   const { structured: _aside, ...rest } = whole;
   return { ...rest, content: headOf(whole), stored: { ref, bytes: json.length } };
 }

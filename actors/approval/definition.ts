@@ -21,4 +21,6 @@ export const approvalActor = defineActor({
   on: { Ask, Answer, Expired, Withdraw },
   view: { collection: APPROVALS.name, indexes: APPROVALS.indexes, project: projectApproval },
   done: ({ status }) => status !== 'new' && status !== 'pending',
+  isPart: true,
+  belongsTo: (state, { tenant }) => (state.status === 'new' ? null : `workflow/${tenant}/${state.execution_id}`),
 });

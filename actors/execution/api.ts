@@ -88,15 +88,18 @@ interface Waiting {
 export function createExecutionApi(parts: {
   readonly client: ExecutionClient;
   readonly executions: Collection<ExecutionDocument>;
-  /** Deletes what the kernel archived of a removed execution; without it the archive keeps it, unseen. */
-  readonly archive?: { remove(address: Address): Promise<boolean> };
+  /** The kernel's removal of ended actors; without it a removed one is kept, unseen. */
+  readonly removals?: {
+    ask(address: Address, since: number): Promise<void>;
+    finish(address: Address): Promise<boolean>;
+  };
   /** Default: `inherit` means `process`. */
   readonly node?: () => NodeOffer;
   readonly clock?: Clock;
   /** For `waiting_for` of running ones. */
   readonly waits?: Omit<WaitLookups, 'client'>;
 }): ExecutionApi {
-  const { client, executions, archive, node = () => ({ isolation: 'inherit' }), clock = systemClock, waits } = parts;
+  const { client, executions, removals, node = () => ({ isolation: 'inherit' }), clock = systemClock, waits } = parts;
 
   async function find(viewer: Viewer, executionId: string, may = sees): Promise<Visible | Waiting> {
     const tenant = tenantOfViewer(viewer);
@@ -240,8 +243,10 @@ export function createExecutionApi(parts: {
         throw new SvcError('failed_precondition', 'the execution has not ended: cancel it first');
       }
       const { address, state, snapshot } = found;
+      // First what makes it durable, whether or not the run is archived by now; then what hides it from every reader.
+      await removals?.ask(address, Date.parse(state.started_at));
       await executions.put(tombstone(tenantOfViewer(viewer), executionId, statusOf(state, snapshot)));
-      await archive?.remove(address);
+      await removals?.finish(address);
     },
   };
 }

@@ -19,6 +19,7 @@ import { ToolsGranted } from './inner-loop/handlers/tools-granted.ts';
 import { MemoryAnswered, MemoryTimedOut } from './memory/answered.ts';
 import { executionMessages } from './messages.ts';
 import { migrate } from './migrate.ts';
+import { parentOf } from './parent.ts';
 import { ExecutionState } from './state.ts';
 import { EXECUTIONS, projectExecution } from './view.ts';
 
@@ -60,6 +61,7 @@ export const executionActor = ({ policy }: { readonly policy: ToolPolicy }) =>
     finalEvents: ['execution_completed', 'execution_failed'],
     view: { collection: EXECUTIONS.name, indexes: EXECUTIONS.indexes, project: projectExecution },
     done: (state) => state.status !== 'pending' && state.status !== 'running',
+    belongsTo: parentOf,
   });
 
 /** Lets no tool be called: for fleets without tools. */

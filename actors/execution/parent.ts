@@ -1,5 +1,6 @@
+import type { Address } from '../../runtime/address.ts';
 import type { ExecutionTurn } from './messages.ts';
-import type { IdleExecution } from './state.ts';
+import type { ExecutionState, IdleExecution } from './state.ts';
 import type { ExecutionWord } from './word.ts';
 
 type Word = Pick<ExecutionWord, 'status' | 'output' | 'reason' | 'score'>;
@@ -17,4 +18,12 @@ export function tellParent(execution: IdleExecution, word: Word, turn: Execution
     ...word,
   };
   turn.tell(notify.to, notify.as, told);
+}
+
+/** The actor that started it and is told its end, or the run that it was started for; null for a run of its own. */
+export function parentOf(state: ExecutionState, { tenant }: { readonly tenant: string }): Address | null {
+  if (state.status === 'pending') return null;
+  const { notify, workflow_execution_id } = state;
+  if (notify !== undefined) return notify.to;
+  return workflow_execution_id === null ? null : `workflow/${tenant}/${workflow_execution_id}`;
 }

@@ -98,7 +98,8 @@ function end(panel: JudgingPanel, verdict: Verdictless, turn: JudgePanelTurn): E
   if (notify !== null) turn.tell(notify.to, notify.as, outcome);
   // The verdicts live on in the outcome alone.
   const emptied = seats.map((seat): Seat => ({ ...seat, verdict: null, output: null }));
-  return { status: 'ended', panel_id, consensus, seats: emptied, outcome };
+  const told = notify === null ? {} : { told: notify.to };
+  return { status: 'ended', panel_id, consensus, seats: emptied, outcome, ...told };
 }
 
 const verdictsOf = (seats: readonly Seat[]): Verdict[] =>

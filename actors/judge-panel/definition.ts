@@ -20,4 +20,6 @@ export const judgePanel = defineActor({
   creates: ['Convene'],
   finalEvents: ['JudgePanelConcluded', 'JudgePanelCancelled'],
   done: (state) => state.status === 'ended',
+  isPart: true,
+  belongsTo: (state) => (state.status === 'ended' ? (state.told ?? null) : null),
 });

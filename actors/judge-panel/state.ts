@@ -34,7 +34,13 @@ const core = {
 
 const Idle = z.object({ status: z.literal('idle') });
 const Judging = z.object({ status: z.literal('judging'), ...core, notify: Notify.nullable() });
-const Ended = z.object({ status: z.literal('ended'), ...core, outcome: PanelConcluded });
+const Ended = z.object({
+  status: z.literal('ended'),
+  ...core,
+  outcome: PanelConcluded,
+  /** Who was told; absent: nobody, or not kept yet. */
+  told: Notify.shape.to.optional(),
+});
 
 /** State of a panel. Inputs are not kept: they went out with the effects that start the judges. */
 export const JudgePanelState = z.discriminatedUnion('status', [Idle, Judging, Ended]);

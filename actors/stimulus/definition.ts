@@ -23,5 +23,6 @@ export const stimulusActor = defineActor({
   on: { Receive, RouterStarted, RouterSaid, ClassificationTimedOut, WorkflowStarted, Forget },
   view: { collection: STIMULI.name, indexes: STIMULI.indexes, project: projectStimulus },
   done: ({ status }) => status === 'over',
+  retainedAs: 'stimuli',
   keepsArchive: false,
 });

@@ -29,4 +29,9 @@ export const toolSessionActor = ({ policy }: { readonly policy: ToolPolicy }) =>
     finalEvents: ['SessionClosed'],
     view: { collection: TOOL_SESSIONS.name, indexes: TOOL_SESSIONS.indexes, project: projectToolSession },
     done: ({ status }) => status === 'closed' || status === 'revoked',
+    isPart: true,
+    belongsTo({ session }, { tenant }) {
+      const id = session?.subject.execution_id ?? null;
+      return id === null ? null : `execution/${tenant}/${id}`;
+    },
   });

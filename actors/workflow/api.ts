@@ -100,14 +100,17 @@ export function createWorkflowApi(parts: {
   readonly executions: Collection<WorkflowExecutionDocument>;
   /** Where signals go. */
   readonly approvals: Pick<ApprovalApi, 'answer'>;
-  /** Deletes what the kernel archived of a removed run; without it the archive keeps it, unseen. */
-  readonly archive?: { remove(address: Address): Promise<boolean> };
+  /** The kernel's removal of ended actors; without it a removed one is kept, unseen. */
+  readonly removals?: {
+    ask(address: Address, since: number): Promise<void>;
+    finish(address: Address): Promise<boolean>;
+  };
   /** For `waiting_for`. */
   readonly waits?: Omit<WaitLookups, 'client'>;
   /** What a child agent waits for itself is asked here. */
   readonly agents?: Pick<ExecutionApi, 'status'>;
 }): WorkflowApi {
-  const { client, executions, approvals, archive, agents } = parts;
+  const { client, executions, approvals, removals, agents } = parts;
   const waits = { ...parts.waits, client };
 
   async function find(viewer: Viewer, executionId: string, may = sees): Promise<Visible> {
@@ -237,8 +240,10 @@ export function createWorkflowApi(parts: {
       const { address, state } = await find(viewer, executionId);
       if (isRunning(state))
         throw new SvcError('failed_precondition', 'the workflow execution has not ended: cancel it first');
+      // First what makes it durable, whether or not the run is archived by now; then what hides it from every reader.
+      await removals?.ask(address, Date.parse(state.started_at));
       await executions.put(tombstone(tenantOfViewer(viewer), state));
-      await archive?.remove(address);
+      await removals?.finish(address);
     },
   };
 }

@@ -53,4 +53,5 @@ export const workflowActor = ({ maxTransitions = LIMITS.transitions }: { readonl
     finalEvents: ['WorkflowExecutionCompleted', 'WorkflowExecutionFailed', 'WorkflowExecutionCancelled'],
     view: { collection: WORKFLOW_EXECUTIONS.name, indexes: WORKFLOW_EXECUTIONS.indexes, project: projectWorkflow },
     done: (state) => state.status !== 'pending' && !isRunning(state),
+    belongsTo: (state) => (state.status === 'pending' ? null : (state.notify?.to ?? null)),
   });

@@ -31,7 +31,7 @@ const runtime = await startRuntime({
 const executions = createExecutionApi({
   client: runtime.client,
   executions: await ports.documents.collection<ExecutionDocument>(EXECUTIONS),
-  archive: runtime.archive,
+  removals: runtime.removals,
 });
 const agent = manifest();
 const agentId = randomUUID();

@@ -50,7 +50,7 @@ async function measure(plan: Plan, inFlight: number): Promise<Measured> {
   const executions = createExecutionApi({
     client: node.runtime.client,
     executions: await node.ports.documents.collection<ExecutionDocument>(EXECUTIONS),
-    archive: node.runtime.archive,
+    removals: node.runtime.removals,
   });
   const identity: Identity = { kind: 'local', subject: 'bench', tenant: 'bench', roles: [], tier: 'enterprise' };
   const agentId = randomUUID();

@@ -36,13 +36,13 @@ export class EarlierMessages {
     return { ...rest, messages: [...parts, ...messages] };
   }
 
-  /** Stores what `input` itself holds when it is long; null when it stays where it is. */
-  async setAside({ keep_aside, messages }: ModelInput, tenant: string): Promise<StoredMessages | null> {
+  /** Stores what `input` itself holds for the actor that asked, when it is long; null when it stays where it is. */
+  async setAside({ keep_aside, messages }: ModelInput, tenant: string, owner: string): Promise<StoredMessages | null> {
     if (keep_aside !== true || this.#blobs === undefined) return null;
     const text = JSON.stringify(messages);
     const bytes = Buffer.from(text);
     if (bytes.length <= ASIDE_ABOVE_BYTES) return null;
-    const ref = await this.#blobs.put(tenant, bytes);
+    const ref = await this.#blobs.put(tenant, bytes, owner);
     this.#remember(`${tenant}/${ref}`, text);
     return { ref, messages: messages.length, bytes: bytes.length };
   }

@@ -65,7 +65,7 @@ export function createModelEffect(parts: ModelEffectParts): EffectHandler<typeof
     const whole = await earlier.whole(given, context.tenant);
     const input = await withToolResults(whole, parts.blobs, context.tenant);
     // Before the model is paid for, and before the call is counted: all this may wait for its store and begin again.
-    const aside = await earlier.setAside(given, context.tenant);
+    const aside = await earlier.setAside(given, context.tenant, context.address);
     await takeCall(parts.limits, given, context);
     const result = await ask(input, context);
     const { input_tokens, output_tokens } = result.usage;

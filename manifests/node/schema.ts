@@ -9,6 +9,7 @@ import { ModelSelection, ProviderConfigs } from './models.ts';
 import { NodeNetwork } from './network.ts';
 import { NodePipeline } from './pipeline.ts';
 import { NodeRateLimits } from './rate-limits.ts';
+import { NodeRetention } from './retention.ts';
 import { NodeSigning } from './signing.ts';
 import { NodeStorage } from './storage.ts';
 import { NodeStores } from './stores.ts';
@@ -74,6 +75,7 @@ const Spec = z.strictObject({
   stores: NodeStores.prefault({}),
   kernel: NodeKernel.prefault({}),
   limits: NodeLimits.prefault({}),
+  retention: NodeRetention.prefault({}),
   runtime: Runtime.prefault({}),
   llm_providers: ProviderConfigs.default([]),
   llm_selection: ModelSelection.prefault({}),

@@ -62,7 +62,8 @@ export class StartsHere {
       const body = bodies.get(effect.id);
       // The same turn in an earlier commit, whose outcome is not known: from here on this commit answers for the effect.
       this.#underWay.get(effect.id)?.(effect.id);
-      const place = body === undefined || this.#disowned.has(effect.id) ? null : queue.reserve(effect.queue, effect.address);
+      const place =
+        body === undefined || this.#disowned.has(effect.id) ? null : queue.reserve(effect.queue, effect.address);
       if (body === undefined || place === null) return effect;
       this.#underWay.set(effect.id, letGo);
       places.set(effect.id, { place, started: { attempt: 1, body, claimedAt } });

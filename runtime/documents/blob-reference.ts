@@ -3,14 +3,27 @@ import { PAYLOAD_LIMIT_BYTES } from '../blobs.ts';
 import { SvcError } from '../errors.ts';
 import { checkKey } from './document-shape.ts';
 
-const REFERENCE = /^[0-9a-f]{64}$/;
+const REFERENCE = /^[0-9a-f]{64}(\.[0-9a-f]{32})?$/;
 
-/** The reference of bytes: their SHA-256 in hex. Throws `payload_too_large` over 16 MiB, `invalid_argument` for a bad tenant. */
-export function referenceOf(tenant: string, bytes: Uint8Array): string {
+/**
+ * The reference of bytes: their SHA-256 in hex, followed by a dot and the owner's part when they belong to one. Throws
+ * `payload_too_large` over 16 MiB, `invalid_argument` for a bad tenant.
+ */
+export function referenceOf(tenant: string, bytes: Uint8Array, owner?: string): string {
   if (bytes.byteLength > PAYLOAD_LIMIT_BYTES) throw new SvcError('payload_too_large');
-  const ref = createHash('sha256').update(bytes).digest('hex');
+  const digest = createHash('sha256').update(bytes).digest('hex');
+  const ref = owner === undefined ? digest : `${digest}.${ownerPart(owner)}`;
   checkKey(tenant, ref);
   return ref;
+}
+
+/** Stands for an owner in references and file names: no character of its own can escape a path. */
+export const ownerPart = (owner: string): string => createHash('sha256').update(owner).digest('hex').slice(0, 32);
+
+/** The digest of a reference, and the part of its owner. */
+export function partsOf(ref: string): { readonly digest: string; readonly owner: string | null } {
+  const [digest = ref, owner = null] = ref.split('.');
+  return { digest, owner };
 }
 
 /** One answer for what is unknown, malformed or another tenant's. */
@@ -24,6 +37,6 @@ export function checkReference(tenant: string, ref: string): void {
 
 /** Throws `internal` when stored bytes are no longer what was stored: damage is never handed on as data. */
 export function checkBytes(ref: string, bytes: Uint8Array): void {
-  if (createHash('sha256').update(bytes).digest('hex') === ref) return;
+  if (createHash('sha256').update(bytes).digest('hex') === partsOf(ref).digest) return;
   throw new SvcError('internal', undefined, { cause: new Error(`stored payload ${ref} is damaged`) });
 }

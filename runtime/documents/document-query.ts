@@ -35,7 +35,8 @@ const refuse = (field: string, message: string): never => {
 /** True for a name that may be queried, sorted and indexed. `_id` belongs to MongoDB. */
 export const isQueryField = (name: string): boolean => FIELD.test(name) && name !== '_id';
 
-function checkField(name: string, where: string): void {
+/** Throws `invalid_argument` for a name that cannot be asked for. */
+export function checkField(name: string, where: string): void {
   if (!isQueryField(name)) refuse(where, `${where} names a field that does not match ${FIELD.source} or is _id`);
 }
 

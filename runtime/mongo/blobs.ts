@@ -1,6 +1,14 @@
 import { type Db, GridFSBucket, type GridFSFile, MongoRuntimeError, type ObjectId } from 'mongodb';
 import type { Blobs } from '../blobs.ts';
-import { checkBytes, checkReference, referenceOf, unknownBlob } from '../documents/blob-reference.ts';
+import {
+  checkBytes,
+  checkReference,
+  ownerPart,
+  partsOf,
+  referenceOf,
+  unknownBlob,
+} from '../documents/blob-reference.ts';
+import { checkKey } from '../documents/document-shape.ts';
 import { MongoConnection, type MongoOptions } from './connection.ts';
 import { keyOf } from './row.ts';
 import type { MongoSession } from './session.ts';
@@ -26,9 +34,9 @@ export class MongoBlobs implements Blobs {
     return this.#connection.close();
   }
 
-  async put(tenant: string, bytes: Uint8Array): Promise<string> {
-    const ref = referenceOf(tenant, bytes);
-    const name = keyOf(tenant, ref);
+  async put(tenant: string, bytes: Uint8Array, owner?: string): Promise<string> {
+    const ref = referenceOf(tenant, bytes, owner);
+    const name = nameOf(tenant, ref);
     const { session } = this.#connection;
     await session.run(async () => {
       if ((await filesOf(session, name)).length > 0) return;
@@ -44,16 +52,27 @@ export class MongoBlobs implements Blobs {
   async get(tenant: string, ref: string): Promise<Uint8Array> {
     checkReference(tenant, ref);
     const { session } = this.#connection;
-    const bytes = await session.run(() => read(session, keyOf(tenant, ref)));
+    const bytes = await session.run(() => read(session, nameOf(tenant, ref)));
     checkBytes(ref, bytes);
     return bytes;
   }
 
   async delete(tenant: string, ref: string): Promise<void> {
     checkReference(tenant, ref);
+    await this.#deleteFiles(nameOf(tenant, ref));
+  }
+
+  async deleteOwned(tenant: string, owner: string): Promise<void> {
+    checkKey(tenant, owner);
+    const prefix = keyOf(tenant, ownerPart(owner));
+    // All names that begin so; the character behind a slash is a nought.
+    await this.#deleteFiles({ $gt: `${prefix}/`, $lt: `${prefix}0` });
+  }
+
+  #deleteFiles(name: Names): Promise<void> {
     const { session } = this.#connection;
-    await session.run(async () => {
-      for (const file of await filesOf(session, keyOf(tenant, ref))) {
+    return session.run(async () => {
+      for (const file of await filesOf(session, name)) {
         const deleted = session.ask((database) => bucketOf(database).delete(file._id));
         // Deleted by somebody else meanwhile is deleted too.
         await deleted.catch((error: unknown) => {
@@ -64,9 +83,18 @@ export class MongoBlobs implements Blobs {
   }
 }
 
+/** One name, or all between two. */
+type Names = string | { readonly $gt: string; readonly $lt: string };
+
+/** Those of an owner begin alike, so that they are found together. */
+function nameOf(tenant: string, ref: string): string {
+  const { digest, owner } = partsOf(ref);
+  return keyOf(tenant, owner === null ? digest : `${owner}/${digest}`);
+}
+
 const bucketOf = (database: Db): GridFSBucket => new GridFSBucket(database, { bucketName: 'blobs' });
 
-function filesOf(session: MongoSession, name: string): Promise<GridFSFile[]> {
+function filesOf(session: MongoSession, name: Names): Promise<GridFSFile[]> {
   return session.ask((database) => bucketOf(database).find({ filename: name }).sort({ _id: 1 }).toArray());
 }
 

@@ -1,3 +1,4 @@
+import { checkField } from '../documents/document-query.ts';
 import { checkKey } from '../documents/document-shape.ts';
 import type { Collection, CollectionSpec, Find, Query, StoredDocument } from '../documents.ts';
 import { isDuplicate } from './failures.ts';
@@ -96,5 +97,19 @@ export class MongoCollection<T extends StoredDocument> implements Collection<T> 
     const filter = filterOf(query);
     const result = await this.#session.run(() => this.#rows.ask((rows) => rows.deleteMany(filter)));
     return result.deletedCount;
+  }
+
+  async total(query: Query, field: string): Promise<number> {
+    checkField(field, 'total');
+    const stages = [{ $match: filterOf(query) }, { $group: { _id: null, n: { $sum: `$${field}` } } }];
+    const [sum] = await this.#session.run(() =>
+      this.#rows.ask((rows) => rows.aggregate(stages, { maxTimeMS: QUERY_TIMEOUT_MS }).toArray()),
+    );
+    return Number(sum?.n ?? 0);
+  }
+
+  async tenants(): Promise<string[]> {
+    const found = await this.#session.run(() => this.#rows.ask((rows) => rows.distinct('tenant')));
+    return found.map(String);
   }
 }

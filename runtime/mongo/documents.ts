@@ -55,11 +55,15 @@ async function createMissing(rows: Rows, indexes: readonly IndexDescription[]): 
 /** Documents in MongoDB: single-document idempotent writes only, no transactions, no TTL indexes, no change streams. */
 export class MongoDocuments implements Documents {
   readonly #connection: MongoConnection;
+  readonly #turns: SharedTurns;
   readonly #asked: boolean | undefined;
   #atomicUpdates = true;
 
   constructor(options: MongoDocumentsOptions) {
     this.#connection = new MongoConnection(options);
+    this.#turns = new SharedTurns((call) =>
+      this.#connection.session.ask((database) => call(database.collection<Turn>(TURNS))),
+    );
     this.#asked = options.atomicUpdates;
   }
 
@@ -79,13 +83,17 @@ export class MongoDocuments implements Documents {
     return this.#connection.close();
   }
 
+  /** Deletes marks of turns that were ended long ago (shared-turns.ts). */
+  async upkeep(): Promise<boolean> {
+    return this.#atomicUpdates ? false : this.#turns.sweep();
+  }
+
   async collection<T extends StoredDocument>(spec: CollectionSpec): Promise<Collection<T>> {
     checkSpec(spec);
     const { session } = this.#connection;
     await session.run(() => createMissing(session.rows(spec.name), indexesOf(spec)));
-    const turns = new SharedTurns((call) => session.ask((database) => call(database.collection<Turn>(TURNS))));
     return new MongoCollection<T>(session, spec, (rows) =>
-      this.#atomicUpdates ? new AtomicWrites(rows) : new SerialisedWrites(rows, turns),
+      this.#atomicUpdates ? new AtomicWrites(rows) : new SerialisedWrites(rows, this.#turns),
     );
   }
 }

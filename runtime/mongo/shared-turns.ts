@@ -15,6 +15,8 @@ const DEAD_AFTER_MS = 5_000;
 const WRITE_WITHIN_MS = 2_500;
 const LONGEST_PAUSE_MS = 40;
 const WAIT_AT_MOST_MS = 30_000;
+const MARKS = 500;
+const MARK_KEPT_MS = 600_000;
 
 /**
  * Turns of several processes at one row, for a server whose only atomic step is the insert of an id (FerretDB 1). The
@@ -22,6 +24,8 @@ const WAIT_AT_MOST_MS = 30_000;
  */
 export class SharedTurns {
   readonly #ask: AskTurns;
+  /** Marks of ended turns, since when this process knows them. */
+  #marks: ReadonlyMap<string, number> = new Map();
 
   constructor(ask: AskTurns) {
     this.#ask = ask;
@@ -63,6 +67,20 @@ export class SharedTurns {
   async #end(row: string, holder: string): Promise<void> {
     if (await this.#insert({ _id: `${row} ended ${holder}`, holder }))
       await this.#ask((turns) => turns.deleteOne({ _id: row }));
+  }
+
+  /**
+   * One step of the upkeep of the marks: those that were there ten minutes ago are deleted, when no waiter can still hold
+   * the name of that turn. Answers whether there may be more.
+   */
+  async sweep(): Promise<boolean> {
+    const marks = await this.#ask((turns) => turns.find({ _id: / ended / }, { limit: MARKS }).toArray());
+    const now = performance.now();
+    const known = this.#marks;
+    this.#marks = new Map(marks.map(({ _id }) => [_id, known.get(_id) ?? now]));
+    const old = [...this.#marks].filter(([, since]) => now - since > MARK_KEPT_MS).map(([id]) => id);
+    for (const id of old) await this.#ask((turns) => turns.deleteOne({ _id: id }));
+    return old.length === MARKS;
   }
 
   async #insert(turn: Turn): Promise<boolean> {

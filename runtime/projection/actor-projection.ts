@@ -1,5 +1,6 @@
 import type { ActorStore } from '../actor-store.ts';
 import type { Address } from '../address.ts';
+import type { Clock } from '../clock.ts';
 import { type ActorDefinition, isArchived } from '../define-actor.ts';
 import type { PartitionServer } from '../dispatch/partition-server.ts';
 import type { ReplacedStates } from '../dispatch/replaced-states.ts';
@@ -7,9 +8,12 @@ import type { Collection, Documents, StoredDocument } from '../documents.ts';
 import { toSvcError } from '../errors.ts';
 import type { Locator } from '../locator.ts';
 import type { Registry } from '../registry.ts';
+import type { Removals } from '../retention/removals.ts';
 import { isOwned, type Payloads } from '../turns/payload.ts';
 import { decodeRecord } from '../turns/record.ts';
-import type { Archive } from './archive.ts';
+import type { Archive, Retained } from './archive.ts';
+import { DEAD_LETTERS, type DeadLetter, unreadableRecord } from './ledger.ts';
+import type { Views } from './views.ts';
 
 export interface ActorProjectionParts {
   readonly store: ActorStore;
@@ -18,6 +22,10 @@ export interface ActorProjectionParts {
   readonly registry: Registry;
   readonly locator: Locator;
   readonly payloads: Payloads;
+  readonly clock: Pick<Clock, 'now'>;
+  readonly views: Views;
+  /** Asked behind each archive that is written: of an actor that somebody deleted nothing stays. */
+  readonly removals: Pick<Removals, 'isAsked' | 'finish'>;
   /** Takes the states of actors that end without an archive. */
   readonly replaced: Pick<ReplacedStates, 'add'>;
   readonly warn: (message: string, error: unknown) => void;
@@ -25,14 +33,14 @@ export interface ActorProjectionParts {
 
 const ARCHIVE_AT_ONCE = 16;
 
-interface Look {
+interface Look extends Retained {
   readonly document: StoredDocument | null;
   readonly ended: boolean;
   readonly revision: number;
   readonly lastEvent: number;
 }
 
-interface Ended {
+interface Ended extends Retained {
   readonly address: Address;
   readonly record: string;
   /** Whether the archive keeps it. */
@@ -46,26 +54,20 @@ interface Ended {
 /** Writes actors' committed states into list views, and ended actors into the archive (design R2, K8). */
 export class ActorProjection {
   readonly #parts: ActorProjectionParts;
-  readonly #views: ReadonlyMap<string, Collection<StoredDocument>>;
+  readonly #deadLetters: Collection<DeadLetter>;
 
   static async open(parts: ActorProjectionParts): Promise<ActorProjection> {
-    const views = new Map<string, Collection<StoredDocument>>();
-    for (const { view } of parts.registry.definitions) {
-      if (view === undefined) continue;
-      const spec = { name: view.collection, unique: [], indexes: view.indexes ?? [] };
-      views.set(view.collection, await parts.documents.collection<StoredDocument>(spec));
-    }
-    return new ActorProjection(parts, views);
+    return new ActorProjection(parts, await parts.documents.collection<DeadLetter>(DEAD_LETTERS));
   }
 
-  constructor(parts: ActorProjectionParts, views: ReadonlyMap<string, Collection<StoredDocument>>) {
+  constructor(parts: ActorProjectionParts, deadLetters: Collection<DeadLetter>) {
     this.#parts = parts;
-    this.#views = views;
+    this.#deadLetters = deadLetters;
   }
 
   /** Writes what became of the actors; the ended ones leave the store. */
   async project(server: PartitionServer, addresses: ReadonlySet<Address>): Promise<void> {
-    const { store, registry, locator, payloads } = this.#parts;
+    const { store, registry } = this.#parts;
     const { partition } = server.lease;
     const wanted = [...addresses].filter((address) => {
       const definition = registry.definitionOf(address);
@@ -79,7 +81,8 @@ export class ActorProjection {
       const definition = registry.definitionOf(address);
       const text = texts[index];
       if (definition === undefined || text === null || text === undefined) continue;
-      const plain = await payloads.unpack(text);
+      const plain = await this.#unpacked(address, text);
+      if (plain === null) continue;
       const seen = this.#look(definition, address, plain);
       if (seen === null) continue;
       if (seen.document !== null && definition.view !== undefined) {
@@ -90,19 +93,67 @@ export class ActorProjection {
       if (!seen.ended) continue;
       ended.push({ address, record: text, kept: isArchived(definition), owned: isOwned(text, plain), ...seen });
     }
-    for (const [collection, list] of documents) await this.#views.get(collection)?.putMany(list);
+    for (const [collection, list] of documents) await this.#writeViews(collection, list);
     for (let start = 0; start < ended.length; start += ARCHIVE_AT_ONCE) {
+      const some = ended.slice(start, start + ARCHIVE_AT_ONCE);
       await Promise.all(
-        ended.slice(start, start + ARCHIVE_AT_ONCE).map(async (actor) => {
-          if (actor.kept) await this.#parts.archive.store(store, partition, actor);
-          // An entry that outlives this process is found by the directory's sweep.
-          if (!(await server.forget(actor.address, actor.record))) return;
-          const { address, record: text } = actor;
-          // The archive goes on naming the last state of those that it keeps.
-          if (!actor.kept && actor.owned) this.#parts.replaced.add({ partition, address, text });
-          await locator.unplace(address, partition);
-        }),
+        some.map((actor) => this.#alone(`${actor.address} cannot be archived`, () => this.#takeOut(server, actor))),
       );
+    }
+  }
+
+  async #takeOut(server: PartitionServer, actor: Ended): Promise<void> {
+    const { store, archive, locator, replaced, removals } = this.#parts;
+    const { partition } = server.lease;
+    const { address, record: text } = actor;
+    if (actor.kept) await archive.store(store, partition, actor);
+    // In this order: who deletes it does so before looking into the archive, so one of the two sees the other.
+    const isRemoved = actor.kept && (await removals.isAsked(address));
+    // An entry that outlives this process is found by the directory's sweep.
+    if (!(await server.forget(address, text))) return;
+    // The archive goes on naming the last state of those that it keeps.
+    if (!actor.kept && actor.owned) replaced.add({ partition, address, text });
+    await locator.unplace(address, partition);
+    if (isRemoved) await removals.finish(address);
+  }
+
+  /** Null for a payload that is not stored any more: its actor is dead-lettered, once, and left out. */
+  async #unpacked(address: Address, text: string): Promise<string | null> {
+    try {
+      return await this.#parts.payloads.unpack(text);
+    } catch (thrown) {
+      const error = toSvcError(thrown);
+      if (error.code === 'unavailable') throw error;
+      this.#parts.warn(`${address} cannot be projected: its state cannot be read`, error);
+      await this.#deadLetters.put(unreadableRecord(address, text, error.message, this.#parts.clock.now()));
+      return null;
+    }
+  }
+
+  /** One document that the store refuses for itself must not keep the others of its batch from their list. */
+  async #writeViews(collection: string, list: readonly StoredDocument[]): Promise<void> {
+    const view = this.#parts.views.get(collection);
+    if (view === undefined) return;
+    try {
+      await view.putMany(list);
+    } catch (thrown) {
+      if (toSvcError(thrown).code === 'unavailable') throw thrown;
+      for (const one of list) {
+        await this.#alone(`${collection} ${one.tenant}/${one.id} cannot be listed`, async () => {
+          await view.put(one);
+        });
+      }
+    }
+  }
+
+  /** A store that is away stops the projection; what is wrong with one actor alone is said, and the others go on. */
+  async #alone(failure: string, work: () => Promise<void>): Promise<void> {
+    try {
+      await work();
+    } catch (thrown) {
+      const error = toSvcError(thrown);
+      if (error.code === 'unavailable') throw error;
+      this.#parts.warn(failure, error);
     }
   }
 
@@ -113,10 +164,27 @@ export class ActorProjection {
       const [, tenant = '', id = ''] = address.split('/');
       const view = definition.view?.project(state, { tenant, id }) ?? null;
       const document = view === null ? null : { ...view, version: revision };
-      return { document, ended: definition.done?.(state) === true && stuck === null, revision, lastEvent };
+      const ended = definition.done?.(state) === true && stuck === null;
+      const retained = retainedOf(definition, state, { tenant, id }, this.#parts.clock.now());
+      return { document, ended, revision, lastEvent, ...retained, bytes: text.length };
     } catch (thrown) {
       this.#parts.warn(`${address} cannot be projected`, toSvcError(thrown));
       return null;
     }
   }
+}
+
+/** What retention needs to know of an ended actor. */
+export function retainedOf(
+  definition: ActorDefinition,
+  state: unknown,
+  self: { readonly tenant: string; readonly id: string },
+  endedAt: number,
+): Omit<Retained, 'bytes'> {
+  return {
+    retainedAs: definition.retainedAs ?? 'runs',
+    endedAt,
+    parent: definition.belongsTo?.(state, self) ?? null,
+    viewId: definition.view?.project(state, self)?.id ?? self.id,
+  };
 }

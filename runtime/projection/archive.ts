@@ -1,13 +1,34 @@
 import type { ActorStore } from '../actor-store.ts';
 import type { Address, Partition } from '../address.ts';
-import { parseAddress } from '../address.ts';
-import type { Collection, Documents, StoredDocument } from '../documents.ts';
+import { parseAddress, tenantOf } from '../address.ts';
+import type { Collection, CollectionSpec, Documents, StoredDocument } from '../documents.ts';
 
-interface ArchivedActor extends StoredDocument {
+/** An ended actor as Documents keep it. The fields for retention are absent in what earlier versions wrote. */
+export interface ArchivedActor extends StoredDocument {
   readonly kind: string;
   /** Packed record, as the store kept it. */
   readonly record: string;
   readonly last_event: number;
+  /** Which rule of retention applies to it. */
+  readonly retained_as?: string;
+  /** When it was archived, moments after its end, Unix ms. */
+  readonly ended_at?: number;
+  /** Characters of its record and events. */
+  readonly bytes?: number;
+  /** Address of the actor it belongs to, or null. */
+  readonly parent?: string | null;
+  /** Id of its document in the list of its kind. */
+  readonly view_id?: string;
+}
+
+/** What retention goes by. */
+export interface Retained {
+  readonly retainedAs: string;
+  readonly endedAt: number;
+  /** Characters of the record, unpacked. */
+  readonly bytes: number;
+  readonly parent: Address | null;
+  readonly viewId: string;
 }
 
 interface ArchivedEvents extends StoredDocument {
@@ -16,6 +37,13 @@ interface ArchivedEvents extends StoredDocument {
   /** Packed events `first`, `first + 1`, … */
   readonly data: readonly string[];
 }
+
+/** Ended actors, in the order in which they may be removed. */
+export const ARCHIVED_ACTORS: CollectionSpec = {
+  name: 'archived_actors',
+  unique: [],
+  indexes: [['kind'], ['retained_as', 'ended_at', 'bytes'], ['parent']],
+};
 
 /** Events in one archived document: few enough that 64 KiB each stay under a document store's 16 MB. */
 const SEGMENT_EVENTS = 200;
@@ -33,7 +61,7 @@ export class Archive {
 
   static async open(documents: Documents): Promise<Archive> {
     return new Archive(
-      await documents.collection<ArchivedActor>({ name: 'archived_actors', unique: [], indexes: [['kind']] }),
+      await documents.collection<ArchivedActor>(ARCHIVED_ACTORS),
       await documents.collection<ArchivedEvents>({
         name: 'archived_events',
         unique: [],
@@ -72,9 +100,10 @@ export class Archive {
       readonly record: string;
       readonly revision: number;
       readonly lastEvent: number;
-    },
+    } & Retained,
   ): Promise<void> {
     const { tenant, kind } = parseAddress(actor.address);
+    let { bytes } = actor;
     for (let after = 0; after < actor.lastEvent; ) {
       const events = await store.readEvents(partition, actor.address, after, SEGMENT_EVENTS);
       const first = events[0]?.seq;
@@ -89,6 +118,7 @@ export class Archive {
         first,
         data: events.map((event) => event.data),
       });
+      for (const { data } of events) bytes += data.length;
       after = last;
     }
     await this.#actors.put({
@@ -98,6 +128,11 @@ export class Archive {
       kind,
       record: actor.record,
       last_event: actor.lastEvent,
+      retained_as: actor.retainedAs,
+      ended_at: actor.endedAt,
+      bytes,
+      parent: actor.parent,
+      view_id: actor.viewId,
     });
   }
 
@@ -121,10 +156,13 @@ export class Archive {
     return read;
   }
 
-  /** Deletes an archived actor for good. */
-  async remove(address: Address): Promise<boolean> {
-    const { tenant } = parseAddress(address);
-    await this.#events.deleteMany({ tenant, where: { address } });
-    return this.#actors.delete(tenant, address);
+  /** Deletes the record of an archived actor for good: without it nothing of the actor can be read. */
+  removeRecord(address: Address): Promise<boolean> {
+    return this.#actors.delete(tenantOf(address), address);
+  }
+
+  /** Behind its record. */
+  async removeEvents(address: Address): Promise<void> {
+    await this.#events.deleteMany({ tenant: tenantOf(address), where: { address } });
   }
 }

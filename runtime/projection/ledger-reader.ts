@@ -1,9 +1,10 @@
 import { z } from 'zod';
 import type { Address, Partition } from '../address.ts';
 import type { Collection, Documents } from '../documents.ts';
+import { SvcError } from '../errors.ts';
 import { jsonField } from '../json-field.ts';
 import type { Message } from '../message.ts';
-import { decodeMessage } from '../turns/codec.ts';
+import { decodeEntry } from '../turns/loading.ts';
 import type { Payloads } from '../turns/payload.ts';
 import type { TurnRow } from '../turns/turn-row.ts';
 import { turnRow } from './journal-row.ts';
@@ -49,7 +50,9 @@ export async function* readLedger(
         read = seq;
         const body = typeof message === 'string' ? message : JSON.stringify(message);
         if (!body.includes(address) && !body.startsWith('@')) continue;
-        const decoded = await decodeMessage(payloads, body);
+        const decoded = await decodeEntry(payloads, body);
+        // Its payload was removed with the actor that it was sent to.
+        if (decoded instanceof SvcError) continue;
         if (decoded.to === address) yield { seq, at, epoch, row, body, message: decoded };
       }
     }

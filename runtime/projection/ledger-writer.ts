@@ -1,6 +1,6 @@
 import type { Partition } from '../address.ts';
 import type { Collection, Documents } from '../documents.ts';
-import { type DeadLetter, deadLettersOf, LEDGER, type LedgerSegment, ledgerSegments } from './ledger.ts';
+import { DEAD_LETTERS, type DeadLetter, deadLettersOf, LEDGER, type LedgerSegment, ledgerSegments } from './ledger.ts';
 import { packLines } from './ledger-text.ts';
 import type { ProjectedCommit } from './projected-commit.ts';
 
@@ -10,10 +10,10 @@ export interface LedgerPart {
   readonly commits: readonly ProjectedCommit[];
 }
 
-const packed = async (segment: LedgerSegment): Promise<LedgerSegment> => ({
-  ...segment,
-  lines: await packLines(segment.lines),
-});
+async function packed(segment: LedgerSegment): Promise<LedgerSegment> {
+  const lines = await packLines(segment.lines);
+  return { ...segment, lines, bytes: lines.length };
+}
 
 /** Writes deliveries and dead letters into documents (design R3); the same commits again write the same again. */
 export class LedgerWriter {
@@ -23,10 +23,7 @@ export class LedgerWriter {
   static async open(parts: { readonly documents: Documents; readonly ledger: boolean }): Promise<LedgerWriter> {
     const { documents, ledger } = parts;
     const segments = await documents.collection<LedgerSegment>(LEDGER);
-    return new LedgerWriter(
-      ledger ? segments : null,
-      await documents.collection<DeadLetter>({ name: 'dead_letters', unique: [], indexes: [['address'], ['at']] }),
-    );
+    return new LedgerWriter(ledger ? segments : null, await documents.collection<DeadLetter>(DEAD_LETTERS));
   }
 
   /** Without `segments` deliveries are not recorded. */

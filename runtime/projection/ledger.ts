@@ -19,6 +19,8 @@ export interface LedgerSegment extends StoredDocument {
   readonly from_at: number;
   readonly to_at: number;
   readonly lines: string;
+  /** Characters of `lines` as stored, for retention by size. Absent in segments of earlier versions. */
+  readonly bytes?: number;
 }
 
 export interface DeadLetter extends StoredDocument {
@@ -26,12 +28,24 @@ export interface DeadLetter extends StoredDocument {
   readonly error: string;
   /** Unix ms of the turn. */
   readonly at: number;
-  /** Encoded message, for inspection and replay. */
+  /** Encoded message, for inspection and replay; of a record that cannot be read the record's text. */
   readonly body: string;
+  /** Characters of error and body, for retention by size. Absent in letters of earlier versions. */
+  readonly bytes?: number;
 }
 
 /** The collection of segments. */
-export const LEDGER = { name: 'ledger', unique: [], indexes: [['partition', 'first'], ['to_at']] } as const;
+export const LEDGER = {
+  name: 'ledger',
+  unique: [],
+  indexes: [
+    ['partition', 'first'],
+    ['to_at', 'bytes'],
+  ],
+} as const;
+
+/** The collection of dead letters. */
+export const DEAD_LETTERS = { name: 'dead_letters', unique: [], indexes: [['address'], ['at', 'bytes']] } as const;
 
 /** A segment's text stays under this, so that a document store's own limit is never met. */
 const MAX_SEGMENT_CHARS = 1_000_000;
@@ -110,5 +124,26 @@ export function deadLettersOf(commits: readonly ProjectedCommit[]): DeadLetter[]
       }
     }
   }
-  return letters.map((one) => ({ ...one, id: `${one.address.replaceAll('/', '.')}.${one.id}` }));
+  return letters.map((one) => ({
+    ...one,
+    id: letterId(one.address, one.id),
+    bytes: one.body.length + one.error.length,
+  }));
 }
+
+/** A committed record that cannot be read: one letter an actor, however often it is met. */
+export function unreadableRecord(address: Address, record: string, error: string, at: number): DeadLetter {
+  const bytes = record.length + error.length;
+  return {
+    tenant: tenantOf(address),
+    id: letterId(address, 'record'),
+    version: 1,
+    address,
+    at,
+    error,
+    body: record,
+    bytes,
+  };
+}
+
+const letterId = (address: Address, part: string): string => `${address.replaceAll('/', '.')}.${part}`;

@@ -5,7 +5,7 @@ import type { PartitionServer } from '../dispatch/partition-server.ts';
 import { SvcError, toSvcError } from '../errors.ts';
 import { decodeEntry, UNREADABLE } from '../turns/loading.ts';
 import { ActorProjection, type ActorProjectionParts } from './actor-projection.ts';
-import { parseJournalRow } from './journal-row.ts';
+import { type JournalLine, parseJournalRow } from './journal-row.ts';
 import { LedgerWriter } from './ledger-writer.ts';
 import type { ProjectedCommit } from './projected-commit.ts';
 import { ProjectionRounds } from './rounds.ts';
@@ -137,13 +137,23 @@ export class Projector {
   }
 
   async #projected({ upTo, row, entries }: JournalRow): Promise<ProjectedCommit> {
-    const { epoch, turns } = parseJournalRow(row);
+    const { epoch, turns } = this.#parsed(upTo, row);
     const targets: Address[] = [];
     for (const entry of entries) {
       const message = await decodeEntry(this.#parts.payloads, entry.body);
       targets.push(message instanceof SvcError ? UNREADABLE : message.to);
     }
     return { upTo, epoch, entries, targets, rows: turns };
+  }
+
+  /** A row that cannot be read says nothing of its turns; the entries beside it still say which actors they touched. */
+  #parsed(upTo: number, row: string): JournalLine {
+    try {
+      return parseJournalRow(row);
+    } catch (thrown) {
+      this.#parts.warn(`the journal row ${upTo} cannot be read`, toSvcError(thrown));
+      return { epoch: 0, turns: [] };
+    }
   }
 
   async #projectViews(source: Source): Promise<void> {

@@ -9,6 +9,7 @@ import { Notices } from './actor-store-notices.ts';
 import { type Opened, openTables } from './actor-store-opening.ts';
 import type { PartitionState } from './actor-store-partition.ts';
 import { lockDirectory, storeError } from './database.ts';
+import { giveBackSpace } from './free-space.ts';
 import { StoreClock } from './store-clock.ts';
 
 /** How often rows nobody needs are deleted, and how soon again when a sweep left some. */
@@ -65,6 +66,9 @@ export class SqliteActorStore implements ActorStore {
     opened.database.close();
     opened.unlock();
   }
+
+  /** Gives some of the space of deleted rows back; answers whether there is more. */
+  upkeep = (): Promise<boolean> => this.#read(({ database }) => giveBackSpace(database));
 
   now = async () => this.#time.now();
 

@@ -1,8 +1,16 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import type { Blobs } from '../blobs.ts';
-import { checkBytes, checkReference, referenceOf, unknownBlob } from '../documents/blob-reference.ts';
+import {
+  checkBytes,
+  checkReference,
+  ownerPart,
+  partsOf,
+  referenceOf,
+  unknownBlob,
+} from '../documents/blob-reference.ts';
+import { checkKey } from '../documents/document-shape.ts';
 import { SvcError } from '../errors.ts';
 
 const isMissing = (error: unknown): boolean =>
@@ -24,7 +32,7 @@ async function syncDirectory(path: string): Promise<void> {
 }
 
 /**
- * Blobs as files `blobs/TENANT/REF` of the data directory. Files and not a table: writing 16 MiB happens off the event
+ * Blobs as files `blobs/TENANT/REF` of the data directory, those of an owner in a directory of their own below it. Files and not a table: writing 16 MiB happens off the event
  * loop, is written once instead of twice (no log), and deleting gives the space back. A file appears under its name
  * only when complete and on disk.
  */
@@ -49,16 +57,16 @@ export class FileBlobs implements Blobs {
     this.#isOpen = false;
   }
 
-  async put(tenant: string, bytes: Uint8Array): Promise<string> {
+  async put(tenant: string, bytes: Uint8Array, owner?: string): Promise<string> {
     this.#checkOpen();
-    const ref = referenceOf(tenant, bytes);
+    const ref = referenceOf(tenant, bytes, owner);
     const path = this.#path(tenant, ref);
     const stored = await stat(path).catch((error: unknown) => {
       if (isMissing(error)) return undefined;
       throw error;
     });
     if (stored?.size === bytes.byteLength) return ref;
-    await this.#write(tenant, path, bytes).catch((cause: unknown) => {
+    await this.#write(path, bytes).catch((cause: unknown) => {
       throw notUsable('a payload could not be stored', cause);
     });
     return ref;
@@ -67,14 +75,16 @@ export class FileBlobs implements Blobs {
   async get(tenant: string, ref: string): Promise<Uint8Array> {
     this.#checkOpen();
     checkReference(tenant, ref);
-    try {
-      const bytes = await readFile(this.#path(tenant, ref));
-      checkBytes(ref, bytes);
-      return bytes;
-    } catch (error) {
-      if (isMissing(error)) throw unknownBlob();
-      throw error instanceof SvcError ? error : notUsable('a payload could not be read', error);
-    }
+    const bytes = await readFile(this.#path(tenant, ref)).catch(async (error: unknown) => {
+      if (!isMissing(error)) throw notUsable('a payload could not be read', error);
+      // Without the directory itself nothing is known about what was in it: a disk that is not mounted, for example.
+      await stat(this.#root).catch((cause: unknown) => {
+        throw notUsable('a payload could not be read', cause);
+      });
+      throw unknownBlob();
+    });
+    checkBytes(ref, bytes);
+    return bytes;
   }
 
   async delete(tenant: string, ref: string): Promise<void> {
@@ -83,9 +93,15 @@ export class FileBlobs implements Blobs {
     await rm(this.#path(tenant, ref), { force: true });
   }
 
-  async #write(tenant: string, path: string, bytes: Uint8Array): Promise<void> {
+  async deleteOwned(tenant: string, owner: string): Promise<void> {
+    this.#checkOpen();
+    checkKey(tenant, owner);
+    await rm(join(this.#tenantDirectory(tenant), ownerPart(owner)), { recursive: true, force: true });
+  }
+
+  async #write(path: string, bytes: Uint8Array): Promise<void> {
     const temporary = join(this.#incoming, randomUUID());
-    const directory = this.#tenantDirectory(tenant);
+    const directory = dirname(path);
     try {
       const handle = await open(temporary, 'wx', 0o600);
       try {
@@ -97,7 +113,9 @@ export class FileBlobs implements Blobs {
       const made = await mkdir(directory, { recursive: true, mode: 0o700 });
       await rename(temporary, path);
       await syncDirectory(directory);
-      if (made !== undefined) await syncDirectory(this.#root);
+      for (let child = directory; made !== undefined && child !== this.#root; child = dirname(child)) {
+        await syncDirectory(dirname(child));
+      }
     } catch (error) {
       await rm(temporary, { force: true });
       throw error;
@@ -110,7 +128,9 @@ export class FileBlobs implements Blobs {
   }
 
   #path(tenant: string, ref: string): string {
-    return join(this.#tenantDirectory(tenant), ref);
+    const { digest, owner } = partsOf(ref);
+    const directory = this.#tenantDirectory(tenant);
+    return owner === null ? join(directory, digest) : join(directory, owner, digest);
   }
 
   #checkOpen(): void {

@@ -2,6 +2,7 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { type OwnStore, SvcError } from '../errors.ts';
+import { makeFreeable, rewriteWhenSmall } from './free-space.ts';
 
 const SQLITE_BUSY = 5;
 const SQLITE_LOCKED = 6;
@@ -21,6 +22,8 @@ const CHECKPOINT_PAGES = 4_000;
 export function openDatabase(path: string): DatabaseSync {
   const database = new DatabaseSync(path, { timeout: 5_000 });
   try {
+    makeFreeable(database);
+    rewriteWhenSmall(database);
     database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;');
     database.exec(`PRAGMA wal_autocheckpoint = ${CHECKPOINT_PAGES}; PRAGMA journal_size_limit = 67108864;`);
     database.exec('PRAGMA cache_size = -16384; PRAGMA temp_store = MEMORY;');

@@ -4,7 +4,7 @@ import type { Collection, CollectionSpec, Find, Query, StoredDocument } from '..
 import { SvcError } from '../errors.ts';
 import { readyCountOf } from './documents-counts.ts';
 import type { GroupCommit } from './documents-group.ts';
-import { countOf, DOCUMENT_COLUMNS, selectOf, tableOf, whereOf } from './documents-sql.ts';
+import { countOf, DOCUMENT_COLUMNS, selectOf, tableOf, tenantsOf, totalOf, whereOf } from './documents-sql.ts';
 
 type Row = ReturnType<StatementSync['get']>;
 
@@ -130,6 +130,17 @@ export class SqliteCollection<T extends StoredDocument> implements Collection<T>
     const where = whereOf(query);
     const text = `DELETE FROM ${this.#table}${where.text}`;
     return this.#group.run(() => Number(this.#database.prepare(text).run(...where.values).changes));
+  }
+
+  async total(query: Query, field: string): Promise<number> {
+    const total = totalOf(this.#table, query, field);
+    const row = this.#group.read(() => this.#database.prepare(total.text).get(...total.values));
+    return Number(row?.n ?? 0);
+  }
+
+  async tenants(): Promise<string[]> {
+    const rows = this.#group.read(() => this.#database.prepare(tenantsOf(this.#table)).all());
+    return rows.map(({ tenant }) => String(tenant));
   }
 
   /** Not an UPSERT: with several unique indexes that one may fail on the row it is about to replace. */

@@ -1,5 +1,5 @@
 import type { SQLInputValue } from 'node:sqlite';
-import { type Comparison, checkFind, comparisons } from '../documents/document-query.ts';
+import { type Comparison, checkField, checkFind, comparisons } from '../documents/document-query.ts';
 import type { CollectionSpec, Find, Query, Scalar } from '../documents.ts';
 
 /** A statement's text and what is bound to it. Values are always bound; names were checked by document-query.ts. */
@@ -96,6 +96,23 @@ export function countOf(table: string, query: Query): Sql {
   const where = whereOf(query);
   return { text: `SELECT count(*) AS n FROM ${table}${where.text}`, values: where.values };
 }
+
+export function totalOf(table: string, query: Query, field: string): Sql {
+  checkField(field, 'total');
+  const where = whereOf(query);
+  // Truth values and digits in text are numbers to SQLite, and to no other store.
+  const number = COLUMNS.has(field)
+    ? `iif(typeof(${field}) = 'text', 0, ${field})`
+    : `iif(${typeExpression(field)} IN ('integer', 'real'), ${expression(field)}, 0)`;
+  return { text: `SELECT ifnull(sum(${number}), 0) AS n FROM ${table}${where.text}`, values: where.values };
+}
+
+/** One step along the index for each tenant, however many documents it has. */
+export const tenantsOf = (table: string): string => `WITH RECURSIVE tenants(tenant) AS (
+    SELECT min(tenant) FROM ${table}
+    UNION ALL SELECT (SELECT min(tenant) FROM ${table} WHERE tenant > tenants.tenant) FROM tenants
+      WHERE tenants.tenant IS NOT NULL)
+  SELECT tenant FROM tenants WHERE tenant IS NOT NULL`;
 
 /**
  * Table and indexes of a collection, created when missing. A tuple with a null part is not bound to be unique. Behind

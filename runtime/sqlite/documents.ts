@@ -8,6 +8,7 @@ import { SqliteCollection } from './documents-collection.ts';
 import { countsOf, countsSchemaOf } from './documents-counts.ts';
 import { GroupCommit } from './documents-group.ts';
 import { schemaOf } from './documents-sql.ts';
+import { giveBackSpace, makeFreeable, rewriteWhenSmall } from './free-space.ts';
 
 const BUSY_TIMEOUT_MS = 5_000;
 
@@ -33,6 +34,7 @@ export class SqliteDocuments implements Documents {
     if (this.#open !== undefined) return;
     await mkdir(this.#directory, { recursive: true, mode: 0o700 });
     const database = new DatabaseSync(join(this.#directory, 'documents.db'), { timeout: this.#busyTimeoutMs });
+    makeFreeable(database);
     database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;');
     this.#open = { database, group: new GroupCommit(database) };
   }
@@ -45,11 +47,20 @@ export class SqliteDocuments implements Documents {
     open.database.close();
   }
 
+  /** A file of an earlier version is rewritten, once, when it is small, so that it can give space back. */
+  rewriteWhenSmall(): void {
+    rewriteWhenSmall(this.#opened().database);
+  }
+
+  /** Gives some of the space of deleted documents back; answers whether there is more. */
+  async upkeep(): Promise<boolean> {
+    const { database, group } = this.#opened();
+    return group.read(() => giveBackSpace(database));
+  }
+
   async collection<T extends StoredDocument>(spec: CollectionSpec): Promise<Collection<T>> {
     checkSpec(spec);
-    if (this.#open === undefined)
-      throw new SvcError('unavailable', 'the document store is not open', { store: 'documents' });
-    const { database, group } = this.#open;
+    const { database, group } = this.#opened();
     await group.run(() => {
       for (const statement of schemaOf(spec)) database.exec(statement);
       const counts = countsOf(spec);
@@ -57,5 +68,10 @@ export class SqliteDocuments implements Documents {
       for (const statement of countsSchemaOf(spec)) database.exec(statement);
     });
     return new SqliteCollection<T>(database, group, spec);
+  }
+  #opened(): { readonly database: DatabaseSync; readonly group: GroupCommit } {
+    if (this.#open === undefined)
+      throw new SvcError('unavailable', 'the document store is not open', { store: 'documents' });
+    return this.#open;
   }
 }

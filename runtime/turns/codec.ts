@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { tenantOf } from '../address.ts';
+import type { Address } from '../address.ts';
 import { SvcError } from '../errors.ts';
 import { Identity } from '../identity.ts';
 import { jsonField } from '../json-field.ts';
@@ -26,7 +26,7 @@ const wireMessage = z.object({
 });
 
 export function encodeMessage(payloads: Payloads, message: Message): string | Promise<string> {
-  return payloads.pack(tenantOf(message.to), JSON.stringify(message));
+  return payloads.pack(message.to, JSON.stringify(message));
 }
 
 export async function decodeMessage(payloads: Payloads, body: string): Promise<Message> {
@@ -63,8 +63,8 @@ const wireReply = z.discriminatedUnion('ok', [
   z.object({ ok: z.literal(false), code: z.string(), message: z.string(), details: jsonField.optional() }),
 ]);
 
-export function encodeReply(payloads: Payloads, tenant: string, reply: Reply): string | Promise<string> {
-  return payloads.pack(tenant, JSON.stringify(reply));
+export function encodeReply(payloads: Payloads, actor: Address, reply: Reply): string | Promise<string> {
+  return payloads.pack(actor, JSON.stringify(reply));
 }
 
 export async function decodeReply(payloads: Payloads, body: string): Promise<Reply> {
@@ -83,10 +83,10 @@ export type WireEvent = z.infer<typeof wireEvent>;
 
 export function encodeEvent(
   payloads: Payloads,
-  tenant: string,
+  actor: Address,
   event: { readonly n: string; readonly at: number; readonly p: unknown },
 ): string | Promise<string> {
-  return payloads.pack(tenant, JSON.stringify(event));
+  return payloads.pack(actor, JSON.stringify(event));
 }
 
 export async function decodeEvent(payloads: Payloads, data: string): Promise<WireEvent> {

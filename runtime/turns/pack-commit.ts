@@ -1,5 +1,5 @@
 import type { Commit, Delivery, EffectOpen, EventAppend, Lease } from '../actor-store.ts';
-import { type Partition, poolOf, tenantOf } from '../address.ts';
+import { type Address, type Partition, poolOf, tenantOf } from '../address.ts';
 import { encodeEffect } from '../effects/effect-envelope.ts';
 import type { Locator } from '../locator.ts';
 import type { Message } from '../message.ts';
@@ -40,14 +40,14 @@ export async function packCommit(
   const records: { address: Commit['records'][number]['address']; record: string }[] = [];
   const events: EventAppend[] = [];
   for (const work of writes.works.values()) {
-    const { address, tenant, definition } = work.resident;
+    const { address, definition } = work.resident;
     if (work.dirty) {
-      if (work.record.stuck !== null) work.record = await slim(work.record, work.record.stuck, tenant, payloads);
+      if (work.record.stuck !== null) work.record = await slim(work.record, work.record.stuck, address, payloads);
       // Every commit's record has bytes of its own, so that they can be deleted when the next one replaced it.
       const owner = `${address}#${lease.grant}#${cursor.upTo}`;
       const encoded = encodeRecord(definition.version, work.record);
       sizes.set(address, encoded.length);
-      const packed = payloads.packOwned(tenant, encoded, owner);
+      const packed = payloads.packOwned(address, encoded, owner);
       const record = typeof packed === 'string' ? packed : await packed;
       texts.set(address, record);
       records.push({ address, record });
@@ -55,7 +55,7 @@ export async function packCommit(
     if (work.events.length > 0) {
       const data: string[] = [];
       for (const event of work.events) {
-        const text = encodeEvent(payloads, tenant, { n: event.name, at: event.at, p: event.payload });
+        const text = encodeEvent(payloads, address, { n: event.name, at: event.at, p: event.payload });
         data.push(typeof text === 'string' ? text : await text);
       }
       events.push({ address, first: work.firstEvent, data });
@@ -70,8 +70,7 @@ export async function packCommit(
   const replies: { session: string; messageId: string; body: string }[] = [];
   for (const { message, reply } of writes.replies) {
     if (message.session === undefined) continue;
-    const tenant = tenantOf(message.to);
-    const body = encodeReply(payloads, tenant, reply);
+    const body = encodeReply(payloads, message.to, reply);
     replies.push({
       session: message.session,
       messageId: message.id,
@@ -112,9 +111,9 @@ export async function packCommit(
 }
 
 /** Messages that wait behind a failing one are many: only the short ones are kept in its actor's record. */
-async function slim(record: ActorRecord, stuck: Stuck, tenant: string, payloads: Payloads): Promise<ActorRecord> {
+async function slim(record: ActorRecord, stuck: Stuck, actor: Address, payloads: Payloads): Promise<ActorRecord> {
   const behind = await Promise.all(
-    stuck.behind.map((body) => (body.length > MOST_WAITING_CHARS ? payloads.setAside(tenant, body) : body)),
+    stuck.behind.map((body) => (body.length > MOST_WAITING_CHARS ? payloads.setAside(actor, body) : body)),
   );
   return { ...record, stuck: { ...stuck, behind } };
 }
@@ -144,7 +143,7 @@ async function openEffects(
     const tenant = tenantOf(cause.to);
     const text = encodeEffect({ request, to: cause.to, cause: cause.id, trace: cause.trace, tenant, askedAtMs });
     requests.set(id, text);
-    const body = payloads.pack(tenant, text);
+    const body = payloads.pack(cause.to, text);
     opened.push({
       id,
       queue,

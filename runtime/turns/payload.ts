@@ -1,4 +1,6 @@
+import { type Address, tenantOf } from '../address.ts';
 import { type Blobs, INLINE_LIMIT_BYTES, PAYLOAD_LIMIT_BYTES } from '../blobs.ts';
+import { ownerPart } from '../documents/blob-reference.ts';
 import { SvcError } from '../errors.ts';
 
 /**
@@ -6,17 +8,21 @@ import { SvcError } from '../errors.ts';
  * `@tenant/ref` stands in its place. Everything packed is JSON, so no packed text starts with `@` by itself.
  */
 export interface Payloads {
-  /** Throws `payload_too_large` over 16 MiB. */
-  pack(tenant: string, text: string): string | Promise<string>;
+  /** What is stored aside belongs to `actor` and is removed with it. Throws `payload_too_large` over 16 MiB. */
+  pack(actor: Address, text: string): string | Promise<string>;
   /**
    * Packs a JSON object whose bytes, when they are stored aside, no other text shares: they begin with `owner`, a name
    * used once. Only such a text may be discarded, since equal bytes of a tenant are stored once.
    */
-  packOwned(tenant: string, text: string, owner: string): string | Promise<string>;
+  packOwned(actor: Address, text: string, owner: string): string | Promise<string>;
   /** Deletes what a packed text refers to; an inline text refers to nothing. */
   discard(packed: string): Promise<void>;
   /** Packs text of any size that is no reference yet. */
-  setAside(tenant: string, text: string): Promise<string>;
+  setAside(actor: Address, text: string): Promise<string>;
+  /** Whether a text was stored aside for that actor. */
+  isOf(packed: string, actor: Address): boolean;
+  /** Deletes all that was stored aside for an actor. */
+  discardAll(actor: Address): Promise<void>;
   unpack(text: string): string | Promise<string>;
 }
 
@@ -41,20 +47,25 @@ function isLarge(text: string): boolean {
 }
 
 export function createPayloads(blobs: Blobs): Payloads {
-  const put = (tenant: string, bytes: Buffer) => blobs.put(tenant, bytes).then((ref) => `${MARK}${tenant}/${ref}`);
-  const putLarge = (tenant: string, text: string): Promise<string> => {
+  const put = async (actor: Address, bytes: Buffer): Promise<string> => {
+    const tenant = tenantOf(actor);
+    return `${MARK}${tenant}/${await blobs.put(tenant, bytes, actor)}`;
+  };
+  const putLarge = (actor: Address, text: string): Promise<string> => {
     const bytes = Buffer.from(text);
     const { length } = bytes;
-    if (length <= PAYLOAD_LIMIT_BYTES) return put(tenant, bytes);
+    if (length <= PAYLOAD_LIMIT_BYTES) return put(actor, bytes);
     throw new SvcError('payload_too_large', `the payload has ${length} bytes, the limit is ${PAYLOAD_LIMIT_BYTES}`);
   };
   return {
-    async setAside(tenant, text) {
-      return isAside(text) ? text : put(tenant, Buffer.from(text));
+    async setAside(actor, text) {
+      return isAside(text) ? text : put(actor, Buffer.from(text));
     },
-    pack: (tenant, text) => (isLarge(text) ? putLarge(tenant, text) : text),
-    packOwned: (tenant, text, owner) =>
-      isLarge(text) ? putLarge(tenant, `${OWNER}${JSON.stringify(owner)},${text.slice(1)}`) : text,
+    pack: (actor, text) => (isLarge(text) ? putLarge(actor, text) : text),
+    packOwned: (actor, text, owner) =>
+      isLarge(text) ? putLarge(actor, `${OWNER}${JSON.stringify(owner)},${text.slice(1)}`) : text,
+    isOf: (packed, actor) => isAside(packed) && packed.endsWith(`.${ownerPart(actor)}`),
+    discardAll: (actor) => blobs.deleteOwned(tenantOf(actor), actor),
     unpack(text) {
       if (!isAside(text)) return text;
       return blobs.get(...namedBy(text)).then((bytes) => Buffer.from(bytes).toString('utf8'));

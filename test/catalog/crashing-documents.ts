@@ -28,6 +28,8 @@ export function crashingDocuments(documents: Documents, writes: number): Documen
           real.deleteVersion(tenant, id, expected),
         ),
         deleteMany: alive((query) => real.deleteMany(query)),
+        total: alive((query, field) => real.total(query, field)),
+        tenants: alive(() => real.tenants()),
       };
     },
   };

@@ -1,6 +1,8 @@
+import type { StoreKind } from '../kill/stores.ts';
 import type { ChurnOptions } from './scenarios/churn.ts';
 import type { ProgramsOptions } from './scenarios/programs-under-kills.ts';
 import type { RegisterOptions } from './scenarios/register-under-faults.ts';
+import type { RetentionSoakOptions } from './scenarios/retention-soak.ts';
 import type { RollingOptions } from './scenarios/rolling.ts';
 import type { ScaleOptions } from './scenarios/scale.ts';
 import type { StepsOptions } from './scenarios/steps-under-kills.ts';
@@ -105,3 +107,18 @@ export const smallRolling = (seed: number): RollingOptions => ({
 
 export const wholeScale = (seed: number): ScaleOptions => ({ nodes: [1, 2, 4], forMs: 10_000, inFlight: 128, seed });
 export const smallScale = (seed: number): ScaleOptions => ({ nodes: [1, 2], forMs: 2_000, inFlight: 32, seed });
+
+export const wholeRetention = (store: StoreKind, seed: number): RetentionSoakOptions => ({
+  store,
+  forMs: 900_000,
+  retentionMs: 120_000,
+  sampleMs: 30_000,
+  startsPerSecond: store === 'sqlite' ? 10 : 5,
+  seed,
+});
+export const smallRetention = (store: StoreKind, seed: number): RetentionSoakOptions => ({
+  ...wholeRetention(store, seed),
+  forMs: 20_000,
+  retentionMs: 2_000,
+  sampleMs: 1_000,
+});

@@ -13,6 +13,7 @@ import { reportText, type ScenarioReport } from './report.ts';
 import { churn } from './scenarios/churn.ts';
 import { programsUnderKills } from './scenarios/programs-under-kills.ts';
 import { registerUnderFaults } from './scenarios/register-under-faults.ts';
+import { retentionSoak } from './scenarios/retention-soak.ts';
 import { rolling } from './scenarios/rolling.ts';
 import { scale } from './scenarios/scale.ts';
 import { stepsUnderKills } from './scenarios/steps-under-kills.ts';
@@ -47,6 +48,11 @@ const killsOf = (kind: StoreKind): Scenario => ({
 const toolsOf = (store: StoreKind, agents: readonly string[]): Scenario => ({
   repeats: 1,
   run: (seed, isSmall) => toolsUnderKills((isSmall ? smallTools : wholeTools)(seed, { store, agents })),
+});
+
+const retentionOf = (store: StoreKind): Scenario => ({
+  repeats: 1,
+  run: (seed, small) => retentionSoak((small ? sizes.smallRetention : sizes.wholeRetention)(store, seed)),
 });
 
 const SCENARIOS: Readonly<Record<string, Scenario>> = {
@@ -86,6 +92,8 @@ const SCENARIOS: Readonly<Record<string, Scenario>> = {
   tools: toolsOf('sqlite', PROCESS),
   'tools-redis': toolsOf('redis', PROCESS),
   'tools-docker': toolsOf('redis', DOCKER),
+  'retention-sqlite': retentionOf('sqlite'),
+  'retention-redis': retentionOf('redis'),
   'kill-sqlite': killsOf('sqlite'),
   'kill-redis': killsOf('redis'),
 };

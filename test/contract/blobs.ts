@@ -67,7 +67,14 @@ export function blobsContract(
 
     test('unknown and malformed references are not found, and a tenant cannot be a path', async () => {
       const { blobs } = current();
-      for (const ref of ['0'.repeat(64), '', '../../etc/passwd', `${'a'.repeat(63)}/`, 'A'.repeat(64)]) {
+      for (const ref of [
+        '0'.repeat(64),
+        '',
+        '../../etc/passwd',
+        `${'a'.repeat(63)}/`,
+        'A'.repeat(64),
+        `${'0'.repeat(64)}.`,
+      ]) {
         await refuses(blobs.get('acme', ref), 'not_found');
         if (ref !== '0'.repeat(64)) await refuses(blobs.delete('acme', ref), 'not_found');
       }
@@ -87,6 +94,28 @@ export function blobsContract(
       same(await blobs.get('acme', ref), bytes);
       await blobs.delete('acme', ref);
       await refuses(blobs.get('acme', ref), 'not_found');
+    });
+
+    test('what is stored for an owner is shared with no other, and is removed with it, all of it', async () => {
+      const { blobs } = current();
+      const [one, other] = ['execution/acme/one', 'execution/acme/other'];
+      const bytes = randomBytes(70_000);
+      const shared = await blobs.put('acme', bytes);
+      const refs = [await blobs.put('acme', bytes, one), await blobs.put('acme', randomBytes(10), one)];
+      const kept = [await blobs.put('acme', bytes, other), await blobs.put('globex', bytes, one)];
+      assert.equal(new Set([shared, ...refs, ...kept]).size, 4, 'one is the same in two tenants');
+      assert.equal(await blobs.put('acme', bytes, one), refs[0], 'put again it is the same');
+      for (const ref of refs) assert.ok((await blobs.get('acme', ref)).byteLength > 0);
+      await refuses(blobs.get('globex', refs[1] ?? ''), 'not_found');
+      await blobs.deleteOwned('acme', one);
+      for (const ref of refs) await refuses(blobs.get('acme', ref), 'not_found');
+      same(await blobs.get('acme', shared), bytes);
+      same(await blobs.get('acme', kept[0] ?? ''), bytes);
+      same(await blobs.get('globex', kept[1] ?? ''), bytes);
+      await blobs.deleteOwned('acme', one);
+      const again = await blobs.put('acme', bytes, one);
+      await blobs.delete('acme', again);
+      await refuses(blobs.get('acme', again), 'not_found');
     });
 
     test('reopening keeps the bytes, and a closed store answers unavailable', async (t) => {

@@ -97,6 +97,15 @@ export class ModelCollection implements Collection<Thing> {
     return found.length;
   }
 
+  async total(query: Query, field: string): Promise<number> {
+    const values = this.#matching(query).map(([, doc]) => scalarOf(doc, field));
+    return values.reduce<number>((sum, value) => sum + (typeof value === 'number' ? value : 0), 0);
+  }
+
+  async tenants(): Promise<string[]> {
+    return [...new Set([...this.#docs.values()].map(({ tenant }) => tenant))];
+  }
+
   #stored(doc: Thing): Thing | undefined {
     return this.#docs.get(`${doc.tenant}/${doc.id}`);
   }

@@ -164,6 +164,27 @@ function writes(notes: () => Promise<Collection<Note>>): void {
     assert.equal(await all.deleteMany({ tenant: 'acme' }), 1);
     assert.equal(await all.count({ tenant: null }), 1);
   });
+
+  test('a total adds the numbers of a field, and tenants are those that have a document', async () => {
+    const all = await notes();
+    assert.deepEqual([await all.total({ tenant: null }, 'size'), await all.tenants()], [0, []]);
+    await all.putMany([
+      note('1', 1, { size: 1 }),
+      note('2', 1, { size: 2.5 }),
+      note('3', 1),
+      note('4', 1, { size: 30 }),
+    ]);
+    await all.insert(note('1', 1, { tenant: 'globex', size: 100 }));
+    await all.insert(note('1', 1, { tenant: 'a', name: '7' }));
+    assert.equal(await all.total({ tenant: 'acme' }, 'size'), 33.5);
+    assert.equal(await all.total({ tenant: 'acme', where: { size: { lt: 30 } } }, 'size'), 3.5);
+    assert.equal(await all.total({ tenant: null }, 'size'), 133.5);
+    assert.equal(await all.total({ tenant: null }, 'name'), 0, 'text is no number');
+    assert.deepEqual((await all.tenants()).sort(), ['a', 'acme', 'globex']);
+    await refuses(all.total({ tenant: null }, '$size'), 'invalid_argument', 'total');
+    await all.deleteMany({ tenant: 'acme' });
+    assert.deepEqual((await all.tenants()).sort(), ['a', 'globex']);
+  });
 }
 
 function races(notes: () => Promise<Collection<Note>>): void {

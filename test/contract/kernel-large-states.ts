@@ -52,8 +52,9 @@ class Watched {
       open: () => inner.open(),
       close: () => inner.close(),
       get: (tenant, ref) => inner.get(tenant, ref),
-      put: async (tenant, bytes) => {
-        const ref = await inner.put(tenant, bytes);
+      deleteOwned: (tenant, owner) => inner.deleteOwned(tenant, owner),
+      put: async (tenant, bytes, owner) => {
+        const ref = await inner.put(tenant, bytes, owner);
         this.stored.add(ref);
         return ref;
       },
@@ -146,7 +147,7 @@ export function largeStatesContract(name: string, make: () => Promise<KernelWorl
       return to;
     };
     const namedBy = (text: string | null | undefined): string => {
-      const [, ref] = /^@acme\/([0-9a-f]{64})$/.exec(text ?? '') ?? [];
+      const [, ref] = /^@acme\/([0-9a-f.]{97})$/.exec(text ?? '') ?? [];
       assert.ok(ref !== undefined, 'the state is stored aside');
       return ref;
     };

@@ -8,6 +8,7 @@ import { redisMissing, startRedis } from '../support/redis.ts';
 import { startRedisCluster } from '../support/redis-cluster.ts';
 import { type KernelWorld, kernelContract } from './kernel.ts';
 import { largeStatesContract } from './kernel-large-states.ts';
+import { retentionContract } from './retention.ts';
 
 const missing = redisMissing() ?? (await mongoMissing());
 
@@ -33,4 +34,5 @@ describe('kernel on real servers', { skip: missing || false }, () => {
   kernelContract('Redis, BullMQ and a MongoDB-wire server', () => world(() => startRedis({ appendfsync: 'always' })));
   kernelContract('Redis Cluster, BullMQ and a MongoDB-wire server', () => world(startRedisCluster));
   largeStatesContract('Redis and a MongoDB-wire server', () => world(() => startRedis({ appendfsync: 'always' })));
+  retentionContract('Redis and a MongoDB-wire server', () => world(() => startRedis({ appendfsync: 'always' })), 3);
 });

@@ -8,6 +8,7 @@ import { FileBlobs } from '../../runtime/sqlite/blobs.ts';
 import { SqliteDocuments } from '../../runtime/sqlite/documents.ts';
 import { type KernelWorld, kernelContract } from './kernel.ts';
 import { largeStatesContract } from './kernel-large-states.ts';
+import { retentionContract } from './retention.ts';
 
 async function world(): Promise<KernelWorld> {
   const directory = await mkdtemp(join(tmpdir(), 'svc-kernel-'));
@@ -44,3 +45,4 @@ async function world(): Promise<KernelWorld> {
 
 kernelContract('SQLite', world);
 largeStatesContract('SQLite', world);
+retentionContract('SQLite', world);

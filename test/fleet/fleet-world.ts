@@ -82,7 +82,7 @@ export async function openFleetWorld(): Promise<FleetWorld> {
       const executions = createExecutionApi({
         client: runtime.client,
         executions: await stores.documents.collection<ExecutionDocument>(EXECUTIONS),
-        archive: runtime.archive,
+        removals: runtime.removals,
         node: () => ({ isolation: 'process' }),
       });
       const node: FleetNode = {

@@ -12,6 +12,8 @@ export interface KillStores {
   readonly location: Omit<StoreLocation, 'warn'>;
   /** As arguments of main.ts. */
   readonly args: readonly string[];
+  /** Where servers of ours keep their data, beside the data directory. */
+  readonly directories: readonly string[];
   destroy(): Promise<void>;
 }
 
@@ -25,12 +27,13 @@ export async function startStores(kind: StoreKind): Promise<KillStores> {
   const directory = await mkdtemp(join(tmpdir(), 'svc-kill-data-'));
   const remove = (): Promise<void> => rm(directory, { recursive: true, force: true });
   if (kind === 'sqlite') {
-    return { location: { dataDir: directory }, args: ['--data', directory], destroy: remove };
+    return { location: { dataDir: directory }, args: ['--data', directory], directories: [], destroy: remove };
   }
   const [redis, mongo] = await Promise.all([startRedis({ appendfsync: 'always' }), startMongo()]);
   return {
     location: { dataDir: directory, redis: [redis.url], mongodb: mongo.uri },
     args: ['--data', directory, '--redis', redis.url, '--mongodb', mongo.uri],
+    directories: mongo.directory === null ? [] : [mongo.directory],
     async destroy() {
       await Promise.all([redis.stop(), mongo.stop()]);
       await remove();

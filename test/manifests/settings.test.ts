@@ -45,6 +45,24 @@ describe('settings', () => {
     assert.equal(settings({ file, env, flags: { 'http-port': '3' } }).stores.data_dir, 'env');
   });
 
+  it('name the field of a rule of retention that cannot be kept', () => {
+    const retention = (text: string) => problems({ file: `${head}spec: {retention: ${text}}\n` });
+    const [short = ''] = retention('{runs: {retention_ms: 10}}');
+    assert.match(short, /^spec\.retention\.runs\.retention_ms@\d+: expected milliseconds from 1000 to \d+, or -1/);
+    const [day = ''] = retention('{stimuli: {retention_ms: 3600000}}');
+    assert.match(day, /^spec\.retention\.stimuli\.retention_ms@\d+: expected milliseconds from 86400000/);
+    const [bytes = ''] = retention('{tenants: {acme: {ledger: {retention_bytes: 0}}}}');
+    assert.match(bytes, /^spec\.retention\.tenants\.acme\.ledger\.retention_bytes@\d+: expected bytes/);
+    const [unknown = ''] = retention('{logs: {}}');
+    assert.match(unknown, /logs/);
+    const file = `${head}spec: {retention: {runs: {retention_bytes: 4096}, tenants: {acme: {runs: {retention_ms: -1}}}}}\n`;
+    const { runs, tenants } = settings({ file }).retention;
+    assert.deepEqual(
+      [runs, tenants],
+      [{ retention_ms: 2_592_000_000, retention_bytes: 4_096 }, { acme: { runs: { retention_ms: -1 } } }],
+    );
+  });
+
   it('have the flags and variables of the specification and two for pods, each at its place', () => {
     assert.deepEqual(
       SETTING_SOURCES.map(({ flag, env }) => [flag, env]),

@@ -47,6 +47,104 @@ test('a broken view keeps no other actor from its list', async () => {
   }
 });
 
+/** Its state is as large as wished, so that it is stored aside; it ends when it is told. */
+const heap = defineActor({
+  kind: 'heap',
+  version: 1,
+  state: z.object({ text: z.string(), over: z.boolean() }),
+  initial: () => ({ text: '', over: false }),
+  messages: { Grow: z.object({ chars: z.number() }), End: z.object({}) },
+  events: {},
+  on: {
+    Grow: (state, { chars }) => ({ ...state, text: 'x'.repeat(chars) }),
+    End: (state) => ({ ...state, over: true }),
+  },
+  view: {
+    collection: 'heaps',
+    project: ({ text, over }, { tenant, id }) => ({ tenant, id, chars: text.length, over }),
+  },
+  done: ({ over }) => over,
+});
+
+const LARGE_CHARS = 100 * 1_024;
+
+test('a state whose stored payload is missing is dead-lettered alone: lists, archive and journal of its partition go on', async () => {
+  let isDown = true;
+  const asked = new Map<string, number>();
+  const node = await startKernelNode({
+    definitions: [heap],
+    documents: (inner) => failingPuts(inner, () => isDown),
+    blobs: (inner) => ({
+      open: () => inner.open(),
+      close: () => inner.close(),
+      put: (...args) => inner.put(...args),
+      delete: (...args) => inner.delete(...args),
+      deleteOwned: (...args) => inner.deleteOwned(...args),
+      get(tenant, ref) {
+        asked.set(ref, (asked.get(ref) ?? 0) + 1);
+        return inner.get(tenant, ref);
+      },
+    }),
+  });
+  try {
+    const broken = fresh('heap');
+    const good = fresh('heap');
+    await node.runtime.client.ask(broken, 'Grow', { chars: LARGE_CHARS });
+    const [text] = await node.store.load('default:0', [broken]);
+    const ref = text?.split('/')[1] ?? '';
+    await node.blobs.delete('acme', ref);
+    await node.runtime.client.ask(good, 'Grow', { chars: 3 });
+    await node.runtime.client.ask(good, 'End', {});
+    isDown = false;
+    const view = await viewOf(node.documents, 'heaps');
+    await waitUntil('the good one in its list', () => view.get('acme', idOf(good)), 9_000);
+    await waitUntil('the good one in the archive', () => node.runtime.archive.loadRecord(good), 9_000);
+    const letters = await viewOf(node.documents, 'dead_letters');
+    await waitUntil('the dead letter', async () => (await letters.count({ tenant: 'acme' })) === 1, 9_000);
+    await waitUntil('the journal to be trimmed', async () => {
+      return (await node.store.readJournal('default:0', 0, 10)).length === 0;
+    });
+    const seen = asked.get(ref) ?? 0;
+    for (let count = 0; count < 20; count += 1) await node.runtime.client.ask(fresh('heap'), 'Grow', { chars: 1 });
+    const last = fresh('heap');
+    await node.runtime.client.ask(last, 'End', {});
+    await waitUntil('later ones in the archive', () => node.runtime.archive.loadRecord(last), 9_000);
+    assert.equal(asked.get(ref) ?? 0, seen, 'it is not looked for again and again');
+    assert.ok(seen <= 4, `looked for ${seen} times`);
+  } finally {
+    await node.stop();
+  }
+});
+
+test('stored payloads that are away are waited for: nothing is dead-lettered, and lists are complete afterwards', async () => {
+  let isAway = false;
+  const node = await startKernelNode({
+    definitions: [heap],
+    blobs: (inner) => ({
+      open: () => inner.open(),
+      close: () => inner.close(),
+      put: (...args) => inner.put(...args),
+      delete: (...args) => inner.delete(...args),
+      deleteOwned: (...args) => inner.deleteOwned(...args),
+      get: (tenant, ref) =>
+        isAway ? Promise.reject(new SvcError('unavailable', 'payloads are away')) : inner.get(tenant, ref),
+    }),
+  });
+  try {
+    isAway = true;
+    const large = fresh('heap');
+    await node.runtime.client.ask(large, 'Grow', { chars: LARGE_CHARS });
+    await waitUntil('the projection to wait', async () => node.warnings.some((text) => text.includes('waits')));
+    isAway = false;
+    const view = await viewOf(node.documents, 'heaps');
+    await waitUntil('it in its list', () => view.get('acme', idOf(large)), 9_000);
+    const letters = await viewOf(node.documents, 'dead_letters');
+    assert.equal(await letters.count({ tenant: null }), 0);
+  } finally {
+    await node.stop();
+  }
+});
+
 test('an entry nobody can read is dead-lettered and keeps nothing else from its list after a restart', async () => {
   let isDown = true;
   const node = await startKernelNode({
@@ -174,6 +272,8 @@ function failingPuts(inner: Documents, isDown: () => boolean): Documents {
         delete: (tenant, id) => real.delete(tenant, id),
         deleteVersion: (tenant, id, expected) => real.deleteVersion(tenant, id, expected),
         deleteMany: (query) => real.deleteMany(query),
+        total: (query, field) => real.total(query, field),
+        tenants: () => real.tenants(),
       };
     },
   };

@@ -19,6 +19,7 @@ const noBlobs: Blobs = {
   put: () => Promise.reject(new Error('nothing here is large')),
   get: () => Promise.reject(new Error('nothing here is large')),
   delete: () => Promise.reject(new Error('nothing here is large')),
+  deleteOwned: () => Promise.reject(new Error('nothing here is large')),
 };
 const payloads = createPayloads(noBlobs);
 

@@ -59,6 +59,8 @@ export class WatchedDocuments implements Documents {
       delete: (tenant, id) => inner.delete(tenant, id),
       deleteVersion: (tenant, id, expected) => inner.deleteVersion(tenant, id, expected),
       deleteMany: (query) => inner.deleteMany(query),
+      total: (query, field) => inner.total(query, field),
+      tenants: () => inner.tenants(),
       find: async (query) => {
         this.finds += 1;
         if (this.isDown) throw new SvcError('unavailable', 'The documents are down.');

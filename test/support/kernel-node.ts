@@ -24,6 +24,7 @@ export interface KernelNodeOptions {
   /** Replaces calls of the store that the kernel sees. */
   readonly store?: (inner: ActorStore) => Partial<ActorStore>;
   readonly documents?: (inner: RuntimeParts['documents']) => RuntimeParts['documents'];
+  readonly blobs?: (inner: RuntimeParts['blobs']) => RuntimeParts['blobs'];
 }
 
 /** A kernel on a private SQLite directory whose store a test may bend. */
@@ -31,6 +32,7 @@ export interface KernelNode {
   readonly runtime: Runtime;
   readonly store: ActorStore;
   readonly documents: RuntimeParts['documents'];
+  readonly blobs: RuntimeParts['blobs'];
   readonly warnings: readonly string[];
   stop(): Promise<void>;
 }
@@ -56,7 +58,7 @@ export async function startKernelNode(options: KernelNodeOptions): Promise<Kerne
   const runtime = await startRuntime({
     store,
     documents: options.documents?.(documents) ?? documents,
-    blobs,
+    blobs: options.blobs?.(blobs) ?? blobs,
     effects,
     definitions: options.definitions,
     handlers: options.handlers ?? [],
@@ -77,6 +79,7 @@ export async function startKernelNode(options: KernelNodeOptions): Promise<Kerne
     runtime,
     store: inner,
     documents,
+    blobs,
     warnings,
     async stop() {
       await runtime.stop();

@@ -45,9 +45,10 @@ export function createToolEffect(parts: ToolEffectParts): EffectHandler<typeof T
       const started = performance.now();
       const whole = await attempt(parts, tools, run, context);
       const maxBytes = run.limits.max_response_bytes ?? MAX_RESPONSE_BYTES;
+      const { tenant, address: owner } = context;
       // The tool has acted: what it answered is kept until it can be stored.
       const outcome = await context.patiently(() =>
-        boundedOutcome(whole, { tenant: context.tenant, blobs: parts.blobs, maxBytes }),
+        boundedOutcome(whole, { tenant, owner, blobs: parts.blobs, maxBytes }),
       );
       return { ...outcome, duration_ms: Math.round(performance.now() - started) };
     },

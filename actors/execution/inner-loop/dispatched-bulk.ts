@@ -1,6 +1,7 @@
 import { STORED_ABOVE_BYTES } from '../../../manifests/tool/call.ts';
 import { COMMAND_TAIL_CHARS } from '../../../manifests/tool/command-result.ts';
 import { textContent } from '../../../manifests/tool/stored-result.ts';
+import { type Address, tenantOf } from '../../../runtime/address.ts';
 import type { Blobs } from '../../../runtime/blobs.ts';
 import type { JsonObject } from '../../../runtime/json.ts';
 import type { DispatchResult } from '../dispatch-api.ts';
@@ -11,7 +12,7 @@ import type { DispatchResult } from '../dispatch-api.ts';
  */
 export async function withoutBulk(
   blobs: Pick<Blobs, 'put'>,
-  tenant: string,
+  address: Address,
   result: DispatchResult,
 ): Promise<JsonObject> {
   const { stdout, stderr, exit_code } = result;
@@ -22,6 +23,6 @@ export async function withoutBulk(
   const ends = { stdout: stdout.slice(-COMMAND_TAIL_CHARS), stderr: stderr.slice(-COMMAND_TAIL_CHARS) };
   // Of one that broke a ceiling only its end is told.
   if (result.truncated) return { ...result, ...ends };
-  const ref = await blobs.put(tenant, whole);
+  const ref = await blobs.put(tenantOf(address), whole, address);
   return { ...result, ...ends, stored: { ref, bytes: whole.length, head: text.slice(0, STORED_ABOVE_BYTES) } };
 }

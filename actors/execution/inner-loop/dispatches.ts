@@ -41,8 +41,8 @@ export function createDispatchApi({
       return call(addressOf('execution', tenant, executionId), 'Generate', { ...request, messages }, options);
     },
     async dispatchResult(tenant, executionId, result, options = {}) {
-      const ended = await withoutBulk(blobs, tenant, result);
-      return call(addressOf('execution', tenant, executionId), 'DispatchEnded', ended, options);
+      const address = addressOf('execution', tenant, executionId);
+      return call(address, 'DispatchEnded', await withoutBulk(blobs, address, result), options);
     },
   };
 }

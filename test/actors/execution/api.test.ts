@@ -15,11 +15,12 @@ import { createModelEffect } from '../../../effects/models/model-effect.ts';
 import { createProgramEffect } from '../../../effects/programs/program-effect.ts';
 import type { AgentManifest } from '../../../manifests/agent/schema.ts';
 import { ModelSelection, ProviderConfig } from '../../../manifests/node/models.ts';
+import { addressOf } from '../../../runtime/address.ts';
 import type { ActorEvent } from '../../../runtime/client.ts';
 import { SvcError } from '../../../runtime/errors.ts';
 import type { Identity } from '../../../runtime/identity.ts';
-import { openStores } from '../../../runtime/open-stores.ts';
-import { startRuntime } from '../../../runtime/runtime.ts';
+import { type OpenStores, openStores } from '../../../runtime/open-stores.ts';
+import { type Runtime, startRuntime } from '../../../runtime/runtime.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { manifestOf } from './rig.ts';
 
@@ -37,6 +38,8 @@ describe('the execution api over the kernel, SQLite and real effects', { timeout
   let directory: string;
   let api: ExecutionApi;
   let close: () => Promise<void>;
+  let ports: OpenStores;
+  let runtime: Runtime;
 
   before(async () => {
     directory = await mkdtemp(join(tmpdir(), 'svc-execution-'));
@@ -47,8 +50,8 @@ describe('the execution api over the kernel, SQLite and real effects', { timeout
     });
     await writeFile(join(directory, 'slow.sh'), '#!/bin/sh\necho begun\nexec sleep 600\n', { mode: 0o755 });
     const models = [{ alias: 'default', model: 'demo' }];
-    const ports = await openStores({ dataDir: directory, warn: assert.fail });
-    const runtime = await startRuntime({
+    ports = await openStores({ dataDir: directory, warn: assert.fail });
+    runtime = await startRuntime({
       ...ports,
       definitions: [execution],
       handlers: [
@@ -65,11 +68,11 @@ describe('the execution api over the kernel, SQLite and real effects', { timeout
         }),
       ],
       node: 'test',
-      settings: { partitions: 4, systemPartitions: 1 },
+      settings: { partitions: 4, systemPartitions: 1, removalsGuardedMs: 1_500 },
       warn: (message) => assert.fail(message),
     });
     const executions = await ports.documents.collection<ExecutionDocument>(EXECUTIONS);
-    api = createExecutionApi({ client: runtime.client, executions, archive: runtime.archive });
+    api = createExecutionApi({ client: runtime.client, executions, removals: runtime.removals });
     close = async () => {
       await runtime.stop();
       await ports.close();
@@ -146,6 +149,39 @@ describe('the execution api over the kernel, SQLite and real effects', { timeout
       (await api.list(TENANT, { limit: 10 })).some((each) => each.execution_id === id),
       false,
     );
+  });
+
+  /** Where something of it is left. */
+  const tracesOf = async (id: string): Promise<string[]> => {
+    const address = addressOf('execution', TENANT, id);
+    const partition = await runtime.client.partitionOf(address);
+    const list = (name: string) => ports.documents.collection({ name, unique: [], indexes: [] });
+    const found: string[] = [];
+    if ((await ports.store.load(partition, [address]))[0] !== null) found.push('record');
+    if ((await ports.store.readEvents(partition, address, 0, 1)).length > 0) found.push('events');
+    if ((await runtime.archive.loadRecord(address)) !== null) found.push('archive');
+    const events = { tenant: TENANT, where: { address } };
+    if ((await (await list('archived_events')).count(events)) > 0) found.push('archived events');
+    if ((await (await list(EXECUTIONS.name)).get(TENANT, id)) !== null) found.push('list');
+    return found;
+  };
+
+  test('an execution removed right after its end leaves nothing, whether or not it is archived by then', async () => {
+    const ids = await Promise.all(
+      [0, 20, 60, 120, 180, 400].map(async (afterMs) => {
+        const id = await start(manifestOf());
+        await follow(id);
+        await new Promise((resolve) => setTimeout(resolve, afterMs));
+        await api.remove(TENANT, id);
+        assert.equal(await refusal(api.status(TENANT, id)), 'not_found');
+        return id;
+      }),
+    );
+    await waitUntil('nothing of them', async () => {
+      await runtime.sweep();
+      return (await Promise.all(ids.map(tracesOf))).flat().length === 0;
+    });
+    for (const id of ids) assert.equal(await refusal(api.status(TENANT, id)), 'not_found');
   });
 
   test('a program agent streams its output and completes with it', async () => {

@@ -93,7 +93,7 @@ async function openNode(dataDir: string, script: string) {
   });
   const { client } = runtime;
   const executions = await ports.documents.collection<ExecutionDocument>(EXECUTIONS);
-  const api: ExecutionApi = createExecutionApi({ client, executions, archive: runtime.archive });
+  const api: ExecutionApi = createExecutionApi({ client, executions, removals: runtime.removals });
   const dispatch: DispatchApi = createDispatchApi({ client, blobs: ports.blobs });
   const attest: AttestApi = createAttestApi({ client });
   const stop = async () => {

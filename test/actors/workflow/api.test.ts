@@ -16,13 +16,14 @@ import {
 } from '../../../actors/workflow/api.ts';
 import { workflowActor } from '../../../actors/workflow/definition.ts';
 import type { WorkflowManifest } from '../../../manifests/workflow/schema.ts';
+import { addressOf } from '../../../runtime/address.ts';
 import type { ActorEvent } from '../../../runtime/client.ts';
 import { defineEffect, type EffectContext } from '../../../runtime/effect.ts';
 import { SvcError } from '../../../runtime/errors.ts';
 import type { Identity } from '../../../runtime/identity.ts';
 import type { Json } from '../../../runtime/json.ts';
-import { openStores } from '../../../runtime/open-stores.ts';
-import { startRuntime } from '../../../runtime/runtime.ts';
+import { type OpenStores, openStores } from '../../../runtime/open-stores.ts';
+import { type Runtime, startRuntime } from '../../../runtime/runtime.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { manifestOf, pure } from './rig.ts';
 
@@ -42,11 +43,13 @@ describe('the workflow api over the kernel and SQLite', { timeout: 60_000 }, () 
   let directory: string;
   let api: WorkflowApi;
   let close: () => Promise<void>;
+  let ports: OpenStores;
+  let runtime: Runtime;
 
   before(async () => {
     directory = await mkdtemp(join(tmpdir(), 'svc-workflow-'));
-    const ports = await openStores({ dataDir: directory, warn: assert.fail });
-    const runtime = await startRuntime({
+    ports = await openStores({ dataDir: directory, warn: assert.fail });
+    runtime = await startRuntime({
       ...ports,
       definitions: [workflowActor(), approvalActor],
       handlers: [
@@ -57,14 +60,14 @@ describe('the workflow api over the kernel and SQLite', { timeout: 60_000 }, () 
         }),
       ],
       node: 'test',
-      settings: { partitions: 4, systemPartitions: 1 },
+      settings: { partitions: 4, systemPartitions: 1, removalsGuardedMs: 1_500 },
       warn: (message) => assert.fail(message),
     });
     const { client } = runtime;
     const executions = await ports.documents.collection<WorkflowExecutionDocument>(WORKFLOW_EXECUTIONS);
     const documents = await ports.documents.collection<ApprovalDocument>(APPROVALS);
     const approvals = createApprovalApi({ client, approvals: documents });
-    api = createWorkflowApi({ client, executions, approvals, archive: runtime.archive });
+    api = createWorkflowApi({ client, executions, approvals, removals: runtime.removals });
     close = async () => {
       await runtime.stop();
       await ports.close();
@@ -177,6 +180,38 @@ describe('the workflow api over the kernel and SQLite', { timeout: 60_000 }, () 
     await api.remove(TENANT, id);
     await rejects(api.get(TENANT, id), 'not_found');
     await rejects(api.logs(TENANT, id, { limit: 1, offset: 0 }), 'not_found');
+  });
+
+  /** Where something of it is left. */
+  const tracesOf = async (id: string): Promise<string[]> => {
+    const address = addressOf('workflow', TENANT, id);
+    const partition = await runtime.client.partitionOf(address);
+    const list = (name: string) => ports.documents.collection({ name, unique: [], indexes: [] });
+    const found: string[] = [];
+    if ((await ports.store.load(partition, [address]))[0] !== null) found.push('record');
+    if ((await ports.store.readEvents(partition, address, 0, 1)).length > 0) found.push('events');
+    if ((await runtime.archive.loadRecord(address)) !== null) found.push('archive');
+    const events = { tenant: TENANT, where: { address } };
+    if ((await (await list('archived_events')).count(events)) > 0) found.push('archived events');
+    if ((await (await list(WORKFLOW_EXECUTIONS.name)).get(TENANT, id)) !== null) found.push('list');
+    return found;
+  };
+
+  test('a run removed right after its end leaves nothing, whether or not it is archived by then', async () => {
+    const ids = await Promise.all(
+      [0, 20, 60, 120, 180, 400].map(async (afterMs) => {
+        const id = await start(manifestOf({ A: pure('a') }));
+        await new Promise((resolve) => setTimeout(resolve, afterMs));
+        await api.remove(TENANT, id);
+        await rejects(api.status(TENANT, id), 'not_found');
+        return id;
+      }),
+    );
+    await waitUntil('nothing of them', async () => {
+      await runtime.sweep();
+      return (await Promise.all(ids.map(tracesOf))).flat().length === 0;
+    });
+    for (const id of ids) await rejects(api.status(TENANT, id), 'not_found');
   });
 
   test('another tenant, and an unknown id, find nothing', async () => {

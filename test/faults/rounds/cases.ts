@@ -1,7 +1,13 @@
 import { clockJump } from './clock-jump.ts';
 import { earlyCancel } from './early-cancel.ts';
 import type { FaultCase } from './fault-case.ts';
+import { hungModel } from './hung-model.ts';
 import { logOnFullDisk } from './log-on-full-disk.ts';
+import { noisyTenant } from './noisy-tenant.ts';
+import { overload } from './overload.ts';
+import { redisAway } from './redis-away.ts';
+import { redisRestored } from './redis-restored.ts';
+import { removedRuns } from './removed-runs.ts';
 import { replicaBehind, replicaBehindTwoNodes } from './replica-behind.ts';
 import { documentsAway, storesAway } from './stores-away.ts';
 import { versions } from './versions.ts';
@@ -11,9 +17,15 @@ export const FAULT_CASES: readonly FaultCase[] = [
   earlyCancel,
   replicaBehind,
   replicaBehindTwoNodes,
+  redisAway,
+  redisRestored,
   documentsAway,
   storesAway,
   logOnFullDisk,
   clockJump,
   versions,
+  overload,
+  hungModel,
+  noisyTenant,
+  removedRuns,
 ];

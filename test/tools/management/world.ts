@@ -92,7 +92,7 @@ export async function managementWorld(): Promise<ManagementWorld> {
   });
   const waits = waitsOf(runtime, stores.store);
   const executions = createExecutionApi({
-    ...{ client: runtime.client, waits, archive: runtime.archive },
+    ...{ client: runtime.client, waits, removals: runtime.removals },
     executions: await documents.collection<ExecutionDocument>(EXECUTIONS),
     node: () => ({ isolation: 'process' }),
   });

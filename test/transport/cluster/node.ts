@@ -68,7 +68,7 @@ export async function fleetNode(options: FleetNodeOptions = {}) {
   const executions = createExecutionApi({
     client,
     executions: await stores.documents.collection<ExecutionDocument>(EXECUTIONS),
-    archive: runtime.archive,
+    removals: runtime.removals,
   });
   const keys = createFileKeys({ directory: join(directory, 'keys'), rotateAfterDays: 30, clock: systemClock });
   await keys.open();

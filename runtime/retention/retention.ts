@@ -1,0 +1,323 @@
+import type { ActorStore } from '../actor-store.ts';
+import { type Address, parseAddress } from '../address.ts';
+import type { Clock } from '../clock.ts';
+import type { Collection, Documents, StoredDocument } from '../documents.ts';
+import { SvcError, toSvcError } from '../errors.ts';
+import type { Locator } from '../locator.ts';
+import { retainedOf } from '../projection/actor-projection.ts';
+import { ARCHIVED_ACTORS, type ArchivedActor } from '../projection/archive.ts';
+import { DEAD_LETTERS, LEDGER } from '../projection/ledger.ts';
+import type { Registry } from '../registry.ts';
+import type { Payloads } from '../turns/payload.ts';
+import { decodeRecord } from '../turns/record.ts';
+import type { RetentionPolicy, RetentionRule } from './policy.ts';
+import type { Removals } from './removals.ts';
+
+/** How many were removed, by what they were. */
+export type Swept = Readonly<Record<string, number>>;
+
+export interface RetentionParts {
+  readonly store: Pick<ActorStore, 'load'>;
+  readonly documents: Documents;
+  readonly registry: Registry;
+  readonly locator: Locator;
+  readonly payloads: Payloads;
+  readonly removals: Removals;
+  readonly clock: Clock;
+  readonly policy: RetentionPolicy;
+  readonly intervalMs: number;
+  /** Whether this node sweeps now; of a fleet one does. */
+  readonly isMine: () => boolean;
+  /** Whether something that runs needs an ended actor, beside what belongs to it. */
+  readonly isNeeded: (address: Address) => Promise<boolean>;
+  /** Small steps of the stores' own upkeep; each answers whether more is left. */
+  readonly upkeep: readonly (() => Promise<boolean>)[];
+  readonly onSwept: (swept: Swept) => void;
+  readonly warn: (message: string, error: unknown) => void;
+}
+
+/** One step, and how long everybody else has the stores for themselves behind it. */
+const PAGE = 100;
+const AT_ONCE = 25;
+const SEGMENTS = 16;
+const PAUSE_MS = 20;
+/** What one sweep does at most; the next goes on. */
+const MOST_REMOVED = 20_000;
+const MOST_UPKEEP_STEPS = 2_000;
+
+/**
+ * Removes what is older than its rule says, and the oldest where a tenant keeps more than it may (docs/semantics.md,
+ * Retention). In small steps with pauses; a sweep that is cut off is gone on with by the next, on any node.
+ */
+export class Retention {
+  readonly #parts: RetentionParts;
+  readonly #actors: Collection<ArchivedActor>;
+  readonly #lists: readonly {
+    readonly thing: string;
+    readonly field: string;
+    readonly all: Collection<StoredDocument>;
+  }[];
+  #running: Promise<void> = Promise.resolve();
+  #stopped = false;
+  #cancelTimer: () => void = () => {};
+  #wakeUp: () => void = () => {};
+
+  static async open(parts: RetentionParts): Promise<Retention> {
+    const { documents } = parts;
+    return new Retention(parts, await documents.collection<ArchivedActor>(ARCHIVED_ACTORS), [
+      { thing: 'ledger', field: 'to_at', all: await documents.collection(LEDGER) },
+      { thing: 'dead_letters', field: 'at', all: await documents.collection(DEAD_LETTERS) },
+    ]);
+  }
+
+  constructor(
+    parts: RetentionParts,
+    actors: Collection<ArchivedActor>,
+    lists: readonly { readonly thing: string; readonly field: string; readonly all: Collection<StoredDocument> }[],
+  ) {
+    this.#parts = parts;
+    this.#actors = actors;
+    this.#lists = lists;
+  }
+
+  start(): void {
+    this.#arm();
+  }
+
+  /** Ends behind the step under way. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    this.#cancelTimer();
+    this.#wakeUp();
+    await this.#running;
+  }
+
+  #arm(): void {
+    if (this.#stopped) return;
+    this.#cancelTimer = this.#parts.clock.after(this.#parts.intervalMs, () => {
+      this.#running = this.#sweepOnce().finally(() => this.#arm());
+    });
+  }
+
+  async #sweepOnce(): Promise<void> {
+    if (!this.#parts.isMine()) return;
+    try {
+      const swept = await this.sweep();
+      if (Object.values(swept).some((count) => count > 0)) this.#parts.onSwept(swept);
+    } catch (thrown) {
+      // What is left is found by the next sweep.
+      this.#parts.warn('retention waits', toSvcError(thrown));
+    }
+  }
+
+  /** One sweep over everything; also what tests call. */
+  async sweep(): Promise<Swept> {
+    const { removals } = this.#parts;
+    const swept: Record<string, number> = {};
+    const count = (thing: string, removed: number): void => {
+      swept[thing] = (swept[thing] ?? 0) + removed;
+    };
+    count('deleted', await removals.step());
+    for (const tenant of await this.#actors.tenants()) {
+      await this.#describeOld(tenant);
+      for (const thing of this.#things()) count(thing, await this.#sweepActors(tenant, thing));
+    }
+    for (const { thing, field, all } of this.#lists) {
+      for (const tenant of await all.tenants()) count(thing, await this.#sweepList(tenant, thing, field, all));
+    }
+    for (const step of this.#parts.upkeep) await this.#upkeep(step);
+    return swept;
+  }
+
+  /** Every kind that definitions name; `runs` where they name none. */
+  #things(): Set<string> {
+    const archived = this.#parts.registry.definitions.filter(({ done }) => done !== undefined);
+    return new Set(archived.map(({ retainedAs }) => retainedAs ?? 'runs'));
+  }
+
+  /** Gives what earlier versions archived the fields that retention goes by: it is kept from now on. */
+  async #describeOld(tenant: string): Promise<void> {
+    while (!this.#stopped) {
+      const old = await this.#actors.find({ tenant, where: { retained_as: null }, limit: PAGE });
+      for (const actor of old) {
+        const retained = await this.#described(actor);
+        await this.#actors.replace({ ...actor, ...retained }, actor.version);
+      }
+      if (old.length < PAGE) return;
+      await this.#pause();
+    }
+  }
+
+  async #described(actor: ArchivedActor): Promise<Partial<ArchivedActor>> {
+    const { registry, payloads, clock } = this.#parts;
+    const { tenant, id } = parseAddress(actor.id);
+    const now = clock.now();
+    const unknown = { retained_as: 'runs', ended_at: now, bytes: actor.record.length, parent: null, view_id: id };
+    const definition = registry.definitionOf(addressOf(actor));
+    if (definition === undefined) return unknown;
+    try {
+      const text = await payloads.unpack(actor.record);
+      const { state } = decodeRecord(definition, text);
+      const { retainedAs, parent, viewId } = retainedOf(definition, state, { tenant, id }, now);
+      return { retained_as: retainedAs, ended_at: now, bytes: text.length, parent, view_id: viewId };
+    } catch (thrown) {
+      const error = toSvcError(thrown);
+      if (error.code === 'unavailable') throw error;
+      return unknown;
+    }
+  }
+
+  /** Oldest first. What is still needed is passed over; it does not keep younger ones from being removed. */
+  async #sweepActors(tenant: string, thing: string): Promise<number> {
+    const rule = this.#parts.policy.ruleOf(tenant, thing);
+    if (rule.retentionMs === null && rule.retentionBytes === null) return 0;
+    let excess = await this.#excess(rule, { tenant, where: { retained_as: thing } }, this.#actors);
+    const before = this.#before(rule);
+    let removed = 0;
+    for (let kept = 0; removed < MOST_REMOVED && !this.#stopped; ) {
+      const where = { retained_as: thing };
+      const page = await this.#actors.find({ tenant, where, sort: [['ended_at', 'asc']], limit: PAGE, skip: kept });
+      const isDue = (actor: ArchivedActor): boolean => (actor.ended_at ?? 0) < before || excess > 0;
+      const needed = await this.#neededOf(page.filter(isDue));
+      const going: ArchivedActor[] = [];
+      let isDone = page.length < PAGE;
+      for (const actor of page) {
+        if (!isDue(actor)) {
+          isDone = true;
+          break;
+        }
+        if (needed.has(actor)) {
+          kept += 1;
+          continue;
+        }
+        going.push(actor);
+        excess -= actor.bytes ?? 0;
+      }
+      removed += await this.#remove(going);
+      if (isDone) return removed;
+      await this.#pause();
+    }
+    return removed;
+  }
+
+  async #neededOf(actors: readonly ArchivedActor[]): Promise<ReadonlySet<ArchivedActor>> {
+    const needed = new Set<ArchivedActor>();
+    for (let at = 0; at < actors.length; at += AT_ONCE) {
+      const look = async (actor: ArchivedActor): Promise<void> => {
+        if (await this.#isNeeded(actor)) needed.add(actor);
+      };
+      await Promise.all(actors.slice(at, at + AT_ONCE).map(look));
+    }
+    return needed;
+  }
+
+  /** Some at a time: each is some small writes one behind the other. */
+  async #remove(actors: readonly ArchivedActor[]): Promise<number> {
+    let removed = 0;
+    for (let at = 0; at < actors.length && !this.#stopped; at += AT_ONCE) {
+      const some = actors.slice(at, at + AT_ONCE);
+      await Promise.all(
+        some.map((actor) =>
+          this.#parts.removals.removeOld(addressOf(actor), actor.view_id ?? parseAddress(actor.id).id),
+        ),
+      );
+      removed += some.length;
+    }
+    return removed;
+  }
+
+  async #sweepList(tenant: string, thing: string, field: string, all: Collection<StoredDocument>): Promise<number> {
+    const rule = this.#parts.policy.ruleOf(tenant, thing);
+    if (rule.retentionMs === null && rule.retentionBytes === null) return 0;
+    let excess = await this.#excess(rule, { tenant }, all);
+    const before = this.#before(rule);
+    let removed = 0;
+    while (removed < MOST_REMOVED && !this.#stopped) {
+      const page = await all.find({ tenant, sort: [[field, 'asc']], limit: SEGMENTS });
+      const gone = page.filter((one) => {
+        const go = numberOf(one, field) < before || excess > 0;
+        if (go) excess -= numberOf(one, 'bytes');
+        return go;
+      });
+      await Promise.all(gone.map(({ id }) => all.delete(tenant, id)));
+      removed += gone.length;
+      if (gone.length < SEGMENTS) return removed;
+      await this.#pause();
+    }
+    return removed;
+  }
+
+  #before({ retentionMs }: RetentionRule): number {
+    return retentionMs === null ? Number.NEGATIVE_INFINITY : this.#parts.clock.now() - retentionMs;
+  }
+
+  async #excess<T extends StoredDocument>(
+    { retentionBytes }: RetentionRule,
+    query: Parameters<Collection<T>['total']>[0],
+    all: Collection<T>,
+  ): Promise<number> {
+    return retentionBytes === null ? 0 : (await all.total(query, 'bytes')) - retentionBytes;
+  }
+
+  /** While what it belongs to runs, or is kept by the same rule; while something that runs says so. */
+  async #isNeeded(actor: ArchivedActor): Promise<boolean> {
+    const { isNeeded } = this.#parts;
+    const address = addressOf(actor);
+    // Somebody sent it something that it has yet to answer, or it was taken up again.
+    if (await this.#isStored(address)) return true;
+    const parent = parentOf(actor);
+    if (parent !== null) {
+      if (await this.#isStored(parent)) return true;
+      const archived = await this.#actors.get(actor.tenant, parent);
+      if (archived !== null && archived.retained_as === actor.retained_as) return true;
+    }
+    return isNeeded(address);
+  }
+
+  async #isStored(address: Address): Promise<boolean> {
+    const { store, locator, registry } = this.#parts;
+    if (registry.definitionOf(address) === undefined) return false;
+    const [record = null] = await store.load(await locator.locate(address), [address]);
+    return record !== null;
+  }
+
+  async #upkeep(step: () => Promise<boolean>): Promise<void> {
+    for (let count = 0; count < MOST_UPKEEP_STEPS && !this.#stopped; count += 1) {
+      if (!(await step())) return;
+      await this.#pause();
+    }
+  }
+
+  #pause(): Promise<void> {
+    if (this.#stopped) return Promise.resolve();
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const cancel = this.#parts.clock.after(PAUSE_MS, resolve);
+    this.#wakeUp = () => {
+      cancel();
+      resolve();
+    };
+    return promise;
+  }
+}
+
+const addressOf = ({ id }: StoredDocument): Address => {
+  const { kind, tenant, id: own } = parseAddress(id);
+  return `${kind}/${tenant}/${own}`;
+};
+
+/** Null also for what cannot be an address: callers may name a run that never was. */
+function parentOf({ parent = null }: ArchivedActor): Address | null {
+  if (parent === null) return null;
+  try {
+    const { kind, tenant, id } = parseAddress(parent);
+    return `${kind}/${tenant}/${id}`;
+  } catch (thrown) {
+    if (thrown instanceof SvcError && thrown.code === 'invalid_argument') return null;
+    throw thrown;
+  }
+}
+
+function numberOf(document: StoredDocument, field: string): number {
+  const value: unknown = Object.entries(document).find(([name]) => name === field)?.[1];
+  return typeof value === 'number' ? value : 0;
+}

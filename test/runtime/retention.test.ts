@@ -1,0 +1,143 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import fc from 'fast-check';
+import { type Address, addressOf } from '../../runtime/address.ts';
+import { systemClock } from '../../runtime/clock.ts';
+import { openStores } from '../../runtime/open-stores.ts';
+import { ARCHIVED_ACTORS, type ArchivedActor } from '../../runtime/projection/archive.ts';
+import { type RetentionRule, retentionPolicy } from '../../runtime/retention/policy.ts';
+import { startRuntime } from '../../runtime/runtime.ts';
+import { run } from '../contract/retention.ts';
+
+const TENANTS = ['a', 'b', 'c'] as const;
+/** A long time, so that what a run waits for in real time is nothing beside it. */
+const UNIT_MS = 86_400_000;
+
+const rule = fc.record({
+  retentionMs: fc.option(fc.integer({ min: 1, max: 10 }).map((units) => units * UNIT_MS)),
+  retentionBytes: fc.option(fc.integer({ min: 0, max: 2_000 })),
+});
+const Archived = fc.record({
+  tenant: fc.constantFrom(...TENANTS),
+  ageUnits: fc.integer({ min: 0, max: 12 }),
+  bytes: fc.integer({ min: 1, max: 500 }),
+  /** Which earlier one it belongs to, or one of two that still run. */
+  parent: fc.option(fc.oneof(fc.integer({ min: 0, max: 20 }), fc.constantFrom('live-0', 'live-1'))),
+  isNeeded: fc.integer({ min: 0, max: 4 }).map((one) => one === 0),
+});
+
+describe('retention over random runs, ages, sizes and tenants', { timeout: 120_000 }, () => {
+  let directory: string;
+  let ports: Awaited<ReturnType<typeof openStores>>;
+
+  before(async () => {
+    directory = await mkdtemp(join(tmpdir(), 'svc-retention-'));
+    ports = await openStores({ dataDir: directory, warn: assert.fail });
+  });
+  after(async () => {
+    await ports.close();
+    await rm(directory, { recursive: true, force: true });
+  });
+
+  test('what must remain remains, and nothing else', async () => {
+    const actors = await ports.documents.collection<ArchivedActor>(ARCHIVED_ACTORS);
+    await fc.assert(
+      fc.asyncProperty(fc.array(Archived, { maxLength: 40 }), rule, rule, async (made, general, own) => {
+        await actors.deleteMany({ tenant: null });
+        const now = Date.now();
+        const needed = new Set<Address>();
+        const rules = retentionPolicy({ runs: general }, new Map([['b', { runs: own }]]));
+        const runtime = await startRuntime({
+          ...ports,
+          upkeep: [],
+          clock: { ...systemClock, now: () => now },
+          definitions: [run],
+          handlers: [],
+          node: 'node-a',
+          settings: { partitions: 2, systemPartitions: 1 },
+          retention: { policy: rules, intervalMs: UNIT_MS, isNeeded: async (address) => needed.has(address) },
+          warn: () => undefined,
+        });
+        try {
+          const live: Record<string, string> = {};
+          for (const name of ['live-0', 'live-1']) {
+            live[name] = randomUUID();
+            for (const tenant of TENANTS) {
+              await runtime.client.ask(addressOf('run', tenant, live[name]), 'Start', { text: '', parent: null });
+            }
+          }
+          const all = made.map((one) => ({ ...one, id: randomUUID() }));
+          const documents = all.map(({ tenant, ageUnits, bytes, parent, id, isNeeded }): ArchivedActor => {
+            const of = typeof parent === 'number' ? all[parent] : undefined;
+            const above = of !== undefined && of.tenant === tenant && of.id !== id ? of.id : null;
+            const parentId = typeof parent === 'string' ? (live[parent] ?? null) : above;
+            const address = addressOf('run', tenant, id);
+            if (isNeeded) needed.add(address);
+            return {
+              ...{
+                tenant,
+                id: address,
+                version: 1,
+                kind: 'run',
+                record: '{}',
+                last_event: 0,
+                retained_as: 'runs',
+                bytes,
+              },
+              parent: parentId === null ? null : addressOf('run', tenant, parentId),
+              ended_at: now - ageUnits * UNIT_MS - 1,
+              view_id: id,
+            };
+          });
+          await actors.putMany(documents);
+          // What it takes from under others goes with the next sweeps.
+          for (let before = -1, left = documents.length; left !== before; ) {
+            before = left;
+            await runtime.sweep();
+            left = await actors.count({ tenant: null });
+          }
+          const left = new Set((await actors.find({ tenant: null, limit: 1_000 })).map(({ id }) => id));
+          check(documents, left, needed, new Set(Object.values(live)), (tenant) => rules.ruleOf(tenant, 'runs'), now);
+        } finally {
+          await runtime.stop();
+        }
+      }),
+      { numRuns: 25 },
+    );
+  });
+});
+
+/** The promises, each by itself. */
+function check(
+  documents: readonly ArchivedActor[],
+  left: ReadonlySet<string>,
+  needed: ReadonlySet<string>,
+  live: ReadonlySet<string>,
+  ruleOf: (tenant: string) => RetentionRule,
+  now: number,
+): void {
+  const isHeld = (one: ArchivedActor): boolean => {
+    const parent = one.parent ?? '';
+    return needed.has(one.id) || live.has(parent.split('/')[2] ?? '') || left.has(parent);
+  };
+  for (const tenant of TENANTS) {
+    const { retentionMs, retentionBytes } = ruleOf(tenant);
+    const own = documents.filter((one) => one.tenant === tenant);
+    const isOld = (one: ArchivedActor): boolean => retentionMs !== null && now - (one.ended_at ?? 0) > retentionMs;
+    const bytesLeft = own.filter(({ id }) => left.has(id)).reduce((sum, { bytes = 0 }) => sum + bytes, 0);
+    for (const one of own) {
+      if (needed.has(one.id) || live.has((one.parent ?? '').split('/')[2] ?? '')) {
+        assert.ok(left.has(one.id), 'what something that runs needs is kept');
+      }
+      if (isOld(one) && !isHeld(one)) assert.ok(!left.has(one.id), 'what is too old and not needed is gone');
+      if (retentionBytes === null && !isOld(one)) assert.ok(left.has(one.id), 'what is young enough is kept');
+    }
+    if (retentionBytes === null) continue;
+    const free = own.filter((one) => left.has(one.id) && !isHeld(one));
+    assert.ok(bytesLeft <= retentionBytes || free.length === 0, `${bytesLeft} bytes are kept of ${retentionBytes}`);
+  }
+}
