@@ -126,16 +126,16 @@ test('a timer on a server whose clock is behind the others is fired once it is d
     await node(
       systemClock,
       async ({ client }) => {
-        const valueOf = async () => counter.state.safeParse((await client.read(to))?.state).data?.value;
+        const valueNow = async () => counter.state.safeParse((await client.read(to))?.state).data?.value;
         await client.tell(to, 'AddLater', { by: 5, afterMs: 500 });
-        await waitUntil('the timer', async () => (await valueOf()) === 5);
+        await waitUntil('the timer', async () => (await valueNow()) === 5);
         await client.tell(to, 'AddLater', { by: 5, afterMs: 700 });
         await waitUntil(
           'it is set',
           async () => counter.state.safeParse((await client.read(to))?.state).data?.asks === 2,
         );
         behind.aheadMs -= 1_000;
-        await waitUntil('the timer, later since the clock was set back', async () => (await valueOf()) === 10);
+        await waitUntil('the timer, later since the clock was set back', async () => (await valueNow()) === 10);
         assert.ok(asked < 12, `asked ${asked} times`);
       },
       bend,
