@@ -6,7 +6,7 @@ import type { Documents } from './documents.ts';
 import type { EffectQueue } from './effect-queue.ts';
 import { refuseOlderDocuments } from './projection/rounds.ts';
 import type { RateLimits } from './rate-limits.ts';
-import { StoreFormats, type StoreNames } from './store-formats.ts';
+import { ownedOnceContracted, StoreFormats, type StoreNames } from './store-formats.ts';
 
 /** The ports a node runs on, open. */
 export interface OpenStores {
@@ -97,13 +97,13 @@ async function openRemote(
   const { redis: urls, mongodb: uri, dataDir, waitReplicas = 0, acceptOlderDocuments, warn } = location;
   const store = new RedisActorStore({ urls, waitReplicas, warn: (text) => warn(text, undefined) });
   const documents = new MongoDocuments({ uri });
-  const blobs = new MongoBlobs({ uri });
   const effects = new BullmqEffectQueue({ urls, ledger: store, onFault: (error) => warn('effect queue', error) });
   const rateLimits = new RedisRateLimits({ urls, warn: (text) => warn(text, undefined) });
   // The node's id lives in the directory: two processes with one id would take each other's leases at once.
   const lock = lockOn(dataDir, lockDirectory);
   const names: StoreNames = { store: 'Redis', documents: 'MongoDB' };
   const formats = new StoreFormats({ names, dataDir, store, documents });
+  const blobs = ownedOnceContracted(new MongoBlobs({ uri }), formats);
   const parts = [
     lock,
     step(() => formats.checkDataDirectory()),

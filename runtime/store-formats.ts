@@ -1,5 +1,6 @@
 import { readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { Blobs } from './blobs.ts';
 import type { Collection, Documents, StoredDocument } from './documents.ts';
 import {
   EXPANDS_FROM,
@@ -40,6 +41,7 @@ export class StoreFormats {
   readonly #dataDir: string;
   readonly #store: StoreFacts;
   readonly #documents: Documents;
+  #contracted = false;
 
   constructor(parts: {
     readonly names: StoreNames;
@@ -51,6 +53,11 @@ export class StoreFormats {
     this.#dataDir = parts.dataDir;
     this.#store = parts.store;
     this.#documents = parts.documents;
+  }
+
+  /** Whether programs of an older format are refused, so that nothing has to be written for them. */
+  get contracted(): boolean {
+    return this.#contracted;
   }
 
   async checkDataDirectory(): Promise<void> {
@@ -81,6 +88,7 @@ export class StoreFormats {
       if (isFormatFact(fact)) notes.push(parseFormatNote(name, text));
     }
     refuseUnreadable(name, notes);
+    this.#contracted = notes.some(({ min_reader }) => min_reader >= MIN_READER);
   }
 
   /** This program writes from now on; one of `EXPANDS_FROM` may still do so too. */
@@ -98,6 +106,7 @@ export class StoreFormats {
   async contract(): Promise<void> {
     await this.#store.refuseOlderPrograms();
     await this.#write(MIN_READER);
+    this.#contracted = true;
   }
 
   async #write(min_reader: number): Promise<void> {
@@ -106,4 +115,19 @@ export class StoreFormats {
     await facts.put({ tenant: SYSTEM_TENANT, id: formatFact(FORMAT), version: min_reader, text });
     await this.#store.keepFact(formatFact(FORMAT), text);
   }
+}
+
+/**
+ * Format 1 takes a reference to bytes with an owner for unknown, and would dead-letter its message. So bytes get owners once
+ * no program of format 1 is left; those stored before then stay when their run is removed.
+ */
+export function ownedOnceContracted(blobs: Blobs, formats: Pick<StoreFormats, 'contracted'>): Blobs {
+  return {
+    open: () => blobs.open(),
+    close: () => blobs.close(),
+    put: (tenant, bytes, owner) => blobs.put(tenant, bytes, formats.contracted ? owner : undefined),
+    get: (tenant, ref) => blobs.get(tenant, ref),
+    delete: (tenant, ref) => blobs.delete(tenant, ref),
+    deleteOwned: (tenant, owner) => blobs.deleteOwned(tenant, owner),
+  };
 }

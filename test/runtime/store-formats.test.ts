@@ -78,7 +78,12 @@ describe('formats of stores', () => {
         assert.deepEqual(await notes(dataDir), kind === 'SQLite' ? [MIN_READER, MIN_READER] : [1, 1]);
         const pools = () => opened(dataDir, ({ store }) => store.pools());
         await opened(dataDir, ({ store }) => store.definePool('default', 8));
+        const put = ({ blobs }: OpenStores) => blobs.put('acme', Buffer.from('large'), 'execution/acme/1');
+        const shared = /^[0-9a-f]{64}$/;
+        // Programs of format 1 cannot read a reference with an owner.
+        if (kind !== 'SQLite') assert.match(await opened(dataDir, put), shared);
         await opened(dataDir, ({ formats }) => formats.contract());
+        assert.doesNotMatch(await opened(dataDir, put), shared);
         await opened(dataDir, ({ formats }) => formats.contract());
         assert.deepEqual(await notes(dataDir), [MIN_READER, MIN_READER]);
         assert.deepEqual(await pools(), [{ pool: 'default', partitions: 8 }]);
