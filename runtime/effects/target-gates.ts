@@ -96,6 +96,8 @@ export class TargetGates {
       first.resolve();
     });
     const goesOn = this.#unlessSilent(context, Promise.race([first.promise, work]));
+    // Awaited at the end; until then a rejection (the effect was stopped while it waited for a place) has a listener.
+    goesOn.catch(() => {});
     try {
       const value = await work;
       this.#leave(target, gate, isProbe, 'alive');
