@@ -8,6 +8,7 @@ import type { Collection, CollectionSpec, Documents, Query, StoredDocument } fro
 import { FirstUse } from '../runtime/first-use.ts';
 import { type RetentionRule, type RetentionRules, retentionPolicy } from '../runtime/retention/policy.ts';
 import type { RetentionSettings } from '../runtime/runtime.ts';
+import { START_KEYS } from '../transport/idempotency.ts';
 
 type Rule = { readonly retention_ms?: number | undefined; readonly retention_bytes?: number | undefined };
 
@@ -41,8 +42,18 @@ export function retentionOf(parts: {
     policy: retentionPolicy(complete, own),
     intervalMs: interval_secs * 1_000,
     isNeeded: (address) => needed(address),
+    forget: keysOf(documents),
     onSwept: (swept) =>
       logger.info({ event: 'retention_swept', ...swept }, 'retention removed what was too old or too much'),
+  };
+}
+
+/** The Idempotency-Keys of a run that was removed are free. */
+function keysOf(documents: Documents): (address: Address) => Promise<void> {
+  const keys = new FirstUse(() => documents.collection<StoredDocument>(START_KEYS));
+  return async (address) => {
+    const { tenant, id } = parseAddress(address);
+    await (await keys.get()).deleteMany({ tenant, where: { execution_id: id } });
   };
 }
 

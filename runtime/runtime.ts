@@ -60,6 +60,8 @@ export interface RetentionSettings extends Pick<RetentionParts, 'policy' | 'inte
   /** Whether something that runs needs an ended actor, beside what belongs to it. Default: nothing does. */
   readonly isNeeded?: RetentionParts['isNeeded'];
   readonly onSwept?: RetentionParts['onSwept'];
+  /** Removes what else names a removed actor. */
+  readonly forget?: (address: Address) => Promise<void>;
 }
 
 export interface Runtime {
@@ -129,7 +131,8 @@ export async function createRuntime(parts: RuntimeParts): Promise<Runtime> {
   const replaced = new ReplacedStates({ ...kernel, store, warn, keptMs: settings.replacedStatesKeptMs });
   const views = await openViews(documents, kernel.registry);
   const guardedMs = settings.removalsGuardedMs;
-  const removals = await Removals.open({ ...kernel, store, documents, views, guardedMs });
+  const forget = async (address: Address) => parts.retention?.forget?.(address);
+  const removals = await Removals.open({ ...kernel, store, documents, views, guardedMs, forget });
   const projector = await Projector.open({
     ...{ ...kernel, store, documents, views, removals, replaced, node, warn, ledger: settings.ledger },
   });

@@ -52,7 +52,7 @@ interface BoundKey extends StoredDocument {
   readonly bound_at: number;
 }
 
-const START_KEYS: CollectionSpec = { name: 'start_keys', unique: [['execution_id']], indexes: [['bound_at']] };
+export const START_KEYS: CollectionSpec = { name: 'start_keys', unique: [['execution_id']], indexes: [['bound_at']] };
 
 /**
  * An id that the same tenant and key always give, or a fresh one without a key. Keys had these ids before they belonged to

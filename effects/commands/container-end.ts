@@ -29,20 +29,34 @@ done
 
 const WITHIN_MS = 15_000;
 
+export interface EndRequest {
+  /** Null: not known. */
+  readonly pid: string | null;
+  readonly mark: string;
+  readonly stopped: boolean;
+  /** Time limit. */
+  readonly withinMs?: number;
+}
+
 /** TERM, a second later KILL, for a run that was stopped; what an ended one left in the background is killed at once. */
 export async function endInContainer(
   engine: ContainerEngine,
   containerId: string,
-  { pid, mark, stopped }: { readonly pid: string | null; readonly mark: string; readonly stopped: boolean },
+  { pid, mark, stopped, withinMs = WITHIN_MS }: EndRequest,
 ): Promise<void> {
   // Of an ended run the process id may be another's by now; the mark is not.
   const group = stopped && pid !== null ? pid : '-';
   const command = ['/bin/sh', '-c', SCRIPT, 'svc-end', group, mark];
-  const signal = AbortSignal.timeout(WITHIN_MS);
+  const signal = AbortSignal.timeout(withinMs);
   try {
     const { stream } = await startExec(engine, containerId, command, { directory: '/', signal });
-    signal.addEventListener('abort', () => stream.end(), { once: true });
-    for await (const _ of stream) signal.throwIfAborted();
+    const stop = (): void => void stream.destroy();
+    signal.addEventListener('abort', stop, { once: true });
+    try {
+      for await (const _ of stream) signal.throwIfAborted();
+    } finally {
+      signal.removeEventListener('abort', stop);
+    }
   } catch {
     // A container that is gone has no processes; one that does not answer ends with its iteration.
   }

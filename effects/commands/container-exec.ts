@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream';
 import type Docker from 'dockerode';
 import { SvcError } from '../../runtime/errors.ts';
 import type { ContainerEngine } from '../containers/engine.ts';
@@ -6,7 +7,7 @@ import { isGone, refusalOf } from '../containers/engine-error.ts';
 /** A process started in a running container. */
 export interface StartedExec {
   /** Multiplexed stdout and stderr. */
-  readonly stream: NodeJS.ReadWriteStream;
+  readonly stream: Readable;
   /** Null while it runs. */
   exitCode(signal: AbortSignal): Promise<number | null>;
 }
@@ -26,6 +27,9 @@ export async function startExec(
       }),
     );
     const stream = await engine.once(signal, () => exec.start({ hijack: false, stdin: false, Tty: false }));
+    // The client calls it a duplex stream; without input it is the body of an answer.
+    if (!(stream instanceof Readable))
+      throw new SvcError('container_failed', 'the engine sent no output of the command');
     return { stream, exitCode: (stop) => exitCodeOf(engine, exec, stop) };
   } catch (thrown) {
     const refusal = refusalOf(thrown);

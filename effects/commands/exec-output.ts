@@ -1,3 +1,4 @@
+import type { Readable } from 'node:stream';
 import { ContainerOutput } from '../containers/output.ts';
 
 /** The line that names the process. */
@@ -7,12 +8,12 @@ const LONGEST_LINE_BYTES = 32;
 export class ExecOutput {
   /** Resolves when the stream has ended, or was cut because there was more than the limit. */
   readonly ended: Promise<'ended' | 'flooded'>;
-  readonly #stream: NodeJS.ReadWriteStream;
+  readonly #stream: Readable;
   readonly #output: ContainerOutput;
   readonly #maxBytes: number;
   #pid: string | null = null;
 
-  constructor(stream: NodeJS.ReadWriteStream, maxBytes: number) {
+  constructor(stream: Readable, maxBytes: number) {
     this.#stream = stream;
     this.#maxBytes = maxBytes;
     this.#output = new ContainerOutput(null, maxBytes + LONGEST_LINE_BYTES);
@@ -35,7 +36,7 @@ export class ExecOutput {
     const timer = setTimeout(late.resolve, withinMs);
     await Promise.race([this.ended, late.promise]);
     clearTimeout(timer);
-    if ('destroy' in this.#stream && typeof this.#stream.destroy === 'function') this.#stream.destroy();
+    this.#stream.destroy();
   }
 
   async #read(): Promise<'ended' | 'flooded'> {

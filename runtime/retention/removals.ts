@@ -35,6 +35,8 @@ export interface RemovalsParts {
   readonly views: Views;
   /** How long a requested removal is guarded against what is still under way: late messages, the ledger's writer. */
   readonly guardedMs: number;
+  /** Removes what else names a removed actor. May be called again for the same one. */
+  readonly forget: (address: Address) => Promise<void>;
 }
 
 const STEP = 50;
@@ -169,6 +171,7 @@ export class Removals {
   async #unlist(address: Address, viewId: string): Promise<void> {
     const collection = this.#parts.registry.definitionOf(address)?.view?.collection;
     if (collection !== undefined) await this.#parts.views.get(collection)?.delete(tenantOf(address), viewId);
+    await this.#parts.forget(address);
   }
 }
 

@@ -75,6 +75,8 @@ export function retentionContract(
     let cutOff: CutOff;
     let shiftMs = 0;
     const needed = new Set<Address>();
+    /** Removed actors of which all that names them was removed. */
+    const forgotten = new Set<Address>();
     const policy = retentionPolicy(
       {
         runs: { retentionMs: DAY_MS, retentionBytes: null },
@@ -106,7 +108,10 @@ export function retentionContract(
           ...settings,
         },
         // Never by itself here: tests say when.
-        retention: { policy, intervalMs: 24 * HOUR_MS, isNeeded: async (address) => needed.has(address) },
+        retention: {
+          ...{ policy, intervalMs: 24 * HOUR_MS, isNeeded: async (address: Address) => needed.has(address) },
+          forget: async (address) => void forgotten.add(address),
+        },
         warn: () => undefined,
       });
     };
@@ -224,6 +229,8 @@ export function retentionContract(
       const swept = await runtime.sweep();
       assert.ok((swept.runs ?? 0) >= 1);
       assert.deepEqual(await keptOf(old), []);
+      assert.ok(forgotten.has(old), 'what names it goes too');
+      assert.ok(!forgotten.has(young) && !forgotten.has(running) && !forgotten.has(hoarded));
       assert.equal((await runtime.client.read(running))?.archived, false);
       assert.equal((await runtime.client.read(young))?.archived, true);
       assert.equal((await runtime.client.events(young, 0, 10)).length, 2);

@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
 import { after, before, describe, test } from 'node:test';
 import type { ToolCommandRequest, ToolCommandResult } from '../../../effects/commands/api.ts';
+import { endInContainer } from '../../../effects/commands/container-end.ts';
+import { startExec } from '../../../effects/commands/container-exec.ts';
 import { createToolCommands } from '../../../effects/commands/tool-commands.ts';
 import { ContainerEngine } from '../../../effects/containers/engine.ts';
 import { systemClock } from '../../../runtime/clock.ts';
@@ -121,5 +124,21 @@ describe('a command of a tool in the agent’s container', NEEDS_PODMAN, () => {
     stop.abort(new SvcError('cancelled'));
     await running;
     assert.doesNotMatch(processes(), /sleep 706/);
+  });
+
+  test('ends what a command left, in time or not, and nothing fails behind it', async () => {
+    const engine = new ContainerEngine({
+      ...{ location: { socketPath: podman.socketPath }, clock: systemClock, patienceMs: 5_000 },
+    });
+    const { signal } = new AbortController();
+    for (const withinMs of [1, 400]) {
+      const command = ['/bin/sh', '-c', 'MARK=left sleep 60 >/dev/null 2>&1 & :'];
+      await startExec(engine, container, command, { directory: '/', signal });
+      await endInContainer(engine, container, { pid: null, mark: 'MARK=left', stopped: false, withinMs });
+      // A listener of the time limit that throws ends the process: the runner would count it against this test.
+      await once(AbortSignal.timeout(withinMs + 100), 'abort');
+    }
+    await endInContainer(engine, container, { pid: null, mark: 'MARK=left', stopped: false });
+    await waitUntil('nothing to be left', async () => !(await run({ command: 'ps' })).stdout.includes('sleep 60'));
   });
 });
