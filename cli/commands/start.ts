@@ -14,6 +14,8 @@ export const NODE_FLAGS: Readonly<Record<string, string>> = {
   'cluster-port': 'cluster port (SVC_CLUSTER_PORT; default 50056)',
   'internal-port': 'internal REST port (SVC_INTERNAL_PORT; default 8081)',
   'internal-grpc-port': 'internal gRPC port (SVC_INTERNAL_GRPC_PORT; default 50052)',
+  'accept-older-documents':
+    'starts although documents are older than the log, with the word that the refusal names (SVC_ACCEPT_OLDER_DOCUMENTS)',
   'node-id': 'id of this node (SVC_NODE_ID; default a UUID kept in the data directory)',
   'advertise-host': 'host that other nodes reach this one by (SVC_ADVERTISE_HOST)',
   role: 'controller, worker or hybrid',

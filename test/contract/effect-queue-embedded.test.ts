@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Address } from '../../runtime/address.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import { EffectRunner } from '../../runtime/effects/effect-runner.ts';
 import { EmbeddedEffectQueue } from '../../runtime/effects/embedded-effect-queue.ts';
@@ -9,6 +10,7 @@ import { SqliteActorStore } from '../../runtime/sqlite/actor-store.ts';
 import { effect, PARTITION, runnerOptions } from '../support/effect-world.ts';
 import { MemoryEffectLedger, type TestLedger } from '../support/memory-effect-ledger.ts';
 import { StoreEffectLedger } from '../support/store-effect-ledger.ts';
+import { waitUntil } from '../support/wait-until.ts';
 import { effectQueueContract, type QueueAdapter, type Victim } from './effect-queue.ts';
 
 const onFault = (error: unknown) => {
@@ -29,14 +31,21 @@ async function victim(ledger: TestLedger, queue: EmbeddedEffectQueue): Promise<V
     reopenEffect: cut,
     onEffectCancelled: () => () => {},
   };
-  const hang = effect('test.hang', () => new Promise<never>(() => {}));
+  const addresses = new Set<Address>();
+  const hang = effect('test.hang', (_, { address }) => {
+    addresses.add(address);
+    return new Promise<never>(() => {});
+  });
   // A dead process logs nothing.
   const onFault = () => {};
   const runner = new EffectRunner(runnerOptions({ store, queue, handlers: [hang], node: 'node-v', onFault }));
   await runner.start();
   return {
     async kill() {
+      await waitUntil('the work of the runner to begin', () => addresses.size > 0);
       dead = true;
+      // Silence alone ends no work, but a dead process has none.
+      for (const address of addresses) runner.cut(address);
     },
     async lateResult(effectId) {
       await ledger.settleEffect(PARTITION, effectId, 1, { id: 'late', to: 'probe/acme/x', body: '{}' });
