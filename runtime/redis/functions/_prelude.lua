@@ -68,9 +68,9 @@ local function hear(now)
   heard_at = now
 end
 
--- A lease or claim was written now, named by its key and its field in it.
+-- A lease or claim was written now, named by its key and its field in it. The next lease may have a longer term than this one.
 local function wrote(key, field, now)
-  if now < back_at + lease_term then written[key .. '\n' .. field] = true end
+  if now < back_at + math.max(lease_term, DEFAULT_TERM_MS) then written[key .. '\n' .. field] = true end
 end
 
 -- When it runs out. `gone` is when the server went away, where the caller knows better.
