@@ -236,21 +236,26 @@ export async function runNode(args: readonly string[]): Promise<void> {
     log.flush(LOG_FLUSH_MS).then(() => process.exit(code), console.error);
   };
   const faults = endOnFaults({ logger, stop: () => started?.stop() ?? null, exit });
-  const node = await startNode({ flags: readFlags(args), env: process.env });
-  started = node;
-  let stopping = false;
-  const stop = (): void => {
-    // A second signal means now.
-    if (stopping) process.exit(1);
-    stopping = true;
+  let told = false;
+  const end = (node: Node): void => {
     node.stop().catch((error: unknown) => {
       logger.fatal({ error: faultFields(error) }, 'the node did not stop in order');
       exit(1);
     });
   };
-  node.stopped.then(() => exit(faults.came ? 1 : 0), console.error);
+  const stop = (): void => {
+    // A second signal means now.
+    if (told) process.exit(1);
+    told = true;
+    if (started !== null) end(started);
+  };
+  // Before the start: a node that answers already is told to end as soon as it has begun.
   process.on('SIGTERM', stop);
   process.on('SIGINT', stop);
+  const node = await startNode({ flags: readFlags(args), env: process.env });
+  started = node;
+  node.stopped.then(() => exit(faults.came ? 1 : 0), console.error);
+  if (told) end(node);
   // Who reads these lines may stop it at once.
   for (const line of announcement(node, VERSION, performance.now() - startedAt)) console.log(line);
 }

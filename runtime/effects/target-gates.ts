@@ -41,7 +41,7 @@ interface Gate {
 const SILENT_AFTER_MS = 2_000;
 const FAILURES_TO_OPEN = 5;
 const FIRST_PROBE_AFTER_MS = 1_000;
-const LONGEST_PROBE_AFTER_MS = 30_000;
+const LONGEST_PROBE_AFTER_MS = 5_000;
 
 /**
  * Keeps one target outside (a model, an MCP server, a web host) from taking all places of a node's effects:
@@ -178,7 +178,9 @@ export class TargetGates {
 
   #probeLater(gate: Gate): void {
     gate.cancelTimer();
-    gate.cancelTimer = this.#options.clock.after(gate.probeAfterMs, () => {
+    // A caller that is alone is its own probe: nothing is gained by making it wait.
+    const pauseMs = gate.waiting.size === 1 ? 0 : gate.probeAfterMs;
+    gate.cancelTimer = this.#options.clock.after(pauseMs, () => {
       if (!gate.open || gate.probing || gate.waiting.size === 0) return;
       gate.probing = true;
       this.#admit(gate, true);

@@ -82,7 +82,7 @@ export function refuseUnreadableFile(path: string): void {
       database.close();
     }
   } catch (error) {
-    throw storeError(error);
+    throw storeError(error, 'actors', path);
   }
 }
 

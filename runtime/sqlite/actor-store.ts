@@ -43,14 +43,15 @@ export class SqliteActorStore implements ActorStore {
   async open(): Promise<void> {
     if (this.#opened !== undefined) return;
     const unlock = lockDirectory(this.#directory);
+    const path = join(this.#directory, 'actors.db');
     try {
-      const opened = openTables(join(this.#directory, 'actors.db'), this.#notices, unlock);
+      const opened = openTables(path, this.#notices, unlock);
       const kept = Number(opened.facts.all().get(TIME_FACT) ?? 0);
       this.#time = new StoreClock(this.#clock, Math.max(kept, opened.mailbox.lastAt));
       this.#opened = opened;
     } catch (error) {
       unlock();
-      throw storeError(error);
+      throw storeError(error, 'actors', path);
     }
     this.#sweepIn(SWEEP_EVERY_MS);
   }

@@ -1,11 +1,12 @@
-import { mkdirSync } from 'node:fs';
-import { join } from 'node:path';
+import { mkdirSync, statfsSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { type OwnStore, SvcError } from '../errors.ts';
 import { makeFreeable, rewriteWhenSmall } from './free-space.ts';
 
 const SQLITE_BUSY = 5;
 const SQLITE_LOCKED = 6;
+const SQLITE_IOERR = 10;
 const SQLITE_CONSTRAINT = 19;
 const SQLITE_MISUSE = 21;
 
@@ -66,17 +67,27 @@ function resultCode(error: unknown): number | undefined {
   return error.errcode & 0xff;
 }
 
+/** SQLite's index of the log takes 32 KiB. */
+const LEAST_ROOM_BYTES = 65_536;
+
+function hasNoRoom(directory: string): boolean {
+  const { bavail, bsize } = statfsSync(directory);
+  return bavail * bsize < LEAST_ROOM_BYTES;
+}
+
 /**
  * What a caller sees of an error below: a full disk, a failed read or write and the like are `unavailable` (the same
- * call may succeed later), a broken rule of the schema or a wrong call is `internal`.
+ * call may succeed later), a broken rule of the schema or a wrong call is `internal`. `path` of a file that is being opened:
+ * SQLite calls a disk without room for its index of the log an I/O error.
  */
-export function storeError(error: unknown, store: OwnStore = 'actors'): SvcError {
+export function storeError(error: unknown, store: OwnStore = 'actors', path?: string): SvcError {
   if (error instanceof SvcError) return error;
   const code = resultCode(error);
   if (code === undefined || code === SQLITE_CONSTRAINT || code === SQLITE_MISUSE) {
     return new SvcError('internal', undefined, { cause: error });
   }
-  const said = error instanceof Error ? error.message : 'unknown';
+  const isFull = code === SQLITE_IOERR && path !== undefined && hasNoRoom(dirname(path));
+  const said = isFull ? 'database or disk is full' : error instanceof Error ? error.message : 'unknown';
   // A lock is free in a moment; room on a disk is made by people.
   const later = code === SQLITE_BUSY || code === SQLITE_LOCKED ? {} : { retryAfterMs: COME_BACK_MS };
   return new SvcError('unavailable', `the data file cannot be used: ${said}`, { store, cause: error, ...later });

@@ -180,7 +180,7 @@ describe('an abort at any await leaves the node up and nothing behind', { timeou
 
 describe('whatever stops an effect, at any await of its runner, the node stays up', { timeout: 300_000 }, () => {
   const TIMEOUT_MS = 77_777;
-  const quick = { claimTtlMs: 120, renewEveryMs: 30, stopGraceMs: 30, abortGraceMs: 60 };
+  const quick = { claimTtlMs: 120, renewEveryMs: 30, stopGraceMs: 30, abortGraceMs: 2_000 };
 
   /** What a cause does to an effect that runs; `silenced` calls of the ledger reject from then on. */
   interface Under {

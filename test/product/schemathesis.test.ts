@@ -13,7 +13,7 @@ const run = promisify(execFile);
 const VERSION = '4.32.5';
 const HOME = join(import.meta.dirname, '..', '..', '.cache', `schemathesis-${VERSION}`);
 const PROGRAM = join(HOME, 'bin', 'schemathesis');
-const BUDGET_SECONDS = 18;
+const BUDGET_SECONDS = 45;
 
 /** False when the program is there; else why not. In CI that is an error. */
 async function missing(): Promise<string | false> {
@@ -117,7 +117,7 @@ async function fuzz(node: ProductNode, seed: number, headers: Readonly<Record<st
   const flags = ['--checks', 'all', '--seed', String(seed), '--max-examples', '25', '--workers', '1', '--no-color'];
   flags.push('--exclude-path-regex', ENDING);
   const args = ['--config-file', config, 'run', `${node.url}/v1/openapi.json`, ...flags];
-  const options = { cwd: node.directory, timeout: 60_000, maxBuffer: 64 * 1024 * 1024 };
+  const options = { cwd: node.directory, timeout: 120_000, maxBuffer: 64 * 1024 * 1024 };
   const outcome = await run(PROGRAM, [...args, '--max-time', String(BUDGET_SECONDS)], options).catch(
     (error: { stdout?: string; message: string }) => ({ stdout: error.stdout ?? error.message, failed: true }),
   );
