@@ -13,7 +13,7 @@ const run = promisify(execFile);
 const VERSION = '4.32.5';
 const HOME = join(import.meta.dirname, '..', '..', '.cache', `schemathesis-${VERSION}`);
 const PROGRAM = join(HOME, 'bin', 'schemathesis');
-const BUDGET_SECONDS = 45;
+const BUDGET_SECONDS = 32;
 
 /** False when the program is there; else why not. In CI that is an error. */
 async function missing(): Promise<string | false> {
