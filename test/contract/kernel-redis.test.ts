@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe } from 'node:test';
-import { openStores } from '../../runtime/open-stores.ts';
+import { type OpenStores, openStores, type StoreLocation } from '../../runtime/open-stores.ts';
 import { mongoMissing, startMongo } from '../support/ferretdb.ts';
 import { redisMissing, startRedis } from '../support/redis.ts';
 import { startRedisCluster } from '../support/redis-cluster.ts';
@@ -12,13 +12,20 @@ import { retentionContract } from './retention.ts';
 
 const missing = redisMissing() ?? (await mongoMissing());
 
+/** As a fleet without nodes of an older format: what is stored aside belongs to its actor. */
+async function openContracted(location: StoreLocation): Promise<OpenStores> {
+  const stores = await openStores(location);
+  await stores.formats.contract();
+  return stores;
+}
+
 /** Redis of the given shape, BullMQ on it, and a MongoDB-wire server: what a fleet runs on. */
 async function world(startServers: () => Promise<{ url: string; stop(): Promise<void> }>): Promise<KernelWorld> {
   const dataDir = await mkdtemp(join(tmpdir(), 'svc-kernel-'));
   const [redis, mongo] = await Promise.all([startServers(), startMongo()]);
   return {
     open: () =>
-      openStores({
+      openContracted({
         dataDir,
         redis: [redis.url],
         mongodb: mongo.uri,
