@@ -16,8 +16,6 @@ export interface Handling {
   readonly bury?: SvcError;
 }
 
-const NONE_FAILING: ReadonlyMap<string, string> = new Map();
-
 /**
  * Runs a batch: each message has one turn. Null when the lease was lost meanwhile: what is cached may be a later holder's
  * in this very process.
@@ -35,7 +33,7 @@ export async function runBatch(
   const residents = await loadResidents(parts, holder.lease.partition, messages.filter(isReadable));
   const bodies = await setAside(parts, entries, messages, residents, drainLimit);
   if (holder.lost) return null;
-  const rules = { ...retry, drainLimit, failing: NONE_FAILING, failAll };
+  const rules = { ...retry, drainLimit, failAll };
   const batch = new Batch(now, () => clock.monotonic() * 1_000, rules);
   for (const [index, entry] of entries.entries()) {
     const message = messages[index];

@@ -77,7 +77,7 @@ export class Batch {
   }
 
   #errorOf(message: Message): string | undefined {
-    return this.#rules.failAll ?? this.#rules.failing.get(message.id);
+    return this.#rules.failAll ?? this.#rules.failing?.get(message.id);
   }
 
   /** A message that waits behind a failing one. When too many do, the failing one gets its last attempt at once. */

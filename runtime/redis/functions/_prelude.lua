@@ -3,7 +3,6 @@
 -- each section takes its own run of keys and arguments. The answer is one element a section.
 -- A function does not roll back: a section checks everything before its first write.
 
-
 -- Value of a seen message id that has no recorded reply.
 local NO_REPLY = '\0'
 -- Seen ids live in meta as `#id`. When one of these bounds is passed, they become the older generation, which is
@@ -23,13 +22,14 @@ end
 -- Names the life of this server: its process and the history that it writes. A server that was started again, or took over from another,
 -- has another one, and may have lost what its clients remember. Asked once: a library that is loaded again finds the same name, and a
 -- server that copied the data of another loads the library again.
-local known_life = nil
+local known_life, known_process = nil, ''
 
 local function server_life()
   if not known_life then
     local process, history = redis.pcall('INFO', 'server'), redis.pcall('INFO', 'replication')
     if type(process) == 'string' and type(history) == 'string' then
-      known_life = (string.match(process, 'run_id:(%x+)') or '') .. ' ' .. (string.match(history, 'master_replid:(%x+)') or '')
+      known_process = string.match(process, 'run_id:(%x+)') or ''
+      known_life = known_process .. ' ' .. (string.match(history, 'master_replid:(%x+)') or '')
     else
       -- A user who may not ask: the time of the first question is another one in each life too.
       known_life = table.concat(redis.call('TIME'), ' ')
@@ -45,7 +45,8 @@ end
 
 -- The same without the history: what is stored of it must be the same for the libraries of two releases. Empty: not known.
 local function server_process()
-  return string.match(server_life(), '^(%x+) %x*$') and #server_life() > 40 and string.sub(server_life(), 1, 40) or ''
+  server_life()
+  return known_process
 end
 
 -- A store that was away is not a death. When no node could write for SILENCE_MS, or for two fifths of a lease, or this
