@@ -21,3 +21,7 @@ export const secretUrl = (protocols: readonly string[]) =>
     .meta({ description: `URL (${protocols.join(', ')}), or a secret reference to one.` });
 
 const hasHost = (text: string): boolean => /^[a-z+]+:\/\/[^/\s]+(\/\S*)?$/.test(text);
+
+/** Environment variable with the secret of a source (decided.md "Stimuli"): `git-hub.io` → `SVC_WEBHOOK_SECRET_GIT_HUB_IO`. */
+export const webhookSecretVariable = (source: string): string =>
+  `SVC_WEBHOOK_SECRET_${source.toUpperCase().replaceAll(/[^A-Z0-9]/g, '_')}`;

@@ -1,9 +1,19 @@
 import type { Address, Partition } from './address.ts';
-import type { EffectLedger, EffectOpen, EffectSettle } from './effect-ledger.ts';
+import type { EffectAttemptRef, EffectLedger, EffectOpen } from './effect-ledger.ts';
+import type { Lease, Leases, Unsubscribe } from './leases.ts';
 import type { Members } from './members.ts';
 import type { StoreFacts } from './store-facts.ts';
 
-export type { ClaimOutcome, EffectLedger, EffectMode, EffectOpen, EffectRow, EffectSettle } from './effect-ledger.ts';
+export type {
+  ClaimOutcome,
+  EffectAttemptRef,
+  EffectLedger,
+  EffectMode,
+  EffectOpen,
+  EffectRow,
+  EffectSettle,
+} from './effect-ledger.ts';
+export type { AcquireOutcome, Lease, Leases, Unsubscribe } from './leases.ts';
 
 /**
  * The store under the kernel (design K9): mailboxes, leases, the one commit, timers, effect records, event streams,
@@ -39,14 +49,17 @@ export interface ActorStore
   definePool(pool: string, partitions: number): Promise<number>;
 }
 
-export type Unsubscribe = () => void;
-
 /** A message on its way into a mailbox. */
 export interface Delivery {
   readonly id: string;
   readonly to: Address;
   /** Encoded message. */
   readonly body: string;
+  /**
+   * Of an append: its id was made for this call, so only the process that appends it can repeat it. A store may know it
+   * again by other means than its id.
+   */
+  readonly fresh?: boolean;
   /** Of a commit's send: its partition's bell need not ring, since the sender's kernel sees to it. */
   readonly unhurried?: boolean;
 }
@@ -60,10 +73,13 @@ export interface MailboxEntry {
 }
 
 export type AppendOutcome =
+  /** `seq` is 0 when it was written by an earlier copy of the call and its number is not known any more. */
   | { readonly kind: 'accepted'; readonly seq: number }
   /** Seen before; `reply` is the recorded answer when there is one. */
   | { readonly kind: 'duplicate'; readonly reply: string | null }
-  | { readonly kind: 'full'; readonly depth: number };
+  | { readonly kind: 'full'; readonly depth: number }
+  /** Sent so long ago that the store may have seen and forgotten its id: nothing was appended by this call. */
+  | { readonly kind: 'late' };
 
 export interface Backlog {
   readonly cursor: number;
@@ -73,56 +89,27 @@ export interface Backlog {
 }
 
 export interface Mailboxes {
-  /** Appends client messages, all of one partition. `bound` is the most client messages one actor may have waiting. */
-  append(partition: Partition, deliveries: readonly Delivery[], bound: number): Promise<AppendOutcome[]>;
-  /** The recorded answer to a client message, null when it was not answered (yet) or is forgotten. */
-  recallReply(partition: Partition, messageId: string): Promise<string | null>;
+  /**
+   * Appends client messages, all of one partition. `bound` is the most client messages one actor may have waiting. A
+   * repeat says by `ageMs` how long ago the first try was. A store forgets ids; what was sent before those that it
+   * remembers may have been appended, and is not appended by a repeat or a late copy.
+   */
+  append(
+    partition: Partition,
+    deliveries: readonly Delivery[],
+    bound: number,
+    ageMs?: number,
+  ): Promise<AppendOutcome[]>;
+  /**
+   * The recorded answer to a client message, null when it was not answered (yet) or is forgotten. `seq` is its number in
+   * the mailbox, where the append answered it: a fresh message is looked for from there.
+   */
+  recallReply(partition: Partition, messageId: string, seq?: number): Promise<string | null>;
   /** Client messages that wait for one actor. */
   depth(partition: Partition, address: Address): Promise<number>;
   backlog(partition: Partition): Promise<Backlog>;
   /** Calls back with each answer committed for `session`. May lose one: callers also `recallReply`. */
   onReply(session: string, receive: (messageId: string, body: string) => void): Unsubscribe;
-}
-
-/** Proof that a node serves a partition. The epoch grows at each grant, the grant id tells equal epochs apart (K4). */
-export interface Lease {
-  readonly partition: Partition;
-  readonly node: string;
-  readonly epoch: number;
-  readonly grant: string;
-}
-
-export type AcquireOutcome =
-  | {
-      readonly kind: 'granted';
-      readonly lease: Lease;
-      readonly cursor: number;
-      readonly nextTimerAt: number | null;
-      /** Store time of the grant. */
-      readonly at: number;
-      /**
-       * The store may be an older one than when the partition was last served (a restored backup, a failover): the
-       * holder looks through it and then calls `vouch`. Until then nobody claims an effect of it.
-       */
-      readonly mayBeOlder: boolean;
-    }
-  | { readonly kind: 'held'; readonly by: string; readonly grant: string; readonly remainingMs: number };
-
-/** A lease that held when the store went away for all nodes holds for one more term after it came back. */
-export interface Leases {
-  /**
-   * Grants the lease when it is free, expired, or held by an earlier life of the same node (its data directory is
-   * locked, so that life has ended). `grant` is a fresh random id. `over` is the grant of a holder that is known to be
-   * dead: while it is the one in force it does not count.
-   */
-  acquire(partition: Partition, node: string, grant: string, ttlMs: number, over?: string): Promise<AcquireOutcome>;
-  /** Extends leases; answers those that were lost, also since the store may have gone back behind the grant. */
-  renew(leases: readonly Lease[], ttlMs: number): Promise<Lease[]>;
-  /** The holder has looked through a partition that was granted as `mayBeOlder`. False: the lease is lost. */
-  vouch(lease: Lease): Promise<boolean>;
-  release(lease: Lease): Promise<void>;
-  /** Calls back when a partition that `node` holds got an entry. May miss one: it only shortens a poll. */
-  onBell(node: string, ring: (partition: Partition) => void): Unsubscribe;
 }
 
 export interface EventAppend {
@@ -139,6 +126,14 @@ export interface TimerSet {
   readonly delivery: Delivery;
 }
 
+export interface CommitReply {
+  readonly session: string;
+  readonly messageId: string;
+  readonly body: string;
+  /** To a fresh message (`Delivery`): it is recalled by number only. */
+  readonly fresh?: boolean;
+}
+
 /** All that one batch of turns changes. Applied as one atomic step or not at all (design K3). */
 export interface Commit {
   readonly lease: Lease;
@@ -148,14 +143,18 @@ export interface Commit {
   readonly upTo: number;
   /** `at` of the entry `upTo`: a store that was rolled back and gave its number to another entry answers fenced. */
   readonly upToAt?: number;
+  /** Results handled beside the mailbox that the store must have at `after`; absent: not compared. */
+  readonly beside?: number;
   /**
-   * Results of effects whose turns are of this very commit: appended behind `after`, where nothing else may wait, up to
-   * `upTo`, and their effects closed.
+   * Effects that end with this commit: it handled their results, which are in its journal row and in no mailbox. Whatever
+   * waits there may wait, and `upTo` may be `after`.
    */
-  readonly settles?: readonly EffectSettle[];
+  readonly settles?: readonly EffectAttemptRef[];
+  /** Results that this commit handled beside the mailbox, those of effects that it need not open included; as `settles`. */
+  readonly results?: number;
   /** New actor records; null deletes. */
   readonly records: readonly { readonly address: Address; readonly record: string | null }[];
-  /** One row of the journal, stored under `upTo`; null for none. */
+  /** One row of the journal, stored at the position that the outcome tells; null for none. */
   readonly journal: string | null;
   readonly events: readonly EventAppend[];
   /** Messages to actors of this or other partitions, in order per target. */
@@ -164,8 +163,13 @@ export interface Commit {
   readonly timersCleared: readonly string[];
   readonly effectsOpened: readonly EffectOpen[];
   readonly effectsCancelled: readonly string[];
-  readonly replies: readonly { readonly session: string; readonly messageId: string; readonly body: string }[];
-  /** Client messages taken from each actor's mailbox depth. */
+  readonly replies: readonly CommitReply[];
+  /**
+   * By how many the client messages that an actor holds back became more (taken from the mailbox and not handled) or fewer
+   * (negative: handled, and taken by an earlier commit). They count as waiting.
+   */
+  readonly held?: readonly { readonly address: Address; readonly count: number }[];
+  /** Client messages that need not be counted as waiting any more, from this mailbox's entries or held back before. */
   readonly handled: readonly { readonly address: Address; readonly count: number }[];
 }
 
@@ -174,12 +178,14 @@ export type CommitOutcome =
       readonly kind: 'committed';
       /** Store time of the commit; timers set by it are due at `at + afterMs`. */
       readonly at: number;
+      /** Results handled beside the mailbox since the cursor stands at `upTo`, with those of this commit. */
+      readonly beside: number;
       /** Entries waiting behind `upTo`, up to `readAhead`: saves the next poll. */
       readonly next: readonly MailboxEntry[];
       /** Whether the outbox holds messages for other partitions. */
       readonly owes: boolean;
     }
-  /** Of `settles`: something waits in the mailbox, or an effect does not run at that attempt. Nothing was written. */
+  /** Of `settles`: an effect does not run at that attempt, or there are MOST_BESIDE at `upTo`. Nothing was written. */
   | { readonly kind: 'unsettled' }
   /** Epoch, grant or cursor is not the expected one: the lease is lost and nothing was written. */
   | { readonly kind: 'fenced' };
@@ -210,8 +216,11 @@ export interface Commits {
    * left. A store that appends to the target inside the commit owes nothing.
    */
   flushOutbox(lease: Lease): Promise<boolean>;
-  /** Removes an archived actor: its record and its events. Answers false when fenced. */
-  forget(lease: Lease, addresses: readonly Address[]): Promise<boolean>;
+  /**
+   * Removes archived actors: their records and their events. `after` is the cursor at which they were looked at: a copy
+   * that comes later removes nothing of actors made anew since. Answers false when fenced, by the cursor too.
+   */
+  forget(lease: Lease, after: number, addresses: readonly Address[]): Promise<boolean>;
 }
 
 export interface EventLog {
@@ -227,7 +236,7 @@ export interface EventLog {
 }
 
 export interface JournalRow {
-  /** Cursor after the commit. */
+  /** The row's position (journal-position.ts); rows have different ones, which grow. */
   readonly upTo: number;
   readonly row: string;
   /** The mailbox entries the commit handled. */
@@ -236,8 +245,9 @@ export interface JournalRow {
 
 /** The record of all turns: mailbox entries plus one row a commit. Kept until the projector is past it (design R2). */
 export interface Journal {
+  /** Rows behind the position `after`. */
   readJournal(partition: Partition, after: number, limit: number): Promise<JournalRow[]>;
-  /** Forgets rows and entries up to `upTo`; never past the cursor. */
+  /** Forgets rows up to the position `upTo` and the entries they handled; never past the last commit. */
   trimJournal(lease: Lease, upTo: number): Promise<void>;
 }
 

@@ -58,6 +58,11 @@ export interface EffectRequest<MessageType extends string = string> {
   /** Name of the effect handler: `model.generate`, `program.run` … */
   readonly kind: string;
   readonly mode: EffectMode;
+  /**
+   * Of mode `repeatable`: it may begin before the commit that asks for it is durable, and for nothing when that does not
+   * happen. For what only reads, and does not look at what that commit writes.
+   */
+  readonly ahead?: boolean;
   readonly input: JsonObject;
   /** Message type of the result; its payload is an `EffectResult`. */
   readonly replyAs: MessageType;
@@ -112,6 +117,11 @@ export interface ActorDefinition<
   };
   /** Turns a state of an older version into today's. */
   migrate?(state: Json, fromVersion: number): Json;
+  /**
+   * Which agent or workflow an actor's effects count as: those of one tenant take turns for places, so that one of them does
+   * not hold back the others. Default: all actors of the kind share a turn.
+   */
+  fairnessKey?(state: State): string | null;
   /** Pool its actors live in (design P1). Default: `default`. */
   readonly pool?: 'default' | 'system';
   /** Its actors may be given a place outside their home: `ActorClient.place` (design K1, P1, P4). */

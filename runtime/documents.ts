@@ -57,8 +57,17 @@ export interface Find extends Query {
   readonly sort?: readonly (readonly [field: string, order: 'asc' | 'desc'])[];
   /** At most 1,000. */
   readonly limit: number;
+  /** Costs what it passes over; deep pages are asked for with `after`. */
   readonly skip?: number;
+  /** Only what comes behind this position of the order, at the same cost however far behind; not beside `skip`. */
+  readonly after?: Position;
 }
+
+/** A place in an order: the values of its fields, then the id. `positionOf` (documents/order.ts) makes it. */
+export type Position = readonly Scalar[];
+
+/** What tells the states of a document apart. */
+export type Stored = Pick<StoredDocument, 'tenant' | 'id' | 'version'>;
 
 export interface Collection<T extends StoredDocument> {
   /** False when the id or a unique tuple exists. */
@@ -71,6 +80,8 @@ export interface Collection<T extends StoredDocument> {
   replace(doc: T, expected: number): Promise<boolean>;
   get(tenant: string, id: string): Promise<T | null>;
   find(find: Find): Promise<T[]>;
+  /** The same documents by key and version alone, for readers that keep what they have read. */
+  findStored(find: Find): Promise<Stored[]>;
   count(query: Query): Promise<number>;
   delete(tenant: string, id: string): Promise<boolean>;
   /** Compare and delete: removes only a document whose version is `expected`, never one that came back under its id. */

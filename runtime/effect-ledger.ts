@@ -11,16 +11,21 @@ export interface EffectOpen {
   readonly queue: string;
   readonly address: Address;
   readonly mode: EffectMode;
+  /** Whose turn it counts as (`ActorDefinition.fairnessKey`). */
+  readonly fairnessKey?: string;
   /** Encoded request. */
   readonly body: string;
   /** Opened as started, attempt 1, by this runner: the commit is its claim, so it may run when the commit is durable. */
   readonly started?: { readonly runner: string; readonly ttlMs: number };
 }
 
-/** The result of an effect, as `settleEffect` takes it. */
-export interface EffectSettle {
+export interface EffectAttemptRef {
   readonly id: string;
   readonly attempt: number;
+}
+
+/** The result of an effect, as `settleEffect` takes it. */
+export interface EffectSettle extends EffectAttemptRef {
   readonly delivery: Delivery;
 }
 
@@ -29,6 +34,7 @@ export interface EffectRow {
   readonly queue: string;
   readonly address: Address;
   readonly mode: EffectMode;
+  readonly fairnessKey?: string;
   readonly status: 'open' | 'started';
   readonly attempt: number;
   /** Who started it (`node/incarnation`); empty while open. */

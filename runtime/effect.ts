@@ -34,6 +34,8 @@ export interface EffectContext {
   readonly attempt: number;
   readonly tenant: string;
   readonly address: Address;
+  /** Whose turn it counts as among those of its tenant (`ActorDefinition.fairnessKey`). */
+  readonly fairnessKey?: string;
   /** W3C trace id of the turn that asked: what the effect starts belongs to the same tree of causes. */
   readonly trace: string;
   /** How long this attempt may take, milliseconds; then it is aborted. Absent: without end. */

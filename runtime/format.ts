@@ -7,13 +7,13 @@ export const VERSION = '0.1.0';
  * The format of all that is stored: actor store, documents, data directory. Rises by one with each change of a stored shape
  * that a program of the format before would misread or drop. Stores without a format are of format 1.
  */
-export const FORMAT = 2;
+export const FORMAT = 3;
 
 /**
  * Programs of an older format than this one cannot read what this program writes. It is in force once no node of an older
  * format is left (expand, then contract); until then a program of `EXPANDS_FROM` may still write beside this one.
  */
-export const MIN_READER = 2;
+export const MIN_READER = 3;
 export const EXPANDS_FROM = 1;
 
 /** What programs of one format left in a store. */

@@ -18,5 +18,7 @@ export const Identity = z.object({
    * by operators alone. Never taken from a caller.
    */
   confidential: z.literal(true).optional(),
+  /** Further tenants that a service account may act for, `*` for each; without it none but its own. */
+  tenants: z.array(z.string()).optional(),
 });
 export type Identity = z.infer<typeof Identity>;

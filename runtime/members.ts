@@ -19,7 +19,8 @@ export interface LiveMember extends Member {
  * Who is there. A lease that held when the store went away for all nodes holds for one more term after it came back. A
  * node lease is taken at start, renewed with the partition leases, and runs out on the store's clock;
  * it may be ended early, by the node itself or by a peer that saw the process die. Ending one that lives costs a
- * hand-over and nothing else: what a process commits is decided by its partition leases alone (design K4).
+ * hand-over, and the effects that others claim before it has its seat again: what a process commits is decided by its
+ * partition leases alone (design K4).
  */
 export interface Members {
   /**

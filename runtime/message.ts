@@ -26,6 +26,8 @@ export interface Message {
   readonly identity?: Identity;
   /** Reply session of the asking node: an answer goes there as (message id, body). */
   readonly session?: string;
+  /** Of a client's message: its id was made for this call, so nobody else appends it again. */
+  readonly fresh?: true;
   /** Asked by an actor: the type under which that actor wants the answer. */
   readonly replyAs?: string;
   /** Timer name, for `origin: timer`. */

@@ -16,7 +16,7 @@ export interface OpenStores {
   readonly effects: EffectQueue;
   readonly rateLimits: RateLimits;
   /** The format notes of these stores; checked and written at the opening. */
-  readonly formats: Pick<StoreFormats, 'contract'>;
+  readonly formats: Pick<StoreFormats, 'contract' | 'isAlone'>;
   /**
    * Small steps of the stores' own upkeep, such as giving freed space back. Each answers whether more is left to do, and
    * holds the process up for some milliseconds at most.
@@ -56,7 +56,7 @@ async function openEmbedded({ dataDir, acceptOlderDocuments, warn }: StoreLocati
   const { SqliteRateLimits } = await import('./sqlite/rate-limits.ts');
   const { refuseUnreadableFile } = await import('./sqlite/actor-store-schema.ts');
   const store = new SqliteActorStore({ directory: dataDir });
-  const documents = new SqliteDocuments({ directory: dataDir });
+  const documents = new SqliteDocuments({ directory: dataDir, warn });
   const blobs = new FileBlobs({ directory: dataDir });
   const rateLimits = new SqliteRateLimits({ directory: dataDir });
   const effects = new EmbeddedEffectQueue({
@@ -95,7 +95,8 @@ async function openRemote(
   const { RedisRateLimits } = await import('./redis/rate-limits.ts');
   const { lockDirectory } = await import('./sqlite/database.ts');
   const { redis: urls, mongodb: uri, dataDir, waitReplicas = 0, acceptOlderDocuments, warn } = location;
-  const store = new RedisActorStore({ urls, waitReplicas, warn: (text) => warn(text, undefined) });
+  const packs = (): boolean => formats.isAlone(3);
+  const store = new RedisActorStore({ urls, waitReplicas, packs, warn: (text) => warn(text, undefined) });
   const documents = new MongoDocuments({ uri });
   const effects = new BullmqEffectQueue({ urls, ledger: store, onFault: (error) => warn('effect queue', error) });
   const rateLimits = new RedisRateLimits({ urls, warn: (text) => warn(text, undefined) });

@@ -50,6 +50,8 @@ export interface RuntimeParts {
   readonly random?: Random;
   /** Steps of the stores' own upkeep, made behind each sweep of retention (open-stores.ts). */
   readonly upkeep?: RetentionParts['upkeep'];
+  /** Whether no node of formats 1 and 2 is in the fleet. Default: none is. */
+  readonly contracted?: () => boolean;
   /** Absent: nothing is removed by itself. */
   readonly retention?: RetentionSettings;
   readonly warn: (message: string, error: unknown) => void;
@@ -172,6 +174,7 @@ export async function createRuntime(parts: RuntimeParts): Promise<Runtime> {
     ...kernel,
     starts,
     store,
+    takesResults: parts.contracted ?? (() => true),
     cache,
     counts,
     node,

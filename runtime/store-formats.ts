@@ -41,7 +41,7 @@ export class StoreFormats {
   readonly #dataDir: string;
   readonly #store: StoreFacts;
   readonly #documents: Documents;
-  #contracted = false;
+  #refusedBelow = 0;
 
   constructor(parts: {
     readonly names: StoreNames;
@@ -55,9 +55,9 @@ export class StoreFormats {
     this.#documents = parts.documents;
   }
 
-  /** Whether programs of an older format are refused, so that nothing has to be written for them. */
-  get contracted(): boolean {
-    return this.#contracted;
+  /** Whether programs of a format before `format` are refused, so that nothing has to be written for them. */
+  isAlone(format: number): boolean {
+    return this.#refusedBelow >= format;
   }
 
   async checkDataDirectory(): Promise<void> {
@@ -88,7 +88,7 @@ export class StoreFormats {
       if (isFormatFact(fact)) notes.push(parseFormatNote(name, text));
     }
     refuseUnreadable(name, notes);
-    this.#contracted = notes.some(({ min_reader }) => min_reader >= MIN_READER);
+    this.#refusedBelow = Math.max(0, ...notes.map(({ min_reader }) => min_reader));
   }
 
   /** This program writes from now on; one of `EXPANDS_FROM` may still do so too. */
@@ -106,7 +106,7 @@ export class StoreFormats {
   async contract(): Promise<void> {
     await this.#store.refuseOlderPrograms();
     await this.#write(MIN_READER);
-    this.#contracted = true;
+    this.#refusedBelow = MIN_READER;
   }
 
   async #write(min_reader: number): Promise<void> {
@@ -121,11 +121,11 @@ export class StoreFormats {
  * Format 1 takes a reference to bytes with an owner for unknown, and would dead-letter its message. So bytes get owners once
  * no program of format 1 is left; those stored before then stay when their run is removed.
  */
-export function ownedOnceContracted(blobs: Blobs, formats: Pick<StoreFormats, 'contracted'>): Blobs {
+export function ownedOnceContracted(blobs: Blobs, formats: Pick<StoreFormats, 'isAlone'>): Blobs {
   return {
     open: () => blobs.open(),
     close: () => blobs.close(),
-    put: (tenant, bytes, owner) => blobs.put(tenant, bytes, formats.contracted ? owner : undefined),
+    put: (tenant, bytes, owner) => blobs.put(tenant, bytes, formats.isAlone(2) ? owner : undefined),
     get: (tenant, ref) => blobs.get(tenant, ref),
     delete: (tenant, ref) => blobs.delete(tenant, ref),
     deleteOwned: (tenant, owner) => blobs.deleteOwned(tenant, owner),

@@ -1,4 +1,5 @@
 import type { CallOptions } from '../../runtime/client.ts';
+import type { Page, PageAsked } from '../../runtime/documents/pages.ts';
 import type { Identity } from '../../runtime/identity.ts';
 import type { Viewer } from '../../runtime/viewer.ts';
 
@@ -22,10 +23,7 @@ export interface ApprovalAnswer {
 /** Human approvals of a tenant (spec 2, Human approvals). */
 export interface ApprovalApi {
   /** Pending ones, oldest first. */
-  list(
-    viewer: Viewer,
-    page?: { readonly limit: number; readonly skip: number },
-  ): Promise<{ readonly requests: ApprovalRequest[]; readonly total: number }>;
+  list(viewer: Viewer, page?: PageAsked): Promise<Page<ApprovalRequest> & { readonly total: number }>;
   /** Null when it is unknown, not the viewer's to see, expired, withdrawn or answered. */
   get(viewer: Viewer, approvalId: string): Promise<ApprovalRequest | null>;
   /**

@@ -1,5 +1,6 @@
 import { type Address, addressOf } from '../../runtime/address.ts';
 import type { ActorClient } from '../../runtime/client.ts';
+import { pageOf, shownPage } from '../../runtime/documents/pages.ts';
 import type { Collection } from '../../runtime/documents.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import { seenPart, sees, tenantOfViewer } from '../../runtime/viewer.ts';
@@ -8,6 +9,10 @@ import { ApprovalState } from './state.ts';
 import { type ApprovalDocument, timeoutSeconds } from './view.ts';
 
 const MOST_LISTED = 1_000;
+const OLDEST_FIRST = [
+  ['created_at', 'asc'],
+  ['id', 'asc'],
+] as const;
 
 /** `ApprovalApi` over messages, committed states and the collection `APPROVALS`. Keeps nothing itself. */
 export function createApprovalApi(parts: {
@@ -16,21 +21,14 @@ export function createApprovalApi(parts: {
 }): ApprovalApi {
   const { client, approvals } = parts;
   return {
-    async list(viewer, page = { limit: MOST_LISTED, skip: 0 }) {
+    async list(viewer, page = { limit: MOST_LISTED }) {
       const query = { tenant: tenantOfViewer(viewer), where: { status: 'pending', ...seenPart(viewer) } };
+      const limit = Math.min(page.limit, MOST_LISTED);
       const [found, total] = await Promise.all([
-        approvals.find({
-          ...query,
-          sort: [
-            ['created_at', 'asc'],
-            ['id', 'asc'],
-          ],
-          limit: Math.min(page.limit, MOST_LISTED),
-          skip: page.skip,
-        }),
+        pageOf(approvals, 'approvals', { ...query, sort: OLDEST_FIRST }, { ...page, limit }),
         approvals.count(query),
       ]);
-      return { requests: found.map(requestOf), total };
+      return { ...shownPage(found, requestOf), total };
     },
 
     async get(viewer, approvalId) {

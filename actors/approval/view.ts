@@ -7,6 +7,7 @@ export const APPROVALS: CollectionSpec = {
   unique: [],
   indexes: [['status', 'created_at'], ['created_at'], ['execution_id']],
   beside: ['owner'],
+  counted: ['status', 'owner'],
 };
 
 /** One approval in lists. */

@@ -1,6 +1,7 @@
 import { type Address, addressOf } from '../../runtime/address.ts';
 import type { ActorClient, ActorEvent, ActorSnapshot, CallOptions } from '../../runtime/client.ts';
 import { type Clock, systemClock } from '../../runtime/clock.ts';
+import { type Page, type PageAsked, pageOf } from '../../runtime/documents/pages.ts';
 import type { Collection, Condition } from '../../runtime/documents.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import { mayStop, seenPart, sees, tenantOfViewer, type Viewer } from '../../runtime/viewer.ts';
@@ -49,8 +50,8 @@ export interface ExecutionApi {
   /** Newest first. */
   list(
     viewer: Viewer,
-    filter: { readonly agentId?: string; readonly status?: string; readonly limit: number; readonly skip?: number },
-  ): Promise<ExecutionStatus[]>;
+    filter: PageAsked & { readonly agentId?: string; readonly status?: string },
+  ): Promise<Page<ExecutionStatus>>;
   /** Executions of an agent that have ended, last ended first, and how many there are; the list's delay. */
   ended(
     viewer: Viewer,
@@ -70,6 +71,10 @@ export interface ExecutionApi {
 export type ExecutionClient = Pick<ActorClient, 'ask' | 'tell' | 'read' | 'events' | 'follow' | 'place' | 'isServed'>;
 
 const MAX_LOG_EVENTS = 200;
+const NEWEST_FIRST = [
+  ['started_at', 'desc'],
+  ['id', 'desc'],
+] as const;
 
 /** What a caller may see: started, and not removed. */
 interface Visible {
@@ -208,17 +213,11 @@ export function createExecutionApi(parts: {
       const where: Record<string, Condition> = { removed: false, ...seenPart(viewer) };
       if (filter.agentId !== undefined) where.agent_id = filter.agentId;
       if (filter.status !== undefined) where.status = filter.status;
-      const found = await executions.find({
-        tenant,
-        where,
-        sort: [
-          ['started_at', 'desc'],
-          ['id', 'desc'],
-        ],
-        limit: filter.limit,
-        ...(filter.skip === undefined ? {} : { skip: filter.skip }),
-      });
-      return Promise.all(found.map(async (one) => listed(one, await waitingFor(client, one))));
+      const { items, ...next } = await pageOf(executions, 'executions', { tenant, where, sort: NEWEST_FIRST }, filter);
+      return {
+        items: await Promise.all(items.map(async (one) => listed(one, await waitingFor(client, one)))),
+        ...next,
+      };
     },
 
     async ended(viewer, agentId, page) {

@@ -57,6 +57,7 @@ export const executionActor = ({ policy }: { readonly policy: ToolPolicy }) =>
       Attest,
     },
     placed: true,
+    fairnessKey: (state) => (state.status === 'pending' ? null : state.agent_id),
     creates: ['Start'],
     finalEvents: ['execution_completed', 'execution_failed'],
     view: { collection: EXECUTIONS.name, indexes: EXECUTIONS.indexes, project: projectExecution },

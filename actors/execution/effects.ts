@@ -33,6 +33,7 @@ export function iterationEffect(execution: IdleExecution, prompt: string, now: n
     return {
       kind: 'model.generate',
       mode: 'repeatable',
+      ahead: true,
       input: modelInput(execution, prompt),
       replyAs: 'ModelAnswered',
       progressAs: 'ModelChunk',

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { AgentManifest } from '../../manifests/agent/schema.ts';
 import type { Turn } from '../../runtime/define-actor.ts';
 import { EffectProgress, EffectResult } from '../../runtime/effect.ts';
+import { jsonField } from '../../runtime/json-field.ts';
 import { Notify } from '../../runtime/notify.ts';
 import { PanelConcluded } from '../judge-panel/messages.ts';
 import type { executionEvents } from './events.ts';
@@ -36,7 +37,7 @@ export const Start = z.object({
   ),
   input: z.string(),
   /** Caller's context_json. */
-  context: z.record(z.string(), z.json()).optional(),
+  context: z.record(z.string(), jsonField).optional(),
   security_policy: SecurityPolicy.optional(),
   workflow_execution_id: id.optional(),
   mounts: Mounts.optional(),

@@ -5,8 +5,12 @@ import type { IdleExecution } from './state.ts';
 /** Whose limits count: the one who started the execution. A start without an identity is the kernel's own. */
 export function principalOf({ identity }: IdleExecution): ToolSubject['principal'] {
   if (identity === undefined) return { kind: 'actor', subject: 'execution', roles: [], tier: 'free' };
-  const { kind, subject, roles, tier, confidential } = identity;
-  return { kind, subject, roles: [...roles], tier, ...(confidential === true ? { confidential } : {}) };
+  const { kind, subject, roles, tier, confidential, tenants } = identity;
+  return {
+    ...{ kind, subject, roles: [...roles], tier },
+    ...(confidential === true ? { confidential } : {}),
+    ...(tenants === undefined ? {} : { tenants: [...tenants] }),
+  };
 }
 
 /** `principal` of `model.generate`'s input: absent, nobody is counted. */

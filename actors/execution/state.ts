@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { ToolGrant } from '../../manifests/tool/scope.ts';
 import { Identity } from '../../runtime/identity.ts';
+import { jsonField } from '../../runtime/json-field.ts';
 import { Notify } from '../../runtime/notify.ts';
 import { parsedOnce } from '../../runtime/parsed-once.ts';
 import { CallInDoubt, Loop, ToolHistory } from './inner-loop/state.ts';
@@ -105,7 +106,7 @@ const Running = z.object({
   plan: parsedOnce(ExecutionPlan),
   input: z.string(),
   /** Template variables of the caller. */
-  variables: z.record(z.string(), z.json()),
+  variables: z.record(z.string(), jsonField),
   /** Who started it: in whose name judges are asked, and whose limits count. */
   identity: Identity.optional(),
   /** What its tools may do, pinned at the first use. */

@@ -12,6 +12,11 @@ export interface ValidateRequest {
   readonly identity: Identity;
 }
 
+export interface ValidateOptions extends CallOptions {
+  /** Told when the panel is durably convened. */
+  readonly onBegun?: () => void;
+}
+
 /** Judge panels for callers (gRPC ValidateWithJudges, spec 1; svc.workflow.create with judges). */
 export interface JudgePanelApi {
   /**
@@ -19,5 +24,5 @@ export interface JudgePanelApi {
    * with its judges, and `cancelled` is thrown. Throws `not_found` naming a judge that is not deployed, `cancelled` when
    * somebody else cancelled it, `failed_precondition` when too few judges gave a verdict: the text says which and why.
    */
-  validate(request: ValidateRequest, options?: CallOptions): Promise<PanelConcluded>;
+  validate(request: ValidateRequest, options?: ValidateOptions): Promise<PanelConcluded>;
 }

@@ -1,8 +1,8 @@
 import { type Address, addressOf } from '../../runtime/address.ts';
-import type { ActorClient, CallOptions } from '../../runtime/client.ts';
+import type { ActorClient } from '../../runtime/client.ts';
 import { SvcError, toSvcError } from '../../runtime/errors.ts';
 import type { Json, JsonObject } from '../../runtime/json.ts';
-import type { JudgePanelApi, ValidateRequest } from './api.ts';
+import type { JudgePanelApi, ValidateOptions, ValidateRequest } from './api.ts';
 import type { PanelConcluded } from './messages.ts';
 import { type EndedPanel, JudgePanelState } from './state.ts';
 
@@ -25,7 +25,7 @@ export function createJudgePanelApi({ client }: { readonly client: PanelClient }
 
 interface Waiting {
   readonly request: ValidateRequest;
-  readonly options: CallOptions;
+  readonly options: ValidateOptions;
   readonly signal: AbortSignal;
 }
 
@@ -33,8 +33,9 @@ async function awaitEnd(client: PanelClient, address: Address, waiting: Waiting)
   const { request, options, signal } = waiting;
   try {
     // Not given up half way: a Cancel must come behind the Convene it is meant for.
-    const { signal: _signal, ...call } = options;
+    const { signal: _signal, onBegun, ...call } = options;
     await client.ask(address, 'Convene', convening(request), { ...call, identity: request.identity });
+    onBegun?.();
     for await (const _event of client.follow(address, 0, { signal, heartbeatMs: HEARTBEAT_MS }));
     if (signal.aborted) throw abandoned();
   } catch (thrown) {

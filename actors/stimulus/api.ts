@@ -1,4 +1,5 @@
 import type { CallOptions } from '../../runtime/client.ts';
+import type { Page, PageAsked } from '../../runtime/documents/pages.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import type { Identity } from '../../runtime/identity.ts';
 
@@ -30,6 +31,11 @@ export interface StimulusStarted {
   readonly workflow_execution_id: string;
 }
 
+export interface IngestOptions extends CallOptions {
+  /** Told when it is durably received and an agent is asked where it goes: that takes as long as the agent takes. */
+  readonly onBegun?: () => void;
+}
+
 /** Stimuli: idempotency, direct route, router agent (spec 1 IngestStimulus, spec 2 Stimulus, decided.md). */
 export interface StimulusApi {
   /**
@@ -37,11 +43,11 @@ export interface StimulusApi {
    * `classification_failed`, `no_router_configured`, `workflow_error`, `validation_failed`. Once it is received it goes
    * on without its caller.
    */
-  ingest(request: IngestStimulus, options?: CallOptions): Promise<StimulusStarted>;
+  ingest(request: IngestStimulus, options?: IngestOptions): Promise<StimulusStarted>;
   /** The same for a webhook whose signature was verified; the route names the tenant. Throws `not_found` without route and router. */
-  ingestWebhook(request: StimulusContent, options?: CallOptions): Promise<StimulusStarted>;
+  ingestWebhook(request: StimulusContent, options?: IngestOptions): Promise<StimulusStarted>;
   /** Newest first. */
-  list(tenant: string, page: { readonly limit: number; readonly skip: number }): Promise<StimulusRecord[]>;
+  list(tenant: string, page: PageAsked): Promise<Page<StimulusRecord>>;
   /** Throws `not_found`. */
   get(tenant: string, stimulusId: string): Promise<StimulusRecord>;
 }

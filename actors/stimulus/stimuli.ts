@@ -2,11 +2,19 @@ import { createHash } from 'node:crypto';
 import { type Address, addressOf } from '../../runtime/address.ts';
 import type { ActorClient, CallOptions } from '../../runtime/client.ts';
 import { type Clock, systemClock } from '../../runtime/clock.ts';
+import { pageOf, shownPage } from '../../runtime/documents/pages.ts';
 import type { Collection } from '../../runtime/documents.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import { SYSTEM_TENANT } from '../../runtime/identity.ts';
 import { type Random, systemRandom } from '../../runtime/random.ts';
-import type { IngestStimulus, StimulusApi, StimulusContent, StimulusRecord, StimulusStarted } from './api.ts';
+import type {
+  IngestOptions,
+  IngestStimulus,
+  StimulusApi,
+  StimulusContent,
+  StimulusRecord,
+  StimulusStarted,
+} from './api.ts';
 import { forwardedHeaders } from './forwarded-headers.ts';
 import { type Receive, Received, type Routing } from './messages.ts';
 import { followRouting, ROUTING_WAIT_MS } from './routing-outcome.ts';
@@ -43,6 +51,10 @@ const MAX_SOURCE_CHARS = 200;
 const CONTROL = /\p{Cc}/u;
 const MAX_KEY_CHARS = 1_024;
 const MOST_LISTED = 1_000;
+const NEWEST_FIRST = [
+  ['received_at', 'desc'],
+  ['id', 'desc'],
+] as const;
 /** Lists lag some 250 ms (design R2); who has just sent one looks for it at once. */
 const LOOKS = 4;
 const LOOK_AGAIN_MS = 100;
@@ -60,12 +72,17 @@ export function createStimulusApi(parts: StimulusParts): StimulusApi {
     return { kind: 'router', agent, threshold, timeout_ms: classification_timeout_secs * 1_000 };
   };
 
-  async function route(request: IngestStimulus, routing: Routing, options: CallOptions): Promise<StimulusStarted> {
+  async function route(
+    request: IngestStimulus,
+    routing: Routing,
+    { onBegun, ...options }: IngestOptions,
+  ): Promise<StimulusStarted> {
     const { identity, idempotencyKey: key } = request;
     const payload = receiveOf(request, routing);
     const id = key === undefined ? random.uuid() : keyedId(identity.tenant, request.source, key);
     const address = addressOf('stimulus', identity.tenant, id);
     const received = Received.parse(await receive(address, payload, { ...options, identity }));
+    if (routing.kind === 'router') onBegun?.();
     const waitMs = ROUTING_WAIT_MS + (routing.kind === 'router' ? routing.timeout_ms : 0);
     return followRouting({ client, clock }, address, received, { waitMs, signal: options.signal });
   }
@@ -102,17 +119,9 @@ export function createStimulusApi(parts: StimulusParts): StimulusApi {
       );
     },
 
-    async list(tenant, { limit, skip }) {
-      const found = await stimuli.find({
-        tenant,
-        sort: [
-          ['received_at', 'desc'],
-          ['id', 'desc'],
-        ],
-        limit: Math.min(limit, MOST_LISTED),
-        skip,
-      });
-      return found.map(recordOf);
+    async list(tenant, page) {
+      const asked = { ...page, limit: Math.min(page.limit, MOST_LISTED) };
+      return shownPage(await pageOf(stimuli, 'stimuli', { tenant, sort: NEWEST_FIRST }, asked), recordOf);
     },
 
     async get(tenant, stimulusId) {

@@ -2,6 +2,7 @@ import type { AuditRecord } from '../../manifests/audit/record.ts';
 import type { ToolOutcome } from '../../manifests/tool/call.ts';
 import type { ToolOffer } from '../../manifests/tool/scope.ts';
 import type { CallOptions } from '../../runtime/client.ts';
+import type { Page, PageAsked } from '../../runtime/documents/pages.ts';
 import type { Identity } from '../../runtime/identity.ts';
 import type { Viewer } from '../../runtime/viewer.ts';
 import type { OpenSession } from './messages.ts';
@@ -62,10 +63,7 @@ export interface ToolSessionApi {
   /** The whole chain, live or from the archive. Throws `not_found`. */
   audit(viewer: Viewer, sessionId: string): Promise<readonly AuditRecord[]>;
   /** Sessions of an execution, newest first. */
-  list(
-    viewer: Viewer,
-    filter: { readonly executionId?: string; readonly limit: number; readonly skip?: number },
-  ): Promise<readonly SessionSummary[]>;
+  list(viewer: Viewer, filter: PageAsked & { readonly executionId?: string }): Promise<Page<SessionSummary>>;
   /** One session, from its own committed state. Throws `not_found`. */
   get(viewer: Viewer, sessionId: string): Promise<SessionSummary>;
 }

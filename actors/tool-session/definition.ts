@@ -30,6 +30,8 @@ export const toolSessionActor = ({ policy }: { readonly policy: ToolPolicy }) =>
     view: { collection: TOOL_SESSIONS.name, indexes: TOOL_SESSIONS.indexes, project: projectToolSession },
     done: ({ status }) => status === 'closed' || status === 'revoked',
     isPart: true,
+    // The agent's turn, or the caller's.
+    fairnessKey: ({ session }) => session?.subject.agent_id ?? session?.subject.principal.subject ?? null,
     belongsTo({ session }, { tenant }) {
       const id = session?.subject.execution_id ?? null;
       return id === null ? null : `execution/${tenant}/${id}`;

@@ -1,5 +1,5 @@
 import type { CallLimits, ToolDecision } from '../../manifests/tool/decision.ts';
-import type { ToolGrant } from '../../manifests/tool/scope.ts';
+import { mayRunAhead, type ToolGrant } from '../../manifests/tool/scope.ts';
 import type { Json, JsonObject } from '../../runtime/json.ts';
 import type { SessionTurn } from './appending.ts';
 import type { Session } from './state.ts';
@@ -37,6 +37,7 @@ export function begin({ call, decision, session, grant }: Beginning, turn: Sessi
   return turn.effect({
     kind: 'tool.call',
     mode: offer.mode,
+    ahead: mayRunAhead(offer),
     input,
     replyAs: 'ToolEnded',
     context: { call },

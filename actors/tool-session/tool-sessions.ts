@@ -3,7 +3,8 @@ import { AuditRecord } from '../../manifests/audit/record.ts';
 import { type Address, addressOf } from '../../runtime/address.ts';
 import type { Blobs } from '../../runtime/blobs.ts';
 import type { ActorClient, CallOptions } from '../../runtime/client.ts';
-import type { Collection } from '../../runtime/documents.ts';
+import { pageOf, shownPage } from '../../runtime/documents/pages.ts';
+import type { Collection, Condition } from '../../runtime/documents.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import type { Json } from '../../runtime/json.ts';
 import { seenPart, sees, tenantOfViewer, type Viewer } from '../../runtime/viewer.ts';
@@ -16,6 +17,10 @@ import { ToolSessionState } from './state.ts';
 import { ownerOf, projectToolSession, type ToolSessionDocument } from './view.ts';
 
 const MOST_LISTED = 1_000;
+const NEWEST_FIRST = [
+  ['opened_at', 'desc'],
+  ['id', 'desc'],
+] as const;
 const PAGE = 500;
 
 export interface ToolSessionParts {
@@ -89,18 +94,12 @@ export function createToolSessionApi(parts: ToolSessionParts): ToolSessionApi {
       return records;
     },
 
-    async list(viewer, { executionId, limit, skip = 0 }) {
-      const found = await sessions.find({
-        tenant: tenantOfViewer(viewer),
-        where: { ...(executionId === undefined ? {} : { execution_id: executionId }), ...seenPart(viewer) },
-        sort: [
-          ['opened_at', 'desc'],
-          ['id', 'asc'],
-        ],
-        limit: Math.min(limit, MOST_LISTED),
-        skip,
-      });
-      return found.map(summaryOf);
+    async list(viewer, { executionId, ...page }) {
+      const where: Record<string, Condition> = { ...seenPart(viewer) };
+      if (executionId !== undefined) where.execution_id = executionId;
+      const of = { tenant: tenantOfViewer(viewer), where, sort: NEWEST_FIRST };
+      const asked = { ...page, limit: Math.min(page.limit, MOST_LISTED) };
+      return shownPage(await pageOf(sessions, 'tool sessions', of, asked), summaryOf);
     },
 
     async get(viewer, sessionId) {

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { type Address, addressOf } from '../../runtime/address.ts';
 import type { ActorClient, ActorEvent, ActorSnapshot, CallOptions } from '../../runtime/client.ts';
+import { type Page, pageOf, shownPage } from '../../runtime/documents/pages.ts';
 import type { Collection, Condition } from '../../runtime/documents.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import type { Identity } from '../../runtime/identity.ts';
@@ -65,10 +66,7 @@ export interface WorkflowApi {
     page: { readonly limit: number; readonly offset: number },
   ): Promise<{ readonly status: WorkflowStatus; readonly events: WorkflowLogEvent[]; readonly total: number }>;
   /** Newest first. */
-  list(
-    viewer: Viewer,
-    filter: WorkflowFilter,
-  ): Promise<{ readonly executions: WorkflowSummary[]; readonly total: number }>;
+  list(viewer: Viewer, filter: WorkflowFilter): Promise<Page<WorkflowSummary> & { readonly total: number }>;
   /** Answers the approval it waits for. Throws `conflict` when it waits for none, `not_found`. */
   signal(identity: Identity, executionId: string, response: string, options?: CallOptions): Promise<void>;
   /** Resolves when the cancel is committed; throws `failed_precondition` for an ended one. */
@@ -81,6 +79,10 @@ export type WorkflowClient = Pick<ActorClient, 'ask' | 'read' | 'events' | 'foll
 
 const MAX_LOG_EVENTS = 200;
 const MAX_LISTED = 1_000;
+const NEWEST_FIRST = [
+  ['started_at', 'desc'],
+  ['id', 'desc'],
+] as const;
 
 /** Answer of Start. */
 const Started = z.object({
@@ -184,25 +186,17 @@ export function createWorkflowApi(parts: {
       return { status: state.status, events: workflowLogEvents(events), total: snapshot.lastEvent };
     },
 
-    async list(viewer, { workflowId: workflow_id, status, limit, skip }) {
+    async list(viewer, { workflowId: workflow_id, status, ...page }) {
       const tenant = tenantOfViewer(viewer);
       const where: Record<string, Condition> = { removed: false, ...seenPart(viewer) };
       if (workflow_id !== undefined) where.workflow_id = workflow_id;
       if (status !== undefined) where.status = status;
+      const limit = Math.min(Math.max(1, page.limit), MAX_LISTED);
       const [found, total] = await Promise.all([
-        executions.find({
-          tenant,
-          where,
-          sort: [
-            ['started_at', 'desc'],
-            ['id', 'desc'],
-          ],
-          limit: Math.min(Math.max(1, limit), MAX_LISTED),
-          ...(skip === undefined ? {} : { skip }),
-        }),
+        pageOf(executions, 'workflow executions', { tenant, where, sort: NEWEST_FIRST }, { ...page, limit }),
         executions.count({ tenant, where }),
       ]);
-      return { executions: found.map(listed), total };
+      return { ...shownPage(found, listed), total };
     },
 
     async signal(identity, executionId, response, options) {

@@ -33,6 +33,7 @@ export const workflowActor = ({ maxTransitions = LIMITS.transitions }: { readonl
     initial: () => ({ status: 'pending' as const }),
     messages: workflowMessages,
     events: workflowEvents,
+    fairnessKey: (state) => (state.status === 'pending' ? null : state.workflow_id),
     on: {
       Start: start({ maxTransitions }),
       Cancel,

@@ -1,3 +1,4 @@
+import type { PageAsked } from '../../runtime/documents/pages.ts';
 import type { Json, JsonObject } from '../../runtime/json.ts';
 import type { WaitReason } from '../wait-reason.ts';
 import { outputOf } from './ending.ts';
@@ -25,11 +26,9 @@ export interface WorkflowSummary {
 }
 
 /** Which runs a list shows. */
-export interface WorkflowFilter {
+export interface WorkflowFilter extends PageAsked {
   readonly workflowId?: string;
   readonly status?: string;
-  readonly limit: number;
-  readonly skip?: number;
 }
 
 /** Result of svc.workflow.executions.get (spec 3). */

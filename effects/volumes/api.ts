@@ -1,4 +1,5 @@
 import type { KnownVolume } from '../../manifests/known-volume.ts';
+import type { Page, PageAsked } from '../../runtime/documents/pages.ts';
 import type { Identity } from '../../runtime/identity.ts';
 import type { Viewer } from '../../runtime/viewer.ts';
 
@@ -30,7 +31,7 @@ export interface VolumeApi {
       readonly ttl_hours?: number;
     },
   ): Promise<Volume>;
-  list(viewer: Viewer, page?: { readonly limit: number; readonly skip: number }): Promise<Volume[]>;
+  list(viewer: Viewer, page?: PageAsked): Promise<Page<Volume>>;
   get(viewer: Viewer, volumeId: string): Promise<Volume>;
   /** Throws `not_found` for one that the viewer does not see: before its files are touched on a caller's behalf. */
   requireSeen(viewer: Viewer, volumeId: string): Promise<void>;

@@ -84,8 +84,8 @@ async function removeOldUploads(root: string, now: number): Promise<false> {
 
 async function allOf(store: VolumeStore, where: Parameters<VolumeStore['parts']['records']['page']>[0]) {
   const found: VolumeDocument[] = [];
-  for (let skip = 0; ; skip += PAGE) {
-    const page = await store.parts.records.page(where, skip, PAGE);
+  for (;;) {
+    const page = await store.parts.records.page(where, found.at(-1), PAGE);
     found.push(...page);
     if (page.length < PAGE) return found;
   }

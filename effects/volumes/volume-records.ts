@@ -1,3 +1,5 @@
+import { positionOf } from '../../runtime/documents/order.ts';
+import { type Page, type PageAsked, pageOf } from '../../runtime/documents/pages.ts';
 import type { Collection } from '../../runtime/documents.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import { seenPart, sees, tenantOfViewer, type Viewer } from '../../runtime/viewer.ts';
@@ -5,6 +7,10 @@ import type { VolumeDocument } from './stored-volume.ts';
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 const TRIES = 20;
+const NEWEST_FIRST = [
+  ['created_at', 'desc'],
+  ['id', 'desc'],
+] as const;
 /** Executions that may have one volume mounted at once. */
 const MAX_USERS = 1_000;
 
@@ -48,17 +54,9 @@ export class VolumeRecords {
     return (await this.#documents.get(tenant, volumeId)) !== null;
   }
 
-  list(viewer: Viewer, page: { readonly limit: number; readonly skip: number }): Promise<VolumeDocument[]> {
-    const sort = [
-      ['created_at', 'desc'],
-      ['id', 'asc'],
-    ] as const;
-    return this.#documents.find({
-      tenant: tenantOfViewer(viewer),
-      where: { status: 'ready', ...seenPart(viewer) },
-      sort,
-      ...page,
-    });
+  list(viewer: Viewer, page: PageAsked): Promise<Page<VolumeDocument>> {
+    const of = { tenant: tenantOfViewer(viewer), where: { status: 'ready', ...seenPart(viewer) }, sort: NEWEST_FIRST };
+    return pageOf(this.#documents, 'volumes', of, page);
   }
 
   count(tenant: string): Promise<number> {
@@ -99,12 +97,13 @@ export class VolumeRecords {
     return this.#documents.delete(tenant, volumeId);
   }
 
-  /** Volumes of all tenants, a page at a time, for the sweep. */
+  /** Volumes of all tenants, for the sweep: those behind the last one of the page before. */
   page(
     where: Record<string, string | { readonly lte: number }>,
-    skip: number,
+    last: VolumeDocument | undefined,
     limit: number,
   ): Promise<VolumeDocument[]> {
-    return this.#documents.find({ tenant: null, where, sort: [['id', 'asc']], limit, skip });
+    const of = { tenant: null, where, limit };
+    return this.#documents.find(last === undefined ? of : { ...of, after: positionOf(of, last) });
   }
 }

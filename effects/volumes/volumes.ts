@@ -97,14 +97,14 @@ export async function createVolumes(options: VolumesOptions): Promise<Volumes> {
       return shown(await records.get(tenant, id), 0);
     },
 
-    async list(viewer, page = { limit: 100, skip: 0 }) {
-      const found = await records.list(viewer, page);
+    async list(viewer, page = { limit: 100 }) {
+      const { items: found, ...next } = await records.list(viewer, page);
       const rows = [];
       for (let at = 0; at < found.length; at += AT_ONCE) {
         const some = found.slice(at, at + AT_ONCE);
         rows.push(...(await Promise.all(some.map(async (one) => shown(one, await store.usedBytes(one))))));
       }
-      return rows;
+      return { items: rows, ...next };
     },
 
     async get(viewer, volumeId) {

@@ -4,22 +4,54 @@ const claim = z.string().min(1).max(200);
 const url = z.url({ protocol: /^https?$/, error: 'expected an http or https URL' }).max(2_000);
 const seconds = (min: number, max: number) => z.number().int().min(min).max(max);
 
+const slug = z.string().regex(/^[a-z0-9][a-z0-9-]{0,62}$/, 'expected lower-case letters, digits and dashes');
+
+/** `service_accounts` of a realm: the one mark that makes a caller a service account, and whom it may act for. */
+const ServiceAccounts = z
+  .strictObject({
+    /** Among the values of the claim of roles; the default mark is `svc:service`. */
+    role: claim.optional(),
+    claim: z.strictObject({ name: claim, value: claim }).optional(),
+    /** Ids of clients that no person logs in with. */
+    clients: z.array(claim).min(1).max(1_000).optional(),
+    /** Tenants that `X-Tenant-Id` may name; `*` is every one. */
+    tenants: z
+      .array(z.union([slug, z.literal('*')]))
+      .max(10_000)
+      .default([]),
+  })
+  .refine(({ role, claim: said, clients }) => [role, said, clients].filter((mark) => mark !== undefined).length <= 1, {
+    error: 'expected one of role, claim and clients',
+    params: { show: true },
+  });
+export type ServiceAccountSettings = z.output<typeof ServiceAccounts>;
+
 const Realm = z.strictObject({
   /** For kind tenant: the tenant itself. */
-  slug: z.string().regex(/^[a-z0-9][a-z0-9-]{0,62}$/, 'expected lower-case letters, digits and dashes'),
+  slug,
   /** Compared with the token's `iss`, character by character. */
   issuer_url: z.string().min(1).max(2_000),
   jwks_uri: url,
+  /** Accepts plain http for a host other than loopback; anyone on the network path can then issue tokens. */
+  insecure: z.boolean().default(false),
   audience: z.union([z.string().min(1).max(500), z.array(z.string().min(1).max(500)).min(1).max(20)]),
   kind: z.enum(['system', 'consumer', 'tenant']),
+  service_accounts: ServiceAccounts.optional(),
 });
 
 /** `spec.iam`: identity providers; none is only right on loopback (design S2). */
 export const NodeIam = z.strictObject({
+  /** Without realms: whether calls from this machine need the token that the node writes to its data directory. */
+  local: z.enum(['open', 'token']).default('open'),
   realms: z
     .array(Realm)
     .max(1_000)
     .superRefine((realms, context) => {
+      for (const [index, { kind, service_accounts }] of realms.entries()) {
+        if (kind === 'system' || service_accounts === undefined) continue;
+        const message = `service accounts come from a realm of kind system, not from one of kind ${kind}`;
+        context.addIssue({ code: 'custom', path: [index, 'service_accounts'], message });
+      }
       for (const field of ['slug', 'issuer_url'] as const) {
         const first = new Map<string, number>();
         for (const [index, realm] of realms.entries()) {

@@ -36,7 +36,7 @@ export const NodeKernel = z
 
 /** `spec.limits`: when new work is refused for its amount (transport/admission.ts). */
 export const NodeLimits = z.strictObject({
-  /** Starts under way that are always taken. */
+  /** Starts that may come at once to a node on which none has to queue. */
   starts_in_flight: z.number().int().min(1).max(100_000).default(600),
   /** More are taken while they wait no longer than this. */
   start_wait_ms: ms(10, 60_000).default(1_000),

@@ -10,6 +10,12 @@ const bind = z.string().refine((text) => isIP(text) !== 0 || HOST.test(text), {
   params: { show: true },
 });
 
+/** As browsers write it: scheme, host and a port that is not the usual one. */
+const origin = z.string().refine((text) => /^https?:\/\//.test(text) && URL.parse(text)?.origin === text, {
+  error: 'expected an origin such as https://tools.example.org, without a path',
+  params: { show: true },
+});
+
 /**
  * `spec.network`: the public listener, and the internal one for agents' programs and /metrics (design S5). Who lets the
  * system pick a public port runs several nodes on one machine, so the internal one is picked too unless it is given.
@@ -19,6 +25,7 @@ export const NodeNetwork = z
     bind: bind.default('127.0.0.1'),
     port: port.default(8080),
     grpc_port: port.default(50_051),
+    cors: z.strictObject({ allow: z.array(origin).max(100).default([]) }).prefault({}),
     internal: z
       .strictObject({
         bind: bind.default('127.0.0.1'),

@@ -1,4 +1,5 @@
 import { type Problem, pathText } from '../problem.ts';
+import { webhookSecretVariable } from '../secret.ts';
 import type { YamlText } from '../yaml.ts';
 import { isLoopback } from './network.ts';
 import type { NodeConfig } from './schema.ts';
@@ -8,7 +9,7 @@ type Spec = NodeConfig['spec'];
 /** Rules between blocks, judged over what is in force after flags and environment. */
 export function startRules(spec: Spec, yaml: YamlText): Problem[] {
   const problems: Problem[] = [];
-  const report = (path: readonly string[], message: string): void => {
+  const report = (path: Place, message: string): void => {
     problems.push({ path: pathText(path), ...yaml.locate(path), message });
   };
   storesRule(spec, report);
@@ -16,10 +17,15 @@ export function startRules(spec: Spec, yaml: YamlText): Problem[] {
   bindRule(spec, ['network', 'internal', 'bind'], spec.network.internal.bind, report);
   clusterBindRule(spec, report);
   portsRule(spec, report);
+  exemptRule(spec, report);
+  localTokenRule(spec, report);
+  jwksRule(spec, report);
+  webhookSecretsRule(spec, report);
   return problems;
 }
 
-type Report = (path: readonly string[], message: string) => void;
+type Place = readonly (string | number)[];
+type Report = (path: Place, message: string) => void;
 
 function storesRule({ stores }: Spec, report: Report): void {
   if (stores.redis !== undefined && stores.mongodb === undefined)
@@ -35,7 +41,7 @@ function storesRule({ stores }: Spec, report: Report): void {
 }
 
 /** Design S2: only loopback may be without authentication. */
-function bindRule(spec: Spec, path: readonly string[], address: string, report: Report): void {
+function bindRule(spec: Spec, path: Place, address: string, report: Report): void {
   if (isLoopback(address)) return;
   if (spec.iam.realms.length === 0)
     report(['spec', ...path], `${address} is not loopback: configure spec.iam.realms, or bind 127.0.0.1`);
@@ -50,6 +56,54 @@ function clusterBindRule({ cluster, network }: Spec, report: Report): void {
   if (cluster.tls.enabled || cluster.join_token !== undefined) return;
   const text = `${address} is not loopback: set spec.cluster.join_token or spec.cluster.tls, or bind 127.0.0.1`;
   report(['spec', 'cluster', 'bind'], text);
+}
+
+/** Health says nothing, and the inner loop asks for the token of its execution. Any other method needs to know its caller. */
+const EXEMPT_ANYWHERE = ['/svc.v1.InnerLoop/Generate', '/grpc.health.v1.Health/'];
+
+function exemptRule({ network, iam, grpc_auth }: Spec, report: Report): void {
+  if (isLoopback(network.bind) && iam.local === 'open') return;
+  const why = isLoopback(network.bind) ? 'spec.iam.local is token' : `${network.bind} is not loopback`;
+  for (const [index, method] of grpc_auth.exempt_methods.entries()) {
+    if (EXEMPT_ANYWHERE.some((known) => method === known || (known.endsWith('/') && method.startsWith(known))))
+      continue;
+    const text = `${why}: only health and InnerLoop may be exempt there, not ${method}`;
+    report(['spec', 'grpc_auth', 'exempt_methods', index], text);
+  }
+}
+
+/** A token that not every call needs would be no protection. */
+function localTokenRule({ iam, grpc_auth }: Spec, report: Report): void {
+  if (iam.local === 'open') return;
+  if (iam.realms.length > 0)
+    report(['spec', 'iam', 'local'], 'token is for a node without identity providers: remove it, or spec.iam.realms');
+  if (!grpc_auth.enabled)
+    report(['spec', 'grpc_auth', 'enabled'], 'spec.iam.local is token: must be true, or set spec.iam.local: open');
+}
+
+/** The keys of a realm decide which tokens are valid, so they must not come over plain http from another machine. */
+function jwksRule({ iam }: Spec, report: Report): void {
+  for (const [index, { jwks_uri, insecure }] of iam.realms.entries()) {
+    const url = URL.parse(jwks_uri);
+    if (url === null || url.protocol === 'https:' || insecure) continue;
+    if (isLoopback(url.hostname.replace(/^\[|\]$/g, ''))) continue;
+    const text = `${url.hostname} is not loopback: expected an https URL, or insecure: true of the realm`;
+    report(['spec', 'iam', 'realms', index, 'jwks_uri'], text);
+  }
+}
+
+/** Who knows a secret signs for every source that has it. */
+function webhookSecretsRule({ stimulus }: Spec, report: Report): void {
+  const first = new Map<string, string>();
+  for (const [index, { source }] of stimulus.routes.entries()) {
+    const variable = webhookSecretVariable(source);
+    const earlier = first.get(variable);
+    if (earlier === undefined) first.set(variable, source);
+    else if (earlier.toLowerCase() !== source.toLowerCase()) {
+      const text = `${source} would share the secret of ${earlier}, ${variable}: rename one of the sources`;
+      report(['spec', 'stimulus', 'routes', index, 'source'], text);
+    }
+  }
 }
 
 function portsRule({ network, cluster }: Spec, report: Report): void {

@@ -26,6 +26,8 @@ export const ToolSubject = z.object({
     tier: z.enum(['free', 'pro', 'business', 'enterprise']),
     /** What the execution does is its subject's own, and what it starts by tool too (runtime/identity.ts). */
     confidential: z.literal(true).optional(),
+    /** Tenants a service account may name in a call (runtime/identity.ts). */
+    tenants: z.array(z.string()).optional(),
   }),
   mounts: z.array(ToolMount),
   isolation: z.enum(['process', 'docker']),

@@ -96,3 +96,10 @@ export const GrantRequest = z.object({
   filesystem: ToolScope.shape.filesystem,
 });
 export type GrantRequest = z.output<typeof GrantRequest>;
+
+/**
+ * Whether a call may run before the commit that asks for it: it only reads. Management tools look at actors, also at the
+ * one that asks, as its commit leaves it, so they wait.
+ */
+export const mayRunAhead = ({ reads, name }: Pick<ToolOffer, 'reads' | 'name'>): boolean =>
+  reads && !name.startsWith('svc.');

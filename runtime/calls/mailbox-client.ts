@@ -72,9 +72,10 @@ export class MailboxClient implements ActorClient {
     const message = this.#compose(to, type, payload, options, this.#session);
     const deadline = this.#deadline(options);
     const partition = this.#parts.locator.known(to) ?? (await this.#locate(to, deadline, options.signal));
-    const { answer, end } = this.#pending.add(message, partition, deadline, options.signal);
+    const { answer, appended, end } = this.#pending.add(message, partition, deadline, options.signal);
     try {
       const outcome = await this.#append(message, partition, deadline, options);
+      if (outcome.kind === 'accepted') appended(outcome.seq);
       const early = outcome.kind === 'duplicate' ? outcome.reply : null;
       return unwrapReply(await decodeReply(this.#parts.payloads, early ?? (await answer)));
     } finally {
@@ -171,6 +172,7 @@ export class MailboxClient implements ActorClient {
       payload,
       ...(options.identity === undefined ? {} : { identity: options.identity }),
       ...(session === undefined ? {} : { session }),
+      ...(options.messageId === undefined ? { fresh: true } : {}),
     };
   }
 
@@ -181,11 +183,14 @@ export class MailboxClient implements ActorClient {
     deadline: number,
     { signal }: CallOptions,
   ): Promise<AppendOutcome> {
-    const { store, payloads, mailboxBound } = this.#parts;
+    const { store, payloads, mailboxBound, clock } = this.#parts;
     const packed = encodeMessage(payloads, message);
     const body = typeof packed === 'string' ? packed : await packed;
-    return this.#patiently(deadline, signal, async () => {
-      const [outcome] = await store.append(partition, [{ id: message.id, to: message.to, body }], mailboxBound);
+    const deliveries = [{ id: message.id, to: message.to, body, fresh: message.fresh === true }];
+    const sentAt = clock.monotonic();
+    const taken = await this.#patiently(deadline, signal, async () => {
+      const ageMs = clock.monotonic() - sentAt;
+      const [outcome] = await store.append(partition, deliveries, mailboxBound, ageMs);
       if (outcome === undefined) throw new SvcError('internal', 'the store answered nothing');
       if (outcome.kind === 'full') {
         throw new SvcError('mailbox_full', `the actor has ${outcome.depth} waiting messages`, {
@@ -194,6 +199,9 @@ export class MailboxClient implements ActorClient {
       }
       return outcome;
     });
+    if (taken.kind !== 'late') return taken;
+    const text = 'the store was away for so long that it may have taken the message and forgotten it since';
+    throw new SvcError('unavailable', text, { store: 'actors' });
   }
 
   #locate(to: Address, deadline: number, signal: AbortSignal | undefined): Promise<Partition> {

@@ -20,6 +20,8 @@ interface PendingAsk {
   readonly type: string;
   /** Monotonic ms. */
   readonly deadline: number;
+  /** Its number in the mailbox, once known. */
+  seq: number;
   recallAt: number;
   /** The store did not answer the last time it was asked: an ask that is over then says so (`storeAway`). */
   away?: OwnStore | undefined;
@@ -28,7 +30,9 @@ interface PendingAsk {
 export interface PendingAnswer {
   /** Encoded reply; rejects `deadline_exceeded`, `cancelled`. */
   readonly answer: Promise<string>;
-  /** Nobody waits any more. */
+  /** The message has this number in the mailbox; 0: it is not known. */
+  readonly appended: (seq: number) => void;
+  /** The caller waits no longer. */
   readonly end: () => void;
 }
 
@@ -67,11 +71,15 @@ export class PendingAsks {
     const first = this.#asks.get(message.id);
     const key = first === undefined ? message.id : `${message.id} ${this.#random.hex(8)}`;
     let giveUp = (): void => {};
+    let appended = (_seq: number): void => {};
     const answer = new Promise<string>((resolve, reject) => {
       giveUp = () => reject(new SvcError('cancelled', 'the caller gave up'));
       const recallAt = this.#clock.monotonic() + RECALL_MS;
       const wanted = { messageId: message.id, partition, type: message.type };
-      const ask = { ...wanted, again: [], resolve, reject, deadline, recallAt };
+      const ask: PendingAsk = { ...wanted, again: [], resolve, reject, deadline, recallAt, seq: 0 };
+      appended = (seq) => {
+        ask.seq = seq;
+      };
       this.#asks.set(key, ask);
       first?.again.push(ask);
       signal?.addEventListener('abort', giveUp, { once: true });
@@ -84,7 +92,7 @@ export class PendingAsks {
       this.#asks.delete(key);
       signal?.removeEventListener('abort', giveUp);
     };
-    return { answer, end };
+    return { answer, appended, end };
   }
 
   /** Ends asks whose time is over, and asks the store for answers whose publication may be lost. */
@@ -101,7 +109,7 @@ export class PendingAsks {
   }
 
   #recall(ask: PendingAsk): void {
-    this.#store.recallReply(ask.partition, ask.messageId).then(
+    this.#store.recallReply(ask.partition, ask.messageId, ask.seq).then(
       (reply) => {
         ask.away = undefined;
         if (reply !== null) ask.resolve(reply);

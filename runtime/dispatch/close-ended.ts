@@ -1,7 +1,7 @@
 import type { Commit, Lease } from '../actor-store.ts';
 import type { Address } from '../address.ts';
 import { isArchived } from '../define-actor.ts';
-import { toSvcError } from '../errors.ts';
+import { SvcError, toSvcError } from '../errors.ts';
 import type { Registry } from '../registry.ts';
 import type { Payloads } from '../turns/payload.ts';
 import { decodeRecord } from '../turns/record.ts';
@@ -12,12 +12,41 @@ type CloseParts = Pick<KernelParts, 'store' | 'registry' | 'archive' | 'payloads
 /** Actors that one question asks the archive for, and that one call removes. */
 const AT_ONCE = 100;
 
+/** How soon the archive is asked again when it does not answer. */
+const LOOK_AGAIN_MS = 500;
+
+const older = (closed: number): SvcError =>
+  new SvcError('conflict', `the store lost its last writes; ${closed} actors of this partition had ended`);
+
+/** Calls `closeEnded` until the archive answers, or `isOver`. False when the lease is lost. */
+export async function closeEndedPatiently(
+  parts: CloseParts & Pick<KernelParts, 'clock' | 'warn'>,
+  lease: Lease,
+  cursor: number,
+  isOver: () => boolean,
+): Promise<boolean> {
+  const { clock, warn } = parts;
+  const { partition } = lease;
+  while (!isOver()) {
+    try {
+      const closed = await closeEnded(parts, lease, cursor);
+      if (closed !== null && closed > 0)
+        warn(`${partition} came back as it was before: what had ended since is closed`, older(closed));
+      return closed !== null;
+    } catch (thrown) {
+      warn(`${partition} is not served until the archive answers`, toSvcError(thrown));
+      await new Promise<void>((resolve) => clock.after(LOOK_AGAIN_MS, resolve));
+    }
+  }
+  return true;
+}
+
 /**
  * Looks through a partition that may be older than the archive, since its store was restored or lost its last writes:
  * actors that the archive knows as ended are closed. Their effects are cancelled and their records removed, so that
  * nothing of them runs again. Answers how many those were; null when the lease is lost. Repeating it is safe.
  */
-export async function closeEnded(parts: CloseParts, lease: Lease, cursor: number): Promise<number | null> {
+async function closeEnded(parts: CloseParts, lease: Lease, cursor: number): Promise<number | null> {
   const { store, registry } = parts;
   const { partition } = lease;
   const open = await store.openEffects(partition);
@@ -37,7 +66,7 @@ export async function closeEnded(parts: CloseParts, lease: Lease, cursor: number
   }
   const removed = [...ended];
   for (let at = 0; at < removed.length; at += AT_ONCE) {
-    if (!(await store.forget(lease, removed.slice(at, at + AT_ONCE)))) return null;
+    if (!(await store.forget(lease, cursor, removed.slice(at, at + AT_ONCE)))) return null;
   }
   return (await store.vouch(lease)) ? ended.size : null;
 }

@@ -205,11 +205,11 @@ export class Holdings {
   }
 
   /** Says when the store went back since this node last served the partition. */
-  #compare({ lease: { partition }, cursor }: PartitionServer): void {
+  #compare({ lease: { partition }, progress: { position } }: PartitionServer): void {
     const before = this.#served.get(partition);
     this.#served.delete(partition);
-    if (before === undefined || cursor >= before.cursor) return;
-    const message = `${partition} was at entry ${before.cursor}, the store is at ${cursor}; ${before.actorsBehind(cursor)} actors went back`;
+    if (before === undefined || position >= before.position) return;
+    const message = `${partition} was at entry ${before.position}, the store is at ${position}; ${before.actorsBehind(position)} actors went back`;
     this.#options.warn('the store lost what it had acknowledged', new SvcError('lease_lost', message));
   }
 

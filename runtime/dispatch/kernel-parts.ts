@@ -20,12 +20,14 @@ export interface KernelParts {
   /** Takes the states stored aside that a commit has replaced. */
   readonly replaced: Pick<ReplacedStates, 'add'>;
   readonly clock: Clock;
-  readonly starts: Pick<StartsHere, 'of'>;
+  readonly starts: Pick<StartsHere, 'of' | 'ahead'>;
   readonly retry: RetrySettings;
   /** Most entries a batch takes. */
   readonly batchLimit: number;
   /** Whether each turn is recorded in the journal (design R3). */
   readonly ledger: boolean;
+  /** Whether results of this process are handled beside the mailbox: nodes of formats 1 and 2 do not find them in the journal. */
+  readonly takesResults: () => boolean;
   /** Counted up here: commits that the store refused, results whose turns could not be committed with them. */
   readonly counts: { fenced: number; resultsFailed: number };
   readonly warn: (message: string, error: unknown) => void;

@@ -7,9 +7,12 @@ interface Waiting {
 
 const MOST_AT_ONCE = 64;
 
-/** Results of effects that ran in this process and wait for their partition's next commit: they go into one together. */
+/** Results of effects that ran in this process and wait for their partition's next batch: it handles them beside the mailbox. */
 export class OwnResults {
   #waiting: Waiting[] = [];
+  /** By the batch that runs. */
+  #taken: Waiting[] = [];
+  #takenCount = 0;
 
   /**
    * False: it was not written and must be sent like any other. `serve` is called when there is something to take and
@@ -22,18 +25,42 @@ export class OwnResults {
     });
   }
 
-  /** What waits, and how to say what became of it. */
-  take(): { readonly results: readonly EffectSettle[]; readonly done: (written: boolean) => void } {
-    const all = this.#waiting;
-    this.#waiting = [];
-    // Beyond that many the mailbox is the better way: it is read in parts.
-    for (const { taken } of all.slice(MOST_AT_ONCE)) taken(false);
-    const now = all.slice(0, MOST_AT_ONCE);
-    return {
-      results: now.map(({ result }) => result),
-      done: (written) => {
-        for (const { taken } of now) taken(written);
-      },
-    };
+  get isAnyWaiting(): boolean {
+    return this.#waiting.length > 0;
+  }
+
+  /**
+   * For the batch that runs, which ends with `done`. `ahead`: effects of that very batch. They have ended with it, whatever
+   * becomes of it, so that their places are free at once.
+   */
+  take(ahead: ReadonlyMap<string, unknown>): readonly EffectSettle[] {
+    const now = this.#waiting.splice(0, MOST_AT_ONCE);
+    this.#takenCount += now.length;
+    for (const one of now) {
+      if (ahead.has(one.result.id)) one.taken(true);
+      else this.#taken.push(one);
+    }
+    return now.map(({ result }) => result);
+  }
+
+  /** The batch has ended. Answers how many it had taken. */
+  done(written: boolean): number {
+    const all = this.#taken.splice(0);
+    for (const { taken } of all) taken(written);
+    const count = this.#takenCount;
+    this.#takenCount = 0;
+    return count;
+  }
+
+  /** What these effects brought counts for nothing. */
+  drop(ids: ReadonlyMap<string, unknown>): void {
+    const dropped = this.#waiting.filter(({ result }) => ids.has(result.id));
+    this.#waiting = this.#waiting.filter(({ result }) => !ids.has(result.id));
+    for (const { taken } of dropped) taken(false);
+  }
+
+  /** Nothing is served any more: what waits is sent. */
+  refuse(): void {
+    for (const { taken } of this.#waiting.splice(0)) taken(false);
   }
 }

@@ -2,30 +2,27 @@ import type { Commit, Lease, MailboxEntry } from '../actor-store.ts';
 import type { Address } from '../address.ts';
 import type { EffectSettle } from '../effect-ledger.ts';
 import type { EffectJob } from '../effect-queue.ts';
-import { SvcError, toSvcError } from '../errors.ts';
-import type { Message } from '../message.ts';
+import { fairnessPart } from '../effects/flow.ts';
+import { toSvcError } from '../errors.ts';
 import type { ProjectedCommit } from '../projection/projected-commit.ts';
-import { decodeEntry, isReadable, UNREADABLE } from '../turns/loading.ts';
+import type { Batch } from '../turns/batch.ts';
 import { packCommit } from '../turns/pack-commit.ts';
 import { isAside } from '../turns/payload.ts';
-import { closeEnded } from './close-ended.ts';
+import type { AheadOfCommit } from './ahead-of-commit.ts';
+import { closeEndedPatiently } from './close-ended.ts';
 import { commitPatiently } from './commit-patiently.ts';
 import { handleInParts, USUAL } from './in-parts.ts';
 import type { KernelParts } from './kernel-parts.ts';
 import { OwnResults } from './own-results.ts';
 import { Progress } from './progress.ts';
-import { type Handling, runBatch } from './run-batch.ts';
+import { BatchRun, goOnAhead, type Handling } from './run-batch.ts';
 import type { Starting } from './starts-here.ts';
 import { StoreClock } from './store-clock.ts';
 
 /** How long the commit of a stopping node is repeated while the store is not reachable. */
 const DRAIN_MS = 5_000;
 
-/** How soon the archive is asked again when it does not answer. */
-const LOOK_AGAIN_MS = 500;
-
-const older = (closed: number): SvcError =>
-  new SvcError('conflict', `the store lost its last writes; ${closed} actors of this partition had ended`);
+const NONE: ReadonlyMap<string, string> = new Map();
 
 /** What a committed batch sets going. */
 export interface Committed {
@@ -67,6 +64,7 @@ export class PartitionServer {
     granted: {
       readonly lease: Lease;
       readonly cursor: number;
+      readonly beside: number;
       readonly at: number;
       readonly mayBeOlder: boolean;
     },
@@ -74,7 +72,7 @@ export class PartitionServer {
     on: ServedEvents,
   ) {
     this.lease = granted.lease;
-    this.progress = new Progress(granted.cursor);
+    this.progress = new Progress(granted.cursor, granted.beside);
     this.clock = new StoreClock(parts.clock, granted.at);
     this.#parts = parts;
     this.#on = on;
@@ -96,19 +94,8 @@ export class PartitionServer {
   }
 
   async #lookThrough(): Promise<void> {
-    const { clock, warn } = this.#parts;
-    const { partition } = this.lease;
-    while (!this.#lost && !this.#draining()) {
-      try {
-        const closed = await closeEnded(this.#parts, this.lease, this.cursor);
-        if (closed === null) return this.#fencedOff();
-        if (closed > 0) warn(`${partition} came back as it was before: what had ended since is closed`, older(closed));
-        return;
-      } catch (thrown) {
-        warn(`${partition} is not served until the archive answers`, toSvcError(thrown));
-        await new Promise<void>((resolve) => clock.after(LOOK_AGAIN_MS, resolve));
-      }
-    }
+    const isOver = (): boolean => this.#lost || this.#draining();
+    if (!(await closeEndedPatiently(this.#parts, this.lease, this.cursor, isOver))) this.#fencedOff();
   }
 
   #fencedOff(): void {
@@ -123,10 +110,12 @@ export class PartitionServer {
   }
 
   /**
-   * Takes the result of an effect that ran in this process: written, handled and committed as one step, when nothing
-   * else waits in the mailbox. False: nothing was written, or nobody knows; it is sent like any other.
+   * Takes the result of an effect that ran in this process: the next batch handles it beside the mailbox, whatever waits
+   * there, and its commit ends the effect. False when nothing was written, or when the outcome of the commit is unknown;
+   * the result is then sent as a message, like that of an effect elsewhere.
    */
   settle(result: EffectSettle): Promise<boolean> {
+    if (!this.#parts.takesResults()) return Promise.resolve(false);
     return this.#results.add(result, () => {
       const { partition } = this.lease;
       // What waits behind it is looked for again with the next bell, or without one.
@@ -137,29 +126,18 @@ export class PartitionServer {
   }
 
   async #serveResults(): Promise<void> {
-    const { results, done } = this.#results.take();
-    let next: readonly MailboxEntry[] | null = null;
     try {
-      if (!this.#lost && !this.#draining()) next = await this.#handle(this.#entriesOf(results), USUAL, results);
-    } catch (thrown) {
-      // Sent like any other it comes again, and what is wrong with it is dealt with there.
-      this.#parts.counts.resultsFailed += 1;
-      const { partition } = this.lease;
-      this.#parts.warn(`${results.length} results of ${partition} are sent: their turns failed`, toSvcError(thrown));
+      await this.#serveAll([]);
+    } finally {
+      this.#results.refuse();
+      if (this.#lost) this.#on.lost();
     }
-    done(next !== null);
-    if (next !== null) await this.#serveAll(next);
-    if (this.#lost) this.#on.lost();
-  }
-
-  #entriesOf(results: readonly EffectSettle[]): MailboxEntry[] {
-    const at = this.clock.now();
-    return results.map(({ delivery }, index) => ({ seq: this.cursor + 1 + index, at, body: delivery.body }));
   }
 
   async #serveAll(first: readonly MailboxEntry[]): Promise<void> {
     let entries = first;
-    while (entries.length > 0 && !this.#lost && !this.#draining()) entries = await this.#serveBatch(entries);
+    while ((entries.length > 0 || this.#results.isAnyWaiting) && !this.#lost && !this.#draining())
+      entries = await this.#serveBatch(entries);
   }
 
   /** Resolves when what runs now has committed, or the store was not reachable for long; nothing is served after. */
@@ -172,17 +150,25 @@ export class PartitionServer {
     return this.#drainUntil < Number.POSITIVE_INFINITY;
   }
 
-  /** Removes an archived actor from the store; false when its record is another one than the archived. */
-  forget(address: Address, archived: string): Promise<boolean> {
+  /**
+   * Removes archived actors from the store, all in one call; answers those that are gone. An actor whose record is another
+   * one than the archived stays, and all stay when the lease is lost.
+   */
+  forget(archived: ReadonlyMap<Address, string>): Promise<readonly Address[]> {
     return this.#exclusive(async () => {
       const { store, cache } = this.#parts;
-      if (this.#lost) return false;
-      const record = cache.get(address)?.text ?? (await store.load(this.lease.partition, [address]))[0];
-      if (record !== archived) return false;
-      cache.drop(address);
-      const forgotten = await store.forget(this.lease, [address]);
-      if (!forgotten) this.lose();
-      return forgotten;
+      const { partition } = this.lease;
+      const unknown = [...archived.keys()].filter((address) => cache.get(address)?.text == null);
+      if (this.#lost) return [];
+      const loaded = unknown.length === 0 ? [] : await store.load(partition, unknown);
+      const records = new Map(unknown.map((address, index) => [address, loaded[index] ?? null]));
+      const going = [...archived.keys()].filter(
+        (address) => (records.get(address) ?? cache.get(address)?.text) === archived.get(address),
+      );
+      for (const address of going) cache.drop(address);
+      if (going.length === 0 || (await store.forget(this.lease, this.cursor, going))) return going;
+      this.lose();
+      return [];
     });
   }
 
@@ -196,53 +182,77 @@ export class PartitionServer {
     return run;
   }
 
-  #serveBatch(entries: readonly MailboxEntry[]): Promise<readonly MailboxEntry[]> {
+  async #serveBatch(entries: readonly MailboxEntry[]): Promise<readonly MailboxEntry[]> {
     const { partition } = this.lease;
+    if (entries.length === 0) return (await this.#handleWithResults([])) ?? [];
     return handleInParts(entries, {
-      handle: async (part, handling) => (await this.#handle(part, handling)) ?? [],
+      handle: async (part, handling) =>
+        (await (handling === USUAL ? this.#handleWithResults(part) : this.#handle(part, handling))) ?? [],
       isLost: () => this.#lost,
       unfit: ({ seq }, error) => this.#parts.warn(`entry ${seq} of ${partition} cannot be committed`, error),
     });
   }
 
-  /** Null: nothing was written. */
+  /** Null: nothing was written. Results that cannot be handled beside the mailbox are sent like any other. */
+  async #handleWithResults(entries: readonly MailboxEntry[]): Promise<readonly MailboxEntry[] | null> {
+    const results = this.#results;
+    try {
+      const next = await this.#handle(entries, USUAL, true);
+      const sent = results.done(next !== null);
+      if (next !== null || this.#lost || sent === 0) return next;
+    } catch (thrown) {
+      const sent = results.done(false);
+      if (sent === 0) throw thrown;
+      // Sent like any other it comes again, and what is wrong with it is dealt with there.
+      this.#parts.counts.resultsFailed += 1;
+      const { partition } = this.lease;
+      this.#parts.warn(`${sent} results of ${partition} are sent: their turns failed`, toSvcError(thrown));
+    }
+    return entries.length === 0 ? null : this.#handle(entries, USUAL);
+  }
+
+  /** Null: nothing was written. `beside`: with results that are there, and effects that are run ahead. */
   async #handle(
     entries: readonly MailboxEntry[],
     handling: Handling,
-    settles: readonly EffectSettle[] = [],
+    beside = false,
   ): Promise<readonly MailboxEntry[] | null> {
-    const messages: (Message | SvcError)[] = [];
-    for (const entry of entries) messages.push(await decodeEntry(this.#parts.payloads, entry.body));
+    const run = new BatchRun(this.#parts, this, handling, entries);
+    const mayRunAhead = beside && this.#parts.takesResults();
+    const ahead = mayRunAhead ? this.#parts.starts.ahead(this.lease.partition) : null;
+    let next: readonly MailboxEntry[] | null = null;
     try {
-      const next = await this.#commitTurns(entries, messages, handling, settles);
-      if (next === null) this.#forgetTurns(messages);
+      const batch = await run.begin(beside ? this.#results.take(NONE) : []);
+      if (batch !== null && (ahead === null || (await goOnAhead(run, batch, ahead, this.#results)))) {
+        next = await this.#commitTurns(run, batch, ahead);
+      }
       return next;
-    } catch (thrown) {
-      this.#forgetTurns(messages);
-      throw thrown;
+    } finally {
+      ahead?.end(next !== null);
+      if (next === null) {
+        if (ahead !== null) this.#results.drop(ahead.requests);
+        run.forget();
+      }
     }
   }
 
-  /** Handlers may have touched what they were given, and nothing of it was written. */
-  #forgetTurns(messages: readonly (Message | SvcError)[]): void {
-    for (const { to } of messages.filter(isReadable)) this.#parts.cache.drop(to);
-  }
-
   async #commitTurns(
-    entries: readonly MailboxEntry[],
-    messages: readonly (Message | SvcError)[],
-    handling: Handling,
-    settles: readonly EffectSettle[],
+    run: BatchRun,
+    batch: Batch,
+    ahead: AheadOfCommit | null,
   ): Promise<readonly MailboxEntry[] | null> {
     const { payloads, locator, ledger, cache, starts } = this.#parts;
-    const batch = await runBatch(this.#parts, this, entries, messages, handling);
-    const last = entries[entries.length - 1];
-    if (last === undefined || batch === null) return null;
-    const moved = { after: this.cursor, upTo: last.seq };
-    const cursor = settles.length > 0 ? { ...moved, settles } : { ...moved, upToAt: last.at };
-    const packed = await packCommit(batch, this.lease, cursor, { payloads, locator, ledger });
+    const parts = { payloads, locator, ledger };
+    const packed = await packCommit(
+      batch,
+      this.lease,
+      run.cursorFrom(this.progress),
+      run,
+      ahead?.requests ?? NONE,
+      parts,
+    );
     const isOver = (): boolean => this.#lost || this.#parts.clock.monotonic() > this.#drainUntil;
-    const starting = starts.of(packed.commit, packed.requests);
+    const starting = starts.of(packed.commit, packed.requests, ahead?.requests ?? NONE);
     const { commit } = starting;
     const outcome = await commitPatiently(this.#parts, commit, isOver).catch((thrown: unknown) => {
       starting.free();
@@ -257,7 +267,7 @@ export class PartitionServer {
       return null;
     }
     const { partition } = this.lease;
-    this.progress.moved(last.seq, batch.writes.works.keys());
+    this.progress.moved(commit.upTo, outcome.beside, batch.writes.works.keys());
     for (const work of batch.writes.works.values()) {
       const { resident } = work;
       const { address, text, owned } = resident;
@@ -272,11 +282,12 @@ export class PartitionServer {
       // A later holder may have changed it when the lease was lost meanwhile.
       if (resident.text !== null && !this.#lost) cache.put(resident);
     }
-    const jobs = commit.effectsOpened.map(({ id, queue, address }) => ({ id, queue, address, partition }));
-    const targets = messages.map((message) => (message instanceof SvcError ? UNREADABLE : message.to));
-    // Results settled here were appended by this very commit.
-    const appended = settles.length > 0 ? entries.map((entry) => ({ ...entry, at: outcome.at })) : entries;
-    const projected = { upTo: last.seq, epoch: this.lease.epoch, entries: appended, targets, rows: batch.rows };
+    const jobs = commit.effectsOpened.map(({ id, queue, address, fairnessKey }) => ({
+      ...{ id, queue, address, partition },
+      ...fairnessPart(fairnessKey),
+    }));
+    const { position } = this.progress;
+    const projected = { ...run.handledAt(position), epoch: this.lease.epoch, rows: batch.rows };
     this.#on.committed({ commit, at: outcome.at, owes: outcome.owes, jobs, starting, projected });
     return outcome.next;
   }

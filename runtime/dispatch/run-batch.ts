@@ -1,9 +1,14 @@
-import type { Lease, MailboxEntry } from '../actor-store.ts';
+import type { EffectAttemptRef, EffectSettle, Lease, MailboxEntry } from '../actor-store.ts';
 import { SvcError } from '../errors.ts';
+import { resultPosition } from '../journal-position.ts';
 import type { Message } from '../message.ts';
+import type { ProjectedCommit } from '../projection/projected-commit.ts';
 import { Batch } from '../turns/batch.ts';
-import { isReadable, loadResidents, setAside } from '../turns/loading.ts';
+import { decodeEntry, isReadable, loadResidents, setAside, UNREADABLE } from '../turns/loading.ts';
+import type { AheadOfCommit } from './ahead-of-commit.ts';
 import type { KernelParts } from './kernel-parts.ts';
+import type { OwnResults } from './own-results.ts';
+import type { Progress } from './progress.ts';
 import type { StoreClock } from './store-clock.ts';
 
 /** How the entries of a batch are handled. */
@@ -16,35 +21,144 @@ export interface Handling {
   readonly bury?: SvcError;
 }
 
-/**
- * Runs a batch: each message has one turn. Null when the lease was lost meanwhile: what is cached may be a later holder's
- * in this very process.
- */
-export async function runBatch(
-  parts: KernelParts,
-  holder: { readonly lease: Lease; readonly lost: boolean; readonly clock: Pick<StoreClock, 'turn'> },
-  entries: readonly MailboxEntry[],
-  messages: readonly (Message | SvcError)[],
-  handling: Handling,
-): Promise<Batch | null> {
-  const { clock, retry } = parts;
-  const { drainLimit, failAll } = handling;
-  const now = holder.clock.turn(Math.max(0, ...entries.map((entry) => entry.at)));
-  const residents = await loadResidents(parts, holder.lease.partition, messages.filter(isReadable));
-  const bodies = await setAside(parts, entries, messages, residents, drainLimit);
-  if (holder.lost) return null;
-  const rules = { ...retry, drainLimit, failAll };
-  const batch = new Batch(now, () => clock.monotonic() * 1_000, rules);
-  for (const [index, entry] of entries.entries()) {
-    const message = messages[index];
-    if (message === undefined) continue;
-    if (message instanceof SvcError) batch.bury(entry, null, message);
-    else if (handling.bury !== undefined) batch.bury(entry, message, handling.bury);
-    else {
-      const resident = residents.get(message.to) ?? null;
-      if (resident instanceof SvcError) batch.bury(entry, message, resident);
-      else batch.deliver(entry, message, resident, bodies);
-    }
+interface Holder {
+  readonly lease: Lease;
+  readonly lost: boolean;
+  readonly clock: Pick<StoreClock, 'turn' | 'now'>;
+}
+
+/** A batch in the making: each message has one turn, those of the mailbox first, then results handled beside it. */
+export class BatchRun {
+  /** Of the mailbox. */
+  readonly entries: readonly MailboxEntry[];
+  /** Handled beside the mailbox; their numbers are known with the commit. */
+  readonly results: MailboxEntry[] = [];
+  /** Effects of these results that the store has. */
+  readonly settles: EffectAttemptRef[] = [];
+  readonly #messages: (Message | SvcError)[] = [];
+  readonly #parts: KernelParts;
+  readonly #holder: Holder;
+  readonly #handling: Handling;
+  #batch: Batch | null = null;
+
+  constructor(parts: KernelParts, holder: Holder, handling: Handling, entries: readonly MailboxEntry[]) {
+    this.#parts = parts;
+    this.#holder = holder;
+    this.#handling = handling;
+    this.entries = entries;
   }
-  return batch;
+
+  /** Runs the first turns. Null when the lease was lost meanwhile: what is cached may be a later holder's in this very process. */
+  async begin(results: readonly EffectSettle[]): Promise<Batch | null> {
+    const taken = this.#entriesOf(results);
+    const first = [...this.entries, ...taken];
+    const { clock, retry } = this.#parts;
+    const now = this.#holder.clock.turn(Math.max(0, ...first.map((entry) => entry.at)));
+    const { drainLimit, failAll } = this.#handling;
+    this.#batch = new Batch(now, () => clock.monotonic() * 1_000, { ...retry, drainLimit, failAll });
+    this.settles.push(...results.map(({ id, attempt }) => ({ id, attempt })));
+    this.results.push(...taken);
+    return (await this.#run(this.#batch, first)) ? this.#batch : null;
+  }
+
+  /**
+   * Runs the turns of results that came since. `ahead`: effects of this very batch, of which the store need not hear any
+   * more. False when the lease was lost meanwhile.
+   */
+  async goOn(batch: Batch, results: readonly EffectSettle[], ahead: ReadonlyMap<string, unknown>): Promise<boolean> {
+    const { effectsCancelled, effectsEnded } = batch.writes;
+    const wanted = results.filter(({ id }) => !ahead.has(id) || !effectsCancelled.includes(id));
+    for (const { id, attempt } of wanted) {
+      if (ahead.has(id)) effectsEnded.add(id);
+      else this.settles.push({ id, attempt });
+    }
+    const taken = this.#entriesOf(wanted);
+    this.results.push(...taken);
+    return this.#run(batch, taken);
+  }
+
+  /** Those that can be read. */
+  get messages(): readonly Message[] {
+    return this.#messages.filter(isReadable);
+  }
+
+  /** What its commit says of mailbox and results. */
+  cursorFrom({ cursor: after, beside }: Pick<Progress, 'cursor' | 'beside'>) {
+    const last = this.entries[this.entries.length - 1];
+    return {
+      ...{ after, upTo: last?.seq ?? after, beside },
+      ...(last === undefined ? {} : { upToAt: last.at }),
+      ...(this.settles.length === 0 ? {} : { settles: this.settles }),
+      ...(this.results.length === 0 ? {} : { results: this.results.length }),
+    };
+  }
+
+  /** What came in, for the projector; `position` is that of the commit's row. */
+  handledAt(position: number): Pick<ProjectedCommit, 'upTo' | 'entries' | 'targets'> {
+    const count = this.results.length;
+    const results = this.results.map((one, at) => ({ ...one, seq: resultPosition(position, at, count) }));
+    const targets = this.#messages.map((message) => (message instanceof SvcError ? UNREADABLE : message.to));
+    return { upTo: position, entries: [...this.entries, ...results], targets };
+  }
+
+  #entriesOf(results: readonly EffectSettle[]): MailboxEntry[] {
+    const at = this.#holder.clock.now();
+    return results.map(({ delivery }) => ({ seq: 0, at, body: delivery.body }));
+  }
+
+  async #run(batch: Batch, entries: readonly MailboxEntry[]): Promise<boolean> {
+    const parts = this.#parts;
+    const messages: (Message | SvcError)[] = [];
+    for (const { body } of entries) {
+      const decoded = decodeEntry(parts.payloads, body);
+      messages.push(decoded instanceof Promise ? await decoded : decoded);
+    }
+    this.#messages.push(...messages);
+    const { partition } = this.#holder.lease;
+    const { works } = batch.writes;
+    const unknown = messages.filter(isReadable).filter(({ to }) => !works.has(to));
+    const residents = await loadResidents(parts, partition, unknown);
+    for (const [address, { resident, record }] of works) residents.set(address, { ...resident, record });
+    const bodies = await setAside(parts, entries, messages, residents, this.#handling.drainLimit);
+    if (this.#holder.lost) return false;
+    for (const [index, entry] of entries.entries()) {
+      const message = messages[index];
+      if (message === undefined) continue;
+      if (message instanceof SvcError) batch.bury(entry, null, message);
+      else if (this.#handling.bury !== undefined) batch.bury(entry, message, this.#handling.bury);
+      else {
+        const resident = residents.get(message.to) ?? null;
+        if (resident instanceof SvcError) batch.bury(entry, message, resident);
+        else batch.deliver(entry, message, resident, bodies);
+      }
+    }
+    return true;
+  }
+
+  /** Handlers may have touched what they were given, and nothing of it was written. */
+  forget(): void {
+    for (const { to } of this.#messages.filter(isReadable)) this.#parts.cache.drop(to);
+  }
+}
+
+/** Results that one batch handles: beyond, it is written first. */
+const MOST_RESULTS = 256;
+
+/**
+ * Runs effects ahead, and the turns of their results as long as these come at once: steps that take no time are written by
+ * one commit. False when the lease was lost meanwhile.
+ */
+export async function goOnAhead(
+  run: BatchRun,
+  batch: Batch,
+  ahead: AheadOfCommit,
+  waiting: Pick<OwnResults, 'take'>,
+): Promise<boolean> {
+  while (ahead.start(batch.writes) && run.results.length < MOST_RESULTS) {
+    await new Promise<void>((resume) => void setImmediate(resume));
+    const results = waiting.take(ahead.requests);
+    if (results.length === 0) break;
+    if (!(await run.goOn(batch, results, ahead.requests))) return false;
+  }
+  return true;
 }

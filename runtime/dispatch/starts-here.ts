@@ -5,6 +5,7 @@ import type { EffectJob, EffectPlace, EffectQueue, StartedEffect } from '../effe
 import { persist } from '../effects/effect-runner-persist.ts';
 import { toSvcError } from '../errors.ts';
 import type { Random } from '../random.ts';
+import { AheadOfCommit } from './ahead-of-commit.ts';
 
 export interface StartsHereOptions {
   readonly queue: Pick<EffectQueue, 'reserve'>;
@@ -24,7 +25,10 @@ export interface Starting {
   begin(job: EffectJob): boolean;
   /** The commit did not happen. */
   free(): void;
-  /** The commit may have happened, and this process does not go on with it: none of its effects has begun or will. */
+  /**
+   * The commit may have happened, and this process does not go on with it: none of its effects has begun or will, but for
+   * those that run ahead, which are stopped.
+   */
   disown(): void;
 }
 
@@ -44,8 +48,13 @@ export class StartsHere {
     this.#options = options;
   }
 
-  /** `bodies`: encoded requests by effect id, none stored aside. */
-  of(commit: Commit, bodies: ReadonlyMap<string, string>): Starting {
+  /** For the effects of one batch that need not wait for its commit. */
+  ahead(partition: Partition): AheadOfCommit {
+    return new AheadOfCommit(partition, this.#options);
+  }
+
+  /** `bodies`: encoded requests by effect id, none stored aside. `ahead`: those that this process runs already. */
+  of(commit: Commit, bodies: ReadonlyMap<string, string>, ahead: ReadonlyMap<string, unknown>): Starting {
     const { queue, runner, claimTtlMs, clock } = this.#options;
     const places = new Map<string, { readonly place: EffectPlace; readonly started: StartedEffect }>();
     const claimedAt = clock.monotonic();
@@ -58,24 +67,26 @@ export class StartsHere {
       places.delete(id);
       if (this.#underWay.get(id) === letGo) this.#underWay.delete(id);
     };
+    const running = commit.effectsOpened.filter(({ id }) => ahead.has(id)).map(({ id }) => id);
+    const mark = { runner, ttlMs: claimTtlMs };
     const effectsOpened = commit.effectsOpened.map((effect) => {
+      if (ahead.has(effect.id)) return { ...effect, started: mark };
       const body = bodies.get(effect.id);
       // The same turn in an earlier commit, whose outcome is not known: from here on this commit answers for the effect.
       this.#underWay.get(effect.id)?.(effect.id);
-      const place =
-        body === undefined || this.#disowned.has(effect.id) ? null : queue.reserve(effect.queue, effect.address);
+      const place = body === undefined || this.#disowned.has(effect.id) ? null : queue.reserve(effect.queue, effect);
       if (body === undefined || place === null) return effect;
       this.#underWay.set(effect.id, letGo);
       places.set(effect.id, { place, started: { attempt: 1, body, claimedAt } });
-      return { ...effect, started: { runner, ttlMs: claimTtlMs } };
+      return { ...effect, started: mark };
     });
     return {
-      commit: places.size === 0 ? commit : { ...commit, effectsOpened },
+      commit: places.size + running.length === 0 ? commit : { ...commit, effectsOpened },
       begin(job) {
         const found = places.get(job.id);
         end(job.id);
         found?.place.run(job, found.started);
-        return found !== undefined;
+        return found !== undefined || ahead.has(job.id);
       },
       free: () => {
         for (const [id, { place }] of places) {
@@ -89,6 +100,7 @@ export class StartsHere {
           end(id);
           this.#giveBack(partition, id);
         }
+        for (const id of running) this.#giveBack(partition, id);
       },
     };
   }

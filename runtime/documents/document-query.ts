@@ -98,7 +98,7 @@ export function comparisons(query: Query): Comparison[] {
 
 /** Checks the paging of a find; `where` is checked by `comparisons`. */
 export function checkFind(find: Find): void {
-  const { limit, skip = 0, sort = [] } = find;
+  const { limit, skip = 0, sort = [], after } = find;
   if (!Number.isInteger(limit) || limit < 1 || limit > FIND_LIMIT) {
     refuse('limit', `limit must be a whole number from 1 to ${FIND_LIMIT}`);
   }
@@ -113,4 +113,5 @@ export function checkFind(find: Find): void {
     if (seen.has(field)) refuse('sort', `sort names ${field} twice`);
     seen.add(field);
   }
+  if (after !== undefined && skip !== 0) refuse('skip', 'skip must be 0 beside a position');
 }

@@ -1,8 +1,9 @@
 import { z } from 'zod';
-import type { Address } from '../address.ts';
+import { type Address, tenantOf } from '../address.ts';
 import type { EffectRequest } from '../define-actor.ts';
 import { SvcError } from '../errors.ts';
 import { jsonField, jsonObjectField } from '../json-field.ts';
+import type { Message } from '../message.ts';
 
 /** What `EffectOpen.body` holds: the request, and what is needed to send its results as messages. */
 export interface EffectEnvelope {
@@ -44,6 +45,17 @@ const Envelope = z.object({
 
 export function encodeEffect(envelope: EffectEnvelope): string {
   return JSON.stringify(envelope);
+}
+
+/** What the turn of `cause` asked for. */
+export function encodeRequest(asked: {
+  readonly request: EffectRequest;
+  readonly cause: Pick<Message, 'id' | 'to' | 'trace'>;
+  readonly askedAtMs: number;
+}): string {
+  const { request, cause, askedAtMs } = asked;
+  const { to, id, trace } = cause;
+  return encodeEffect({ request, to, cause: id, trace, tenant: tenantOf(to), askedAtMs });
 }
 
 /** Throws `internal` for what `encodeEffect` did not write. */

@@ -4,7 +4,7 @@ import type { EffectJob, JobOutcome } from '../effect-queue.ts';
 import { type ErrorCode, SvcError, storeAway, toSvcError } from '../errors.ts';
 import type { Json } from '../json.ts';
 import { askedAgo, type EffectEnvelope } from './effect-envelope.ts';
-import { type Renewing, renewClaim } from './effect-runner-claim.ts';
+import { type Renewing, renewClaim, renewOnceCommitted } from './effect-runner-claim.ts';
 import type { RunnerSettings, RunnerShared } from './effect-runner-options.ts';
 import { persist } from './effect-runner-persist.ts';
 import { EffectReport, failure } from './effect-runner-report.ts';
@@ -25,6 +25,11 @@ const REASONS = {
 } as const satisfies Record<AbortCause, ErrorCode>;
 
 const DONE: JobOutcome = { kind: 'done' };
+/**
+ * The attempt is not the current one any more. The store may have gone back to an open effect, which the queue did not
+ * take again while it still had this job: the record says what follows.
+ */
+const CLAIMED_ANEW: JobOutcome = { kind: 'later', delayMs: 0 };
 
 type Ending = { readonly ok: true; readonly value: Json } | { readonly ok: false; readonly error: SvcError };
 
@@ -37,6 +42,8 @@ export class EffectAttempt {
   readonly #envelope: EffectEnvelope;
   readonly #report: EffectReport;
   readonly #giveUp: AbortSignal;
+  /** Of one that runs ahead of the commit that opens it. */
+  readonly #committed: Promise<boolean> | undefined;
   readonly #abort = new AbortController();
   #cause: AbortCause | null = null;
   /** Whose place it has: the queue's until it has parked. */
@@ -52,6 +59,7 @@ export class EffectAttempt {
     attempt: number,
     envelope: EffectEnvelope,
     giveUp: AbortSignal,
+    committed?: Promise<boolean>,
   ) {
     this.#settings = settings;
     this.#shared = shared;
@@ -59,7 +67,8 @@ export class EffectAttempt {
     this.#attempt = attempt;
     this.#envelope = envelope;
     this.#giveUp = giveUp;
-    this.#report = new EffectReport(settings, job, attempt, envelope, giveUp);
+    this.#committed = committed;
+    this.#report = new EffectReport(settings, job, attempt, envelope, giveUp, committed);
   }
 
   get address(): Address {
@@ -93,7 +102,9 @@ export class EffectAttempt {
     const { clock } = this.#settings;
     const { timeoutMs } = this.#envelope.request;
     const lasting = handler?.lasting === true && this.#envelope.request.mode === 'once';
-    const renewing = renewClaim(this.#settings, this.#job, this.#attempt, lasting, () => this.abort('gone'));
+    const renew = () => renewClaim(this.#settings, this.#job, this.#attempt, lasting, () => this.abort('gone'));
+    const renewing = this.#committed === undefined ? renew() : renewOnceCommitted(this.#committed, renew);
+    this.#stopUncommitted();
     const cancelTimeout = timeoutMs === undefined ? () => {} : clock.after(timeoutMs, () => this.abort('timeout'));
     try {
       const ending = await this.#handle(handler, renewing);
@@ -104,6 +115,13 @@ export class EffectAttempt {
       renewing.stop();
       this.#leavePlace();
     }
+  }
+
+  /** What it was asked for never was. */
+  #stopUncommitted(): void {
+    this.#committed
+      ?.then((happened) => (happened ? undefined : this.abort('gone')))
+      .catch((thrown: unknown) => this.#settings.onFault(thrown, { effectId: this.#job.id, doing: 'stopping' }));
   }
 
   async #handle(handler: EffectHandler | undefined, renewing: Renewing): Promise<Ending> {
@@ -119,8 +137,10 @@ export class EffectAttempt {
     }
     const parsed = handler.input.safeParse(input);
     if (!parsed.success) return { ok: false, error: invalidInput(kind, parsed.error.issues) };
+    const { id: effectId, fairnessKey } = this.#job;
     const context: EffectContext = {
-      effectId: this.#job.id,
+      effectId,
+      ...(fairnessKey === undefined ? {} : { fairnessKey }),
       attempt: this.#attempt,
       tenant: this.#envelope.tenant,
       address: this.#envelope.to,
@@ -238,7 +258,8 @@ export class EffectAttempt {
 
   async #close(ending: Ending): Promise<JobOutcome> {
     this.#ended = true;
-    if (this.#cause === 'unwanted' || this.#cause === 'gone') return this.#drop(DONE);
+    if (this.#cause === 'unwanted') return this.#drop(DONE);
+    if (this.#cause === 'gone') return this.#drop(CLAIMED_ANEW);
     // The claim says who may go on; whoever takes the job next asks it.
     if (this.#cause === 'cut') return this.#drop({ kind: 'later', delayMs: this.#settings.claimTtlMs });
     if (ending.ok) {
@@ -267,11 +288,12 @@ export class EffectAttempt {
   ): Promise<JobOutcome> {
     const kept = await this.#report.settle(outcome);
     this.#shared.counts[kept ? count : 'dropped'] += 1;
-    return DONE;
+    return kept ? DONE : CLAIMED_ANEW;
   }
 
   async #reopen(delayMs: number): Promise<JobOutcome> {
     const { store } = this.#settings;
+    if ((await this.#committed) === false) return this.#drop(DONE);
     const give = () => store.reopenEffect(this.#job.partition, this.#job.id, this.#attempt, delayMs);
     await persist(give, this.#settings, this.#giveUp);
     // A repeated call answers false although the first one gave it back: the job comes again and the claim decides.

@@ -81,3 +81,31 @@ export function renewClaim(
     },
   };
 }
+
+/** There is nothing to keep before the commit that opens the effect; behind one that failed there never is. */
+export function renewOnceCommitted(committed: Promise<boolean>, renew: () => Renewing): Renewing {
+  let inner: Renewing | null = null;
+  let isSeldom = false;
+  let stopped = false;
+  const begun = committed.then((happened) => {
+    if (!happened || stopped) return;
+    inner = renew();
+    if (isSeldom) inner.seldom();
+  });
+  // Its own faults are `renewClaim`'s to tell; that of a commit is told by whoever made it.
+  begun.catch(() => {});
+  return {
+    seldom() {
+      isSeldom = true;
+      inner?.seldom();
+    },
+    often() {
+      isSeldom = false;
+      inner?.often();
+    },
+    stop() {
+      stopped = true;
+      inner?.stop();
+    },
+  };
+}

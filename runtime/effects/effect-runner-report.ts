@@ -22,6 +22,8 @@ export class EffectReport {
   readonly #attempt: number;
   readonly #envelope: EffectEnvelope;
   readonly #giveUp: AbortSignal;
+  readonly #committed: Promise<boolean> | undefined;
+  #hasProgressed = false;
   #last: Promise<boolean> = Promise.resolve(true);
 
   constructor(
@@ -30,12 +32,14 @@ export class EffectReport {
     attempt: number,
     envelope: EffectEnvelope,
     giveUp: AbortSignal,
+    committed?: Promise<boolean>,
   ) {
     this.#settings = settings;
     this.#job = job;
     this.#attempt = attempt;
     this.#envelope = envelope;
     this.#giveUp = giveUp;
+    this.#committed = committed;
   }
 
   /** Intermediate results arrive in the order of the calls. False: the attempt is no longer wanted. */
@@ -62,6 +66,8 @@ export class EffectReport {
   }
 
   async #sendProgress(type: string, value: Json): Promise<boolean> {
+    if ((await this.#committed) === false) return false;
+    this.#hasProgressed = true;
     const { context } = this.#envelope.request;
     const payload = {
       effectId: this.#job.id,
@@ -87,7 +93,10 @@ export class EffectReport {
     const delivery = await this.#delivery(replyAs, payload);
     const { store, settleHere } = this.#settings;
     const { partition, id } = this.#job;
-    if (await settleHere(partition, { id, attempt: this.#attempt, delivery })) return true;
+    // Behind its progress in the mailbox, so that both come in order.
+    const isFirst = !this.#hasProgressed;
+    if (isFirst && (await settleHere(partition, { id, attempt: this.#attempt, delivery }))) return true;
+    if ((await this.#committed) === false) return false;
     const send = () => store.settleEffect(partition, id, this.#attempt, delivery);
     return persist(send, this.#settings, this.#giveUp);
   }

@@ -167,14 +167,15 @@ export class EffectRunner {
   }
 
   /** The commit was the claim. A process held up in between may have lost it: nothing runs twice. */
-  async #started(job: EffectJob, { attempt, body, claimedAt }: StartedEffect): Promise<JobOutcome> {
+  async #started(job: EffectJob, started: StartedEffect): Promise<JobOutcome> {
     const { clock, store, claimTtlMs } = this.#settings;
-    if (clock.monotonic() - claimedAt > FRESH_MS) {
+    const { attempt, body, claimedAt, committed } = started;
+    if (committed === undefined && clock.monotonic() - claimedAt > FRESH_MS) {
       const keep = () => store.keepEffect(job.partition, job.id, attempt, claimTtlMs);
       const kept = await persist(keep, this.#settings, this.#giveUp.signal).catch(() => false);
       if (!kept) return { kind: 'later', delayMs: claimTtlMs };
     }
-    return this.#claimed(job, { kind: 'claimed', attempt, body });
+    return this.#claimed(job, { kind: 'claimed', attempt, body }, committed);
   }
 
   /** One id for all tries: a claim whose answer was lost is known again, and is ours. */
@@ -200,13 +201,21 @@ export class EffectRunner {
     return [this.#settings, this.#giveUp.signal] as const;
   }
 
-  /** What runs once is lost by being taken over: silence alone is not enough. */
-  #isOver(runner: string, once: boolean): Promise<boolean> {
+  /**
+   * What runs once is lost by being taken over: silence alone is not enough. What this runner claimed runs here, also
+   * when a peer took this node for dead.
+   */
+  async #isOver(runner: string, once: boolean): Promise<boolean> {
     const { isGone, hasEnded } = this.#settings;
+    if (runner === this.name) return false;
     return once ? hasEnded(runner) : isGone(runner);
   }
 
-  async #claimed(job: EffectJob, claim: Extract<ClaimOutcome, { body: string }>): Promise<JobOutcome> {
+  async #claimed(
+    job: EffectJob,
+    claim: Extract<ClaimOutcome, { body: string }>,
+    committed?: Promise<boolean>,
+  ): Promise<JobOutcome> {
     try {
       const body = await this.#unpacked(job, claim);
       if (body === null) return { kind: 'later', delayMs: this.#settings.claimTtlMs };
@@ -217,9 +226,9 @@ export class EffectRunner {
         return DONE;
       }
       // Asked to stop while the claim was under way: nothing has run, so it goes back whatever its mode.
-      if (this.#stopping !== null) return await this.#giveBack(job, claim.attempt);
+      if (this.#stopping !== null) return (await committed) === false ? DONE : await this.#giveBack(job, claim.attempt);
       const shared = { counts: this.#counts, parking: this.#parking, outages: this.#outages };
-      const args = [this.#settings, shared, job, claim.attempt, envelope, this.#giveUp.signal] as const;
+      const args = [this.#settings, shared, job, claim.attempt, envelope, this.#giveUp.signal, committed] as const;
       return await this.#untilParked(job, new EffectAttempt(...args), this.#handlers.get(envelope.request.kind));
     } catch (error) {
       return this.#unreported(job, error);

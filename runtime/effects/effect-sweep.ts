@@ -1,6 +1,7 @@
 import type { ActorStore, EffectRow } from '../actor-store.ts';
 import type { Partition } from '../address.ts';
 import type { EffectQueue } from '../effect-queue.ts';
+import { fairnessPart } from './flow.ts';
 
 export type SweptStore = Pick<ActorStore, 'openEffects' | 'now'>;
 
@@ -59,8 +60,9 @@ export async function sweepEffects(
   for (let at = 0; at < going.length; at += AT_ONCE) {
     await Promise.all(
       going.slice(at, at + AT_ONCE).map(async ({ row, delayMs, token }) => {
-        const { id, address, queue: name, until } = row;
-        await queue.enqueue({ id, partition, address, queue: name }, delayMs, token);
+        const { id, address, queue: name, until, fairnessKey } = row;
+        const job = { id, partition, address, queue: name, ...fairnessPart(fairnessKey) };
+        await queue.enqueue(job, delayMs, token);
         handed.set(id, { until, token, at: now });
       }),
     );

@@ -1,10 +1,10 @@
 import type { ClaimOutcome, EffectLedger } from '../actor-store.ts';
-import { type Address, tenantOf } from '../address.ts';
 import type { Clock } from '../clock.ts';
 import type { EffectJob, EffectPlace, EffectQueue, RunJob, StartedEffect } from '../effect-queue.ts';
 import { SvcError } from '../errors.ts';
 import { FairLine } from './fair-line.ts';
 import { FairPlaces } from './fair-places.ts';
+import { type Flow, flowOf } from './flow.ts';
 
 export interface EmbeddedEffectQueueOptions {
   readonly ledger: Pick<EffectLedger, 'claimEffect'>;
@@ -20,7 +20,7 @@ interface Worker {
   readonly running: Set<Promise<void>>;
 }
 
-/** One queue: tenants in turn, the jobs of each in order of arrival; delayed ones join when they are due. */
+/** One queue: tenants in turn and their flows in turn, the jobs of each in order of arrival; delayed ones join when they are due. */
 interface Lane {
   /** Ids that wait, are delayed or run. */
   readonly known: Set<string>;
@@ -30,8 +30,8 @@ interface Lane {
 }
 
 /**
- * The effect queue of a node on its own (design E1): jobs are pointers in memory. Tenants take turns, and none has all places
- * while others are about, however many jobs it has waiting.
+ * The effect queue of a node on its own (design E1): jobs are pointers in memory. Tenants take turns, and within a
+ * tenant its flows, and none has all places, however many jobs it has waiting (`FairLine`, `FairPlaces`).
  * Nothing is lost with them: the effect's record stays open and the sweep enqueues it again.
  */
 export class EmbeddedEffectQueue implements EffectQueue {
@@ -76,17 +76,18 @@ export class EmbeddedEffectQueue implements EffectQueue {
   }
 
   /** What waits in the queue goes first. */
-  reserve(queue: string, address: Address): EffectPlace | null {
+  reserve(queue: string, effect: Pick<EffectJob, 'address' | 'fairnessKey'>): EffectPlace | null {
     const lane = this.#lanes.get(queue);
-    const worker = lane?.workers.find(({ places, stopped }) => !stopped && places.mayTake(address));
+    const flow = flowOf(effect);
+    const worker = lane?.workers.find(({ places, stopped }) => !stopped && places.mayTake(flow));
     if (lane === undefined || worker === undefined || this.#closed) return null;
-    worker.places.take(address);
+    worker.places.take(flow);
     return {
       run: (job, started) => {
         lane.known.add(job.id);
         this.#begin(lane, worker, job, started);
       },
-      free: () => this.#giveBack(lane, worker, address),
+      free: () => this.#giveBack(lane, worker, flow),
     };
   }
 
@@ -115,7 +116,7 @@ export class EmbeddedEffectQueue implements EffectQueue {
 
   #admit(lane: Lane, job: EffectJob, delayMs: number): void {
     if (delayMs <= 0) {
-      lane.waiting.add(tenantOf(job.address), job);
+      lane.waiting.add(flowOf(job), job);
       this.#pump(lane);
       return;
     }
@@ -131,7 +132,7 @@ export class EmbeddedEffectQueue implements EffectQueue {
 
   #pump(lane: Lane): void {
     const free = (job: EffectJob): number =>
-      lane.workers.findIndex(({ places, stopped }) => !stopped && places.mayTake(job.address));
+      lane.workers.findIndex(({ places, stopped }) => !stopped && places.mayTake(flowOf(job)));
     while (lane.waiting.size > 0 && lane.workers.some(({ places, stopped }) => !stopped && places.free > 0)) {
       const job = lane.waiting.take((one) => free(one) >= 0);
       if (job === undefined) return;
@@ -139,7 +140,7 @@ export class EmbeddedEffectQueue implements EffectQueue {
       const [worker] = lane.workers.splice(free(job), 1);
       if (worker === undefined) return;
       lane.workers.push(worker);
-      worker.places.take(job.address);
+      worker.places.take(flowOf(job));
       this.#begin(lane, worker, job);
     }
   }
@@ -147,13 +148,13 @@ export class EmbeddedEffectQueue implements EffectQueue {
   #begin(lane: Lane, worker: Worker, job: EffectJob, started?: StartedEffect): void {
     const running = this.#run(lane, worker, job, started).finally(() => {
       worker.running.delete(running);
-      this.#giveBack(lane, worker, job.address);
+      this.#giveBack(lane, worker, flowOf(job));
     });
     worker.running.add(running);
   }
 
-  #giveBack(lane: Lane, worker: Worker, address: Address): void {
-    worker.places.giveBack(address);
+  #giveBack(lane: Lane, worker: Worker, flow: Flow): void {
+    worker.places.giveBack(flow);
     this.#pump(lane);
   }
 

@@ -1,25 +1,37 @@
-import { type Address, tenantOf } from '../address.ts';
+import type { Flow } from './flow.ts';
 
-/** How long a tenant counts as one that may ask for a place. */
+/** A flow that has not asked for a place for so long no longer counts as active. */
 const ABOUT_MS = 60 * 60_000;
-const MOST_TENANTS = 10_000;
-/** A tenant may have so many places for each that is free. */
+const MOST_SHARERS = 10_000;
+/** One of several active flows may hold at most so many places for each place that is free. */
 const PER_FREE = 3;
+/** A flow that is alone leaves this part of the places free, so that a new one starts at once. */
+const KEPT_FREE = 1 / 16;
+
+interface Share {
+  held: number;
+  askedAt: number;
+}
+
+interface TenantShare extends Share {
+  readonly keys: Sharers<Share>;
+}
 
 /**
- * The places of one process for effects, shared by tenants: while others are about, one tenant has at most three times
- * what is free, so that two thirds to three quarters is what one alone can hold and a place is left for the next. A
- * tenant that is alone may have all.
+ * Places for effects, shared by tenants, and a tenant's by its flows (agents, workflows). While others are about, one has
+ * at most three times what is free, so that two thirds to three quarters is what one can hold and a place is left for the
+ * next. One that is alone may have all but a sixteenth of them (at each of the two levels): who comes later finds a place
+ * though what runs hangs. Who holds nothing may have what its tenant has left.
  */
 export class FairPlaces {
   readonly #now: () => number;
-  readonly #held = new Map<string, number>();
-  /** When each asked last, longest ago first. */
-  readonly #about = new Map<string, number>();
+  readonly #tenants = new Sharers<TenantShare>();
+  readonly #kept: number;
   #free: number;
 
   constructor(places: number, now: () => number) {
     this.#free = places;
+    this.#kept = Math.floor(places * KEPT_FREE);
     this.#now = now;
   }
 
@@ -27,40 +39,60 @@ export class FairPlaces {
     return this.#free;
   }
 
-  /** Whether a place may be taken for this actor's effect. */
-  mayTake(address: Address): boolean {
-    const tenant = tenantOf(address);
-    this.#note(tenant);
+  /** Whether a place may be taken for an effect of this flow. */
+  mayTake(flow: Flow): boolean {
+    const [tenant, key] = this.#sharesOf(flow);
     if (this.#free <= 0) return false;
-    const held = this.#held.get(tenant) ?? 0;
-    return this.#isAlone(tenant) || held < Math.max(1, PER_FREE * this.#free);
+    if (tenant.held === 0) return true;
+    const room = this.#room(this.#tenants, tenant, this.#free);
+    if (room <= 0) return false;
+    return key.held === 0 || this.#room(tenant.keys, key, room) > 0;
   }
 
-  take(address: Address): void {
-    const tenant = tenantOf(address);
+  take(flow: Flow): void {
     this.#free -= 1;
-    this.#held.set(tenant, (this.#held.get(tenant) ?? 0) + 1);
+    for (const share of this.#sharesOf(flow)) share.held += 1;
   }
 
-  giveBack(address: Address): void {
-    const tenant = tenantOf(address);
-    const left = (this.#held.get(tenant) ?? 1) - 1;
+  giveBack(flow: Flow): void {
     this.#free += 1;
-    if (left > 0) this.#held.set(tenant, left);
-    else this.#held.delete(tenant);
+    for (const share of this.#sharesOf(flow)) share.held = Math.max(0, share.held - 1);
   }
 
-  #note(tenant: string): void {
+  #sharesOf(flow: Flow): [TenantShare, Share] {
     const now = this.#now();
-    this.#about.delete(tenant);
-    this.#about.set(tenant, now);
-    for (const [oldest, at] of this.#about) {
-      if (this.#about.size <= MOST_TENANTS && now - at <= ABOUT_MS) break;
-      this.#about.delete(oldest);
-    }
+    const tenant = this.#tenants.of(flow.tenant, now, (share) => ({ ...share, keys: new Sharers<Share>() }));
+    return [tenant, tenant.keys.of(flow.key, now, (share) => share)];
   }
 
-  #isAlone(tenant: string): boolean {
-    return this.#about.size === 1 && this.#about.has(tenant);
+  /** How many of the free places one may still take. */
+  #room(sharers: Sharers<Share>, { held }: Share, free: number): number {
+    if (sharers.size === 1) return free - this.#kept;
+    return (PER_FREE * free - held) / (PER_FREE + 1);
+  }
+}
+
+/** Those that have places or asked for one lately, longest ago first. */
+class Sharers<S extends Share> {
+  readonly #shares = new Map<string, S>();
+
+  get size(): number {
+    return this.#shares.size;
+  }
+
+  of(name: string, now: number, make: (share: Share) => S): S {
+    const share = this.#shares.get(name) ?? make({ held: 0, askedAt: now });
+    share.askedAt = now;
+    this.#shares.delete(name);
+    this.#shares.set(name, share);
+    this.#forget(now);
+    return share;
+  }
+
+  #forget(now: number): void {
+    for (const [name, { held, askedAt }] of this.#shares) {
+      if (this.#shares.size <= MOST_SHARERS && now - askedAt <= ABOUT_MS) return;
+      if (held === 0) this.#shares.delete(name);
+    }
   }
 }

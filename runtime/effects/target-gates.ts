@@ -1,6 +1,8 @@
 import type { Clock } from '../clock.ts';
 import type { EffectContext } from '../effect.ts';
 import { FairLine } from './fair-line.ts';
+import { FairPlaces } from './fair-places.ts';
+import { type Flow, flowOf } from './flow.ts';
 
 export interface TargetGatesOptions {
   readonly clock: Clock;
@@ -24,18 +26,24 @@ export interface TargetCall<T> {
   wordOf(thrown: unknown, tookMs: number, heard: boolean): CallWord;
 }
 
-type Caller = Pick<EffectContext, 'effectId' | 'tenant' | 'signal' | 'parked'>;
+type Caller = Pick<EffectContext, 'effectId' | 'address' | 'fairnessKey' | 'signal' | 'parked'>;
+
+/** A call that waits. */
+interface Waiting {
+  readonly flow: Flow;
+  letIn(isProbe: boolean): void;
+}
 
 interface Gate {
   running: number;
+  readonly places: FairPlaces;
   /** In a row. */
   failures: number;
   open: boolean;
   probing: boolean;
   probeAfterMs: number;
   cancelTimer: () => void;
-  /** Told whether it is the probe. Tenants in turn. */
-  readonly waiting: FairLine<(isProbe: boolean) => void>;
+  readonly waiting: FairLine<Waiting>;
 }
 
 const SILENT_AFTER_MS = 2_000;
@@ -46,7 +54,8 @@ const LONGEST_PROBE_AFTER_MS = 5_000;
 /**
  * Keeps one target outside (a model, an MCP server, a web host) from taking all places of a node's effects:
  * - a call that hears nothing for a while goes on without a place (`EffectContext.parked`);
- * - a target has so many calls at a time and no more; the others wait without a place, tenants in turn;
+ * - a target has so many calls at a time and no more, shared by tenants and their agents (`FairPlaces`); the others wait
+ *   without a place, in turn;
  * - after several calls in a row without an answer in time (an open breaker) its calls wait without a place while one at
  *   a time probes it, with growing pauses; the first answer lets all go on.
  *
@@ -80,14 +89,15 @@ export class TargetGates {
     if (target === undefined) return undefined;
     return this.isOpen(target)
       ? `${target} does not answer; it is probed, and the call goes on when it answers`
-      : `${target} has ${this.#options.most} calls of this node already`;
+      : `${target} has as many calls of this node as it may`;
   }
 
   /** Makes a call when the target may have one. Throws what the call threw, or the signal's reason. */
   async through<T>(target: string, context: Caller, { call, wordOf }: TargetCall<T>): Promise<T> {
     const { clock } = this.#options;
     const gate = this.#gate(target);
-    const isProbe = await this.#enter(target, gate, context);
+    const flow = flowOf(context);
+    const isProbe = await this.#enter(target, gate, flow, context);
     const startedAt = clock.monotonic();
     const first = Promise.withResolvers<void>();
     let heard = false;
@@ -100,10 +110,11 @@ export class TargetGates {
     goesOn.catch(() => {});
     try {
       const value = await work;
-      this.#leave(target, gate, isProbe, 'alive');
+      this.#leave(target, gate, { flow, isProbe, word: 'alive' });
       return value;
     } catch (thrown) {
-      this.#leave(target, gate, isProbe, wordOf(thrown, clock.monotonic() - startedAt, heard));
+      const word = wordOf(thrown, clock.monotonic() - startedAt, heard);
+      this.#leave(target, gate, { flow, isProbe, word });
       throw thrown;
     } finally {
       await goesOn;
@@ -127,10 +138,11 @@ export class TargetGates {
   #gate(target: string): Gate {
     let gate = this.#gates.get(target);
     if (gate === undefined) {
-      const probeAfterMs = this.#options.firstProbeAfterMs;
+      const { firstProbeAfterMs: probeAfterMs, most, clock } = this.#options;
       gate = {
         ...{ running: 0, failures: 0, open: false, probing: false, probeAfterMs },
-        ...{ cancelTimer: () => {}, waiting: new FairLine<(isProbe: boolean) => void>() },
+        ...{ cancelTimer: () => {}, waiting: new FairLine<Waiting>() },
+        places: new FairPlaces(most, () => clock.monotonic()),
       };
       this.#gates.set(target, gate);
     }
@@ -138,29 +150,32 @@ export class TargetGates {
   }
 
   /** True: the call is the probe of an open breaker. */
-  async #enter(target: string, gate: Gate, { effectId, tenant, signal, parked }: Caller): Promise<boolean> {
-    if (!gate.open && gate.running < this.#options.most && gate.waiting.size === 0) {
-      gate.running += 1;
+  async #enter(target: string, gate: Gate, flow: Flow, { effectId, signal, parked }: Caller): Promise<boolean> {
+    if (!gate.open && !gate.waiting.has(flow) && gate.places.mayTake(flow)) {
+      take(gate, flow);
       return false;
     }
     signal.throwIfAborted();
     const turn = Promise.withResolvers<boolean>();
     const admitted: { as: 'call' | 'probe' | null } = { as: null };
-    const letIn = (isProbe: boolean): void => {
-      admitted.as = isProbe ? 'probe' : 'call';
-      turn.resolve(isProbe);
+    const waiting: Waiting = {
+      flow,
+      letIn(isProbe) {
+        admitted.as = isProbe ? 'probe' : 'call';
+        turn.resolve(isProbe);
+      },
     };
     const giveUp = (): void => turn.reject(signal.reason);
     signal.addEventListener('abort', giveUp, { once: true });
-    gate.waiting.add(tenant, letIn);
+    gate.waiting.add(flow, waiting);
     this.#waits.set(effectId, target);
     if (gate.open && !gate.probing) this.#probeLater(gate);
     try {
       return await parked(turn.promise);
     } catch (thrown) {
-      gate.waiting.delete(tenant, letIn);
+      gate.waiting.delete(flow, waiting);
       // Let in at the moment of the abort: its turn goes to the next.
-      if (admitted.as !== null) this.#leave(target, gate, admitted.as === 'probe', 'unknown');
+      if (admitted.as !== null) this.#leave(target, gate, { flow, isProbe: admitted.as === 'probe', word: 'unknown' });
       this.#forget(target, gate);
       throw thrown;
     } finally {
@@ -169,11 +184,13 @@ export class TargetGates {
     }
   }
 
-  #admit(gate: Gate, isProbe: boolean): void {
-    const next = gate.waiting.take();
-    if (next === undefined) return;
-    gate.running += 1;
-    next(isProbe);
+  /** False: nobody waits that may have a call. */
+  #admit(gate: Gate, isProbe: boolean): boolean {
+    const next = gate.waiting.take(({ flow }) => isProbe || gate.places.mayTake(flow));
+    if (next === undefined) return false;
+    take(gate, next.flow);
+    next.letIn(isProbe);
+    return true;
   }
 
   #probeLater(gate: Gate): void {
@@ -187,9 +204,14 @@ export class TargetGates {
     });
   }
 
-  #leave(target: string, gate: Gate, isProbe: boolean, word: CallWord): void {
-    const { failuresToOpen, longestProbeAfterMs, firstProbeAfterMs, onChange, most } = this.#options;
+  #leave(
+    target: string,
+    gate: Gate,
+    { flow, isProbe, word }: { readonly flow: Flow; readonly isProbe: boolean; readonly word: CallWord },
+  ): void {
+    const { failuresToOpen, longestProbeAfterMs, firstProbeAfterMs, onChange } = this.#options;
     gate.running -= 1;
+    gate.places.giveBack(flow);
     if (isProbe) gate.probing = false;
     if (word === 'failed') {
       gate.failures += 1;
@@ -207,7 +229,7 @@ export class TargetGates {
       gate.open = false;
     }
     if (gate.open && !gate.probing) this.#probeLater(gate);
-    while (!gate.open && gate.running < most && gate.waiting.size > 0) this.#admit(gate, false);
+    while (!gate.open && gate.waiting.size > 0 && this.#admit(gate, false));
     this.#forget(target, gate);
   }
 
@@ -216,4 +238,9 @@ export class TargetGates {
     if (gate.running + gate.waiting.size + gate.failures > 0 || gate.open) return;
     if (this.#gates.get(target) === gate) this.#gates.delete(target);
   }
+}
+
+function take(gate: Gate, flow: Flow): void {
+  gate.running += 1;
+  gate.places.take(flow);
 }

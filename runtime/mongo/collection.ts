@@ -1,6 +1,8 @@
-import { checkField } from '../documents/document-query.ts';
+import type { FindOptions } from 'mongodb';
+import { checkField, checkFind } from '../documents/document-query.ts';
 import { checkKey } from '../documents/document-shape.ts';
-import type { Collection, CollectionSpec, Find, Query, StoredDocument } from '../documents.ts';
+import { rangesOf } from '../documents/order.ts';
+import type { Collection, CollectionSpec, Find, Query, Stored, StoredDocument } from '../documents.ts';
 import { isDuplicate } from './failures.ts';
 import { filterOf, sortOf } from './filter.ts';
 import { documentOfRow, keyOf, type Row, rowOf } from './row.ts';
@@ -66,13 +68,13 @@ export class MongoCollection<T extends StoredDocument> implements Collection<T> 
   }
 
   async find(find: Find): Promise<T[]> {
-    const sort = sortOf(find);
-    const filter = filterOf(find);
-    const { limit, skip = 0 } = find;
-    // Left to itself a server answers 101 documents and has the driver come back for the rest.
-    const options = { sort, skip, limit, batchSize: limit, maxTimeMS: QUERY_TIMEOUT_MS };
-    const found = await this.#session.run(() => this.#rows.look((rows) => rows.find(filter, options).toArray()));
-    return found.map((row) => documentOfRow<T>(row));
+    return (await this.#select(find, {})).map((row) => documentOfRow<T>(row));
+  }
+
+  async findStored(find: Find): Promise<Stored[]> {
+    // Nothing that an index of the order does not hold when the version is beside it.
+    const rows = await this.#select(find, { projection: { tenant: 1, version: 1 } });
+    return rows.map(({ _id, tenant, version }) => ({ tenant, id: _id.slice(tenant.length + 1), version }));
   }
 
   async count(query: Query): Promise<number> {
@@ -111,5 +113,24 @@ export class MongoCollection<T extends StoredDocument> implements Collection<T> 
   async tenants(): Promise<string[]> {
     const found = await this.#session.run(() => this.#rows.ask((rows) => rows.distinct('tenant')));
     return found.map(String);
+  }
+
+  /** Range after range until the page is full. */
+  #select(find: Find, options: FindOptions): Promise<Row[]> {
+    checkFind(find);
+    const { limit, skip = 0 } = find;
+    const sort = sortOf(find);
+    return this.#session.run(async () => {
+      const found: Row[] = [];
+      for (const range of rangesOf(find)) {
+        const rest = limit - found.length;
+        const filter = filterOf(find, range);
+        // Left to itself a server answers 101 documents and has the driver come back for the rest.
+        const page = { ...options, sort, skip, limit: rest, batchSize: rest, maxTimeMS: QUERY_TIMEOUT_MS };
+        found.push(...(await this.#rows.look((rows) => rows.find(filter, page).toArray())));
+        if (found.length === limit) break;
+      }
+      return found;
+    });
   }
 }

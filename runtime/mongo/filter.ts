@@ -1,5 +1,6 @@
 import type { Filter, Sort } from 'mongodb';
-import { type Comparison, checkFind, comparisons } from '../documents/document-query.ts';
+import { type Comparison, comparisons } from '../documents/document-query.ts';
+import { type Bound, termsOf } from '../documents/order.ts';
 import type { Find, Query } from '../documents.ts';
 import { keyOf, type Row } from './row.ts';
 
@@ -21,24 +22,28 @@ function keyRange(tenant: string, query: Query): Filter<Row>[] {
   return ranges.length === 0 ? [] : [...ranges, { _id: { $gte: keyOf(tenant, ''), $lt: `${tenant}0` } }];
 }
 
-export function filterOf(query: Query): Filter<Row> {
-  const parts = comparisons(query).map(condition);
-  if (query.tenant !== null) parts.unshift({ tenant: { $eq: query.tenant } }, ...keyRange(query.tenant, query));
+export function filterOf(query: Query, range: readonly Bound[] = []): Filter<Row> {
+  const { tenant } = query;
+  const parts = [...comparisons(query).map(condition), ...range.map((one) => bound(tenant, one))];
+  if (tenant !== null) parts.unshift({ tenant: { $eq: tenant } }, ...keyRange(tenant, query));
   return parts.length === 0 ? {} : { $and: parts };
 }
 
-/**
- * The id ends every order, in the last field's direction: paging is stable, and the index serves both directions. In one
- * tenant the order of ids is that of `_id`, which the indexes hold; nothing behind it decides.
- */
+/** Null is what is missing too, in a condition and in an order alike. */
+function bound(tenant: string | null, one: Bound): Filter<Row> {
+  const isKey = one.field === 'id' && tenant !== null;
+  const place = isKey ? '_id' : one.field;
+  if (one.kind === 'present') return { [place]: { $ne: null } };
+  const value = isKey ? keyOf(tenant, String(one.value)) : one.value;
+  if (one.kind === 'same') return { [place]: { $eq: value } };
+  return { [place]: { [one.order === 'asc' ? '$gt' : '$lt']: value } };
+}
+
+/** In one tenant the order of ids is that of `_id`, which the indexes hold. */
 export function sortOf(find: Find): Sort {
-  checkFind(find);
-  const { tenant, sort = [] } = find;
-  const terms: [string, 1 | -1][] = [];
-  for (const [field, order] of sort) {
-    const isKey = field === 'id' && tenant !== null;
-    terms.push([isKey ? '_id' : field, order === 'asc' ? 1 : -1]);
-    if (isKey) return terms;
-  }
-  return [...terms, ['_id', terms.at(-1)?.[1] ?? 1]];
+  const isKey = (field: string): boolean => field === 'id' && find.tenant !== null;
+  return termsOf(find).map(([field, order]): [string, 1 | -1] => [
+    isKey(field) ? '_id' : field,
+    order === 'asc' ? 1 : -1,
+  ]);
 }

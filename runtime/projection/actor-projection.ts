@@ -11,7 +11,7 @@ import type { Registry } from '../registry.ts';
 import type { Removals } from '../retention/removals.ts';
 import { isOwned, type Payloads } from '../turns/payload.ts';
 import { decodeRecord } from '../turns/record.ts';
-import type { Archive, Retained } from './archive.ts';
+import type { Archive, EndedActor, Retained } from './archive.ts';
 import { DEAD_LETTERS, type DeadLetter, unreadableRecord } from './ledger.ts';
 import type { Views } from './views.ts';
 
@@ -25,13 +25,11 @@ export interface ActorProjectionParts {
   readonly clock: Pick<Clock, 'now'>;
   readonly views: Views;
   /** Asked behind each archive that is written: of an actor that somebody deleted nothing stays. */
-  readonly removals: Pick<Removals, 'isAsked' | 'finish'>;
+  readonly removals: Pick<Removals, 'asked' | 'finish'>;
   /** Takes the states of actors that end without an archive. */
   readonly replaced: Pick<ReplacedStates, 'add'>;
   readonly warn: (message: string, error: unknown) => void;
 }
-
-const ARCHIVE_AT_ONCE = 16;
 
 interface Look extends Retained {
   readonly document: StoredDocument | null;
@@ -40,15 +38,24 @@ interface Look extends Retained {
   readonly lastEvent: number;
 }
 
-interface Ended extends Retained {
-  readonly address: Address;
-  readonly record: string;
+interface Ended extends EndedActor {
+  readonly server: PartitionServer;
   /** Whether the archive keeps it. */
   readonly kept: boolean;
   /** Whether nothing else names what its record may name (turns/payload.ts). */
   readonly owned: boolean;
-  readonly revision: number;
-  readonly lastEvent: number;
+}
+
+/** Actors of one partition whose states are to be projected. */
+export interface Touched {
+  readonly server: PartitionServer;
+  readonly addresses: readonly Address[];
+}
+
+/** What a stretch writes. */
+interface Writes {
+  readonly views: Map<string, StoredDocument[]>;
+  readonly ended: Ended[];
 }
 
 /** Writes actors' committed states into list views, and ended actors into the archive (design R2, K8). */
@@ -65,56 +72,98 @@ export class ActorProjection {
     this.#deadLetters = deadLetters;
   }
 
-  /** Writes what became of the actors; the ended ones leave the store. */
-  async project(server: PartitionServer, addresses: ReadonlySet<Address>): Promise<void> {
+  /**
+   * Writes what became of the actors, of all partitions together; the ended ones leave the store. Answers the partitions
+   * that could not be read and have to be projected again.
+   */
+  async project(stretch: readonly Touched[]): Promise<ReadonlySet<PartitionServer>> {
+    const writes: Writes = { views: new Map(), ended: [] };
+    const failed = new Set<PartitionServer>();
+    await allDone(
+      stretch.map(async (touched) => {
+        const { server } = touched;
+        const failure = `projection of ${server.lease.partition} waits`;
+        if (!(await this.#alone(failure, () => this.#look(touched, writes)))) failed.add(server);
+      }),
+    );
+    // In one tick: a store that groups its writes makes one of them.
+    let archived: readonly Ended[] = [];
+    const archive = async (): Promise<void> => {
+      archived = await this.#archived(writes.ended);
+    };
+    await allDone([archive(), ...[...writes.views].map(([collection, list]) => this.#writeViews(collection, list))]);
+    if (archived.length > 0) await this.#takeOut(archived);
+    return failed;
+  }
+
+  async #look({ server, addresses }: Touched, { views, ended }: Writes): Promise<void> {
     const { store, registry } = this.#parts;
     const { partition } = server.lease;
-    const wanted = [...addresses].filter((address) => {
+    const wanted = addresses.filter((address) => {
       const definition = registry.definitionOf(address);
       return definition?.view !== undefined || definition?.done !== undefined;
     });
     if (wanted.length === 0) return;
     const texts = await store.load(partition, wanted);
-    const documents = new Map<string, StoredDocument[]>();
-    const ended: Ended[] = [];
     for (const [index, address] of wanted.entries()) {
       const definition = registry.definitionOf(address);
       const text = texts[index];
       if (definition === undefined || text === null || text === undefined) continue;
       const plain = await this.#unpacked(address, text);
       if (plain === null) continue;
-      const seen = this.#look(definition, address, plain);
+      const seen = this.#lookAt(definition, address, plain);
       if (seen === null) continue;
       if (seen.document !== null && definition.view !== undefined) {
-        const list = documents.get(definition.view.collection) ?? [];
+        const list = views.get(definition.view.collection) ?? [];
         list.push(seen.document);
-        documents.set(definition.view.collection, list);
+        views.set(definition.view.collection, list);
       }
       if (!seen.ended) continue;
-      ended.push({ address, record: text, kept: isArchived(definition), owned: isOwned(text, plain), ...seen });
-    }
-    for (const [collection, list] of documents) await this.#writeViews(collection, list);
-    for (let start = 0; start < ended.length; start += ARCHIVE_AT_ONCE) {
-      const some = ended.slice(start, start + ARCHIVE_AT_ONCE);
-      await Promise.all(
-        some.map((actor) => this.#alone(`${actor.address} cannot be archived`, () => this.#takeOut(server, actor))),
-      );
+      const [kept, owned] = [isArchived(definition), isOwned(text, plain)];
+      ended.push({ ...seen, server, partition, address, record: text, kept, owned });
     }
   }
 
-  async #takeOut(server: PartitionServer, actor: Ended): Promise<void> {
-    const { store, archive, locator, replaced, removals } = this.#parts;
-    const { partition } = server.lease;
-    const { address, record: text } = actor;
-    if (actor.kept) await archive.store(store, partition, actor);
+  /** Those that may leave the store. One that the archive refuses for itself must not keep the others. */
+  async #archived(ended: readonly Ended[]): Promise<readonly Ended[]> {
+    const { store, archive } = this.#parts;
+    const kept = ended.filter((actor) => actor.kept);
+    try {
+      await archive.store(store, kept);
+      return ended;
+    } catch (thrown) {
+      if (toSvcError(thrown).code === 'unavailable') throw thrown;
+      const left: Ended[] = ended.filter((actor) => !actor.kept);
+      for (const actor of kept) {
+        const failure = `${actor.address} cannot be archived`;
+        if (await this.#alone(failure, () => archive.store(store, [actor]))) left.push(actor);
+      }
+      return left;
+    }
+  }
+
+  async #takeOut(archived: readonly Ended[]): Promise<void> {
+    const { locator, replaced, removals } = this.#parts;
     // In this order: who deletes it does so before looking into the archive, so one of the two sees the other.
-    const isRemoved = actor.kept && (await removals.isAsked(address));
-    // An entry that outlives this process is found by the directory's sweep.
-    if (!(await server.forget(address, text))) return;
-    // The archive goes on naming the last state of those that it keeps.
-    if (!actor.kept && actor.owned) replaced.add({ partition, address, text });
-    await locator.unplace(address, partition);
-    if (isRemoved) await removals.finish(address);
+    const asked = await removals.asked(archived.filter(({ kept }) => kept).map(({ address }) => address));
+    const groups = [...Map.groupBy(archived, ({ server }) => server)];
+    await allDone(
+      groups.map(([server, some]) =>
+        this.#alone(`ended actors of ${server.lease.partition} stay in the store`, async () => {
+          // Entries that outlive this process are found by the directory's sweep.
+          const gone = new Set(await server.forget(new Map(some.map(({ address, record }) => [address, record]))));
+          await Promise.all(
+            some.map(async ({ address, partition, record: text, kept, owned }) => {
+              if (!gone.has(address)) return;
+              // The archive goes on naming the last state of those that it keeps.
+              if (!kept && owned) replaced.add({ partition, address, text });
+              await locator.unplace(address, partition);
+              if (asked.has(address)) await removals.finish(address);
+            }),
+          );
+        }),
+      ),
+    );
   }
 
   /** Null for a payload that is not stored any more: its actor is dead-lettered, once, and left out. */
@@ -146,19 +195,21 @@ export class ActorProjection {
     }
   }
 
-  /** A store that is away stops the projection; what is wrong with one actor alone is said, and the others go on. */
-  async #alone(failure: string, work: () => Promise<void>): Promise<void> {
+  /** A store that is away stops the projection; what is wrong with one actor alone is said, and the others go on: false. */
+  async #alone(failure: string, work: () => Promise<void>): Promise<boolean> {
     try {
       await work();
+      return true;
     } catch (thrown) {
       const error = toSvcError(thrown);
       if (error.code === 'unavailable') throw error;
       this.#parts.warn(failure, error);
+      return false;
     }
   }
 
   /** An actor whose record or view is broken is left out; it must not keep all others from their lists. */
-  #look(definition: ActorDefinition, address: Address, text: string): Look | null {
+  #lookAt(definition: ActorDefinition, address: Address, text: string): Look | null {
     try {
       const { state, revision, lastEvent, stuck } = decodeRecord(definition, text);
       const [, tenant = '', id = ''] = address.split('/');
@@ -172,6 +223,11 @@ export class ActorProjection {
       return null;
     }
   }
+}
+
+/** Throws the first failure, but not before all have ended: nothing of a run goes on beside the next one. */
+async function allDone(work: readonly Promise<unknown>[]): Promise<void> {
+  for (const done of await Promise.allSettled(work)) if (done.status === 'rejected') throw done.reason;
 }
 
 /** What retention needs to know of an ended actor. */

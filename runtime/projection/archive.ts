@@ -31,6 +31,15 @@ export interface Retained {
   readonly viewId: string;
 }
 
+/** An actor to be archived. */
+export interface EndedActor extends Retained {
+  readonly partition: Partition;
+  readonly address: Address;
+  readonly record: string;
+  readonly revision: number;
+  readonly lastEvent: number;
+}
+
 interface ArchivedEvents extends StoredDocument {
   readonly address: string;
   readonly first: number;
@@ -48,8 +57,18 @@ export const ARCHIVED_ACTORS: CollectionSpec = {
 /** Events in one archived document: few enough that 64 KiB each stay under a document store's 16 MB. */
 const SEGMENT_EVENTS = 200;
 
+/** Actors whose events are in memory at a time. */
+const AT_ONCE = 16;
+
 /** All but the last are full, so the id of the one that holds an event is known without a search. */
 const segmentId = (address: Address, first: number): string => `${address}#${first}`;
+
+function segmentOf(address: Address, events: readonly { seq: number; data: string }[]): ArchivedEvents | null {
+  const first = events[0]?.seq;
+  if (first === undefined) return null;
+  const data = events.map((event) => event.data);
+  return { tenant: tenantOf(address), id: segmentId(address, first), version: data.length, address, first, data };
+}
 
 /**
  * Where ended actors go (design K8): record and events in Documents, so that the actor store keeps only what lives.
@@ -91,49 +110,53 @@ export class Archive {
     return revisions;
   }
 
-  /** Copies an actor's events and record out of the store. Events first: a record in the archive means all is there. */
-  async store(
-    store: Pick<ActorStore, 'readEvents'>,
-    partition: Partition,
-    actor: {
-      readonly address: Address;
-      readonly record: string;
-      readonly revision: number;
-      readonly lastEvent: number;
-    } & Retained,
-  ): Promise<void> {
-    const { tenant, kind } = parseAddress(actor.address);
-    let { bytes } = actor;
-    for (let after = 0; after < actor.lastEvent; ) {
-      const events = await store.readEvents(partition, actor.address, after, SEGMENT_EVENTS);
-      const first = events[0]?.seq;
-      const last = events[events.length - 1]?.seq;
-      // Forgotten by an earlier run that archived it already: those documents stand.
-      if (first === undefined || last === undefined) break;
-      await this.#events.put({
-        tenant,
-        id: segmentId(actor.address, first),
-        version: events.length,
-        address: actor.address,
-        first,
-        data: events.map((event) => event.data),
-      });
-      for (const { data } of events) bytes += data.length;
-      after = last;
+  /**
+   * Copies records and events of ended actors out of the store, several in one write. Events first: a record in the archive
+   * means all is there.
+   */
+  async store(store: Pick<ActorStore, 'readEvents'>, ended: readonly EndedActor[]): Promise<void> {
+    for (let start = 0; start < ended.length; start += AT_ONCE) {
+      const some = ended.slice(start, start + AT_ONCE);
+      const bytes = await this.#storeEvents(store, some);
+      await this.#actors.putMany(
+        some.map((actor, index) => ({
+          tenant: tenantOf(actor.address),
+          id: actor.address,
+          version: actor.revision,
+          kind: parseAddress(actor.address).kind,
+          record: actor.record,
+          last_event: actor.lastEvent,
+          retained_as: actor.retainedAs,
+          ended_at: actor.endedAt,
+          bytes: actor.bytes + (bytes[index] ?? 0),
+          parent: actor.parent,
+          view_id: actor.viewId,
+        })),
+      );
     }
-    await this.#actors.put({
-      tenant,
-      id: actor.address,
-      version: actor.revision,
-      kind,
-      record: actor.record,
-      last_event: actor.lastEvent,
-      retained_as: actor.retainedAs,
-      ended_at: actor.endedAt,
-      bytes,
-      parent: actor.parent,
-      view_id: actor.viewId,
-    });
+  }
+
+  /** Answers the characters of each actor's events. */
+  async #storeEvents(store: Pick<ActorStore, 'readEvents'>, ended: readonly EndedActor[]): Promise<number[]> {
+    const chars = ended.map(() => 0);
+    const after = ended.map(() => 0);
+    for (let left = [...ended.keys()]; left.length > 0; ) {
+      left = left.filter((index) => (after[index] ?? 0) < (ended[index]?.lastEvent ?? 0));
+      const segments = await Promise.all(
+        left.map(async (index) => {
+          const actor = ended[index];
+          if (actor === undefined) return null;
+          const events = await store.readEvents(actor.partition, actor.address, after[index] ?? 0, SEGMENT_EVENTS);
+          const last = events[events.length - 1]?.seq;
+          // Forgotten by an earlier run that archived it already: those documents stand.
+          after[index] = last ?? actor.lastEvent;
+          for (const { data } of events) chars[index] = (chars[index] ?? 0) + data.length;
+          return segmentOf(actor.address, events);
+        }),
+      );
+      await this.#events.putMany(segments.filter((segment) => segment !== null));
+    }
+    return chars;
   }
 
   async readEvents(address: Address, after: number, limit: number): Promise<{ seq: number; data: string }[]> {

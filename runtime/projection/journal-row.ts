@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { jsonField } from '../json-field.ts';
 
 export const turnRow = z.object({
   outcome: z.enum(['done', 'refused', 'retried', 'deferred', 'stale', 'dead-lettered']),
@@ -12,9 +13,14 @@ export const turnRow = z.object({
 const wireRow = z.object({
   epoch: z.number().int(),
   turns: z.array(turnRow),
+  /** Time and message of each result that was handled beside the mailbox. Absent in rows of formats 1 and 2. */
+  results: z.array(z.tuple([z.number(), jsonField])).default([]),
 });
 
-/** One commit's line of the journal: the lease epoch and what became of each mailbox entry, in order (design R3). */
+/**
+ * One commit's line of the journal: the lease epoch and what became of each delivery, in order (design R3): of the mailbox
+ * entries first, then of the results that were handled beside it.
+ */
 export type JournalLine = z.infer<typeof wireRow>;
 
 export const parseJournalRow = (row: string): JournalLine => wireRow.parse(JSON.parse(row));

@@ -13,7 +13,7 @@ import { unpackLines } from './ledger-text.ts';
 
 /** One delivery as the ledger has it (design R3). */
 export interface LedgerLine {
-  /** Position in the partition's mailbox. */
+  /** Position in the partition: the number of its mailbox entry, a fraction for a result handled beside the mailbox. */
   readonly seq: number;
   /** When it was appended, Unix ms on the store's clock. */
   readonly at: number;
@@ -28,7 +28,7 @@ export interface LedgerLine {
 
 const SEGMENTS = 50;
 
-const Lines = z.array(z.tuple([z.number().int(), z.number(), z.number().int(), turnRow.nullable(), jsonField]));
+const Lines = z.array(z.tuple([z.number(), z.number(), z.number().int(), turnRow.nullable(), jsonField]));
 
 /** Deliveries of one actor, oldest first. What was committed within the last second or so is not there yet. */
 export async function* readLedger(

@@ -4,6 +4,9 @@ import { DEAD_LETTERS, type DeadLetter, deadLettersOf, LEDGER, type LedgerSegmen
 import { packLines } from './ledger-text.ts';
 import type { ProjectedCommit } from './projected-commit.ts';
 
+/** Bodies whose lines are made in one go: some milliseconds of the thread of turns. */
+const STRETCH_CHARS = 256_000;
+
 /** Commits of one partition, oldest first. */
 export interface LedgerPart {
   readonly partition: Partition;
@@ -34,10 +37,29 @@ export class LedgerWriter {
 
   async write(parts: readonly LedgerPart[]): Promise<void> {
     if (this.#segments !== null) {
-      const segments = parts.flatMap(({ partition, commits }) => ledgerSegments(partition, commits));
-      if (segments.length > 0) await this.#segments.putMany(await Promise.all(segments.map(packed)));
+      for (const stretch of stretchesOf(parts)) {
+        const segments = stretch.flatMap(({ partition, commits }) => ledgerSegments(partition, commits));
+        if (segments.length > 0) await this.#segments.putMany(await Promise.all(segments.map(packed)));
+      }
     }
     const letters = parts.flatMap(({ commits }) => deadLettersOf(commits));
     if (letters.length > 0) await this.#deadLetters.putMany(letters);
   }
+}
+
+/** Cuts commits into stretches of so many characters, at least one commit each, in order. */
+function* stretchesOf(parts: readonly LedgerPart[]): Generator<readonly LedgerPart[]> {
+  let stretch: LedgerPart[] = [];
+  let chars = 0;
+  for (const { partition, commits } of parts) {
+    let from = 0;
+    for (const [index, { entries }] of commits.entries()) {
+      for (const { body } of entries) chars += body.length;
+      if (chars < STRETCH_CHARS) continue;
+      yield [...stretch, { partition, commits: commits.slice(from, index + 1) }];
+      [stretch, chars, from] = [[], 0, index + 1];
+    }
+    if (from < commits.length) stretch.push({ partition, commits: commits.slice(from) });
+  }
+  if (stretch.length > 0) yield stretch;
 }

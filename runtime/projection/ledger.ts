@@ -1,6 +1,7 @@
 import type { MailboxEntry } from '../actor-store.ts';
 import { type Address, type Partition, tenantOf } from '../address.ts';
 import type { StoredDocument } from '../documents.ts';
+import { countOf } from '../journal-position.ts';
 import { UNREADABLE } from '../turns/loading.ts';
 import type { TurnRow } from '../turns/turn-row.ts';
 import type { ProjectedCommit } from './projected-commit.ts';
@@ -63,7 +64,7 @@ export function ledgerSegments(partition: Partition, commits: readonly Projected
     done.push({
       tenant,
       id: `${partition}.${segment.first}`,
-      version: segment.last,
+      version: countOf(segment.last),
       partition,
       first: segment.first,
       last: segment.last,
@@ -87,7 +88,8 @@ export function ledgerSegments(partition: Partition, commits: readonly Projected
         open.set(tenant, segment);
       }
       segment.last = entry.seq;
-      segment.to = entry.at;
+      // A result's time is this node's reading of the store's clock.
+      segment.to = Math.max(segment.to, entry.at);
       segment.lines.push(line);
       segment.chars += line.length;
     }
@@ -118,9 +120,9 @@ export function deadLettersOf(commits: readonly ProjectedCommit[]): DeadLetter[]
       const letter = (id: string, body: string, error: string): void => {
         letters.push({ tenant, id, version: 1, address, at: row.now, error, body });
       };
-      if (row.outcome === 'dead-lettered') letter(`${entry.seq}`, entry.body, row.error ?? '');
+      if (row.outcome === 'dead-lettered') letter(letterPart(entry.seq), entry.body, row.error ?? '');
       for (const [part, line] of (row.drained ?? []).entries()) {
-        if (line.outcome === 'dead-lettered') letter(`${entry.seq}.${part}`, line.body, line.error ?? '');
+        if (line.outcome === 'dead-lettered') letter(`${letterPart(entry.seq)}.${part}`, line.body, line.error ?? '');
       }
     }
   }
@@ -145,5 +147,8 @@ export function unreadableRecord(address: Address, record: string, error: string
     bytes,
   };
 }
+
+/** Another sign than the point that counts what was drained: a result's position is a fraction. */
+const letterPart = (seq: number): string => `${seq}`.replace('.', '+');
 
 const letterId = (address: Address, part: string): string => `${address.replaceAll('/', '.')}.${part}`;

@@ -4,8 +4,10 @@ import type { TurnRow } from '../turns/turn-row.ts';
 
 /** One commit as the projector sees it: what came in, what became of it. */
 export interface ProjectedCommit {
+  /** Position of its journal row (journal-position.ts). */
   readonly upTo: number;
   readonly epoch: number;
+  /** Mailbox entries, then results handled beside it, which have positions for numbers. */
   readonly entries: readonly MailboxEntry[];
   readonly targets: readonly Address[];
   readonly rows: readonly TurnRow[];

@@ -3,8 +3,9 @@ import type { Address } from '../address.ts';
 import type { Clock } from '../clock.ts';
 import type { PartitionServer } from '../dispatch/partition-server.ts';
 import { SvcError, toSvcError } from '../errors.ts';
+import { resultPosition } from '../journal-position.ts';
 import { decodeEntry, UNREADABLE } from '../turns/loading.ts';
-import { ActorProjection, type ActorProjectionParts } from './actor-projection.ts';
+import { ActorProjection, type ActorProjectionParts, type Touched } from './actor-projection.ts';
 import { type JournalLine, parseJournalRow } from './journal-row.ts';
 import { LedgerWriter } from './ledger-writer.ts';
 import type { ProjectedCommit } from './projected-commit.ts';
@@ -23,6 +24,8 @@ const VIEWS_EVERY_MS = 120;
 const LEDGER_EVERY_MS = 1_000;
 const MOST_WAIT_MS = 5_000;
 const JOURNAL_PAGE = 200;
+/** Actors that are projected together: some milliseconds of this thread, and one write. */
+const STRETCH_ACTORS = 64;
 /** A node that stops waits no longer for slow documents: what is left is in the journal, for the next holder. */
 const STOPPED_WITHIN_MS = 5_000;
 
@@ -92,7 +95,10 @@ export class Projector {
   async #runOnce(ledger: boolean): Promise<void> {
     try {
       const sources = this.#sources.served();
-      for (const source of sources) await this.#project(source);
+      for (const source of sources.filter(({ projected, readBackTo }) => projected < readBackTo)) {
+        await this.#readBack(source);
+      }
+      await this.#projectViews(sources);
       if (ledger) {
         this.#ledgerAt = this.#parts.clock.monotonic();
         await this.#writeLedger(sources.filter((source) => source.viewed > 0 && source.projected >= source.readBackTo));
@@ -106,10 +112,9 @@ export class Projector {
   }
 
   /** What is wrong with one partition alone must not keep the others from their lists. */
-  async #project(source: Source): Promise<void> {
+  async #readBack(source: Source): Promise<void> {
     try {
-      if (source.projected < source.readBackTo) await this.#catchUp(source);
-      await this.#projectViews(source);
+      await this.#catchUp(source);
     } catch (thrown) {
       const error = toSvcError(thrown);
       if (error.code === 'unavailable') throw error;
@@ -125,25 +130,37 @@ export class Projector {
     const rows = await store.readJournal(partition, source.projected, JOURNAL_PAGE);
     const commits: ProjectedCommit[] = [];
     for (const row of rows) if (row.upTo <= readBackTo) commits.push(await this.#projected(row));
-    await this.#actors.project(source.server, new Set(commits.flatMap(({ targets }) => targets)));
+    const touched = { source, upTo: 0, addresses: new Set(commits.flatMap(({ targets }) => targets)) };
+    for (const stretch of stretchesOf([touched])) {
+      const failed = await this.#actors.project(stretch.touched);
+      // Said already; its journal stays as it is.
+      if (failed.size > 0) return;
+    }
     await this.#ledger.write([{ partition, commits }]);
     const last = commits[commits.length - 1];
     if (last !== undefined) {
       await this.#rounds.finish();
       await this.#parts.store.trimJournal(source.server.lease, last.upTo);
     }
+    source.projected = last?.upTo ?? source.projected;
     // A short page: the journal ends here, or goes on with what memory has.
-    source.projected = rows.length < JOURNAL_PAGE || last === undefined ? readBackTo : last.upTo;
+    if (rows.length < JOURNAL_PAGE || last === undefined) source.readBackTo = source.projected;
   }
 
   async #projected({ upTo, row, entries }: JournalRow): Promise<ProjectedCommit> {
-    const { epoch, turns } = this.#parsed(upTo, row);
+    const { epoch, turns, results } = this.#parsed(upTo, row);
+    const taken = results.map(([at, message], index) => ({
+      seq: resultPosition(upTo, index, results.length),
+      at,
+      body: typeof message === 'string' ? message : JSON.stringify(message),
+    }));
+    const all = [...entries, ...taken];
     const targets: Address[] = [];
-    for (const entry of entries) {
+    for (const entry of all) {
       const message = await decodeEntry(this.#parts.payloads, entry.body);
       targets.push(message instanceof SvcError ? UNREADABLE : message.to);
     }
-    return { upTo, epoch, entries, targets, rows: turns };
+    return { upTo, epoch, entries: all, targets, rows: turns };
   }
 
   /** A row that cannot be read says nothing of its turns; the entries beside it still say which actors they touched. */
@@ -152,18 +169,29 @@ export class Projector {
       return parseJournalRow(row);
     } catch (thrown) {
       this.#parts.warn(`the journal row ${upTo} cannot be read`, toSvcError(thrown));
-      return { epoch: 0, turns: [] };
+      return { epoch: 0, turns: [], results: [] };
     }
   }
 
-  async #projectViews(source: Source): Promise<void> {
-    const { pending } = source;
-    const upTo = pending.length;
-    if (source.viewed === upTo) return;
-    const touched = new Set<Address>();
-    for (const commit of pending.slice(source.viewed)) for (const target of commit.targets) touched.add(target);
-    await this.#actors.project(source.server, touched);
-    if (source.pending === pending) source.viewed = upTo;
+  /** In stretches: turns and calls have the thread in between, however much there is to project. */
+  async #projectViews(sources: readonly Source[]): Promise<void> {
+    const begun = new Map(sources.map((source) => [source, source.pending]));
+    const work: Work[] = [];
+    for (const source of sources) {
+      const upTo = source.pending.length;
+      if (source.viewed === upTo) continue;
+      const addresses = new Set<Address>();
+      for (const { targets } of source.pending.slice(source.viewed))
+        for (const target of targets) addresses.add(target);
+      work.push({ source, upTo, addresses });
+    }
+    const failed = new Set<PartitionServer>();
+    for (const { touched, ends } of stretchesOf(work)) {
+      for (const server of await this.#actors.project(touched)) failed.add(server);
+      for (const { source, upTo } of ends) {
+        if (!failed.has(source.server) && source.pending === begun.get(source)) source.viewed = upTo;
+      }
+    }
   }
 
   async #writeLedger(sources: readonly Source[]): Promise<void> {
@@ -182,4 +210,37 @@ export class Projector {
     source.projected = Math.max(source.projected, last.upTo);
     this.#sources.release(source, last.upTo);
   }
+}
+
+/** Actors of one partition that commits touched; its first `upTo` commits are in the lists once they are projected. */
+interface Work {
+  readonly source: Source;
+  readonly upTo: number;
+  readonly addresses: ReadonlySet<Address>;
+}
+
+interface Stretch {
+  readonly touched: readonly Touched[];
+  /** Whose last actors are in it. */
+  readonly ends: readonly Work[];
+}
+
+/** Cuts work into parts of so many actors at most, in order. */
+function* stretchesOf(work: readonly Work[]): Generator<Stretch> {
+  let [touched, ends, size]: [Touched[], Work[], number] = [[], [], 0];
+  for (const one of work) {
+    const addresses = [...one.addresses];
+    if (addresses.length === 0) ends.push(one);
+    for (let from = 0; from < addresses.length; ) {
+      const some = addresses.slice(from, from + STRETCH_ACTORS - size);
+      touched.push({ server: one.source.server, addresses: some });
+      from += some.length;
+      size += some.length;
+      if (from === addresses.length) ends.push(one);
+      if (size < STRETCH_ACTORS) continue;
+      yield { touched, ends };
+      [touched, ends, size] = [[], [], 0];
+    }
+  }
+  if (touched.length > 0 || ends.length > 0) yield { touched, ends };
 }

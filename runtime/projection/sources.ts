@@ -12,11 +12,11 @@ export interface Source {
   /** Size of the bodies in `pending`, in characters. */
   chars: number;
   /**
-   * Up to here rows are read back from the journal, behind it memory has them: the cursor when the partition was
-   * taken over, or when memory ran full.
+   * Up to this position rows are read back from the journal, behind it memory has them: the last one when the partition
+   * was taken over, or when memory ran full.
    */
   readBackTo: number;
-  /** The journal is in documents up to here. */
+  /** The journal is in documents up to this position. */
   projected: number;
 }
 
@@ -34,7 +34,7 @@ export class Sources {
 
   attach(server: PartitionServer): void {
     const empty = { pending: [], viewed: 0, chars: 0, projected: 0 };
-    this.#sources.set(server.lease.partition, { server, ...empty, readBackTo: server.cursor });
+    this.#sources.set(server.lease.partition, { server, ...empty, readBackTo: server.progress.position });
   }
 
   detach(server: PartitionServer): void {

@@ -1,6 +1,7 @@
 import type { Lease, MailboxEntry, Unsubscribe } from '../actor-store.ts';
 import type { Partition } from '../address.ts';
 import type { Bulletins } from './bulletins.ts';
+import { unpackEntries } from './entries.ts';
 import type { Keys } from './keys.ts';
 
 /**
@@ -43,13 +44,24 @@ export class Bells {
 
 export const isPartition = (name: string): name is Partition => /^.+:\d+$/.test(name);
 
-/** Lines `partition\tfirst seq\tat\tbody length…`, an empty line, the bodies in a row (functions/_prelude.lua). */
+/**
+ * Lines `partition\tfirst seq\tat\tbody length…`, of a pack `partition\tfirst seq\tat\t=lengths\tbytes`, an empty line, the
+ * bodies in a row (functions/_append_parts.lua).
+ */
 function readBells(message: Buffer): [Partition, MailboxEntry[]][] {
   const headEnd = message.indexOf('\n\n');
   const bells: [Partition, MailboxEntry[]][] = [];
   let position = headEnd + 2;
   for (const line of message.toString('utf8', 0, headEnd).split('\n')) {
     const [name = '', first, at, ...lengths] = line.split('\t');
+    const [packed = ''] = lengths;
+    if (packed.startsWith('=')) {
+      const end = position + Number(lengths[1]);
+      const bodies = message.toString('utf8', position, end);
+      if (isPartition(name)) bells.push([name, unpackEntries(Number(first), Number(at), packed.slice(1), bodies)]);
+      position = end;
+      continue;
+    }
     const entries: MailboxEntry[] = [];
     for (const length of lengths) {
       const end = position + Number(length);

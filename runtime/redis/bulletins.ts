@@ -10,28 +10,39 @@ const ANSWER_WITHIN_MS = 4_000;
 
 type Receive = (message: Buffer) => void;
 
+interface Listening {
+  /** False: what its hearer misses it finds by looking, so no append waits for it. */
+  readonly awaited?: boolean;
+  /** Messages may have been lost: the connection was broken, and the subscription is in place again. */
+  readonly missed?: () => void;
+}
+
 /**
  * Pub/sub: what is published here only shortens a wait, a lost message costs a poll. One subscription a channel,
  * shared by all listeners; they come back by themselves after a reconnect.
  */
 export class Bulletins {
   readonly #connection: Connection;
+  readonly #commands: Connection;
   readonly #warn: (warning: string) => void;
-  readonly #listeners = new Map<string, Set<Receive>>();
+  readonly #listeners = new Map<string, Map<Receive, () => void>>();
   readonly #probe: NodeJS.Timeout;
   #probing = false;
   #pending = 0;
   #settled: Promise<void> | null = null;
 
-  /** `alive` is a channel on which nothing is published. */
-  constructor(connection: Connection, alive: string, warn: (warning: string) => void) {
+  /** `alive` is a channel on which nothing is published; `commands` is where hearers look for what they missed. */
+  constructor(connection: Connection, alive: string, commands: Connection, warn: (warning: string) => void) {
     this.#connection = connection;
+    this.#commands = commands;
     this.#warn = warn;
     this.#probe = setInterval(() => this.#look(alive), PROBE_EVERY_MS).unref();
     connection.on('messageBuffer', (channel: Buffer, message: Buffer) => {
       const listeners = this.#listeners.get(channel.toString('utf8'));
-      if (listeners !== undefined) for (const receive of listeners) receive(message);
+      if (listeners !== undefined) for (const receive of listeners.keys()) receive(message);
     });
+    // A Cluster moves its subscriptions to another node when theirs leaves.
+    for (const event of ['ready', '+node', '-node']) connection.on(event, () => void this.#afterGap(alive));
   }
 
   close(): void {
@@ -57,6 +68,21 @@ export class Bulletins {
       });
   }
 
+  /** Behind this answer the channels of before are subscribed again: the client library asks for them first. */
+  async #afterGap(alive: string): Promise<void> {
+    if (this.#listeners.size === 0 || this.#connection.status !== 'ready') return;
+    try {
+      await this.#connection.subscribe(alive);
+    } catch (error) {
+      this.#warn(`subscription failed: ${String(error)}`);
+    }
+    const { promise: answering, resolve } = Promise.withResolvers<void>();
+    if (this.#commands.status === 'ready') resolve();
+    else this.#commands.once('ready', () => resolve());
+    await answering;
+    for (const listeners of this.#listeners.values()) for (const missed of listeners.values()) missed();
+  }
+
   #resubscribe(): void {
     const channels = [...this.#listeners.keys()];
     if (channels.length > 0) this.#change(this.#connection.subscribe(...channels), false);
@@ -65,16 +91,15 @@ export class Bulletins {
   /** Resolves when the subscriptions that are waited for are in place (or took too long); null: none is on its way. */
   readonly settled = (): Promise<void> | null => this.#settled;
 
-  /** `awaited` false: what its hearer misses it finds by looking, so no append waits for it. */
-  listen(channel: string, receive: Receive, awaited = true): Unsubscribe {
+  listen(channel: string, receive: Receive, { awaited = true, missed = () => {} }: Listening = {}): Unsubscribe {
     let listeners = this.#listeners.get(channel);
     if (listeners === undefined) {
-      listeners = new Set();
+      listeners = new Map();
       this.#listeners.set(channel, listeners);
       this.#change(this.#connection.subscribe(channel), awaited);
     }
     const own: Receive = (message) => receive(message);
-    listeners.add(own);
+    listeners.set(own, missed);
     return () => {
       if (!listeners.delete(own) || listeners.size > 0 || this.#listeners.get(channel) !== listeners) return;
       this.#listeners.delete(channel);

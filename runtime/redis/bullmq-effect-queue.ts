@@ -1,7 +1,7 @@
 import { DelayedError, type Job, Queue, Worker } from 'bullmq';
 import type { ClaimOutcome, EffectLedger } from '../actor-store.ts';
-import type { Address } from '../address.ts';
 import type { EffectJob, EffectPlace, EffectQueue, JobOutcome, RunJob } from '../effect-queue.ts';
+import { fairnessPart, flowOf } from '../effects/flow.ts';
 import { SvcError } from '../errors.ts';
 import { type Connection, connect } from './connection.ts';
 import { EffectsAtHand } from './effects-at-hand.ts';
@@ -21,7 +21,7 @@ export interface BullmqEffectQueueOptions {
   readonly onFault: (error: unknown) => void;
 }
 
-type PointerData = Pick<EffectJob, 'id' | 'partition' | 'address'>;
+type PointerData = Pick<EffectJob, 'id' | 'partition' | 'address' | 'fairnessKey'>;
 type PointerJob = Job<PointerData, null, 'effect'>;
 /** BullMQ ends its lock timer only after its jobs have finished, which a worker that lost its Redis never says. */
 class EffectWorker extends Worker<PointerData, null, 'effect'> {
@@ -32,6 +32,8 @@ class EffectWorker extends Worker<PointerData, null, 'effect'> {
 
 const LOCK_MS = 6_000;
 const STALLED_EVERY_MS = 2_000;
+/** How soon a worker asks again whose connection was closed; BullMQ waits 15 s unless told. */
+const ASK_AGAIN_MS = 1_000;
 const ANSWER_WITHIN_MS = 5_000;
 const CLOSE_WITHIN_MS = 3_000;
 /** A queue's event stream is of no use here; BullMQ keeps 10,000 entries unless told. */
@@ -40,7 +42,7 @@ const EVENTS_KEPT = 100;
 /**
  * Hands effects to the nodes of a cluster through BullMQ (design E1). A job's id is its effect's id, so queueing it
  * again changes nothing while it waits, is delayed or runs; a job that ended leaves no trace, so the id can be queued
- * again. Tenants are served in turn (`FairOrder`). What this very process may run and has a free place for takes no way through Redis (`EffectsAtHand`). A job
+ * again. Tenants are served in turn, and within a tenant its flows (`FairOrder`). What this very process may run and has a free place for takes no way through Redis (`EffectsAtHand`). A job
  * that is lost or fails is never the truth: the effect's record is, and the sweep of the partition's holder brings it
  * back.
  */
@@ -69,19 +71,20 @@ export class BullmqEffectQueue implements EffectQueue {
     await this.#add(job, delayMs, token);
   }
 
-  reserve(queue: string, address: Address): EffectPlace | null {
-    return this.#atHand.get(queue)?.reserve(address) ?? null;
+  reserve(queue: string, effect: Pick<EffectJob, 'address' | 'fairnessKey'>): EffectPlace | null {
+    return this.#atHand.get(queue)?.reserve(effect) ?? null;
   }
 
   async #add(job: EffectJob, delayMs: number, token?: string): Promise<void> {
     const queue = this.#queue(job.queue);
-    const data: PointerData = { id: job.id, partition: job.partition, address: job.address };
+    const { id, partition, address, fairnessKey } = job;
+    const data: PointerData = { id, partition, address, ...fairnessPart(fairnessKey) };
     const options = {
       jobId: token === undefined ? job.id : await this.#idBeside(queue, job.id, token),
       removeOnComplete: true,
       removeOnFail: true,
       delay: Math.max(0, Math.ceil(delayMs)),
-      priority: this.#order(job.queue).next(job.address),
+      priority: this.#order(job.queue).next(flowOf(job)),
     };
     await answered(queue.add('effect', data, options));
   }
@@ -164,6 +167,7 @@ export class BullmqEffectQueue implements EffectQueue {
       concurrency: concurrency - atHand.places,
       lockDuration: lockMs,
       stalledInterval: stalledEveryMs,
+      runRetryDelay: ASK_AGAIN_MS,
       // The attempt is counted and bounded in the effect's record.
       maxStalledCount: Number.MAX_SAFE_INTEGER,
       removeOnComplete: { count: 0 },

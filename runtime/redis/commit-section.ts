@@ -1,6 +1,7 @@
 import type { Commit, CommitOutcome } from '../actor-store.ts';
+import { readEntries } from './entries.ts';
 import { bellOf, depthField, fenceOf, type Keys, seenField } from './keys.ts';
-import { readEntries } from './mailboxes.ts';
+import { packReplies } from './replies.ts';
 import { integer, list } from './reply.ts';
 
 type Words = (string | number)[];
@@ -8,7 +9,13 @@ type Words = (string | number)[];
 /** Writes one commit as the section that functions/commit.lua reads. The two files go together. */
 export function writeCommit(
   commit: Commit,
-  call: { readonly id: string; readonly serverLife: string; readonly readAhead: number },
+  call: {
+    readonly id: string;
+    readonly serverLife: string;
+    readonly readAhead: number;
+    /** No program of format 2 is in the fleet. */
+    readonly packs: boolean;
+  },
   names: Keys,
   keys: string[],
   args: Words,
@@ -16,11 +23,10 @@ export function writeCommit(
   const { lease } = commit;
   const own = names.of(lease.partition);
   const before = keys.length;
-  keys.push(own.meta, own.mail, own.states, own.journal);
+  keys.push(own.meta, own.mail, own.states, own.journal, own.depths, own.replies, own.held);
   if (commit.timersSet.length > 0 || commit.timersCleared.length > 0) keys.push(own.timers, own.timerBodies);
   const { effectsOpened, effectsCancelled, settles = [] } = commit;
   if (effectsOpened.length + effectsCancelled.length + settles.length > 0) keys.push(own.effects, own.effectBodies);
-  if (settles.length > 0) keys.push(own.older);
   if (commit.sends.some((send) => send.partition !== lease.partition)) keys.push(own.outbox);
   const events = commit.events.filter((append) => append.data.length > 0);
   if (events.length > 0) {
@@ -28,10 +34,13 @@ export function writeCommit(
     for (const append of events) keys.push(names.events(lease.partition, append.address));
   }
   args.push(keys.length - before, fenceOf(lease), commit.after, commit.upTo, call.id, call.readAhead, bellOf(lease));
-  args.push(call.serverLife, commit.upToAt ?? '');
+  args.push(call.serverLife, commit.upToAt ?? '', commit.beside ?? '');
+  args.push(commit.results ?? settles.length);
   writeRecords(commit, args);
   if (commit.journal !== null) args.push('j', 1, commit.journal);
-  writeReplies(commit, args);
+  if (call.packs) writeReplies(commit, args);
+  else writeRepliesOneByOne(commit, args);
+  writeHeld(commit, args);
   if (commit.sends.length > 0) writeSends(commit, args);
   if (events.length > 0) writeEvents(events, args);
   writeTimersAndEffects(commit, args);
@@ -50,7 +59,31 @@ function writeRecords({ records }: Commit, args: Words): void {
   for (const { address, record } of records) if (record === null) args.push(address);
 }
 
-function writeReplies({ replies, handled }: Commit, args: Words): void {
+function writeReplies({ replies }: Commit, args: Words): void {
+  if (replies.length === 0) return;
+  const sessions = new Map<string, Commit['replies'][number][]>();
+  let named = 0;
+  for (const reply of replies) {
+    const known = sessions.get(reply.session);
+    if (known === undefined) sessions.set(reply.session, [reply]);
+    else known.push(reply);
+    if (reply.fresh !== true) named += 1;
+  }
+  args.push('P', 2 * sessions.size);
+  for (const [session, own] of sessions) args.push(session, packReplies(own));
+  if (named === 0) return;
+  args.push('k', 2 * named);
+  for (const { messageId, body, fresh } of replies) if (fresh !== true) args.push(seenField(messageId), body);
+}
+
+function writeHeld({ held = [] }: Commit, args: Words): void {
+  if (held.length === 0) return;
+  args.push('H', 2 * held.length);
+  for (const { address, count } of held) args.push(address, count);
+}
+
+/** As programs of format 2 read them. */
+function writeRepliesOneByOne({ replies, handled }: Commit, args: Words): void {
   if (replies.length > 0) {
     args.push('p', 3 * replies.length);
     for (const { session, messageId, body } of replies) args.push(session, seenField(messageId), body);
@@ -90,24 +123,27 @@ function writeTimersAndEffects(commit: Commit, args: Words): void {
   if (timersCleared.length > 0) args.push('c', timersCleared.length, ...timersCleared);
   if (effectsOpened.length > 0) {
     args.push('f', 5 * effectsOpened.length);
-    for (const { id, queue, address, mode, body, started } of effectsOpened) {
-      args.push(id, started?.runner ?? '', started?.ttlMs ?? 0, `${mode}\n${queue}\n${address}`, body);
+    for (const { id, queue, address, mode, fairnessKey, body, started } of effectsOpened) {
+      const key = fairnessKey === undefined ? '' : `\n\n${fairnessKey}`;
+      args.push(id, started?.runner ?? '', started?.ttlMs ?? 0, `${mode}\n${queue}\n${address}${key}`, body);
     }
   }
   if (effectsCancelled.length > 0) args.push('x', effectsCancelled.length, ...effectsCancelled);
   if (settles.length === 0) return;
-  args.push('q', 4 * settles.length);
-  for (const { id, attempt, delivery } of settles) args.push(id, attempt, seenField(delivery.id), delivery.body);
+  args.push('q', 2 * settles.length);
+  for (const { id, attempt } of settles) args.push(id, attempt);
 }
 
-export function readCommitOutcome(reply: unknown): CommitOutcome {
+/** `upTo` of the commit: what is answered may begin before it. */
+export function readCommitOutcome(reply: unknown, upTo: number): CommitOutcome {
   if (reply === 0) return { kind: 'fenced' };
   if (reply === 2) return { kind: 'unsettled' };
   const answer = list(reply);
   return {
     kind: 'committed',
     at: integer(answer[0]),
-    next: readEntries(answer, 2),
+    beside: integer(answer[2]),
+    next: readEntries(answer, 3, upTo),
     owes: integer(answer[1]) > 0,
   };
 }

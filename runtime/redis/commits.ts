@@ -1,13 +1,13 @@
-import { randomBytes } from 'node:crypto';
 import type { Commit, CommitOutcome, Commits, Lease, MailboxEntry } from '../actor-store.ts';
 import { type Address, addressOf, type Partition, parseAddress } from '../address.ts';
 import { SvcError } from '../errors.ts';
 import type { Bells } from './bells.ts';
+import type { CallOrder } from './call-order.ts';
 import { readCommitOutcome, writeCommit } from './commit-section.ts';
 import type { Connection } from './connection.ts';
+import { readEntries } from './entries.ts';
 import { redisFailure } from './failure.ts';
 import { bellOf, fenceOf, type Keys } from './keys.ts';
-import { readEntries } from './mailboxes.ts';
 import type { Outbox } from './outbox.ts';
 import { integerOrNull, list } from './reply.ts';
 import type { SectionCalls } from './sections.ts';
@@ -24,10 +24,10 @@ export class RedisCommits implements Commits {
   readonly #keys: Keys;
   readonly #outbox: Outbox;
   readonly #lives: ServerLives;
+  readonly #packs: () => boolean;
   /** The id under which a commit is written: the same object again is the same commit. */
   readonly #ids = new WeakMap<Commit, string>();
-  readonly #instance = randomBytes(9).toString('base64url');
-  #commits = 0;
+  readonly #order: CallOrder;
 
   constructor(
     connection: Connection,
@@ -36,6 +36,8 @@ export class RedisCommits implements Commits {
     keys: Keys,
     outbox: Outbox,
     lives: ServerLives,
+    order: CallOrder,
+    packs: () => boolean,
   ) {
     this.#connection = connection;
     this.#calls = calls;
@@ -43,6 +45,8 @@ export class RedisCommits implements Commits {
     this.#keys = keys;
     this.#outbox = outbox;
     this.#lives = lives;
+    this.#order = order;
+    this.#packs = packs;
   }
 
   async poll(
@@ -60,7 +64,7 @@ export class RedisCommits implements Commits {
       keys.push(meta, mail);
       args.push(after, limit, fenceOf(lease), bellOf(lease), this.#lives.at(lease));
     });
-    return reply === 0 ? null : readEntries(list(reply), 0);
+    return reply === 0 ? null : readEntries(list(reply), 0, after);
   }
 
   async load(partition: Partition, addresses: readonly Address[]): Promise<(string | null)[]> {
@@ -92,18 +96,18 @@ export class RedisCommits implements Commits {
       id: this.#idOf(commit),
       serverLife: this.#lives.at(commit.lease),
       readAhead: Math.min(readAhead, MOST_READ_AHEAD),
+      packs: this.#packs(),
     };
     const reply = await this.#calls.call('commit', commit.lease.partition, (keys, args) =>
       writeCommit(commit, call, this.#keys, keys, args),
     );
-    return readCommitOutcome(reply);
+    return readCommitOutcome(reply, commit.upTo);
   }
 
   #idOf(commit: Commit): string {
     let id = this.#ids.get(commit);
     if (id === undefined) {
-      this.#commits += 1;
-      id = `${this.#instance}${this.#commits}`;
+      id = `${this.#order.caller}${this.#order.next()}`;
       this.#ids.set(commit, id);
     }
     return id;
@@ -123,15 +127,15 @@ export class RedisCommits implements Commits {
   }
 
   flushOutbox(lease: Lease): Promise<boolean> {
-    return this.#outbox.flush(lease.partition);
+    return this.#outbox.flush(lease.partition, this.#lives.at(lease));
   }
 
-  async forget(lease: Lease, addresses: readonly Address[]): Promise<boolean> {
+  async forget(lease: Lease, after: number, addresses: readonly Address[]): Promise<boolean> {
     const { partition } = lease;
     const { meta, states, eventTails } = this.#keys.of(partition);
     const reply = await this.#calls.call('forget', partition, (keys, args) => {
       keys.push(meta, states, eventTails);
-      args.push(fenceOf(lease), addresses.length);
+      args.push(fenceOf(lease), after, addresses.length);
       for (const address of addresses) {
         keys.push(this.#keys.events(partition, address));
         args.push(address);

@@ -2,35 +2,32 @@ import type { Directory } from '../actor-store.ts';
 import { type Address, addressOf, type Partition, parseAddress } from '../address.ts';
 import { SvcError } from '../errors.ts';
 import { isPartition } from './bells.ts';
+import { type CallOrder, inOrder } from './call-order.ts';
 import type { Connection } from './connection.ts';
 import { redisFailure } from './failure.ts';
 import type { Keys } from './keys.ts';
+import { text } from './reply.ts';
 import type { SectionCalls } from './sections.ts';
 
 /** About how many entries a page of `placed` has. */
 const PAGE = 250;
 const CURSOR = /^\d{1,20}$/;
 
-/** To place is to set if absent, then to read: no function is needed. */
 export class RedisDirectory implements Directory {
   readonly #connection: Connection;
   readonly #calls: SectionCalls;
   readonly #keys: Keys;
+  readonly #order: CallOrder;
 
-  constructor(connection: Connection, calls: SectionCalls, keys: Keys) {
+  constructor(connection: Connection, calls: SectionCalls, keys: Keys, order: CallOrder) {
     this.#connection = connection;
     this.#calls = calls;
     this.#keys = keys;
+    this.#order = order;
   }
 
   async place(home: Partition, address: Address, partition: Partition): Promise<Partition> {
-    try {
-      if ((await this.#connection.hsetnx(this.#keys.of(home).directory, address, partition)) === 1) return partition;
-    } catch (error) {
-      throw redisFailure(error);
-    }
-    // Null only when it was removed between the two calls: then this placement may try again.
-    return (await this.locate(home, address)) ?? this.place(home, address, partition);
+    return partitionIn(text(await this.#change('place', home, address, partition)), address);
   }
 
   async locate(home: Partition, address: Address): Promise<Partition | null> {
@@ -43,11 +40,17 @@ export class RedisDirectory implements Directory {
   }
 
   async unplace(home: Partition, address: Address, partition: Partition): Promise<boolean> {
-    const removed = await this.#calls.call('unplace', home, (keys, args) => {
-      keys.push(this.#keys.of(home).directory);
-      args.push(address, partition);
+    return (await this.#change('unplace', home, address, partition)) === 1;
+  }
+
+  async #change(what: 'place' | 'unplace', home: Partition, address: Address, partition: Partition): Promise<unknown> {
+    const { directory, directoryAsked } = this.#keys.of(home);
+    const number = this.#order.next();
+    const reply = await this.#calls.call('directory', home, (keys, args) => {
+      keys.push(directory, directoryAsked);
+      args.push(what, address, partition, this.#order.caller, number);
     });
-    return removed === 1;
+    return inOrder(reply);
   }
 
   async placed(home: Partition, page: string | null): ReturnType<Directory['placed']> {

@@ -7,20 +7,25 @@ import { redisFailure } from './failure.ts';
 import { type Keys, seenField } from './keys.ts';
 import { integer, list, text } from './reply.ts';
 import type { SectionCalls } from './sections.ts';
+import type { ServerTimes } from './server-times.ts';
 
 type Words = (string | number)[];
+
+const LATE = -1;
 
 export class RedisEffectLedger implements EffectLedger {
   readonly #connection: Connection;
   readonly #calls: SectionCalls;
   readonly #bulletins: Bulletins;
   readonly #keys: Keys;
+  readonly #times: ServerTimes;
 
-  constructor(connection: Connection, calls: SectionCalls, bulletins: Bulletins, keys: Keys) {
+  constructor(connection: Connection, calls: SectionCalls, bulletins: Bulletins, keys: Keys, times: ServerTimes) {
     this.#connection = connection;
     this.#calls = calls;
     this.#bulletins = bulletins;
     this.#keys = keys;
+    this.#times = times;
   }
 
   async openEffects(partition: Partition): Promise<EffectRow[]> {
@@ -70,15 +75,22 @@ export class RedisEffectLedger implements EffectLedger {
   }
 
   async progressEffect(partition: Partition, id: string, attempt: number, delivery: Delivery): Promise<boolean> {
-    return (
-      (await this.#call('report_effect', partition, [id, attempt, 0, seenField(delivery.id), delivery.body])) === 1
-    );
+    return this.#report(partition, id, attempt, 0, delivery);
   }
 
   async settleEffect(partition: Partition, id: string, attempt: number, delivery: Delivery): Promise<boolean> {
-    return (
-      (await this.#call('report_effect', partition, [id, attempt, 1, seenField(delivery.id), delivery.body])) === 1
-    );
+    return this.#report(partition, id, attempt, 1, delivery);
+  }
+
+  async #report(partition: Partition, id: string, attempt: number, final: 0 | 1, delivery: Delivery): Promise<boolean> {
+    const call = (sent: number) =>
+      this.#call('report_effect', partition, [id, attempt, final, seenField(delivery.id), sent, delivery.body]);
+    const reply = await call(await this.#times.nowOrAsked(partition));
+    if (reply !== LATE) return reply === 1;
+    // This call is not late, since its caller waits: what is known of the server's time is.
+    const again = await call(await this.#times.ask(partition));
+    if (again !== LATE) return again === 1;
+    throw new SvcError('unavailable', 'The clock of Redis was set back.', { store: 'actors' });
   }
 
   onEffectCancelled(stop: (id: string) => void): Unsubscribe {
@@ -96,9 +108,9 @@ export class RedisEffectLedger implements EffectLedger {
   }
 }
 
-/** `status\nattempt\nuntil\nrunner\nmode\nqueue\naddress\nclaim` (functions/effects.lua). */
+/** `status\nattempt\nuntil\nrunner\nmode\nqueue\naddress\nclaim\nfairness key` (functions/effects.lua). */
 function readRow(id: string, row: string): EffectRow {
-  const [status, attempt, until, runner = '', mode, queue, address] = row.split('\n');
+  const [status, attempt, until, runner = '', mode, queue, address, , fairnessKey = ''] = row.split('\n');
   const known = (status === 'open' || status === 'started') && (mode === 'once' || mode === 'repeatable');
   if (!known || queue === undefined || address === undefined) {
     throw new SvcError('internal', undefined, { cause: new TypeError(`effect ${id} has an unreadable row`) });
@@ -109,6 +121,7 @@ function readRow(id: string, row: string): EffectRow {
     queue,
     address: addressOf(kind, tenant, actor),
     mode,
+    ...(fairnessKey === '' ? {} : { fairnessKey }),
     status,
     attempt: integer(attempt),
     runner,

@@ -1,11 +1,11 @@
-import type { Address } from '../address.ts';
 import type { EffectJob, EffectPlace, JobOutcome, RunJob, StartedEffect } from '../effect-queue.ts';
 import { FairPlaces } from '../effects/fair-places.ts';
+import { flowOf } from '../effects/flow.ts';
 
 /**
  * Places for effects that the process which committed them may run itself: no job is written, fetched and removed for
- * them. While other tenants are about, none has all of them. Nothing rests on it: the effect's record is the truth, the claim decides who runs it, and what is lost with the
- * process is found by the sweep of the partition's next holder (design E1). Half of a node's places are these, so the
+ * them. No tenant and no flow has all of them (`FairPlaces`). Nothing rests on it: the effect's record is the truth, the
+ * claim decides who runs it, and what is lost with the process is found by the sweep of the partition's next holder (design E1). Half of a node's places are these, so the
  * other half is always there for what comes from other nodes.
  */
 export class EffectsAtHand {
@@ -33,19 +33,21 @@ export class EffectsAtHand {
   /** Runs it here, now. False: no place is free. */
   take(job: EffectJob): boolean {
     if (this.#running.has(job.id)) return true;
-    if (!this.#fair.mayTake(job.address)) return false;
-    this.#fair.take(job.address);
+    const flow = flowOf(job);
+    if (!this.#fair.mayTake(flow)) return false;
+    this.#fair.take(flow);
     this.#begin(job);
     return true;
   }
 
   /** Null: no place is free. */
-  reserve(address: Address): EffectPlace | null {
-    if (!this.#fair.mayTake(address)) return null;
-    this.#fair.take(address);
+  reserve(effect: Pick<EffectJob, 'address' | 'fairnessKey'>): EffectPlace | null {
+    const flow = flowOf(effect);
+    if (!this.#fair.mayTake(flow)) return null;
+    this.#fair.take(flow);
     return {
       run: (job, started) => this.#begin(job, started),
-      free: () => this.#fair.giveBack(address),
+      free: () => this.#fair.giveBack(flow),
     };
   }
 
@@ -58,8 +60,9 @@ export class EffectsAtHand {
     const ended = this.#toTheEnd(job, started)
       .catch(this.#onFault)
       .finally(() => {
-        this.#running.delete(job.id);
-        this.#fair.giveBack(job.address);
+        // The same effect may run again here: it was ahead of a commit that did not happen.
+        if (this.#running.get(job.id) === ended) this.#running.delete(job.id);
+        this.#fair.giveBack(flowOf(job));
       });
     this.#running.set(job.id, ended);
   }

@@ -1,9 +1,11 @@
 import { FORMAT } from '../format.ts';
 import type { StoreFacts } from '../store-facts.ts';
+import { type CallOrder, inOrder } from './call-order.ts';
 import type { Connection } from './connection.ts';
 import { redisFailure } from './failure.ts';
 import type { Keys } from './keys.ts';
 import { integer } from './reply.ts';
+import type { SectionCalls } from './sections.ts';
 
 /** Behind a pool's count: programs of format 1 read the count alone at their start, and refuse what is no number. */
 const MARK = ` format=${FORMAT}`;
@@ -15,11 +17,15 @@ export const countOf = (value: unknown): number =>
 /** Facts about the store in one hash. */
 export class RedisFacts implements StoreFacts {
   readonly #connection: Connection;
+  readonly #calls: SectionCalls;
   readonly #keys: Keys;
+  readonly #order: CallOrder;
 
-  constructor(connection: Connection, keys: Keys) {
+  constructor(connection: Connection, calls: SectionCalls, keys: Keys, order: CallOrder) {
     this.#connection = connection;
+    this.#calls = calls;
     this.#keys = keys;
+    this.#order = order;
   }
 
   async facts(): Promise<ReadonlyMap<string, string>> {
@@ -31,11 +37,13 @@ export class RedisFacts implements StoreFacts {
   }
 
   async keepFact(name: string, value: string): Promise<void> {
-    try {
-      await this.#connection.hset(this.#keys.facts, name, value);
-    } catch (error) {
-      throw redisFailure(error);
-    }
+    const { facts, factsAsked } = this.#keys;
+    const number = this.#order.next();
+    const reply = await this.#calls.call('keep_fact', facts, (keys, args) => {
+      keys.push(facts, factsAsked);
+      args.push(name, value, this.#order.caller, number);
+    });
+    inOrder(reply);
   }
 
   async refuseOlderPrograms(): Promise<void> {

@@ -1,10 +1,11 @@
 import type { EventLog, Journal, JournalRow, Lease, Unsubscribe } from '../actor-store.ts';
 import type { Address, Partition } from '../address.ts';
+import { partsOf, positionOf } from '../journal-position.ts';
 import type { Bulletins } from './bulletins.ts';
 import type { Connection } from './connection.ts';
+import { readEntries } from './entries.ts';
 import { redisFailure } from './failure.ts';
 import { fenceOf, type Keys } from './keys.ts';
-import { readEntries } from './mailboxes.ts';
 import { integer, list, text } from './reply.ts';
 import type { SectionCalls } from './sections.ts';
 
@@ -38,18 +39,20 @@ export class RedisHistory implements EventLog, Journal {
   }
 
   onEvents(address: Address, wake: () => void): Unsubscribe {
-    return this.#bulletins.listen(this.#keys.eventBell(address), () => wake(), false);
+    return this.#bulletins.listen(this.#keys.eventBell(address), () => wake(), { awaited: false, missed: wake });
   }
 
   async readJournal(partition: Partition, after: number, limit: number): Promise<JournalRow[]> {
     const { journal, mail } = this.#keys.of(partition);
     const reply = await this.#calls.call('read_journal', partition, (keys, args) => {
+      const { upTo, beside } = partsOf(after);
       keys.push(journal, mail);
-      args.push(after, limit);
+      args.push(`${upTo}-${beside}`, limit);
     });
     return list(reply).map((found) => {
-      const [upTo, , row, entries] = list(found);
-      return { upTo: integer(upTo), row: text(row), entries: readEntries(list(entries), 0) };
+      const [upTo, beside, from, row, entries] = list(found);
+      const position = positionOf(integer(upTo), integer(beside));
+      return { upTo: position, row: text(row), entries: readEntries(list(entries), 0, integer(from), integer(upTo)) };
     });
   }
 
@@ -57,8 +60,9 @@ export class RedisHistory implements EventLog, Journal {
     const { partition } = lease;
     const { meta, journal, mail } = this.#keys.of(partition);
     await this.#calls.call('trim_journal', partition, (keys, args) => {
+      const last = partsOf(upTo);
       keys.push(meta, journal, mail);
-      args.push(fenceOf(lease), upTo);
+      args.push(fenceOf(lease), last.upTo, last.beside);
     });
   }
 }

@@ -3,14 +3,20 @@ import type { Address, Partition } from '../address.ts';
 
 /** Keys of one partition. All share one hash tag, so that a function may touch them together on Redis Cluster. */
 export interface PartitionKeys {
-  /** Hash: cursor, tail, lease, last commit, waiting client messages per actor, seen message ids. */
+  /** Hash: cursor, tail, lease, last commit, marks of writers, seen message ids. */
   readonly meta: string;
   /** Stream of mailbox entries, ids `<seq>-0`. */
   readonly mail: string;
   /** Hash: address → record. */
   readonly states: string;
-  /** Stream of journal rows, ids `<upTo>-n`. */
+  /** Stream of journal rows, ids `<upTo>-<results beside the mailbox>` (journal-position.ts). */
   readonly journal: string;
+  /** Hash: address → waiting client messages, while they are counted (functions/_append_parts.lua). */
+  readonly depths: string;
+  /** Hash: address → client messages that the actor holds back. */
+  readonly held: string;
+  /** Stream of replies, ids `<upTo>-n`, for clients that missed the publication. */
+  readonly replies: string;
   /** Hash of seen message ids with their replies, older generation; the newer one is in meta. */
   readonly older: string;
   /** Sorted set: timer id by due time. */
@@ -25,6 +31,8 @@ export interface PartitionKeys {
   readonly eventTails: string;
   /** Hash: address → partition it lives in. */
   readonly directory: string;
+  /** Hash: process → number of its last change of the directory. */
+  readonly directoryAsked: string;
 }
 
 /** The one place that builds keys and channels (design L4). */
@@ -35,8 +43,12 @@ export class Keys {
   readonly pools: string;
   /** Hash: facts about the store as a whole. */
   readonly facts: string;
+  /** Hash: process → number of its last change of the facts. */
+  readonly factsAsked: string;
   /** Hash: node → its lease and card (functions/members.lua). */
   readonly members: string;
+  /** Hash: process → number of its last change of the members. */
+  readonly membersAsked: string;
   /** Channel of words to all nodes. */
   readonly signals: string;
   /** Channel on which nothing is published: who subscribes hears that the link lives. */
@@ -52,6 +64,9 @@ export class Keys {
     this.pools = `${prefix}:pools`;
     this.facts = `${prefix}:facts`;
     this.members = `${prefix}:members`;
+    // The tag is the other key's name: both are in one slot.
+    this.factsAsked = `{${this.facts}}:asked`;
+    this.membersAsked = `{${this.members}}:asked`;
     this.signals = `${prefix}:signals`;
     this.alive = `${prefix}:alive`;
     this.cancels = `${prefix}:cancel`;
@@ -66,6 +81,9 @@ export class Keys {
       mail: `${base}:mail`,
       states: `${base}:states`,
       journal: `${base}:journal`,
+      depths: `${base}:depths`,
+      held: `${base}:held`,
+      replies: `${base}:replies`,
       older: `${base}:older`,
       timers: `${base}:timers`,
       timerBodies: `${base}:timer-bodies`,
@@ -74,6 +92,7 @@ export class Keys {
       outbox: `${base}:outbox`,
       eventTails: `${base}:event-tails`,
       directory: `${base}:directory`,
+      directoryAsked: `${base}:directory-asked`,
     };
     this.#partitions.set(partition, keys);
     return keys;
@@ -108,7 +127,7 @@ export class Keys {
   }
 }
 
-/** Field of meta that counts an actor's waiting client messages. */
+/** Field of meta in which programs of format 2 count an actor's waiting client messages. */
 export const depthField = (address: Address): string => `@${address}`;
 
 /** Field of meta that holds the last outbox number heard from a source. */

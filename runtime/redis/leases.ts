@@ -1,6 +1,7 @@
 import type { AcquireOutcome, Lease, Leases, Unsubscribe } from '../actor-store.ts';
 import type { Partition } from '../address.ts';
 import type { Bells } from './bells.ts';
+import type { CallOrder } from './call-order.ts';
 import { fenceOf, type Keys } from './keys.ts';
 import { integer, integerOrNull, list, text } from './reply.ts';
 import type { SectionCalls } from './sections.ts';
@@ -11,33 +12,37 @@ export class RedisLeases implements Leases {
   readonly #bells: Bells;
   readonly #keys: Keys;
   readonly #lives: ServerLives;
+  readonly #order: CallOrder;
 
-  constructor(calls: SectionCalls, bells: Bells, keys: Keys, lives: ServerLives) {
+  constructor(calls: SectionCalls, bells: Bells, keys: Keys, lives: ServerLives, order: CallOrder) {
     this.#calls = calls;
     this.#bells = bells;
     this.#keys = keys;
     this.#lives = lives;
+    this.#order = order;
   }
 
   async acquire(partition: Partition, node: string, grant: string, ttlMs: number, over = ''): Promise<AcquireOutcome> {
     const { meta, timers, states, effects } = this.#keys.of(partition);
+    const number = this.#order.next();
     const reply = await this.#calls.call('acquire', partition, (keys, args) => {
       keys.push(meta, timers, states, effects);
-      args.push(partition, node, grant, ttlMs, over);
+      args.push(partition, node, grant, ttlMs, over, this.#order.caller, number);
     });
-    const [granted, second, third, fourth, life, at, vouched] = list(reply);
+    const [granted, second, third, fourth, life, at, vouched, beside] = list(reply);
     if (granted !== 1) return { kind: 'held', by: text(second), grant: text(fourth), remainingMs: integer(third) };
     const lease = { partition, node, epoch: integer(second), grant };
     this.#lives.granted(lease, text(life));
     const mayBeOlder = vouched !== 1;
     const nextTimerAt = integerOrNull(fourth);
-    return { kind: 'granted', lease, cursor: integer(third), nextTimerAt, at: integer(at), mayBeOlder };
+    const progress = { cursor: integer(third), beside: integer(beside) };
+    return { kind: 'granted', lease, ...progress, nextTimerAt, at: integer(at), mayBeOlder };
   }
 
   async vouch(lease: Lease): Promise<boolean> {
     const reply = await this.#calls.call('vouch', lease.partition, (keys, args) => {
       keys.push(this.#keys.of(lease.partition).meta);
-      args.push(fenceOf(lease));
+      args.push(fenceOf(lease), this.#lives.at(lease));
     });
     return reply === 1;
   }

@@ -1,68 +1,158 @@
-import type { AppendOutcome, Backlog, Delivery, MailboxEntry, Mailboxes, Unsubscribe } from '../actor-store.ts';
+import type { AppendOutcome, Backlog, Delivery, Mailboxes, Unsubscribe } from '../actor-store.ts';
 import type { Address, Partition } from '../address.ts';
+import { SvcError } from '../errors.ts';
 import type { Bulletins } from './bulletins.ts';
 import type { Connection } from './connection.ts';
 import { redisFailure } from './failure.ts';
-import { depthField, type Keys, seenField } from './keys.ts';
+import { type Keys, seenField } from './keys.ts';
+import { PackWriter } from './pack-writer.ts';
+import { readReplies, replyIn } from './replies.ts';
 import { integer, integerOrNull, list, text } from './reply.ts';
 import type { SectionCalls } from './sections.ts';
+import type { ServerTimes } from './server-times.ts';
 
 /** Written where a seen message has no recorded reply. */
 const NO_REPLY = '\0';
 /** Deliveries of one section; more are sent as several, in order. */
 const SECTION_DELIVERIES = 1_000;
+/** Rows of one commit that are looked through for the reply to a message whose number is known: one a session. */
+const ROWS_BEHIND = 64;
+/** Without its number. */
+const NEWEST_ROWS = 512;
 
 export class RedisMailboxes implements Mailboxes {
   readonly #connection: Connection;
   readonly #calls: SectionCalls;
   readonly #bulletins: Bulletins;
   readonly #keys: Keys;
+  readonly #times: ServerTimes;
+  readonly #packs: () => boolean;
+  readonly #writer: PackWriter;
 
-  constructor(connection: Connection, calls: SectionCalls, bulletins: Bulletins, keys: Keys) {
+  /** `packs`: no program of format 2 is in the fleet. */
+  constructor(
+    connection: Connection,
+    calls: SectionCalls,
+    bulletins: Bulletins,
+    keys: Keys,
+    times: ServerTimes,
+    packs: () => boolean,
+  ) {
     this.#connection = connection;
     this.#calls = calls;
     this.#bulletins = bulletins;
     this.#keys = keys;
-  }
-
-  async append(partition: Partition, deliveries: readonly Delivery[], bound: number): Promise<AppendOutcome[]> {
-    const sections: Promise<unknown>[] = [];
-    for (let from = 0; from < deliveries.length; from += SECTION_DELIVERIES) {
-      const part =
-        deliveries.length <= SECTION_DELIVERIES ? deliveries : deliveries.slice(from, from + SECTION_DELIVERIES);
-      sections.push(this.#appendSection(partition, part, bound));
-    }
-    const replies = await Promise.all(sections);
-    return replies.flatMap((reply) => list(reply).map(appendOutcome));
-  }
-
-  #appendSection(partition: Partition, deliveries: readonly Delivery[], bound: number): Promise<unknown> {
-    const { meta, mail, older } = this.#keys.of(partition);
-    return this.#calls.call('append', partition, (keys, args) => {
-      keys.push(meta, mail, older);
-      args.push(bound, deliveries.length);
-      for (const { id, to, body } of deliveries) args.push(seenField(id), depthField(to), body);
+    this.#times = times;
+    this.#packs = packs;
+    this.#writer = new PackWriter({
+      calls,
+      keys,
+      times,
+      appendNamed: async (partition, delivery, bound) => {
+        const [outcome] = await this.#appendNamed(partition, [delivery], bound, 0);
+        if (outcome === undefined) throw new SvcError('internal', 'the store answered nothing');
+        return outcome;
+      },
     });
   }
 
-  async recallReply(partition: Partition, messageId: string): Promise<string | null> {
+  async append(
+    partition: Partition,
+    deliveries: readonly Delivery[],
+    bound: number,
+    ageMs = 0,
+  ): Promise<AppendOutcome[]> {
+    if (this.#packs() && deliveries.every(({ fresh }) => fresh === true)) {
+      return Promise.all(deliveries.map((delivery) => this.#writer.append(partition, delivery, bound, ageMs)));
+    }
+    return this.#appendNamed(partition, deliveries, bound, ageMs);
+  }
+
+  /** Known again by their ids. */
+  async #appendNamed(
+    partition: Partition,
+    deliveries: readonly Delivery[],
+    bound: number,
+    ageMs: number,
+  ): Promise<AppendOutcome[]> {
+    const now = await this.#times.nowOrAsked(partition);
+    const outcomes = await this.#appendAll(partition, deliveries, bound, now - ageMs);
+    if (!outcomes.some(({ kind }) => kind === 'late')) return outcomes;
+    // Was it late, or is what is known of the server's time?
+    const sent = (await this.#times.ask(partition)) - ageMs;
+    const late = deliveries.filter((_, n) => outcomes[n]?.kind === 'late');
+    const again = (await this.#appendAll(partition, late, bound, sent)).values();
+    return outcomes.map((outcome) => (outcome.kind === 'late' ? (again.next().value ?? outcome) : outcome));
+  }
+
+  async #appendAll(
+    partition: Partition,
+    deliveries: readonly Delivery[],
+    bound: number,
+    sent: number,
+  ): Promise<AppendOutcome[]> {
+    const sections: Promise<AppendOutcome[]>[] = [];
+    for (let from = 0; from < deliveries.length; from += SECTION_DELIVERIES) {
+      const part =
+        deliveries.length <= SECTION_DELIVERIES ? deliveries : deliveries.slice(from, from + SECTION_DELIVERIES);
+      sections.push(this.#appendSection(partition, part, bound, Math.floor(sent)));
+    }
+    return (await Promise.all(sections)).flat();
+  }
+
+  async #appendSection(
+    partition: Partition,
+    deliveries: readonly Delivery[],
+    bound: number,
+    sent: number,
+  ): Promise<AppendOutcome[]> {
+    const { meta, mail, older, depths, held } = this.#keys.of(partition);
+    const reply = await this.#calls.call('append', partition, (keys, args) => {
+      keys.push(meta, mail, older, depths, held);
+      args.push(bound, this.#packs() ? 1 : 0, sent, deliveries.length);
+      for (const { id, to, body } of deliveries) args.push(seenField(id), to, body);
+    });
+    const outcomes = list(reply);
+    this.#times.tell(partition, integer(outcomes.at(-1)));
+    return outcomes.slice(0, -1).map(appendOutcome);
+  }
+
+  async recallReply(partition: Partition, messageId: string, seq = 0): Promise<string | null> {
     const { meta, older } = this.#keys.of(partition);
     const field = seenField(messageId);
     try {
-      const replies = await Promise.all([this.#connection.hget(meta, field), this.#connection.hget(older, field)]);
+      const replies = await Promise.all([
+        this.#connection.hget(meta, field),
+        this.#connection.hget(older, field),
+        this.#keptReply(partition, messageId, seq),
+      ]);
       return replies.find((reply) => reply !== null && reply !== NO_REPLY) ?? null;
     } catch (error) {
       throw redisFailure(error);
     }
   }
 
-  async depth(partition: Partition, address: Address): Promise<number> {
-    try {
-      const count = await this.#connection.hget(this.#keys.of(partition).meta, depthField(address));
-      return count === null ? 0 : integer(count);
-    } catch (error) {
-      throw redisFailure(error);
+  /** Looks through the replies of commits that handled `seq` or what came behind it, the newest of all without one. */
+  async #keptReply(partition: Partition, messageId: string, seq: number): Promise<string | null> {
+    const { replies } = this.#keys.of(partition);
+    const rows =
+      seq > 0
+        ? await this.#connection.xrange(replies, String(seq), '+', 'COUNT', ROWS_BEHIND)
+        : await this.#connection.xrevrange(replies, '+', '-', 'COUNT', NEWEST_ROWS);
+    for (const [, [, packed = '']] of rows) {
+      const reply = replyIn(packed, messageId);
+      if (reply !== null) return reply;
     }
+    return null;
+  }
+
+  async depth(partition: Partition, address: Address): Promise<number> {
+    const { meta, mail, held } = this.#keys.of(partition);
+    const reply = await this.#calls.call('depth', partition, (keys, args) => {
+      keys.push(meta, mail, held);
+      args.push(address);
+    });
+    return integer(reply);
   }
 
   async backlog(partition: Partition): Promise<Backlog> {
@@ -80,36 +170,9 @@ export class RedisMailboxes implements Mailboxes {
 }
 
 function appendOutcome(reply: unknown): AppendOutcome {
+  if (reply === 0) return { kind: 'late' };
   if (typeof reply === 'number') return { kind: 'accepted', seq: reply };
   if (Array.isArray(reply)) return { kind: 'full', depth: integer(reply[0]) };
   const recorded = text(reply);
   return { kind: 'duplicate', reply: recorded === NO_REPLY ? null : recorded };
-}
-
-/** Length of what `seenField` puts in front of an id. */
-const SEEN_MARK = seenField('').length;
-
-/** `id length,body length;...`, a newline, then seen fields and bodies in a row; lengths in bytes (functions/_commit_parts.lua). */
-function readReplies(message: Buffer, receive: (messageId: string, body: string) => void): void {
-  const headEnd = message.indexOf(10);
-  let position = headEnd + 1;
-  for (const pair of message.toString('latin1', 0, headEnd).split(';')) {
-    const comma = pair.indexOf(',');
-    const idEnd = position + Number(pair.slice(0, comma));
-    const bodyEnd = idEnd + Number(pair.slice(comma + 1));
-    receive(message.toString('utf8', position + SEEN_MARK, idEnd), message.toString('utf8', idEnd, bodyEnd));
-    position = bodyEnd;
-  }
-}
-
-/** `{first seq, at, body, at, body ...}` as entries. */
-export function readEntries(reply: readonly unknown[], offset: number): MailboxEntry[] {
-  const entries: MailboxEntry[] = [];
-  if (reply.length <= offset) return entries;
-  let seq = integer(reply[offset]);
-  for (let i = offset + 1; i < reply.length; i += 2) {
-    entries.push({ seq, at: integer(reply[i]), body: text(reply[i + 1]) });
-    seq += 1;
-  }
-  return entries;
 }

@@ -3,6 +3,7 @@ import type { PoolLayout } from '../address.ts';
 import { checkMember, checkSignal } from '../member-limits.ts';
 import type { LiveMember, Member, Members } from '../members.ts';
 import type { Bulletins } from './bulletins.ts';
+import { type CallOrder, inOrder } from './call-order.ts';
 import type { Connection } from './connection.ts';
 import { countOf } from './facts.ts';
 import { redisFailure } from './failure.ts';
@@ -18,25 +19,32 @@ export class RedisMembers implements Members {
   readonly #calls: SectionCalls;
   readonly #bulletins: Bulletins;
   readonly #keys: Keys;
+  readonly #order: CallOrder;
   /** Of the leases of this fleet: all nodes have the same. */
   #ttlMs = USUAL_TTL_MS;
 
-  constructor(connection: Connection, calls: SectionCalls, bulletins: Bulletins, keys: Keys) {
+  constructor(connection: Connection, calls: SectionCalls, bulletins: Bulletins, keys: Keys, order: CallOrder) {
     this.#connection = connection;
     this.#calls = calls;
     this.#bulletins = bulletins;
     this.#keys = keys;
+    this.#order = order;
   }
 
   async announce(member: Member, ttlMs: number, first: boolean): Promise<boolean> {
     checkMember(member);
     const { node, incarnation, card } = member;
     this.#ttlMs = Math.ceil(ttlMs);
-    return (await this.#call('announce', [node, incarnation, card, Math.ceil(ttlMs), first ? 1 : 0])) === 1;
+    return this.#callInOrder('announce', [node, incarnation, card, Math.ceil(ttlMs), first ? 1 : 0]);
   }
 
   async members(): Promise<LiveMember[]> {
-    const words = list(await this.#call('members', [this.#ttlMs])).map(text);
+    const { members } = this.#keys;
+    const reply = await this.#calls.call('members', members, (keys, args) => {
+      keys.push(members);
+      args.push(this.#ttlMs);
+    });
+    const words = list(reply).map(text);
     const found: LiveMember[] = [];
     for (let n = 0; n + 3 < words.length; n += 4) {
       const [node = '', incarnation = '', card = '', remaining = ''] = words.slice(n, n + 4);
@@ -46,7 +54,7 @@ export class RedisMembers implements Members {
   }
 
   async retire(node: string, incarnation: string): Promise<boolean> {
-    return (await this.#call('retire', [node, incarnation])) === 1;
+    return this.#callInOrder('retire', [node, incarnation]);
   }
 
   async isKnown(node: string, incarnation: string): Promise<boolean> {
@@ -87,11 +95,13 @@ export class RedisMembers implements Members {
     };
   }
 
-  #call(name: string, words: readonly (string | number)[]): Promise<unknown> {
-    const { members } = this.#keys;
-    return this.#calls.call(name, members, (keys, args) => {
-      keys.push(members);
-      args.push(...words);
+  async #callInOrder(name: string, words: readonly (string | number)[]): Promise<boolean> {
+    const { members, membersAsked } = this.#keys;
+    const number = this.#order.next();
+    const reply = await this.#calls.call(name, members, (keys, args) => {
+      keys.push(members, membersAsked);
+      args.push(...words, this.#order.caller, number);
     });
+    return inOrder(reply) === 1;
   }
 }

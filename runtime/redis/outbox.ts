@@ -30,8 +30,11 @@ export class Outbox {
     this.#keys = keys;
   }
 
-  /** Sends what one page holds and more pages while targets fail; answers whether something is left. */
-  async flush(source: Partition): Promise<boolean> {
+  /**
+   * Sends what one page holds and more pages while targets fail; answers whether something is left. `serverLife`: of the
+   * server that granted the lease of the source.
+   */
+  async flush(source: Partition, serverLife: string): Promise<boolean> {
     const blocked = new Set<Partition>();
     const failures: unknown[] = [];
     let start = '-';
@@ -42,7 +45,7 @@ export class Outbox {
       start = `(${last[0]}`;
       const delivered = await this.#send(source, byTarget(page), blocked, failures);
       if (delivered.length > 0) {
-        const left = await this.#acknowledge(source, delivered);
+        const left = await this.#acknowledge(source, serverLife, delivered);
         if (failures.length === 0) return left > 0;
       }
     }
@@ -90,11 +93,11 @@ export class Outbox {
     });
   }
 
-  async #acknowledge(source: Partition, ids: readonly string[]): Promise<number> {
+  async #acknowledge(source: Partition, serverLife: string, ids: readonly string[]): Promise<number> {
     const { meta, outbox } = this.#keys.of(source);
     const reply = await this.#calls.call('acknowledge', source, (keys, args) => {
       keys.push(meta, outbox);
-      args.push(ids.length, ...ids);
+      args.push(serverLife, ids.length, ...ids);
     });
     return integer(reply);
   }

@@ -5,6 +5,7 @@ import { SvcError } from '../errors.ts';
 import type { Member } from '../members.ts';
 import { Bells } from './bells.ts';
 import { Bulletins } from './bulletins.ts';
+import { CallOrder } from './call-order.ts';
 import { RedisCommits } from './commits.ts';
 import { type Connection, connect, masters } from './connection.ts';
 import { RedisDirectory } from './directory.ts';
@@ -22,6 +23,7 @@ import { Outbox } from './outbox.ts';
 import { integer } from './reply.ts';
 import { SectionCalls } from './sections.ts';
 import { ServerLives } from './server-lives.ts';
+import { ServerTimes } from './server-times.ts';
 
 export interface RedisActorStoreOptions {
   /** One URL or several Cluster nodes: redis://, rediss://, redis+cluster://h1:p,h2:p, redis+sentinel://h1,h2/master. */
@@ -30,6 +32,8 @@ export interface RedisActorStoreOptions {
   readonly prefix?: string;
   /** Gets connection trouble that no caller sees; never holds credentials. */
   readonly warn?: (warning: string) => void;
+  /** Whether entries of format 3 may be written: no program of an older format is in the fleet. Default: yes. */
+  readonly packs?: () => boolean;
   /** Replicas that must have a write before it is acknowledged; single Redis and Sentinel only. */
   readonly waitReplicas?: number;
 }
@@ -61,9 +65,9 @@ export class RedisActorStore implements ActorStore {
     for (const connection of [this.#connection, this.#subscriptions]) {
       connection.on('error', (error: Error) => warn(`Redis connection: ${error.message}`));
     }
-    const bulletins = new Bulletins(this.#subscriptions, this.#keys.alive, warn);
+    const bulletins = new Bulletins(this.#subscriptions, this.#keys.alive, this.#connection, warn);
     this.#bulletins = bulletins;
-    const { waitReplicas = 0 } = options;
+    const { waitReplicas = 0, packs = () => true } = options;
     if (waitReplicas > 0 && this.#connection instanceof Cluster) {
       throw new SvcError('invalid_config', 'wait_replicas is not for Redis Cluster: set min-replicas-to-write there');
     }
@@ -73,15 +77,16 @@ export class RedisActorStore implements ActorStore {
     this.#connection.on('close', () => bells.forget());
     this.#subscriptions.on('close', () => bells.forget());
     const outbox = new Outbox(this.#connection, calls, this.#keys);
-    this.#mailboxes = new RedisMailboxes(this.#connection, calls, bulletins, this.#keys);
-    const lives = new ServerLives();
-    this.#leases = new RedisLeases(calls, bells, this.#keys, lives);
-    this.#members = new RedisMembers(this.#connection, calls, bulletins, this.#keys);
-    this.#commits = new RedisCommits(this.#connection, calls, bells, this.#keys, outbox, lives);
-    this.#effects = new RedisEffectLedger(this.#connection, calls, bulletins, this.#keys);
+    const [lives, order] = [new ServerLives(), new CallOrder()];
+    this.#leases = new RedisLeases(calls, bells, this.#keys, lives, order);
+    const times = new ServerTimes((partition) => this.#leases.now(partition), !(this.#connection instanceof Cluster));
+    this.#mailboxes = new RedisMailboxes(this.#connection, calls, bulletins, this.#keys, times, packs);
+    this.#members = new RedisMembers(this.#connection, calls, bulletins, this.#keys, order);
+    this.#commits = new RedisCommits(this.#connection, calls, bells, this.#keys, outbox, lives, order, packs);
+    this.#effects = new RedisEffectLedger(this.#connection, calls, bulletins, this.#keys, times);
     this.#history = new RedisHistory(this.#connection, calls, bulletins, this.#keys);
-    this.#directory = new RedisDirectory(this.#connection, calls, this.#keys);
-    this.#facts = new RedisFacts(this.#connection, this.#keys);
+    this.#directory = new RedisDirectory(this.#connection, calls, this.#keys, order);
+    this.#facts = new RedisFacts(this.#connection, calls, this.#keys, order);
   }
 
   async open(): Promise<void> {
@@ -131,9 +136,10 @@ export class RedisActorStore implements ActorStore {
   keepFact = (name: string, value: string) => this.#facts.keepFact(name, value);
   refuseOlderPrograms = () => this.#facts.refuseOlderPrograms();
 
-  append = (partition: Partition, deliveries: readonly Delivery[], bound: number) =>
-    this.#mailboxes.append(partition, deliveries, bound);
-  recallReply = (partition: Partition, messageId: string) => this.#mailboxes.recallReply(partition, messageId);
+  append = (partition: Partition, deliveries: readonly Delivery[], bound: number, ageMs?: number) =>
+    this.#mailboxes.append(partition, deliveries, bound, ageMs);
+  recallReply = (partition: Partition, messageId: string, seq?: number) =>
+    this.#mailboxes.recallReply(partition, messageId, seq);
   depth = (partition: Partition, address: Address) => this.#mailboxes.depth(partition, address);
   backlog = (partition: Partition) => this.#mailboxes.backlog(partition);
   onReply = (session: string, receive: (messageId: string, body: string) => void): Unsubscribe =>
@@ -161,7 +167,8 @@ export class RedisActorStore implements ActorStore {
   commit = (commit: Commit, readAhead: number) => this.#commits.commit(commit, readAhead);
   fireTimers = (leases: readonly Lease[]) => this.#commits.fireTimers(leases);
   flushOutbox = (lease: Lease) => this.#commits.flushOutbox(lease);
-  forget = (lease: Lease, addresses: readonly Address[]) => this.#commits.forget(lease, addresses);
+  forget = (lease: Lease, after: number, addresses: readonly Address[]) =>
+    this.#commits.forget(lease, after, addresses);
 
   openEffects = (partition: Partition) => this.#effects.openEffects(partition);
   claimEffect: ActorStore['claimEffect'] = (...claim) => this.#effects.claimEffect(...claim);

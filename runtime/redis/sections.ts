@@ -11,9 +11,9 @@ const MAX_ARGUMENTS = 20_000;
 const MAX_CHARACTERS = 1024 * 1024;
 const REPLICAS_WITHIN_MS = 2_000;
 /** Functions whose caller waits for a word that is published: its subscription comes first. No other call waits for that. */
-const HEARD: ReadonlySet<string> = new Set(['append']);
+const HEARD: ReadonlySet<string> = new Set(['append', 'append_pack']);
 /** Functions that leave nothing behind which a replica must have. */
-const READS: ReadonlySet<string> = new Set(['poll', 'now', 'members', 'counts']);
+const READS: ReadonlySet<string> = new Set(['poll', 'now', 'members', 'counts', 'depth']);
 
 /** Writes keys and arguments of one section. */
 type Write = (keys: string[], args: (string | number)[]) => void;
@@ -54,6 +54,7 @@ export class SectionCalls {
   readonly #settled: () => Promise<void> | null;
   readonly #waitReplicas: number;
   #bundles = new Map<string, Bundle>();
+  #late: (() => void)[] = [];
   #scheduled = false;
   #reload: Promise<void> | null = null;
 
@@ -77,26 +78,49 @@ export class SectionCalls {
    * a partition, or a key that is alone in its slot.
    */
   call(name: string, home: string, write: Write): Promise<unknown> {
-    const slot = this.#connection instanceof Cluster ? `${name} ${home}` : name;
+    const slot = this.#slotOf(name, home);
+    const bundle = this.#bundleOf(slot);
+    write(bundle.keys, bundle.args);
+    const reply = new Promise<unknown>((resolve, reject) => bundle.waiters.push({ write, resolve, reject }));
+    if (bundle.full) {
+      this.#bundles.delete(slot);
+      void this.#send(name, bundle);
+    } else this.#schedule();
+    return reply;
+  }
+
+  /** The same, but `write` is called when the call is sent: until then its caller gathers what goes into the section. */
+  callLate(name: string, home: string, write: Write): Promise<unknown> {
+    this.#schedule();
+    return new Promise<unknown>((resolve, reject) => {
+      this.#late.push(() => void this.call(name, home, write).then(resolve, reject));
+    });
+  }
+
+  #slotOf(name: string, home: string): string {
+    return this.#connection instanceof Cluster ? `${name} ${home}` : name;
+  }
+
+  #bundleOf(slot: string): Bundle {
     let bundle = this.#bundles.get(slot);
     if (bundle === undefined) {
       bundle = new Bundle();
       this.#bundles.set(slot, bundle);
     }
-    const waiters = bundle.waiters;
-    write(bundle.keys, bundle.args);
-    const reply = new Promise<unknown>((resolve, reject) => waiters.push({ write, resolve, reject }));
-    if (bundle.full) {
-      this.#bundles.delete(slot);
-      void this.#send(name, bundle);
-    } else if (!this.#scheduled) {
-      this.#scheduled = true;
-      setImmediate(() => this.#flush());
-    }
-    return reply;
+    return bundle;
+  }
+
+  #schedule(): void {
+    if (this.#scheduled) return;
+    this.#scheduled = true;
+    setImmediate(() => this.#flush());
   }
 
   #flush(): void {
+    const late = this.#late;
+    this.#late = [];
+    // `#scheduled` is still set, so what they add goes out now.
+    for (const add of late) add();
     this.#scheduled = false;
     const bundles = this.#bundles;
     this.#bundles = new Map();

@@ -45,7 +45,7 @@ const PARTS_AT_ONCE = 100;
 /**
  * Removes ended actors whole: record, events, list document, payloads, dead letters, what belongs to them, and after a
  * requested removal their rows of the ledger. An actor that the projector has yet to archive is taken out of the store by
- * the projector, which looks here (`isAsked`) behind each archive that it writes.
+ * the projector, which looks here (`asked`) behind each archive that it writes.
  */
 export class Removals {
   readonly #parts: RemovalsParts;
@@ -81,9 +81,14 @@ export class Removals {
     await this.#removals.insert(this.#removal(address, asked));
   }
 
-  /** Whether somebody deleted it. */
-  async isAsked(address: Address): Promise<boolean> {
-    return (await this.#removals.get(tenantOf(address), address)) !== null;
+  /** Those that somebody deleted. At most 1,000 are asked for. */
+  async asked(addresses: readonly Address[]): Promise<ReadonlySet<Address>> {
+    const asked = new Set<Address>();
+    for (const [tenant, ids] of Map.groupBy(addresses, tenantOf)) {
+      const found = await this.#removals.find({ tenant, where: { id: { in: ids } }, limit: ids.length });
+      for (const one of found) asked.add(addressOf(one));
+    }
+    return asked;
   }
 
   /** Removes now what can be removed now; the sweep does the rest. Answers whether all is done. */

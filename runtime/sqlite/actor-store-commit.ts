@@ -1,6 +1,8 @@
 import type { Commit, CommitOutcome } from '../actor-store.ts';
 import { SvcError } from '../errors.ts';
+import { MOST_BESIDE, partsOf, positionOf } from '../journal-position.ts';
 import type { ActorTable } from './actor-store-actors.ts';
+import type { AppliedCommits } from './actor-store-applied.ts';
 import type { EffectTable } from './actor-store-effects.ts';
 import type { JournalTable } from './actor-store-journal.ts';
 import type { MailboxTable } from './actor-store-mailbox.ts';
@@ -17,34 +19,59 @@ export interface Tables {
   readonly timers: TimerTable;
   readonly effects: EffectTable;
   readonly journal: JournalTable;
+  readonly applied: AppliedCommits;
 }
 
 /** The one commit (design K3): everything is checked before the first write. */
 export function applyCommit(tables: Tables, commit: Commit, readAhead: number, now: number): CommitOutcome {
-  const { book, mailbox, effects } = tables;
+  const { book, mailbox, effects, applied } = tables;
   const { settles = [] } = commit;
   const state = book.held(commit.lease);
-  if (state === undefined || state.cursor !== commit.after) return { kind: 'fenced' };
-  const tail = state.tail + settles.length;
-  if (commit.upTo < commit.after || commit.upTo > tail) {
-    throw new SvcError('invalid_argument', `upTo must be from ${commit.after} to ${tail}`, { field: 'upTo' });
+  if (state === undefined) return { kind: 'fenced' };
+  const done = applied.of(commit);
+  if (done !== undefined) {
+    if (state.commits !== done.nth) return { kind: 'fenced' };
+    const next = mailbox.read(state, state.cursor, state.tail, readAhead);
+    return { kind: 'committed', at: done.at, beside: besideAt(state), next, owes: false };
   }
+  if (state.cursor !== commit.after) return { kind: 'fenced' };
+  const before = besideAt(state);
+  if (commit.beside !== undefined && commit.beside !== before) return { kind: 'fenced' };
+  if (commit.upTo < commit.after || commit.upTo > state.tail) {
+    throw new SvcError('invalid_argument', `upTo must be from ${commit.after} to ${state.tail}`, { field: 'upTo' });
+  }
+  // Rows of the journal have different positions, also while the cursor stands still.
+  const stands = commit.upTo === commit.after;
+  const more = Math.max(commit.results ?? settles.length, Number(stands && commit.journal !== null));
+  const beside = more + (stands ? before : 0);
   const running = settles.every(({ id, attempt }) => effects.runs(state, id, attempt));
-  if (settles.length > 0 && (state.tail !== commit.after || !running)) return { kind: 'unsettled' };
-  // Its turn is here: nobody need be woken for it.
-  for (const { id, attempt, delivery } of settles) effects.settle(state, id, attempt, delivery.body, now, true);
+  if (!running || beside > MOST_BESIDE) return { kind: 'unsettled' };
+  for (const { id } of settles) effects.close(state, id);
   if (commit.upTo > commit.after) {
     book.changeRow(state);
     state.cursor = commit.upTo;
   }
+  if (more > 0 || !stands) {
+    book.change(state);
+    state.position = positionOf(commit.upTo, beside);
+  }
   write(tables, state, commit, now);
-  return { kind: 'committed', at: now, next: mailbox.read(state, state.cursor, state.tail, readAhead), owes: false };
+  state.commits += 1;
+  applied.add(commit, { at: now, nth: state.commits });
+  const next = mailbox.read(state, state.cursor, state.tail, readAhead);
+  return { kind: 'committed', at: now, beside, next, owes: false };
+}
+
+/** Results handled beside the mailbox since the cursor stands where it is. */
+export function besideAt({ cursor, position }: PartitionState): number {
+  const { upTo, beside } = partsOf(position);
+  return upTo === cursor ? beside : 0;
 }
 
 function write(tables: Tables, state: PartitionState, commit: Commit, now: number): void {
   const { book, notices, mailbox, actors, timers, effects, journal } = tables;
   for (const { address, record } of commit.records) actors.write(state, address, record);
-  if (commit.journal !== null) journal.append(state, commit.after, commit.upTo, commit.journal);
+  if (commit.journal !== null) journal.append(state, commit.after, state.position, commit.journal);
   for (const append of commit.events) {
     actors.append(state, append);
     notices.event(append.address);

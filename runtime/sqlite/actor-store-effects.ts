@@ -1,11 +1,13 @@
 import type { DatabaseSync } from 'node:sqlite';
-import type { ClaimOutcome, EffectMode, EffectOpen, EffectRow } from '../actor-store.ts';
+import type { ClaimOutcome, Delivery, EffectMode, EffectOpen, EffectRow } from '../actor-store.ts';
 import { type Address, addressOf, parseAddress } from '../address.ts';
 import type { MailboxTable } from './actor-store-mailbox.ts';
 import type { Notices } from './actor-store-notices.ts';
 import type { PartitionState } from './actor-store-partition.ts';
 import { integer, type Row, text, textOrNull } from './columns.ts';
 
+/** Claims whose late copies are told: each attempt has one of its own. */
+const KNOWN_CLAIMS = 4;
 /** How long a late copy of a claim is told to wait. */
 const STALE_MS = 500;
 
@@ -38,7 +40,7 @@ export class EffectTable {
     this.#notices = notices;
     const running = "partition = ? AND id = ? AND status = 'started' AND attempt = ?";
     this.#insert = database.prepare(
-      'INSERT INTO effects (partition, id, queue, address, mode, body) VALUES (?, ?, ?, ?, ?, ?)',
+      'INSERT INTO effects (partition, id, queue, address, mode, body, runner) VALUES (?, ?, ?, ?, ?, ?, ?)',
     );
     this.#delete = database.prepare('DELETE FROM effects WHERE partition = ? AND id = ?');
     this.#any = database.prepare('SELECT 1 FROM effects LIMIT 1');
@@ -52,7 +54,7 @@ export class EffectTable {
     this.#keep = database.prepare(`UPDATE effects SET until = ? WHERE ${running}`);
     this.#runs = database.prepare(`SELECT 1 FROM effects WHERE ${running}`);
     this.#settle = database.prepare(`DELETE FROM effects WHERE ${running}`);
-    // The id of the claim stays.
+    // The ids of claims and the fairness key stay.
     const claimant = 'substr(runner, 1, instr(runner || char(10), char(10)) - 1)';
     this.#reopen = database.prepare(
       `UPDATE effects SET status = 'open', until = ?, runner = substr(runner, instr(runner || char(10), char(10)))
@@ -65,9 +67,11 @@ export class EffectTable {
     return this.#any.get() !== undefined;
   }
 
-  open(state: PartitionState, { id, queue, address, mode, body, started }: EffectOpen, now: number): void {
-    this.#insert.run(state.id, id, queue, address, mode, body);
-    if (started !== undefined) this.#start.run(1, now + started.ttlMs, started.runner, state.id, id);
+  open(state: PartitionState, effect: EffectOpen, now: number): void {
+    const { id, queue, address, mode, body, fairnessKey = '', started } = effect;
+    this.#insert.run(state.id, id, queue, address, mode, body, claimantText('', '', fairnessKey));
+    if (started === undefined) return;
+    this.#start.run(1, now + started.ttlMs, claimantText(started.runner, '', fairnessKey), state.id, id);
   }
 
   cancel(state: PartitionState, id: string): void {
@@ -76,6 +80,7 @@ export class EffectTable {
 
   list(state: PartitionState): EffectRow[] {
     return this.#all.all(state.id).map((row) => ({
+      ...keyIn(row),
       id: text(row, 'id'),
       queue: text(row, 'queue'),
       address: addressIn(row),
@@ -93,10 +98,10 @@ export class EffectTable {
     const started = text(row, 'status') === 'started';
     const until = integer(row, 'until');
     const once = modeIn(row) === 'once';
-    const { runner: by, claim: known } = claimantIn(row);
-    const again = claim !== '' && claim === known;
+    const { runner: by, claims, fairnessKey } = claimantIn(row);
+    const again = claims.includes(claim);
     const body = text(row, 'body');
-    if (again && started && by === runner) {
+    if (again && claims[0] === claim && started && by === runner) {
       const attempt = integer(row, 'attempt');
       this.#keep.run(now + ttlMs, state.id, id, attempt);
       return { kind: 'claimed', attempt, body };
@@ -107,7 +112,8 @@ export class EffectTable {
     if (until > now && !dead) return { kind: 'busy', by, retryAfterMs: until - now, once };
     if (started && once) return { kind: 'in_doubt', attempt: integer(row, 'attempt'), body };
     const attempt = integer(row, 'attempt') + 1;
-    this.#start.run(attempt, now + ttlMs, claim === '' ? runner : `${runner}\n${claim}`, state.id, id);
+    const known = [claim, ...claims].filter((each) => each !== '').slice(0, KNOWN_CLAIMS);
+    this.#start.run(attempt, now + ttlMs, claimantText(runner, known.join(' '), fairnessKey), state.id, id);
     return { kind: 'claimed', attempt, body };
   }
 
@@ -115,9 +121,9 @@ export class EffectTable {
     return this.#keep.run(until, state.id, id, attempt).changes > 0;
   }
 
-  progress(state: PartitionState, id: string, attempt: number, body: string, now: number): boolean {
+  progress(state: PartitionState, id: string, attempt: number, chunk: Delivery, now: number): boolean {
     if (!this.runs(state, id, attempt)) return false;
-    this.#mailbox.deliver(state, body, now);
+    this.#mailbox.deliverOnce(state, chunk, now);
     return true;
   }
 
@@ -125,10 +131,15 @@ export class EffectTable {
     return this.#runs.get(state.id, id, attempt) !== undefined;
   }
 
-  settle(state: PartitionState, id: string, attempt: number, body: string, now: number, quietly = false): boolean {
+  settle(state: PartitionState, id: string, attempt: number, body: string, now: number): boolean {
     if (this.#settle.run(state.id, id, attempt).changes === 0) return false;
-    this.#mailbox.deliver(state, body, now, quietly);
+    this.#mailbox.deliver(state, body, now);
     return true;
+  }
+
+  /** Its result was handled: nobody need be told. */
+  close(state: PartitionState, id: string): void {
+    this.#delete.run(state.id, id);
   }
 
   reopen(state: PartitionState, id: string, attempt: number, until: number, runner?: string): boolean {
@@ -136,10 +147,25 @@ export class EffectTable {
   }
 }
 
-/** The column `runner` is `node/incarnation`, a newline and the id of its claim; both may be absent. */
-function claimantIn(row: Row): { readonly runner: string; readonly claim: string } {
-  const [runner = '', claim = ''] = (textOrNull(row, 'runner') ?? '').split('\n');
-  return { runner, claim };
+interface Claimant {
+  readonly runner: string;
+  /** Newest first. */
+  readonly claims: readonly string[];
+  readonly fairnessKey: string;
+}
+
+/** The column `runner` is `node/incarnation`, the ids of the last claims and the effect's fairness key, in lines; each may be absent. */
+function claimantIn(row: Row): Claimant {
+  const [runner = '', claims = '', fairnessKey = ''] = (textOrNull(row, 'runner') ?? '').split('\n');
+  return { runner, claims: claims.split(' ').filter((claim) => claim !== ''), fairnessKey };
+}
+
+const claimantText = (...lines: readonly [runner: string, claims: string, fairnessKey: string]): string =>
+  lines.join('\n').trimEnd();
+
+function keyIn(row: Row): { readonly fairnessKey?: string } {
+  const { fairnessKey } = claimantIn(row);
+  return fairnessKey === '' ? {} : { fairnessKey };
 }
 
 /** Whether `runner` (`node/incarnation`) is another incarnation of the node that `claimedBy` names. */

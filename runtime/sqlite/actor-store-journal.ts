@@ -37,8 +37,7 @@ export class JournalTable {
     const rows: JournalRow[] = [];
     for (const row of state.journal) {
       if (row.upTo <= from) continue;
-      // A page never ends between rows of one position, since the next page starts behind it.
-      if (rows.length >= limit && rows.at(-1)?.upTo !== row.upTo) break;
+      if (rows.length >= limit) break;
       rows.push(this.#withEntries(state, row));
     }
     return rows;
@@ -47,13 +46,13 @@ export class JournalTable {
   #withEntries(state: PartitionState, { key, after, upTo }: PartitionState['journal'][number]): JournalRow {
     const row = this.#row.get(key);
     if (row === undefined) throw new Error(`journal row ${upTo} of ${state.name} is not in the data file`);
-    const from = Math.max(after, state.trimmed);
-    return { upTo, row: text(row, 'row'), entries: this.#mailbox.read(state, from, upTo, upTo - from) };
+    const [from, to] = [Math.max(after, Math.floor(state.trimmed)), Math.floor(upTo)];
+    return { upTo, row: text(row, 'row'), entries: this.#mailbox.read(state, from, to, to - from) };
   }
 
   /** Forgets rows and entries; the sweep deletes them. */
   trim(state: PartitionState, upTo: number): void {
-    const reached = Math.min(upTo, state.cursor);
+    const reached = Math.min(upTo, state.position);
     if (reached <= state.trimmed) return;
     this.#book.changeRow(state);
     state.trimmed = reached;

@@ -1,6 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { AcquireOutcome, Lease } from '../actor-store.ts';
 import type { Partition, PoolLayout } from '../address.ts';
+import { besideAt } from './actor-store-commit.ts';
 import type { PartitionBook } from './actor-store-partitions.ts';
 import { integer, text } from './columns.ts';
 
@@ -42,14 +43,16 @@ export class LeaseTable {
       return { kind: 'held', by: holder, grant: held, remainingMs: until - now };
     }
     this.#book.changeRow(state);
-    state.epoch += 1;
+    // The same grant again: its answer was lost.
+    if (held !== grant || holder !== node) state.epoch += 1;
     state.grant = grant;
     state.node = node;
     state.until = now + ttlMs;
     const lease = { partition, node, epoch: state.epoch, grant };
     const nextTimerAt = this.#book.nextTimerAt(state);
     // The files of a data directory are kept, copied and restored together.
-    return { kind: 'granted', lease, cursor: state.cursor, nextTimerAt, at: now, mayBeOlder: false };
+    const progress = { cursor: state.cursor, beside: besideAt(state) };
+    return { kind: 'granted', lease, ...progress, nextTimerAt, at: now, mayBeOlder: false };
   }
 
   renew(leases: readonly Lease[], ttlMs: number, now: number): Lease[] {

@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { Partition } from '../address.ts';
 import { emptyPartition, type PartitionState } from './actor-store-partition.ts';
-import { integer, text, textOrNull } from './columns.ts';
+import { integer, position, text, textOrNull } from './columns.ts';
 
 /** Reads what is held of each partition in memory. Costs one pass over what the journal and the sweep have left. */
 export function loadPartitions(database: DatabaseSync): Map<Partition, PartitionState> {
@@ -11,7 +11,8 @@ export function loadPartitions(database: DatabaseSync): Map<Partition, Partition
     const state = emptyPartition(id, partitionNamed(text(row, 'name')), {
       tail: integer(row, 'tail'),
       cursor: integer(row, 'cursor'),
-      trimmed: integer(row, 'trimmed'),
+      position: Math.max(integer(row, 'cursor'), position(row, 'trimmed')),
+      trimmed: position(row, 'trimmed'),
       epoch: integer(row, 'epoch'),
       grant: textOrNull(row, 'lease_grant'),
       node: textOrNull(row, 'lease_node'),
@@ -21,8 +22,11 @@ export function loadPartitions(database: DatabaseSync): Map<Partition, Partition
   }
   loadEntries(database, byId);
   for (const row of database.prepare('SELECT key, partition, after, up_to FROM journal ORDER BY key').iterate()) {
-    const position = { key: integer(row, 'key'), after: integer(row, 'after'), upTo: integer(row, 'up_to') };
-    byId.get(integer(row, 'partition'))?.journal.push(position);
+    const place = { key: integer(row, 'key'), after: integer(row, 'after'), upTo: position(row, 'up_to') };
+    const state = byId.get(integer(row, 'partition'));
+    if (state === undefined) continue;
+    state.journal.push(place);
+    state.position = Math.max(state.position, place.upTo);
   }
   for (const row of database.prepare('SELECT partition, address, count FROM waiting').iterate()) {
     byId.get(integer(row, 'partition'))?.waiting.set(text(row, 'address'), integer(row, 'count'));

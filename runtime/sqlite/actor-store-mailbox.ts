@@ -35,24 +35,47 @@ export class MailboxTable {
     this.lastAt = last === undefined ? 0 : integer(last, 'at');
   }
 
-  append(partition: Partition, deliveries: readonly Delivery[], bound: number, now: number): AppendOutcome[] {
+  append(
+    partition: Partition,
+    deliveries: readonly Delivery[],
+    bound: number,
+    now: number,
+    sent: number,
+  ): AppendOutcome[] {
     const state = this.#book.get(partition);
     forgetSeen(state, now);
     this.#sweep.add(state);
-    return deliveries.map((delivery) => this.#appendOne(state, delivery, bound, now));
+    return deliveries.map((delivery) => this.#appendOne(state, delivery, bound, now, sent));
   }
 
-  #appendOne(state: PartitionState, { id, to, body }: Delivery, bound: number, now: number): AppendOutcome {
+  #appendOne(
+    state: PartitionState,
+    { id, to, body }: Delivery,
+    bound: number,
+    now: number,
+    sent: number,
+  ): AppendOutcome {
     const seen = state.seen.get(id);
     if (seen !== undefined) return { kind: 'duplicate', reply: this.#replyTo(state, seen.seq) };
+    if (sent < now && sent <= state.forgottenAt) return { kind: 'late' };
     const depth = state.waiting.get(to) ?? 0;
     if (depth >= bound) return { kind: 'full', depth };
+    const seq = this.#putOnce(state, id, body, now);
+    this.#book.recount(state, to, 1);
+    return { kind: 'accepted', seq };
+  }
+
+  /** Appends a message that is not a client's, once: a chunk of an effect. */
+  deliverOnce(state: PartitionState, { id, body }: Delivery, now: number): void {
+    if (!state.seen.has(id)) this.#putOnce(state, id, body, now);
+  }
+
+  #putOnce(state: PartitionState, id: string, body: string, now: number): number {
     const seq = this.#put(state, id, body, now);
     this.#notices.entry(state);
     state.seen.set(id, { seq, at: now });
     this.#book.change(state).newIds.push(id);
-    this.#book.recount(state, to, 1);
-    return { kind: 'accepted', seq };
+    return seq;
   }
 
   /** Appends a message that is not a client's: always accepted, not counted. */

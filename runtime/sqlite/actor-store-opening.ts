@@ -1,5 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { ActorTable } from './actor-store-actors.ts';
+import { AppliedCommits } from './actor-store-applied.ts';
 import type { Tables } from './actor-store-commit.ts';
 import { DirectoryTable } from './actor-store-directory.ts';
 import { EffectTable } from './actor-store-effects.ts';
@@ -41,6 +42,7 @@ export function openTables(path: string, notices: Notices, unlock: () => void): 
 function tablesOf(database: DatabaseSync, notices: Notices): Omit<Opened, 'unlock'> {
   const book = new PartitionBook(database);
   const sweep = new Sweep(database, book);
+  const applied = new AppliedCommits();
   const mailbox = new MailboxTable(database, book, notices, sweep);
   return {
     database,
@@ -48,6 +50,7 @@ function tablesOf(database: DatabaseSync, notices: Notices): Omit<Opened, 'unloc
     notices,
     mailbox,
     sweep,
+    applied,
     actors: new ActorTable(database),
     timers: new TimerTable(database, book, mailbox),
     effects: new EffectTable(database, mailbox, notices),
@@ -55,6 +58,6 @@ function tablesOf(database: DatabaseSync, notices: Notices): Omit<Opened, 'unloc
     leases: new LeaseTable(database, book),
     directory: new DirectoryTable(database),
     facts: new FactTable(database),
-    group: new GroupCommit(database, [book, notices]),
+    group: new GroupCommit(database, [book, notices, applied]),
   };
 }

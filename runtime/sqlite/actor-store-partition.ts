@@ -4,11 +4,21 @@ import type { Partition } from '../address.ts';
 export interface PartitionRow {
   tail: number;
   cursor: number;
+  /** Of the journal's last row, or of the cursor (journal-position.ts). */
+  position: number;
+  /** The journal is forgotten up to this position. */
   trimmed: number;
   epoch: number;
   grant: string | null;
   node: string | null;
   until: number;
+}
+
+/** A stored journal row: `upTo` is its position. */
+interface JournalPlace {
+  readonly key: number;
+  readonly after: number;
+  readonly upTo: number;
 }
 
 /** A partition as the data file has it. Only this process writes the file, so it is held in memory. */
@@ -19,11 +29,15 @@ export interface PartitionState extends PartitionRow {
   readonly keys: number[];
   base: number;
   /** Stored journal rows, oldest first. */
-  readonly journal: { readonly key: number; readonly after: number; readonly upTo: number }[];
+  readonly journal: JournalPlace[];
   /** Ids of client messages, oldest first. */
   readonly seen: Map<string, { readonly seq: number; readonly at: number }>;
+  /** When the last id that was forgotten was answered, or seen where it was not. In this life of the process only: so are its callers. */
+  forgottenAt: number;
   /** Client messages that wait, by actor; an actor with none is absent. */
   readonly waiting: Map<string, number>;
+  /** Commits of this life of the process. */
+  commits: number;
   /** Undefined: not known, ask the table. */
   nextTimerAt: number | null | undefined;
   /** Set while a group changes the partition: what to return to when the group is rolled back. */
@@ -50,6 +64,8 @@ export const emptyPartition = (id: number, name: Partition, row: PartitionRow): 
   base: row.tail,
   journal: [],
   seen: new Map(),
+  forgottenAt: 0,
+  commits: 0,
   waiting: new Map(),
   nextTimerAt: undefined,
   before: null,

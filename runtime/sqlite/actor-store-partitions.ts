@@ -13,7 +13,10 @@ import {
 import { integerOrNull } from './columns.ts';
 import type { GroupMember } from './group-commit.ts';
 
-const FRESH: PartitionRow = { tail: 0, cursor: 0, trimmed: 0, epoch: 0, grant: null, node: null, until: 0 };
+const FRESH: PartitionRow = {
+  ...{ tail: 0, cursor: 0, position: 0, trimmed: 0 },
+  ...{ epoch: 0, grant: null, node: null, until: 0 },
+};
 
 /** The partitions: loaded at opening, written once a group, put back when a group is rolled back. */
 export class PartitionBook implements GroupMember {
@@ -68,9 +71,9 @@ export class PartitionBook implements GroupMember {
   /** To be called before the group's first change of the state. */
   change(state: PartitionState): Before {
     if (state.before !== null) return state.before;
-    const { tail, cursor, trimmed, epoch, grant, node, until } = state;
+    const { tail, cursor, position, trimmed, epoch, grant, node, until } = state;
     state.before = {
-      row: { tail, cursor, trimmed, epoch, grant, node, until },
+      row: { tail, cursor, position, trimmed, epoch, grant, node, until },
       rowChanged: false,
       journalRows: state.journal.length,
       newIds: [],

@@ -19,13 +19,14 @@ const SCHEMA = `
     name TEXT NOT NULL UNIQUE,
     tail INTEGER NOT NULL,
     cursor INTEGER NOT NULL,
-    trimmed INTEGER NOT NULL,  -- the journal is forgotten up to here
+    trimmed INTEGER NOT NULL,  -- the journal is forgotten up to this position
     epoch INTEGER NOT NULL,
     lease_grant TEXT,
     lease_node TEXT,
     lease_until INTEGER NOT NULL
   );
 
+  -- Positions in the journal are fractions since format 3 (journal-position.ts): columns of integers take them.
   -- Entries stay for the journal and, with the id of a client message, as its duplicate check.
   CREATE TABLE mailbox (
     key INTEGER PRIMARY KEY, partition INTEGER NOT NULL, seq INTEGER NOT NULL, at INTEGER NOT NULL, id TEXT,
@@ -69,7 +70,7 @@ const SCHEMA = `
 `;
 
 /** Since format 2. */
-const FACTS = 'CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;';
+const FACTS = 'CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;';
 
 /** Refuses a file that programs of this format cannot read, before anything else is opened. Nothing is written. */
 export function refuseUnreadableFile(path: string): void {
@@ -98,7 +99,7 @@ export function createSchema(database: DatabaseSync, path: string): void {
   const note = JSON.stringify(ownNote(MIN_READER));
   try {
     database.exec(`BEGIN; ${version === 0 ? SCHEMA : ''} ${FACTS}`);
-    database.prepare('INSERT INTO facts (name, value) VALUES (?, ?)').run(formatFact(FORMAT), note);
+    database.prepare('INSERT OR REPLACE INTO facts (name, value) VALUES (?, ?)').run(formatFact(FORMAT), note);
     database.exec(`PRAGMA user_version = ${MIN_READER}; COMMIT;`);
   } catch (error) {
     if (database.isTransaction) database.exec('ROLLBACK');

@@ -22,6 +22,7 @@ export function forgetSeen(state: PartitionState, now: number): number {
     const old = now - at >= REMEMBER_MS || cursor - seq >= REMEMBER_MESSAGES;
     if (seq > cursor || !old) return seq - 1;
     state.seen.delete(id);
+    state.forgottenAt = Math.max(state.forgottenAt, at);
   }
   return cursor;
 }
@@ -74,7 +75,7 @@ export class Sweep {
 
   /** Adds the keys of what may go to `entries` and `rows`; answers whether there is more. */
   #gather(state: PartitionState, now: number, entries: number[], rows: number[]): boolean {
-    const upTo = Math.min(forgetSeen(state, now), state.trimmed);
+    const upTo = Math.min(forgetSeen(state, now), Math.floor(state.trimmed));
     const oldEntries = Math.max(0, Math.min(upTo - state.base, SWEEP_LIMIT));
     const kept = state.journal.findIndex((row) => row.upTo > state.trimmed);
     const oldRows = Math.min(kept === -1 ? state.journal.length : kept, SWEEP_LIMIT);

@@ -75,8 +75,8 @@ export class SqliteActorStore implements ActorStore {
 
   definePool = (pool: string, partitions: number) => this.#write(({ leases }) => leases.definePool(pool, partitions));
 
-  append = (partition: Partition, deliveries: readonly Delivery[], bound: number) =>
-    this.#write(({ mailbox }, now) => mailbox.append(partition, deliveries, bound, now));
+  append = (partition: Partition, deliveries: readonly Delivery[], bound: number, ageMs = 0) =>
+    this.#write(({ mailbox }, now) => mailbox.append(partition, deliveries, bound, now, now - ageMs));
 
   recallReply = (partition: Partition, messageId: string) =>
     this.#read(({ mailbox }) => mailbox.recall(partition, messageId));
@@ -151,10 +151,10 @@ export class SqliteActorStore implements ActorStore {
 
   flushOutbox = async () => false;
 
-  forget = (lease: Lease, addresses: readonly Address[]) =>
+  forget = (lease: Lease, after: number, addresses: readonly Address[]) =>
     this.#write(({ book, actors }) => {
       const state = book.held(lease);
-      if (state === undefined) return false;
+      if (state === undefined || state.cursor !== after) return false;
       for (const address of addresses) actors.forget(state, address);
       return true;
     });
@@ -170,8 +170,8 @@ export class SqliteActorStore implements ActorStore {
   keepEffect: ActorStore['keepEffect'] = (partition, id, attempt, ttlMs) =>
     this.#write(({ book, effects }, now) => effects.keep(book.get(partition), id, attempt, now + ttlMs));
 
-  progressEffect: ActorStore['progressEffect'] = (partition, id, attempt, { body }) =>
-    this.#write(({ book, effects }, now) => effects.progress(book.get(partition), id, attempt, body, now));
+  progressEffect: ActorStore['progressEffect'] = (partition, id, attempt, delivery) =>
+    this.#write(({ book, effects }, now) => effects.progress(book.get(partition), id, attempt, delivery, now));
 
   settleEffect: ActorStore['settleEffect'] = (partition, id, attempt, { body }) =>
     this.#write(({ book, effects }, now) => effects.settle(book.get(partition), id, attempt, body, now));

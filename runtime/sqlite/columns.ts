@@ -13,6 +13,9 @@ export function integer(row: Row, name: string): number {
   return value;
 }
 
+/** An INTEGER column that holds a position of the journal, which may be a fraction (journal-position.ts). */
+export const position = integer;
+
 /** A TEXT column. */
 export function text(row: Row, name: string): string {
   const value = row[name];

@@ -35,6 +35,19 @@ export function openDatabase(path: string): DatabaseSync {
   }
 }
 
+/** Opens (creates) `documents.db`; an acknowledged write is on disk (synchronous FULL). */
+export function openDocumentsFile(path: string, busyTimeoutMs: number): DatabaseSync {
+  const database = new DatabaseSync(path, { timeout: busyTimeoutMs });
+  try {
+    makeFreeable(database);
+    database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;');
+    return database;
+  } catch (error) {
+    database.close();
+    throw error;
+  }
+}
+
 /**
  * Locks a data directory for this process until the answer is called. The lock is an open exclusive transaction on a
  * tiny database, so the operating system drops it when the process dies in any way.

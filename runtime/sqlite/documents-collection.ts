@@ -1,26 +1,35 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
-import { checkKey, documentOf, type StoredShape, shapeOf } from '../documents/document-shape.ts';
-import type { Collection, CollectionSpec, Find, Query, StoredDocument } from '../documents.ts';
-import { SvcError } from '../errors.ts';
+import { checkFind } from '../documents/document-query.ts';
+import { checkKey, documentOf, shapeOf } from '../documents/document-shape.ts';
+import { rangesOf } from '../documents/order.ts';
+import type { Collection, CollectionSpec, Find, Query, Stored, StoredDocument } from '../documents.ts';
 import { readyCountOf } from './documents-counts.ts';
 import type { GroupCommit } from './documents-group.ts';
-import { countOf, DOCUMENT_COLUMNS, selectOf, tableOf, tenantsOf, totalOf, whereOf } from './documents-sql.ts';
+import {
+  countOf,
+  DOCUMENT_COLUMNS,
+  STORED_COLUMNS,
+  selectOf,
+  tableOf,
+  tenantsOf,
+  totalOf,
+  whereOf,
+} from './documents-sql.ts';
+import type { DocumentRow } from './documents-write.ts';
 
 type Row = ReturnType<StatementSync['get']>;
 
-const SQLITE_CONSTRAINT_UNIQUE = 2067;
-
-function isUniqueConflict(error: unknown): boolean {
-  return error instanceof Error && 'errcode' in error && error.errcode === SQLITE_CONSTRAINT_UNIQUE;
+/** Throws for a document that no store takes. */
+function rowOf(doc: StoredDocument): DocumentRow {
+  const { tenant, id, version, fields, restJson } = shapeOf(doc);
+  return [tenant, id, version, JSON.stringify(fields), restJson];
 }
 
-const values = (shape: StoredShape): [string, string, number, string, string] => [
-  shape.tenant,
-  shape.id,
-  shape.version,
-  JSON.stringify(shape.fields),
-  shape.restJson,
-];
+const storedOfRow = (row: NonNullable<Row>): Stored => ({
+  tenant: String(row[0]),
+  id: String(row[1]),
+  version: Number(row[2]),
+});
 
 /** Of a statement's columns by place: to name them in every row made a list a fifth dearer. */
 function documentOfRow<T extends StoredDocument>(row: NonNullable<Row>): T {
@@ -39,13 +48,7 @@ export class SqliteCollection<T extends StoredDocument> implements Collection<T>
   readonly #group: GroupCommit;
   readonly #spec: CollectionSpec;
   readonly #table: string;
-  readonly #insert: StatementSync;
-  readonly #put: StatementSync;
-  readonly #update: StatementSync;
-  readonly #replace: StatementSync;
   readonly #get: StatementSync;
-  readonly #delete: StatementSync;
-  readonly #deleteVersion: StatementSync;
 
   constructor(database: DatabaseSync, group: GroupCommit, spec: CollectionSpec) {
     const table = tableOf(spec.name);
@@ -53,45 +56,24 @@ export class SqliteCollection<T extends StoredDocument> implements Collection<T>
     this.#group = group;
     this.#spec = spec;
     this.#table = table;
-    const insert = `INSERT INTO ${table} (tenant, id, version, fields, rest) VALUES (?, ?, ?, ?, ?)`;
-    this.#insert = database.prepare(`${insert} ON CONFLICT DO NOTHING`);
-    this.#put = database.prepare(insert);
-    this.#update = database.prepare(
-      `UPDATE ${table} SET version = ?3, fields = ?4, rest = ?5 WHERE tenant = ?1 AND id = ?2 AND version < ?3`,
-    );
-    this.#replace = database.prepare(
-      `UPDATE ${table} SET version = ?3, fields = ?4, rest = ?5 WHERE tenant = ?1 AND id = ?2 AND version = ?6`,
-    );
     this.#get = database.prepare(`SELECT ${DOCUMENT_COLUMNS} FROM ${table} WHERE tenant = ? AND id = ?`);
     this.#get.setReturnArrays(true);
-    const remove = `DELETE FROM ${table} WHERE tenant = ? AND id = ?`;
-    this.#delete = database.prepare(remove);
-    this.#deleteVersion = database.prepare(`${remove} AND version = ?`);
   }
 
   async insert(doc: T): Promise<boolean> {
-    const shape = shapeOf(doc);
-    return this.#group.run(() => this.#insert.run(...values(shape)).changes === 1);
+    return (await this.#group.run({ do: 'insert', table: this.#table, row: rowOf(doc) })) === 1;
   }
 
   async put(doc: T): Promise<boolean> {
-    const shape = shapeOf(doc);
-    return this.#group.run(() => this.#putOne(shape));
+    return (await this.#put([rowOf(doc)])) === 1;
   }
 
   async putMany(docs: readonly T[]): Promise<void> {
-    if (docs.length === 0) return;
-    const shapes = docs.map(shapeOf);
-    await this.#group.run(() => {
-      for (const shape of shapes) this.#putOne(shape);
-    });
+    if (docs.length > 0) await this.#put(docs.map(rowOf));
   }
 
   async replace(doc: T, expected: number): Promise<boolean> {
-    const shape = shapeOf(doc);
-    return this.#group.run(() =>
-      this.#refusingConflicts(() => this.#replace.run(...values(shape), expected).changes === 1),
-    );
+    return (await this.#group.run({ do: 'replace', table: this.#table, row: rowOf(doc), expected })) === 1;
   }
 
   async get(tenant: string, id: string): Promise<T | null> {
@@ -101,13 +83,11 @@ export class SqliteCollection<T extends StoredDocument> implements Collection<T>
   }
 
   async find(find: Find): Promise<T[]> {
-    const select = selectOf(this.#table, find);
-    const rows = this.#group.read(() => {
-      const statement = this.#database.prepare(select.text);
-      statement.setReturnArrays(true);
-      return statement.all(...select.values);
-    });
-    return rows.map((row) => documentOfRow<T>(row));
+    return this.#select(find, DOCUMENT_COLUMNS).map((row) => documentOfRow<T>(row));
+  }
+
+  async findStored(find: Find): Promise<Stored[]> {
+    return this.#select(find, STORED_COLUMNS).map(storedOfRow);
   }
 
   async count(query: Query): Promise<number> {
@@ -118,18 +98,17 @@ export class SqliteCollection<T extends StoredDocument> implements Collection<T>
 
   async delete(tenant: string, id: string): Promise<boolean> {
     checkKey(tenant, id);
-    return this.#group.run(() => this.#delete.run(tenant, id).changes === 1);
+    return (await this.#group.run({ do: 'delete', table: this.#table, tenant, id })) === 1;
   }
 
   async deleteVersion(tenant: string, id: string, expected: number): Promise<boolean> {
     checkKey(tenant, id);
-    return this.#group.run(() => this.#deleteVersion.run(tenant, id, expected).changes === 1);
+    return (await this.#group.run({ do: 'deleteVersion', table: this.#table, tenant, id, expected })) === 1;
   }
 
   async deleteMany(query: Query): Promise<number> {
-    const where = whereOf(query);
-    const text = `DELETE FROM ${this.#table}${where.text}`;
-    return this.#group.run(() => Number(this.#database.prepare(text).run(...where.values).changes));
+    const { text, values } = whereOf(query);
+    return this.#group.run({ do: 'deleteMany', table: this.#table, where: text, values });
   }
 
   async total(query: Query, field: string): Promise<number> {
@@ -143,22 +122,34 @@ export class SqliteCollection<T extends StoredDocument> implements Collection<T>
     return rows.map(({ tenant }) => String(tenant));
   }
 
-  /** Not an UPSERT: with several unique indexes that one may fail on the row it is about to replace. */
-  #putOne(shape: StoredShape): boolean {
-    return this.#refusingConflicts(() => {
-      const row = values(shape);
-      if (this.#update.run(...row).changes === 1) return true;
-      if (this.#get.get(shape.tenant, shape.id) !== undefined) return false;
-      return this.#put.run(...row).changes === 1;
+  #put(rows: readonly DocumentRow[]): Promise<number> {
+    return this.#group.run({ do: 'put', table: this.#table, rows, unique: this.#spec.unique.length > 0 });
+  }
+
+  /** Range after range until the page is full, from one snapshot: another thread may write meanwhile. */
+  #select(find: Find, columns: string): NonNullable<Row>[] {
+    checkFind(find);
+    const ranges = rangesOf(find);
+    return this.#group.read(() => {
+      if (ranges.length === 1) return this.#selectRanges(find, ranges, columns);
+      this.#database.exec('BEGIN');
+      try {
+        return this.#selectRanges(find, ranges, columns);
+      } finally {
+        this.#database.exec('COMMIT');
+      }
     });
   }
 
-  #refusingConflicts(write: () => boolean): boolean {
-    try {
-      return write();
-    } catch (cause) {
-      if (!isUniqueConflict(cause)) throw cause;
-      throw new SvcError('conflict', 'another document of this tenant holds the same unique fields', { cause });
+  #selectRanges(find: Find, ranges: ReturnType<typeof rangesOf>, columns: string): NonNullable<Row>[] {
+    const rows: NonNullable<Row>[] = [];
+    for (const range of ranges) {
+      const select = selectOf(this.#table, { ...find, limit: find.limit - rows.length }, range, columns);
+      const statement = this.#database.prepare(select.text);
+      statement.setReturnArrays(true);
+      for (const row of statement.all(...select.values)) rows.push(row);
+      if (rows.length === find.limit) break;
     }
+    return rows;
   }
 }

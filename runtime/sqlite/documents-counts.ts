@@ -16,7 +16,8 @@ export const countsOf = (spec: CollectionSpec): string | undefined =>
 
 /**
  * The table of a collection's counts, one row for each combination of its counted fields, kept by triggers in the
- * transaction of each write; filled here from what is stored already. Run once, when the table is missing.
+ * transaction of each write; filled here from what is stored already. Run when the table is missing: at the first start,
+ * and at the next one after somebody dropped it to have all counted again.
  */
 export function countsSchemaOf(spec: CollectionSpec): string[] {
   const { counted } = spec;
@@ -30,7 +31,10 @@ export function countsSchemaOf(spec: CollectionSpec): string[] {
      ON CONFLICT (${key.join(', ')}) DO UPDATE SET n = n + 1;`;
   const less = `UPDATE ${counts} SET n = n - 1 WHERE ${at('old')}; DELETE FROM ${counts} WHERE ${at('old')} AND n = 0;`;
   const trigger = (when: string, steps: string) => `CREATE TRIGGER ${counts}__${when} BEGIN ${steps} END`;
+  // Of a table that was dropped: they belong to the documents' table.
+  const left = ['added', 'removed', 'changed'].map((when) => `DROP TRIGGER IF EXISTS ${counts}__${when}`);
   return [
+    ...left,
     `CREATE TABLE ${counts} (${key.map((column) => `${column} TEXT NOT NULL`).join(', ')}, n INTEGER NOT NULL,
        PRIMARY KEY (${key.join(', ')})) WITHOUT ROWID`,
     `INSERT INTO ${counts} SELECT tenant, ${counted.map((field) => textOf('', field)).join(', ')}, count(*) FROM ${table}

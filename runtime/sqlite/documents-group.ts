@@ -1,38 +1,51 @@
-import type { DatabaseSync } from 'node:sqlite';
 import { SvcError } from '../errors.ts';
 import { storeError } from './database.ts';
+import type { DocumentOutcome, DocumentWrite } from './documents-write.ts';
+import type { DocumentsWriter } from './documents-writer.ts';
 
 interface Waiting {
-  /** Does the writing and answers what to call once it is durable. */
-  readonly write: () => () => void;
-  readonly fail: (reason: unknown) => void;
+  readonly write: DocumentWrite;
+  readonly rows: number;
+  readonly chars: number;
+  readonly settle: (outcome: DocumentOutcome) => void;
 }
 
-/** Writes in one transaction; beyond it the event loop gets a turn first. */
-const GROUP_LIMIT = 256;
+/** Of one transaction. Beyond it the event loop gets a turn first. */
+const GROUP_ROWS = 256;
+const GROUP_CHARS = 4_000_000;
+/** Groups on their way to another thread and back: while one is written, the next is there. */
+const MOST_SENT = 2;
+/** Beyond it a write is refused: a disk that is too slow must not fill memory. */
+const MOST_WAITING_CHARS = 128_000_000;
 
 /**
- * Group commit: writes that arrive in the same tick share one transaction and so one fsync (design K10). A promise
- * settles after COMMIT, never before; a write that fails on its own (a unique conflict) does not touch the others.
+ * Group commit: writes that arrive in the same tick share one transaction and so one fsync (design K10), and so do those
+ * that arrive while others are written. A promise settles after COMMIT, never before.
  */
 export class GroupCommit {
-  readonly #database: DatabaseSync;
+  readonly #writer: Pick<DocumentsWriter, 'apply'>;
   #waiting: Waiting[] = [];
+  #waitingChars = 0;
   #scheduled = false;
   #closed = false;
+  readonly #sent = new Set<Promise<void>>();
 
-  constructor(database: DatabaseSync) {
-    this.#database = database;
+  constructor(writer: Pick<DocumentsWriter, 'apply'>) {
+    this.#writer = writer;
   }
 
-  run<T>(work: () => T): Promise<T> {
+  /** Answers how many documents were written or removed, once that is durable. */
+  run(write: DocumentWrite): Promise<number> {
     if (this.#closed) return Promise.reject(isClosed());
-    return new Promise<T>((resolve, reject) => {
-      const write = () => {
-        const result = work();
-        return () => resolve(result);
+    if (this.#waitingChars > MOST_WAITING_CHARS) return Promise.reject(isFull());
+    return new Promise<number>((resolve, reject) => {
+      const settle = (outcome: DocumentOutcome): void => {
+        if (typeof outcome === 'number') resolve(outcome);
+        else reject(outcome);
       };
-      this.#waiting.push({ write, fail: reject });
+      const [rows, chars] = sizeOf(write);
+      this.#waiting.push({ write, rows, chars, settle });
+      this.#waitingChars += chars;
       this.#schedule();
     });
   }
@@ -48,9 +61,13 @@ export class GroupCommit {
   }
 
   /** Commits what waits; later writes are refused. */
-  close(): void {
-    while (this.#waiting.length > 0) this.#flush();
+  async close(): Promise<void> {
     this.#closed = true;
+    while (this.#waiting.length > 0 || this.#sent.size > 0) {
+      this.#flush();
+      // A race of none never ends: what this thread wrote is done already.
+      if (this.#sent.size > 0) await Promise.race(this.#sent);
+    }
   }
 
   #schedule(): void {
@@ -58,43 +75,60 @@ export class GroupCommit {
     this.#scheduled = true;
     setImmediate(() => {
       this.#scheduled = false;
-      if (this.#waiting.length === 0) return;
       this.#flush();
-      if (this.#waiting.length > 0) this.#schedule();
     });
   }
 
   #flush(): void {
-    const group = this.#waiting.splice(0, GROUP_LIMIT);
-    const settled: (() => void)[] = [];
-    try {
-      this.#database.exec('BEGIN IMMEDIATE');
-      for (const { write, fail } of group) settled.push(this.#one(write, fail));
-      this.#database.exec('COMMIT');
-    } catch (cause) {
-      if (this.#database.isTransaction) this.#database.exec('ROLLBACK');
-      const said = cause instanceof Error ? cause.message : 'unknown';
-      const text = `the document store could not commit: ${said}`;
-      const error = new SvcError('unavailable', text, { store: 'documents', cause });
-      for (const { fail } of group) fail(error);
-      return;
+    if (this.#waiting.length === 0 || this.#sent.size >= MOST_SENT) return;
+    const group = this.#take();
+    const rows = group.reduce((sum, one) => sum + one.rows, 0);
+    const outcomes = this.#writer.apply(
+      group.map(({ write }) => write),
+      rows,
+    );
+    if (!(outcomes instanceof Promise)) settleAll(group, outcomes);
+    else {
+      const sent: Promise<void> = outcomes.then((all) => {
+        this.#sent.delete(sent);
+        settleAll(group, all);
+        if (this.#waiting.length > 0) this.#schedule();
+      });
+      this.#sent.add(sent);
     }
-    for (const settle of settled) settle();
+    if (this.#waiting.length > 0) this.#schedule();
   }
 
-  #one(write: () => () => void, fail: (reason: unknown) => void): () => void {
-    this.#database.exec('SAVEPOINT one');
-    try {
-      const settle = write();
-      this.#database.exec('RELEASE one');
-      return settle;
-    } catch (error) {
-      // A full disk or an I/O error ends the whole transaction: then every write of the group failed.
-      if (!this.#database.isTransaction) throw error;
-      this.#database.exec('ROLLBACK TO one; RELEASE one');
-      return () => fail(error);
-    }
+  /** At least one write, however large it is. */
+  #take(): Waiting[] {
+    let [rows, chars] = [0, 0];
+    const end = this.#waiting.findIndex((one, index) => {
+      rows += one.rows;
+      chars += one.chars;
+      return index > 0 && (rows > GROUP_ROWS || chars > GROUP_CHARS);
+    });
+    const group = this.#waiting.splice(0, end === -1 ? this.#waiting.length : end);
+    for (const one of group) this.#waitingChars -= one.chars;
+    return group;
   }
 }
 
+/** Documents and characters of a write. */
+function sizeOf(write: DocumentWrite): [rows: number, chars: number] {
+  const charsOf = ([, id, , fields, rest]: readonly [string, string, number, string, string]): number =>
+    id.length + fields.length + rest.length;
+  if (write.do === 'put') return [write.rows.length, write.rows.reduce((sum, row) => sum + charsOf(row), 0)];
+  return [1, write.do === 'insert' || write.do === 'replace' ? charsOf(write.row) : 100];
+}
+
+function settleAll(group: readonly Waiting[], outcomes: readonly DocumentOutcome[]): void {
+  for (const [index, { settle }] of group.entries()) settle(outcomes[index] ?? isClosed());
+}
+
 const isClosed = (): SvcError => new SvcError('unavailable', 'the document store is closed', { store: 'documents' });
+
+const isFull = (): SvcError =>
+  new SvcError('unavailable', 'too much waits to be written into the document store', {
+    store: 'documents',
+    retryAfterMs: 1_000,
+  });

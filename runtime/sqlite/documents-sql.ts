@@ -1,5 +1,6 @@
 import type { SQLInputValue } from 'node:sqlite';
-import { type Comparison, checkField, checkFind, comparisons } from '../documents/document-query.ts';
+import { type Comparison, checkField, comparisons } from '../documents/document-query.ts';
+import { type Bound, termsOf, WHOLE_KEY } from '../documents/order.ts';
 import type { CollectionSpec, Find, Query, Scalar } from '../documents.ts';
 
 /** A statement's text and what is bound to it. Values are always bound; names were checked by document-query.ts. */
@@ -11,8 +12,10 @@ export interface Sql {
 const COLUMNS = new Set(['tenant', 'id', 'version']);
 const OPERATORS = { gt: '>', gte: '>=', lt: '<', lte: '<=' } as const;
 
+/** What tells a document's states apart, in this order. */
+export const STORED_COLUMNS = 'tenant, id, version';
 /** What a document is made of, in this order. */
-export const DOCUMENT_COLUMNS = 'tenant, id, version, fields, rest';
+export const DOCUMENT_COLUMNS = `${STORED_COLUMNS}, fields, rest`;
 
 export const tableOf = (name: string): string => `doc_${name}`;
 
@@ -62,9 +65,9 @@ function condition(comparison: Comparison): Sql {
   return compare(field, operator, comparison.value);
 }
 
-/** `WHERE …` of a query, tenant first. */
-export function whereOf(query: Query): Sql {
-  const parts = comparisons(query).map(condition);
+/** `WHERE …` of a query, tenant first; the bounds of a range last. */
+export function whereOf(query: Query, range: readonly Bound[] = []): Sql {
+  const parts = [...comparisons(query).map(condition), ...range.map(bound)];
   if (query.tenant !== null) parts.unshift({ text: 'tenant = ?', values: [query.tenant] });
   if (parts.length === 0) return { text: '', values: [] };
   return {
@@ -73,21 +76,28 @@ export function whereOf(query: Query): Sql {
   };
 }
 
-/** The id ends every order, in the last field's direction: paging is stable, and the index serves both directions. */
-function orderOf({ tenant, sort = [] }: Find): string {
-  const terms = sort.map(([field, order]) => `${expression(field)} ${order}`);
-  const last = sort.at(-1)?.[1] ?? 'asc';
-  // Named twice it would be sorted once more, away from the index.
-  if (tenant === null) terms.push(`tenant || '/' || id ${last}`);
-  else if (!sort.some(([field]) => field === 'id')) terms.push(`id ${last}`);
-  return ` ORDER BY ${terms.join(', ')}`;
+const placeExpression = (field: string): string => (field === WHOLE_KEY ? "(tenant || '/' || id)" : expression(field));
+
+/** By SQLite's own order, whatever the types: it is the order of the rows. */
+function bound(one: Bound): Sql {
+  const place = placeExpression(one.field);
+  if (one.kind === 'present') return { text: `${place} IS NOT NULL`, values: [] };
+  if (one.value === null) return { text: `${place} IS NULL`, values: [] };
+  const operator = one.kind === 'same' ? '=' : one.order === 'asc' ? '>' : '<';
+  // A number is read from JSON text, as it was when it was stored: one reader, no last digit apart.
+  if (typeof one.value === 'number' && !COLUMNS.has(one.field))
+    return { text: `${place} ${operator} json_extract(?, '$')`, values: [JSON.stringify(one.value)] };
+  return { text: `${place} ${operator} ?`, values: [bind(one.value)] };
 }
 
-export function selectOf(table: string, find: Find): Sql {
-  checkFind(find);
-  const where = whereOf(find);
+export function selectOf(table: string, find: Find, range: readonly Bound[], columns: string): Sql {
+  const where = whereOf(find, range);
+  // Of an expression that is equal in all rows SQLite does not see that it orders nothing: it would sort them.
+  const equal = new Set(range.filter(({ kind }) => kind === 'same').map(({ field }) => field));
+  const terms = termsOf(find).filter(([field]) => !equal.has(field));
+  const order = terms.map(([field, direction]) => `${placeExpression(field)} ${direction}`);
   return {
-    text: `SELECT ${DOCUMENT_COLUMNS} FROM ${table}${where.text}${orderOf(find)} LIMIT ? OFFSET ?`,
+    text: `SELECT ${columns} FROM ${table}${where.text} ORDER BY ${order.join(', ')} LIMIT ? OFFSET ?`,
     values: [...where.values, find.limit, find.skip ?? 0],
   };
 }
@@ -124,7 +134,8 @@ export function schemaOf(spec: CollectionSpec): string[] {
   const nameOf = (prefix: string, tuple: readonly string[]) => `${prefix}_${spec.name}__${tuple.join('__')}`;
   const index = (kind: string, name: string, columns: readonly string[]) =>
     `CREATE ${kind} IF NOT EXISTS ${name} ON ${table} (${['tenant', ...columns].join(', ')})`;
-  const beside = (spec.beside ?? []).flatMap((field) => [expression(field), typeExpression(field)]);
+  const typed = (field: string) => (COLUMNS.has(field) ? [field] : [expression(field), typeExpression(field)]);
+  const beside = (spec.beside ?? []).flatMap(typed);
   /** Another name for other columns. */
   const kind = ['ix2', ...(spec.beside ?? [])].join('_');
   const typesOf = (tuple: readonly string[]) => tuple.filter((field) => !COLUMNS.has(field)).map(typeExpression);

@@ -1,50 +1,78 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
+import type { DatabaseSync } from 'node:sqlite';
 import { checkSpec } from '../documents/document-query.ts';
 import type { Collection, CollectionSpec, Documents, StoredDocument } from '../documents.ts';
 import { SvcError } from '../errors.ts';
+import { openDocumentsFile } from './database.ts';
 import { SqliteCollection } from './documents-collection.ts';
-import { countsOf, countsSchemaOf } from './documents-counts.ts';
 import { GroupCommit } from './documents-group.ts';
-import { schemaOf } from './documents-sql.ts';
-import { giveBackSpace, makeFreeable, rewriteWhenSmall } from './free-space.ts';
+import { DocumentsWriter } from './documents-writer.ts';
+import { rewriteWhenSmall } from './free-space.ts';
 
 const BUSY_TIMEOUT_MS = 5_000;
 
-const hasTable = (database: DatabaseSync, name: string): boolean =>
-  database.prepare("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?").get(name) !== undefined;
+/** An idle node writes some documents a second, and does without the thread. */
+const THREAD_FROM_ROWS = 200;
+const QUIET_MS = 30_000;
+
+export interface SqliteDocumentsOptions {
+  readonly directory: string;
+  /** How long a write waits for another process that has the file. */
+  readonly busyTimeoutMs?: number;
+  readonly threadFromRows?: number;
+  readonly quietMs?: number;
+  readonly warn?: (message: string, error: unknown) => void;
+}
+
+interface Open {
+  readonly database: DatabaseSync;
+  readonly group: GroupCommit;
+  readonly writer: DocumentsWriter;
+}
 
 /**
  * Documents in `documents.db` of the data directory: a file and connection of its own, so that the projector's writes
  * never wait for an actor commit. An acknowledged write is on disk (synchronous FULL): the catalog's truth is here.
+ * Reads run on the caller's thread: they see what is committed, whichever thread committed it.
  */
 export class SqliteDocuments implements Documents {
-  readonly #directory: string;
-  /** How long a call waits, with the node's only thread, for another process that has the file. */
-  readonly #busyTimeoutMs: number;
-  #open: { readonly database: DatabaseSync; readonly group: GroupCommit } | undefined;
+  readonly #options: SqliteDocumentsOptions;
+  #open: Open | undefined;
 
-  constructor(options: { readonly directory: string; readonly busyTimeoutMs?: number }) {
-    this.#directory = options.directory;
-    this.#busyTimeoutMs = options.busyTimeoutMs ?? BUSY_TIMEOUT_MS;
+  constructor(options: SqliteDocumentsOptions) {
+    this.#options = options;
   }
 
   async open(): Promise<void> {
     if (this.#open !== undefined) return;
-    await mkdir(this.#directory, { recursive: true, mode: 0o700 });
-    const database = new DatabaseSync(join(this.#directory, 'documents.db'), { timeout: this.#busyTimeoutMs });
-    makeFreeable(database);
-    database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;');
-    this.#open = { database, group: new GroupCommit(database) };
+    const { directory, busyTimeoutMs = BUSY_TIMEOUT_MS, warn = () => {} } = this.#options;
+    const { threadFromRows = THREAD_FROM_ROWS, quietMs = QUIET_MS } = this.#options;
+    await mkdir(directory, { recursive: true, mode: 0o700 });
+    const path = join(directory, 'documents.db');
+    const database = openDocumentsFile(path, busyTimeoutMs);
+    const writer = new DocumentsWriter(database, { path, busyTimeoutMs, threadFromRows, quietMs, warn });
+    try {
+      await writer.open();
+    } catch (error) {
+      database.close();
+      throw error;
+    }
+    this.#open = { database, writer, group: new GroupCommit(writer) };
   }
 
   async close(): Promise<void> {
     const open = this.#open;
     this.#open = undefined;
     if (open === undefined) return;
-    open.group.close();
+    await open.group.close();
+    await open.writer.close();
     open.database.close();
+  }
+
+  /** Whether a thread of its own writes now. */
+  get hasThread(): boolean {
+    return this.#open?.writer.hasThread === true;
   }
 
   /** A file of an earlier version is rewritten, once, when it is small, so that it can give space back. */
@@ -54,22 +82,17 @@ export class SqliteDocuments implements Documents {
 
   /** Gives some of the space of deleted documents back; answers whether there is more. */
   async upkeep(): Promise<boolean> {
-    const { database, group } = this.#opened();
-    return group.read(() => giveBackSpace(database));
+    return (await this.#opened().group.run({ do: 'giveBackSpace' })) > 0;
   }
 
   async collection<T extends StoredDocument>(spec: CollectionSpec): Promise<Collection<T>> {
     checkSpec(spec);
     const { database, group } = this.#opened();
-    await group.run(() => {
-      for (const statement of schemaOf(spec)) database.exec(statement);
-      const counts = countsOf(spec);
-      if (counts === undefined || hasTable(database, counts)) return;
-      for (const statement of countsSchemaOf(spec)) database.exec(statement);
-    });
+    await group.run({ do: 'schema', spec });
     return new SqliteCollection<T>(database, group, spec);
   }
-  #opened(): { readonly database: DatabaseSync; readonly group: GroupCommit } {
+
+  #opened(): Open {
     if (this.#open === undefined)
       throw new SvcError('unavailable', 'the document store is not open', { store: 'documents' });
     return this.#open;

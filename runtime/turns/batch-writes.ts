@@ -7,6 +7,14 @@ import type { Resident } from './resident.ts';
 import type { Decision } from './turn.ts';
 import { beginWork, type Work } from './work.ts';
 
+interface AskedEffect {
+  readonly id: string;
+  readonly request: EffectRequest;
+  readonly cause: Message;
+  readonly askedAtMs: number;
+  readonly fairnessKey: string | null;
+}
+
 /** What the turns of one batch want written by its one commit, and how each changes the records of its actors. */
 export class BatchWrites {
   readonly works = new Map<Address, Work>();
@@ -15,8 +23,10 @@ export class BatchWrites {
   readonly unhurried = new Set<string>();
   readonly timersSet: { id: string; afterMs: number; message: Message }[] = [];
   readonly timersCleared: string[] = [];
-  readonly effects: { id: string; request: EffectRequest; cause: Message; askedAtMs: number }[] = [];
+  readonly effects: AskedEffect[] = [];
   readonly effectsCancelled: string[] = [];
+  /** Effects of this batch that ran ahead of its commit and whose results it handled. */
+  readonly effectsEnded = new Set<string>();
   readonly replies: { message: Message; reply: Reply }[] = [];
   readonly handled = new Map<Address, number>();
 
@@ -43,7 +53,8 @@ export class BatchWrites {
     let effects = work.record.effects;
     for (const effect of decision.effects) {
       effects = [...effects, effect.id];
-      this.effects.push({ ...effect, cause: message, askedAtMs: now });
+      const fairnessKey = work.resident.definition.fairnessKey?.(state) ?? null;
+      this.effects.push({ ...effect, cause: message, askedAtMs: now, fairnessKey });
     }
     for (const id of decision.effectsCancelled) effects = this.#cancelEffect(effects, id);
     if (work.resident.definition.done?.(state) === true) {

@@ -21,6 +21,7 @@ const wireMessage = z.object({
   payload: jsonField,
   identity: Identity.optional(),
   session: z.string().optional(),
+  fresh: z.literal(true).optional(),
   replyAs: z.string().optional(),
   timer: z.string().optional(),
 });

@@ -25,10 +25,14 @@ export interface LoadingParts {
   readonly cache: ActorCache;
 }
 
-/** An entry nobody can read must not stop those behind it: its error stands in for it and it is dead-lettered. */
-export async function decodeEntry(payloads: Payloads, body: string): Promise<Message | SvcError> {
+/**
+ * An entry nobody can read must not stop those behind it: its error stands in for it and it is dead-lettered. A promise
+ * only when the body was stored aside: waiting for each message of a large batch costs more than decoding it.
+ */
+export function decodeEntry(payloads: Payloads, body: string): Message | SvcError | Promise<Message | SvcError> {
+  if (body.startsWith('@')) return decodeMessage(payloads, body).catch(buriable);
   try {
-    return body.startsWith('@') ? await decodeMessage(payloads, body) : decodeMessageText(body);
+    return decodeMessageText(body);
   } catch (thrown) {
     return buriable(thrown);
   }

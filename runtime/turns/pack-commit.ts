@@ -1,6 +1,7 @@
-import type { Commit, Delivery, EffectOpen, EventAppend, Lease } from '../actor-store.ts';
-import { type Address, type Partition, poolOf, tenantOf } from '../address.ts';
-import { encodeEffect } from '../effects/effect-envelope.ts';
+import type { Commit, CommitReply, Delivery, EffectOpen, EventAppend, Lease, MailboxEntry } from '../actor-store.ts';
+import { type Address, type Partition, poolOf } from '../address.ts';
+import { encodeRequest } from '../effects/effect-envelope.ts';
+import { fairnessPart } from '../effects/flow.ts';
 import type { Locator } from '../locator.ts';
 import type { Message } from '../message.ts';
 import type { Batch } from './batch.ts';
@@ -23,11 +24,22 @@ export interface PackedBatch {
 
 const MOST_WAITING_CHARS = 16_384;
 
+/** What a batch took. */
+export interface Taken {
+  /** Messages of the mailbox and results, those that can be read. */
+  readonly messages: readonly Message[];
+  /** Results handled beside the mailbox. */
+  readonly results: readonly MailboxEntry[];
+}
+
 /** Encodes a batch; large parts go to Blobs first, so the commit itself stays small (design K3, K7). */
 export async function packCommit(
   { writes, rows }: Batch,
   lease: Lease,
-  cursor: Pick<Commit, 'after' | 'upTo' | 'upToAt' | 'settles'>,
+  cursor: Pick<Commit, 'after' | 'upTo' | 'upToAt' | 'beside' | 'settles' | 'results'>,
+  run: Taken,
+  /** Requests that are encoded already, by effect id. */
+  encoded: ReadonlyMap<string, string>,
   kernel: { readonly payloads: Payloads; readonly locator: Locator; readonly ledger: boolean },
 ): Promise<PackedBatch> {
   const { payloads, locator } = kernel;
@@ -44,7 +56,7 @@ export async function packCommit(
     if (work.dirty) {
       if (work.record.stuck !== null) work.record = await slim(work.record, work.record.stuck, address, payloads);
       // Every commit's record has bytes of its own, so that they can be deleted when the next one replaced it.
-      const owner = `${address}#${lease.grant}#${cursor.upTo}`;
+      const owner = `${address}#${lease.grant}#${cursor.upTo}.${cursor.beside ?? 0}`;
       const encoded = encodeRecord(definition.version, work.record);
       sizes.set(address, encoded.length);
       const packed = payloads.packOwned(address, encoded, owner);
@@ -67,7 +79,7 @@ export async function packCommit(
     const delivery = await deliver(message);
     sends.push({ partition, delivery: writes.unhurried.has(message.id) ? { ...delivery, unhurried: true } : delivery });
   }
-  const replies: { session: string; messageId: string; body: string }[] = [];
+  const replies: CommitReply[] = [];
   for (const { message, reply } of writes.replies) {
     if (message.session === undefined) continue;
     const body = encodeReply(payloads, message.to, reply);
@@ -75,10 +87,11 @@ export async function packCommit(
       session: message.session,
       messageId: message.id,
       body: typeof body === 'string' ? body : await body,
+      ...(message.fresh === true ? { fresh: true } : {}),
     });
   }
   const timersSet: Commit['timersSet'][number][] = [];
-  const requests = new Map<string, string>();
+  const requests = new Map(encoded);
   const pending = pendingTimers(writes);
   for (const timer of writes.timersSet) {
     // Set and then cleared or replaced inside one batch: only the last word counts.
@@ -94,10 +107,7 @@ export async function packCommit(
       ...cursor,
       records,
       // Without the ledger a row only says that there is something to project, unless messages were put aside.
-      journal: JSON.stringify({
-        epoch: lease.epoch,
-        turns: kernel.ledger || rows.some(isRare) ? rows : [],
-      }),
+      journal: journalText(lease.epoch, kernel.ledger || rows.some(isRare) ? rows : [], run.results),
       events,
       sends,
       timersSet,
@@ -106,8 +116,17 @@ export async function packCommit(
       effectsCancelled: writes.effectsCancelled,
       replies,
       handled: [...writes.handled].map(([address, count]) => ({ address, count })),
+      held: heldBack(run.messages, writes.handled),
     },
   };
+}
+
+/** Bodies are JSON already and go in as they are; one that is stored aside is its reference as a string. */
+function journalText(epoch: number, turns: readonly TurnRow[], results: readonly MailboxEntry[]): string {
+  const row = JSON.stringify({ epoch, turns });
+  if (results.length === 0) return row;
+  const lines = results.map(({ at, body }) => `[${at},${body.startsWith('{') ? body : JSON.stringify(body)}]`);
+  return `${row.slice(0, -1)},"results":[${lines.join(',')}]}`;
 }
 
 /** Messages that wait behind a failing one are many: only the short ones are kept in its actor's record. */
@@ -136,12 +155,12 @@ async function openEffects(
   requests: Map<string, string>,
 ): Promise<EffectOpen[]> {
   const opened: EffectOpen[] = [];
-  // Opened and cancelled inside one batch: nobody saw it, so it never existed.
-  const cancelled = new Set(writes.effectsCancelled);
-  for (const { id, request, cause, askedAtMs } of writes.effects) {
-    if (cancelled.has(id)) continue;
-    const tenant = tenantOf(cause.to);
-    const text = encodeEffect({ request, to: cause.to, cause: cause.id, trace: cause.trace, tenant, askedAtMs });
+  // Opened and cancelled or ended inside one batch: nobody saw it, so it never existed.
+  const over = new Set([...writes.effectsCancelled, ...writes.effectsEnded]);
+  for (const asked of writes.effects) {
+    const { id, request, cause, fairnessKey } = asked;
+    if (over.has(id)) continue;
+    const text = requests.get(id) ?? encodeRequest(asked);
     requests.set(id, text);
     const body = payloads.pack(cause.to, text);
     opened.push({
@@ -149,10 +168,19 @@ async function openEffects(
       queue,
       address: cause.to,
       mode: request.mode,
+      ...fairnessPart(fairnessKey),
       body: typeof body === 'string' ? body : await body,
     });
   }
   return opened;
+}
+
+/** By how many the client messages that an actor holds back became more, or fewer. */
+function heldBack(taken: readonly Message[], handled: ReadonlyMap<Address, number>): Commit['handled'] {
+  const held = new Map<Address, number>();
+  for (const { origin, to } of taken) if (origin === 'client') held.set(to, (held.get(to) ?? 0) + 1);
+  for (const [address, count] of handled) held.set(address, (held.get(address) ?? 0) - count);
+  return [...held].filter(([, count]) => count !== 0).map(([address, count]) => ({ address, count }));
 }
 
 const isRare = (row: TurnRow): boolean => row.outcome === 'dead-lettered' || row.drained !== undefined;

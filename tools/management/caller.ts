@@ -1,7 +1,7 @@
 import type { CatalogReader, CatalogScope } from '../../catalog/api.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import type { Identity } from '../../runtime/identity.ts';
-import { requireRole } from '../../security/api.ts';
+import { mayActFor, requireRole } from '../../security/api.ts';
 import type { ToolCall } from '../tool.ts';
 
 /** Who asks: whoever started the execution that calls, or the caller of /mcp. */
@@ -12,11 +12,11 @@ export const readerOf = ({ tenant, subject }: Identity): CatalogReader => ({ ten
 
 /**
  * The caller in the tenant that `tenant_id` names (original-facts 4): absent it is its own; another one's is for service
- * accounts only, and everyone else gets the answer of an unknown thing, `not_found` with the text `missing`.
+ * accounts that may act for it, and everyone else gets the answer of an unknown thing, `not_found` with the text `missing`.
  */
 export function inTenant(identity: Identity, tenantId: string | undefined, missing: string): Identity {
   if (tenantId === undefined || tenantId === identity.tenant) return identity;
-  if (identity.kind !== 'service_account') throw new SvcError('not_found', missing);
+  if (!mayActFor(identity, tenantId)) throw new SvcError('not_found', missing);
   return { ...identity, tenant: tenantId };
 }
 

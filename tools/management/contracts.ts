@@ -21,3 +21,11 @@ export const MANAGEMENT_CONTRACTS = [
   ...SCHEMA_CONTRACTS,
   ...RUNTIME_CONTRACTS,
 ] as const;
+
+/** Tools that start a run: the call may be repeated, and is no reading (conduct.ts). */
+const STARTING: ReadonlySet<string> = new Set(
+  MANAGEMENT_CONTRACTS.filter(({ mode, reads }) => mode === 'repeatable' && !reads).map(({ name }) => name),
+);
+
+/** Whether a call of this tool brings a run. */
+export const startsRun = (tool: string): boolean => STARTING.has(tool);

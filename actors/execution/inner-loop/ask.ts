@@ -34,6 +34,7 @@ export function beginLoop(running: RunningExecution, beginning: Beginning, turn:
   const effect_id = turn.effect({
     kind: 'tools.grant',
     mode: 'repeatable',
+    ahead: true,
     input: plain(running.plan.tools),
     replyAs: 'ToolsGranted',
     context: { iteration: running.iteration_count },
@@ -50,6 +51,7 @@ export function askModel(running: RunningExecution, turn: ExecutionTurn): Runnin
   const effect_id = turn.effect({
     kind: 'model.generate',
     mode: 'repeatable',
+    ahead: true,
     input: modelInput(running, loop),
     replyAs: 'ModelAnswered',
     // A bootstrap of the agent's own says itself what is streamed.

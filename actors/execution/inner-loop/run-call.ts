@@ -1,4 +1,5 @@
 import type { ToolRun } from '../../../manifests/tool/call.ts';
+import { mayRunAhead } from '../../../manifests/tool/scope.ts';
 import type { ExecutionTurn } from '../messages.ts';
 import type { RunningExecution } from '../state.ts';
 import { endOfIteration } from '../time-left.ts';
@@ -40,6 +41,7 @@ export function runCall(
   const effect_id = turn.effect({
     kind: 'tool.call',
     mode: offer.mode,
+    ahead: mayRunAhead(offer),
     input: plain(input),
     replyAs: 'ToolEnded',
     context: { iteration: running.iteration_count, call: call.key },

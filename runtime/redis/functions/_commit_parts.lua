@@ -77,23 +77,26 @@ end
 
 -- Whether each effect of a group `q` runs at its attempt.
 local function all_running(effects, args, from, to)
-  for i = from, to, 4 do
+  for i = from, to, 2 do
     if not running(read_row(effects, args[i]), args[i + 1]) then return false end
   end
   return true
 end
 
--- Appends results behind `tail` and closes their effects.
-local function settle_effects(mail, effects, bodies, args, from, to, tail, now, set)
-  for i = from, to, 4 do
-    tail = tail + 1
-    redis.call('HDEL', effects, args[i])
-    redis.call('HDEL', bodies, args[i])
-    add_entry(mail, tail, now, args[i + 3])
-    set[#set + 1], set[#set + 2] = args[i + 2], NO_REPLY
-  end
-  set[#set + 1], set[#set + 2] = 'tail', int(tail)
-  return tail
+local function close_effects(effects, bodies, args, from, to)
+  local ids = {}
+  for i = from, to, 2 do ids[#ids + 1] = args[i] end
+  variadic('HDEL', effects, ids, 1, #ids)
+  variadic('HDEL', bodies, ids, 1, #ids)
+end
+
+-- Results handled beside the mailbox while the cursor stands still (journal-position.ts).
+local MOST_BESIDE = 9999
+
+-- So many at `cursor`, from the field `beside` of meta, `cursor-count`: one of another cursor counts for none.
+local function beside_at(field, cursor)
+  local at, count = string.match(field or '', '^(%d+)%-(%d+)$')
+  return tonumber(at) == cursor and tonumber(count) or 0
 end
 
 -- Sequence numbers of the outbox follow the clock, so that a failover which rolls the counter back never reuses one
@@ -107,7 +110,7 @@ local function owe(outbox, last, args, from, to, now)
   return last
 end
 
--- Waiting client messages after this commit; zeros leave meta when the seen ids rotate (_prelude.lua).
+-- Waiting client messages after this commit, for programs of format 2.
 -- depths[at + 1 ...] are today's counts in the order of the group.
 local function lower_depths(depths, at, args, from, to, set)
   for i = from, to, 2 do
@@ -115,6 +118,37 @@ local function lower_depths(depths, at, args, from, to, set)
     local left = tonumber(depths[at] or 0) - tonumber(args[i + 1])
     set[#set + 1], set[#set + 2] = args[i], left > 0 and int(left) or '0'
   end
+end
+
+-- Lowers the counts of what this commit handled; ends counting when half of the bound is left (depths_of).
+local function lower_counts(mail, depths, after, upto, tail, bound, set)
+  if tail - upto <= bound / 2 then
+    redis.call('UNLINK', depths)
+    set[#set + 1], set[#set + 2] = 'counted', ''
+    return
+  end
+  for target, count in pairs(count_targets(mail, after, upto, {})) do
+    if redis.call('HINCRBY', depths, target, -count) <= 0 then redis.call('HDEL', depths, target) end
+  end
+end
+
+-- Client messages that actors took and did not handle go on to count against the bound.
+local function hold_back(held, args, from, to, set)
+  for i = from, to, 2 do
+    if redis.call('HINCRBY', held, args[i], args[i + 1]) <= 0 then redis.call('HDEL', held, args[i]) end
+  end
+  set[#set + 1], set[#set + 2] = 'held', int(redis.call('HLEN', held))
+end
+
+-- Replies are published, and kept for who missed that: a stream by number of the commit's last message, for REPLIES_MS.
+local REPLIES_MS, MOST_REPLIES = 120000, 4096
+
+local function keep_replies(replies, upto, args, from, to, prefix)
+  for i = from, to, 2 do
+    redis.call('XADD', replies, 'MAXLEN', '~', MOST_REPLIES, int(upto) .. '-*', 'p', args[i + 1])
+    redis.call('PUBLISH', prefix .. 'reply:' .. args[i], args[i + 1])
+  end
+  redis.call('PEXPIRE', replies, REPLIES_MS)
 end
 
 -- Collects replies (session, seen field, body) by session and records them in `set`; `send_replies` publishes one message a session:

@@ -1,47 +1,58 @@
 -- Appends client messages to mailboxes; drops ids seen before, refuses beyond an actor's bound.
--- KEYS  a section: meta, mail, older seen ids
--- ARGV  a section: bound, n, then n times: seen field of the id, depth field of the actor, body
+-- KEYS  a section: meta, mail, older seen ids, depths, held
+-- ARGV  a section: bound, 1 (packs may be written) | 0, when it was sent first (this server's clock, never ahead of it), n,
+--         then n times: seen field of the id, address of the actor, body
 -- returns a section: n times: sequence number (accepted) | text (duplicate: its reply, NO_REPLY without) |
---         {depth} (full)
+--         {depth} (full) | 0 (late: it may have been seen and forgotten); then the time, Unix ms
 
 local function append_section(keys, k, args, a, now, bells)
-  local meta, mail, older = keys[k], keys[k + 1], keys[k + 2]
-  local bound, n = tonumber(args[a]), tonumber(args[a + 1])
-  local ids, fields = {}, { 'tail', 'gen_tail', 'gen_at', 'bell' }
+  local meta, mail, older, depths = keys[k], keys[k + 1], keys[k + 2], keys[k + 3]
+  local bound, packs, n = tonumber(args[a]), args[a + 1] == '1', tonumber(args[a + 3])
+  local ids, fields = {}, { 'tail', 'cursor', 'bell', 'counted', 'held', unpack(GENERATION) }
+  local head = #fields
   for i = 1, n do
-    local id = args[a + i * 3 - 1]
-    ids[i], fields[4 + i], fields[4 + n + i] = id, args[a + i * 3], id
+    ids[i] = args[a + i * 3 + 1]
+    fields[head + i] = ids[i]
   end
   local m = redis.call('HMGET', meta, unpack(fields))
   local seen = redis.call('HMGET', older, unpack(ids))
-  local tail = tonumber(m[1] or 0)
+  local tail, cursor = tonumber(m[1] or 0), tonumber(m[2] or 0)
+  local known_for_sure = remembers_since(args[a + 2], m, 6, now)
+  local waiting_of, held_of, counting = depths_of(mail, depths, keys[k + 4], m, 4, cursor, tail, bound, n, packs)
 
-  local results, depths, known = {}, {}, {}
-  local set, bodies = { 'tail', '', 'bell', '' }, {}
+  local results, now_waiting, known = {}, {}, {}
+  local bodies, targets, set = {}, {}, { 'tail', '', 'bell', '' }
   for i = 1, n do
-    local id, field = ids[i], fields[4 + i]
-    local reply = m[4 + n + i] or seen[i] or known[id]
-    local depth = depths[field] or tonumber(m[4 + i] or 0)
+    local id, target = ids[i], args[a + i * 3 + 2]
+    local reply = m[head + i] or seen[i] or known[id]
+    local waits = now_waiting[target] or waiting_of and waiting_of(target) or 0
+    local depth = waits + (held_of and held_of(target) or 0)
     if reply then
       results[i] = reply
+    elseif not known_for_sure then
+      results[i] = 0
     elseif depth >= bound then
       results[i] = { depth }
     else
-      depths[field] = depth + 1
+      now_waiting[target] = waits + 1
       known[id] = NO_REPLY
       set[#set + 1], set[#set + 2] = id, NO_REPLY
-      bodies[#bodies + 1] = args[a + i * 3 + 1]
+      bodies[#bodies + 1], targets[#targets + 1] = args[a + i * 3 + 3], target
       results[i] = tail + #bodies
     end
   end
+  results[n + 1] = now
+  if counting then
+    keep_counts(depths, now_waiting)
+    redis.call('HSET', meta, 'counted', args[a])
+  end
   if #bodies == 0 then return results end
 
-  age_ids(meta, older, tail, m[2], m[3], now, set)
-  for i = 1, #bodies do add_entry(mail, tail + i, now, bodies[i]) end
+  age_ids(meta, older, tail, m, 6, #bodies, now, set)
+  for i = 1, #bodies do add_entry(mail, tail + i, now, bodies[i], targets[i]) end
   set[2] = int(tail + #bodies)
-  for field, depth in pairs(depths) do set[#set + 1], set[#set + 2] = field, int(depth) end
   redis.call('HSET', meta, unpack(set))
-  if m[4] and m[4] ~= '' then ring(bells, m[4], tail + 1, now, bodies) end
+  if m[3] and m[3] ~= '' then ring(bells, m[3], tail + 1, now, bodies) end
   return results
 end
 
@@ -50,8 +61,22 @@ register('append', function(keys, args)
   local k, a = 1, 3
   for s = 1, tonumber(args[1]) do
     results[s] = append_section(keys, k, args, a, now, bells)
-    k, a = k + 3, a + 2 + 3 * tonumber(args[a + 1])
+    k, a = k + 5, a + 4 + 3 * tonumber(args[a + 3])
   end
   send_bells(args[2], bells)
   return results
 end)
+
+-- Client messages that wait for one address.
+-- KEYS  a section: meta, mail, held
+-- ARGV  a section: address
+-- returns a section: count
+register('depth', function(keys, args)
+  local results = {}
+  for s = 1, tonumber(args[1]) do
+    local target, cursor = args[s + 2], tonumber(redis.call('HGET', keys[s * 3 - 2], 'cursor') or 0)
+    local held = tonumber(redis.call('HGET', keys[s * 3], target) or 0)
+    results[s] = held + (count_targets(keys[s * 3 - 1], cursor, nil, {})[target] or 0)
+  end
+  return results
+end, { 'no-writes' })

@@ -1,27 +1,27 @@
 -- Writes all that one batch of turns changed, or nothing (design K3).
--- KEYS  a section: meta, mail, states, journal,
---       with group t or c: timers, timer bodies; with f, x or q: effects, effect bodies; with q: older seen ids;
---       with o: outbox;
+-- KEYS  a section: meta, mail, states, journal, depths, replies, held,
+--       with group t or c: timers, timer bodies; with f, x or q: effects, effect bodies; with o: outbox;
 --       with e: event tails, then the event stream of each item of the group
 -- ARGV  a section: number of keys, fence, after, upTo, commit id, readAhead, bell,
---       server life at the grant, append time of the entry at upTo or '',
+--       server life at the grant, append time of the entry at upTo or '', results beside the mailbox at `after` or '',
+--       results beside it that this commit handled,
 --       then groups `tag, count of arguments, arguments`, ended by the tag `.`:
 --         r states set: address, record        d states deleted: address       j journal row
---         p replies: session, seen field, body h handled: depth field, count
+--         P replies: session, its replies as one text (replies.ts)      k of these, to ids that callers gave: seen field, body
+--         H client messages held back: address, how many more or fewer
+--         p, h as P and k in a fleet with programs of format 2: session, seen field, body; depth field, count
 --               s sends to this partition: body
 --         o sends owed: partition, body        e events: address, first, n, data × n
 --         t timers set: id, afterMs, body      c timers cleared: id
 --         f effects opened: id, runner or '', ttlMs, end of its row, body      x effects cancelled: id
---         q effects settled by turns of this commit, whose results become the entries behind `after` up to `upTo`:
---               id, attempt, seen field, body
--- returns a section: 0 (fenced) | 2 (unsettled) | {at, owes, first seq, at, body, at, body ...}
+--         q effects whose results this commit handled beside the mailbox: id, attempt
+-- returns a section: 0 (fenced) | 2 (unsettled) | {at, owes, results beside the mailbox at upTo, entries (entries_behind)}
 
 -- Keys that only some commits carry, by what they hold.
 local function optional_keys(k, from)
   local at = {}
   if from.t or from.c then at.timers, k = k, k + 2 end
   if from.f or from.x or from.q then at.effects, k = k, k + 2 end
-  if from.q then at.older, k = k, k + 1 end
   if from.o then at.outbox, k = k, k + 1 end
   at.events = k
   return at
@@ -41,11 +41,19 @@ local function write_rest(keys, at, args, from, to, now, out)
   end
 end
 
+-- An id is a process in ID_CHARS characters and the number of its call.
+local ID_CHARS = 12
+
+-- Whether the process has committed later ones since: a copy that moves no cursor would be applied again.
+local function is_behind(last, id)
+  if not last or string.sub(last, 1, ID_CHARS) ~= string.sub(id, 1, ID_CHARS) then return false end
+  return tonumber(string.sub(id, ID_CHARS + 1)) < tonumber(string.match(last, '^%d+', ID_CHARS + 1))
+end
+
 -- The same commit again: its answer was lost. Nil when it is another one.
-local function repeated(meta, mail, id, upto, ahead, owed)
-  local last = redis.call('HGET', meta, 'commit')
+local function repeated(last, mail, id, upto, ahead, owed, beside)
   if not last or string.sub(last, 1, #id + 1) ~= id .. ' ' then return nil end
-  return { tonumber(string.sub(last, #id + 2)), owed, unpack(entries_behind(mail, upto, ahead)) }
+  return { tonumber(string.sub(last, #id + 2)), owed, beside, unpack(entries_behind(mail, upto, ahead)) }
 end
 
 -- Whether the entry at `upto` is the one that was handled. Only a server of another life is looked at: it may have lost
@@ -58,40 +66,44 @@ end
 local function commit_section(keys, k, args, a, from, to, now, out)
   local meta, mail = keys[k], keys[k + 1]
   local after, upto, ahead = tonumber(args[a + 2]), tonumber(args[a + 3]), args[a + 5]
-  local fields = { 'fence', 'cursor', 'tail', 'owed' }
+  local fields = { 'fence', 'cursor', 'tail', 'owed', 'commit', 'counted', 'beside' }
   if from.h then
     for i = from.h, to.h, 2 do fields[#fields + 1] = args[i] end
   end
   local m = redis.call('HMGET', meta, unpack(fields))
   local cursor, tail, owed = tonumber(m[2] or 0), tonumber(m[3] or 0), tonumber(m[4] or 0)
-  if m[1] ~= args[a + 1] then return 0 end
+  local beside = beside_at(m[7], cursor)
+  if m[1] ~= args[a + 1] or is_behind(m[5], args[a + 4]) then return 0 end
   if cursor == upto then
-    local done = repeated(meta, mail, args[a + 4], upto, ahead, owed)
+    local done = repeated(m[5], mail, args[a + 4], upto, ahead, owed, beside)
     if done then return done end
   end
-  local settled = from.q and (to.q - from.q + 1) / 4 or 0
-  if cursor ~= after or upto < after or upto > tail + settled then return 0 end
-  local at, tails = optional_keys(k + 4, from), nil
-  if from.q then
-    if tail ~= after or not all_running(keys[at.effects], args, from.q, to.q) then return 2 end
-  elseif not is_handled(mail, after, upto, args[a + 7], args[a + 8]) then
-    return 0
-  end
+  if cursor ~= after or upto < after or upto > tail then return 0 end
+  if args[a + 9] ~= '' and tonumber(args[a + 9]) ~= beside then return 0 end
+  if not is_handled(mail, after, upto, args[a + 7], args[a + 8]) then return 0 end
+  local at, tails = optional_keys(k + 7, from), nil
+  -- Rows of the journal have different ids, also while the cursor stands still.
+  local more = math.max(tonumber(args[a + 10]), upto == after and from.j and 1 or 0)
+  beside = more + (upto == after and beside or 0)
+  if beside > MOST_BESIDE then return 2 end
+  if from.q and not all_running(keys[at.effects], args, from.q, to.q) then return 2 end
   if from.e then
     tails = event_tails(keys[at.events], args, from.e, to.e)
     if not tails then return 0 end
   end
 
   local set = { 'cursor', args[a + 3], 'commit', args[a + 4] .. ' ' .. int(now), 'bell', args[a + 6] }
-  if from.q then
-    local g = redis.call('HMGET', meta, 'gen_tail', 'gen_at')
-    age_ids(meta, keys[at.older], tail, g[1], g[2], now, set)
-    tail = settle_effects(mail, keys[at.effects], keys[at.effects + 1], args, from.q, to.q, tail, now, set)
-  end
+  if from.q then close_effects(keys[at.effects], keys[at.effects + 1], args, from.q, to.q) end
+  if more > 0 then set[#set + 1], set[#set + 2] = 'beside', int(upto) .. '-' .. int(beside) end
   if from.r then variadic('HSET', keys[k + 2], args, from.r, to.r) end
   if from.d then variadic('HDEL', keys[k + 2], args, from.d, to.d) end
-  if from.j then redis.call('XADD', keys[k + 3], int(upto) .. '-*', 'f', int(after), 'r', args[from.j]) end
+  if from.j then redis.call('XADD', keys[k + 3], int(upto) .. '-' .. int(beside), 'f', int(after), 'r', args[from.j]) end
   if from.p then collect_replies(out.replies, args, from.p, to.p, set) end
+  if from.P then keep_replies(keys[k + 5], upto, args, from.P, to.P, out.prefix) end
+  if from.H then hold_back(keys[k + 6], args, from.H, to.H, set) end
+  if from.k then
+    for i = from.k, to.k do set[#set + 1] = args[i] end
+  end
   if from.e then write_events(keys, at.events, args, from.e, to.e, out.prefix, tails) end
   write_rest(keys, at, args, from, to, now, out)
   if from.s then
@@ -107,8 +119,9 @@ local function commit_section(keys, k, args, a, from, to, now, out)
     set[#set + 1], set[#set + 2] = 'owed', int(owed)
     set[#set + 1], set[#set + 2] = 'out', int(owe(keys[at.outbox], last, args, from.o, to.o, now))
   end
-  if from.h then lower_depths(m, 4, args, from.h, to.h, set) end
-  -- Whoever reads ahead sees what waits; the next bell is for what comes after that.
+  if from.h then lower_depths(m, 7, args, from.h, to.h, set) end
+  if m[6] and m[6] ~= '' then lower_counts(mail, keys[k + 4], after, upto, tail, tonumber(m[6]), set) end
+  -- The caller gets what waits in this reply; the next wake-up is armed for later entries only.
   local next = {}
   if tail > upto then
     next = entries_behind(mail, upto, ahead)
@@ -116,7 +129,7 @@ local function commit_section(keys, k, args, a, from, to, now, out)
     if #next == 0 then ring(out.bells, args[a + 6], upto + 1, now, {}) end
   end
   variadic('HSET', meta, set, 1, #set)
-  return { now, owed, unpack(next) }
+  return { now, owed, beside, unpack(next) }
 end
 
 register('commit', function(keys, args)
@@ -124,7 +137,7 @@ register('commit', function(keys, args)
   local now, results = now_ms(), {}
   local k, a = 1, 3
   for s = 1, tonumber(args[1]) do
-    local from, to, next = groups_of(args, a + 9)
+    local from, to, next = groups_of(args, a + 11)
     results[s] = commit_section(keys, k, args, a, from, to, now, out)
     k, a = k + tonumber(args[a]), next
   end

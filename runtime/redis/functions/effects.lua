@@ -1,6 +1,7 @@
 -- The record of an effect decides who runs it and whose result counts (design E1, E2).
--- A row is `status\nattempt\nuntil\nrunner\nmode\nqueue\naddress\nclaim`; status is open or started (_commit_parts.lua
--- reads it); claim is the id of the last try to start an attempt, absent before the first.
+-- A row is `status\nattempt\nuntil\nrunner\nmode\nqueue\naddress\nclaims\nfairness key`; status is open or started
+-- (_commit_parts.lua reads it); claims are the ids of the last tries to start an attempt, newest first, empty before the first;
+-- both may be absent.
 -- KEYS  a section of all functions: effects, effect bodies, meta, mail, older seen ids
 
 local function write_row(key, id, status, attempt, due, runner, rest)
@@ -8,9 +9,9 @@ local function write_row(key, id, status, attempt, due, runner, rest)
   wrote(key, id, now_ms())
 end
 
--- mode, queue and address; the claim's id, empty for none.
+-- mode, queue and address; the ids of claims and the fairness key, empty for none.
 local function split_rest(rest)
-  return string.match(rest, '^([^\n]*\n[^\n]*\n[^\n]*)\n?(.*)$')
+  return string.match(rest, '^([^\n]*\n[^\n]*\n[^\n]*)\n?([^\n]*)\n?(.*)$')
 end
 
 -- `node/incarnation` of one node, two lives: the earlier one has ended.
@@ -24,6 +25,17 @@ local function each_section(args, width, section)
   return results
 end
 
+-- Claims whose late copies are told: each attempt has one of its own.
+local KNOWN_CLAIMS = 4
+
+local function with_claim(claim, known)
+  local ids = { claim }
+  for id in string.gmatch(known, '%S+') do
+    if #ids < KNOWN_CLAIMS then ids[#ids + 1] = id end
+  end
+  return table.concat(ids, ' ')
+end
+
 -- Nothing is claimed in a partition that was not looked through in this life of the server (lease.lua).
 local UNVOUCHED_MS = 500
 
@@ -31,10 +43,11 @@ local function claim_section(keys, k, id, claimer, ttl, over, claim, now)
   local row, vouched = read_row(keys[k], id), redis.call('HGET', keys[k + 2], 'life')
   if not row then return { 'gone' } end
   local started = row.status == 'started'
-  local what, known = split_rest(row.rest)
+  local what, known, fairness_key = split_rest(row.rest)
   local mode = string.match(what, '^%l+')
-  local again = claim ~= '' and claim == known
-  if not (again and started and row.runner == claimer) then
+  local again = claim ~= '' and string.find(' ' .. known .. ' ', ' ' .. claim .. ' ', 1, true) ~= nil
+  local same = again and string.match(known, '^%S*') == claim and started and row.runner == claimer
+  if not same then
     -- It ended, and its answer was lost on the way: a late copy of it starts nothing.
     if again then return { 'busy', UNVOUCHED_MS, row.runner, mode } end
     local due = started and due_of(keys[k], id, row.due, now) or row.due
@@ -42,9 +55,9 @@ local function claim_section(keys, k, id, claimer, ttl, over, claim, now)
     if due > now and not dead then return { 'busy', due - now, row.runner, mode } end
     if vouched and server_process() ~= '' and vouched ~= server_process() then return { 'busy', UNVOUCHED_MS, '', mode } end
     if started and mode == 'once' then return { 'in_doubt', row.attempt, redis.call('HGET', keys[k + 1], id) } end
-    row.attempt = row.attempt + 1
+    row.attempt, known = row.attempt + 1, with_claim(claim, known)
   end
-  write_row(keys[k], id, 'started', row.attempt, now + ttl, claimer, what .. '\n' .. claim)
+  write_row(keys[k], id, 'started', row.attempt, now + ttl, claimer, what .. '\n' .. known .. '\n' .. fairness_key)
   return { 'claimed', row.attempt, redis.call('HGET', keys[k + 1], id) }
 end
 
@@ -82,25 +95,26 @@ register('reopen_effect', function(keys, args)
 end, { 'allow-oom' })
 
 -- Appends a result to the mailbox once; with `final` closes the effect in the same step.
--- ARGV  a section: id, attempt, final (1 | 0), seen field, body
--- returns a section: 1 | 0 (dropped)
+-- ARGV  a section: id, attempt, final (1 | 0), seen field, when it was sent (this server's clock, never ahead of it), body
+-- returns a section: 1 | 0 (dropped) | -1 (late: it may have been seen and forgotten)
 register('report_effect', function(keys, args)
   local now, bells = now_ms(), {}
-  local results = each_section(args, 5, function(k, a)
+  local results = each_section(args, 6, function(k, a)
     local meta, id, message = keys[k + 2], args[a], args[a + 3]
-    local m = redis.call('HMGET', meta, 'tail', 'bell', message, 'gen_tail', 'gen_at')
+    local m = redis.call('HMGET', meta, 'tail', 'bell', message, unpack(GENERATION))
     if m[3] or redis.call('HEXISTS', keys[k + 4], message) == 1 then return 1 end
     if not running(read_row(keys[k], id), args[a + 1]) then return 0 end
+    if not remembers_since(args[a + 4], m, 4, now) then return -1 end
     if args[a + 2] == '1' then
       redis.call('HDEL', keys[k], id)
       redis.call('HDEL', keys[k + 1], id)
     end
     local tail = tonumber(m[1] or 0) + 1
     local set = { 'tail', int(tail), 'bell', '', message, NO_REPLY }
-    age_ids(meta, keys[k + 4], tail - 1, m[4], m[5], now, set)
-    add_entry(keys[k + 3], tail, now, args[a + 4])
+    age_ids(meta, keys[k + 4], tail - 1, m, 4, 1, now, set)
+    add_entry(keys[k + 3], tail, now, args[a + 5])
     redis.call('HSET', meta, unpack(set))
-    ring(bells, m[2], tail, now, { args[a + 4] })
+    ring(bells, m[2], tail, now, { args[a + 5] })
     return 1
   end)
   send_bells(args[2], bells)

@@ -4,20 +4,24 @@
 -- A value too long for a listpack: Redis keeps meta as a hash table, where a field is found without a scan.
 local WIDE = '.................................................................'
 
--- ARGV  a section: partition, node, grant, ttlMs, over (the grant of a dead holder, or '')
--- returns a section: {1, epoch, cursor, next timer's due time or '', server life, time of the grant, 1 | 0 (vouched for)}
---         (granted) |
---         {0, holder, remaining ms, its grant} (held)
-local function acquire_section(keys, k, name, node, grant, ttl, over, now)
+-- ARGV  a section: partition, node, grant, ttlMs, over (the grant of a dead holder, or ''), caller, number of its call
+-- returns a section: {1, epoch, cursor, next timer's due time or '', server life, time of the grant, 1 | 0 (vouched for),
+--         results beside the mailbox at the cursor} (granted) |
+--         {0, holder, remaining ms, its grant} (held, or a late copy: its process has asked again since)
+local function acquire_section(keys, k, name, node, grant, ttl, over, asked, now)
   local meta, timers = keys[k], keys[k + 1]
-  local m = redis.call('HMGET', meta, 'node', 'until', 'grant', 'epoch', 'cursor', 'life')
+  local m = redis.call('HMGET', meta, 'node', 'until', 'grant', 'epoch', 'cursor', 'life', 'asked', 'beside')
   local holder, remaining = m[1], due_of(meta, '', tonumber(m[2] or 0), now) - now
   local counts = holder and holder ~= '' and holder ~= node and m[3] ~= over
   if counts and remaining > 0 then return { 0, holder, remaining, m[3] } end
+  local caller, last = string.match(m[7] or '', '^(%S+) (%d+)$')
+  local late = caller == asked.caller and tonumber(last) >= tonumber(asked.number)
+  if late and m[3] ~= grant then return { 0, holder or '', math.max(remaining, 0), m[3] or '' } end
   local epoch = tonumber(m[4] or 0)
   if m[3] ~= grant then epoch = epoch + 1 end -- the same grant again: its answer was lost
   redis.call('HSET', meta, 'node', node, 'grant', grant, 'epoch', epoch, 'until', int(now + ttl),
-    'fence', epoch .. ' ' .. grant, 'bell', node .. '\n' .. name, 'wide', WIDE)
+    'fence', epoch .. ' ' .. grant, 'bell', node .. '\n' .. name, 'wide', WIDE,
+    'asked', asked.caller .. ' ' .. asked.number)
   lease_term = ttl
   wrote(meta, '', now)
   local first = redis.call('ZRANGE', timers, 0, 0, 'WITHSCORES')
@@ -28,15 +32,16 @@ local function acquire_section(keys, k, name, node, grant, ttl, over, now)
     redis.call('HSET', meta, 'life', process)
     vouched = true
   end
-  return { 1, epoch, tonumber(m[5] or 0), first[2] or '', server_life(), now, vouched and 1 or 0 }
+  local cursor = tonumber(m[5] or 0)
+  return { 1, epoch, cursor, first[2] or '', server_life(), now, vouched and 1 or 0, beside_at(m[8], cursor) }
 end
 
 register('acquire', function(keys, args)
   local now, results = now_ms(), {}
   for s = 1, tonumber(args[1]) do
-    local a = s * 5 - 2
-    local ttl, over = tonumber(args[a + 3]), args[a + 4]
-    results[s] = acquire_section(keys, s * 4 - 3, args[a], args[a + 1], args[a + 2], ttl, over, now)
+    local a = s * 7 - 4
+    local ttl, over, asked = tonumber(args[a + 3]), args[a + 4], { caller = args[a + 5], number = args[a + 6] }
+    results[s] = acquire_section(keys, s * 4 - 3, args[a], args[a + 1], args[a + 2], ttl, over, asked, now)
   end
   return results
 end, { 'allow-oom' })
@@ -59,12 +64,13 @@ register('renew', function(keys, args)
 end, { 'allow-oom' })
 
 -- The holder has looked: what the archive knows as ended is closed, so effects may be claimed.
--- ARGV  a section: fence
--- returns a section: 1 | 0 (not held)
+-- ARGV  a section: fence, server life at the grant or ''
+-- returns a section: 1 | 0 (not held, or a server of another life granted it, which was not looked through)
 register('vouch', function(keys, args)
   local results = {}
   for s = 1, tonumber(args[1]) do
-    local held = redis.call('HGET', keys[s], 'fence') == args[s + 2]
+    local a = s * 2 + 1
+    local held = redis.call('HGET', keys[s], 'fence') == args[a] and is_of_this_life(args[a + 1])
     if held then redis.call('HSET', keys[s], 'life', server_process()) end
     results[s] = held and 1 or 0
   end

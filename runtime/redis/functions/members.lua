@@ -1,5 +1,6 @@
 -- Node leases: who is there (design P2). Also under memory pressure: flag allow-oom.
--- KEYS  a section of all functions: members, a hash of node → `until\nincarnation\ncard`
+-- KEYS  a section of all functions: members, a hash of node → `until\nincarnation\ncard`; announce and retire: calls of
+--       each process (_call_order.lua)
 
 local MEMBER = '^(%d+)\n([^\n]*)\n(.*)$'
 -- A row that ran out may be extended by its own life, so it stays for a while.
@@ -18,15 +19,16 @@ local function forget_old(key, now)
   end
 end
 
--- ARGV  a section: node, incarnation, card, ttlMs, first (1 | 0)
--- returns a section: 1 | 0 (the lease is not this life's any more)
+-- ARGV  a section: node, incarnation, card, ttlMs, first (1 | 0), caller, number of its call
+-- returns a section: 1 | 0 (the lease is not this life's any more) | -1 (late)
 register('announce', function(keys, args)
   local now, results = now_ms(), {}
   for s = 1, tonumber(args[1]) do
-    local key, a = keys[s], s * 5 - 2
+    local key, a = keys[s * 2 - 1], s * 7 - 4
     local node, incarnation, first = args[a], args[a + 1], args[a + 4] == '1'
     local _, holder = read_member(redis.call('HGET', key, node) or nil)
-    local own = first or holder == incarnation
+    local late = not is_in_order(keys[s * 2], 'announce ' .. args[a + 5], args[a + 6], now)
+    local own = not late and (first or holder == incarnation)
     if first then forget_old(key, now) end
     if own then
       lease_term = tonumber(args[a + 3])
@@ -34,21 +36,23 @@ register('announce', function(keys, args)
       redis.call('HSET', key, node, table.concat({ due, incarnation, args[a + 2] }, '\n'))
       wrote(key, node, now)
     end
-    results[s] = own and 1 or 0
+    results[s] = late and -1 or own and 1 or 0
   end
   return results
 end, { 'allow-oom' })
 
--- ARGV  a section: node, incarnation
--- returns a section: 1 (ended) | 0 (that life does not hold it)
+-- ARGV  a section: node, incarnation, caller, number of its call
+-- returns a section: 1 (ended) | 0 (that life does not hold it) | -1 (late)
 register('retire', function(keys, args)
-  local results = {}
+  local now, results = now_ms(), {}
   for s = 1, tonumber(args[1]) do
-    local key, node, incarnation = keys[s], args[s * 2 + 1], args[s * 2 + 2]
+    local key, a = keys[s * 2 - 1], s * 4 - 1
+    local node, incarnation = args[a], args[a + 1]
     local _, holder = read_member(redis.call('HGET', key, node) or nil)
-    local own = holder == incarnation
+    local late = not is_in_order(keys[s * 2], 'retire ' .. args[a + 2], args[a + 3], now)
+    local own = not late and holder == incarnation
     if own then redis.call('HDEL', key, node) end
-    results[s] = own and 1 or 0
+    results[s] = late and -1 or own and 1 or 0
   end
   return results
 end, { 'allow-oom' })

@@ -34,20 +34,21 @@ register('receive', function(keys, args)
   return results
 end)
 
--- Forgets delivered entries.
+-- Forgets delivered entries. A server that went back has entries again that were delivered to what is lost: a copy from its
+-- former life must not remove them.
 -- KEYS  a section: meta, outbox (of the source)
--- ARGV  a section: n, then n entry ids
+-- ARGV  a section: server life at the grant or '', n, then n entry ids
 -- returns a section: number of entries still owed
 register('acknowledge', function(keys, args)
   local results, a = {}, 3
   for s = 1, tonumber(args[1]) do
-    local meta, outbox, n = keys[s * 2 - 1], keys[s * 2], tonumber(args[a])
-    redis.call('XDEL', outbox, unpack(args, a + 1, a + n))
+    local meta, outbox, n = keys[s * 2 - 1], keys[s * 2], tonumber(args[a + 1])
+    if is_of_this_life(args[a]) then redis.call('XDEL', outbox, unpack(args, a + 2, a + 1 + n)) end
     local left = redis.call('XLEN', outbox)
     redis.call('HSET', meta, 'owed', left)
     if left == 0 then redis.call('UNLINK', outbox) end
     results[s] = left
-    a = a + 1 + n
+    a = a + 2 + n
   end
   return results
 end, { 'allow-oom' })

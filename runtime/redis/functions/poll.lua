@@ -3,7 +3,7 @@
 -- A holder that is ahead of the store would never read what is appended: it learns that its lease is lost.
 -- KEYS  a section: meta, mail
 -- ARGV  a section: after, limit, fence, bell, server life at the grant or ''
--- returns a section: {first seq, at, body, at, body ...}, empty when none waits |
+-- returns a section: entries (entries_behind), empty when none waits |
 --         0 (the lease is lost, a server of another life granted it, or the store's cursor is before `after`)
 register('poll', function(keys, args)
   local results = {}

@@ -7,29 +7,25 @@ register('backlog', function(keys, args)
   for s = 1, tonumber(args[1]) do
     local m = redis.call('HMGET', keys[s * 2 - 1], 'cursor', 'tail')
     local cursor, tail = tonumber(m[1] or 0), tonumber(m[2] or 0)
-    results[s] = { cursor, tail, entries_behind(keys[s * 2], cursor, '1')[2] or '' }
+    results[s] = { cursor, tail, tail > cursor and entries_behind(keys[s * 2], cursor, '1')[2] or '' }
   end
   return results
 end, { 'no-writes' })
 
 -- KEYS  a section: journal, mail
--- ARGV  a section: after, limit
--- returns a section: n times {upTo, after, row, {first seq, at, body ...}}; rows of one upTo are never separated
+-- ARGV  a section: after (id of a row), limit
+-- returns a section: n times {upTo, results beside the mailbox, after, row, entries (entries_behind)}
 register('read_journal', function(keys, args)
   local results = {}
   for s = 1, tonumber(args[1]) do
     local journal, mail = keys[s * 2 - 1], keys[s * 2]
-    local after, limit, found = tonumber(args[s * 2 + 1]), args[s * 2 + 2], {}
-    local rows = redis.call('XRANGE', journal, int(after + 1), '+', 'COUNT', limit)
-    if #rows == tonumber(limit) then
-      local last = rows[#rows][1]
-      local upto = string.match(last, '^%d+')
-      local more = redis.call('XRANGE', journal, '(' .. last, upto)
-      for i = 1, #more do rows[#rows + 1] = more[i] end
-    end
+    local found = {}
+    local rows = redis.call('XRANGE', journal, '(' .. args[s * 2 + 1], '+', 'COUNT', args[s * 2 + 2])
     for i = 1, #rows do
-      local upto, from = tonumber(string.match(rows[i][1], '^%d+')), tonumber(rows[i][2][2])
-      found[i] = { upto, from, rows[i][2][4], entries_behind(mail, from, int(upto - from), upto) }
+      local upto, beside = string.match(rows[i][1], '^(%d+)%-(%d+)$')
+      local from = tonumber(rows[i][2][2])
+      upto = tonumber(upto)
+      found[i] = { upto, tonumber(beside), from, rows[i][2][4], entries_behind(mail, from, int(upto - from), upto) }
     end
     results[s] = found
   end
@@ -37,17 +33,20 @@ register('read_journal', function(keys, args)
 end, { 'no-writes' })
 
 -- KEYS  a section: meta, journal, mail
--- ARGV  a section: fence, upTo
+-- ARGV  a section: fence, upTo, results beside the mailbox there: the last row to forget
 -- returns a section: 1 | 0 (lease lost)
 register('trim_journal', function(keys, args)
   local results = {}
   for s = 1, tonumber(args[1]) do
-    local k, a = s * 3 - 2, s * 2 + 1
+    local k, a = s * 3 - 2, s * 3
     local m = redis.call('HMGET', keys[k], 'fence', 'cursor')
     if m[1] == args[a] then
-      local first = int(math.min(tonumber(args[a + 1]), tonumber(m[2] or 0)) + 1)
+      local upto, cursor = tonumber(args[a + 1]), tonumber(m[2] or 0)
+      local first = upto > cursor and int(cursor + 1) or int(upto) .. '-' .. int(tonumber(args[a + 2]) + 1)
+      local read = math.min(upto, cursor)
+      local around = pack_around(keys[k + 2], read)
       redis.call('XTRIM', keys[k + 1], 'MINID', first)
-      redis.call('XTRIM', keys[k + 2], 'MINID', first)
+      redis.call('XTRIM', keys[k + 2], 'MINID', around and around[1] or int(read + 1))
       results[s] = 1
     else
       results[s] = 0
@@ -56,22 +55,24 @@ register('trim_journal', function(keys, args)
   return results
 end, { 'allow-oom' })
 
--- Removes archived actors.
+-- Removes archived actors, as many as a call names. Twice or late it removes nothing more.
 -- KEYS  a section: meta, states, event tails, then the event stream of each address
--- ARGV  a section: fence, n, then n addresses
--- returns a section: 1 | 0 (lease lost)
+-- ARGV  a section: fence, cursor at which they were looked at, n, then n addresses
+-- returns a section: 1 | 0 (lease lost, or the cursor moved)
 register('forget', function(keys, args)
   local results, k, a = {}, 1, 3
   for s = 1, tonumber(args[1]) do
-    local n = tonumber(args[a + 1])
-    local held = redis.call('HGET', keys[k], 'fence') == args[a]
+    local n, m = tonumber(args[a + 2]), redis.call('HMGET', keys[k], 'fence', 'cursor')
+    local held = m[1] == args[a] and tonumber(m[2] or 0) == tonumber(args[a + 1])
     if held then
-      variadic('HDEL', keys[k + 1], args, a + 2, a + 1 + n)
-      variadic('HDEL', keys[k + 2], args, a + 2, a + 1 + n)
-      for i = k + 3, k + 2 + n do redis.call('UNLINK', keys[i]) end
+      variadic('HDEL', keys[k + 1], args, a + 3, a + 2 + n)
+      variadic('HDEL', keys[k + 2], args, a + 3, a + 2 + n)
+      for i = k + 3, k + 2 + n, CHUNK do
+        redis.call('UNLINK', unpack(keys, i, math.min(i + CHUNK - 1, k + 2 + n)))
+      end
     end
     results[s] = held and 1 or 0
-    k, a = k + 3 + n, a + 2 + n
+    k, a = k + 3 + n, a + 3 + n
   end
   return results
 end, { 'allow-oom' })

@@ -32,7 +32,7 @@ export function agentTools(late: LateManagement): Tool[] {
     }),
 
     define(agentList, async (_none, { ports, identity }) => ({
-      agents: (await ports.agents.list(readerOf(identity))).map(listed),
+      agents: (await ports.agents.list(readerOf(identity))).items.map(listed),
     })),
 
     define(agentSearch, async (asked, { ports, identity }) =>

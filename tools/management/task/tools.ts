@@ -36,7 +36,7 @@ export function taskTools(late: LateManagement): Tool[] {
     define(taskList, async ({ agent_id, limit }, { ports, identity }) => {
       const agentId = agent_id === undefined ? undefined : await idOf({ ports, identity }, agent_id);
       const filter = { limit, ...(agentId === undefined ? {} : { agentId }) };
-      const found = await ports.executions.list(identity, filter);
+      const { items: found } = await ports.executions.list(identity, filter);
       return {
         executions: found.map(({ execution_id: id, agent_id: of, status, started_at }) => ({
           ...{ id, agent_id: of, status, started_at },

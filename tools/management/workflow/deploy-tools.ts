@@ -54,8 +54,8 @@ export function workflowDeployTools(late: LateManagement): Tool[] {
 
     define(workflowList, async ({ tenant_id, scope, user_id }, { ports, identity }) => {
       const eyes = eyesOf(inTenant(identity, tenant_id, 'tenant not found'), user_id);
-      const found = await ports.workflows.list(eyes, scope === undefined ? {} : { scope });
-      return { workflows: found.map(listed) };
+      const { items } = await ports.workflows.list(eyes, scope === undefined ? {} : { scope });
+      return { workflows: items.map(listed) };
     }),
 
     define(workflowSearch, async (asked, { ports, identity }) =>

@@ -40,8 +40,8 @@ export function workflowRunTools(late: LateManagement): Tool[] {
     define(executionsList, async ({ workflow_id, limit, offset, tenant_id }, { ports, identity }) => {
       const asker = inTenant(identity, tenant_id, 'tenant not found');
       const workflowId = workflow_id === undefined ? {} : { workflowId: await idOf(ports, asker, workflow_id) };
-      const { executions, total } = await ports.runs.list(asker, { ...workflowId, limit, skip: offset });
-      return { executions: executions.map(listed), total, limit, offset };
+      const { items, total } = await ports.runs.list(asker, { ...workflowId, limit, skip: offset });
+      return { executions: items.map(listed), total, limit, offset };
     }),
 
     define(executionsGet, ({ execution_id, tenant_id }, { ports, identity }) =>

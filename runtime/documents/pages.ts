@@ -1,0 +1,75 @@
+import { createHash } from 'node:crypto';
+import type { Collection, Find, Position, StoredDocument } from '../documents.ts';
+import { SvcError } from '../errors.ts';
+import { isScalar } from './document-query.ts';
+import { positionOf } from './order.ts';
+
+/** How much of a list, and from where: the start, behind `skip` entries, or behind the page that gave the token. */
+export interface PageAsked {
+  readonly limit: number;
+  readonly skip?: number | undefined;
+  readonly pageToken?: string | undefined;
+}
+
+/** Entries of a list; with the token for what comes behind them, unless these are known to be the last. */
+export interface Page<T> {
+  readonly items: T[];
+  readonly next_page_token?: string;
+}
+
+const FORMAT = 1;
+export const MOST_TOKEN_CHARS = 4_096;
+
+/**
+ * A page of a list by the name of the list and what it is asked for. What stays in the list while somebody walks through
+ * its tokens is on one page, whatever else is written; what changes its place in the order may be met twice or not.
+ * Throws `invalid_argument` naming `page_token` for one of another list, or of other conditions.
+ */
+export async function pageOf<T extends StoredDocument>(
+  collection: Pick<Collection<T>, 'find'>,
+  list: string,
+  of: Omit<Find, 'limit' | 'skip' | 'after'>,
+  { limit, skip = 0, pageToken }: PageAsked,
+): Promise<Page<T>> {
+  const what = [list, of.tenant, of.where ?? {}, of.sort ?? []];
+  const after = readToken(what, { skip, pageToken });
+  const items = await collection.find({ ...of, limit, ...(after === undefined ? { skip } : { after }) });
+  const last = items.length < limit ? undefined : items.at(-1);
+  return { items, ...(last === undefined ? {} : { next_page_token: tokenOf(what, positionOf(of, last)) }) };
+}
+
+/** A page with each entry as it is shown. */
+export const shownPage = <T, Shown>({ items, ...next }: Page<T>, show: (item: T) => Shown): Page<Shown> => ({
+  items: items.map(show),
+  ...next,
+});
+
+/** `what` says which list this is of, and of what; a reader must say the same. */
+export const tokenOf = (what: unknown, position: Position): string =>
+  Buffer.from(JSON.stringify([FORMAT, digestOf(what), ...position])).toString('base64url');
+
+/** The position a token stands for; undefined without one. It is a place in what the caller may see, never a right. */
+export function readToken(what: unknown, { skip = 0, pageToken }: Omit<PageAsked, 'limit'>): Position | undefined {
+  if (pageToken === undefined) return undefined;
+  if (skip !== 0) throw refused('expected alone; nothing else is left out from the start beside it');
+  const [format, digest, ...position] = partsOf(pageToken);
+  if (format !== FORMAT || digest !== digestOf(what) || !position.every(isScalar))
+    throw refused('expected the next_page_token of an answer to the same list and conditions');
+  return position;
+}
+
+function partsOf(token: string): unknown[] {
+  try {
+    const parts: unknown = JSON.parse(Buffer.from(token.slice(0, MOST_TOKEN_CHARS), 'base64url').toString());
+    return Array.isArray(parts) ? parts : [];
+  } catch (thrown) {
+    if (thrown instanceof SyntaxError) return [];
+    throw thrown;
+  }
+}
+
+const digestOf = (what: unknown): string =>
+  createHash('sha256').update(JSON.stringify(what)).digest('base64url').slice(0, 16);
+
+const refused = (expected: string): SvcError =>
+  new SvcError('invalid_argument', `page_token: ${expected}`, { field: 'page_token' });

@@ -1,0 +1,46 @@
+import type { Partition } from './address.ts';
+
+export type Unsubscribe = () => void;
+
+/** Proof that a node serves a partition. The epoch grows at each grant, the grant id tells equal epochs apart (K4). */
+export interface Lease {
+  readonly partition: Partition;
+  readonly node: string;
+  readonly epoch: number;
+  readonly grant: string;
+}
+
+export type AcquireOutcome =
+  | {
+      readonly kind: 'granted';
+      readonly lease: Lease;
+      readonly cursor: number;
+      /** Results handled beside the mailbox since the cursor stands there (journal-position.ts). */
+      readonly beside: number;
+      readonly nextTimerAt: number | null;
+      /** Store time of the grant. */
+      readonly at: number;
+      /**
+       * The store may be an older one than when the partition was last served (a restored backup, a failover): the
+       * holder looks through it and then calls `vouch`. Until then nobody claims an effect of it.
+       */
+      readonly mayBeOlder: boolean;
+    }
+  | { readonly kind: 'held'; readonly by: string; readonly grant: string; readonly remainingMs: number };
+
+/** A lease that held when the store went away for all nodes holds for one more term after it came back. */
+export interface Leases {
+  /**
+   * Grants the lease when it is free, expired, or held by an earlier life of the same node (its data directory is
+   * locked, so that life has ended). `grant` is a fresh random id. `over` is the grant of a holder that is known to be
+   * dead: while it is the one in force it does not count.
+   */
+  acquire(partition: Partition, node: string, grant: string, ttlMs: number, over?: string): Promise<AcquireOutcome>;
+  /** Extends leases; answers those that were lost, also since the store may have gone back behind the grant. */
+  renew(leases: readonly Lease[], ttlMs: number): Promise<Lease[]>;
+  /** The holder has looked through a partition that was granted as `mayBeOlder`. False: the lease is lost. */
+  vouch(lease: Lease): Promise<boolean>;
+  release(lease: Lease): Promise<void>;
+  /** Calls back when a partition that `node` holds got an entry. May miss one: it only shortens a poll. */
+  onBell(node: string, ring: (partition: Partition) => void): Unsubscribe;
+}

@@ -1,0 +1,58 @@
+-- Ids of messages that a partition has seen: a message that comes again is not appended again.
+
+-- Seen ids live in meta as `#id`. When one of these bounds is passed, they become the older generation, which is
+-- kept until the same happens again or for GENERATION_MS; while one of its messages waits, for WAITING_MS.
+local GENERATION_MS, GENERATION_IDS = 60000, 4096
+local WAITING_MS = 3600000
+-- With so many in a generation it is turned although messages of the older one wait: one call must not take long.
+local MOST_IDS = 65536
+
+-- Makes today's seen ids the older ones. Meta goes on with all its other fields; counts of waiting messages that programs
+-- of format 2 wrote (`@`) are dropped.
+local function rotate(meta, older, keep_ms)
+  local names, kept, fields = redis.call('HKEYS', meta), {}, {}
+  for i = 1, #names do
+    local kind = string.byte(names[i])
+    if kind ~= 35 and kind ~= 64 then kept[#kept + 1] = names[i] end
+  end
+  for from = 1, #kept, CHUNK do
+    local last = math.min(from + CHUNK - 1, #kept)
+    local values = redis.call('HMGET', meta, unpack(kept, from, last))
+    for i = 1, #values do fields[#fields + 1], fields[#fields + 2] = kept[from + i - 1], values[i] end
+  end
+  if #names > 0 then
+    redis.call('RENAME', meta, older)
+    redis.call('PEXPIRE', older, keep_ms)
+  end
+  variadic('HSET', meta, fields, 1, #fields)
+end
+
+-- Fields of meta that `age_ids` and `remembers_since` take, in this order.
+local GENERATION = { 'gen_tail', 'gen_at', 'ids', 'old_from', 'old_until' }
+
+-- Every function that remembers ids calls this before its writes to meta, so that none of them finds a large one.
+-- m[at ...] are the values of GENERATION; `set` gets those that change, with `more` ids in the younger generation. Ids of
+-- messages that wait are not forgotten: the older generation goes when all of it was handled.
+local function age_ids(meta, older, tail, m, at, more, now, set)
+  local gen_tail, gen_at = tonumber(m[at] or 0), tonumber(m[at + 1] or 0)
+  -- A program of format 2 does not count ids; it counts all entries as if each had one.
+  local count = math.min(tonumber(m[at + 2] or 0), tail - gen_tail)
+  set[#set + 1], set[#set + 2] = 'ids', int(count + more)
+  if now - gen_at < GENERATION_MS and count < GENERATION_IDS then return end
+  local cursor = tonumber(redis.call('HGET', meta, 'cursor') or 0)
+  if cursor < gen_tail and count < MOST_IDS then return end
+  local keep_ms = cursor < tail and WAITING_MS or GENERATION_MS
+  if count > 0 then rotate(meta, older, keep_ms) end
+  set[#set] = int(more)
+  set[#set + 1], set[#set + 2] = 'old_from', int(gen_at)
+  set[#set + 1], set[#set + 2] = 'old_until', int(now + keep_ms)
+  set[#set + 1], set[#set + 2] = 'gen_tail', int(tail)
+  set[#set + 1], set[#set + 2] = 'gen_at', int(now)
+end
+
+-- Whether an id that arrived since `sent` is known for sure: what was sent before may have been seen and forgotten.
+local function remembers_since(sent, m, at, now)
+  local from = tonumber(m[at + 1] or 0)
+  if now < tonumber(m[at + 4] or 0) then from = tonumber(m[at + 3] or 0) end
+  return tonumber(sent) > from
+end

@@ -1,0 +1,101 @@
+-- Appends a pack: fresh messages of one writer, whose ids nobody else knows. A pack is known by its writer's name and number.
+-- A writer numbers its packs of one partition 1, 2, 3 … and sends them in this order; only the next number is taken, so a
+-- copy changes nothing, whenever it arrives. A writer that is closed takes nothing any more: what it was refused may then
+-- be appended in another way.
+-- Mark of a writer in meta: field `~name`, value `number first at` (its last pack) or `number closed at` (from that one on
+-- nothing was or will be written).
+
+-- A pack may arrive so long after it was sent. Marks live much longer, so a late copy never meets a forgotten writer.
+local LATE_MS, MARK_MS, SWEEP_MS = 60000, 3600000, 60000
+
+-- Forgets writers that have been silent for so long that no copy of theirs counts any more.
+local function sweep_marks(meta, now)
+  local names, old = redis.call('HKEYS', meta), {}
+  for i = 1, #names do
+    if string.byte(names[i]) == 126 then
+      local at = string.match(redis.call('HGET', meta, names[i]) or '', '(%d+)$')
+      if now - tonumber(at or 0) > MARK_MS then old[#old + 1] = names[i] end
+    end
+  end
+  variadic('HDEL', meta, old, 1, #old)
+end
+
+local function close(meta, writer, number, now)
+  redis.call('HSET', meta, writer, int(number) .. ' closed ' .. int(now))
+end
+
+-- Whether every actor that the pack is for stays within the bound; answers their new counts.
+local function counts_within(targets, waiting_of, held_of, bound)
+  local counts = {}
+  for target in string.gmatch(targets, '[^\n]+') do
+    counts[target] = (counts[target] or waiting_of(target)) + 1
+    if counts[target] + held_of(target) > bound then return nil end
+  end
+  return counts
+end
+
+local function append_pack(keys, k, args, a, now, bells)
+  local meta, mail, depths = keys[k], keys[k + 1], keys[k + 2]
+  local writer, number, bound, n = '~' .. args[a], tonumber(args[a + 1]), tonumber(args[a + 3]), tonumber(args[a + 4])
+  local m = redis.call('HMGET', meta, 'tail', 'cursor', 'bell', 'counted', 'held', writer, 'marks_at')
+  local tail, cursor = tonumber(m[1] or 0), tonumber(m[2] or 0)
+  local last, first = string.match(m[6] or '0 0 ', '^(%d+) (%w+) ')
+  last = tonumber(last)
+  if first == 'closed' then return number < last and 0 or -1 end
+  if number == last then return tonumber(first) end
+  if number < last then return 0 end
+  if number > last + 1 then return -2 end
+  if now - tonumber(args[a + 2]) > LATE_MS then
+    close(meta, writer, number, now)
+    return -1
+  end
+  local waiting_of, held_of, counting = depths_of(mail, depths, keys[k + 3], m, 4, cursor, tail, bound, n, true)
+  local counts = {}
+  if waiting_of then counts = counts_within(args[a + 6], waiting_of, held_of, bound) end
+  if counting then redis.call('HSET', meta, 'counted', args[a + 3]) end
+  if not counts then
+    close(meta, writer, number, now)
+    return -1
+  end
+
+  if counting then keep_counts(depths, counts) end
+  redis.call('XADD', mail, int(tail + 1) .. '-0', 'a', int(now), 'b', args[a + 7], 'n', args[a + 5], 't', args[a + 6])
+  local mark = args[a + 1] .. ' ' .. int(tail + 1) .. ' ' .. int(now)
+  redis.call('HSET', meta, 'tail', int(tail + n), 'bell', '', writer, mark)
+  if now - tonumber(m[7] or 0) > SWEEP_MS then
+    sweep_marks(meta, now)
+    redis.call('HSET', meta, 'marks_at', int(now))
+  end
+  if m[3] and m[3] ~= '' then ring_pack(bells, m[3], tail + 1, now, args[a + 5], args[a + 7]) end
+  return tail + 1
+end
+
+-- KEYS  a section: meta, mail, depths, held
+-- ARGV  a section: writer, number of the pack, store time when it was sent, bound, n, lengths, addresses,
+--         bodies (_append_parts.lua)
+-- returns a section: {answer, store time}; answer is the number of its first message (written now or by an earlier copy) |
+--         0 (written by an earlier copy, its number is not known any more) | -1 (not written, nor will a copy be) |
+--         -2 (not written: packs before it are missing)
+register('append_pack', function(keys, args)
+  local now, bells, results = now_ms(), {}, {}
+  for s = 1, tonumber(args[1]) do
+    results[s] = { append_pack(keys, s * 4 - 3, args, s * 8 - 5, now, bells), now }
+  end
+  send_bells(args[2], bells)
+  return results
+end)
+
+-- Closes a writer. What it sent and was not written will not be, whenever a copy arrives.
+-- KEYS  a section: meta
+-- ARGV  a section: writer
+-- returns a section: number of its last pack that was written, 0 for none
+register('close_writer', function(keys, args)
+  local now, results = now_ms(), {}
+  for s = 1, tonumber(args[1]) do
+    local writer = '~' .. args[s + 2]
+    local last, first = string.match(redis.call('HGET', keys[s], writer) or '0 0 ', '^(%d+) (%w+) ')
+    results[s] = first == 'closed' and tonumber(last) - 1 or tonumber(last)
+    close(keys[s], writer, results[s] + 1, now)
+  end
+  return results
+end)

@@ -1,0 +1,195 @@
+import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
+import type { CollectionSpec } from '../documents.ts';
+import { SvcError, toSvcError } from '../errors.ts';
+import { countsOf, countsSchemaOf } from './documents-counts.ts';
+import { schemaOf } from './documents-sql.ts';
+import { giveBackSpace } from './free-space.ts';
+
+/** Tenant, id, version, searchable fields and the rest as JSON text: the columns of a document's table. */
+export type DocumentRow = readonly [tenant: string, id: string, version: number, fields: string, rest: string];
+
+/** One write as plain data, so that it can be carried out in another thread. */
+export type DocumentWrite =
+  | { readonly do: 'insert'; readonly table: string; readonly row: DocumentRow }
+  | {
+      readonly do: 'put';
+      readonly table: string;
+      readonly rows: readonly DocumentRow[];
+      /** Whether the collection has tuples that are unique. */
+      readonly unique: boolean;
+    }
+  | { readonly do: 'replace'; readonly table: string; readonly row: DocumentRow; readonly expected: number }
+  | { readonly do: 'delete'; readonly table: string; readonly tenant: string; readonly id: string }
+  | {
+      readonly do: 'deleteVersion';
+      readonly table: string;
+      readonly tenant: string;
+      readonly id: string;
+      readonly expected: number;
+    }
+  /** `where` is the statement's text behind the table. */
+  | {
+      readonly do: 'deleteMany';
+      readonly table: string;
+      readonly where: string;
+      readonly values: readonly SQLInputValue[];
+    }
+  /** Table, indexes and counts of a collection, where they are missing. */
+  | { readonly do: 'schema'; readonly spec: CollectionSpec }
+  /** A step that gives free pages back. Answers 1 when more is left to give. */
+  | { readonly do: 'giveBackSpace' };
+
+/** How many documents were written or removed, or why the write failed. */
+export type DocumentOutcome = number | SvcError;
+
+interface TableStatements {
+  readonly insert: StatementSync;
+  readonly upsert: StatementSync;
+  readonly update: StatementSync;
+  readonly replace: StatementSync;
+  readonly has: StatementSync;
+  readonly add: StatementSync;
+  readonly delete: StatementSync;
+  readonly deleteVersion: StatementSync;
+}
+
+const SQLITE_CONSTRAINT_UNIQUE = 2067;
+
+function isUniqueConflict(error: unknown): boolean {
+  return error instanceof Error && 'errcode' in error && error.errcode === SQLITE_CONSTRAINT_UNIQUE;
+}
+
+/** Carries writes out on one connection, a group of them in one transaction. */
+export class DocumentWrites {
+  readonly #database: DatabaseSync;
+  readonly #tables = new Map<string, TableStatements>();
+
+  constructor(database: DatabaseSync) {
+    this.#database = database;
+  }
+
+  /**
+   * Answers once the group is durable. A write that fails for itself (a unique conflict) leaves nothing and does not touch
+   * the others; what fails the transaction (a full disk) fails all of them.
+   */
+  apply(writes: readonly DocumentWrite[]): DocumentOutcome[] {
+    const outcomes: DocumentOutcome[] = [];
+    try {
+      this.#database.exec('BEGIN IMMEDIATE');
+      for (const write of writes) outcomes.push(isOneStatement(write) ? this.#one(write) : this.#several(write));
+      this.#database.exec('COMMIT');
+      return outcomes;
+    } catch (cause) {
+      if (this.#database.isTransaction) this.#database.exec('ROLLBACK');
+      const said = cause instanceof Error ? cause.message : 'unknown';
+      const text = `the document store could not commit: ${said}`;
+      const error = new SvcError('unavailable', text, { store: 'documents', cause });
+      return writes.map(() => error);
+    }
+  }
+
+  /** At most one statement of it changes anything, and SQLite undoes a statement that fails. */
+  #one(write: DocumentWrite): DocumentOutcome {
+    try {
+      return this.#changesOf(write);
+    } catch (error) {
+      // A full disk or an I/O error ends the whole transaction: then every write of the group failed.
+      if (!this.#database.isTransaction) throw error;
+      return toSvcError(error);
+    }
+  }
+
+  #several(write: DocumentWrite): DocumentOutcome {
+    this.#database.exec('SAVEPOINT one');
+    const outcome = this.#one(write);
+    this.#database.exec(typeof outcome === 'number' ? 'RELEASE one' : 'ROLLBACK TO one; RELEASE one');
+    return outcome;
+  }
+
+  #changesOf(write: DocumentWrite): number {
+    switch (write.do) {
+      case 'insert':
+        return changes(this.#of(write.table).insert.run(...write.row));
+      case 'put': {
+        const table = this.#of(write.table);
+        return refusingConflicts(() => {
+          let written = 0;
+          for (const row of write.rows)
+            written += write.unique ? putWhereUnique(table, row) : changes(table.upsert.run(...row));
+          return written;
+        });
+      }
+      case 'replace':
+        return refusingConflicts(() => changes(this.#of(write.table).replace.run(...write.row, write.expected)));
+      case 'delete':
+        return changes(this.#of(write.table).delete.run(write.tenant, write.id));
+      case 'deleteVersion':
+        return changes(this.#of(write.table).deleteVersion.run(write.tenant, write.id, write.expected));
+      case 'deleteMany':
+        return changes(this.#database.prepare(`DELETE FROM ${write.table}${write.where}`).run(...write.values));
+      case 'schema':
+        return this.#create(write.spec);
+      case 'giveBackSpace':
+        return giveBackSpace(this.#database) ? 1 : 0;
+    }
+  }
+
+  #create(spec: CollectionSpec): number {
+    for (const statement of schemaOf(spec)) this.#database.exec(statement);
+    const counts = countsOf(spec);
+    if (counts === undefined || hasTable(this.#database, counts)) return 0;
+    for (const statement of countsSchemaOf(spec)) this.#database.exec(statement);
+    return 0;
+  }
+
+  #of(table: string): TableStatements {
+    const known = this.#tables.get(table);
+    if (known !== undefined) return known;
+    const made = statementsOf(this.#database, table);
+    this.#tables.set(table, made);
+    return made;
+  }
+}
+
+const isOneStatement = (write: DocumentWrite): boolean =>
+  write.do !== 'schema' && (write.do !== 'put' || !write.unique || write.rows.length === 1);
+
+function statementsOf(database: DatabaseSync, table: string): TableStatements {
+  const insert = `INSERT INTO ${table} (tenant, id, version, fields, rest) VALUES (?, ?, ?, ?, ?)`;
+  const remove = `DELETE FROM ${table} WHERE tenant = ? AND id = ?`;
+  const update = `UPDATE ${table} SET version = ?3, fields = ?4, rest = ?5 WHERE tenant = ?1 AND id = ?2`;
+  return {
+    insert: database.prepare(`${insert} ON CONFLICT DO NOTHING`),
+    upsert: database.prepare(
+      `${insert} ON CONFLICT (tenant, id) DO UPDATE SET version = excluded.version, fields = excluded.fields,
+         rest = excluded.rest WHERE ${table}.version < excluded.version`,
+    ),
+    update: database.prepare(`${update} AND version < ?3`),
+    replace: database.prepare(`${update} AND version = ?6`),
+    has: database.prepare(`SELECT 1 FROM ${table} WHERE tenant = ? AND id = ?`),
+    add: database.prepare(insert),
+    delete: database.prepare(remove),
+    deleteVersion: database.prepare(`${remove} AND version = ?`),
+  };
+}
+
+const changes = (done: ReturnType<StatementSync['run']>): number => Number(done.changes);
+
+/** Not an UPSERT: with several unique indexes that one may fail on the row it is about to replace. */
+function putWhereUnique({ update, has, add }: TableStatements, row: DocumentRow): number {
+  if (changes(update.run(...row)) === 1) return 1;
+  if (has.get(row[0], row[1]) !== undefined) return 0;
+  return changes(add.run(...row));
+}
+
+function refusingConflicts(write: () => number): number {
+  try {
+    return write();
+  } catch (cause) {
+    if (!isUniqueConflict(cause)) throw cause;
+    throw new SvcError('conflict', 'another document of this tenant holds the same unique fields', { cause });
+  }
+}
+
+const hasTable = (database: DatabaseSync, name: string): boolean =>
+  database.prepare("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?").get(name) !== undefined;
