@@ -16,7 +16,7 @@ import { createNodeControls } from './cluster/operations/node-controls.ts';
 import { openOperations } from './cluster/operations/open-operations.ts';
 import { readiness } from './cluster/operations/readiness.ts';
 import { executionOffer, openAgentAccess } from './compose/agent-access.ts';
-import { announcement } from './compose/announcement.ts';
+import { announcement, whoMayCall } from './compose/announcement.ts';
 import { LateAreas } from './compose/areas.ts';
 import { openCallers } from './compose/callers.ts';
 import { openAgents } from './compose/catalogs.ts';
@@ -44,6 +44,7 @@ import { systemRandom } from './runtime/random.ts';
 import { createRuntime } from './runtime/runtime.ts';
 import { createAuthenticator } from './security/authenticator.ts';
 import { createFileSecrets } from './security/file-secrets.ts';
+import { openLocalToken } from './security/local-token.ts';
 import { authenticatorSettings } from './security/settings.ts';
 import { Admission } from './transport/admission.ts';
 import { openStartKeys } from './transport/idempotency.ts';
@@ -121,6 +122,7 @@ export async function startNode(input: NodeInput): Promise<Node> {
       ...[...workflowActors(settings), ...nodeActors(heartbeats(settings)), ...(input.actors ?? [])],
     ],
     handlers: [...effects.handlers, ...(input.effects ?? [])],
+    contracted: () => ports.formats.isAlone(3),
     settings: kernelSettings(settings),
     retention: retentionOf({ settings: settings.retention, documents: ports.documents, logger }),
   });
@@ -143,7 +145,16 @@ export async function startNode(input: NodeInput): Promise<Node> {
     ...{ ...world, runtime, agents, builtIns, inUse, executions, dispatch, waits, settings, env: input.env, areas },
     documents: ports.documents,
   });
-  const toolAreas = await openToolAreas({ ...ports, ...world, runtime, settings, signing, desk: effects.desk });
+  const admission = new Admission({
+    ...{ ...world, limits: settings.limits },
+    onChange(refuses, seen) {
+      logger.warn(seen, refuses ? 'the node is overloaded: new work is refused' : 'new work is taken again');
+    },
+  });
+  opened.defer(async () => admission.close());
+  const toolAreas = await openToolAreas({
+    ...{ ...ports, ...world, runtime, settings, signing, desk: effects.desk, admission },
+  });
   const peers = createNodePeerApi({ client: runtime.client, random: systemRandom, randomBytes });
   const clusterNode = !settings.cluster.enabled
     ? null
@@ -159,7 +170,12 @@ export async function startNode(input: NodeInput): Promise<Node> {
     push: (address) => clusterNode?.push(address) ?? Promise.resolve(NOT_ENABLED),
   });
 
-  const authenticator = createAuthenticator(authenticatorSettings(settings), systemClock, keys);
+  const localToken = await openLocalToken(dataDir, iam);
+  const authenticator = createAuthenticator(
+    { ...authenticatorSettings(settings), ...(localToken === null ? {} : { localToken }) },
+    systemClock,
+    keys,
+  );
   opened.defer(() => authenticator.close());
   const health = { ready: async () => readiness(runtime, controls) };
   const { volumes, commands, patterns, runsImages } = effects;
@@ -171,13 +187,6 @@ export async function startNode(input: NodeInput): Promise<Node> {
     ...{ judges: workflowAreas.judges, search, version: VERSION, health, configPath: configFile(input), runsImages },
   });
   areas.provideManagement(management);
-  const admission = new Admission({
-    ...{ ...world, limits: settings.limits },
-    onChange(refuses, seen) {
-      logger.warn(seen, refuses ? 'the node is overloaded: new work is refused' : 'new work is taken again');
-    },
-  });
-  opened.defer(async () => admission.close());
   const servers = createServers({
     ...{ agents, executions, ...workflowAreas, ...toolAreas, ...operations, peers, dispatch },
     ...{ volumes, commands, patterns, keys, rateOverrides, secretStore, startKeys, admission, ...allowance },
@@ -220,10 +229,7 @@ export async function startNode(input: NodeInput): Promise<Node> {
     await stop();
   };
   endAsTold().catch((thrown: unknown) => warn('the node did not stop in order', thrown));
-  const whoMayCall = authenticator.required
-    ? 'callers need a bearer token'
-    : 'no identity provider: every call acts as the local operator in tenant svc-system';
-  return { id: node, ...addresses, notes: [...ports.notes, whoMayCall], stop, stopped };
+  return { id: node, ...addresses, notes: [...ports.notes, whoMayCall(iam, dataDir)], stop, stopped };
 }
 
 /** Runs until a signal says stop; prints what a person needs to go on. */

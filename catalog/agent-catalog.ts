@@ -1,6 +1,7 @@
 import { parseAgentManifest } from '../manifests/agent/parse.ts';
 import type { AgentManifest } from '../manifests/agent/schema.ts';
 import type { Clock } from '../runtime/clock.ts';
+import { type Page, shownPage } from '../runtime/documents/pages.ts';
 import type { Documents } from '../runtime/documents.ts';
 import type { Identity } from '../runtime/identity.ts';
 import type { Random } from '../runtime/random.ts';
@@ -105,8 +106,8 @@ class DocumentAgentCatalog implements AgentCatalog {
     return found.name === name ? summaryOf(found) : notFound(AGENT);
   }
 
-  async list(reader: CatalogReader, filter: AgentFilter = {}): Promise<AgentSummary[]> {
-    return (await this.#catalog.list(reader, filter)).map(summaryOf);
+  async list(reader: CatalogReader, filter: AgentFilter = {}): Promise<Page<AgentSummary>> {
+    return shownPage(await this.#catalog.list(reader, filter), summaryOf);
   }
 
   async versions(reader: CatalogReader, idOrName: string): Promise<AgentSummary[]> {
@@ -155,10 +156,17 @@ function readManifest(manifestYaml: string): AgentManifest {
 }
 
 function summaryOf(entry: ShelfEntry): AgentSummary {
-  const { id, name, tenant, version, description, status, scope, owner, labels, deployed_at } = entry;
   return {
-    ...{ agent_id: id, name, tenant_id: tenant, version, description },
-    ...{ status, scope, owner, labels, deployed_at },
+    agent_id: entry.id,
+    name: entry.name,
+    tenant_id: entry.tenant,
+    version: entry.version,
+    description: entry.description,
+    status: entry.status,
+    scope: entry.scope,
+    owner: entry.owner,
+    labels: entry.labels,
+    deployed_at: entry.deployed_at,
   };
 }
 

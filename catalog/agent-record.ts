@@ -9,6 +9,8 @@ export const AGENTS: CollectionSpec = {
   name: 'deployed_agents',
   unique: [['scope', 'owner', 'name']],
   indexes: [['name'], ['created_by']],
+  // A list reads these alone, and whole records only when it does not know them (shelf/kept-entries.ts).
+  beside: ['owner', 'scope', 'status', 'version'],
 };
 export const AGENT_MANIFESTS: CollectionSpec = { name: 'agent_manifests', unique: [], indexes: [] };
 export const AGENT_EVENTS: CollectionSpec = {

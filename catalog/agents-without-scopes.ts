@@ -1,3 +1,4 @@
+import { positionOf } from '../runtime/documents/order.ts';
 import type { Collection, CollectionSpec, Documents, StoredDocument } from '../runtime/documents.ts';
 import { AGENT_MANIFESTS, AGENTS } from './agent-record.ts';
 import type { RecordedEvent } from './shelf/event-log.ts';
@@ -52,22 +53,23 @@ export class AgentsWithoutScopes {
 
   /** Takes over what is not taken over yet. */
   async copy(): Promise<void> {
-    for (let skip = 0; ; skip += PAGE) {
-      const page = await this.#page(skip);
+    for (let last: AgentWithoutScope | undefined; ; ) {
+      const page = await this.#behind(last);
       for (const agent of page) await this.#copied(agent);
       if (page.length < PAGE) return;
+      last = page.at(-1);
     }
   }
 
   /** Copies, and removes the originals. One whose name was taken meanwhile stays where it is. */
   async take(): Promise<void> {
-    for (let kept = 0; ; ) {
-      const page = await this.#page(kept);
+    for (let last: AgentWithoutScope | undefined; ; ) {
+      const page = await this.#behind(last);
       for (const agent of page) {
         if (await this.#copied(agent)) await this.#old.delete(agent.tenant, agent.id);
-        else kept += 1;
       }
       if (page.length < PAGE) return;
+      last = page.at(-1);
     }
   }
 
@@ -76,8 +78,9 @@ export class AgentsWithoutScopes {
     await this.#old.deleteMany({ tenant: null, where: { id } });
   }
 
-  #page(skip: number): Promise<AgentWithoutScope[]> {
-    return this.#old.find({ tenant: null, sort: [['id', 'asc']], limit: PAGE, skip });
+  #behind(last: AgentWithoutScope | undefined): Promise<AgentWithoutScope[]> {
+    const of = { tenant: null, limit: PAGE };
+    return this.#old.find(last === undefined ? of : { ...of, after: positionOf(of, last) });
   }
 
   /** Whether it is among the agents of today, or was. It may have moved to another tenant since, or be on its way. */

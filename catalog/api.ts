@@ -1,4 +1,5 @@
 import type { AgentManifest } from '../manifests/agent/schema.ts';
+import type { Page } from '../runtime/documents/pages.ts';
 import type { Identity } from '../runtime/identity.ts';
 import type { CatalogReader, WorkflowScope } from './workflow-api.ts';
 
@@ -51,6 +52,7 @@ export interface AgentFilter {
   /** At most 1,000; default 1,000. */
   readonly limit?: number;
   readonly skip?: number;
+  readonly pageToken?: string;
 }
 
 /** Deployed agents. The truth is Documents (unique index), written before the answer (design R2). */
@@ -71,7 +73,7 @@ export interface AgentCatalog {
   get(reader: CatalogReader, idOrName: string, version?: string): Promise<DeployedAgent>;
   lookup(reader: CatalogReader, name: string): Promise<AgentSummary>;
   /** Newest version of each agent, by name. */
-  list(reader: CatalogReader, filter?: AgentFilter): Promise<AgentSummary[]>;
+  list(reader: CatalogReader, filter?: AgentFilter): Promise<Page<AgentSummary>>;
   versions(reader: CatalogReader, idOrName: string): Promise<AgentSummary[]>;
   export(reader: CatalogReader, idOrName: string): Promise<string>;
   /** Throws `failed_precondition` while executions of it run, unless forced; those go on. Records AgentDeleted. */

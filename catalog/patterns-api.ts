@@ -1,3 +1,5 @@
+import type { Page, PageAsked } from '../runtime/documents/pages.ts';
+
 /** A learned pattern as spec 1 shows it (`MemoryPattern`, original-facts 1.1). */
 export interface LearnedPattern {
   readonly pattern_id: string;
@@ -38,11 +40,8 @@ export interface StoredPattern {
   readonly new_frequency: number;
 }
 
-export interface PatternPage {
+export interface PatternPage extends PageAsked {
   readonly errorType?: string;
-  /** 1 to 1,000. */
-  readonly limit: number;
-  readonly skip: number;
 }
 
 /**
@@ -55,5 +54,5 @@ export interface Patterns {
   /** `once`: a repeat under the same key (an execution's iteration) is counted once. */
   store(tenant: string, pattern: NewPattern, options?: { readonly once?: string }): Promise<StoredPattern>;
   /** All of a tenant, strongest first: by their decayed weight. */
-  list(tenant: string, page: PatternPage): Promise<readonly LearnedPattern[]>;
+  list(tenant: string, page: PatternPage): Promise<Page<LearnedPattern>>;
 }

@@ -1,3 +1,4 @@
+import { webhookSecretVariable } from '../manifests/secret.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Collection, CollectionSpec, StoredDocument } from '../runtime/documents.ts';
 import { SvcError } from '../runtime/errors.ts';
@@ -19,11 +20,12 @@ export interface StimulusRoutes {
   find(tenant: string, source: string): Promise<string | null>;
   /**
    * Route of a webhook, which no caller's tenant belongs to: a stored one of `svc-system`, else the settings', whose
-   * tenant an operator named. Throws `conflict` when those of several other tenants fit.
+   * tenant an operator named. Throws `conflict` when those of several other tenants fit, or when its secret is that of
+   * another source in the settings, which may be another tenant's.
    */
   findWebhook(source: string): Promise<{ readonly tenant: string; readonly workflow: string } | null>;
   list(tenant: string): Promise<StimulusRoute[]>;
-  /** Throws `invalid_argument`, `conflict` when a thousand are there. */
+  /** Throws `invalid_argument`, `conflict` when a thousand are there or another webhook would have the same secret. */
   put(identity: Identity, source: string, workflow: string): Promise<StimulusRoute>;
   /** Throws `not_found`, and `failed_precondition` for a route of the settings. */
   remove(tenant: string, source: string): Promise<void>;
@@ -65,6 +67,15 @@ export function createStimulusRoutes(parts: {
   const inSettings = (tenant: string, source: string) =>
     configured.find((route) => route.tenant === tenant && route.source === source);
 
+  /** Refuses a source that webhooks of another one could be signed for. */
+  function refuseSharedSecret(id: string, others: readonly string[]): void {
+    const variable = webhookSecretVariable(id);
+    const other = others.find((source) => source !== id && webhookSecretVariable(source) === variable);
+    if (other === undefined) return;
+    throw new SvcError('conflict', `source ${id} would share the secret of source ${other}, ${variable}`);
+  }
+  const sources = configured.map(({ source }) => source);
+
   async function find(tenant: string, source: string): Promise<string | null> {
     const id = source.toLowerCase();
     return (await documents.get(tenant, id))?.workflow ?? inSettings(tenant, id)?.workflow ?? null;
@@ -74,6 +85,7 @@ export function createStimulusRoutes(parts: {
     find,
 
     async findWebhook(source) {
+      refuseSharedSecret(source.toLowerCase(), sources);
       const workflow = await find(SYSTEM_TENANT, source);
       if (workflow !== null) return { tenant: SYSTEM_TENANT, workflow };
       const [route, ...others] = configured.filter((one) => one.source === source.toLowerCase());
@@ -97,6 +109,11 @@ export function createStimulusRoutes(parts: {
     async put(identity, source, workflow) {
       const id = checked('source', source).toLowerCase();
       const { tenant, subject } = identity;
+      // Webhooks go to routes of this tenant alone.
+      if (tenant === SYSTEM_TENANT) {
+        const stored = await documents.find({ tenant, sort: [['id', 'asc']], limit: MOST_ROUTES });
+        refuseSharedSecret(id, [...sources, ...stored.map((route) => route.id)]);
+      }
       const now = new Date(clock.now()).toISOString();
       const route = { tenant, id, workflow: checked('workflow', workflow), updated_at: now, updated_by: subject };
       for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {

@@ -1,5 +1,6 @@
 import type { Finding } from '../manifests/workflow/finding.ts';
 import type { WorkflowManifest } from '../manifests/workflow/schema.ts';
+import type { Page } from '../runtime/documents/pages.ts';
 import type { Identity } from '../runtime/identity.ts';
 import type { CatalogStatus } from './api.ts';
 
@@ -48,6 +49,7 @@ export interface WorkflowFilter {
   /** At most 1,000; default 1,000. */
   readonly limit?: number;
   readonly skip?: number;
+  readonly pageToken?: string;
 }
 
 /** Deployed workflows. The truth is Documents (unique index), written before the answer (design R2). */
@@ -65,7 +67,7 @@ export interface WorkflowCatalog {
   ): Promise<{ readonly workflow_id: string; readonly deployed: true; readonly warnings: readonly Finding[] }>;
   /** Newest version by UUID or name, or the given version; throws `not_found`. */
   get(reader: CatalogReader, idOrName: string, version?: string): Promise<DeployedWorkflow>;
-  list(reader: CatalogReader, filter?: WorkflowFilter): Promise<WorkflowEntry[]>;
+  list(reader: CatalogReader, filter?: WorkflowFilter): Promise<Page<WorkflowEntry>>;
   versions(reader: CatalogReader, idOrName: string): Promise<WorkflowEntry[]>;
   /** Throws `failed_precondition` while it runs, unless forced; what runs goes on. */
   delete(

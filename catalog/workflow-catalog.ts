@@ -1,5 +1,6 @@
 import type { WorkflowManifest } from '../manifests/workflow/schema.ts';
 import type { Clock } from '../runtime/clock.ts';
+import { type Page, shownPage } from '../runtime/documents/pages.ts';
 import type { Documents } from '../runtime/documents.ts';
 import { SvcError } from '../runtime/errors.ts';
 import { type Identity, SYSTEM_TENANT } from '../runtime/identity.ts';
@@ -97,8 +98,8 @@ class DocumentWorkflowCatalog implements WorkflowCatalog {
     return { ...entryOf(found), manifest: found.manifest, manifest_yaml: found.manifest_yaml };
   }
 
-  async list(reader: CatalogReader, filter: WorkflowFilter = {}): Promise<WorkflowEntry[]> {
-    return (await this.#catalog.list(reader, filter)).map(entryOf);
+  async list(reader: CatalogReader, filter: WorkflowFilter = {}): Promise<Page<WorkflowEntry>> {
+    return shownPage(await this.#catalog.list(reader, filter), entryOf);
   }
 
   async versions(reader: CatalogReader, idOrName: string): Promise<WorkflowEntry[]> {

@@ -9,6 +9,8 @@ export const WORKFLOWS: CollectionSpec = {
   name: 'workflows',
   unique: [['scope', 'owner', 'name']],
   indexes: [['name']],
+  // A list reads these alone, and whole records only when it does not know them (shelf/kept-entries.ts).
+  beside: ['owner', 'scope', 'status', 'version'],
 };
 export const WORKFLOW_MANIFESTS: CollectionSpec = { name: 'workflow_manifests', unique: [], indexes: [] };
 export const WORKFLOW_EVENTS: CollectionSpec = {

@@ -1,3 +1,6 @@
+import { join } from 'node:path';
+import type { NodeSettings } from '../manifests/node/settings.ts';
+import { LOCAL_TOKEN_FILE } from '../security/local-token.ts';
 import type { Node } from './node.ts';
 
 /** What a person who started the node needs to go on, line by line. */
@@ -9,3 +12,12 @@ export const announcement = (node: Node, version: string, startedInMs: number): 
   ...(node.clusterAddress === null ? [] : [`NodeCluster ${node.clusterAddress}`]),
   ...node.notes.map((note) => `            ${note}`),
 ];
+
+/** Which of the ways to know callers is on. */
+export function whoMayCall({ realms, local }: NodeSettings['iam'], dataDir: string): string {
+  if (realms.length > 0) return 'callers need a bearer token';
+  if (local === 'token')
+    return `spec.iam.local: token: every call needs the token in ${join(dataDir, LOCAL_TOKEN_FILE)}`;
+  const open = 'every call from this machine acts as the local operator in tenant svc-system, web pages excepted';
+  return `no identity provider, spec.iam.local: open: ${open}`;
+}

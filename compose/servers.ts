@@ -35,16 +35,20 @@ type Addresses = Pick<Node, 'restUrl' | 'grpcAddress' | 'internalUrl' | 'interna
 
 /** Every listener of a node: public, internal, and the cluster's. They do not listen yet. */
 export function createServers(parts: ServersParts): { listen(): Promise<Addresses>; close(): Promise<void> } {
-  const { settings, clusterNode, peers, executions, health, logger, access, clusterHost } = parts;
+  const { settings, clusterNode, peers, executions, health, logger, access, clusterHost, admission } = parts;
   const { network, cluster } = settings;
-  const rest = createRestServer({ ...parts, runtimes: runtimeTable(settings.runtime.containers.runtimes) });
+  const rest = createRestServer({
+    ...parts,
+    runtimes: runtimeTable(settings.runtime.containers.runtimes),
+    origins: network.cors.allow,
+  });
   const grpc = createGrpcServer({ ...parts, auth: settings.grpc_auth });
   const internal = createInternalServers(parts);
   const nodes =
     clusterNode === null
       ? null
       : createClusterServer({
-          ...{ ...clusterNode, peers, health, logger },
+          ...{ ...clusterNode, peers, health, logger, ...(admission === undefined ? {} : { admission }) },
           openEnvelope: (authorization, envelope) => openNodeEnvelope(clusterNode, authorization, envelope),
           worker: cluster.role === 'controller' ? null : { executions, applyConfig: clusterNode.applyConfig },
           controller: cluster.role !== 'worker',

@@ -13,6 +13,7 @@ import { createAgentTokens } from '../security/seal/agent-tokens.ts';
 import { createAuditSigner } from '../security/seal/audit-signer.ts';
 import { createSealEnvelopes } from '../security/seal/envelopes.ts';
 import type { ToolDesk } from '../tools/api.ts';
+import type { Admission } from '../transport/admission.ts';
 import { createInternalGrpcServer } from '../transport/grpc/inner-loop/server.ts';
 import { internalSealMethods } from '../transport/grpc/seal-methods.ts';
 import type { Health } from '../transport/health.ts';
@@ -30,13 +31,14 @@ export interface ToolAreasParts {
   readonly settings: NodeSettings;
   readonly signing: Signing;
   readonly desk: ToolDesk;
+  readonly admission: Admission;
   readonly clock: Clock;
   readonly random: Random;
 }
 
 /** The surfaces of tools: sessions, SEAL, /mcp. */
 export async function openToolAreas(parts: ToolAreasParts): Promise<{ seal: SealParts; mcp: McpParts }> {
-  const { runtime, documents, blobs, settings, signing, desk, clock, random } = parts;
+  const { runtime, documents, blobs, settings, signing, desk, clock, random, admission } = parts;
   const { client } = runtime;
   const collection = await documents.collection<ToolSessionDocument>(TOOL_SESSIONS);
   const sessions = createToolSessionApi({ client, sessions: collection, blobs });
@@ -45,8 +47,9 @@ export async function openToolAreas(parts: ToolAreasParts): Promise<{ seal: Seal
     ...{ attestation: createAttestApi({ client }), desk, sessions, tokens },
     envelopes: createSealEnvelopes({ tokens, clock }),
     signer: createAuditSigner({ ...signing, clock }),
+    admission,
   };
-  return { seal, mcp: { desk, sessions, clock, random } };
+  return { seal, mcp: { desk, sessions, clock, random, admission } };
 }
 
 /** The servers of the internal address (design S5): dispatch gateway and inner loop, attest and invoke beside them. */
@@ -57,7 +60,9 @@ export function createInternalServers(parts: {
   readonly logger: FastifyBaseLogger;
   readonly health: Health;
 }) {
-  const { seal, dispatch, logger, health } = parts;
+  const { dispatch, logger, health } = parts;
+  // What agents call is part of what runs.
+  const { admission: _admission, ...seal } = parts.seal;
   const { tokens } = parts.access;
   return {
     rest: createInternalServer({

@@ -48,7 +48,7 @@ export function checkQuery(query: PatternQuery): Required<Omit<PatternQuery, 'er
   };
 }
 
-export function checkPatternPage({ errorType, limit, skip }: PatternPage): void {
+export function checkPatternPage({ errorType, limit, skip = 0 }: PatternPage): void {
   checkPage(limit, skip, 'skip');
   if (errorType !== undefined) needText('error_type', errorType, PATTERN_LIMITS.typeChars);
 }

@@ -1,5 +1,6 @@
 import type { NodeCortex } from '../../manifests/node/cortex.ts';
 import type { Clock } from '../../runtime/clock.ts';
+import { type Page, pageOf, shownPage } from '../../runtime/documents/pages.ts';
 import type { Collection, Documents } from '../../runtime/documents.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import { OneAtATimePerKey } from '../../runtime/one-at-a-time.ts';
@@ -93,14 +94,14 @@ class StoredPatterns implements Patterns {
       .map(({ record }) => learned(record, decay, nowMs));
   }
 
-  async list(tenant: string, page: PatternPage): Promise<readonly LearnedPattern[]> {
+  async list(tenant: string, page: PatternPage): Promise<Page<LearnedPattern>> {
     checkPatternPage(page);
     const { patterns, decay, clock } = this.#parts;
-    const { limit, skip, errorType } = page;
+    const { errorType } = page;
     const ofType = errorType === undefined ? {} : { where: { error_type_key: typeKey(errorType) } };
-    const found = await patterns.find({ tenant, ...ofType, sort: [['strength', 'desc']], limit, skip });
+    const found = await pageOf(patterns, 'patterns', { tenant, ...ofType, sort: [['strength', 'desc']] }, page);
     const nowMs = clock.now();
-    return found.map((record) => learned(record, decay, nowMs));
+    return shownPage(found, (record) => learned(record, decay, nowMs));
   }
 
   async store(tenant: string, pattern: NewPattern, options: { readonly once?: string } = {}): Promise<StoredPattern> {

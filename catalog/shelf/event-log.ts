@@ -1,4 +1,4 @@
-import type { Collection, StoredDocument } from '../../runtime/documents.ts';
+import type { Collection, Condition, StoredDocument } from '../../runtime/documents.ts';
 
 /** What happened to something deployed. Its record carries the last one, written before the log. */
 export interface RecordedEvent {
@@ -55,27 +55,34 @@ export class EventLog {
   }
 
   async newest({ tenant, id }: LogOf): Promise<RecordedEvent | null> {
-    const [found] = await this.#find({ tenant, id }, 'desc', { limit: 1, skip: 0 });
+    const [found] = await this.#find({ tenant, id }, 'desc', { limit: 1 });
     return found ?? null;
   }
 
-  /** Oldest first. */
-  read(of: LogOf, page: { readonly limit: number; readonly skip: number }): Promise<RecordedEvent[]> {
-    return this.#find(of, 'asc', page);
+  /** Oldest first, those behind a sequence number only. */
+  read(of: LogOf, { behind = 0, ...page }: LogPage): Promise<RecordedEvent[]> {
+    return this.#find(of, 'asc', page, behind === 0 ? {} : { sequence: { gt: behind } });
   }
 
   async #find(
     { tenant, id }: LogOf,
     order: 'asc' | 'desc',
-    page: { readonly limit: number; readonly skip: number },
+    page: { readonly limit: number; readonly skip?: number },
+    more: Readonly<Record<string, Condition>> = {},
   ): Promise<RecordedEvent[]> {
-    const where = { [this.#ownerField]: id };
+    const where = { [this.#ownerField]: id, ...more };
     const found = await this.#events.find({ tenant, where, sort: [['sequence', order]], ...page });
     return found.map(({ sequence, event_type, payload, recorded_at }) => ({
       ...{ sequence, event_type },
       ...{ payload, recorded_at },
     }));
   }
+}
+
+interface LogPage {
+  readonly limit: number;
+  readonly skip?: number;
+  readonly behind?: number;
 }
 
 interface LogOf {

@@ -70,20 +70,19 @@ async function mergedLog(
   { limit, skip }: Page,
 ): Promise<{ events: CatalogLogEvent[]; total: number }> {
   const sources = tenants.map((tenant) =>
-    pagesOf(
-      MAX_PAGE,
-      (from) => shelf.log.read({ tenant, id }, { limit: MAX_PAGE, skip: from }),
-      (event) => [event],
+    pagesOf(MAX_PAGE, (last: RecordedEvent | undefined) =>
+      shelf.log.read({ tenant, id }, { limit: MAX_PAGE, behind: last?.sequence ?? 0 }),
     ),
   );
   const events: RecordedEvent[] = [];
   let total = 0;
   let last = 0;
-  for await (const event of merged(sources, (a, b) => a.sequence < b.sequence)) {
-    if (event.sequence === last) continue;
-    last = event.sequence;
-    total += 1;
-    if (total > skip && events.length < limit) events.push(event);
-  }
+  for await (const run of merged(sources, (a, b) => a.sequence < b.sequence))
+    for (const event of run) {
+      if (event.sequence === last) continue;
+      last = event.sequence;
+      total += 1;
+      if (total > skip && events.length < limit) events.push(event);
+    }
   return { events, total };
 }

@@ -1,10 +1,12 @@
 import type { Clock } from '../../runtime/clock.ts';
+import type { Page } from '../../runtime/documents/pages.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import type { Identity } from '../../runtime/identity.ts';
 import type { Random } from '../../runtime/random.ts';
 import type { CatalogReader, CatalogScope, CatalogStatus } from '../api.ts';
 import { checkPage, MAX_PAGE } from '../page.ts';
 import { entryOf, newestEntry, type ShelfEntry, type Whole } from './entry.ts';
+import { KeptEntries } from './kept-entries.ts';
 import type { ManifestHead } from './kind.ts';
 import { listEntries } from './list.ts';
 import { findStanding, findToChange, findVisible } from './lookup.ts';
@@ -32,16 +34,19 @@ export interface ListOptions {
   readonly status?: CatalogStatus | undefined;
   readonly limit?: number;
   readonly skip?: number;
+  readonly pageToken?: string | undefined;
 }
 
 /** What agents and workflows have in common: versions, scopes, status, owners, a log. Rules of api.ts. */
 export class ShelfCatalog<Manifest extends ManifestHead> {
   readonly #parts: ShelfCatalogParts<Manifest>;
   readonly #shelf: Shelf<Manifest>;
+  readonly #kept: KeptEntries;
 
   constructor(parts: ShelfCatalogParts<Manifest>) {
     this.#parts = parts;
     this.#shelf = parts.shelf;
+    this.#kept = new KeptEntries(parts.shelf);
   }
 
   /** Throws `forbidden` before anything is read or checked. */
@@ -86,9 +91,15 @@ export class ShelfCatalog<Manifest extends ManifestHead> {
     return record === undefined ? this.#shippedVersion(idOrName) : newestEntry(this.#shelf.kind, record);
   }
 
-  list(reader: CatalogReader, { scope, status, limit = MAX_PAGE, skip = 0 }: ListOptions): Promise<ShelfEntry[]> {
+  async list(reader: CatalogReader, options: ListOptions): Promise<Page<ShelfEntry>> {
+    const { scope, status, limit = MAX_PAGE, skip = 0, pageToken } = options;
     const shipped = scope === undefined ? [] : this.#parts.shipped();
-    return listEntries(this.#shelf, shipped, reader, { scope, status, ...checkPage(limit, skip, 'skip') });
+    return listEntries(this.#shelf, this.#kept, shipped, reader, {
+      scope,
+      status,
+      pageToken,
+      ...checkPage(limit, skip, 'skip'),
+    });
   }
 
   async versions(reader: CatalogReader, idOrName: string): Promise<ShelfEntry[]> {

@@ -1,21 +1,34 @@
 /** A sorted source, a page at a time: a wait for each item would cost more than the item. */
 export type Sorted<T> = AsyncGenerator<readonly T[], void, undefined>;
 
-/** Sorted sources as one. Of equal items that of the earlier source comes first. */
+/** Sorted sources as one, in runs as they come. Of equal items that of the earlier source comes first. */
 export async function* merged<T extends object>(
   sources: readonly Sorted<T>[],
   isBefore: (a: T, b: T) => boolean,
-): AsyncGenerator<T, void, undefined> {
-  const heads = await Promise.all(sources.map((source) => Head.of(source)));
+): Sorted<T> {
+  let heads = await Promise.all(sources.map((source) => Head.of(source)));
+  for (;;) {
+    heads = heads.filter((head) => head.item !== undefined);
+    const [only, second] = heads;
+    if (only === undefined) return;
+    const run = second === undefined ? only.rest() : runOf(heads, isBefore);
+    yield run;
+    for (const head of heads) if (head.item === undefined) await head.turn();
+  }
+}
+
+/** What can be told without reading on: until one of the pages is used up. */
+function runOf<T extends object>(heads: readonly Head<T>[], isBefore: (a: T, b: T) => boolean): T[] {
+  const run: T[] = [];
   for (;;) {
     let first: Head<T> | undefined;
     for (const head of heads) {
-      if (head.item === undefined) continue;
+      if (head.item === undefined) return run;
       if (first?.item === undefined || isBefore(head.item, first.item)) first = head;
     }
-    if (first?.item === undefined) return;
-    yield first.item;
-    if (!first.step()) await first.turn();
+    if (first?.item === undefined) return run;
+    run.push(first.item);
+    first.step();
   }
 }
 
@@ -35,15 +48,20 @@ class Head<T extends object> {
     return head;
   }
 
-  /** Undefined at the end. */
+  /** Undefined behind the last one of the page, and at the end. */
   get item(): T | undefined {
     return this.#page[this.#at];
   }
 
-  /** To the next item of the page; false when there is none. */
-  step(): boolean {
+  step(): void {
     this.#at += 1;
-    return this.#at < this.#page.length;
+  }
+
+  /** All that is left of the page. */
+  rest(): readonly T[] {
+    const rest = this.#at === 0 ? this.#page : this.#page.slice(this.#at);
+    this.#at = this.#page.length;
+    return rest;
   }
 
   /** To the next page that holds anything, or the end. */
@@ -57,15 +75,12 @@ class Head<T extends object> {
   }
 }
 
-/** All of a source that is read in pages of `size`, each row as `shown` has it: one item or none. */
-export async function* pagesOf<Row, T>(
-  size: number,
-  read: (skip: number) => Promise<readonly Row[]>,
-  shown: (row: Row) => readonly T[],
-): Sorted<T> {
-  for (let skip = 0; ; skip += size) {
-    const page = await read(skip);
-    yield page.flatMap(shown);
+/** All of a source that is read in pages of `size`, each behind the last item of the one before. */
+export async function* pagesOf<T>(size: number, read: (last: T | undefined) => Promise<readonly T[]>): Sorted<T> {
+  for (let last: T | undefined; ; ) {
+    const page = await read(last);
+    yield page;
     if (page.length < size) return;
+    last = page.at(-1);
   }
 }
