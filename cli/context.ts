@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { invalid } from './failure.ts';
 import { isObject } from './json.ts';
+import { localToken } from './local-token.ts';
 import { NodeClient } from './node-client.ts';
 import { type OutputFormat, outputFormat } from './output.ts';
 
@@ -25,7 +26,7 @@ export function contextOf(command: Command, env: NodeJS.ProcessEnv = process.env
   const tenant = given('tenant');
   const client = new NodeClient({
     url,
-    ...(token === undefined || token === '' ? {} : { token }),
+    ...(token === undefined || token === '' ? { findToken: () => localToken(url, env) } : { token }),
     ...(tenant === undefined ? {} : { tenant }),
   });
   return {

@@ -1,5 +1,6 @@
 import { CliFailure, EXIT } from './failure.ts';
-import { listOf, textOf } from './json.ts';
+import { textOf } from './json.ts';
+import { pagesOf } from './list-pages.ts';
 import type { NodeClient } from './node-client.ts';
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
@@ -8,11 +9,9 @@ const PAGE = 1_000;
 /** The id of a volume given by name or id. */
 export async function volumeId(client: NodeClient, nameOrId: string): Promise<string> {
   if (UUID.test(nameOrId)) return nameOrId.toLowerCase();
-  for (let skip = 0; ; skip += PAGE) {
-    const query = { limit: String(PAGE), skip: String(skip) };
-    const volumes = listOf(await client.json('GET', '/v1/volumes', { query, repeatable: true }), 'volumes');
+  for await (const volumes of pagesOf(client, '/v1/volumes', 'volumes', { limit: String(PAGE) })) {
     const found = volumes.find((volume) => textOf(volume, 'name') === nameOrId);
     if (found !== undefined) return textOf(found, 'id');
-    if (volumes.length < PAGE) throw new CliFailure(EXIT.notFound, `there is no volume ${nameOrId}`);
   }
+  throw new CliFailure(EXIT.notFound, `there is no volume ${nameOrId}`);
 }

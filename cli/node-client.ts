@@ -5,6 +5,8 @@ import { isObject, type JsonObject, listOf, parseJson, textOf } from './json.ts'
 export interface NodeAddress {
   readonly url: string;
   readonly token?: string;
+  /** Asked once where no token was given. */
+  readonly findToken?: () => Promise<string | undefined>;
   readonly tenant?: string;
 }
 
@@ -30,6 +32,7 @@ const MAX_SHOWN_CHARS = 300;
 /** The REST API of one node. Throws `CliFailure` with the exit code an error stands for. */
 export class NodeClient {
   readonly address: NodeAddress;
+  #token: Promise<string | undefined> | undefined;
 
   constructor(address: NodeAddress) {
     this.address = address;
@@ -86,7 +89,8 @@ export class NodeClient {
   }
 
   async #send(method: string, path: string, call: Call, signal: AbortSignal): Promise<Response> {
-    const { token, tenant, url } = this.address;
+    const { tenant, url } = this.address;
+    const token = await this.#tokenOf(this.address);
     const target = new URL(`${url.replace(/\/+$/, '')}${path}`);
     for (const [name, value] of Object.entries(call.query ?? {})) {
       for (const one of typeof value === 'string' ? [value] : (value ?? [])) target.searchParams.append(name, one);
@@ -102,6 +106,12 @@ export class NodeClient {
       ...call.headers,
     };
     return fetch(target, { method, headers, signal, ...(content === undefined ? {} : { body: content.text }) });
+  }
+
+  async #tokenOf({ token, findToken }: NodeAddress): Promise<string | undefined> {
+    if (token !== undefined) return token;
+    this.#token ??= findToken?.();
+    return this.#token;
   }
 
   #unreachable(thrown: unknown, timeoutMs = CALL_TIMEOUT_MS): CliFailure {

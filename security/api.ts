@@ -1,6 +1,7 @@
 import type { KeyObject } from 'node:crypto';
 import type { JWK } from 'jose';
 import type { Rates, RateWindow } from '../manifests/node/rate-limits.ts';
+import type { Page, PageAsked } from '../runtime/documents/pages.ts';
 import type { Identity } from '../runtime/identity.ts';
 import type { Caller } from './api-keys/api.ts';
 
@@ -21,15 +22,16 @@ export type {
   ExecutionTokens,
   OpenedEnvelope,
   Refusal,
+  RefusedEnvelope,
   SealEnvelope,
   SealEnvelopes,
   VerifiedCall,
 } from './seal/api.ts';
 export { decodeBase64 } from './seal/base64.ts';
 export { payloadBytes } from './seal/payload.ts';
-export { delegatedTenant } from './tenant.ts';
+export { delegatedTenant, mayActFor } from './tenant.ts';
 export { bearerToken } from './token.ts';
-export { signatureDigest, verifyWebhookBody, type WebhookSecret } from './webhook-signature.ts';
+export { type BodySignature, signatureDigest, type WebhookSecret, webhookSignature } from './webhook-signature.ts';
 
 /** What a tier bounds (original-facts 13.1): `tool:NAME` is one call of that tool. */
 export type Limited = 'agent_executions' | 'workflow_executions' | 'model_calls' | 'model_tokens' | `tool:${string}`;
@@ -79,10 +81,7 @@ export interface RateOverride {
 export interface RateOverrides {
   /** Instead of what was set for the target before. Throws `invalid_argument`, `limit_reached`. */
   put(by: Pick<Identity, 'subject'>, target: OverrideTarget, rates: Rates): Promise<RateOverride>;
-  list(
-    of: Partial<OverrideTarget>,
-    page: { readonly limit: number; readonly skip: number },
-  ): Promise<readonly RateOverride[]>;
+  list(of: Partial<OverrideTarget>, page: PageAsked): Promise<Page<RateOverride>>;
   /** Throws `not_found`. */
   remove(by: Pick<Identity, 'subject'>, target: OverrideTarget): Promise<void>;
 }

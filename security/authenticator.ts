@@ -7,6 +7,7 @@ import type { Caller, KeyVerifier } from './api-keys/api.ts';
 import { looksLikeKey } from './api-keys/key-text.ts';
 import { type AmongRealms, amongRealms, identityOf, UnusableClaim } from './claims.ts';
 import { KeySet } from './key-set.ts';
+import { isLocalToken } from './local-token.ts';
 import { ADMIN_ROLE } from './policy.ts';
 import { type AuthenticatorSettings, CLAIM_NAMES, checkRealms } from './settings.ts';
 import { bearerToken, type Realm, verifyToken } from './token.ts';
@@ -23,8 +24,8 @@ const LOCAL_OPERATOR: Identity = {
 export type ClosableAuthenticator = Authenticator & AsyncDisposable & { close(): Promise<void> };
 
 /**
- * The node's authenticator. Without realms nothing is asked and every call is the local operator's (design S2), but for
- * an API key that is sent all the same; with realms a verified token or a live key is needed. Throws `invalid_config`
+ * The node's authenticator. Without realms every call is the local operator's (design S2), where a `localToken` is set by
+ * that token alone, but for an API key that is sent all the same; with realms a verified token or a live key is needed. Throws `invalid_config`
  * for realms that cannot work. Without `keys` there are none.
  */
 export function createAuthenticator(
@@ -38,11 +39,14 @@ export function createAuthenticator(
   const close = async () => {
     await Promise.all([...realms.values()].map((realm) => realm.keys.close()));
   };
-  const required = realms.size > 0;
+  const { localToken } = settings;
+  const required = realms.size > 0 || localToken !== undefined;
   const authenticate = async (credentials: Credentials): Promise<Caller> => {
     const token = bearerToken(credentials.authorization);
-    if (token !== undefined && looksLikeKey(token)) return verifyKey(keys, token, required);
-    return required ? authenticateToken(credentials, token, { realms, among, settings, clock }) : LOCAL_OPERATOR;
+    if (token !== undefined && looksLikeKey(token)) return verifyKey(keys, token, realms.size > 0);
+    if (realms.size > 0) return authenticateToken(credentials, token, { realms, among, settings, clock });
+    if (localToken === undefined || (token !== undefined && isLocalToken(token, localToken))) return LOCAL_OPERATOR;
+    throw new SvcError('unauthenticated', 'The token in the file local-token of the data directory is needed.');
   };
   return { required, authenticate, close, [Symbol.asyncDispose]: close };
 }

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import type { Rates } from '../manifests/node/rate-limits.ts';
 import type { Clock } from '../runtime/clock.ts';
+import { pageOf, shownPage } from '../runtime/documents/pages.ts';
 import type { CollectionSpec, Documents, StoredDocument } from '../runtime/documents.ts';
 import { SvcError } from '../runtime/errors.ts';
 import { SYSTEM_TENANT } from '../runtime/identity.ts';
@@ -16,6 +17,11 @@ const RATE_OVERRIDES: CollectionSpec = {
   unique: [],
   indexes: [['target_tenant', 'target_subject']],
 };
+
+const BY_TARGET = [
+  ['target_tenant', 'asc'],
+  ['target_subject', 'asc'],
+] as const;
 
 /** `id` is made of the target. */
 export interface RateOverrideDocument extends StoredDocument {
@@ -95,19 +101,13 @@ export async function openRateOverrides(parts: {
       throw new SvcError('unavailable', 'the override is being changed by others', { retryAfterMs: 1_000 });
     },
 
-    async list({ tenant, subject }, { limit, skip }) {
+    async list({ tenant, subject }, page) {
       const where = {
         ...(tenant === undefined ? {} : { target_tenant: tenant }),
         ...(subject === undefined ? {} : { target_subject: subject }),
       };
-      const found = await stored.find({
-        ...{ tenant: SYSTEM_TENANT, where, limit, skip },
-        sort: [
-          ['target_tenant', 'asc'],
-          ['target_subject', 'asc'],
-        ],
-      });
-      return found.map(viewOf);
+      const of = { tenant: SYSTEM_TENANT, where, sort: BY_TARGET };
+      return shownPage(await pageOf(stored, 'rate overrides', of, page), viewOf);
     },
 
     async remove({ subject: by }, target) {

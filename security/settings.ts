@@ -1,3 +1,4 @@
+import type { ServiceAccountSettings } from '../manifests/node/identity.ts';
 import type { NodeSettings } from '../manifests/node/settings.ts';
 import { SvcError } from '../runtime/errors.ts';
 import { isTenantSlug } from './tenant.ts';
@@ -15,7 +16,22 @@ export interface RealmSettings {
   /** Accepted `aud`. */
   readonly audience: string | readonly string[];
   readonly kind: RealmKind;
+  /** What marks a service account, and the tenants it may act for; absent: role `svc:service`, no tenant. */
+  readonly serviceAccounts?: ServiceAccounts;
 }
+
+/** A token is one of a service account by a positive mark only: what a token lacks says nothing (decided.md "Service accounts"). */
+export interface ServiceAccounts {
+  readonly mark:
+    | { readonly role: string }
+    | { readonly claim: { readonly name: string; readonly value: string } }
+    | { readonly clients: readonly string[] };
+  /** Besides `svc-system`; `*` is every tenant. */
+  readonly tenants: readonly string[];
+}
+
+const SERVICE_ROLE = 'svc:service';
+export const SERVICE_ACCOUNTS: ServiceAccounts = { mark: { role: SERVICE_ROLE }, tenants: [] };
 
 /** Names of the claims that are ours to choose. */
 export interface ClaimNames {
@@ -27,6 +43,8 @@ export interface ClaimNames {
 export interface AuthenticatorSettings {
   /** Empty: no identity provider, only right on loopback (design S2). */
   readonly realms: readonly RealmSettings[];
+  /** Without realms: what every call must bring, and is then the local operator's; absent: nothing. */
+  readonly localToken?: string;
   readonly claims?: Partial<ClaimNames>;
   /** How long fetched keys count as fresh. Default 300,000. */
   readonly jwksCacheTtlMs?: number;
@@ -51,10 +69,17 @@ export function authenticatorSettings({ iam }: Pick<NodeSettings, 'iam'>): Authe
       jwksUri: realm.jwks_uri,
       audience: realm.audience,
       kind: realm.kind,
+      ...(realm.service_accounts === undefined ? {} : { serviceAccounts: serviceAccounts(realm.service_accounts) }),
     })),
     jwksCacheTtlMs: iam.jwks_cache_ttl_seconds * 1_000,
     claims: iam.claims,
   };
+}
+
+function serviceAccounts({ role, claim, clients, tenants }: ServiceAccountSettings): ServiceAccounts {
+  if (clients !== undefined) return { mark: { clients }, tenants };
+  if (claim !== undefined) return { mark: { claim }, tenants };
+  return { mark: { role: role ?? SERVICE_ROLE }, tenants };
 }
 
 export const CLAIM_NAMES: ClaimNames = { role: 'svc_role', tenant: 'tenant_id', tier: 'svc_tier' };

@@ -1,5 +1,5 @@
 import { SvcError } from '../runtime/errors.ts';
-import { SYSTEM_TENANT } from '../runtime/identity.ts';
+import { type Identity, SYSTEM_TENANT } from '../runtime/identity.ts';
 
 const SLUG = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 
@@ -21,3 +21,10 @@ export function delegatedTenant(tenantHeader: string | undefined): string {
   }
   return tenantHeader;
 }
+
+/** Entry of `service_accounts.tenants` that stands for every tenant. */
+const EVERY_TENANT = '*';
+
+/** Whether a caller may act in a tenant that is not its own: a service account, for the tenants named to it. */
+export const mayActFor = ({ kind, tenants = [] }: Pick<Identity, 'kind' | 'tenants'>, tenant: string): boolean =>
+  kind === 'service_account' && (tenants.includes(tenant) || tenants.includes(EVERY_TENANT));

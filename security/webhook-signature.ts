@@ -1,14 +1,11 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
+import { webhookSecretVariable } from '../manifests/secret.ts';
 import { SvcError } from '../runtime/errors.ts';
 
 /** Shared secret of a webhook's source; null when none is set. */
 export type WebhookSecret = (source: string) => Promise<string | null>;
 
 const FORM = /^sha256=((?:[0-9a-f]{2})+)$/i;
-
-/** Environment variable with the secret of a source (decided.md "Stimuli"): `git-hub.io` → `SVC_WEBHOOK_SECRET_GIT_HUB_IO`. */
-export const webhookSecretVariable = (source: string): string =>
-  `SVC_WEBHOOK_SECRET_${source.toUpperCase().replaceAll(/[^A-Z0-9]/g, '_')}`;
 
 /** Secrets of webhooks from environment variables; an empty one is none. */
 export const webhookSecretsFrom =
@@ -29,9 +26,26 @@ export function signatureDigest(header: string | undefined): Uint8Array {
   return Buffer.from(hex, 'hex');
 }
 
-/** Compares the HMAC-SHA256 of the raw body in constant time. Throws `invalid_signature`. */
-export function verifyWebhookBody(digest: Uint8Array, secret: string, body: Uint8Array): void {
-  const expected = createHmac('sha256', secret).update(body).digest();
-  // How long the right digest is, everybody knows.
-  if (digest.length !== expected.length || !timingSafeEqual(digest, expected)) throw new SvcError('invalid_signature');
+/** A signature over a body that is still coming in. */
+export interface BodySignature {
+  update(chunk: Uint8Array): void;
+  /** Compares in constant time, once all was given. Throws `invalid_signature`. */
+  verify(): void;
+}
+
+/** The HMAC-SHA256 of a raw body, to be compared with `digest`. */
+export function webhookSignature(digest: Uint8Array, secret: string): BodySignature {
+  const hmac = createHmac('sha256', secret);
+  return {
+    update: (chunk) => {
+      hmac.update(chunk);
+    },
+    verify() {
+      const expected = hmac.digest();
+      // How long the right digest is, everybody knows.
+      if (digest.length !== expected.length || !timingSafeEqual(digest, expected)) {
+        throw new SvcError('invalid_signature');
+      }
+    },
+  };
 }

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { contextOf } from '../context.ts';
-import { isObject, listOf, textOf } from '../json.ts';
+import { isObject, textOf } from '../json.ts';
+import { listed } from '../list-pages.ts';
 import { print } from '../output.ts';
 import { wholeNumber } from '../read-input.ts';
 
@@ -19,7 +20,7 @@ export function keyList(key: Command): void {
         ...(options.all === true ? { all: 'true' } : {}),
         limit: wholeNumber(options.limit, '--limit', 1),
       };
-      const keys = listOf(await client.json('GET', '/v1/api-keys', { query, repeatable: true }), 'keys');
+      const keys = await listed(client, '/v1/api-keys', 'keys', query);
       const items = keys.map((one) => ({
         ...one,
         owner: textOf(isObject(one.owner) ? one.owner : {}, 'subject'),

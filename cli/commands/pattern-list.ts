@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { contextOf } from '../context.ts';
-import { listOf } from '../json.ts';
+import { listed } from '../list-pages.ts';
 import { print } from '../output.ts';
 import { wholeNumber } from '../read-input.ts';
 
@@ -12,7 +12,7 @@ export function patternList(pattern: Command): void {
     .command('list')
     .description('list learned patterns, strongest first')
     .option('--type <type>', 'only errors of this type')
-    .option('--limit <count>', 'at most so many, up to 100; default 10')
+    .option('--limit <count>', 'at most so many; default 10')
     .option('--skip <count>', 'leave out so many from the start')
     .action(async (options: { type?: string; limit?: string; skip?: string }, command: Command) => {
       const { client, output } = contextOf(command);
@@ -21,7 +21,7 @@ export function patternList(pattern: Command): void {
         limit: wholeNumber(options.limit, '--limit', 1),
         skip: wholeNumber(options.skip, '--skip', 0),
       };
-      const items = listOf(await client.json('GET', '/v1/cortex/patterns', { query, repeatable: true }), 'patterns');
+      const items = await listed(client, '/v1/cortex/patterns', 'patterns', query);
       await print(output, { value: items, rows: { items, columns: PATTERN_COLUMNS } });
     });
 }

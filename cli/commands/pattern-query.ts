@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { contextOf } from '../context.ts';
-import { listOf } from '../json.ts';
+import { listed } from '../list-pages.ts';
 import { print } from '../output.ts';
 import { readInput, wholeNumber } from '../read-input.ts';
 import { PATTERN_COLUMNS } from './pattern-list.ts';
@@ -23,7 +23,7 @@ export function patternQuery(pattern: Command): void {
           limit: wholeNumber(options.limit, '--limit', 1),
           min_success_score: options.minSuccess,
         };
-        const items = listOf(await client.json('GET', '/v1/cortex/patterns', { query, repeatable: true }), 'patterns');
+        const items = await listed(client, '/v1/cortex/patterns', 'patterns', query);
         await print(output, { value: items, rows: { items, columns: [...PATTERN_COLUMNS, 'solution_approach'] } });
       },
     );

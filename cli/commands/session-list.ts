@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { contextOf } from '../context.ts';
-import { listOf } from '../json.ts';
+import { listed } from '../list-pages.ts';
 import { print } from '../output.ts';
 import { wholeNumber } from '../read-input.ts';
 
@@ -16,7 +16,7 @@ export function sessionList(session: Command): void {
     .action(async (options: { execution?: string; limit?: string }, command: Command) => {
       const { client, output } = contextOf(command);
       const query = { execution_id: options.execution, limit: wholeNumber(options.limit, '--limit', 1) };
-      const items = listOf(await client.json('GET', '/v1/seal/sessions', { query, repeatable: true }), 'sessions');
+      const items = await listed(client, '/v1/seal/sessions', 'sessions', query);
       await print(output, { value: items, rows: { items, columns: COLUMNS } });
     });
 }

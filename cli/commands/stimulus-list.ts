@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { contextOf } from '../context.ts';
-import { listOf } from '../json.ts';
+import { listed } from '../list-pages.ts';
 import { print } from '../output.ts';
 import { wholeNumber } from '../read-input.ts';
 
@@ -15,7 +15,7 @@ export function stimulusList(stimulus: Command): void {
     .action(async (options: { limit?: string }, command: Command) => {
       const { client, output } = contextOf(command);
       const query = { limit: wholeNumber(options.limit, '--limit', 1) };
-      const items = listOf(await client.json('GET', '/v1/stimuli', { query, repeatable: true }), 'stimuli');
+      const items = await listed(client, '/v1/stimuli', 'stimuli', query);
       await print(output, { value: items, rows: { items, columns: COLUMNS } });
     });
 }

@@ -1,7 +1,8 @@
 import type { Command } from 'commander';
 import { contextOf } from '../context.ts';
 import { agentId } from '../find-agent.ts';
-import { isObject, listOf } from '../json.ts';
+import { isObject } from '../json.ts';
+import { listed } from '../list-pages.ts';
 import { print } from '../output.ts';
 import { wholeNumber } from '../read-input.ts';
 import { waitingInWords } from '../waiting.ts';
@@ -21,7 +22,7 @@ export function taskList(task: Command): void {
         status: options.status,
         limit: wholeNumber(options.limit, '--limit', 1),
       };
-      const items = listOf(await client.json('GET', '/v1/executions', { query, repeatable: true }), 'executions');
+      const items = await listed(client, '/v1/executions', 'executions', query);
       const usual = ['execution_id', 'status', 'iteration_count', 'started_at', 'agent_id'];
       const columns = items.some(({ waiting_for }) => isObject(waiting_for)) ? [...usual, 'waiting_for'] : usual;
       await print(output, { value: items, rows: { items: items.map(waitingInWords), columns } });

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { contextOf } from '../context.ts';
-import { listOf } from '../json.ts';
+import { listed } from '../list-pages.ts';
 import { runPath } from '../live-view-watch.ts';
 import { print } from '../output.ts';
 import { wholeNumber } from '../read-input.ts';
@@ -25,8 +25,7 @@ export function workflowExecutions(workflow: Command): void {
         limit: wholeNumber(options.limit, '--limit', 1),
         offset: wholeNumber(options.offset, '--offset', 0),
       };
-      const answer = await client.json('GET', '/v1/workflows/executions', { query, repeatable: true });
-      const items = listOf(answer, 'executions');
+      const items = await listed(client, '/v1/workflows/executions', 'executions', query);
       await print(output, { value: items, rows: { items, columns: COLUMNS } });
     });
   group

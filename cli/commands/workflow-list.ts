@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { contextOf } from '../context.ts';
-import { listOf } from '../json.ts';
+import { listed } from '../list-pages.ts';
 import { print } from '../output.ts';
 import { wholeNumber } from '../read-input.ts';
 
@@ -25,7 +25,7 @@ export function workflowList(workflow: Command): void {
       '--status <status>',
       'deployed, paused or archived; with --runs running, waiting_for_human_input, completed, failed or cancelled',
     )
-    .option('--limit <count>', 'at most so many, up to 1000')
+    .option('--limit <count>', 'at most so many; default 1000')
     .option('--skip <count>', 'leave out so many from the start')
     .action(async (options: ListOptions, command: Command) => {
       const { client, output } = contextOf(command);
@@ -33,13 +33,12 @@ export function workflowList(workflow: Command): void {
       const skip = wholeNumber(options.skip, '--skip', 0);
       if (options.runs) {
         const query = { workflow_id: options.workflow, status: options.status, limit, offset: skip };
-        const answer = await client.json('GET', '/v1/workflows/executions', { query, repeatable: true });
-        const items = listOf(answer, 'executions');
+        const items = await listed(client, '/v1/workflows/executions', 'executions', query);
         const columns = ['execution_id', 'workflow_name', 'status', 'current_state', 'started_at'];
         return print(output, { value: items, rows: { items, columns } });
       }
       const query = { scope: options.scope, status: options.status, limit, skip };
-      const items = listOf(await client.json('GET', '/v1/workflows', { query, repeatable: true }), 'workflows');
+      const items = await listed(client, '/v1/workflows', 'workflows', query);
       return print(output, {
         value: items,
         rows: { items, columns: ['name', 'version', 'status', 'scope', 'initial_state', 'id', 'description'] },

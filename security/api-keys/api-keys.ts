@@ -1,5 +1,6 @@
 import type { Clock } from '../../runtime/clock.ts';
-import type { Collection, Documents } from '../../runtime/documents.ts';
+import { pageOf, shownPage } from '../../runtime/documents/pages.ts';
+import type { Collection, Documents, Query } from '../../runtime/documents.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import { type Identity, SYSTEM_TENANT } from '../../runtime/identity.ts';
 import type { Random } from '../../runtime/random.ts';
@@ -15,6 +16,10 @@ import { KeyUses } from './uses.ts';
 const MAX_ATTEMPTS = 16;
 /** A list never goes further. */
 const MOST_LISTED = 1_000;
+const NEWEST_FIRST = [
+  ['created_at', 'desc'],
+  ['id', 'desc'],
+] as const;
 
 export interface ApiKeysParts {
   readonly documents: Documents;
@@ -72,21 +77,16 @@ export async function openApiKeys(parts: ApiKeysParts): Promise<ApiKeys & KeyVer
       return { ...viewOf(key, now), key: text };
     },
 
-    async list(identity, { everybody, limit, skip }) {
+    async list(identity, { everybody, ...page }) {
       if (everybody && !administers(identity)) {
         throw new SvcError('forbidden', 'Keys of others are listed for who administers the tenant.');
       }
       const { tenant, kind, subject } = identity;
-      const found = await keys.find({
-        ...{ tenant, limit: Math.min(limit, MOST_LISTED), skip },
-        ...(everybody ? {} : { where: { owner_subject: subject, owner_kind: kind } }),
-        sort: [
-          ['created_at', 'desc'],
-          ['id', 'desc'],
-        ],
-      });
+      const where: Query['where'] = everybody ? {} : { owner_subject: subject, owner_kind: kind };
+      const asked = { ...page, limit: Math.min(page.limit, MOST_LISTED) };
       const now = clock.now();
-      return found.map((key) => viewOf(key, now));
+      const found = await pageOf(keys, 'api keys', { tenant, where, sort: NEWEST_FIRST }, asked);
+      return shownPage(found, (key) => viewOf(key, now));
     },
 
     async get(identity, id) {

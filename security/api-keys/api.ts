@@ -1,3 +1,4 @@
+import type { Page, PageAsked } from '../../runtime/documents/pages.ts';
 import type { Identity } from '../../runtime/identity.ts';
 
 /** What an API key narrows its owner to. */
@@ -48,10 +49,7 @@ export interface ApiKeys {
    */
   create(caller: Caller, request: NewApiKey): Promise<ApiKeyView & { readonly key: string }>;
   /** The caller's, the newest first; of everybody in the tenant for who administers it. Throws `forbidden`. */
-  list(
-    identity: Identity,
-    page: { readonly everybody: boolean; readonly limit: number; readonly skip: number },
-  ): Promise<ApiKeyView[]>;
+  list(identity: Identity, page: PageAsked & { readonly everybody: boolean }): Promise<Page<ApiKeyView>>;
   /** Throws `not_found`. */
   get(identity: Identity, id: string): Promise<ApiKeyView>;
   /** Refused everywhere within a second, and what it made with it. Again: the same answer. Throws `not_found`. */

@@ -65,20 +65,25 @@ export type Refusal = (typeof REFUSALS)[number];
  * Outcome of opening an envelope. A refused one names the session that its token claims, verified or not, so that the
  * attempt can be recorded there; nothing else of it may be believed.
  */
-export type OpenedEnvelope =
-  | { readonly ok: true; readonly call: VerifiedCall }
-  | {
-      readonly ok: false;
-      readonly refusal: Refusal;
-      readonly message: string;
-      readonly envelopeHash: string;
-      readonly rpcId: string | number | null;
-      readonly claimed: { readonly tenant: string; readonly sessionId: string } | null;
-    };
+export type OpenedEnvelope = { readonly ok: true; readonly call: VerifiedCall } | RefusedEnvelope;
+
+export interface RefusedEnvelope {
+  readonly ok: false;
+  readonly refusal: Refusal;
+  readonly message: string;
+  readonly envelopeHash: string;
+  readonly rpcId: string | number | null;
+  readonly claimed: { readonly tenant: string; readonly sessionId: string } | null;
+}
 
 export interface SealEnvelopes {
   /** Order of decided.md: envelope, signature. Throws only `unavailable`. */
   open(envelope: SealEnvelope): Promise<OpenedEnvelope>;
+  /**
+   * Checks the token alone, before anybody reads the payload, which counts as empty in the hash of what is refused. Null
+   * when the token is valid. Throws only `unavailable`.
+   */
+  checkToken(envelope: Omit<SealEnvelope, 'payload'>): Promise<RefusedEnvelope | null>;
 }
 
 /**

@@ -8,8 +8,8 @@ import { EXPIRED_AGENT_TOKEN, INVALID_AGENT_TOKEN } from './agent-tokens.ts';
 import type {
   AgentClaims,
   AgentTokens,
-  OpenedEnvelope,
   Refusal,
+  RefusedEnvelope,
   SealEnvelope,
   SealEnvelopes,
   VerifiedCall,
@@ -54,6 +54,12 @@ export function createSealEnvelopes({ tokens, clock }: SealEnvelopesParts): Seal
       if ('claims' in opened) return { ok: true, call: { ...opened, envelopeHash: envelopeHash(envelope) } };
       return refusedOf(envelope, opened);
     },
+    async checkToken(texts) {
+      const envelope = { ...texts, payload: new Uint8Array() };
+      if (!hasTokenLength(texts.security_token)) return refusedOf(envelope, { refusal: 'envelope_malformed' });
+      const claims = await claimsOf(texts.security_token, verifyToken);
+      return typeof claims === 'string' ? refusedOf(envelope, { refusal: claims }) : null;
+    },
   };
 }
 
@@ -75,11 +81,12 @@ async function outcomeOf(envelope: SealEnvelope, verifyToken: AgentTokens['verif
   return { claims, rpc: parsed.rpc, payloadHash: hash('sha256', envelope.payload, 'hex') };
 }
 
+const hasTokenLength = ({ length }: string): boolean => length > 0 && length <= MAX_TOKEN_LENGTH;
+
 /** The signature's bytes, or null when anything of the envelope has not the form it must have. */
 function wellFormedSignature({ security_token, signature, payload, timestamp }: SealEnvelope): Buffer | null {
   const isSized =
-    security_token.length > 0 &&
-    security_token.length <= MAX_TOKEN_LENGTH &&
+    hasTokenLength(security_token) &&
     signature.length <= 88 &&
     payload.length > 0 &&
     payload.length <= MAX_PAYLOAD_BYTES;
@@ -102,7 +109,7 @@ async function claimsOf(
   }
 }
 
-function refusedOf(envelope: SealEnvelope, { refusal, rpcId = null }: Refused): OpenedEnvelope {
+function refusedOf(envelope: SealEnvelope, { refusal, rpcId = null }: Refused): RefusedEnvelope {
   return {
     ok: false,
     refusal,

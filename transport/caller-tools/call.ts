@@ -3,6 +3,7 @@ import { canonicalHash } from '../../manifests/audit/chain.ts';
 import type { ToolGrant } from '../../manifests/tool/scope.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import type { Identity } from '../../runtime/identity.ts';
+import { startsRun } from '../../tools/management/contracts.ts';
 import { callerGrant } from './grant.ts';
 import { CALL_TIMEOUT_MS, type CallerToolParts } from './parts.ts';
 
@@ -33,11 +34,12 @@ export const TOOL_NAME_CHARS = 200;
 
 /**
  * One call in a tool session of its own, so that each is decided, recorded and chained as every other one. Throws what the
- * desk and sessions throw, `deadline_exceeded` when its time is over, and what `caller.signal` was aborted with.
+ * desk and sessions throw, `overloaded` for a tool that starts a run, `deadline_exceeded` when its time is over, and what `caller.signal` was aborted with.
  */
 export async function callTool(parts: CallerToolParts, caller: Caller, call: CallerCall): Promise<CallerAnswer> {
   const { identity, trace } = caller;
   const { tool, arguments: given } = call;
+  const begun = startsRun(tool) ? parts.admission?.enter() : undefined;
   const late = new AbortController();
   const timeoutMs = parts.callTimeoutMs ?? CALL_TIMEOUT_MS;
   const cancelTimer = parts.clock.after(timeoutMs, () =>
@@ -58,6 +60,7 @@ export async function callTool(parts: CallerToolParts, caller: Caller, call: Cal
     return { answer, isOffered: grant.tools.some((offer) => offer.name === tool) };
   } finally {
     cancelTimer();
+    begun?.();
   }
 }
 
@@ -71,11 +74,11 @@ function grantFor(grant: ToolGrant, tool: string): ToolGrant {
 }
 
 /** Without an execution: no mounts, and nothing that runs where an agent runs. */
-const subjectOf = ({ kind, subject, roles, tier }: Identity, sessionId: string) => ({
+const subjectOf = ({ kind, subject, roles, tier, tenants }: Identity, sessionId: string) => ({
   execution_id: null,
   agent_id: null,
   session_id: sessionId,
-  principal: { kind, subject, roles, tier },
+  principal: { kind, subject, roles, tier, ...(tenants === undefined ? {} : { tenants }) },
   mounts: [],
   isolation: 'process' as const,
 });

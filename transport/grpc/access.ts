@@ -9,6 +9,7 @@ import {
   requireScope,
   type ScopeArea,
 } from '../../security/api.ts';
+import { isThisMachine } from '../rest/local-guard.ts';
 import type { GrpcAuth } from './parts.ts';
 
 const RUNTIME = '/svc.runtime.v1.SvcRuntime/';
@@ -52,7 +53,7 @@ const WITHOUT_TOKEN: Identity = {
  */
 export async function admit(
   path: string,
-  metadata: Metadata,
+  { metadata, authority }: { readonly metadata: Metadata; readonly authority: string },
   parts: { readonly authenticator: Authenticator; readonly auth: GrpcAuth },
 ): Promise<Identity | null> {
   if (isPublic(path)) return null;
@@ -60,8 +61,18 @@ export async function admit(
   if (access === undefined) throw new SvcError('forbidden');
   const [action, area] = access;
   const { identity } = requireScope(await identify(path, metadata, parts), area, action);
+  if (identity.kind === 'local') refuseForeign(metadata, authority);
   requireRole(identity, action);
   return identity;
+}
+
+/** Whoever is the operator by calling from this machine must have called this machine, and not be a page (transport/rest). */
+function refuseForeign(metadata: Metadata, authority: string): void {
+  const name = URL.parse(`http://${authority}`)?.hostname;
+  if (name === undefined || !isThisMachine(name)) {
+    throw new SvcError('forbidden', ':authority: without a token the node is called by localhost, 127.0.0.0/8 or ::1.');
+  }
+  if (single(metadata, 'origin') !== undefined) throw new SvcError('forbidden', 'origin: pages may not call here.');
 }
 
 async function identify(

@@ -6,11 +6,14 @@ import {
 } from '@grpc/grpc-js';
 import { SvcError, toSvcError } from '../../runtime/errors.ts';
 import type { Identity } from '../../runtime/identity.ts';
+import { type StreamOwner, streamOwner } from '../open-streams.ts';
 import { traceOf, traceparentOf } from '../trace.ts';
-import { single } from './access.ts';
+import { isPublic, single } from './access.ts';
 import type { EndpointParts } from './endpoint.ts';
 import { logRefusal } from './log.ts';
+import { boundMessages } from './message-bound.ts';
 import { statusOf } from './status.ts';
+import { Strangers } from './strangers.ts';
 
 type PartialStatusObject = Parameters<ServerInterceptingCallInterface['sendStatus']>[0];
 
@@ -19,6 +22,8 @@ interface CallContext {
   readonly identity: Identity | null;
   /** W3C trace id of the call. */
   readonly trace: string;
+  /** Of a call that brings new work: it waits for this node no longer. */
+  readonly begun: () => void;
 }
 
 /** By the metadata object of the call, which is all that an interceptor and a handler share. */
@@ -31,8 +36,20 @@ export function callerOf(metadata: Metadata): { readonly identity: Identity; rea
   return { identity, trace };
 }
 
+/** On whose account a stream of the call is; undefined where nobody was asked for. */
+export function ownerOf(metadata: Metadata): StreamOwner | undefined {
+  const { identity } = contextOf(metadata);
+  return identity === null ? undefined : streamOwner(identity);
+}
+
 /** W3C trace id of a call that was admitted. */
 export const traceOfCall = (metadata: Metadata): string => contextOf(metadata).trace;
+
+/**
+ * Says that what a call starts is durable, where its answer waits for more than that. Of every other call it is known by its
+ * answer.
+ */
+export const hasBegun = (metadata: Metadata): void => contextOf(metadata).begun();
 
 function contextOf(metadata: Metadata): CallContext {
   const context = contexts.get(metadata);
@@ -40,49 +57,114 @@ function contextOf(metadata: Metadata): CallContext {
   return context;
 }
 
-type Admission = Pick<EndpointParts, 'admit' | 'limits' | 'logger'>;
+type Entrance = Pick<EndpointParts, 'admit' | 'enter' | 'messageBytes' | 'limits' | 'logger'>;
 
 /**
  * Gives every call its trace and identity, or refuses it, before any of its message is read: a caller without a token
- * cannot make the node hold a payload.
+ * cannot make the node hold a payload. What is read then is bounded in bytes and in time.
  */
-export function callContext(parts: Admission): ServerInterceptor {
-  return ({ path }, call) => {
+export function callContext(parts: Entrance): ServerInterceptor {
+  const strangers = new Strangers(parts.limits.strangerCalls);
+  return ({ path, requestStream }, call) => {
     let traceparent: string | undefined;
+    let begun = (): void => {};
+    const ends: (() => void)[] = [];
+    const end = (): void => {
+      for (const ended of ends.splice(0)) ended();
+    };
+    const arrival = new Arrival(parts.limits.requestTimeoutMs, () => {
+      end();
+      call.sendStatus(withTrace(statusOf(new SvcError('request_timed_out'), ''), traceparent));
+    });
+    ends.push(() => arrival.over());
     return new ServerInterceptingCall(call, {
       start: (next) =>
         next({
           onReceiveMetadata: (metadata, proceed) => {
             const trace = traceOf(single(metadata, 'traceparent'));
             traceparent = traceparentOf(trace);
-            admitCall(path, metadata, parts).then(
-              (identity) => {
-                contexts.set(metadata, { identity, trace });
-                proceed(metadata);
-              },
-              (thrown: unknown) => refuse(call, toSvcError(thrown), { path, trace, traceparent }, parts),
-            );
+            const refused = (thrown: unknown): void => {
+              end();
+              refuse(call, toSvcError(thrown), { path, trace, traceparent }, parts);
+            };
+            try {
+              begun = parts.enter?.(path) ?? begun;
+              ends.push(begun);
+              if (isPublic(path)) ends.push(strangers.enter(call.getPeer()));
+            } catch (thrown) {
+              return refused(thrown);
+            }
+            admitCall(path, { metadata, authority: call.getHost() }, parts).then((identity) => {
+              contexts.set(metadata, { identity, trace, begun });
+              boundMessages(call, bytesOf(path, metadata, parts));
+              arrival.wait();
+              proceed(metadata);
+            }, refused);
           },
+          onReceiveMessage: (message, proceed) => {
+            if (requestStream) arrival.wait();
+            proceed(message);
+          },
+          onReceiveHalfClose: (proceed) => {
+            arrival.over();
+            proceed();
+          },
+          onCancel: end,
         }),
       sendMetadata: (metadata, next) => {
+        begun();
         if (traceparent !== undefined) metadata.set('traceparent', traceparent);
         next(metadata);
       },
-      sendStatus: (status, next) => next(withTrace(status, traceparent)),
+      sendStatus: (status, next) => {
+        end();
+        next(withTrace(status, traceparent));
+      },
     });
   };
 }
 
-async function admitCall(path: string, metadata: Metadata, parts: Admission): Promise<Identity | null> {
+const bytesOf = (path: string, metadata: Metadata, { limits, messageBytes }: Entrance): number =>
+  isPublic(path) ? limits.strangerBytes : (messageBytes?.(path, metadata) ?? limits.messageBytes);
+
+/** How long a request that has begun is waited for. */
+class Arrival {
+  readonly #ms: number;
+  readonly #late: () => void;
+  #timer: NodeJS.Timeout | undefined;
+  #isOver = false;
+
+  constructor(ms: number, late: () => void) {
+    this.#ms = ms;
+    this.#late = late;
+  }
+
+  /** From now on, once more. */
+  wait(): void {
+    clearTimeout(this.#timer);
+    if (!this.#isOver) this.#timer = setTimeout(this.#late, this.#ms).unref();
+  }
+
+  over(): void {
+    this.#isOver = true;
+    clearTimeout(this.#timer);
+  }
+}
+
+async function admitCall(
+  path: string,
+  { metadata, authority }: { readonly metadata: Metadata; readonly authority: string },
+  parts: Entrance,
+): Promise<Identity | null> {
   if (sizeOf(metadata) > parts.limits.metadataBytes) throw new SvcError('headers_too_large');
-  return parts.admit(path, metadata);
+  return parts.admit(path, metadata, authority);
 }
 
 function refuse(
   call: ServerInterceptingCallInterface,
   error: SvcError,
   at: { readonly path: string; readonly trace: string; readonly traceparent: string | undefined },
-  parts: Admission,
+  parts: Entrance,
 ): void {
   logRefusal(parts.logger, error, at);
   call.sendStatus(withTrace(statusOf(error, at.trace), at.traceparent));

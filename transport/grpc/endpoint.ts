@@ -1,12 +1,12 @@
-import { isIPv6 } from 'node:net';
 import { type Metadata, Server, type ServerCredentials } from '@grpc/grpc-js';
-import { SvcError } from '../../runtime/errors.ts';
 import type { Identity } from '../../runtime/identity.ts';
+import { ConnectionGate, mostConnections } from '../connection-gate.ts';
 import type { Health } from '../health.ts';
-import type { OpenStreams } from '../open-streams.ts';
+import { OpenStreams } from '../open-streams.ts';
 import { callContext } from './call-context.ts';
 import { addHealth } from './health.ts';
 import type { GrpcLimits } from './limits.ts';
+import { GrpcListener } from './listener.ts';
 import type { GrpcLogger } from './parts.ts';
 import { addReflection } from './reflection.ts';
 
@@ -22,8 +22,12 @@ export interface EndpointParts {
   /** Full names of the services the methods belong to: what health and reflection tell of. */
   readonly services: readonly string[];
   readonly credentials: ServerCredentials;
-  /** Who calls, or null where that is nobody's business; throws for a call that is refused unread. */
-  admit(path: string, metadata: Metadata): Promise<Identity | null>;
+  /** Who calls, or null where that is nobody's business; throws for a call that is refused unread. `authority`: `host:port`. */
+  admit(path: string, metadata: Metadata, authority: string): Promise<Identity | null>;
+  /** Largest message of a call that was admitted; absent: `limits.messageBytes` for all that ask for a caller. */
+  messageBytes?(path: string, metadata: Metadata): number;
+  /** Counts a call that brings new work until it is answered; throws `overloaded`, before it is known who calls. */
+  enter?(path: string): (() => void) | undefined;
   readonly logger: GrpcLogger;
   readonly health: Health;
   readonly limits: GrpcLimits;
@@ -43,35 +47,29 @@ export function createEndpoint(parts: EndpointParts, addMethods: (server: Server
     interceptors: [callContext(parts)],
   });
   addMethods(server);
-  addHealth(server, parts);
+  const watches = new OpenStreams({
+    most: limits.healthWatches,
+    perCaller: limits.healthWatchesPerConnection,
+  });
+  addHealth(server, { ...parts, watches });
   addReflection(server, parts.services);
+  const gate = new ConnectionGate(mostConnections(limits));
+  const listener = new GrpcListener(gate, server.createConnectionInjector(credentials));
   let closing: Promise<void> | undefined;
   return {
     async listen(host, port) {
-      const address = await bind(server, { host, port, credentials });
+      const address = await listener.listen(host, port);
       parts.logger.debug({ address, services: parts.services }, 'gRPC server listens');
       return address;
     },
     close() {
       streams.endAll();
+      watches.endAll();
+      listener.close();
       closing ??= shutDown(server, limits.closeGraceMs);
       return closing;
     },
   };
-}
-
-async function bind(
-  server: Server,
-  { host, port, credentials }: { host: string; port: number; credentials: ServerCredentials },
-): Promise<string> {
-  const shown = isIPv6(host) ? `[${host}]` : host;
-  return new Promise((resolve, reject) => {
-    server.bindAsync(`${shown}:${port}`, credentials, (error, bound) => {
-      if (error === null) return resolve(`${shown}:${bound}`);
-      const text = `gRPC cannot listen on ${shown}:${port} (choose another port; 0 picks a free one)`;
-      reject(new SvcError('unavailable', text, { cause: error }));
-    });
-  });
 }
 
 async function shutDown(server: Server, graceMs: number): Promise<void> {

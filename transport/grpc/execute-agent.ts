@@ -4,7 +4,7 @@ import { SvcError } from '../../runtime/errors.ts';
 import { IdempotencyKey } from '../idempotency.ts';
 import { startExecution } from '../start-execution.ts';
 import { single } from './access.ts';
-import { callerOf } from './call-context.ts';
+import { callerOf, hasBegun } from './call-context.ts';
 import { startCallOf } from './execute-agent-request.ts';
 import type { GrpcParts } from './parts.ts';
 import { decoded, type StreamInBytes } from './service.ts';
@@ -16,12 +16,12 @@ export const executeAgent = (parts: GrpcParts): StreamInBytes =>
     const caller = callerOf(call.metadata);
     const asked = startCallOf(decoded(ExecuteAgentRequest, call.request), parts.limits);
     const key = idempotencyKeyOf(call.metadata);
-    const ended = parts.admission?.enter();
     const { execution_id, waiting_for } = await startExecution(parts, asked, {
       ...caller,
       signal,
       ...(key === undefined ? {} : { idempotencyKey: key }),
-    }).finally(ended);
+    });
+    hasBegun(call.metadata);
     const started = { tenant: caller.identity.tenant, executionId: execution_id, executions: parts.executions };
     return waiting_for === undefined ? started : { ...started, waitingFor: waiting_for.reason };
   });

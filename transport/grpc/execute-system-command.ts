@@ -1,7 +1,7 @@
 import { type CommandRunner, parseCommand } from '../../effects/commands/api.ts';
 import { ExecuteSystemCommandRequest, ExecuteSystemCommandResponse } from '../../proto/gen/svc/runtime/v1/runtime.ts';
 import { SvcError } from '../../runtime/errors.ts';
-import { callerOf } from './call-context.ts';
+import { callerOf, hasBegun } from './call-context.ts';
 import { atDeadline } from './deadline.ts';
 import type { GrpcParts } from './parts.ts';
 import { decoded, type UnaryInBytes } from './service.ts';
@@ -22,6 +22,8 @@ export function executeSystemCommand(parts: GrpcParts): UnaryInBytes {
   return unary(parts, async (call) => {
     const { tenant } = callerOf(call.metadata).identity;
     const asked = commandOf(decoded(ExecuteSystemCommandRequest, call.request));
+    // How long the command takes says nothing about this node.
+    hasBegun(call.metadata);
     const result = await untilCallEnds(call, (signal) => commands.run({ ...asked, tenant, workspace: null }, signal));
     return ExecuteSystemCommandResponse.encode(answerOf(result, asked.timeout_ms)).finish();
   });

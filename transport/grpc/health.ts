@@ -6,7 +6,11 @@ import {
   status,
 } from '@grpc/grpc-js';
 import { service } from 'grpc-health-check';
+import { toSvcError } from '../../runtime/errors.ts';
+import type { OpenStreams } from '../open-streams.ts';
+import { traceOfCall } from './call-context.ts';
 import type { EndpointParts } from './endpoint.ts';
+import { statusOf } from './status.ts';
 
 type Serving = 'SERVING' | 'NOT_SERVING' | 'SERVICE_UNKNOWN';
 interface HealthRequest {
@@ -16,7 +20,10 @@ interface HealthAnswer {
   readonly status: Serving;
 }
 
-type HealthParts = Pick<EndpointParts, 'services' | 'health' | 'streams' | 'limits' | 'logger'>;
+interface HealthParts extends Pick<EndpointParts, 'services' | 'health' | 'limits' | 'logger'> {
+  /** Of their own: nobody is known who watches, and event streams are for callers. */
+  readonly watches: OpenStreams;
+}
 
 /** `grpc.health.v1.Health`: the node's readiness, asked for at each call, for the server and each of its services. */
 export function addHealth(server: Server, parts: HealthParts): void {
@@ -51,11 +58,7 @@ export function addHealth(server: Server, parts: HealthParts): void {
     watch: (call: ServerWritableStream<HealthRequest, HealthAnswer>) => {
       watch(call, look, parts).then(
         () => call.end(),
-        (error: unknown) =>
-          call.emit('error', {
-            code: status.UNAVAILABLE,
-            details: error instanceof Error ? error.message : 'the watch ended',
-          }),
+        (error: unknown) => call.emit('error', statusOf(toSvcError(error), traceOfCall(call.metadata))),
       );
     },
   });
@@ -67,7 +70,7 @@ async function watch(
   look: (name: string) => Promise<Serving>,
   parts: HealthParts,
 ): Promise<void> {
-  using stream = parts.streams.open();
+  using stream = parts.watches.open({ caller: call.getPeer() });
   call.once('cancelled', () => stream.stop('client_gone'));
   let told: Serving | null = null;
   while (!stream.signal.aborted && !call.cancelled) {

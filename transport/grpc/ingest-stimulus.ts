@@ -2,7 +2,7 @@ import { duplicateOf, type IngestStimulus, type StimulusApi } from '../../actors
 import { IngestStimulusRequest, IngestStimulusResponse } from '../../proto/gen/svc/runtime/v1/runtime.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import type { Identity } from '../../runtime/identity.ts';
-import { callerOf } from './call-context.ts';
+import { callerOf, hasBegun } from './call-context.ts';
 import type { GrpcParts } from './parts.ts';
 import { decoded, type UnaryInBytes } from './service.ts';
 import { unary } from './unary.ts';
@@ -24,7 +24,10 @@ export const ingestStimulus =
       const { identity, trace } = callerOf(metadata);
       try {
         const asked = stimulusOf(decoded(IngestStimulusRequest, request), identity);
-        const started = await stimuli.ingest(asked, { trace, signal: gone.signal });
+        const started = await stimuli.ingest(asked, {
+          ...{ trace, signal: gone.signal },
+          onBegun: () => hasBegun(metadata),
+        });
         return IngestStimulusResponse.encode(started).finish();
       } catch (thrown) {
         firstId = duplicateOf(thrown)?.original_stimulus_id;

@@ -1,7 +1,20 @@
+import type { ConnectionLimits } from '../connection-gate.ts';
+
 /** What one client may cost the node over gRPC. Every number is a setting. */
-export interface GrpcLimits {
+export interface GrpcLimits extends ConnectionLimits {
   /** Largest request: 16 MiB of payload (design K7) and what surrounds it. */
   readonly messageBytes: number;
+  /** Largest request of a method that asks for no caller. */
+  readonly strangerBytes: number;
+  /** Largest envelope of SEAL from who brings no bearer. */
+  readonly sealBytes: number;
+  /** Time all of a request has to come in; of a stream of requests, each next one. */
+  readonly requestTimeoutMs: number;
+  /** Simultaneous calls of one connection to methods that ask for no caller. */
+  readonly strangerCalls: number;
+  /** Open health watches of all clients, and of one connection. */
+  readonly healthWatches: number;
+  readonly healthWatchesPerConnection: number;
   /** All metadata of one call together. */
   readonly metadataBytes: number;
   /** Simultaneous calls of one connection. */
@@ -26,7 +39,15 @@ export interface GrpcLimits {
 }
 
 export const GRPC_LIMITS: GrpcLimits = {
+  connections: 10_000,
+  descriptorShare: 0.1,
   messageBytes: 16 * 1024 * 1024 + 64 * 1024,
+  strangerBytes: 4 * 1024,
+  sealBytes: 1024 * 1024 + 64 * 1024,
+  requestTimeoutMs: 60_000,
+  strangerCalls: 100,
+  healthWatches: 100,
+  healthWatchesPerConnection: 2,
   metadataBytes: 16 * 1024,
   callsPerConnection: 1_000,
   streams: 10_000,

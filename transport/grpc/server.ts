@@ -7,7 +7,7 @@ import { GRPC_LIMITS, type GrpcLimits } from './limits.ts';
 import type { GrpcParts, GrpcServerParts } from './parts.ts';
 import { addSvcRuntime } from './svc-runtime.ts';
 
-/** What brings new work; an overloaded node refuses it before the caller is known. */
+/** What brings new work. Of InvokeTool the called tool says it (transport/seal). */
 const NEW_WORK: ReadonlySet<string> = new Set(
   ['ExecuteAgent', 'ExecuteSystemCommand', 'ValidateWithJudges', 'IngestStimulus'].map(
     (method) => `/${SvcRuntimeClient.serviceName}/${method}`,
@@ -23,10 +23,8 @@ export function createGrpcServer(given: GrpcServerParts): GrpcServer {
       ...parts,
       services: [SvcRuntimeClient.serviceName],
       credentials: ServerCredentials.createInsecure(),
-      async admit(path, metadata) {
-        if (NEW_WORK.has(path)) parts.admission?.check();
-        return admit(path, metadata, parts);
-      },
+      admit: (path, metadata, authority) => admit(path, { metadata, authority }, parts),
+      enter: (path) => (NEW_WORK.has(path) ? parts.admission?.enter() : undefined),
     },
     (server) => addSvcRuntime(server, parts),
   );

@@ -3,7 +3,7 @@ import type { ExecutionApi } from '../../actors/execution/api.ts';
 import type { ActorEvent } from '../../runtime/client.ts';
 import { SvcError, toSvcError } from '../../runtime/errors.ts';
 import type { OpenStream, OpenStreams } from '../open-streams.ts';
-import { traceOfCall } from './call-context.ts';
+import { ownerOf, traceOfCall } from './call-context.ts';
 import { atDeadline } from './deadline.ts';
 import { EventWriter } from './event-writer.ts';
 import { encodeEvent } from './execution-event.ts';
@@ -55,7 +55,7 @@ export const streamExecution =
   };
 
 async function run(call: StreamCall, begin: BeginExecution, parts: StreamParts): Promise<void> {
-  using stream = parts.streams.open();
+  using stream = parts.streams.open(ownerOf(call.metadata));
   const { signal } = stream;
   const forgetDeadline = atDeadline(call.getDeadline(), () => stream.stop('client_gone'));
   call.once('cancelled', () => stream.stop('client_gone'));

@@ -4,7 +4,7 @@ import { requireStartable } from '../../catalog/api.ts';
 import { ValidateRequest, ValidateResponse } from '../../proto/gen/svc/runtime/v1/runtime.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import type { Identity } from '../../runtime/identity.ts';
-import { callerOf } from './call-context.ts';
+import { callerOf, hasBegun, ownerOf } from './call-context.ts';
 import { atDeadline } from './deadline.ts';
 import type { GrpcParts } from './parts.ts';
 import { decoded, type UnaryInBytes } from './service.ts';
@@ -26,7 +26,10 @@ export const validateWithJudges = (parts: Parts, panels: JudgePanelApi): UnaryIn
     const consensus = ruleOf(request.consensus);
     const judges = await deployed(judgesOf(request, parts.limits), identity, parts);
     const concluded = await whileCalled(call, parts, (signal) =>
-      panels.validate({ panelId: randomUUID(), judges, consensus, identity }, { trace, signal }),
+      panels.validate(
+        { panelId: randomUUID(), judges, consensus, identity },
+        { trace, signal, onBegun: () => hasBegun(call.metadata) },
+      ),
     );
     return ValidateResponse.encode(answer(concluded, judges)).finish();
   });
@@ -59,7 +62,7 @@ async function deployed(judges: readonly Judge[], identity: Identity, { agents }
 
 /** Runs `work` with a signal that ends when nobody waits for its answer any more. */
 async function whileCalled<T>(call: UnaryCall, parts: Parts, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
-  using waiting = parts.streams.open();
+  using waiting = parts.streams.open(ownerOf(call.metadata));
   const forgetDeadline = atDeadline(call.getDeadline(), () => waiting.stop('client_gone'));
   call.once('cancelled', () => waiting.stop('client_gone'));
   if (call.cancelled) waiting.stop('client_gone');

@@ -26,7 +26,10 @@ const nobody: Authenticator = {
  * as a server that does not listen yet. Closing it ends the waits of bootstraps with `unavailable`, and they come again.
  */
 export function createInternalServer(parts: InternalServerParts): RestApp {
-  const limits: RestLimits = { ...REST_LIMITS, pathPartLength: PATH_PART_LENGTH, ...parts.limits };
+  const limits: RestLimits = {
+    ...{ ...REST_LIMITS, descriptorShare: 0.1, pathPartLength: PATH_PART_LENGTH },
+    ...parts.limits,
+  };
   const waits = new OpenStreams(limits.streams);
   const app = openApp({
     logger: parts.logger,

@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { SvcError } from '../../runtime/errors.ts';
+import { type ErrorCode, SvcError } from '../../runtime/errors.ts';
 import type { Json } from '../../runtime/json.ts';
-import { parseJson } from '../json-text.ts';
+import { parseJsonBytes } from '../json-thread.ts';
 import type { RestApp, RestParts } from '../rest/parts.ts';
 import { callerOf } from '../rest/request-context.ts';
 import { answerMcp } from './answer.ts';
@@ -9,14 +9,13 @@ import { INVALID_REQUEST, PARSE_ERROR } from './rpc-error.ts';
 
 /** Arguments of one call, and all around them. */
 const BODY_BYTES = 4 * 1024 * 1024;
+const TEXT_PROBLEMS: readonly ErrorCode[] = ['invalid_argument', 'payload_too_large'];
 /** What the SDK's server looks at. */
 const HEADERS = ['accept', 'content-type', 'mcp-protocol-version'];
 
-const utf8 = new TextDecoder('utf-8', { fatal: true });
-
 /** POST /mcp, on nodes that have the part for it. Not in the API description: its messages are those of MCP. */
 export function mcpRoute(app: RestApp, parts: RestParts): void {
-  const { mcp, version, authenticator, limits } = parts;
+  const { mcp, version, limits } = parts;
   if (mcp === undefined) return;
   app.register((scope: RestApp, _options, done) => {
     // JSON-RPC has its own answer to text that is no JSON, so it is parsed by the handler.
@@ -32,8 +31,7 @@ export function mcpRoute(app: RestApp, parts: RestParts): void {
       schema: { hide: true },
     };
     scope.post('/mcp', route, async (request, reply) => {
-      if (!authenticator.required) refuseForeignOrigin(request.headers.origin);
-      const read = messageOf(request.body, limits.jsonDepth);
+      const read = await messageOf(request.body, limits.jsonDepth);
       if ('error' in read) return answerRpcError(reply, read.code, read.error);
       const gone = new AbortController();
       const onClose = (): void => {
@@ -56,16 +54,17 @@ export function mcpRoute(app: RestApp, parts: RestParts): void {
 
 type Read = { readonly message: Json } | { readonly error: string; readonly code: number };
 
-function messageOf(body: unknown, maxDepth: number): Read {
+async function messageOf(body: unknown, maxDepth: number): Promise<Read> {
   if (!Buffer.isBuffer(body)) return { error: 'Parse error: the body is empty', code: PARSE_ERROR };
   try {
-    const message = parseJson(utf8.decode(body), { field: 'body', what: 'the body', maxDepth });
+    const message = await parseJsonBytes(body, { field: 'body', what: 'the body', maxDepth });
     // MCP gave batches up again; one message is one request, with its own limits.
     if (Array.isArray(message)) return { error: 'Invalid Request: batches are not served', code: INVALID_REQUEST };
     return { message };
   } catch (error) {
-    const why = error instanceof SvcError ? error.message : 'the body is not valid UTF-8';
-    return { error: `Parse error: ${why}`, code: PARSE_ERROR };
+    const isTheirs = error instanceof SvcError && TEXT_PROBLEMS.includes(error.code);
+    if (!isTheirs) throw error;
+    return { error: `Parse error: ${error.message}`, code: PARSE_ERROR };
   }
 }
 
@@ -89,15 +88,4 @@ function headersOf({ headers }: FastifyRequest): Headers {
     if (typeof value === 'string') kept.set(name, value);
   }
   return kept;
-}
-
-/**
- * Where every caller is the operator (design S2), a page of another site must not become one through a name that
- * resolves to this machine; MCP asks servers to look at `Origin` for that.
- */
-function refuseForeignOrigin(origin: string | undefined): void {
-  if (origin === undefined) return;
-  const host = URL.parse(origin)?.hostname;
-  if (host !== undefined && (/(^|\.)localhost$/.test(host) || host === '[::1]' || /^127(\.\d+){3}$/.test(host))) return;
-  throw new SvcError('forbidden', 'Pages of other sites may not call a node without authentication.');
 }

@@ -1,9 +1,9 @@
-import type { FastifyInstance } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Admission } from '../admission.ts';
 
 /**
  * What brings new work. Everything else is taken always: reads, health, cancels, answers to approvals, signals, removals,
- * and calls of tools, which may be any of these.
+ * and calls of tools, of which those that start a run are refused by their name (transport/caller-tools, transport/seal).
  */
 const NEW_WORK: ReadonlySet<string> = new Set([
   '/v1/agents',
@@ -19,12 +19,21 @@ const NEW_WORK: ReadonlySet<string> = new Set([
   '/v1/workflows/generate',
 ]);
 
-/** Refuses new work of an overloaded node before its body is read, and counts what is under way. */
-export function admitStarts(app: FastifyInstance, admission: Admission): void {
-  app.addHook('onRequest', async (request, reply) => {
+const begun = new WeakMap<FastifyRequest, () => void>();
+
+/** Says that what a request starts is durable, where its answer waits for more than that. */
+export const hasBegun = (request: FastifyRequest): void => begun.get(request)?.();
+
+/** Whether a request may come in; throws `overloaded`. */
+export type Admit = (request: FastifyRequest, reply: FastifyReply) => void;
+
+/** Refuses new work of an overloaded node before it is known who asks, and counts what is under way until its answer. */
+export const admitStarts =
+  (admission: Admission): Admit =>
+  (request, reply) => {
     if (request.method !== 'POST' || !NEW_WORK.has(request.routeOptions.url ?? '')) return;
     const ended = admission.enter();
+    begun.set(request, ended);
     // Also when the client has gone before it is answered.
     reply.raw.once('close', ended);
-  });
-}
+  };

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { SvcError } from '../../runtime/errors.ts';
 import type { Json } from '../../runtime/json.ts';
-import { parseJson } from '../json-text.ts';
+import { parseJsonBytes } from '../json-thread.ts';
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
@@ -11,19 +11,25 @@ const YAML_TYPES = ['application/yaml', 'application/x-yaml', 'text/yaml', 'text
 /** JSON for every route; other types are 415. */
 export function parseJsonBodies(app: FastifyInstance, maxDepth: number): void {
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, async (request: FastifyRequest, body: Buffer) =>
-    jsonOf(textOf(request, body), maxDepth),
-  );
+  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, async (request: FastifyRequest, body: Buffer) => {
+    refuseEncoded(request);
+    return jsonOf(body, maxDepth);
+  });
 }
 
 /** YAML as text, for the routes of `app` only: what it means is the manifest parser's business. */
 export function acceptYamlBodies(app: FastifyInstance): void {
-  app.addContentTypeParser(YAML_TYPES, { parseAs: 'buffer' }, async (request: FastifyRequest, body: Buffer) =>
-    textOf(request, body),
-  );
+  app.addContentTypeParser(YAML_TYPES, { parseAs: 'buffer' }, async (request: FastifyRequest, body: Buffer) => {
+    refuseEncoded(request);
+    try {
+      return utf8.decode(body);
+    } catch (error) {
+      throw new SvcError('invalid_argument', 'the body is not valid UTF-8', { field: 'body', cause: error });
+    }
+  });
 }
 
-function textOf(request: FastifyRequest, body: Buffer): string {
+export function refuseEncoded(request: FastifyRequest): void {
   const encoding = request.headers['content-encoding'];
   if (encoding !== undefined && encoding !== 'identity') {
     throw new SvcError('unsupported_media_type', 'bodies are taken without Content-Encoding');
@@ -32,13 +38,12 @@ function textOf(request: FastifyRequest, body: Buffer): string {
   if (charset !== undefined && !/^utf-?8$/i.test(charset)) {
     throw new SvcError('unsupported_media_type', 'bodies are taken as UTF-8 only');
   }
-  try {
-    return utf8.decode(body);
-  } catch (error) {
-    throw new SvcError('invalid_argument', 'the body is not valid UTF-8', { field: 'body', cause: error });
-  }
 }
 
+const isSpace = (byte: number): boolean => byte === 0x20 || (byte >= 0x09 && byte <= 0x0d);
+
 /** An empty body is none. */
-const jsonOf = (text: string, maxDepth: number): Json | undefined =>
-  text.trim() === '' ? undefined : parseJson(text, { field: 'body', what: 'the body', maxDepth });
+export async function jsonOf(body: Buffer, maxDepth: number): Promise<Json | undefined> {
+  if (body.every(isSpace)) return undefined;
+  return parseJsonBytes(body, { field: 'body', what: 'the body', maxDepth });
+}

@@ -11,7 +11,7 @@ export function answerError(thrown: unknown, request: FastifyRequest, reply: Fas
   if (retryAfter !== undefined) reply.header('retry-after', String(retryAfter));
   if (error.code === 'unauthenticated') reply.header('www-authenticate', challenge(request));
   // The rest of a body we refused is not worth reading.
-  if (error.code === 'payload_too_large') reply.header('connection', 'close');
+  if (error.code === 'payload_too_large' || error.code === 'request_timed_out') reply.header('connection', 'close');
   const { problems = 'coded', texts } = request.routeOptions.config;
   return reply
     .code(error.row.http)

@@ -2,9 +2,11 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { ActorEvent } from '../../runtime/client.ts';
 import { SvcError } from '../../runtime/errors.ts';
+import { streamOwner } from '../open-streams.ts';
 import { writeEvents } from './event-stream.ts';
 import type { RestParts } from './parts.ts';
 import { type ProblemStyle, problemBody } from './problem.ts';
+import { callerOf } from './request-context.ts';
 import { StreamedEvent } from './schemas/executions.ts';
 import { CallerHeaders } from './schemas/fields.ts';
 
@@ -70,7 +72,7 @@ export async function serveEvents(
   { source, after }: { readonly source: EventSource; readonly after: number },
 ): Promise<undefined> {
   if (await nothingLeft(source, after)) return reply.code(204).send();
-  using stream = streams.open();
+  using stream = streams.open(streamOwner(callerOf(request)));
   reply.sse.sendHeaders();
   const events = source.follow(after, { signal: stream.signal, heartbeatMs: limits.heartbeatMs });
   try {

@@ -14,9 +14,14 @@ const CODES: Readonly<Record<string, [ErrorCode, string?]>> = {
 const isFastifyError = (error: unknown): error is FastifyError =>
   error instanceof Error && 'code' in error && typeof error.code === 'string' && error.code.startsWith('FST_');
 
+/** Of a client that closed the connection in the middle of its body: nobody reads the answer. */
+const isGone = (error: unknown): boolean =>
+  error instanceof Error && 'code' in error && error.code === 'ECONNRESET' && error.message === 'aborted';
+
 /** Any thrown value as an SvcError, keeping what Fastify knew about it. `bodyBytes`: what the route takes at most. */
 export function fromFramework(thrown: unknown, bodyBytes: number = REST_LIMITS.bodyBytes): SvcError {
   if (thrown instanceof SvcError) return thrown;
+  if (isGone(thrown)) return new SvcError('cancelled', 'the client ended the request before all of it had come');
   if (!isFastifyError(thrown)) return new SvcError('internal', undefined, { cause: thrown });
   if (thrown.validation !== undefined) return fromValidation(thrown);
   const isLarge = thrown.code === 'FST_ERR_CTP_BODY_TOO_LARGE';

@@ -91,6 +91,8 @@ export interface RestServerParts {
   readonly runtimes?: RuntimeTable;
   /** Without it nothing is generated. */
   readonly authors?: AuthorApi;
+  /** Origins whose pages may call (`spec.network.cors.allow`); absent: none. */
+  readonly origins?: readonly string[];
   readonly limits?: Partial<RestLimits>;
 }
 

@@ -11,9 +11,10 @@ import {
   type ScopeArea,
 } from '../../security/api.ts';
 import { traceOf, traceparentOf } from '../trace.ts';
+import type { Admit } from './admit-starts.ts';
 import { areaOfPath } from './key-areas.ts';
 import type { KnownPaths } from './known-paths.ts';
-import { refuseForeignPages } from './local-guard.ts';
+import { isSafe, refuseForeignPages } from './local-guard.ts';
 import type { ProblemStyle, ProblemTexts } from './problem.ts';
 
 /** `public` needs no identity; everything else names what the caller must be allowed to do. */
@@ -32,6 +33,8 @@ declare module 'fastify' {
     access?: Access;
     /** What a key's scopes are compared with, where it is not `access` in the area of the path. */
     scope?: { readonly area: ScopeArea; readonly action: Action };
+    /** Takes bodies of every content type, web forms' among them, from callers that sign them. */
+    takesForms?: boolean;
     problems?: ProblemStyle;
     texts?: ProblemTexts;
   }
@@ -47,8 +50,19 @@ export function callerOf(request: FastifyRequest): Identity {
 export const keyedCallerOf = (request: FastifyRequest): Caller =>
   request.key === null ? callerOf(request) : { ...callerOf(request), key: request.key };
 
+export interface ContextParts {
+  readonly paths: KnownPaths;
+  readonly admit?: Admit;
+  /** Whose pages may call. */
+  readonly origins: ReadonlySet<string>;
+}
+
 /** Gives every request its trace and identity, and refuses it here when its path, method or role is wrong. */
-export function addRequestContext(app: FastifyInstance, authenticator: Authenticator, paths: KnownPaths): void {
+export function addRequestContext(
+  app: FastifyInstance,
+  authenticator: Authenticator,
+  { paths, admit, origins }: ContextParts,
+): void {
   app.decorateRequest('identity', null);
   app.decorateRequest('key', null);
   app.decorateRequest('trace', '');
@@ -62,10 +76,14 @@ export function addRequestContext(app: FastifyInstance, authenticator: Authentic
       if (allow !== undefined) reply.header('allow', allow);
       throw error;
     }
-    const access = request.routeOptions.config.access;
+    admit?.(request, reply);
+    const { access, takesForms = false } = request.routeOptions.config;
+    const { method, headers } = request;
+    if (!authenticator.required && (access !== 'public' || !isSafe(method))) {
+      refuseForeignPages({ method, headers, allowed: origins, takesForms });
+    }
     if (access === 'public') return;
     if (access === undefined) throw new SvcError('forbidden');
-    if (!authenticator.required) refuseForeignPages(request.headers);
     const caller = await authenticator.authenticate({
       authorization: request.headers.authorization,
       tenantHeader: single(request.headers['x-tenant-id']),

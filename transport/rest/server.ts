@@ -3,10 +3,13 @@ import { fastifySSE } from '@fastify/sse';
 import swagger from '@fastify/swagger';
 import { fastify, LogController } from 'fastify';
 import { serializerCompiler, validatorCompiler } from 'fastify-type-provider-zod';
+import { ConnectionGate, mostConnections } from '../connection-gate.ts';
 import { mcpRoute } from '../mcp/route.ts';
 import { OpenStreams } from '../open-streams.ts';
-import { admitStarts } from './admit-starts.ts';
+import { type Admit, admitStarts } from './admit-starts.ts';
+import { boundBodies } from './body-limits.ts';
 import { parseJsonBodies } from './body-parsers.ts';
+import { allowOrigins } from './cross-origin.ts';
 import { docsPage } from './docs-page.ts';
 import { answerError } from './error-handler.ts';
 import { KnownPaths } from './known-paths.ts';
@@ -28,8 +31,8 @@ const IDLE_LOOK_MS = 50;
 export function createRestServer(parts: RestServerParts): RestApp {
   const limits: RestLimits = { ...REST_LIMITS, ...parts.limits };
   const streams = new OpenStreams(limits.streams);
-  const app = openApp({ ...parts, limits, streams });
-  if (parts.admission !== undefined) admitStarts(app, parts.admission);
+  const admit = parts.admission === undefined ? {} : { admit: admitStarts(parts.admission) };
+  const app = openApp({ ...parts, ...admit, limits, streams });
   app.register(fastifySSE);
   app.register(swagger, openapiOptions(parts.version, parts.authenticator.required));
   app.register(docsPage);
@@ -45,6 +48,10 @@ export function createRestServer(parts: RestServerParts): RestApp {
 export interface AppParts extends Pick<RestParts, 'authenticator' | 'logger' | 'limits' | 'streams'> {
   /** Sees a request before routing; answers the path to route by. */
   readonly rewriteUrl?: (request: IncomingMessage) => string;
+  /** Origins whose pages may call (`spec.network.cors.allow`); absent: none. */
+  readonly origins?: readonly string[];
+  /** Sees a request before it is known who asks; what it throws is the answer. */
+  readonly admit?: Admit;
 }
 
 /** An application without routes: bounds, identity, error answers and headers as everywhere. */
@@ -56,14 +63,19 @@ export function openApp(parts: AppParts): RestApp {
   app.setSerializerCompiler(serializerCompiler);
   app.setErrorHandler(answerError);
   app.addHook('onRoute', ({ path, method }) => paths.add(path, method));
+  boundBodies(app, limits);
   app.addHook('preClose', async () => {
     streams.endAll();
     cutLateConnections(app, limits.closeGraceMs);
   });
   addSecurityHeaders(app);
-  addRequestContext(app, parts.authenticator, paths);
+  const origins: ReadonlySet<string> = new Set(parts.origins);
+  allowOrigins(app, origins);
+  const admit = parts.admit === undefined ? {} : { admit: parts.admit };
+  addRequestContext(app, parts.authenticator, { paths, origins, ...admit });
   parseJsonBodies(app, limits.jsonDepth);
-  app.server.maxConnections = limits.connections;
+  const gate = new ConnectionGate(mostConnections(limits));
+  app.server.prependListener('connection', (socket) => gate.enter(socket));
   return app;
 }
 

@@ -1,6 +1,7 @@
 import type { ToolOutcome } from '../../manifests/tool/call.ts';
 import { SvcError, toSvcError } from '../../runtime/errors.ts';
-import type { AgentClaims, SealEnvelope, VerifiedCall } from '../../security/api.ts';
+import type { AgentClaims, RefusedEnvelope, SealEnvelope, SealEnvelopes, VerifiedCall } from '../../security/api.ts';
+import { startsRun } from '../../tools/management/contracts.ts';
 import { callOutcome } from './call-outcome.ts';
 import type { SealCall, SealCaller, SealParts } from './parts.ts';
 import { deniedCall, REFUSED, SESSION_INACTIVE } from './refusals.ts';
@@ -22,7 +23,10 @@ export type Invoked =
     }
   | { readonly ok: false; readonly id: RpcId; readonly error: SvcError };
 
-type InvokeParts = Pick<SealParts, 'envelopes' | 'sessions'>;
+interface InvokeParts extends Pick<SealParts, 'admission'> {
+  readonly envelopes: Pick<SealEnvelopes, 'open'>;
+  readonly sessions: Pick<SealParts['sessions'], 'invoke' | 'refuse'>;
+}
 
 /**
  * One tool call in an envelope (spec 1, InvokeTool; spec 2, SEAL): opened, then made in its session. The same for both
@@ -34,15 +38,25 @@ export async function invokeTool(parts: InvokeParts, envelope: SealEnvelope, cal
     const opened = await parts.envelopes.open(envelope);
     if (!opened.ok) {
       id = opened.rpcId;
-      const { claimed, envelopeHash, refusal, message } = opened;
-      if (claimed !== null) await noteRefusal(parts, claimed, { envelopeHash, reason: refusal });
-      throw new SvcError(REFUSED[refusal], message);
+      throw await refusalOf(parts, opened);
     }
     id = opened.call.rpc.id;
     return { ok: true, response: { jsonrpc: '2.0', id, result: await resultOf(parts, opened.call, call) } };
   } catch (thrown) {
     return { ok: false, id, error: toSvcError(thrown) };
   }
+}
+
+/**
+ * Refuses an envelope for its token alone, before its payload is parsed; the chain names it with the hash of its texts.
+ * Throws `unauthenticated`, `invalid_argument` and `unavailable`.
+ */
+export async function requireToken(
+  parts: { readonly envelopes: Pick<SealEnvelopes, 'checkToken'> } & Pick<InvokeParts, 'sessions'>,
+  texts: Omit<SealEnvelope, 'payload'>,
+): Promise<void> {
+  const refused = await parts.envelopes.checkToken(texts);
+  if (refused !== null) throw await refusalOf(parts, refused);
 }
 
 /**
@@ -62,9 +76,14 @@ export async function noteMalformed(parts: InvokeParts, body: unknown): Promise<
     payload: new Uint8Array(),
     timestamp: text('timestamp'),
   });
-  if (opened.ok || opened.claimed === null) return;
-  const { claimed, envelopeHash, refusal } = opened;
-  await noteRefusal(parts, claimed, { envelopeHash, reason: refusal });
+  if (!opened.ok) await refusalOf(parts, opened);
+}
+
+/** The error of a refused envelope, once the chain of the session that it claims names it. */
+async function refusalOf(parts: Pick<InvokeParts, 'sessions'>, refused: RefusedEnvelope): Promise<SvcError> {
+  const { claimed, envelopeHash, refusal, message } = refused;
+  if (claimed !== null) await noteRefusal(parts, claimed, { envelopeHash, reason: refusal });
+  return new SvcError(REFUSED[refusal], message);
 }
 
 async function resultOf(parts: InvokeParts, verified: VerifiedCall, call: SealCall): Promise<ToolResult> {
@@ -76,7 +95,12 @@ async function resultOf(parts: InvokeParts, verified: VerifiedCall, call: SealCa
   }
   const made = { call: textOf(rpc.id), tool: rpc.tool, arguments: rpc.arguments, envelopeHash, payloadHash };
   const options = { trace: call.trace, ...(call.signal === undefined ? {} : { signal: call.signal }) };
-  return mcpResult(await callOutcome(parts.sessions.invoke(tenant, sessionId, made, options)));
+  const begun = rpc.tool !== null && startsRun(rpc.tool) ? parts.admission?.enter() : undefined;
+  try {
+    return mcpResult(await callOutcome(parts.sessions.invoke(tenant, sessionId, made, options)));
+  } finally {
+    begun?.();
+  }
 }
 
 /** Whether the one who brought the envelope may act in its session at all. */
@@ -85,7 +109,7 @@ const reaches = ({ tenant, verified, executionId }: SealCaller, claims: AgentCla
 
 /** The chain names the attempt; where that cannot be done now, the caller is refused all the same. */
 async function noteRefusal(
-  { sessions }: InvokeParts,
+  { sessions }: Pick<InvokeParts, 'sessions'>,
   { tenant, sessionId }: { readonly tenant: string; readonly sessionId: string },
   refusal: { readonly envelopeHash: string; readonly reason: string },
 ): Promise<void> {

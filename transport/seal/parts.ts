@@ -3,6 +3,7 @@ import type { ToolSessionApi } from '../../actors/tool-session/api.ts';
 import type { Identity } from '../../runtime/identity.ts';
 import type { AgentTokens, AuditSigner, SealEnvelopes } from '../../security/api.ts';
 import type { ToolDesk } from '../../tools/api.ts';
+import type { Admission } from '../admission.ts';
 
 /** What SEAL is made of, whichever way it is asked for. */
 export interface SealParts {
@@ -12,6 +13,8 @@ export interface SealParts {
   readonly tokens: AgentTokens;
   readonly envelopes: SealEnvelopes;
   readonly signer: AuditSigner;
+  /** Without it no call that starts a run is refused for its amount: what runs here calls by the internal address. */
+  readonly admission?: Pick<Admission, 'enter'>;
 }
 
 /** On whose behalf the call came in. */

@@ -12,6 +12,7 @@ export interface ClusterLimits extends GrpcLimits {
 
 export const CLUSTER_LIMITS: ClusterLimits = {
   ...GRPC_LIMITS,
+  descriptorShare: 0.05,
   attestations: 8_192,
   attestationBytes: 16 * 1024,
   controlBytes: 4 * 1024 * 1024,

@@ -1,6 +1,7 @@
 import type { ExecutionApi } from '../../../actors/execution/api.ts';
 import type { NodePeerApi } from '../../../actors/node-peer/api.ts';
 import type { NodeEnvelope, NodeIdentity, NodeTokens } from '../../../security/api.ts';
+import type { Admission } from '../../admission.ts';
 import type { Health } from '../../health.ts';
 import type { OpenStreams } from '../../open-streams.ts';
 import type { GrpcLogger } from '../parts.ts';
@@ -39,6 +40,8 @@ export interface ClusterServerParts {
   readonly tls: ClusterTls | null;
   readonly health: Health;
   readonly logger: GrpcLogger;
+  /** Without it no execution that is forwarded here is refused for its amount. */
+  readonly admission?: Pick<Admission, 'enter'>;
   readonly limits?: Partial<ClusterLimits>;
 }
 

@@ -1,5 +1,5 @@
 import { ServerCredentials } from '@grpc/grpc-js';
-import { NodeClusterServiceClient } from '../../../proto/gen/svc/cluster/v1/cluster.ts';
+import { NodeClusterServiceClient, NodeClusterServiceService } from '../../../proto/gen/svc/cluster/v1/cluster.ts';
 import { OpenStreams } from '../../open-streams.ts';
 import { createEndpoint, type GrpcServer } from '../endpoint.ts';
 import { admission } from './admission.ts';
@@ -19,10 +19,20 @@ export function createClusterServer(given: ClusterServerParts): GrpcServer {
       services: [NodeClusterServiceClient.serviceName],
       credentials: credentialsOf(parts.tls),
       admit: admission(parts),
+      messageBytes: (path) => (FOR_STRANGERS.has(path) ? limits.attestationBytes + SLACK_BYTES : limits.messageBytes),
+      enter: (path) =>
+        path === NodeClusterServiceService.forwardExecution.path ? parts.admission?.enter() : undefined,
     },
     (server) => addNodeCluster(server, parts),
   );
 }
+
+/** What is little too large is refused by its method, which says how large it may be. */
+const SLACK_BYTES = 64 * 1024;
+const FOR_STRANGERS: ReadonlySet<string> = new Set([
+  NodeClusterServiceService.attestNode.path,
+  NodeClusterServiceService.challengeNode.path,
+]);
 
 /** With TLS both sides show a certificate (issue of one authority); without, the port belongs on loopback. */
 function credentialsOf(tls: ClusterTls | null): ServerCredentials {

@@ -22,7 +22,7 @@ const SEAL: ReadonlySet<string> = new Set([SvcRuntimeService.attestAgent.path, S
  * capability token; AttestAgent and InvokeTool, which bring proofs of their own. It does not listen yet.
  */
 export function createInternalGrpcServer(parts: InternalGrpcParts): GrpcServer {
-  const limits: GrpcLimits = { ...GRPC_LIMITS, ...parts.limits };
+  const limits: GrpcLimits = { ...GRPC_LIMITS, descriptorShare: 0.05, ...parts.limits };
   const streams = new OpenStreams(limits.streams);
   const callers = new WeakMap<Metadata, GatewayCaller>();
   const { seal, logger, health } = parts;
@@ -32,11 +32,20 @@ export function createInternalGrpcServer(parts: InternalGrpcParts): GrpcServer {
       credentials: ServerCredentials.createInsecure(),
       // Before the message is read: nobody without a token makes the node hold a payload.
       async admit(path, metadata) {
-        if (isPublic(path) || (seal !== undefined && SEAL.has(path))) return null;
-        if (path !== GENERATE) throw new SvcError('unimplemented', `${path.slice(1)} is not served on this address`);
+        if (isPublic(path)) return null;
         const token = bearerToken(single(metadata, 'authorization'));
+        if (seal !== undefined && SEAL.has(path)) {
+          // Before a large message is read; whose token it is, the method asks again.
+          if (token !== undefined) await gatewayCaller(parts.tokens, token);
+          return null;
+        }
+        if (path !== GENERATE) throw new SvcError('unimplemented', `${path.slice(1)} is not served on this address`);
         callers.set(metadata, await gatewayCaller(parts.tokens, token));
         return null;
+      },
+      messageBytes(path, metadata) {
+        const isStranger = bearerToken(single(metadata, 'authorization')) === undefined;
+        return SEAL.has(path) && isStranger ? limits.sealBytes : limits.messageBytes;
       },
       logger,
       health,

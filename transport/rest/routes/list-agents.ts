@@ -18,6 +18,7 @@ const schema = {
 /** GET /v1/agents (spec 2). */
 export function listAgentsRoute(app: RestApp, { agents }: RestParts): void {
   app.get('/v1/agents', { config: agentRoute('read'), schema }, async (request) => {
-    return { agents: await agents.list(callerOf(request), listFilter(request.query)) };
+    const { items, ...next } = await agents.list(callerOf(request), listFilter(request.query));
+    return { agents: items, ...next };
   });
 }

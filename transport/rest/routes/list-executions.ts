@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { RestApp, RestParts } from '../parts.ts';
 import { callerOf } from '../request-context.ts';
 import { EXECUTION_STATUSES, ExecutionList } from '../schemas/executions.ts';
-import { AgentId, CallerHeaders, limitField, skipField } from '../schemas/fields.ts';
+import { AgentId, CallerHeaders, pageAsked, pageFields } from '../schemas/fields.ts';
 import { problemSchemas } from '../schemas/problems.ts';
 import { executionRoute } from '../schemas/route-config.ts';
 
@@ -15,8 +15,7 @@ const schema = {
   querystring: z.object({
     agent_id: AgentId.optional(),
     status: z.enum(EXECUTION_STATUSES).optional(),
-    limit: limitField(20, MOST),
-    skip: skipField,
+    ...pageFields(20, MOST),
   }),
   response: { 200: ExecutionList, ...problemSchemas({ style: 'plain' }) },
 };
@@ -24,13 +23,13 @@ const schema = {
 /** GET /v1/executions. */
 export function listExecutionsRoute(app: RestApp, { executions }: RestParts): void {
   app.get('/v1/executions', { config: executionRoute('read'), schema }, async (request) => {
-    const { agent_id, status, limit, skip } = request.query;
+    const { agent_id, status, ...page } = request.query;
     const filter = {
-      limit: Math.min(limit, MOST),
-      skip,
+      ...pageAsked(page, MOST),
       ...(agent_id === undefined ? {} : { agentId: agent_id.toLowerCase() }),
       ...(status === undefined ? {} : { status }),
     };
-    return { executions: await executions.list(callerOf(request), filter) };
+    const { items, ...next } = await executions.list(callerOf(request), filter);
+    return { executions: items, ...next };
   });
 }

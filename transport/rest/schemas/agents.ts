@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { CATALOG_STATUSES, ScopeAnswer as MovedAnswer, SCOPES } from './catalog.ts';
-import { jsonObject } from './fields.ts';
+import { jsonObject, nextPageField } from './fields.ts';
 import { LoggedEvent, logPage } from './logs.ts';
 import { Finding } from './workflows.ts';
 
@@ -18,7 +18,7 @@ export const AgentSummary = z.object({
   deployed_at: z.string(),
 });
 
-export const AgentList = z.object({ agents: z.array(AgentSummary) });
+export const AgentList = z.object({ agents: z.array(AgentSummary), ...nextPageField });
 
 export const DeployedAgent = AgentSummary.extend({
   manifest: z.unknown().describe('The manifest, checked and with its defaults.'),

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { SCOPES } from '../../../security/api.ts';
-import { limitField, skipField } from './fields.ts';
+import { nextPageField, pageFields } from './fields.ts';
 
 const flag = z.enum(['', 'true', 'false']).optional();
 
@@ -29,8 +29,7 @@ export const ValidateKeyBody = z.strictObject({ key: z.string().min(1).max(1_024
 
 export const KeysQuery = z.object({
   all: flag.describe('Of everybody in the tenant, for who administers it.'),
-  limit: limitField(100, MOST_KEYS_LISTED),
-  skip: skipField,
+  ...pageFields(100, MOST_KEYS_LISTED),
 });
 
 export const ApiKeyAnswer = z.object({
@@ -51,7 +50,7 @@ export const ApiKeyAnswer = z.object({
 export const MadeKeyAnswer = ApiKeyAnswer.extend({
   key: z.string().describe('Shown this once; the node keeps a hash.'),
 });
-export const KeyListAnswer = z.object({ keys: z.array(ApiKeyAnswer) });
+export const KeyListAnswer = z.object({ keys: z.array(ApiKeyAnswer), ...nextPageField });
 export const ValidateKeyAnswer = z.object({
   valid: z.boolean(),
   key: ApiKeyAnswer.nullable().describe('Null for everything that is no live key of the tenant.'),

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { nextPageField } from './fields.ts';
 
 /** Human approval request of spec 2. */
 export const ApprovalRequest = z.object({
@@ -12,6 +13,7 @@ export const ApprovalRequest = z.object({
 export const ApprovalList = z.object({
   pending_requests: z.array(ApprovalRequest),
   count: z.number().int().describe('Of all that are pending.'),
+  ...nextPageField,
 });
 
 /** Spec 2 has status 200 for both. */

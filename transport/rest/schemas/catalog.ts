@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { limitField, skipField } from './fields.ts';
+import { pageAsked, pageFields } from './fields.ts';
 
 /** What agents and workflows have in common. */
 
@@ -29,15 +29,14 @@ export const ListQuery = z.object({
     .optional()
     .describe('`global`: those of all tenants; `visible`: all the caller can run; default those of the tenant.'),
   status: z.enum(CATALOG_STATUSES).optional().describe('Default all but archived ones.'),
-  limit: limitField(MOST_LISTED, MOST_LISTED),
-  skip: skipField,
+  ...pageFields(MOST_LISTED, MOST_LISTED),
 });
 
 /** What a list of either kind is asked for. */
-export const listFilter = ({ scope, status, limit, skip }: z.output<typeof ListQuery>) => ({
+export const listFilter = ({ scope, status, ...page }: z.output<typeof ListQuery>) => ({
   ...(scope === undefined ? {} : { scope }),
   ...(status === undefined ? {} : { status }),
-  ...{ limit: Math.min(limit, MOST_LISTED), skip },
+  ...pageAsked(page, MOST_LISTED),
 });
 
 export const DeleteQuery = z.object({

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { AgentId, jsonObject } from './fields.ts';
+import { AgentId, jsonObject, nextPageField } from './fields.ts';
 import { LoggedEvent, logPage } from './logs.ts';
 import { WaitReason } from './wait-reason.ts';
 
@@ -10,7 +10,7 @@ export const StartBody = z.object({
   agent_id: AgentId,
   input: z.string().describe('Task input passed to the agent.'),
   version: z.string().min(1).max(64).optional().describe('Version of the agent; default the newest.'),
-  context: jsonObject.optional().describe('Values for the prompt template; members named __proto__ are left out.'),
+  context: jsonObject.optional().describe('Values for the prompt template.'),
 });
 
 export const StartAnswer = z.object({
@@ -43,7 +43,7 @@ export const ExecutionStatus = z.object({
   ),
 });
 
-export const ExecutionList = z.object({ executions: z.array(ExecutionStatus) });
+export const ExecutionList = z.object({ executions: z.array(ExecutionStatus), ...nextPageField });
 
 export const ExecutionLog = z.object({
   execution_id: z.string(),

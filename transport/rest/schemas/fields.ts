@@ -1,4 +1,6 @@
 import { z } from 'zod';
+import { MOST_TOKEN_CHARS } from '../../../runtime/documents/pages.ts';
+import type { JsonObject } from '../../../runtime/json.ts';
 
 /** Texts spec 2 fixes; they stand alone in the answer. */
 export const AGENT_ID_TEXT = 'invalid agent id';
@@ -13,8 +15,8 @@ export const AgentIdParams = z.object({ id: AgentId });
 export const ExecutionIdParams = z.object({ id: ExecutionId });
 export const RequestIdParams = z.object({ id: RequestId });
 
-/** Any JSON. Two steps, because the schema of `z.json()` refers to itself and the description has no place for that. */
-export const jsonObject = z.record(z.string(), z.unknown()).pipe(z.record(z.string(), z.json()));
+/** Any JSON object. A body is JSON that was parsed and bounded, so its values are not walked once more. */
+export const jsonObject = z.record(z.string(), z.unknown()).pipe(z.custom<JsonObject>(() => true));
 
 const DIGITS = /^\d{1,9}$/;
 /** Query values are text; only plain digits are numbers here (no `0x10`, no blanks). */
@@ -37,6 +39,27 @@ const MOST_SKIPPED = 1_000_000;
 export const limitField = (usual: number, most: number) =>
   wholeNumber(1, 999_999_999).default(usual).describe(`At most so many; default ${usual}, capped at ${most}.`);
 export const skipField = wholeNumber(0, MOST_SKIPPED).default(0).describe('Leaves out so many from the start.');
+
+/** What every list takes and answers beside its own. */
+export const pageFields = (usual: number, most: number) => ({
+  limit: limitField(usual, most),
+  skip: skipField,
+  page_token: pageTokenField,
+});
+export const pageTokenField = z
+  .string()
+  .min(1)
+  .max(MOST_TOKEN_CHARS)
+  .optional()
+  .describe('`next_page_token` of the page before, under the same conditions; costs the same however far behind.');
+export const nextPageField = {
+  next_page_token: z.string().optional().describe('For `page_token`; absent at the end.'),
+};
+/** What an area is asked for. */
+export const pageAsked = (
+  { limit, skip, page_token: pageToken }: { limit: number; skip: number; page_token?: string | undefined },
+  most: number,
+) => ({ limit: Math.min(limit, most), skip, ...(pageToken === undefined ? {} : { pageToken }) });
 
 /** Headers every route with an identity takes. Loose: all other headers stay what they are. */
 export const CallerHeaders = z.looseObject({

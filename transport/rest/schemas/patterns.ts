@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { limitField, shareField, skipField, telling } from './fields.ts';
+import { nextPageField, pageFields, shareField, skipField, telling } from './fields.ts';
 
 const MOST = 100;
 
@@ -9,8 +9,8 @@ export const PatternsQuery = z.object({
   min_success_score: shareField
     .optional()
     .describe('Only those that succeeded so often, 0 to 1. Counts with error_signature only.'),
-  limit: limitField(10, MOST),
-  skip: skipField.describe('Counts without error_signature only.'),
+  ...pageFields(10, MOST),
+  skip: skipField.describe('Counts without error_signature only, as page_token does.'),
 });
 export const MOST_PATTERNS = MOST;
 
@@ -23,7 +23,7 @@ export const MemoryPattern = z.object({
   success_score: z.number().describe('0 to 1; halved by each half life since it was stored last.'),
   frequency: z.number().int().describe('How often it was stored.'),
 });
-export const MemoryPatternList = z.object({ patterns: z.array(MemoryPattern) });
+export const MemoryPatternList = z.object({ patterns: z.array(MemoryPattern), ...nextPageField });
 
 /** Body of POST /v1/cortex/patterns: the fields of StoreMemoryPattern (spec 1). */
 export const StorePatternBody = z.object({

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { Rates } from '../../../manifests/node/rate-limits.ts';
-import { limitField, skipField } from './fields.ts';
+import { nextPageField, pageFields } from './fields.ts';
 
 export const MOST_OVERRIDES_LISTED = 1_000;
 
@@ -18,8 +18,7 @@ export const OverrideTargetQuery = z.object({
 export const OverridesQuery = z.object({
   tenant: tenant.optional(),
   subject: subject.optional(),
-  limit: limitField(100, MOST_OVERRIDES_LISTED),
-  skip: skipField,
+  ...pageFields(100, MOST_OVERRIDES_LISTED),
 });
 
 export const OverrideBody = z.strictObject({
@@ -37,7 +36,7 @@ export const OverrideAnswer = z.object({
   updated_at: z.string(),
   updated_by: z.string(),
 });
-export const OverrideListAnswer = z.object({ overrides: z.array(OverrideAnswer) });
+export const OverrideListAnswer = z.object({ overrides: z.array(OverrideAnswer), ...nextPageField });
 export const OverrideRemovedAnswer = z.object({
   tenant: z.string(),
   subject: z.string().nullable(),

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { AuditExport } from '../../../manifests/audit/record.ts';
-import { AGENT_ID_TEXT, EXECUTION_ID_TEXT, limitField, skipField } from './fields.ts';
+import { AGENT_ID_TEXT, EXECUTION_ID_TEXT, nextPageField, pageFields } from './fields.ts';
 import { type ProblemStatuses, problemSchemas } from './problems.ts';
 import { OfferedTool, ToolResult } from './tools.ts';
 
@@ -86,11 +86,10 @@ export const MOST_SESSIONS = 1_000;
 
 export const SessionQuery = z.object({
   execution_id: z.guid(EXECUTION_ID_TEXT).optional(),
-  limit: limitField(100, MOST_SESSIONS),
-  skip: skipField,
+  ...pageFields(100, MOST_SESSIONS),
 });
 
-export const SessionList = z.object({ sessions: z.array(SessionSummary), count: z.number().int() });
+export const SessionList = z.object({ sessions: z.array(SessionSummary), count: z.number().int(), ...nextPageField });
 export const SessionParams = z.object({ id: z.guid('invalid session id').describe('UUID') });
 export const RevokeAnswer = z.object({ session_id: z.string(), status: z.enum(['revoked', 'closed']) });
 export const AuditAnswer = AuditExport;

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { nextPageField } from './fields.ts';
 
 const MAX_NAME_CHARS = 200;
 
@@ -30,7 +31,7 @@ export const StimulusRecord = z.object({
   reason: z.string().nullable().describe('Why it was rejected.'),
   received_at: z.string(),
 });
-export const StimulusList = z.object({ stimuli: z.array(StimulusRecord) });
+export const StimulusList = z.object({ stimuli: z.array(StimulusRecord), ...nextPageField });
 export const StimulusIdParams = z.object({ id: z.guid('invalid stimulus id').describe('UUID') });
 
 export const StimulusRoute = z.object({

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { CATALOG_STATUSES, ScopeAnswer as MovedAnswer, SCOPES } from './catalog.ts';
-import { ExecutionId, jsonObject } from './fields.ts';
+import { ExecutionId, jsonObject, nextPageField } from './fields.ts';
 import { LoggedEvent, logPage } from './logs.ts';
 import { WaitReason } from './wait-reason.ts';
 
@@ -28,7 +28,7 @@ export const WorkflowSummary = z.object({
   labels: z.record(z.string(), z.string()),
   deployed_at: z.string(),
 });
-export const WorkflowList = z.object({ workflows: z.array(WorkflowSummary) });
+export const WorkflowList = z.object({ workflows: z.array(WorkflowSummary), ...nextPageField });
 export const WorkflowVersions = z.object({ versions: z.array(WorkflowSummary) });
 
 export const DeployedWorkflow = WorkflowSummary.extend({
@@ -90,6 +90,7 @@ export const WorkflowExecutionList = z.object({
   total: z.number().int(),
   limit: z.number().int(),
   offset: z.number().int(),
+  ...nextPageField,
 });
 
 /** Result of svc.workflow.executions.get (spec 3), with what it waits for. */

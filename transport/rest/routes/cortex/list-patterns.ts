@@ -1,7 +1,7 @@
-import type { LearnedPattern, Patterns } from '../../../../catalog/patterns-api.ts';
+import type { Patterns } from '../../../../catalog/patterns-api.ts';
 import type { RestApp } from '../../parts.ts';
 import { callerOf } from '../../request-context.ts';
-import { CallerHeaders } from '../../schemas/fields.ts';
+import { CallerHeaders, pageAsked } from '../../schemas/fields.ts';
 import { MemoryPatternList, MOST_PATTERNS, PatternsQuery } from '../../schemas/patterns.ts';
 import { problemSchemas } from '../../schemas/problems.ts';
 
@@ -18,16 +18,16 @@ const schema = {
 export function listPatternsRoute(app: RestApp, patterns: Patterns): void {
   app.get('/v1/cortex/patterns', { config: { access: 'read' }, schema }, async (request) => {
     const { tenant } = callerOf(request);
-    const { error_signature, error_type, min_success_score, skip } = request.query;
-    const limit = Math.min(request.query.limit, MOST_PATTERNS);
+    const { error_signature, error_type, min_success_score, ...asked } = request.query;
+    const page = pageAsked(asked, MOST_PATTERNS);
     const ofType = error_type === undefined ? {} : { errorType: error_type };
-    let found: readonly LearnedPattern[];
     if (error_signature === undefined) {
-      found = await patterns.list(tenant, { ...ofType, limit, skip });
-    } else {
-      const least = min_success_score === undefined ? {} : { minSuccessScore: min_success_score };
-      found = await patterns.query(tenant, { errorSignature: error_signature, ...ofType, ...least, limit });
+      const { items, ...next } = await patterns.list(tenant, { ...ofType, ...page });
+      return { patterns: items, ...next };
     }
+    const least = min_success_score === undefined ? {} : { minSuccessScore: min_success_score };
+    const { limit } = page;
+    const found = await patterns.query(tenant, { errorSignature: error_signature, ...ofType, ...least, limit });
     return { patterns: [...found] };
   });
 }

@@ -2,7 +2,7 @@ import type { ApiKeys } from '../../../../security/api.ts';
 import type { RestApp } from '../../parts.ts';
 import { callerOf } from '../../request-context.ts';
 import { KeyListAnswer, KeysQuery, MOST_KEYS_LISTED } from '../../schemas/api-keys.ts';
-import { CallerHeaders } from '../../schemas/fields.ts';
+import { CallerHeaders, pageAsked } from '../../schemas/fields.ts';
 import { problemSchemas } from '../../schemas/problems.ts';
 
 const schema = {
@@ -16,8 +16,9 @@ const schema = {
 /** GET /v1/api-keys. */
 export function listKeysRoute(app: RestApp, keys: ApiKeys): void {
   app.get('/v1/api-keys', { config: { access: 'read' }, schema }, async (request) => {
-    const { all, limit, skip } = request.query;
-    const page = { everybody: all === '' || all === 'true', limit: Math.min(limit, MOST_KEYS_LISTED), skip };
-    return { keys: await keys.list(callerOf(request), page) };
+    const { all, ...page } = request.query;
+    const asked = { everybody: all === '' || all === 'true', ...pageAsked(page, MOST_KEYS_LISTED) };
+    const { items, ...next } = await keys.list(callerOf(request), asked);
+    return { keys: items, ...next };
   });
 }

@@ -1,6 +1,6 @@
 import type { RateOverrides } from '../../../../security/api.ts';
 import type { RestApp } from '../../parts.ts';
-import { CallerHeaders } from '../../schemas/fields.ts';
+import { CallerHeaders, pageAsked } from '../../schemas/fields.ts';
 import { problemSchemas } from '../../schemas/problems.ts';
 import { MOST_OVERRIDES_LISTED, OverrideListAnswer, OverridesQuery } from '../../schemas/rate-limits.ts';
 
@@ -15,9 +15,9 @@ const schema = {
 /** GET /v1/admin/rate-limits/overrides. */
 export function listOverridesRoute(app: RestApp, overrides: RateOverrides): void {
   app.get('/v1/admin/rate-limits/overrides', { config: { access: 'inspect' }, schema }, async (request) => {
-    const { tenant, subject, limit, skip } = request.query;
+    const { tenant, subject, ...page } = request.query;
     const of = { ...(tenant === undefined ? {} : { tenant }), ...(subject === undefined ? {} : { subject }) };
-    const found = await overrides.list(of, { limit: Math.min(limit, MOST_OVERRIDES_LISTED), skip });
-    return { overrides: [...found] };
+    const { items, ...next } = await overrides.list(of, pageAsked(page, MOST_OVERRIDES_LISTED));
+    return { overrides: items, ...next };
   });
 }

@@ -4,13 +4,14 @@ import type { ExecutionTokens } from '../../../../security/api.ts';
 import { gatewayCaller } from '../../../internal/gateway.ts';
 import { tokenOf } from '../../../internal/token-path.ts';
 import type { SealCaller } from '../../../seal/parts.ts';
+import type { RestLimits } from '../../limits.ts';
 import { callerOf } from '../../request-context.ts';
 
 /** Where the routes of SEAL are reached: behind the bearer like every route, or on the internal address (design S5). */
 export type SealAccess =
   | { readonly bearer: true }
   /** An agent has no bearer; the capability token of its execution, when it is sent, says whose it is. */
-  | { readonly bearer: false; readonly tokens: ExecutionTokens };
+  | { readonly bearer: false; readonly tokens: ExecutionTokens; readonly limits?: Partial<RestLimits> };
 
 export async function sealCaller(request: FastifyRequest, access: SealAccess): Promise<SealCaller | null> {
   if (access.bearer) {

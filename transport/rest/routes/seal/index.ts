@@ -1,10 +1,12 @@
 import type { SealParts } from '../../../seal/parts.ts';
+import { REST_LIMITS, type RestLimits } from '../../limits.ts';
 import type { RestApp, RestParts } from '../../parts.ts';
 import { attestRoute } from './attest.ts';
 import type { SealAccess } from './caller.ts';
 import { invokeRoute } from './invoke.ts';
 import { listToolsRoute } from './list-tools.ts';
 import { auditSessionRoute, getSessionRoute, listSessionsRoute, revokeSessionRoute } from './sessions.ts';
+import { boundStrangers } from './stranger-bodies.ts';
 
 export type { SealAccess } from './caller.ts';
 
@@ -13,7 +15,15 @@ const FOR_PEOPLE = [listSessionsRoute, getSessionRoute, revokeSessionRoute, audi
 /** The routes of agents, on the public and on the internal address. */
 export function addSealRoutes(app: RestApp, parts: SealParts, access: SealAccess): void {
   attestRoute(app, parts, access);
-  invokeRoute(app, parts, access);
+  if (access.bearer) invokeRoute(app, parts, access);
+  else {
+    app.register((scope: RestApp, _options, done) => {
+      const limits: RestLimits = { ...REST_LIMITS, ...access.limits };
+      boundStrangers(scope, { seal: parts, executions: access.tokens, limits });
+      invokeRoute(scope, parts, access);
+      done();
+    });
+  }
   listToolsRoute(app, parts);
 }
 

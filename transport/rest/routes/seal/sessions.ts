@@ -2,7 +2,7 @@ import { SvcError } from '../../../../runtime/errors.ts';
 import type { SealParts } from '../../../seal/parts.ts';
 import type { RestApp } from '../../parts.ts';
 import { callerOf } from '../../request-context.ts';
-import { CallerHeaders } from '../../schemas/fields.ts';
+import { CallerHeaders, pageAsked } from '../../schemas/fields.ts';
 import { problemSchemas } from '../../schemas/problems.ts';
 import {
   AuditAnswer,
@@ -27,13 +27,12 @@ export function listSessionsRoute(app: RestApp, { sessions }: SealParts): void {
     response: { 200: SessionList, ...problemSchemas({ style: 'coded' }) },
   };
   app.get('/v1/seal/sessions', { config: { access: 'read' }, schema }, async (request) => {
-    const { execution_id, limit, skip } = request.query;
-    const found = await sessions.list(callerOf(request), {
+    const { execution_id, ...page } = request.query;
+    const { items, ...next } = await sessions.list(callerOf(request), {
       ...(execution_id === undefined ? {} : { executionId: execution_id.toLowerCase() }),
-      limit: Math.min(limit, MOST_SESSIONS),
-      skip,
+      ...pageAsked(page, MOST_SESSIONS),
     });
-    return { sessions: [...found], count: found.length };
+    return { sessions: items, count: items.length, ...next };
   });
 }
 

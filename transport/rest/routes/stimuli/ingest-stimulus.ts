@@ -1,4 +1,5 @@
 import type { StimulusApi } from '../../../../actors/stimulus/api.ts';
+import { hasBegun } from '../../admit-starts.ts';
 import type { RestApp } from '../../parts.ts';
 import { callerOf } from '../../request-context.ts';
 import { CallerHeaders } from '../../schemas/fields.ts';
@@ -33,7 +34,7 @@ export function ingestStimulusRoute(app: RestApp, stimuli: StimulusApi): void {
         identity: callerOf(request),
         ...(key === undefined ? {} : { idempotencyKey: key }),
       },
-      { trace },
+      { trace, onBegun: () => hasBegun(request) },
     );
   });
 }

@@ -3,11 +3,12 @@ import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { StimulusApi, StimulusContent } from '../../../../actors/stimulus/api.ts';
 import { SvcError } from '../../../../runtime/errors.ts';
-import { signatureDigest, verifyWebhookBody, type WebhookSecret } from '../../../../security/api.ts';
-import type { RestLimits } from '../../limits.ts';
+import { signatureDigest, type WebhookSecret, webhookSignature } from '../../../../security/api.ts';
+import { hasBegun } from '../../admit-starts.ts';
 import type { RestApp } from '../../parts.ts';
 import { problemSchemas } from '../../schemas/problems.ts';
 import { SourceParams, StimulusAnswer } from '../../schemas/stimuli.ts';
+import { SignedBodies, type SignedBodyLimits } from '../../signed-body.ts';
 import { answerStimulusError, duplicateSchema } from './duplicate-answer.ts';
 
 const SIGNATURE = 'x-svc-signature';
@@ -43,7 +44,7 @@ interface Claim {
 interface WebhookParts {
   readonly stimuli: StimulusApi;
   readonly webhookSecret: WebhookSecret;
-  readonly limits: Pick<RestLimits, 'webhookBytes'>;
+  readonly limits: SignedBodyLimits;
 }
 
 /**
@@ -52,8 +53,14 @@ interface WebhookParts {
  */
 export function ingestWebhookRoute(app: RestApp, { stimuli, webhookSecret, limits }: WebhookParts): void {
   const claims = new WeakMap<FastifyRequest, Claim>();
+  const claimOf = (request: FastifyRequest): Claim => {
+    const claim = claims.get(request);
+    if (claim === undefined) throw new SvcError('missing_signature');
+    return claim;
+  };
+  const bodies = new SignedBodies(limits);
   const options = {
-    config: { access: 'public' as const },
+    config: { access: 'public' as const, takesForms: true },
     schema,
     bodyLimit: limits.webhookBytes,
     errorHandler: answerStimulusError,
@@ -70,21 +77,29 @@ export function ingestWebhookRoute(app: RestApp, { stimuli, webhookSecret, limit
   };
   app.register((scope: RestApp, _options, done) => {
     scope.removeAllContentTypeParsers();
-    scope.addContentTypeParser('*', { parseAs: 'buffer' }, async (_request: FastifyRequest, body: Buffer) => body);
+    scope.addContentTypeParser('*', async (request: FastifyRequest) => {
+      const { digest, secret } = claimOf(request);
+      return bodies.read(request.raw, webhookSignature(digest, secret));
+    });
     scope.post('/v1/webhooks/:source', options, async (request) => {
-      const claim = claims.get(request);
-      if (claim === undefined) throw new SvcError('missing_signature');
-      const body = bytesOf(request.body);
-      verifyWebhookBody(claim.digest, claim.secret, body);
+      const claim = claimOf(request);
+      const body = bytesOf(request.body, claim);
       const { trace } = request;
-      return stimuli.ingestWebhook(contentOf(request.params.source, claim, body), { trace });
+      return stimuli.ingestWebhook(contentOf(request.params.source, claim, body), {
+        trace,
+        onBegun: () => hasBegun(request),
+      });
     });
     done();
   });
 }
 
-/** A request without a body has none that a parser saw. */
-const bytesOf = (body: unknown): Buffer => (Buffer.isBuffer(body) ? body : Buffer.alloc(0));
+/** A request without a body has none that a parser saw; its signature is that of nothing. */
+function bytesOf(body: unknown, { digest, secret }: Claim): Buffer {
+  if (Buffer.isBuffer(body)) return body;
+  webhookSignature(digest, secret).verify();
+  return Buffer.alloc(0);
+}
 
 function contentOf(source: string, { headers }: Claim, body: Buffer): StimulusContent {
   const key = headers[KEY] ?? '';

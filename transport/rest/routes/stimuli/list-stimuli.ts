@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { StimulusApi } from '../../../../actors/stimulus/api.ts';
 import type { RestApp } from '../../parts.ts';
 import { callerOf } from '../../request-context.ts';
-import { CallerHeaders, limitField, skipField } from '../../schemas/fields.ts';
+import { CallerHeaders, pageAsked, pageFields } from '../../schemas/fields.ts';
 import { problemSchemas } from '../../schemas/problems.ts';
 import { StimulusList } from '../../schemas/stimuli.ts';
 
@@ -12,14 +12,14 @@ const schema = {
   tags: ['stimuli'],
   summary: 'List stimuli, newest first',
   headers: CallerHeaders,
-  querystring: z.object({ limit: limitField(20, MOST), skip: skipField }),
+  querystring: z.object(pageFields(20, MOST)),
   response: { 200: StimulusList, ...problemSchemas({ style: 'coded' }) },
 };
 
 /** GET /v1/stimuli. */
 export function listStimuliRoute(app: RestApp, stimuli: StimulusApi): void {
   app.get('/v1/stimuli', { config: { access: 'read' }, schema }, async (request) => {
-    const { limit, skip } = request.query;
-    return { stimuli: await stimuli.list(callerOf(request).tenant, { limit: Math.min(limit, MOST), skip }) };
+    const { items, ...next } = await stimuli.list(callerOf(request).tenant, pageAsked(request.query, MOST));
+    return { stimuli: items, ...next };
   });
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { RestApp } from '../../parts.ts';
 import { callerOf } from '../../request-context.ts';
-import { CallerHeaders, limitField, skipField } from '../../schemas/fields.ts';
+import { CallerHeaders, nextPageField, pageAsked, pageFields } from '../../schemas/fields.ts';
 import { problemSchemas } from '../../schemas/problems.ts';
 import { VolumeAnswer } from '../../schemas/volumes.ts';
 import type { VolumeRouteParts } from './parts.ts';
@@ -14,14 +14,17 @@ const schema = {
   summary: 'List volumes',
   description: 'Newest first; those of workflow executions are named EXECUTION/workspace and EXECUTION/shared/NAME.',
   headers: CallerHeaders,
-  querystring: z.object({ limit: limitField(USUAL, MOST), skip: skipField }),
-  response: { 200: z.object({ volumes: z.array(VolumeAnswer) }), ...problemSchemas({ style: 'coded' }) },
+  querystring: z.object(pageFields(USUAL, MOST)),
+  response: {
+    200: z.object({ volumes: z.array(VolumeAnswer), ...nextPageField }),
+    ...problemSchemas({ style: 'coded' }),
+  },
 };
 
 /** GET /v1/volumes. */
 export function listVolumesRoute(app: RestApp, { volumes }: VolumeRouteParts): void {
   app.get('/v1/volumes', { config: { access: 'read' }, schema }, async (request) => {
-    const { limit, skip } = request.query;
-    return { volumes: await volumes.list(callerOf(request), { limit: Math.min(limit, MOST), skip }) };
+    const { items, ...next } = await volumes.list(callerOf(request), pageAsked(request.query, MOST));
+    return { volumes: items, ...next };
   });
 }

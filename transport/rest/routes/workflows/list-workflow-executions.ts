@@ -3,7 +3,7 @@ import { SvcError } from '../../../../runtime/errors.ts';
 import type { Identity } from '../../../../runtime/identity.ts';
 import type { RestApp } from '../../parts.ts';
 import { callerOf } from '../../request-context.ts';
-import { CallerHeaders, limitField, skipField } from '../../schemas/fields.ts';
+import { CallerHeaders, limitField, pageAsked, pageTokenField, skipField } from '../../schemas/fields.ts';
 import { problemSchemas } from '../../schemas/problems.ts';
 import { WORKFLOW_STATUSES, WorkflowExecutionList } from '../../schemas/workflows.ts';
 import { readerOf, type WorkflowRouteParts, workflowExecutionRoute } from './parts.ts';
@@ -19,6 +19,7 @@ const schema = {
     status: z.enum(WORKFLOW_STATUSES).optional(),
     limit: limitField(20, MOST),
     offset: skipField,
+    page_token: pageTokenField,
   }),
   response: { 200: WorkflowExecutionList, ...problemSchemas({ style: 'coded' }) },
 };
@@ -26,17 +27,16 @@ const schema = {
 /** GET /v1/workflows/executions: svc.workflow.executions.list (spec 3). */
 export function listWorkflowExecutionsRoute(app: RestApp, parts: WorkflowRouteParts): void {
   app.get('/v1/workflows/executions', { config: workflowExecutionRoute('read'), schema }, async (request) => {
-    const { workflow_id, status, limit, offset } = request.query;
+    const { workflow_id, status, limit, offset, page_token } = request.query;
     const caller = callerOf(request);
-    const page = { limit: Math.min(limit, MOST), offset };
+    const page = pageAsked({ limit, skip: offset, page_token }, MOST);
     const workflowId = workflow_id === undefined ? undefined : await idOf(parts, caller, workflow_id);
-    const { executions, total } = await parts.workflows.list(caller, {
-      limit: page.limit,
-      skip: offset,
+    const { items, total, ...next } = await parts.workflows.list(caller, {
+      ...page,
       ...(workflowId === undefined ? {} : { workflowId }),
       ...(status === undefined ? {} : { status }),
     });
-    return { executions, total, ...page };
+    return { executions: items, total, limit: page.limit, offset, ...next };
   });
 }
 

@@ -18,6 +18,7 @@ const schema = {
 /** GET /v1/workflows. */
 export function listWorkflowsRoute(app: RestApp, { catalog }: WorkflowRouteParts): void {
   app.get('/v1/workflows', { config: workflowRoute('read'), schema }, async (request) => {
-    return { workflows: await catalog.list(callerOf(request), listFilter(request.query)) };
+    const { items, ...next } = await catalog.list(callerOf(request), listFilter(request.query));
+    return { workflows: items, ...next };
   });
 }

@@ -1,0 +1,57 @@
+import { lookup } from 'node:dns/promises';
+import { once } from 'node:events';
+import { createServer, isIP, isIPv6, type Server as NetServer } from 'node:net';
+import type { ConnectionInjector } from '@grpc/grpc-js';
+import { SvcError } from '../../runtime/errors.ts';
+import type { ConnectionGate } from '../connection-gate.ts';
+
+/** So many wait to be accepted, as far as the system takes so many. */
+const BACKLOG = 4_096;
+
+/**
+ * The sockets of a gRPC server: accepted here, so that they are counted, and handed to the library. A name that stands for
+ * several addresses listens on each, at one port.
+ */
+export class GrpcListener {
+  readonly #gate: ConnectionGate;
+  readonly #injector: ConnectionInjector;
+  readonly #servers: NetServer[] = [];
+
+  constructor(gate: ConnectionGate, injector: ConnectionInjector) {
+    this.#gate = gate;
+    this.#injector = injector;
+  }
+
+  /** Resolves with the bound `host:port`. Throws `unavailable`. */
+  async listen(host: string, port: number): Promise<string> {
+    const shown = isIPv6(host) ? `[${host}]` : host;
+    try {
+      const addresses = isIP(host) === 0 ? await lookup(host, { all: true }) : [{ address: host }];
+      let bound = port;
+      for (const { address } of addresses) bound = await this.#listenOn(address, bound);
+      return `${shown}:${bound}`;
+    } catch (cause) {
+      this.close();
+      const text = `gRPC cannot listen on ${shown}:${port} (choose another port; 0 picks a free one)`;
+      throw new SvcError('unavailable', text, { cause });
+    }
+  }
+
+  async #listenOn(host: string, port: number): Promise<number> {
+    const server = createServer((socket) => {
+      if (!this.#gate.enter(socket)) return;
+      socket.setNoDelay(true);
+      this.#injector.injectConnection(socket);
+    });
+    server.listen({ host, port, backlog: BACKLOG });
+    await once(server, 'listening');
+    this.#servers.push(server);
+    const bound = server.address();
+    return typeof bound === 'object' && bound !== null ? bound.port : port;
+  }
+
+  /** Takes no more connections; those there are stay. */
+  close(): void {
+    for (const server of this.#servers.splice(0)) server.close();
+  }
+}

@@ -1,0 +1,80 @@
+import type { IncomingMessage } from 'node:http';
+import { SvcError } from '../../runtime/errors.ts';
+import type { BodySignature } from '../../security/api.ts';
+
+/** Bodies up to this size are read however many there are. */
+const SMALL_BYTES = 4 * 1024;
+
+export interface SignedBodyLimits {
+  /** Largest body. */
+  readonly webhookBytes: number;
+  /** Larger than 4 KiB, being read at once. */
+  readonly webhooksAtOnce: number;
+  /** Time the body has to come in. */
+  readonly webhookTimeoutMs: number;
+}
+
+/**
+ * Reads bodies that a signature stands for: hashed as they come, and handed on only when it fits. Nobody is known before,
+ * so few large ones are held at once, and not for long.
+ */
+export class SignedBodies {
+  readonly #limits: SignedBodyLimits;
+  #large = 0;
+
+  constructor(limits: SignedBodyLimits) {
+    this.#limits = limits;
+  }
+
+  /** Throws `payload_too_large`, `overloaded`, `request_timed_out`, `invalid_signature`. */
+  async read(request: IncomingMessage, signature: BodySignature): Promise<Buffer> {
+    const { webhookTimeoutMs } = this.#limits;
+    const late = Promise.withResolvers<never>();
+    const timer = setTimeout(() => late.reject(new SvcError('request_timed_out')), webhookTimeoutMs);
+    using hold = new DisposableStack();
+    hold.defer(() => clearTimeout(timer));
+    const body = this.#collect(request, signature, hold);
+    return await Promise.race([body, late.promise]);
+  }
+
+  async #collect(request: IncomingMessage, signature: BodySignature, hold: DisposableStack): Promise<Buffer> {
+    const { webhookBytes } = this.#limits;
+    const chunks: Buffer[] = [];
+    let bytes = this.#announced(request);
+    let isLarge = false;
+    const count = (size: number): void => {
+      if (size > webhookBytes) {
+        throw new SvcError('payload_too_large', `the body is larger than ${webhookBytes} bytes`, { field: 'body' });
+      }
+      if (size <= SMALL_BYTES || isLarge) return;
+      this.#take(hold);
+      isLarge = true;
+    };
+    count(bytes);
+    bytes = 0;
+    // A refused sender must be able to read why, so its connection is left as it is.
+    for await (const chunk of request.iterator({ destroyOnReturn: false })) {
+      if (hold.disposed || !Buffer.isBuffer(chunk)) break;
+      bytes += chunk.length;
+      count(bytes);
+      signature.update(chunk);
+      chunks.push(chunk);
+    }
+    signature.verify();
+    return Buffer.concat(chunks);
+  }
+
+  #announced(request: IncomingMessage): number {
+    const length = Number(request.headers['content-length'] ?? 0);
+    return Number.isSafeInteger(length) ? length : 0;
+  }
+
+  #take(hold: DisposableStack): void {
+    if (this.#large >= this.#limits.webhooksAtOnce)
+      throw new SvcError('overloaded', undefined, { retryAfterMs: 1_000 });
+    this.#large += 1;
+    hold.defer(() => {
+      this.#large -= 1;
+    });
+  }
+}
