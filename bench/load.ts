@@ -1,5 +1,7 @@
 /** Outcome of one timed stretch: completed calls a second, latencies in milliseconds. */
 export interface Measured {
+  /** Those of the warm-up included. */
+  readonly calls: number;
   readonly perSecond: number;
   readonly p50Ms: number;
   readonly p99Ms: number;
@@ -14,8 +16,9 @@ export interface LoadPlan {
 
 /** Keeps `inFlight` calls going: each caller waits for its answer before it asks again. Only answered calls count. */
 export async function closedLoop(plan: LoadPlan, call: (index: number) => Promise<void>): Promise<Measured> {
-  await stretch(plan.inFlight, plan.warmUpMs, call);
-  return stretch(plan.inFlight, plan.runMs, call);
+  const warmUp = await stretch(plan.inFlight, plan.warmUpMs, call);
+  const measured = await stretch(plan.inFlight, plan.runMs, call);
+  return { ...measured, calls: warmUp.calls + measured.calls };
 }
 
 async function stretch(inFlight: number, forMs: number, call: (index: number) => Promise<void>): Promise<Measured> {
@@ -34,11 +37,11 @@ async function stretch(inFlight: number, forMs: number, call: (index: number) =>
   latencies.sort((a, b) => a - b);
   const at = (part: number): number =>
     latencies[Math.min(latencies.length - 1, Math.floor(latencies.length * part))] ?? 0;
-  return { perSecond: latencies.length / seconds, p50Ms: at(0.5), p99Ms: at(0.99) };
+  return { calls: latencies.length, perSecond: latencies.length / seconds, p50Ms: at(0.5), p99Ms: at(0.99) };
 }
 
 /** Median by rate, with the lowest and highest rate beside it. */
-export function medianOf(runs: readonly Measured[]): Measured & { readonly low: number; readonly high: number } {
+export function medianOf<T extends Measured>(runs: readonly T[]): T & { readonly low: number; readonly high: number } {
   const sorted = [...runs].sort((a, b) => a.perSecond - b.perSecond);
   const middle = sorted[Math.floor(sorted.length / 2)];
   const low = sorted[0];

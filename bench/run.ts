@@ -19,7 +19,9 @@ import { idleActors } from './suites/idle-actors.ts';
 import { idleNode } from './suites/idle-node.ts';
 import { innerLoop } from './suites/inner-loop.ts';
 import { management } from './suites/management.ts';
+import { overload } from './suites/overload.ts';
 import { patterns } from './suites/patterns.ts';
+import { processes } from './suites/processes.ts';
 import { seal } from './suites/seal.ts';
 import { search } from './suites/search.ts';
 import { waiters } from './suites/waiters.ts';
@@ -39,7 +41,9 @@ const SUITES: Readonly<Record<string, (plan: Plan) => Promise<Section>>> = {
   'idle-node': idleNode,
   'inner-loop': innerLoop,
   management,
+  overload,
   patterns,
+  processes,
   seal,
   search,
   waiters,

@@ -40,5 +40,7 @@ async function lengthen(documents: Documents, address: Address, count: number): 
   const revision = wire.r + 1;
   const longer = JSON.stringify({ ...wire, r: revision, e: count });
   const retained = { retainedAs: 'runs', endedAt: Date.now(), bytes: longer.length, parent: null, viewId: '' };
-  await archive.store(events, 'default:0', { address, record: longer, revision, lastEvent: count, ...retained });
+  await archive.store(events, [
+    { partition: 'default:0', address, record: longer, revision, lastEvent: count, ...retained },
+  ]);
 }

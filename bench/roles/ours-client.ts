@@ -8,9 +8,10 @@ import { FileBlobs } from '../../runtime/sqlite/blobs.ts';
 import { SqliteDocuments } from '../../runtime/sqlite/documents.ts';
 import { counter, KEYS, PAYLOAD } from '../counter.ts';
 import { closedLoop, type LoadPlan } from '../load.ts';
-import { roleOptions, serveRole } from '../role.ts';
+import { serveProfiled } from '../profile.ts';
+import { roleOptions } from '../role.ts';
 
-const { url } = roleOptions<{ url: string }>();
+const { url, partitions } = roleOptions<{ url: string; partitions: number }>();
 const directory = await mkdtemp(join(tmpdir(), 'svc-bench-'));
 const store = new RedisActorStore({ urls: url });
 const documents = new SqliteDocuments({ directory });
@@ -21,13 +22,13 @@ const client = await connectClient({
   documents,
   blobs,
   definitions: [counter],
-  settings: { partitions: 256 },
+  settings: { partitions },
   warn: (message, error) => console.error(message, error),
 });
 const addresses = Array.from({ length: KEYS }, (_, key) => addressOf('counter', 'bench', `${key}`));
 let acknowledged = 0;
 
-serveRole(
+await serveProfiled(
   async (plan: LoadPlan | { check: true }) => {
     if ('check' in plan) {
       // What is acknowledged must be there: one state value for each answered ask.

@@ -161,7 +161,7 @@ describe('get', () => {
       await assert.rejects(catalog.logs(bob, id, firstPage), notFound);
       await assert.rejects(catalog.delete(bob, id), notFound);
     }
-    assert.deepEqual(await catalog.list(bob), []);
+    assert.deepEqual((await catalog.list(bob)).items, []);
     const other = await catalog.deploy(bob, yaml(name, '1.0.0'), { force: false });
     assert.notEqual(other.agent_id, agent_id);
     await catalog.delete(bob, other.agent_id);
@@ -179,7 +179,7 @@ describe('list', () => {
       ['c', '2.0.0'],
     ] as const)
       await catalog.deploy(carl, yaml(agent, version), { force: false });
-    const all = await catalog.list(carl);
+    const all = (await catalog.list(carl)).items;
     assert.deepEqual(
       all.map((summary) => [summary.name, summary.version, summary.description]),
       [
@@ -188,7 +188,7 @@ describe('list', () => {
         ['c', '2.0.0', 'text of 2.0.0'],
       ],
     );
-    assert.deepEqual(await catalog.list(carl, { limit: 1, skip: 1 }), all.slice(1, 2));
+    assert.deepEqual((await catalog.list(carl, { limit: 1, skip: 1 })).items, all.slice(1, 2));
     await assert.rejects(catalog.list(carl, { limit: 0, skip: 0 }), refused('invalid_argument'));
     await assert.rejects(catalog.list(carl, { limit: 10, skip: -1 }), refused('invalid_argument'));
   });
@@ -244,7 +244,7 @@ describe('after a crash', () => {
     assert.ok(record);
     await agents.replace({ ...record, version: 2, status: 'deleted' }, 1);
     await assert.rejects(catalog.get(anna, name), refused('not_found', 'agent not found'));
-    assert.ok(!(await catalog.list(anna)).some((summary) => summary.name === name));
+    assert.ok(!(await catalog.list(anna)).items.some((summary) => summary.name === name));
     const again = await catalog.deploy(anna, yaml(name, '1.0.0'), { force: false });
     assert.notEqual(again.agent_id, agent_id);
   });

@@ -89,9 +89,9 @@ for (const store of DOCUMENT_STORES)
       for (const id of [tenant.agent_id, user.agent_id])
         await assert.rejects(catalog.get(stranger, id), refused('not_found', /^agent not found$/));
       await assert.rejects(catalog.get(ada, user.agent_id), refused('not_found'));
-      const visible = (await catalog.list(ben, { scope: 'visible' })).filter((one) => one.name === name);
+      const visible = (await catalog.list(ben, { scope: 'visible' })).items.filter((one) => one.name === name);
       assert.deepEqual(visible.map(({ scope }) => scope).sort(), ['global', 'tenant', 'user']);
-      assert.equal((await catalog.list(ben)).filter((one) => one.name === name).length, 2);
+      assert.equal((await catalog.list(ben)).items.filter((one) => one.name === name).length, 2);
     });
 
     it('lets operators alone deploy global agents, and administrators promote in their tenant', async () => {
@@ -148,7 +148,7 @@ for (const store of DOCUMENT_STORES)
       await catalog.setStatus(owner, 'off', 'paused');
       await catalog.setStatus(owner, 'gone', 'archived');
       const names = async (status?: 'deployed' | 'paused' | 'archived') =>
-        (await catalog.list(owner, status === undefined ? {} : { status })).map(({ name }) => name);
+        (await catalog.list(owner, status === undefined ? {} : { status })).items.map(({ name }) => name);
       assert.deepEqual(
         [await names(), await names('deployed'), await names('paused'), await names('archived')],
         [['off', 'on'], ['on'], ['off'], ['gone']],
@@ -210,7 +210,7 @@ for (const store of DOCUMENT_STORES)
         const one = await openCatalog();
         const found = await one.get(ada, name);
         assert.deepEqual([found.agent_id, found.status], [agent_id, 'paused'], `after ${writes} writes`);
-        const listed = (await one.list(ada, { scope: 'visible' })).filter((entry) => entry.name === name);
+        const listed = (await one.list(ada, { scope: 'visible' })).items.filter((entry) => entry.name === name);
         assert.deepEqual(
           listed.map((entry) => entry.agent_id),
           [agent_id],
@@ -265,11 +265,11 @@ for (const store of DOCUMENT_STORES)
       }
       const admin = person(tenant, 'ada', ['svc:admin']);
       const catalogs = await Promise.all([openCatalog(), openCatalog(), openCatalog()]);
-      for (const one of catalogs) assert.equal((await one.list(admin)).length, 24);
+      for (const one of catalogs) assert.equal((await one.list(admin)).items.length, 24);
       assert.equal(await old.count({ tenant }), 25, 'a node of an older version still finds them');
       const takers = await Promise.all(catalogs.map(() => AgentsWithoutScopes.open(documents)));
       await Promise.all(takers.map((taker) => taker.take()));
-      for (const one of catalogs) assert.equal((await one.list(admin)).length, 24);
+      for (const one of catalogs) assert.equal((await one.list(admin)).items.length, 24);
       assert.equal(await old.count({ tenant }), 0);
       const [id = ''] = ids;
       const found = await catalog.get(admin, 'old-0');
@@ -368,7 +368,7 @@ for (const store of DOCUMENT_STORES)
       );
       for (const result of results)
         if (result.status === 'rejected') refused('limit_reached', /5 agents/)(result.reason);
-      const kept = await one.list(carl);
+      const kept = (await one.list(carl)).items;
       assert.ok(kept.length === 5 || kept.length === 6, `${kept.length} agents`);
       const [first, second] = kept;
       assert.ok(first !== undefined && second !== undefined);

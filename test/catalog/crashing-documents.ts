@@ -22,6 +22,7 @@ export function crashingDocuments(documents: Documents, writes: number): Documen
         replace: alive((doc: T, expected: number) => real.replace(doc, expected)),
         get: (tenant, id) => real.get(tenant, id),
         find: (find) => real.find(find),
+        findStored: (find) => real.findStored(find),
         count: (query) => real.count(query),
         delete: alive((tenant: string, id: string) => real.delete(tenant, id)),
         deleteVersion: alive((tenant: string, id: string, expected: number) =>

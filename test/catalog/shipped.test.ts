@@ -60,10 +60,10 @@ for (const store of DOCUMENT_STORES)
 
     it('is listed as global and as visible, not as the tenant’s', async () => {
       const has = async (scope?: 'global' | 'visible') =>
-        (await agents.list(ada, scope === undefined ? {} : { scope })).some(({ name }) => name === JUDGE);
+        (await agents.list(ada, scope === undefined ? {} : { scope })).items.some(({ name }) => name === JUDGE);
       assert.deepEqual([await has(), await has('global'), await has('visible')], [false, true, true]);
-      assert.deepEqual(await agents.list(ada, { scope: 'global', status: 'paused' }), []);
-      const names = (await workflows.list(ada, { scope: 'visible' })).map(({ name }) => name);
+      assert.deepEqual((await agents.list(ada, { scope: 'global', status: 'paused' })).items, []);
+      const names = (await workflows.list(ada, { scope: 'visible' })).items.map(({ name }) => name);
       assert.ok(names.includes(PIPELINE));
     });
 

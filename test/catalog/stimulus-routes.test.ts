@@ -56,6 +56,17 @@ test('two tenants that take webhooks of one source are a conflict, two routes of
   assert.deepEqual(await same.findWebhook('both'), { tenant: 'a', workflow: 'x' });
 });
 
+test('a source whose secret is that of another one is refused, when it is put and when a webhook comes', async () => {
+  const routes = table([{ source: 'git-hub', workflow: 'w', tenant: 'alice' }]);
+  await assert.rejects(routes.findWebhook('git_hub'), { code: 'conflict' }, 'it has no route of its own');
+  await assert.rejects(routes.put(of('svc-system'), 'git.hub', 'steal'), { code: 'conflict' });
+  assert.deepEqual(await routes.findWebhook('Git-Hub'), { tenant: 'alice', workflow: 'w' });
+  await routes.put(of('svc-system'), 'pay-pal', 'one');
+  await routes.put(of('svc-system'), 'PAY-PAL', 'two');
+  await assert.rejects(routes.put(of('svc-system'), 'pay_pal', 'three'), { code: 'conflict' });
+  await routes.put(of('alice'), 'pay_pal', 'no webhook reaches it');
+});
+
 test('concurrent puts of one source all succeed and one of them stays', async () => {
   const routes = table();
   await Promise.all(Array.from({ length: 8 }, (_, n) => routes.put(of('racer'), 'Hot', `w${n}`)));

@@ -184,7 +184,7 @@ for (const store of DOCUMENT_STORES)
       const name = `b-${fresh()}`;
       await deploy(operator, yaml(name, '1.0.0'), 'global');
       const names = async (scope?: 'global' | 'visible', page = {}) =>
-        (await catalog.list(reader(owner), { ...(scope === undefined ? {} : { scope }), ...page })).map(
+        (await catalog.list(reader(owner), { ...(scope === undefined ? {} : { scope }), ...page })).items.map(
           (one) => one.name,
         );
       assert.deepEqual(await names(), ['a-own', 'b-tenant']);
@@ -223,7 +223,7 @@ for (const store of DOCUMENT_STORES)
       const up = await catalog.promote(inAcme, name, 'global');
       assert.deepEqual([up.id, up.scope, up.version], [workflow_id, 'global', '2.0.0']);
       assert.equal((await catalog.get(stranger, name, '1.0.0')).manifest_yaml, yaml(name, '1.0.0'));
-      assert.ok(!(await catalog.list(reader(ada))).some((one) => one.name === name));
+      assert.ok(!(await catalog.list(reader(ada))).items.some((one) => one.name === name));
       const down = await catalog.demote(inAcme, name, 'tenant');
       assert.deepEqual([down.id, down.scope], [workflow_id, 'tenant']);
       await assert.rejects(catalog.get(stranger, name), refused('not_found'));
@@ -329,7 +329,9 @@ for (const store of DOCUMENT_STORES)
           );
           const at = `${up ? 'promote' : 'demote'} after ${writes} writes`;
           const one = await openCatalog();
-          const listed = (await one.list(reader(ada), { scope: 'visible' })).filter((entry) => entry.name === name);
+          const listed = (await one.list(reader(ada), { scope: 'visible' })).items.filter(
+            (entry) => entry.name === name,
+          );
           assert.deepEqual([listed.length, listed[0]?.id], [1, workflow_id], at);
           const found = await one.get(reader(ada), name);
           assert.equal(found.id, workflow_id, at);

@@ -174,10 +174,10 @@ export function commitContract(make: MakeStore): void {
       const address = rig.address();
       await rig.append(partition, address, 'fails for now');
       const lease = await rig.lease(partition);
-      await rig.mustCommit(lease, 0, 1);
+      await rig.mustCommit(lease, 0, 1, { held: [{ address, count: 1 }] });
       await rig.reopen();
       assert.equal(await rig.store.depth(partition, address), 1);
-      await rig.mustCommit(lease, 1, 1, { handled: [{ address, count: 1 }] });
+      await rig.mustCommit(lease, 1, 1, { handled: [{ address, count: 1 }], held: [{ address, count: -1 }] });
       assert.equal(await rig.store.depth(partition, address), 0);
     });
 
@@ -191,15 +191,36 @@ export function commitContract(make: MakeStore): void {
         events: both.map((address) => ({ address, first: 1, data: ['e'] })),
       });
       const stale = { ...lease, epoch: lease.epoch - 1 };
-      assert.equal(await rig.store.forget(stale, both), false);
+      assert.equal(await rig.store.forget(stale, 0, both), false);
       assert.deepEqual(await rig.store.load(partition, both), ['r', 'r']);
-      assert.equal(await rig.store.forget(lease, [gone, rig.address()]), true);
-      assert.equal(await rig.store.forget(lease, [gone]), true);
+      assert.equal(await rig.store.forget(lease, 0, [gone, rig.address()]), true);
+      assert.equal(await rig.store.forget(lease, 0, [gone]), true);
       assert.deepEqual(await rig.store.load(partition, both), [null, 'r']);
       assert.deepEqual(await rig.store.readEvents(partition, gone, 0, 10), []);
       assert.equal((await rig.store.readEvents(partition, stays, 0, 10)).length, 1);
       await rig.mustCommit(lease, 0, 0, { events: [{ address: gone, first: 1, data: ['again'] }] });
       assert.deepEqual(await rig.store.readEvents(partition, gone, 0, 10), [{ seq: 1, data: 'again' }]);
+    });
+
+    promise('forget takes many actors in one call, and a second one finds nothing to do', async (rig) => {
+      const partition = await rig.partition();
+      const many = Array.from({ length: 5_000 }, () => rig.address());
+      const stays = rig.address();
+      const lease = await rig.lease(partition);
+      for (let from = 0; from < many.length; from += 1_000) {
+        const some = many.slice(from, from + 1_000);
+        await rig.mustCommit(lease, 0, 0, {
+          records: [...some, stays].map((address) => ({ address, record: 'r' })),
+          events: some.map((address) => ({ address, first: 1, data: ['e'] })),
+        });
+      }
+      assert.equal(await rig.store.forget(lease, 0, many), true);
+      assert.deepEqual(await rig.store.recorded(partition), [stays]);
+      for (const address of [many[0], many[4_999]]) {
+        if (address !== undefined) assert.deepEqual(await rig.store.readEvents(partition, address, 0, 10), []);
+      }
+      assert.equal(await rig.store.forget(lease, 0, many), true);
+      assert.deepEqual(await rig.store.recorded(partition), [stays]);
     });
   });
 }

@@ -229,7 +229,7 @@ class Model {
 
   async #forget(n: number, actor: number): Promise<void> {
     const partition = at(this.partitions, n);
-    assert.equal(await this.#rig.store.forget(at(this.#leases, n), [at(this.#actors, actor)]), true);
+    assert.equal(await this.#rig.store.forget(at(this.#leases, n), partition.cursor, [at(this.#actors, actor)]), true);
     partition.records[actor] = null;
     at(partition.events, actor).length = 0;
   }

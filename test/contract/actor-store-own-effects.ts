@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import type { EffectMode, EffectSettle, Lease } from '../../runtime/actor-store.ts';
+import type { EffectMode, EffectOpen, Lease } from '../../runtime/actor-store.ts';
 import type { Address, Partition } from '../../runtime/address.ts';
+import { MOST_BESIDE } from '../../runtime/journal-position.ts';
 import { at, commitOf, eventually, type MakeStore, type Rig, section } from './actor-store-rig.ts';
 
 interface Scene {
@@ -9,6 +10,7 @@ interface Scene {
   readonly lease: Lease;
   readonly to: Address;
   readonly id: string;
+  readonly attempt: number;
 }
 
 const RUNNER = 'node-a/1';
@@ -21,16 +23,22 @@ async function started(rig: Rig, mode: EffectMode = 'once', ttlMs = 60_000): Pro
   const id = randomUUID();
   const effect = { id, queue: 'q', address: to, mode, body: 'request', started: { runner: RUNNER, ttlMs } };
   await rig.mustCommit(lease, 0, 0, { effectsOpened: [effect] });
-  return { partition, lease, to, id };
+  return { partition, lease, to, id, attempt: 1 };
 }
 
-const resultOf = (rig: Rig, { id, to }: Scene, attempt = 1, body = 'result'): EffectSettle => ({
-  id,
-  attempt,
-  delivery: rig.delivery(to, body),
+const openedAs = ({ to }: Scene, id: string): EffectOpen => ({
+  ...{ id, queue: 'q', address: to, mode: 'once', body: 'request' },
+  started: { runner: RUNNER, ttlMs: 60_000 },
 });
 
-/** Effects that the process which commits them runs: started by the commit, settled by the commit of their result's turn. */
+/** One more effect of that actor; answers its id. */
+async function another(rig: Rig, scene: Scene): Promise<string> {
+  const id = randomUUID();
+  await rig.mustCommit(scene.lease, 0, 0, { effectsOpened: [openedAs(scene, id)] });
+  return id;
+}
+
+/** Effects that the process which commits them runs: started by the commit, ended by the commit of their result's turn. */
 export function ownEffectContract(make: MakeStore): void {
   section('effects that run where they were committed', make, (promise) => {
     promise('an effect started by its commit is its runner’s, as if it had been claimed', async (rig) => {
@@ -76,74 +84,152 @@ export function ownEffectContract(make: MakeStore): void {
     });
 
     promise(
-      'a result settled by the commit of its turn is an entry of the mailbox and of the journal, once',
+      'a result that a commit handled is in its journal row, in no mailbox, and ends its effect, once',
       async (rig) => {
         const set = await started(rig);
-        const settle = resultOf(rig, set);
-        const change = { settles: [settle], journal: 'row', records: [{ address: set.to, record: 'after' }] };
-        const commit = commitOf(set.lease, 0, 1, change);
+        const change = { settles: [set], beside: 0, journal: 'row', records: [{ address: set.to, record: 'after' }] };
+        const commit = commitOf(set.lease, 0, 0, change);
         const first = await rig.store.commit(commit, 10);
         assert.ok(first.kind === 'committed');
-        assert.deepEqual(first.next, [], 'it was handled');
+        assert.deepEqual([first.beside, first.next], [1, []]);
         const again = await rig.store.commit(commit, 10);
-        if (again.kind === 'committed') assert.equal(again.at, first.at);
-        const [row] = await rig.store.readJournal(set.partition, 0, 10);
-        assert.deepEqual(row?.entries, [{ seq: 1, at: first.at, body: 'result' }]);
+        if (again.kind === 'committed') assert.deepEqual([again.at, again.beside], [first.at, 1]);
+        assert.deepEqual(await rig.store.readJournal(set.partition, 0, 10), [
+          { upTo: 0.0001, row: 'row', entries: [] },
+        ]);
         assert.deepEqual(await rig.store.load(set.partition, [set.to]), ['after']);
         assert.deepEqual(await rig.store.openEffects(set.partition), []);
         const { cursor, tail } = await rig.store.backlog(set.partition);
-        assert.deepEqual([cursor, tail], [1, 1]);
-        await rig.store.settleEffect(set.partition, set.id, 1, settle.delivery);
-        assert.deepEqual(await rig.bodies(set.lease, 1), [], 'sent again it is dropped');
+        assert.deepEqual([cursor, tail], [0, 0]);
+        assert.equal(await rig.store.settleEffect(set.partition, set.id, 1, rig.delivery(set.to, 'result')), false);
+        assert.deepEqual(await rig.bodies(set.lease), [], 'sent again it is dropped');
         await rig.append(set.partition, set.to, 'next');
-        assert.deepEqual(await rig.bodies(set.lease, 1), ['next']);
-        await rig.mustCommit(set.lease, 1, 2);
+        const next = await rig.mustCommit(set.lease, 0, 1, { beside: 1, journal: 'next' });
+        assert.equal(next.beside, 0, 'none since the cursor stands there');
+        const rows = await rig.store.readJournal(set.partition, 0, 10);
+        assert.deepEqual(
+          rows.map(({ upTo, entries }) => [upTo, entries.map(({ body }) => body)]),
+          [
+            [0.0001, []],
+            [1, ['next']],
+          ],
+        );
       },
     );
 
-    promise('several results go into one commit, in their order', async (rig) => {
+    promise('whatever waits in the mailbox may wait, or be handled by the same commit', async (rig) => {
       const set = await started(rig);
-      const other = { ...set, id: randomUUID() };
-      const effect = { id: other.id, queue: 'q', address: set.to, mode: 'once' as const, body: 'request' };
-      const opened = [{ ...effect, started: { runner: RUNNER, ttlMs: 60_000 } }];
-      await rig.mustCommit(set.lease, 0, 0, { effectsOpened: opened });
-      const settles = [resultOf(rig, other, 1, 'one'), resultOf(rig, set, 1, 'two')];
-      await rig.mustCommit(set.lease, 0, 2, { settles, journal: 'row' });
-      const [row] = await rig.store.readJournal(set.partition, 0, 10);
+      const other = { ...set, id: await another(rig, set) };
+      await rig.append(set.partition, set.to, 'earlier', 'later');
+      const first = await rig.mustCommit(set.lease, 0, 0, { settles: [set], journal: 'row' }, 10);
       assert.deepEqual(
-        row?.entries.map(({ body }) => body),
-        ['one', 'two'],
+        first.next.map(({ body }) => body),
+        ['earlier', 'later'],
+      );
+      const second = await rig.mustCommit(set.lease, 0, 1, { settles: [other], beside: 1, journal: 'both' }, 10);
+      assert.deepEqual([second.beside, second.next.map(({ body }) => body)], [1, ['later']]);
+      const rows = await rig.store.readJournal(set.partition, 0, 10);
+      assert.deepEqual(
+        rows.map(({ upTo, row, entries }) => [upTo, row, entries.map(({ body }) => body)]),
+        [
+          [0.0001, 'row', []],
+          [1.0001, 'both', ['earlier']],
+        ],
+      );
+      await rig.mustCommit(set.lease, 1, 2, { beside: 1 });
+    });
+
+    promise('results of effects that a commit need not open are counted with it', async (rig) => {
+      const set = await started(rig);
+      await rig.append(set.partition, set.to, 'asks');
+      const first = await rig.mustCommit(set.lease, 0, 1, { results: 3, journal: 'row' });
+      const second = await rig.mustCommit(set.lease, 1, 1, { settles: [set], results: 2, beside: 3, journal: 'next' });
+      assert.deepEqual([first.beside, second.beside], [3, 5]);
+      const rows = await rig.store.readJournal(set.partition, 0, 10);
+      assert.deepEqual(
+        rows.map(({ upTo, entries }) => [upTo, entries.length]),
+        [
+          [1.0003, 1],
+          [1.0005, 0],
+        ],
       );
     });
 
-    promise(
-      'while something waits in the mailbox nothing is settled by a commit, and nothing of it is written',
-      async (rig) => {
-        const set = await started(rig);
-        await rig.append(set.partition, set.to, 'earlier');
-        const records = [{ address: set.to, record: 'after' }];
-        const outcome = await rig.commit(set.lease, 0, 1, { settles: [resultOf(rig, set)], records });
-        assert.deepEqual(outcome, { kind: 'unsettled' });
-        assert.deepEqual(await rig.bodies(set.lease), ['earlier']);
-        assert.deepEqual(await rig.store.load(set.partition, [set.to]), [null]);
-        assert.equal(await rig.cursor(set.partition), 0);
-        assert.equal(await rig.store.settleEffect(set.partition, set.id, 1, rig.delivery(set.to, 'result')), true);
-        assert.deepEqual(await rig.bodies(set.lease), ['earlier', 'result']);
-      },
-    );
+    promise('rows of one cursor have positions of their own: read behind each, trimmed up to each', async (rig) => {
+      const set = await started(rig);
+      const ids = [set.id, await another(rig, set), await another(rig, set), await another(rig, set)];
+      const [one, two, three, four] = ids.map((id) => ({ id, attempt: 1 }));
+      assert.ok(one && two && three && four);
+      await rig.mustCommit(set.lease, 0, 0, { settles: [one, two], journal: 'a' });
+      await rig.mustCommit(set.lease, 0, 0, { settles: [three], journal: 'b' });
+      await rig.mustCommit(set.lease, 0, 0, { settles: [four], journal: 'c' });
+      const read = async (after: number, limit = 10) =>
+        (await rig.store.readJournal(set.partition, after, limit)).map(({ upTo, row }) => [upTo, row]);
+      const [a, b, c] = [
+        [0.0002, 'a'],
+        [0.0003, 'b'],
+        [0.0004, 'c'],
+      ];
+      assert.deepEqual(await read(0), [a, b, c]);
+      assert.deepEqual(await read(0, 2), [a, b]);
+      assert.deepEqual(await read(0.0002), [b, c]);
+      await rig.store.trimJournal(set.lease, 0.0003);
+      assert.deepEqual(await read(0), [c]);
+      await rig.reopen();
+      assert.deepEqual(await read(0), [c]);
+      await rig.store.trimJournal(set.lease, 0.0004);
+      await rig.reopen();
+      const taken = await rig.store.acquire(set.partition, set.lease.node, randomUUID(), 60_000);
+      assert.deepEqual([taken.kind === 'granted' && taken.beside], [4], 'the next holder counts on');
+    });
+
+    promise('a commit that counts other results beside the mailbox than the store is fenced', async (rig) => {
+      const set = await started(rig);
+      const other = { ...set, id: await another(rig, set) };
+      const late = commitOf(set.lease, 0, 0, {
+        settles: [set],
+        beside: 0,
+        records: [{ address: set.to, record: 'a' }],
+      });
+      assert.equal((await rig.store.commit(late, 0)).kind, 'committed');
+      await rig.mustCommit(set.lease, 0, 0, {
+        settles: [other],
+        beside: 1,
+        records: [{ address: set.to, record: 'b' }],
+      });
+      assert.equal((await rig.store.commit(late, 0)).kind, 'fenced', 'a late copy');
+      assert.equal((await rig.commit(set.lease, 0, 0, { beside: 1, records: [] })).kind, 'fenced');
+      assert.deepEqual(await rig.store.load(set.partition, [set.to]), ['b']);
+    });
+
+    promise('the mailbox is the only way for more results than positions beside one entry', async (rig) => {
+      const set = await started(rig);
+      await rig.mustCommit(set.lease, 0, 0, { settles: [set] });
+      const effectsOpened = Array.from({ length: MOST_BESIDE }, () => openedAs(set, randomUUID()));
+      await rig.mustCommit(set.lease, 0, 0, { effectsOpened });
+      const settles = effectsOpened.map(({ id }) => ({ id, attempt: 1 }));
+      assert.deepEqual(await rig.commit(set.lease, 0, 0, { settles }), { kind: 'unsettled' });
+      assert.equal((await rig.mustCommit(set.lease, 0, 0, { settles: settles.slice(1) })).beside, MOST_BESIDE);
+      assert.deepEqual(await rig.commit(set.lease, 0, 0, { settles: settles.slice(0, 1) }), { kind: 'unsettled' });
+      await rig.append(set.partition, set.to, 'one');
+      await rig.mustCommit(set.lease, 0, 1, { settles: settles.slice(0, 1) });
+    });
 
     promise(
-      'the result of an attempt that is not the current one, or of a cancelled effect, is settled by no commit',
+      'the result of an attempt that does not run is handled by no commit, and nothing is written',
       async (rig) => {
         const set = await started(rig);
         const cancelled = await started(rig);
         await rig.mustCommit(cancelled.lease, 0, 0, { effectsCancelled: [cancelled.id] });
+        await rig.append(set.partition, set.to, 'waits');
+        const records = [{ address: set.to, record: 'after' }];
         const outcomes = [
-          await rig.commit(set.lease, 0, 1, { settles: [resultOf(rig, set, 2)] }),
-          await rig.commit(cancelled.lease, 0, 1, { settles: [resultOf(rig, cancelled)] }),
+          await rig.commit(set.lease, 0, 1, { settles: [{ id: set.id, attempt: 2 }], records }),
+          await rig.commit(cancelled.lease, 0, 0, { settles: [cancelled] }),
         ];
         assert.deepEqual(outcomes, [{ kind: 'unsettled' }, { kind: 'unsettled' }]);
-        assert.equal((await rig.store.backlog(set.partition)).tail, 0);
+        assert.deepEqual(await rig.store.load(set.partition, [set.to]), [null]);
+        assert.equal(await rig.cursor(set.partition), 0);
         assert.equal(at(await rig.store.openEffects(set.partition), 0).status, 'started');
       },
     );
@@ -152,7 +238,7 @@ export function ownEffectContract(make: MakeStore): void {
       const set = await started(rig);
       await rig.store.release(set.lease);
       const next = await rig.lease(set.partition, 'node-b');
-      assert.equal((await rig.commit(set.lease, 0, 1, { settles: [resultOf(rig, set)] })).kind, 'fenced');
+      assert.equal((await rig.commit(set.lease, 0, 0, { settles: [set] })).kind, 'fenced');
       assert.equal(await rig.store.settleEffect(set.partition, set.id, 1, rig.delivery(set.to, 'result')), true);
       assert.deepEqual(await rig.bodies(next), ['result']);
     });

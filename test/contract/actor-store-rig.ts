@@ -3,6 +3,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { after, before, describe, it } from 'node:test';
 import type { ActorStore, Commit, CommitOutcome, Delivery, Lease, MailboxEntry } from '../../runtime/actor-store.ts';
 import { type Address, addressOf, type Partition, partitionsOf } from '../../runtime/address.ts';
+import type { Recording } from '../support/redis-wire.ts';
 
 /** One adapter over fresh, empty data. */
 export interface StoreUnderTest {
@@ -11,6 +12,8 @@ export interface StoreUnderTest {
   another?(): Promise<ActorStore>;
   /** Closes the store, forgets everything in memory and opens the data again. */
   reopen?(): Promise<ActorStore>;
+  /** Keeps copies of what goes to the store below the adapter. Absent: nothing lies between the adapter and its data. */
+  record?(): Recording;
   /** Moves the store's clock on. Absent: the suite waits until the store's clock says so. */
   advance?(ms: number): Promise<void>;
   close(): Promise<void>;
@@ -42,6 +45,10 @@ export class Rig {
   /** Forgets what the adapter holds in memory, where it can. */
   async reopen(): Promise<void> {
     if (this.#under.reopen) this.store = await this.#under.reopen();
+  }
+
+  record(): Recording | undefined {
+    return this.#under.record?.();
   }
 
   /** Fresh partitions of a fresh pool. */

@@ -3,7 +3,9 @@ import { commitContract } from './actor-store-commit.ts';
 import { effectContract } from './actor-store-effects.ts';
 import { faultContract } from './actor-store-faults.ts';
 import { fenceContract } from './actor-store-fence.ts';
+import { freshContract } from './actor-store-fresh.ts';
 import { journalContract } from './actor-store-journal.ts';
+import { lateContract } from './actor-store-late.ts';
 import { leaseContract } from './actor-store-leases.ts';
 import { mailboxContract } from './actor-store-mailbox.ts';
 import { memberContract } from './actor-store-members.ts';
@@ -22,6 +24,7 @@ export type { MakeStore, StoreUnderTest } from './actor-store-rig.ts';
 export function actorStoreContract(name: string, make: MakeStore): void {
   describe(`${name} keeps the promises of an actor store`, () => {
     mailboxContract(make);
+    freshContract(make);
     leaseContract(make);
     memberContract(make);
     commitContract(make);
@@ -32,6 +35,7 @@ export function actorStoreContract(name: string, make: MakeStore): void {
     ownEffectContract(make);
     journalContract(make);
     faultContract(make);
+    lateContract(make);
     modelContract(make);
   });
 }

@@ -1,4 +1,13 @@
-import type { Collection, Condition, Find, Query, Scalar, StoredDocument } from '../../runtime/documents.ts';
+import type {
+  Collection,
+  Condition,
+  Find,
+  Position,
+  Query,
+  Scalar,
+  Stored,
+  StoredDocument,
+} from '../../runtime/documents.ts';
 import { SvcError } from '../../runtime/errors.ts';
 
 /** The documents of the property tests. */
@@ -34,6 +43,18 @@ function holds(value: Scalar, condition: Condition): boolean {
     against(condition.lt, (sign) => sign < 0) &&
     against(condition.lte, (sign) => sign <= 0)
   );
+}
+
+/** Whether it stands behind a position that holds the id, or `tenant/id` when the order is over all tenants. */
+function isBehind(doc: Thing, { tenant, sort = [] }: Find, after: Position): boolean {
+  const last = sort.at(-1)?.[1] ?? 'asc';
+  for (const [at, value] of after.entries()) {
+    const [field, direction] = sort[at] ?? ['', last];
+    const key = tenant === null ? `${doc.tenant}/${doc.id}` : doc.id;
+    const sign = order(field === '' ? key : scalarOf(doc, field), value);
+    if (sign !== 0) return direction === 'asc' ? sign > 0 : sign < 0;
+  }
+  return false;
 }
 
 /** What a Collection promises, as plainly as it can be written; `s` is unique inside a tenant. */
@@ -74,8 +95,13 @@ export class ModelCollection implements Collection<Thing> {
       }
       return 0;
     });
-    const skip = find.skip ?? 0;
-    return sorted.slice(skip, skip + find.limit).map(([, doc]) => doc);
+    const { after, skip = 0 } = find;
+    const behind = after === undefined ? sorted : sorted.filter(([, doc]) => isBehind(doc, find, after));
+    return behind.slice(skip, skip + find.limit).map(([, doc]) => doc);
+  }
+
+  async findStored(find: Find): Promise<Stored[]> {
+    return (await this.find(find)).map(({ tenant, id, version }) => ({ tenant, id, version }));
   }
 
   async count(query: Query): Promise<number> {

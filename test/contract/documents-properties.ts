@@ -28,7 +28,7 @@ const scalar = fc.oneof(number, text, fc.boolean(), fc.constant(null));
 const mixed = fc.oneof(scalar, fc.constantFrom([], ['a', [1]], { $gt: 1, 'a.b': null }));
 const optional = <T>(value: fc.Arbitrary<T>) => fc.option(value, { freq: 4 });
 
-const thing: fc.Arbitrary<Thing> = fc.record(
+export const thing: fc.Arbitrary<Thing> = fc.record(
   {
     tenant,
     id: fc.constantFrom('1', '2', '3', 'x/y', '10'),
@@ -53,7 +53,7 @@ const condition: fc.Arbitrary<Condition> = fc.oneof(
   range,
 );
 const direction = fc.constantFrom('asc' as const, 'desc' as const);
-const find: fc.Arbitrary<Find> = fc.record(
+export const find: fc.Arbitrary<Find> = fc.record(
   {
     tenant: fc.oneof({ weight: 5, arbitrary: tenant }, { weight: 1, arbitrary: fc.constant(null) }),
     where: fc.dictionary(fc.constantFrom('n', 's', 'b', 'mixed', 'id', 'version', 'tenant', 'unknown'), condition, {
@@ -74,12 +74,12 @@ function scalarLimit(): fc.Arbitrary<number | string> {
   return fc.oneof(number, text);
 }
 
-type Step =
+export type Step =
   | { readonly do: 'insert' | 'put'; readonly doc: Thing }
   | { readonly do: 'replace' | 'deleteVersion'; readonly doc: Thing; readonly expected: number }
   | { readonly do: 'delete'; readonly doc: Thing };
 
-const step: fc.Arbitrary<Step> = fc.oneof(
+export const step: fc.Arbitrary<Step> = fc.oneof(
   fc.record({ do: fc.constantFrom('insert' as const, 'put' as const), doc: thing }),
   fc.record({
     do: fc.constantFrom('replace' as const, 'deleteVersion' as const),
@@ -89,7 +89,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   fc.record({ do: fc.constant('delete' as const), doc: thing }),
 );
 
-async function take(things: Collection<Thing>, one: Step): Promise<unknown> {
+export async function take(things: Collection<Thing>, one: Step): Promise<unknown> {
   try {
     if (one.do === 'insert') return await things.insert(one.doc);
     if (one.do === 'put') return await things.put(one.doc);

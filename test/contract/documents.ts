@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { Collection, Documents, Find, StoredDocument } from '../../runtime/documents.ts';
 import { type ErrorCode, SvcError } from '../../runtime/errors.ts';
+import { documentPages } from './documents-pages.ts';
 import { documentProperties } from './documents-properties.ts';
 
 export interface DocumentsRig {
@@ -69,6 +70,7 @@ export function documentsContract(
     reads(notes, many);
     refusals(notes, current);
     documentProperties(current, runs);
+    documentPages(current, runs);
 
     test('reopening keeps the data, and a closed store answers unavailable', async (t) => {
       const spec = { name: 'kept', ...NOTES };

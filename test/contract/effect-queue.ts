@@ -67,27 +67,78 @@ export function effectQueueContract(adapter: QueueAdapter): void {
       }
     }
 
-    test('the jobs of one tenant do not hold back another’s, however many are queued', async () => {
+    async function servedInTurn(flowOf: (name: 'noisy' | 'quiet') => readonly [tenant: string, agent: string]) {
       const begun: string[] = [];
-      const slow = effect('test.slow', async (_input, { tenant }) => {
-        begun.push(tenant);
+      const slow = effect('test.slow', async ({ who }) => {
+        begun.push(String(who));
         await new Promise((resolve) => setTimeout(resolve, 15));
         return null;
       });
       await world([slow], async ({ ledger, queue }) => {
+        const open = (who: 'noisy' | 'quiet') =>
+          openEffect(ledger, { kind: 'test.slow', input: { who } }, ...flowOf(who));
         const noisy: EffectJob[] = [];
-        for (let n = 0; n < 250; n += 1) noisy.push(await openEffect(ledger, { kind: 'test.slow' }, 'noisy'));
+        for (let n = 0; n < 250; n += 1) noisy.push(await open('noisy'));
         await Promise.all(noisy.map((job) => queue.enqueue(job)));
         for (let n = 0; n < 5; n += 1) {
           const before = begun.length;
-          const job = await openEffect(ledger, { kind: 'test.slow' }, 'quiet');
+          const job = await open('quiet');
           await queue.enqueue(job);
-          await until(() => resultOf(ledger, job.id), 'the quiet tenant’s result');
+          await until(() => resultOf(ledger, job.id), 'the quiet one’s result');
           const meanwhile = begun.slice(before).indexOf('quiet');
-          assert.ok(meanwhile < 40, `${meanwhile} jobs of the noisy tenant were begun before it`);
-          assert.ok(begun.length < 250, 'the noisy tenant still has jobs queued');
+          assert.ok(meanwhile < 40, `${meanwhile} jobs of the noisy one were begun before it`);
+          assert.ok(begun.length < 250, 'the noisy one still has jobs queued');
         }
         await until(() => begun.length === 255, 'all jobs', 30_000);
+      });
+    }
+
+    test('the jobs of one tenant do not hold back another’s, however many are queued', () =>
+      servedInTurn((name) => [name, 'agent']));
+
+    test('the jobs of one agent do not hold back another’s of its tenant, however many are queued', () =>
+      servedInTurn((name) => ['acme', name]));
+
+    test('an agent whose calls hang leaves a place to another agent of its tenant, and to another tenant', async () => {
+      const hanging = Promise.withResolvers<null>();
+      let running = 0;
+      const call = effect('test.call', async ({ hangs }) => {
+        if (hangs !== true) return 'ok';
+        running += 1;
+        return hanging.promise;
+      });
+      await world(
+        [call],
+        async ({ ledger, queue, runner }) => {
+          const asked = { kind: 'test.call', input: { hangs: true } };
+          const hung = await Promise.all(Array.from({ length: 64 }, () => openEffect(ledger, asked, 'acme', 'hung')));
+          for (const job of hung) await queue.enqueue(job);
+          await until(() => running >= 16, 'most places to hang');
+          const newcomers = [
+            await openEffect(ledger, { kind: 'test.call' }, 'acme', 'newcomer'),
+            await openEffect(ledger, { kind: 'test.call' }, 'other', 'newcomer'),
+          ];
+          for (const job of newcomers) await queue.enqueue(job);
+          for (const job of newcomers) await until(() => resultOf(ledger, job.id), 'the newcomer’s result');
+          assert.ok(runner.counts.running >= 16, 'the calls of the other agent still hang');
+          hanging.resolve(null);
+          await until(() => hung.every(({ id }) => resultOf(ledger, id)), 'the hung calls');
+        },
+        { concurrency: 32 },
+      );
+    });
+
+    test('whose turn an effect counts as outlives its claim and its job', async () => {
+      await world([], async ({ ledger }) => {
+        const job = await openEffect(ledger, { kind: 'test.ok' }, 'acme', 'agent-7');
+        const key = async () => (await ledger.openEffects(PARTITION)).find(({ id }) => id === job.id)?.fairnessKey;
+        assert.equal(await key(), 'agent-7');
+        const claimId = 'c0000000-0000-4000-8000-000000000001';
+        assert.equal((await ledger.claimEffect(PARTITION, job.id, 'n/1', 1_000, '', claimId)).kind, 'claimed');
+        assert.equal((await ledger.claimEffect(PARTITION, job.id, 'n/1', 1_000, '', claimId)).kind, 'claimed');
+        assert.equal(await key(), 'agent-7');
+        assert.equal(await ledger.reopenEffect(PARTITION, job.id, 1, 0, 'n/1'), true);
+        assert.equal(await key(), 'agent-7');
       });
     });
 

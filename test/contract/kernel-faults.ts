@@ -242,7 +242,8 @@ async function ledgerIsWhole({ store, documents }: FaultWorld, expected: Expecta
     await waitUntil(`the ledger of ${partition}`, async () => {
       const { cursor } = await store.backlog(partition);
       for (const { lines } of await ledger.find({ tenant: null, where: { partition }, limit: 1_000 })) {
-        for (const [seq] of Lines.parse(JSON.parse(await unpackLines(lines)))) seen.add(seq);
+        // Results handled beside the mailbox have fractions for numbers.
+        for (const [seq] of Lines.parse(JSON.parse(await unpackLines(lines)))) if (Number.isInteger(seq)) seen.add(seq);
       }
       return seen.size === cursor && Math.max(0, ...seen) === cursor;
     });

@@ -76,8 +76,8 @@ class Watched {
       if (outcome.kind === 'committed') for (const { address, record } of wanted.records) this.#note(address, record);
       return outcome;
     };
-    const forget: ActorStore['forget'] = async (lease, addresses) => {
-      const done = await inner.forget(lease, addresses);
+    const forget: ActorStore['forget'] = async (lease, after, addresses) => {
+      const done = await inner.forget(lease, after, addresses);
       if (done) for (const address of addresses) if (address.startsWith('scrap/')) this.#note(address, null);
       return done;
     };

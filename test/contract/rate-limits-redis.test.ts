@@ -32,7 +32,11 @@ const rig = (start: () => Promise<{ readonly url: string; stop(): Promise<void> 
 };
 
 rateLimitsContract('Redis', rig(startRedis), { skip });
-rateLimitsContract('Redis Cluster', rig(startRedisCluster), { skip });
+rateLimitsContract(
+  'Redis Cluster',
+  rig(() => startRedisCluster()),
+  { skip },
+);
 
 test('counters expire with their window, and functions that were flushed are loaded again', { skip }, async (t) => {
   const server = await startRedis();

@@ -146,7 +146,8 @@ async function play(world: HistoryWorld, random: () => number): Promise<void> {
   };
   const work = async (): Promise<void> => {
     const to = addressOf('job', 'acme', randomUUID());
-    if (await insist(to, 'Run', { input: { value: 1, failTimes: pick(2) } })) jobs.push(to);
+    const ahead = jobs.length % 2 === 0;
+    if (await insist(to, 'Run', { input: { value: 1, failTimes: pick(2) }, ahead })) jobs.push(to);
   };
   const client = async (): Promise<void> => {
     for (let turn = 0; turn < CALLS && !silent; turn += 1) await (random() < 0.85 ? call() : work());

@@ -9,10 +9,13 @@ interface Attempt {
   /** Prints `HELD` when it gained nothing; OUTSIDE becomes a directory of the host. */
   readonly script: string;
   /** Other words of a tool by which it was held. */
-  readonly or?: string;
+  readonly or?: readonly string[];
   /** Whatever the agent comes to: the machine must not feel it. */
   readonly anyEnd?: true;
 }
+
+/** Of a flood: 50 MB take a busy machine longer than a command may run, and the first ceiling that is broken is named. */
+const CEILINGS = ['OutputSizeLimitExceeded', 'ExecTimeoutCeilingExceeded'];
 
 const unless = (done: string): string => `if ${done} >/dev/null 2>&1; then echo GOT; else echo HELD; fi`;
 
@@ -48,8 +51,8 @@ const ATTEMPTS: readonly Attempt[] = [
     title: 'processes of the host',
     script: unless("sh -c \"cat /proc/[0-9]*/cmdline | tr '\\0' ' ' | grep -q node[.]*.main[.]ts\""),
   },
-  { title: 'a flood', script: 'yes | head -c 50000000; sleep 1; echo x', or: 'OutputSizeLimitExceeded' },
-  { title: 'ignoring TERM', script: 'trap "" TERM; while :; do sleep 1; done', or: 'ExecTimeoutCeilingExceeded' },
+  { title: 'a flood', script: 'yes | head -c 50000000; sleep 1; echo x', or: CEILINGS },
+  { title: 'ignoring TERM', script: 'trap "" TERM; while :; do sleep 1; done', or: ['ExecTimeoutCeilingExceeded'] },
   { title: 'a fork bomb', script: 'b() { b | b & }; b 2>/dev/null; sleep 1; echo HELD', anyEnd: true },
 ];
 
@@ -57,7 +60,7 @@ const HELD = 'it was held';
 const inputOf = (at: number): string => `box-${at}-of-many`;
 
 export const boxRules = (outside: string) =>
-  ATTEMPTS.flatMap(({ script, or }, at) => {
+  ATTEMPTS.flatMap(({ script, or = [] }, at) => {
     const args = { command: 'sh', args: ['-c', script.replaceAll('OUTSIDE', outside)] };
     const contains = inputOf(at);
     return [
@@ -66,7 +69,7 @@ export const boxRules = (outside: string) =>
         reply: { text: '', tool_calls: [{ id: 'c1', name: 'cmd.run', arguments: args }] },
       },
       { match: { contains, tool_contains: 'HELD' }, reply: HELD },
-      ...(or === undefined ? [] : [{ match: { contains, tool_contains: or }, reply: HELD }]),
+      ...or.map((word) => ({ match: { contains, tool_contains: word }, reply: HELD })),
       { match: { contains }, reply: 'it was done' },
     ];
   });

@@ -7,9 +7,13 @@ import { redisMissing } from '../support/redis.ts';
 import { startRedisCluster } from '../support/redis-cluster.ts';
 import { startRedisSentinel } from '../support/redis-sentinel.ts';
 import { waitUntil } from '../support/wait-until.ts';
+import { commandsThrough } from './rounds/redis-away.ts';
+import { openRedisFleet, type RedisFleet } from './rounds/redis-fleet.ts';
 
 const skip = (redisMissing() ?? (await mongoMissing())) || false;
 const MANY = 12;
+/** A lease is held for 6 s. */
+const LONGER_THAN_A_LEASE_MS = 9_000;
 
 /** Executions of a node before, during and after something that happens to its Redis; all must complete. */
 async function through(url: string, strike: () => Promise<unknown>): Promise<void> {
@@ -69,6 +73,26 @@ test('the master is killed and Sentinel makes another: starts wait for the failo
     });
   } finally {
     await servers.stop();
+  }
+});
+
+test('a failover by Sentinel takes longer than a lease: commands of live nodes run on and report, none is ended, none runs twice', {
+  skip,
+  timeout: 180_000,
+}, async () => {
+  const fleet = await openRedisFleet({}, { downAfterMs: LONGER_THAN_A_LEASE_MS });
+  try {
+    const strike = async ({ admin, redis }: RedisFleet) => {
+      // As above: what the replica has not seen would be lost.
+      assert.equal(await admin.wait(1, 5_000), 1);
+      await redis.kill();
+    };
+    const outage = { name: 'failed over', seconds: LONGER_THAN_A_LEASE_MS / 1_000, strike };
+    const { recoveryMs, notes, ...counts } = await commandsThrough(fleet, outage, 0);
+    console.log(`${notes?.join(' ')}, quiet ${Math.round(recoveryMs ?? 0)} ms after the strike`);
+    assert.deepEqual(counts, { runs: 12, hung: 0, nodesEnded: 0, lost: 0, repeated: 0 });
+  } finally {
+    await fleet.close();
   }
 });
 

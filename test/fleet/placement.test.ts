@@ -41,7 +41,7 @@ describe('a fleet over one store', { skip: missing || false }, () => {
     await first.stop();
   });
 
-  test('a life that is told dead by mistake loses its partitions and nothing else, and takes its seat again', async () => {
+  test('a life that is told dead by mistake loses its partitions and no message, and takes its seat again', async () => {
     const [a, b] = [await world.node('wrong-a'), await world.node('wrong-b')];
     await waitUntil('both hold a share', () => isShared([a, b]));
     const counters = Array.from({ length: 40 }, () => addressOf('counter', 'acme', randomUUID()));

@@ -58,7 +58,7 @@ describe('executions that need tags', { skip: missing || false }, () => {
     });
     const waiting = await plain.executions.status(SYSTEM_TENANT, id);
     assert.deepEqual([waiting.status, waiting.waiting_for], ['pending', waiting_for]);
-    const [listed] = await plain.executions.list(SYSTEM_TENANT, { limit: 1 });
+    const [listed] = (await plain.executions.list(SYSTEM_TENANT, { limit: 1 })).items;
     assert.deepEqual([listed?.execution_id, listed?.waiting_for], [id, waiting_for]);
     const { pools } = await plain.placement.view();
     assert.deepEqual(pools.find(({ pool }) => pool === '+a100+gpu')?.waiting_for?.tags, ['a100', 'gpu']);
@@ -70,7 +70,7 @@ describe('executions that need tags', { skip: missing || false }, () => {
       events.map((_, at) => at + 1),
     );
     await waitUntil('the list says so too', async () => {
-      const [now] = await plain.executions.list(SYSTEM_TENANT, { limit: 1 });
+      const [now] = (await plain.executions.list(SYSTEM_TENANT, { limit: 1 })).items;
       return now?.status === 'completed' && now.waiting_for === undefined;
     });
     await Promise.all([plain.stop(), gpu.stop()]);

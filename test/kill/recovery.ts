@@ -7,10 +7,10 @@ export class RecoveryTimes {
   #upAt: number | null = null;
   #waiting = new Set<string>();
   #firstSeen = true;
-  kills = 0;
+  readonly #kills: number[] = [];
 
   killed(atMs: number, running: Iterable<string>): void {
-    this.kills += 1;
+    this.#kills.push(atMs);
     this.#killedAt = atMs;
     this.#upAt = null;
     this.#waiting = new Set(running);
@@ -30,6 +30,15 @@ export class RecoveryTimes {
     if (!this.#waiting.delete(id)) return;
     this.#each.push(tookMs);
     if (this.#upAt !== null) this.#sinceUp.push(atMs - this.#upAt);
+  }
+
+  get kills(): number {
+    return this.#kills.length;
+  }
+
+  /** How many kills came between two times. */
+  killsBetween(fromMs: number, toMs: number): number {
+    return this.#kills.filter((at) => at >= fromMs && at <= toMs).length;
   }
 
   /** Kill to the first new event of any execution: is the node back? */

@@ -28,6 +28,7 @@ describe('settings', () => {
       bind: '127.0.0.1',
       port: 8080,
       grpc_port: 50_051,
+      cors: { allow: [] },
       internal: { bind: '127.0.0.1', port: 8081, grpc_port: 50_052 },
     });
     assert.deepEqual(stores, { data_dir: './data' });
@@ -103,6 +104,7 @@ describe('settings', () => {
       bind: '127.0.0.2',
       port: 1,
       grpc_port: 2,
+      cors: { allow: [] },
       internal: { bind: '127.0.0.1', port: 4, grpc_port: 5 },
     });
     assert.deepEqual(found.stores, { data_dir: 'd', redis: [flags.redis], mongodb: flags.mongodb });
@@ -171,6 +173,60 @@ describe('a node does not start with', () => {
     settings({ flags: { bind: '0.0.0.0' }, file: `${head}spec: {iam: {realms: [${realm}]}}\n` });
     const file = `${head}spec: {iam: {realms: [${realm}]}, grpc_auth: {enabled: false}}\n`;
     assert.match(problems({ flags: { bind: '0.0.0.0' }, file })[0] ?? '', /spec\.grpc_auth\.enabled must be true/);
+  });
+
+  it('an open address and a method without a caller, but for health and the inner loop', () => {
+    const file = (methods: string): string =>
+      `${head}spec: {iam: {realms: [${realm}]}, grpc_auth: {exempt_methods: [${methods}]}}\n`;
+    const shell = '/svc.runtime.v1.SvcRuntime/ExecuteSystemCommand';
+    const open = { bind: '0.0.0.0' };
+    assert.deepEqual(problems({ flags: open, file: file(`/svc.v1.InnerLoop/Generate, ${shell}`) }), [
+      `spec.grpc_auth.exempt_methods[1]@3: 0.0.0.0 is not loopback: only health and InnerLoop may be exempt there, not ${shell}`,
+    ]);
+    assert.equal(problems({ flags: open, file: file('/grpc.health.v1.HealthX/Check') }).length, 1);
+    settings({ flags: open, file: file('/svc.v1.InnerLoop/Generate, /grpc.health.v1.Health/Watch') });
+    settings({ file: file(shell) });
+  });
+
+  it('a local token that some calls would not need, or that nobody would ask for', () => {
+    const file = (more: string): string => `${head}spec: {iam: {local: token}, grpc_auth: {${more}}}\n`;
+    settings({ file: file('') });
+    assert.match(
+      problems({ file: file('enabled: false') })[0] ?? '',
+      /^spec\.grpc_auth\.enabled@3: spec\.iam\.local is/,
+    );
+    const exempt = 'exempt_methods: [/svc.runtime.v1.SvcRuntime/ExecuteAgent]';
+    assert.match(problems({ file: file(exempt) })[0] ?? '', /exempt_methods\[0\]@3: spec\.iam\.local is token: only/);
+    const both = `${head}spec: {iam: {local: token, realms: [${realm}]}}\n`;
+    assert.match(problems({ file: both })[0] ?? '', /^spec\.iam\.local@3: token is for a node without/);
+  });
+
+  it('keys of a realm over plain http from another machine, unless it says insecure', () => {
+    const file = (uri: string, more = ''): string =>
+      `${head}spec: {iam: {realms: [${realm.replace(/jwks_uri: [^,}]+/, `jwks_uri: "${uri}"${more}`)}]}}\n`;
+    for (const uri of [
+      'http://192.0.2.1/k',
+      'http://idp.example/k',
+      'http://localhost.evil.example/k',
+      'http://[::2]/k',
+    ])
+      assert.match(
+        problems({ file: file(uri) })[0] ?? '',
+        /^spec\.iam\.realms\[0\]\.jwks_uri@3: .* is not loopback/,
+        uri,
+      );
+    for (const uri of ['https://idp.example/k', 'http://127.0.0.1:8/k', 'http://localhost/k', 'http://[::1]/k'])
+      settings({ file: file(uri) });
+    settings({ file: file('http://192.0.2.1/k', ', insecure: true') });
+  });
+
+  it('two sources of webhooks that would share one secret', () => {
+    const file = (...sources: string[]): string =>
+      `${head}spec: {stimulus: {routes: [${sources.map((source) => `{source: ${source}, workflow: w}`).join(', ')}]}}\n`;
+    assert.deepEqual(problems({ file: file('git-hub', 'other', 'Git_Hub') }), [
+      'spec.stimulus.routes[2].source@3: Git_Hub would share the secret of git-hub, SVC_WEBHOOK_SECRET_GIT_HUB: rename one of the sources',
+    ]);
+    settings({ file: file('git-hub', 'GIT-HUB') });
   });
 
   it('one port twice', () => {

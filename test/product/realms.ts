@@ -20,6 +20,9 @@ interface Caller {
   readonly tenantHeader?: string;
 }
 
+/** What the realm of operators marks as a service account, for both tenants. */
+const ROBOT = { sub: 'robot', azp: 'robot', svc_role: 'svc:service' };
+
 /** Callers of every kind; `tenant` is where each of them acts. */
 export const CALLERS = {
   operator: { realm: 'svc-system', tenant: 'svc-system', claims: { sub: 'olga', svc_role: 'svc:operator' } },
@@ -31,17 +34,17 @@ export const CALLERS = {
     tenantHeader: 'alpha',
   },
   readonly: { realm: 'svc-system', tenant: 'svc-system', claims: { sub: 'rita', svc_role: 'svc:readonly' } },
-  service: { realm: 'svc-system', tenant: 'svc-system', claims: { sub: 'robot', azp: 'robot' } },
+  service: { realm: 'svc-system', tenant: 'svc-system', claims: ROBOT },
   serviceForAlpha: {
     realm: 'svc-system',
     tenant: 'alpha',
-    claims: { sub: 'robot', azp: 'robot' },
+    claims: ROBOT,
     tenantHeader: 'alpha',
   },
   serviceForBeta: {
     realm: 'svc-system',
     tenant: 'beta',
-    claims: { sub: 'robot', azp: 'robot' },
+    claims: ROBOT,
     tenantHeader: 'beta',
   },
   alphaAdmin: { realm: 'alpha', tenant: 'alpha', claims: { sub: 'anna', svc_role: 'svc:admin' } },
@@ -84,6 +87,7 @@ export class Realms implements AsyncDisposable {
       issuer_url: issuer(slug),
       jwks_uri: this.#provider.jwksUri,
       audience: AUDIENCE,
+      ...(kind === 'system' ? { service_accounts: { tenants: ['alpha', 'beta'] } } : {}),
     }));
     return { iam: { realms }, rate_limits: { tiers: { free: unbounded } } };
   }

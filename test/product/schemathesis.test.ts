@@ -40,6 +40,18 @@ const EXCEPTIONS: Readonly<Record<string, readonly (number | string)[]>> = {
   'POST /v1/agents': [422],
   'POST /v1/workflows': [422],
   'PUT /v1/cluster/config': [422],
+  // A page token is one that the same list gave.
+  'GET /v1/agents': [400],
+  'GET /v1/workflows': [400],
+  'GET /v1/executions': [400],
+  'GET /v1/workflows/executions': [400],
+  'GET /v1/human-approvals': [400],
+  'GET /v1/stimuli': [400],
+  'GET /v1/volumes': [400],
+  'GET /v1/seal/sessions': [400],
+  'GET /v1/api-keys': [400],
+  'GET /v1/cortex/patterns': [400],
+  'GET /v1/admin/rate-limits/overrides': [400],
   // An agent with an instruction takes an empty input, another one does not.
   'POST /v1/executions': [400],
   // Nothing routes a source that was made up; its name is no control character.

@@ -76,10 +76,13 @@ describe('a stranger at the workflows of a node', () => {
       },
       done: { ...DONE, env: { all: '{{blackboard.hasOwnProperty}} {{blackboard.seen}} {{input.__proto__}}' } },
     });
-    const id = await start(
-      'names',
-      '{"input":{"constructor":"c","__proto__":{"x":1}},"blackboard":{"toString":"t","__proto__":{"valueOf":"evil"}}}',
-    );
+    const id = await start('names', '{"input":{"constructor":"c"},"blackboard":{"toString":"t"}}');
+    const prototype = '{"input":{"__proto__":{"x":1}}}';
+    const refused = await node.call('POST', '/v1/workflows/names/run', {
+      body: prototype,
+      headers: { 'content-type': 'application/json' },
+    });
+    assert.deepEqual([refused.status, refused.body.message], [400, 'the body has a member named __proto__']);
     const { output, blackboard } = await until(id, 'completed');
     assert.deepEqual(output, {
       all: 'c t [missing: blackboard.valueOf in a] [missing: input.__proto__ in done]',

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { describe, mock, test } from 'node:test';
 import { z } from 'zod';
 import { systemClock } from '../../runtime/clock.ts';
 import { defineEffect, type EffectHandler } from '../../runtime/effect.ts';
@@ -160,6 +160,25 @@ describe('the effect runner', { timeout: 60_000 }, () => {
     await world([act], use, options);
   });
 
+  test('what a runner has claimed it never takes over from itself, also when others take it for dead', async () => {
+    const act = effect('test.act', async () => 'again');
+    const isDead = async () => true;
+    const use = async ({ ledger, queue, runner }: World) => {
+      for (const mode of ['once', 'repeatable'] as const) {
+        const job = await openEffect(ledger, { kind: 'test.act', mode });
+        await ledger.claimEffect(PARTITION, job.id, runner.name, 60_000);
+        const claims = mock.method(ledger, 'claimEffect');
+        // As the sweep of a partition's new holder does.
+        await queue.enqueue(job);
+        await until(() => claims.mock.callCount() >= 3, 'the second and the third try');
+        claims.mock.restore();
+        assert.deepEqual([ledger.row(job.id)?.runner, ledger.row(job.id)?.attempt], [runner.name, 1]);
+        assert.equal(resultOf(ledger, job.id), undefined);
+      }
+    };
+    await world([act], use, { isGone: isDead, hasEnded: isDead, claimTtlMs: 100 });
+  });
+
   test('what is lasting keeps its claim for longer than its node keeps its lease, from its start on', async () => {
     const ends = Promise.withResolvers<null>();
     const slow = { ...effect('test.slow', () => ends.promise), lasting: true };
@@ -194,6 +213,28 @@ describe('the effect runner', { timeout: 60_000 }, () => {
       assert.equal(ledger.row(job.id)?.attempt, 2);
     });
   });
+
+  for (const how of ['reports', 'learns that its claim is over'] as const) {
+    test(`an effect that a store has open again runs again at once when its earlier attempt ${how}`, async () => {
+      const first = Promise.withResolvers<number>();
+      const slow = effect('test.slow', (_, { attempt, signal }) =>
+        attempt === 1 ? Promise.race([first.promise, aborted(signal)]) : Promise.resolve(attempt),
+      );
+      const renewEveryMs = how === 'reports' ? 60_000 : 10;
+      const use = async ({ ledger, queue, runner }: World) => {
+        const job = await openEffect(ledger, { kind: 'test.slow' });
+        await queue.enqueue(job);
+        await until(() => runner.counts.running === 1, 'the attempt');
+        // As a store that went back has it; the sweep of its partition hands over what this queue still runs.
+        assert.equal(await ledger.reopenEffect(PARTITION, job.id, 1, 0), true);
+        await queue.enqueue(job);
+        if (how === 'reports') first.resolve(1);
+        const result = await until(() => resultOf(ledger, job.id), 'the result of another attempt');
+        assert.deepEqual([result.attempt, result.outcome], [2, { kind: 'done', value: 2 }]);
+      };
+      await world([slow], use, { renewEveryMs });
+    });
+  }
 
   test('only a cancel tells the work that nobody wants it any more; a node that stops does not', async () => {
     for (const [end, code] of [

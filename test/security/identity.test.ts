@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { SvcError } from '../../runtime/errors.ts';
 import { amongRealms, identityOf, UnusableClaim } from '../../security/claims.ts';
-import { CLAIM_NAMES, type RealmKind, type RealmSettings } from '../../security/settings.ts';
+import { CLAIM_NAMES, type RealmKind, type RealmSettings, type ServiceAccounts } from '../../security/settings.ts';
 
 const realm = (kind: RealmKind, slug = 'acme'): RealmSettings => ({
   slug,
@@ -11,22 +11,25 @@ const realm = (kind: RealmKind, slug = 'acme'): RealmSettings => ({
   jwksUri: 'https://idp.example/jwks',
   audience: 'svc',
 });
-const identity = (kind: RealmKind, claims: Record<string, unknown>, tenantHeader?: string) =>
-  identityOf({ sub: 's1', ...claims }, realm(kind), CLAIM_NAMES, tenantHeader);
+const identity = (
+  kind: RealmKind,
+  claims: Record<string, unknown>,
+  tenantHeader?: string,
+  serviceAccounts?: ServiceAccounts,
+) => {
+  const marked = serviceAccounts === undefined ? {} : { serviceAccounts };
+  return identityOf({ sub: 's1', ...claims }, { ...realm(kind), ...marked }, CLAIM_NAMES, tenantHeader);
+};
 
 describe('identity of a token', () => {
-  it('a client by itself in the system realm is a service account in svc-system', () => {
-    const found = identity('system', { azp: 'ci' });
+  it('the mark of its realm makes a service account, in svc-system without a header', () => {
+    const found = identity('system', { azp: 'ci', svc_role: 'svc:service' });
     assert.deepEqual([found.kind, found.tenant, found.tier], ['service_account', 'svc-system', 'free']);
   });
 
-  it("Keycloak's own user of a client does not make it a person", () => {
-    assert.equal(identity('system', { azp: 'ci', preferred_username: 'service-account-ci' }).kind, 'service_account');
-  });
-
-  it('a person without a role in the system realm is no service account, though the token has azp', () => {
-    for (const person of [{ email: 'a@b' }, { preferred_username: 'ada' }, { name: 'Ada' }]) {
-      const found = identity('system', { azp: 'console', ...person }, 'acme');
+  it('a token that says nothing of a person is no service account, whatever it is called', () => {
+    for (const claims of [{ azp: 'ci' }, { azp: 'ci', preferred_username: 'service-account-ci' }, {}]) {
+      const found = identity('system', claims, 'acme');
       assert.deepEqual([found.kind, found.tenant, found.roles], ['operator', 'svc-system', []]);
     }
   });
@@ -36,17 +39,35 @@ describe('identity of a token', () => {
     assert.deepEqual([found.kind, found.tenant, found.roles], ['operator', 'svc-system', []]);
   });
 
-  it('X-Tenant-Id moves a service account and nobody else', () => {
-    assert.equal(identity('system', { azp: 'ci' }, 'acme').tenant, 'acme');
+  it('X-Tenant-Id moves a service account to the tenants named to it, and nobody else', () => {
+    const service = { svc_role: 'svc:service' };
+    const refused = (error: unknown): boolean => error instanceof SvcError && error.code === 'forbidden';
+    assert.throws(() => identity('system', service, 'acme'), refused, 'no tenant was named');
+    assert.equal(identity('system', service, 'svc-system').tenant, 'svc-system');
+    const of = (tenants: readonly string[], header: string) =>
+      identity('system', service, header, { mark: { role: 'svc:service' }, tenants });
+    assert.equal(of(['acme'], 'acme').tenant, 'acme');
+    assert.throws(() => of(['acme'], 'beta'), refused);
+    assert.equal(of(['*'], 'beta').tenant, 'beta');
     assert.equal(identity('system', { svc_role: 'svc:admin' }, 'acme').tenant, 'svc-system');
     assert.equal(identity('consumer', { tenant_id: 'mine' }, 'acme').tenant, 'mine');
     assert.equal(identity('tenant', {}, 'victim').tenant, 'acme');
   });
 
+  it('a service account keeps the roles beside its mark, and no others', () => {
+    const reader = identity('system', { svc_role: ['svc:service', 'svc:readonly'] });
+    assert.deepEqual([reader.kind, reader.roles], ['service_account', ['svc:readonly']]);
+  });
+
+  it('a mark of the system realm means nothing in others', () => {
+    assert.equal(identity('consumer', { svc_role: 'svc:service' }, 'acme').kind, 'consumer');
+    assert.equal(identity('tenant', { svc_role: 'svc:service' }, 'victim').kind, 'tenant_user');
+  });
+
   it('a bad X-Tenant-Id is refused for a service account and ignored for others', () => {
-    for (const header of ['', 'A', '../x', 'a/b', '-a', 'a'.repeat(64), 'a b', 'a\n']) {
+    for (const header of ['', 'A', '../x', 'a/b', '-a', 'a'.repeat(64), 'a b', 'a\n', '*']) {
       assert.throws(
-        () => identity('system', { azp: 'ci' }, header),
+        () => identity('system', { svc_role: 'svc:service' }, header),
         (error) => error instanceof SvcError && error.code === 'invalid_argument' && error.field === 'X-Tenant-Id',
         header,
       );

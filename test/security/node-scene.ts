@@ -55,6 +55,7 @@ export class WatchedDocuments implements Documents {
       putMany: (docs) => inner.putMany(docs),
       replace: (doc, expected) => inner.replace(doc, expected),
       get: (tenant, id) => inner.get(tenant, id),
+      findStored: (find) => inner.findStored(find),
       count: (query) => inner.count(query),
       delete: (tenant, id) => inner.delete(tenant, id),
       deleteVersion: (tenant, id, expected) => inner.deleteVersion(tenant, id, expected),

@@ -85,6 +85,7 @@ export const job = defineActor({
     Run: z.object({
       input: z.record(z.string(), z.json()),
       mode: z.enum(['repeatable', 'once']).default('repeatable'),
+      ahead: z.boolean().default(false),
     }),
     Part: EffectProgress,
     Ran: EffectResult,
@@ -98,12 +99,13 @@ export const job = defineActor({
   },
   finalEvents: ['ended'],
   on: {
-    Run(state, { input, mode }, turn) {
+    Run(state, { input, mode, ahead }, turn) {
       if (state.status !== 'new') return state;
       turn.emit('started', {});
       const effect = turn.effect({
         kind: 'test.work',
         mode,
+        ahead,
         input,
         replyAs: 'Ran',
         progressAs: 'Part',

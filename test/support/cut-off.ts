@@ -62,6 +62,7 @@ export class CutOff {
     return {
       get: (tenant, id) => reading(() => real.get(tenant, id)),
       find: (find) => reading(() => real.find(find)),
+      findStored: (find) => reading(() => real.findStored(find)),
       count: (query) => reading(() => real.count(query)),
       total: (query, field) => reading(() => real.total(query, field)),
       tenants: () => reading(() => real.tenants()),

@@ -30,14 +30,20 @@ export async function until<T>(look: () => T | undefined | false | null, what: s
 export type Asked = Partial<Omit<EffectRequest, 'replyAs'>> & Pick<EffectRequest, 'kind'>;
 
 /** Records an effect as a commit would and answers its job. */
-export async function openEffect(ledger: Pick<TestLedger, 'open'>, asked: Asked, tenant = 'acme'): Promise<EffectJob> {
+export async function openEffect(
+  ledger: Pick<TestLedger, 'open'>,
+  asked: Asked,
+  tenant = 'acme',
+  fairnessKey?: string,
+): Promise<EffectJob> {
   const id = randomUUID();
   const address = addressOf('probe', tenant, id);
   const request: EffectRequest = { mode: 'repeatable', input: {}, replyAs: 'Finished', ...asked };
   const body = encodeEffect({ request, to: address, cause: randomUUID(), trace: 'a'.repeat(32), tenant });
-  const open: EffectOpen = { id, queue: QUEUE, address, mode: request.mode, body };
+  const key = fairnessKey === undefined ? {} : { fairnessKey };
+  const open: EffectOpen = { id, queue: QUEUE, address, mode: request.mode, body, ...key };
   await ledger.open(PARTITION, open);
-  return { id, partition: PARTITION, address, queue: QUEUE };
+  return { id, partition: PARTITION, address, queue: QUEUE, ...key };
 }
 
 export function effect(

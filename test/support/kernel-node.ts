@@ -19,6 +19,7 @@ export interface KernelNodeOptions {
   readonly handlers?: readonly EffectHandler[];
   readonly settings?: RuntimeParts['settings'];
   readonly placement?: Placement;
+  readonly contracted?: () => boolean;
   /** Replaces calls of the effect queue that the kernel sees. */
   readonly effects?: (inner: EffectQueue) => Partial<EffectQueue>;
   /** Replaces calls of the store that the kernel sees. */
@@ -64,6 +65,7 @@ export async function startKernelNode(options: KernelNodeOptions): Promise<Kerne
     handlers: options.handlers ?? [],
     node: 'node-a',
     ...(options.placement === undefined ? {} : { placement: options.placement }),
+    ...(options.contracted === undefined ? {} : { contracted: options.contracted }),
     settings: {
       partitions: 1,
       systemPartitions: 1,

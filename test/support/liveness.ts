@@ -32,6 +32,8 @@ export interface LivenessOptions {
   readonly location: Pick<StoreLocation, 'dataDir' | 'redis'>;
   /** Base URL of a node: its lists say of each run what the run's own state says. */
   readonly url?: string;
+  /** Of each list the newest are compared. */
+  readonly mostListed?: number;
   /** Ids of runs that have ended: the actor store holds nothing of them. */
   readonly ended?: readonly string[];
   readonly withinMs?: number;
@@ -43,7 +45,7 @@ export interface LivenessOptions {
  * journal is projected, and nothing of ended runs is left. Answers what is still not so, a sentence each.
  */
 export async function livenessBroken(options: LivenessOptions): Promise<string[]> {
-  const { location, url, ended = [], withinMs = LIVENESS_MS } = options;
+  const { location, url, ended = [], withinMs = LIVENESS_MS, mostListed = MOST_LISTED } = options;
   const store = openLooks(location);
   try {
     const first = new Map((await store.look()).map((look) => [look.partition, look]));
@@ -52,7 +54,7 @@ export async function livenessBroken(options: LivenessOptions): Promise<string[]
       const looks = await store.look();
       const broken = [
         ...looks.flatMap((now) => brokenIn(now, first.get(now.partition), ended)),
-        ...(url === undefined ? [] : await listsBroken(url)),
+        ...(url === undefined ? [] : await listsBroken(url, mostListed)),
       ];
       if (broken.length === 0 || performance.now() > deadline) return broken;
       // A pause between two looks; the looks decide.
@@ -86,11 +88,11 @@ const Listed = z.object({ executions: z.array(z.object({ execution_id: z.string(
 const Status = z.object({ status: z.string() });
 const MOST_LISTED = 200;
 
-/** Where a list says something else of a run than the run's own state; the newest of each kind are compared. */
-async function listsBroken(url: string): Promise<string[]> {
+/** Where a list says something else of a run than the run's own state. */
+async function listsBroken(url: string, most: number): Promise<string[]> {
   const pages = await Promise.all(
     LISTS.map(async (path) => {
-      const answer = await fetch(`${url}${path}?limit=${MOST_LISTED}`);
+      const answer = await fetch(`${url}${path}?limit=${most}`);
       if (!answer.ok) return [`${path} answered ${answer.status}`];
       const compared = Listed.parse(await answer.json()).executions.map(async ({ execution_id: id, status }) => {
         const own = await fetch(`${url}${path}/${id}`);

@@ -151,8 +151,9 @@ export class MemoryEffectLedger implements TestLedger {
   }
 }
 
-const rowOf = ({ open: { id, queue, address, mode }, status, attempt, runner, until }: Entry): EffectRow => ({
-  ...{ id, queue, address, mode },
+const rowOf = ({ open, status, attempt, runner, until }: Entry): EffectRow => ({
+  ...{ id: open.id, queue: open.queue, address: open.address, mode: open.mode },
+  ...(open.fairnessKey === undefined ? {} : { fairnessKey: open.fairnessKey }),
   ...{ status, attempt, runner, until },
 });
 

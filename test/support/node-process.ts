@@ -101,6 +101,11 @@ export class NodeProcess {
     return pid;
   }
 
+  /** What the node of this moment announced on standard output. */
+  get announced(): string {
+    return this.#output;
+  }
+
   /** The end of what the nodes so far wrote to standard error. */
   get log(): string {
     return this.#log;

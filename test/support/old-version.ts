@@ -10,6 +10,9 @@ const CACHE = join(ROOT, '.cache');
 /** The last commit that writes format 1. */
 export const FORMAT_1 = 'e8af7a2';
 
+/** The last commit that writes format 2. */
+export const FORMAT_2 = 'eefce0b';
+
 /** False when the source of the commit can be had; else why not. A checkout without its history cannot have it. */
 export async function versionMissing(commit: string): Promise<string | false> {
   try {

@@ -2,29 +2,65 @@ import { execFile } from 'node:child_process';
 import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { Redis } from 'ioredis';
-import { type RedisServer, startRedis } from './redis.ts';
+import { freeRedisPort, type RedisServer, startRedis } from './redis.ts';
 
 const run = promisify(execFile);
 
-export interface RedisClusterServers {
+/** Lies in front of a server's port. */
+export interface Way {
+  readonly port: number;
+  close(): Promise<void>;
+}
+
+export interface RedisClusterServers<W extends Way = Way> {
   readonly url: string;
   readonly nodes: readonly RedisServer[];
+  /** In front of each master, the only way that clients know; none unless asked for. */
+  readonly wires: readonly W[];
+  /** Ends all with kill -9 and starts them again; resolves when they are one cluster again. */
+  restart(): Promise<void>;
   stop(): Promise<void>;
 }
 
+export interface RedisClusterOptions<W extends Way> {
+  /** Each server is announced by the port of what lies in front of it. */
+  readonly wire?: (port: number) => Promise<W>;
+  /** More `redis-server` arguments. */
+  readonly args?: readonly string[];
+}
+
 /** A real Redis Cluster on loopback: three masters, no replicas. */
-export async function startRedisCluster(): Promise<RedisClusterServers> {
-  const args = ['--cluster-enabled', 'yes', '--cluster-node-timeout', '2000'];
+export async function startRedisCluster<W extends Way = Way>(
+  options: RedisClusterOptions<W> = {},
+): Promise<RedisClusterServers<W>> {
+  const { wire: makeWire, args: more = [] } = options;
   const nodes: RedisServer[] = [];
+  const wires: W[] = [];
   const stop = async (): Promise<void> => {
+    await Promise.all(wires.map((wire) => wire.close()));
     await Promise.all(nodes.map((node) => node.stop()));
   };
+  const restart = async (): Promise<void> => {
+    await Promise.all(nodes.map((node) => node.kill()));
+    await Promise.all(nodes.map((node) => node.restart()));
+    await Promise.all(nodes.map((node) => joined(node.port)));
+  };
   try {
-    for (let n = 0; n < 3; n += 1) nodes.push(await startRedis({ args }));
+    for (let n = 0; n < 3; n += 1) {
+      const port = await freeRedisPort();
+      const args = ['--cluster-enabled', 'yes', '--cluster-node-timeout', '2000', ...more];
+      if (makeWire !== undefined) {
+        const wire = await makeWire(port);
+        wires.push(wire);
+        args.push('--cluster-announce-port', `${wire.port}`, '--cluster-announce-bus-port', `${port + 10_000}`);
+      }
+      nodes.push(await startRedis({ port, args }));
+    }
     const hosts = nodes.map((node) => `127.0.0.1:${node.port}`);
     await run('redis-cli', ['--cluster', 'create', ...hosts, '--cluster-yes'], { timeout: 30_000 });
     await Promise.all(nodes.map((node) => joined(node.port)));
-    return { url: `redis+cluster://${hosts.join(',')}`, nodes, stop };
+    const ways = wires.length > 0 ? wires.map((wire) => `127.0.0.1:${wire.port}`) : hosts;
+    return { url: `redis+cluster://${ways.join(',')}`, nodes, wires, restart, stop };
   } catch (error) {
     await stop();
     throw error;

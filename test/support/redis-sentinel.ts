@@ -14,8 +14,15 @@ export interface RedisSentinelServers {
   stop(): Promise<void>;
 }
 
-/** A master, its replica and one Sentinel that fails over after half a second; loopback only. */
-export async function startRedisSentinel(): Promise<RedisSentinelServers> {
+export interface RedisSentinelOptions {
+  /** How long the master must be silent before the Sentinel fails over. Default: half a second. */
+  readonly downAfterMs?: number;
+}
+
+/** A master, its replica and one Sentinel that fails over; loopback only. */
+export async function startRedisSentinel({
+  downAfterMs = 500,
+}: RedisSentinelOptions = {}): Promise<RedisSentinelServers> {
   const master = await startRedis();
   const replica = await startRedis({ args: ['--replicaof', '127.0.0.1', String(master.port)] });
   const directory = await mkdtemp(join(tmpdir(), 'svc-sentinel-'));
@@ -26,7 +33,7 @@ export async function startRedisSentinel(): Promise<RedisSentinelServers> {
     'bind 127.0.0.1',
     `dir ${directory}`,
     `sentinel monitor main 127.0.0.1 ${master.port} 1`,
-    'sentinel down-after-milliseconds main 500',
+    `sentinel down-after-milliseconds main ${downAfterMs}`,
     'sentinel failover-timeout main 3000',
   ];
   await writeFile(file, `${settings.join('\n')}\n`);

@@ -13,6 +13,12 @@ export interface WireRates {
   orphaned: number;
 }
 
+/** Keeps copies of calls, in their order. */
+export interface Recording {
+  /** Ends it. What it answers brings the copies to the server, and resolves when it has done them. */
+  stop(): () => Promise<void>;
+}
+
 /** A network in front of a Redis, below the adapter: commands arrive twice, late, or without an answer. */
 export interface RedisWire {
   readonly port: number;
@@ -20,9 +26,22 @@ export interface RedisWire {
   readonly struck: Readonly<Record<keyof WireRates, number>>;
   /** Delivers what is still under way; resolves when the server has done it. */
   deliverLate(): Promise<void>;
+  /** Keeps a copy of every call that goes through from now on. */
+  record(): Recording;
   close(): Promise<void>;
 }
 
+/** Commands of the store that are not its link's own. */
+const RECORDED: ReadonlySet<string> = new Set([
+  'fcall',
+  'hset',
+  'hsetnx',
+  'hget',
+  'hmget',
+  'hgetall',
+  'hkeys',
+  'publish',
+]);
 /** Longest that a late copy is under way by itself, ms. */
 const LATE_MS = 400;
 
@@ -35,6 +54,7 @@ export async function startRedisWire(
   const struck = { twice: 0, late: 0, answerLost: 0, orphaned: 0 };
   const sockets = new Set<Socket>();
   const underWay = new Map<NodeJS.Timeout, Buffer>();
+  const recordings = new Set<Buffer[]>();
   const track = (socket: Socket): Socket => {
     sockets.add(socket);
     socket.on('close', () => sockets.delete(socket));
@@ -86,9 +106,10 @@ export async function startRedisWire(
       for (;;) {
         const found = firstCommand(waiting);
         if (found === null || client.destroyed) return;
-        const command = waiting.subarray(0, found.end);
+        const command = Buffer.from(waiting.subarray(0, found.end));
         waiting = waiting.subarray(found.end);
-        if (forward(Buffer.from(command), found.called, upstream)) continue;
+        if (RECORDED.has(found.command)) for (const recording of recordings) recording.push(command);
+        if (forward(command, found.called, upstream)) continue;
         client.destroy();
         upstream.end();
       }
@@ -113,6 +134,16 @@ export async function startRedisWire(
       underWay.clear();
       await deliver(bytes);
     },
+    record() {
+      const copies: Buffer[] = [];
+      recordings.add(copies);
+      return {
+        stop() {
+          recordings.delete(copies);
+          return () => deliver(copies);
+        },
+      };
+    },
     async close() {
       for (const timer of underWay.keys()) clearTimeout(timer);
       for (const socket of sockets) socket.destroy();
@@ -124,7 +155,9 @@ export async function startRedisWire(
 }
 
 /** Where the first whole command ends, and which function it calls ('' for any other command). */
-function firstCommand(bytes: Buffer): { readonly end: number; readonly called: string } | null {
+function firstCommand(
+  bytes: Buffer,
+): { readonly end: number; readonly command: string; readonly called: string } | null {
   let at = 0;
   const length = (): number | null => {
     const end = bytes.indexOf('\r\n', at);
@@ -142,5 +175,6 @@ function firstCommand(bytes: Buffer): { readonly end: number; readonly called: s
     if (word < 2) first.push(bytes.toString('latin1', at, at + size));
     at += size + 2;
   }
-  return { end: at, called: first[0]?.toLowerCase() === 'fcall' ? (first[1] ?? '') : '' };
+  const command = first[0]?.toLowerCase() ?? '';
+  return { end: at, command, called: command === 'fcall' ? (first[1] ?? '') : '' };
 }

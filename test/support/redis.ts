@@ -12,6 +12,7 @@ export interface RedisServer {
   readonly url: string;
   readonly port: number;
   readonly pid: number;
+  readonly directory: string;
   /** Ends it in order and removes its directory. */
   stop(): Promise<void>;
   /** kill -9; the directory stays, `restart` reads it. */
@@ -72,6 +73,7 @@ export async function startRedis(options: RedisServerOptions = {}): Promise<Redi
   return {
     url: `redis://127.0.0.1:${port}`,
     port,
+    directory,
     get pid() {
       return child.pid ?? 0;
     },

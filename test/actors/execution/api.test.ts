@@ -134,19 +134,19 @@ describe('the execution api over the kernel, SQLite and real effects', { timeout
       ['ExecutionStarted', 'IterationStarted'],
     );
     const listed = await waitUntil('the list to show the end', async () =>
-      (await api.list(TENANT, { status: 'completed', limit: 10 })).find((each) => each.execution_id === id),
+      (await api.list(TENANT, { status: 'completed', limit: 10 })).items.find((each) => each.execution_id === id),
     );
     assert.equal(listed.last_output, '7');
 
     for (const work of [api.status, api.cancel, api.remove])
       assert.equal(await refusal(work('other', id)), 'not_found');
-    assert.deepEqual(await api.list('other', { limit: 10 }), []);
+    assert.deepEqual((await api.list('other', { limit: 10 })).items, []);
     assert.equal(await refusal(api.cancel(TENANT, id)), 'failed_precondition');
 
     await api.remove(TENANT, id);
     for (const work of [api.status, api.cancel, api.remove]) assert.equal(await refusal(work(TENANT, id)), 'not_found');
     assert.equal(
-      (await api.list(TENANT, { limit: 10 })).some((each) => each.execution_id === id),
+      (await api.list(TENANT, { limit: 10 })).items.some((each) => each.execution_id === id),
       false,
     );
   });

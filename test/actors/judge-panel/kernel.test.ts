@@ -42,7 +42,7 @@ describe('a judge panel on a kernel', () => {
     assert.equal(concluded.binary_valid, true);
     assert.equal(at.prompts.length, 3);
     await waitUntil('the lists show the three executions', async () => {
-      const runs = await at.executions.list('acme', { limit: 10 });
+      const runs = (await at.executions.list('acme', { limit: 10 })).items;
       return runs.length === 3 && runs.every(({ status }) => status === 'completed');
     });
   });
@@ -94,7 +94,7 @@ describe('a judge panel on a kernel', () => {
     await assert.rejects(verdict, code('cancelled'));
     await waitUntil('the model of the judge was stopped', () => at.stopped.length === 1);
     await waitUntil('its execution was cancelled', async () => {
-      const [run] = await at.executions.list('acme', { limit: 1 });
+      const [run] = (await at.executions.list('acme', { limit: 1 })).items;
       return run?.status === 'cancelled';
     });
   });
@@ -130,7 +130,7 @@ describe('a judge panel on a kernel', () => {
     assert.equal(concluded.binary_valid, true);
     assert.equal(concluded.consensus?.metadata.not_awaited, 1);
     await waitUntil('the other judge ended', async () => {
-      const runs = await at.executions.list('acme', { limit: 10 });
+      const runs = (await at.executions.list('acme', { limit: 10 })).items;
       return runs.length === 2 && runs.every(({ status }) => status === 'completed' || status === 'cancelled');
     });
   });
@@ -159,7 +159,7 @@ describe('a judge panel on a kernel', () => {
       const events = await at.client.events(`judge-panel/acme/${asked.panelId}`, 0, 100);
       assert.equal(events.filter(({ name }) => name === 'JudgeAsked').length, 3);
       const started = await waitUntil('the lists show every execution there is', async () => {
-        const runs = await at.executions.list('acme', { limit: 10 });
+        const runs = (await at.executions.list('acme', { limit: 10 })).items;
         return runs.length >= 3 && runs;
       });
       assert.equal(started.length, 3, `commit ${struck}`);

@@ -31,7 +31,7 @@ for (const { name, missing, start } of AREA_KERNELS) {
       assert.notEqual(second, first);
       await waitUntil('both have run', () => node.started.length === 2);
       await waitUntil('both are listed', async () => {
-        const listed = await node.stimuli.list('alice', { limit: 10, skip: 0 });
+        const listed = (await node.stimuli.list('alice', { limit: 10, skip: 0 })).items;
         return listed.length === 2 && listed.every(({ status }) => status === 'routed');
       });
     });

@@ -129,7 +129,7 @@ describe('the workflow api over the kernel and SQLite', { timeout: 60_000 }, () 
       'the run is in the list',
       async () => (await api.list(TENANT, { workflowId, limit: 5 })).total === 1,
     );
-    const { executions } = await api.list(TENANT, { workflowId, status: 'completed', limit: 5 });
+    const { items: executions } = await api.list(TENANT, { workflowId, status: 'completed', limit: 5 });
     assert.deepEqual(executions[0], await api.status(TENANT, executionId));
   });
 

@@ -75,8 +75,8 @@ for (const { name, skip, open } of DOCUMENT_STORES) {
       assert.equal(ids.size, 4);
       assert.equal((await patterns.query(tenant, { errorSignature: SIGNATURE })).length, 3);
       assert.equal((await patterns.query(tenant, { errorSignature: SIGNATURE, errorType: 'typeerror' })).length, 2);
-      assert.equal((await patterns.list(tenant, { limit: 10, skip: 0 })).length, 4);
-      assert.equal((await patterns.list(tenant, { limit: 10, skip: 3, errorType: 'TYPEERROR' })).length, 0);
+      assert.equal((await patterns.list(tenant, { limit: 10, skip: 0 })).items.length, 4);
+      assert.equal((await patterns.list(tenant, { limit: 10, skip: 3, errorType: 'TYPEERROR' })).items.length, 0);
     });
 
     it('counts 50 stores of one pattern at once as one pattern with frequency 50', async () => {
@@ -94,7 +94,7 @@ for (const { name, skip, open } of DOCUMENT_STORES) {
         Array.from({ length: 50 }, (_, at) => at + 1),
       );
       assert.equal(answers.filter(({ deduplicated }) => !deduplicated).length, 1);
-      const found = await patterns.list(tenant, { limit: 10, skip: 0 });
+      const found = (await patterns.list(tenant, { limit: 10, skip: 0 })).items;
       assert.deepEqual(
         found.map(({ frequency }) => frequency),
         [50],
@@ -107,7 +107,7 @@ for (const { name, skip, open } of DOCUMENT_STORES) {
       const second = await patterns.store(tenant, pattern(SIGNATURE), { once: 'run-2' });
       assert.deepEqual(await patterns.store(tenant, pattern(SIGNATURE), { once: 'run-1' }), first);
       assert.deepEqual(await patterns.store(tenant, pattern(SIGNATURE), { once: 'run-2' }), second);
-      const [found] = await patterns.list(tenant, { limit: 1, skip: 0 });
+      const [found] = (await patterns.list(tenant, { limit: 1, skip: 0 })).items;
       assert.equal(found?.frequency, 2);
     });
 
@@ -153,7 +153,7 @@ for (const { name, skip, open } of DOCUMENT_STORES) {
       await store(gamma);
       clock.nowMs += DAY_MS;
       await store(delta);
-      const left = await patterns.list(tenant, { limit: 10, skip: 0 });
+      const left = (await patterns.list(tenant, { limit: 10, skip: 0 })).items;
       assert.deepEqual(
         left.map(({ error_signature }) => error_signature),
         [delta, alpha, gamma],

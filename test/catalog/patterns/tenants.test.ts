@@ -41,13 +41,13 @@ test('no pattern of another tenant is ever found, listed or counted, in any orde
         }
         const found = [
           ...(await patterns.query(tenant, { errorSignature: text, minLikeness: 0, limit: 100 })),
-          ...(await patterns.list(tenant, { limit: 100, skip: 0 })),
+          ...(await patterns.list(tenant, { limit: 100, skip: 0 })).items,
         ];
         for (const { pattern_id, solution_approach } of found) {
           assert.ok(mine.ids.has(pattern_id));
           assert.ok(solution_approach.endsWith(tenant));
         }
-        const listed = await patterns.list(tenant, { limit: 100, skip: 0 });
+        const listed = (await patterns.list(tenant, { limit: 100, skip: 0 })).items;
         assert.ok(listed.length <= 6);
       }
     }),

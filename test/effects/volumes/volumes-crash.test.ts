@@ -26,7 +26,7 @@ test('a node killed while it makes and removes volumes leaves none half there', 
     bench.clock.skewMs = 3_600_000;
     const warn = (message: string, error: unknown) => assert.ifError(`${message}: ${String(error)}`);
     await sweepVolumes({ store: volumes.store, clock: bench.clock, warn });
-    const listed = await volumes.list('acme', { limit: 1_000, skip: 0 });
+    const listed = (await volumes.list('acme', { limit: 1_000, skip: 0 })).items;
     const known = await directoriesOf(volumes, listed);
     assert.deepEqual((await readdir(join(bench.root, 'acme'))).sort(), known);
     for (const id of kept) {

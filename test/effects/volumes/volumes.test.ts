@@ -46,8 +46,8 @@ describe('volumes through the API', () => {
     assert.deepEqual([kept.size_limit_bytes, kept.expires_at], [8 * MiB, null]);
     const hours = (Date.parse(short.expires_at ?? '') - Date.parse(short.created_at)) / HOUR_MS;
     assert.deepEqual([short.size_limit_bytes, Math.round(hours)], [5, 24]);
-    assert.deepEqual((await volumes.list('acme')).map(({ name }) => name).sort(), ['kept', 'short']);
-    assert.deepEqual(await volumes.list('other'), []);
+    assert.deepEqual((await volumes.list('acme')).items.map(({ name }) => name).sort(), ['kept', 'short']);
+    assert.deepEqual((await volumes.list('other')).items, []);
     assert.deepEqual(await volumes.get('acme', kept.id), kept);
     await assert.rejects(volumes.get('other', kept.id), { code: 'not_found' });
     await assert.rejects(volumes.delete(OTHER, kept.id), { code: 'not_found' });
@@ -113,7 +113,7 @@ describe('volumes of a workflow execution', () => {
     const [first, ...others] = await Promise.all([1, 2, 3].map(() => prepare(bench.volumes, storage)));
     for (const other of others) assert.deepEqual(other, first);
     assert.deepEqual(await prepare(await bench.again(), storage), first);
-    const rows = await bench.volumes.list('acme');
+    const rows = (await bench.volumes.list('acme')).items;
     assert.deepEqual(
       rows.map(({ name, storage_class, size_limit_bytes }) => [name, storage_class, size_limit_bytes]).sort(),
       [
@@ -184,7 +184,7 @@ describe('the sweep', () => {
     const stop = startVolumeSweep({ store: bench.volumes.store, clock: bench.clock, everyMs: 20, warn });
     await waitUntil('the volume has expired', () => bench.events.some(({ event }) => event === 'VolumeExpired'));
     stop();
-    assert.equal((await bench.volumes.list('acme')).length, 1);
+    assert.equal((await bench.volumes.list('acme')).items.length, 1);
     assert.deepEqual(bench.warnings, []);
   });
 

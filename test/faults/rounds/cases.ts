@@ -5,6 +5,7 @@ import { hungModel } from './hung-model.ts';
 import { logOnFullDisk } from './log-on-full-disk.ts';
 import { noisyTenant } from './noisy-tenant.ts';
 import { overload } from './overload.ts';
+import { powerFailure } from './power-failure.ts';
 import { redisAway } from './redis-away.ts';
 import { redisRestored } from './redis-restored.ts';
 import { removedRuns } from './removed-runs.ts';
@@ -17,6 +18,7 @@ export const FAULT_CASES: readonly FaultCase[] = [
   earlyCancel,
   replicaBehind,
   replicaBehindTwoNodes,
+  powerFailure,
   redisAway,
   redisRestored,
   documentsAway,

@@ -60,7 +60,6 @@ export const clockJump: FaultCase = {
   title:
     'the clock of an embedded node is set by an hour or a year while commands, agents and approvals wait: no run fails',
   stores: ['sqlite'],
-  rounds: 20,
   async open(): Promise<FaultWorld> {
     const directory = await mkdtemp(join(tmpdir(), 'svc-clock-jump-'));
     const journal = join(directory, 'journal');

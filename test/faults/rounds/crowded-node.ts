@@ -37,7 +37,12 @@ export class CrowdedNode {
     this.#directory = parts.directory;
   }
 
-  static async start(store: StoreKind, spec: Readonly<Record<string, unknown>> = {}): Promise<CrowdedNode> {
+  /** `env` and `main`: of a process with probes in it, or of another version. */
+  static async start(
+    store: StoreKind,
+    spec: Readonly<Record<string, unknown>> = {},
+    { env = {}, main }: { readonly env?: NodeJS.ProcessEnv; readonly main?: string } = {},
+  ): Promise<CrowdedNode> {
     const directory = await mkdtemp(join(tmpdir(), 'svc-crowded-'));
     const models = new ModelServer();
     await models.start();
@@ -47,7 +52,7 @@ export class CrowdedNode {
     const provider = { name: 'fake', type: 'openai-compatible', endpoint: `${models.url}/v1`, models: aliases };
     const whole = { observability: { logging: { level: 'warn' } }, llm_providers: [provider], ...spec };
     await writeFile(config, stringify({ apiVersion: 'svc.dev/v1', kind: 'NodeConfig', spec: whole }));
-    const node = new NodeProcess([...stores.args, '--config', config]);
+    const node = new NodeProcess([...stores.args, '--config', config], env, 'pipe', main);
     node.spawn();
     return new CrowdedNode({ models, process: node, url: await node.url, stores, directory });
   }

@@ -13,6 +13,8 @@ import type { FaultCase, FaultWorld, RoundOutcome } from './fault-case.ts';
 const CLIENTS = 12;
 const LATEST_CANCEL_MS = 60;
 const RECOVERY_MS = 30_000;
+/** The command of a cancelled run is gone by then; it would sleep for longer. */
+const KILLED_MS = 2_000;
 const ENDED = new Set(['completed', 'failed', 'cancelled']);
 
 /** How far before the usual begin of a command, and behind it, the other half of the cancels is sent. */
@@ -46,7 +48,6 @@ export const earlyCancel: FaultCase = {
   title:
     'Twelve clients cancel commands 0 to 60 ms after their start: the node stays up, no run hangs, no process is left',
   stores: ['sqlite', 'redis'],
-  rounds: 100,
   open: openWorld,
 };
 
@@ -131,7 +132,10 @@ async function openWorld(kind: StoreKind): Promise<FaultWorld> {
       later.length === 0 ? beginsAfterMs + LATEST_CANCEL_MS : (later.sort((a, b) => a - b)[later.length >> 1] ?? 0);
     beginsAfterMs = Math.min(beginsAfterMs, LATEST_BEGIN_MS);
     const pids = begun.filter(([, id = '']) => ids.includes(id)).map(([pid]) => Number(pid));
-    const left = (await Promise.all(pids.map(alive))).filter(Boolean).length;
+    const leftNow = async (): Promise<number> => (await Promise.all(pids.map(alive))).filter(Boolean).length;
+    // A run is cancelled when that is written; its command is killed right behind.
+    await waitUntil('the commands are killed', async () => (await leftNow()) === 0, KILLED_MS).catch(() => undefined);
+    const left = await leftNow();
     const hung = ids.filter((id) => !ENDED.has(statuses.get(id) ?? '')).length;
     const lost = ids.filter((id) => statuses.get(id) === 'failed').length;
     return {

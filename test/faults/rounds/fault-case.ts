@@ -10,8 +10,6 @@ export interface FaultCase {
   /** What breaks and what must hold, in one sentence. */
   readonly title: string;
   readonly stores: readonly StoreKind[];
-  /** 100 where a round takes less than 5 s, else 20. */
-  readonly rounds: number;
   /** Starts what the rounds share. */
   open(store: StoreKind, seed: number): Promise<FaultWorld>;
 }

@@ -13,7 +13,6 @@ export const hungModel: FaultCase = {
   name: 'hung-model',
   title: 'a model that hangs takes no places from others, and its runs go on when it answers again',
   stores: ['sqlite', 'redis'],
-  rounds: 20,
   async open(store): Promise<FaultWorld> {
     const node = await CrowdedNode.start(store, { llm_selection: { llm_overall_timeout_secs: 6, max_retries: 0 } });
     const [hung, good] = [await node.agent('hangs', 'one'), await node.agent('answers', 'two')];

@@ -27,7 +27,6 @@ export const logOnFullDisk: FaultCase = {
   title:
     'Data and log are on a disk that is full: reads answer, starts are refused, and all goes on when there is room',
   stores: ['sqlite'],
-  rounds: 100,
   open: openWorld,
 };
 

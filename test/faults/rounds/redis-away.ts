@@ -7,9 +7,11 @@ const COMMANDS = 12;
 const BEYOND_S = 8;
 const ENDED_WITHIN_MS = 60_000;
 
-interface Outage {
+export interface RedisOutage {
   readonly name: string;
+  /** How long Redis is away, about. */
   readonly seconds: number;
+  /** Resolves when it is back. */
   readonly strike: (fleet: RedisFleet, ms: number) => Promise<void>;
 }
 
@@ -30,13 +32,14 @@ const readOnly = async ({ admin }: RedisFleet, ms: number): Promise<void> => {
   await admin.call('REPLICAOF', 'NO', 'ONE');
 };
 
-export const OUTAGES: readonly Outage[] = [
+const OUTAGES: readonly RedisOutage[] = [
   { name: 'killed for 8 s', seconds: 8, strike: killed },
   { name: 'killed for 3 s', seconds: 3, strike: killed },
   { name: 'read-only for 8 s', seconds: 8, strike: readOnly },
   { name: 'paused for 9 s', seconds: 9, strike: paused },
   { name: 'killed for 1.5 s', seconds: 1.5, strike: killed },
   { name: 'paused for 3 s', seconds: 3, strike: paused },
+  { name: 'killed for 60 s', seconds: 60, strike: killed },
 ];
 
 function passed(ms: number): Promise<boolean> {
@@ -48,16 +51,20 @@ export const redisAway: FaultCase = {
   name: 'redis-away',
   title: 'Redis is away for seconds while commands of two live nodes run: none is ended, none fails, none runs twice',
   stores: ['redis'],
-  rounds: 20,
   async open() {
     const fleet = await openRedisFleet({ appendfsync: 'always' });
     return { round: (seed) => round(fleet, seed), close: () => fleet.close() };
   },
 };
 
-async function round(fleet: RedisFleet, seed: number): Promise<RoundOutcome> {
+function round(fleet: RedisFleet, seed: number): Promise<RoundOutcome> {
   const outage = OUTAGES[seed % OUTAGES.length];
   if (outage === undefined) throw new Error('there is no such outage');
+  return commandsThrough(fleet, outage, seed);
+}
+
+/** Commands of both nodes begin before the outage and end after it; `seed` names them. */
+export async function commandsThrough(fleet: RedisFleet, outage: RedisOutage, seed: number): Promise<RoundOutcome> {
   const names = Array.from({ length: COMMANDS }, (_, n) => `${seed}-${n}`);
   const seconds = String(outage.seconds + BEYOND_S);
   const ids = await Promise.all(

@@ -5,12 +5,15 @@ import { Redis } from 'ioredis';
 import { startMongo } from '../../support/ferretdb.ts';
 import { NodeProcess } from '../../support/node-process.ts';
 import { type RedisServer, type RedisServerOptions, startRedis } from '../../support/redis.ts';
+import { type RedisSentinelOptions, startRedisSentinel } from '../../support/redis-sentinel.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { WorkflowCalls } from '../../support/workflow-kill-calls.ts';
 
 /** Two nodes, their Redis and MongoDB, and a file in which commands leave a line when they begin and when they end. */
 export interface RedisFleet {
+  /** The server, or the master that a Sentinel watches. */
   readonly redis: RedisServer;
+  /** A connection to `redis`. */
   readonly admin: Redis;
   readonly nodes: readonly NodeProcess[];
   /** Of the first node; `at` gives those of another. */
@@ -26,21 +29,26 @@ export interface RedisFleet {
 
 const READY_WITHIN_MS = 60_000;
 
-export async function openRedisFleet(options: RedisServerOptions): Promise<RedisFleet> {
+/** With `sentinel` the nodes find their master through one, which has a replica to fail over to. */
+export async function openRedisFleet(
+  options: RedisServerOptions,
+  sentinel?: RedisSentinelOptions,
+): Promise<RedisFleet> {
   await using opened = new AsyncDisposableStack();
   const directory = await mkdtemp(join(tmpdir(), 'svc-redis-fleet-'));
   opened.defer(() => rm(directory, { recursive: true, force: true, maxRetries: 5 }));
   const marks = join(directory, 'marks');
   await writeFile(marks, '');
-  const redis = await startRedis(options);
-  opened.defer(() => redis.stop());
+  const servers = sentinel === undefined ? await alone(options) : await startRedisSentinel(sentinel);
+  opened.defer(() => servers.stop());
+  const redis = servers.master;
   const mongo = await startMongo();
   opened.defer(() => mongo.stop());
   const admin = new Redis(redis.url, { retryStrategy: () => 50 });
   admin.on('error', () => {});
   opened.defer(() => admin.disconnect());
   const nodes = ['a', 'b'].map((name) => {
-    const args = ['--data', join(directory, name), '--redis', redis.url, '--mongodb', mongo.uri];
+    const args = ['--data', join(directory, name), '--redis', servers.url, '--mongodb', mongo.uri];
     const node = new NodeProcess(args, { MARKS: marks });
     opened.defer(() => node.kill());
     return node;
@@ -55,7 +63,7 @@ export async function openRedisFleet(options: RedisServerOptions): Promise<Redis
   const at = (n: number) =>
     new WorkflowCalls(nodes[n % nodes.length] ?? { url: Promise.reject(new Error('no node')) }, ended.signal);
   await at(0).deploy(manifest(marks));
-  const servers = opened.move();
+  const all = opened.move();
   return {
     ...{ redis, admin, nodes, calls: at(0), at },
     marks: async () => (await readFile(marks, 'utf8')).split('\n').filter((line) => line !== ''),
@@ -72,8 +80,13 @@ export async function openRedisFleet(options: RedisServerOptions): Promise<Redis
       const held = await Promise.all((await admin.keys('*:states')).map((key) => admin.hkeys(key)));
       return held.flat().filter((address) => address.startsWith('workflow')).length;
     },
-    close: () => servers.disposeAsync(),
+    close: () => all.disposeAsync(),
   };
+}
+
+async function alone(options: RedisServerOptions) {
+  const master = await startRedis(options);
+  return { url: master.url, master, stop: () => master.stop() };
 }
 
 /** One command that notes its begin and its end; input: `run`, a name, and `seconds`. A command in doubt fails its run. */

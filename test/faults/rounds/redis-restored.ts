@@ -12,7 +12,6 @@ export const redisRestored: FaultCase = {
   name: 'redis-restored',
   title: 'Redis comes back as a backup was that is older than MongoDB: no run that had ended runs again',
   stores: ['redis'],
-  rounds: 20,
   async open() {
     // It keeps no log, so it starts as it was at the last save.
     const fleet = await openRedisFleet({ args: ['--appendonly', 'no'] });

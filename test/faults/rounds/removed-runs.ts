@@ -31,7 +31,6 @@ export const removedRuns: FaultCase = {
   title:
     'runs deleted right after their end, the node killed with -9 meanwhile: nothing of them stays, and the others do',
   stores: ['sqlite', 'redis'],
-  rounds: 20,
   open: openWorld,
 };
 

@@ -1,19 +1,35 @@
 /**
- * npm run faults [-- CASE …] [--store sqlite|redis] [--rounds N] [--minutes N]: faults from outside, each in many rounds
- * on each of its stores, and a table at the end. SVC_SEED repeats a run's choices. `--minutes` ends a case on a store
- * after that time. Ends with code 1 when a round hung, ended a node, lost or silently repeated something.
+ * npm run faults [-- CASE …] [--store sqlite|redis] [--rounds N] [--minutes N] [--table FILE]: faults from outside, each
+ * in many rounds on each of its stores, and a table at the end, which FILE has after each case too. A case has 100 rounds
+ * where one takes less than 5 s, else 20. SVC_SEED repeats a run's choices. `--minutes` ends a case on a store after that
+ * time. A case that fails is the end of that case alone. Ends with code 1 when a case failed, or a round hung, ended a
+ * node, lost or silently repeated something.
  */
+import { writeFile } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
 import { SeededRandom, seedOf } from '../../kill/random.ts';
-import { percentile } from '../../kill/recovery.ts';
 import { type StoreKind, storesMissing } from '../../kill/stores.ts';
 import { FAULT_CASES } from './cases.ts';
 import type { FaultCase, FaultWorld, RoundOutcome } from './fault-case.ts';
+import { isBroken, lineOf, type Row, table } from './table.ts';
+
+const MANY_ROUNDS = 100;
+const FEW_ROUNDS = 20;
+/** Rounds of which the mean is faster than this are many, judged by the first ones. */
+const SHORT_MS = 5_000;
+const JUDGED_BY = 5;
+/** Every round bounds its waits; one that does not end is the end of its case. */
+const ROUND_MS = 10 * 60_000;
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { store: { type: 'string' }, rounds: { type: 'string' }, minutes: { type: 'string' } },
+  options: {
+    store: { type: 'string' },
+    rounds: { type: 'string' },
+    minutes: { type: 'string' },
+    table: { type: 'string' },
+  },
 });
 const unknown = positionals.filter((name) => !FAULT_CASES.some((one) => one.name === name));
 if (unknown.length > 0) {
@@ -22,15 +38,8 @@ if (unknown.length > 0) {
 }
 const firstSeed = seedOf(process.env);
 const minutes = Number(values.minutes ?? 60);
+const wanted = values.rounds === undefined ? null : Number(values.rounds);
 console.log(`SVC_SEED=${firstSeed}, ${availableParallelism()} cores`);
-
-interface Row {
-  readonly of: FaultCase;
-  readonly store: StoreKind;
-  readonly outcomes: readonly RoundOutcome[];
-  readonly failure: string | null;
-  readonly tookMs: number;
-}
 
 const rows: Row[] = [];
 for (const of of FAULT_CASES) {
@@ -43,13 +52,18 @@ for (const of of FAULT_CASES) {
       process.exitCode = 1;
       continue;
     }
-    rows.push(await repeat(of, store, Number(values.rounds ?? of.rounds)));
+    const row = await repeat(of, store);
+    console.log(lineOf(row));
+    rows.push(row);
+    if (values.table !== undefined) await writeFile(values.table, `${table(rows).join('\n')}\n`);
   }
 }
 console.log(`\n${table(rows).join('\n')}`);
 if (rows.some(({ outcomes, failure }) => failure !== null || outcomes.some(isBroken))) process.exitCode = 1;
+// What a case that failed left open must not keep this process.
+process.exit();
 
-async function repeat(of: FaultCase, store: StoreKind, rounds: number): Promise<Row> {
+async function repeat(of: FaultCase, store: StoreKind): Promise<Row> {
   const seeds = new SeededRandom(firstSeed);
   const outcomes: RoundOutcome[] = [];
   const begunAt = performance.now();
@@ -57,9 +71,13 @@ async function repeat(of: FaultCase, store: StoreKind, rounds: number): Promise<
   let failure: string | null = null;
   try {
     world = await of.open(store, firstSeed);
-    while (outcomes.length < rounds && performance.now() - begunAt < minutes * 60_000) {
+    const firstAt = performance.now();
+    const isDue = (): boolean =>
+      outcomes.length < roundsOf(outcomes.length, performance.now() - firstAt) &&
+      performance.now() - begunAt < minutes * 60_000;
+    while (isDue()) {
       const seed = seeds.between(1, 1_000_000_000);
-      const outcome = await world.round(seed).catch((error: unknown) => {
+      const outcome = await bounded(world.round(seed)).catch((error: unknown) => {
         throw new Error(`round ${outcomes.length + 1}, seed ${seed}: ${text(error)}`, { cause: error });
       });
       outcomes.push(outcome);
@@ -69,34 +87,30 @@ async function repeat(of: FaultCase, store: StoreKind, rounds: number): Promise<
     failure = text(error);
     console.log(`FAILED ${of.name} ${store}: ${failure}`);
   }
-  await world?.close();
-  const row = { of, store, outcomes, failure, tookMs: performance.now() - begunAt };
-  console.log(table([row]).at(-1));
-  return row;
+  try {
+    if (world !== null) await bounded(world.close());
+  } catch (error) {
+    failure ??= `closing: ${text(error)}`;
+    console.log(`FAILED ${of.name} ${store}: ${failure}`);
+  }
+  return { of, store, outcomes, failure, tookMs: performance.now() - begunAt };
 }
 
-function isBroken({ hung, nodesEnded, lost, repeated }: RoundOutcome): boolean {
-  return hung + nodesEnded + lost + repeated > 0;
+function roundsOf(done: number, tookMs: number): number {
+  if (wanted !== null) return wanted;
+  return done < JUDGED_BY || tookMs / done >= SHORT_MS ? FEW_ROUNDS : MANY_ROUNDS;
+}
+
+async function bounded<T>(work: Promise<T>): Promise<T> {
+  const late = Promise.withResolvers<never>();
+  const timer = setTimeout(() => late.reject(new Error(`it did not end within ${ROUND_MS / 60_000} min`)), ROUND_MS);
+  try {
+    return await Promise.race([work, late.promise]);
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
 function text(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
-}
-
-function table(of: readonly Row[]): string[] {
-  return [
-    '| Case | Store | Rounds | Runs | Hung | Nodes ended | Lost | Silently repeated | Recovery p50, p99 (s) | Minutes |',
-    '|---|---|---|---|---|---|---|---|---|---|',
-    ...of.map(({ of: { name }, store, outcomes, failure, tookMs }) => {
-      const sum = (pick: (outcome: RoundOutcome) => number): number =>
-        outcomes.reduce((all, one) => all + pick(one), 0);
-      const times = outcomes.flatMap(({ recoveryMs }) => (recoveryMs === null ? [] : [recoveryMs]));
-      const seconds = (fraction: number): string => (percentile(times, fraction) / 1_000).toFixed(2);
-      const recovery = times.length === 0 ? '–' : `${seconds(0.5)}, ${seconds(0.99)}`;
-      const rounds = failure === null ? `${outcomes.length}` : `${outcomes.length}, then failed`;
-      const counts = [sum((one) => one.runs), sum((one) => one.hung), sum((one) => one.nodesEnded)];
-      const more = [sum((one) => one.lost), sum((one) => one.repeated)];
-      return `| ${[name, store, rounds, ...counts, ...more, recovery, (tookMs / 60_000).toFixed(1)].join(' | ')} |`;
-    }),
-  ];
 }

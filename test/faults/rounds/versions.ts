@@ -5,11 +5,12 @@ import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { MongoClient } from 'mongodb';
 import { stringify } from 'yaml';
+import { FORMAT } from '../../../runtime/format.ts';
 import type { StoreKind } from '../../kill/stores.ts';
 import { seeded } from '../../support/faulty-store.ts';
 import { startMongo } from '../../support/ferretdb.ts';
 import { NodeProcess } from '../../support/node-process.ts';
-import { FORMAT_1, mainOfVersion } from '../../support/old-version.ts';
+import { FORMAT_1, FORMAT_2, mainOfVersion } from '../../support/old-version.ts';
 import { startRedis } from '../../support/redis.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { WorkflowCalls } from '../../support/workflow-kill-calls.ts';
@@ -52,7 +53,7 @@ const gate = (name: string, journal: string) =>
 /** The stores of one round, for nodes of both versions; each node has a data directory of its own where there are servers. */
 interface Shared {
   argsOf(node: string): readonly string[];
-  /** Resolves when programs of format 1 are refused; at once where the data file does that by itself. */
+  /** Resolves when programs of the older format are refused; at once where the data file does that by itself. */
   contracted(): Promise<void>;
 }
 
@@ -192,32 +193,34 @@ class VersionRound {
   }
 }
 
-/** Embedded one version follows the other; on servers they also run beside each other. */
+/** Embedded one version follows the other; on servers they also run beside each other. Rounds take the older ones in turn. */
 export const versions: FaultCase = {
   name: 'versions',
   title: 'the version before is followed by this one and beside it, is refused back, and nothing is lost forward again',
   stores: ['sqlite', 'redis'],
-  rounds: 20,
-  async open(kind): Promise<FaultWorld> {
-    const oldMain = await mainOfVersion(FORMAT_1);
-    const stores = await openStoresOf(kind);
-    return {
-      async round(seed) {
-        const directory = await mkdtemp(join(tmpdir(), 'svc-versions-'));
-        const journal = join(directory, 'journal');
-        await writeFile(journal, '');
-        const round = new VersionRound(await stores.fresh(directory), journal, oldMain, seed);
-        try {
-          return await round.run(kind === 'redis');
-        } finally {
-          await round.close();
-          await rm(directory, { recursive: true, force: true, maxRetries: 5 });
-        }
-      },
-      close: stores.close,
-    };
-  },
+  open: (kind) => openVersions(kind, [FORMAT_1, FORMAT_2]),
 };
+
+export async function openVersions(kind: StoreKind, commits: readonly string[]): Promise<FaultWorld> {
+  const mains = await Promise.all(commits.map(mainOfVersion));
+  const stores = await openStoresOf(kind);
+  return {
+    async round(seed) {
+      const oldMain = mains[seed % mains.length] ?? '';
+      const directory = await mkdtemp(join(tmpdir(), 'svc-versions-'));
+      const journal = join(directory, 'journal');
+      await writeFile(journal, '');
+      const round = new VersionRound(await stores.fresh(directory), journal, oldMain, seed);
+      try {
+        return await round.run(kind === 'redis');
+      } finally {
+        await round.close();
+        await rm(directory, { recursive: true, force: true, maxRetries: 5 });
+      }
+    },
+    close: stores.close,
+  };
+}
 
 interface RoundStores {
   fresh(directory: string): Promise<Shared>;
@@ -244,7 +247,7 @@ async function openStoresOf(kind: StoreKind): Promise<RoundStores> {
         argsOf: (node) => ['--data', join(directory, node), '--redis', redis.url, '--mongodb', mongo.uri],
         async contracted() {
           const isMarked = async (): Promise<boolean> =>
-            (await client.hget('svc:pools', 'default'))?.includes('format=') ?? false;
+            (await client.hget('svc:pools', 'default'))?.includes(`format=${FORMAT}`) ?? false;
           await waitUntil('the newer version to refuse the older one from now on', isMarked, 60_000);
         },
       };

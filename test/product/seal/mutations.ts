@@ -20,6 +20,8 @@ export interface Mutant {
   readonly reason: Reason;
   /** gRPC has no such envelope. */
   readonly restOnly?: true;
+  /** Of a stranger it is refused before its payload is read. */
+  readonly isLarge?: true;
 }
 
 /** What a thief may have in hand. */
@@ -287,6 +289,11 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   'a token without end': (loot, by) => {
     const security_token = loot.agent.token + 'A'.repeat(by.between(4_097, 9_000));
     return { sent: { ...loot.fresh(), security_token }, reason: 'envelope_malformed' };
+  },
+  'a token that was changed, with more than a stranger may send': (loot, by) => {
+    const large = loot.agent.call(`large-${by.nat(1e9)}`, 'fs.write', { path: 'large', content: 'x'.repeat(20_000) });
+    const security_token = withPart(large.security_token, 2, (part) => by.swapped(part));
+    return { sent: { ...large, security_token }, reason: 'token_invalid', isLarge: true };
   },
   'a payload of the object form that says something else': (loot, by) => {
     const envelope = loot.fresh();

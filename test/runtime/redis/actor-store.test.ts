@@ -4,18 +4,20 @@ import { RedisActorStore } from '../../../runtime/redis/redis-actor-store.ts';
 import { actorStoreContract, type StoreUnderTest } from '../../contract/actor-store.ts';
 import { redisMissing, startRedis } from '../../support/redis.ts';
 import { startRedisCluster } from '../../support/redis-cluster.ts';
+import { type RedisWire, startRedisWire } from '../../support/redis-wire.ts';
 
 interface Running {
   readonly url: string;
+  readonly wires: readonly RedisWire[];
   stop(): Promise<void>;
 }
 
 /** A store under a fresh key prefix, so that each section begins with nothing. */
-async function freshStore(url: string): Promise<StoreUnderTest> {
+async function freshStore({ url, wires }: Running, packs: boolean): Promise<StoreUnderTest> {
   const prefix = `t${randomBytes(6).toString('hex')}`;
   const opened: RedisActorStore[] = [];
   const open = async (): Promise<RedisActorStore> => {
-    const store = new RedisActorStore({ urls: url, prefix });
+    const store = new RedisActorStore({ urls: url, prefix, packs: () => packs });
     opened.push(store);
     await store.open();
     return store;
@@ -26,6 +28,17 @@ async function freshStore(url: string): Promise<StoreUnderTest> {
   return {
     store: await open(),
     another: open,
+    record() {
+      const recordings = wires.map((wire) => wire.record());
+      return {
+        stop() {
+          const copies = recordings.map((recording) => recording.stop());
+          return async () => {
+            for (const deliver of copies) await deliver();
+          };
+        },
+      };
+    },
     async reopen() {
       await close();
       return open();
@@ -34,7 +47,7 @@ async function freshStore(url: string): Promise<StoreUnderTest> {
   };
 }
 
-function contractOn(name: string, start: () => Promise<Running>): void {
+function contractOn(name: string, start: () => Promise<Running>, packs = true): void {
   describe(name, { skip: redisMissing() ?? false }, () => {
     let server: Running | undefined;
     before(async () => {
@@ -45,10 +58,26 @@ function contractOn(name: string, start: () => Promise<Running>): void {
     });
     actorStoreContract(name, () => {
       if (server === undefined) throw new Error(`${name} did not start`);
-      return freshStore(server.url);
+      return freshStore(server, packs);
     });
   });
 }
 
-contractOn('Redis', () => startRedis());
-contractOn('Redis Cluster', () => startRedisCluster());
+const wireTo = (port: number) => startRedisWire(port, Math.random);
+
+async function overWire(): Promise<Running> {
+  const server = await startRedis();
+  const wire = await wireTo(server.port);
+  return {
+    url: `redis://127.0.0.1:${wire.port}`,
+    wires: [wire],
+    async stop() {
+      await wire.close();
+      await server.stop();
+    },
+  };
+}
+
+contractOn('Redis', overWire);
+contractOn('Redis Cluster', () => startRedisCluster({ wire: wireTo }));
+contractOn('Redis, in a fleet with programs of format 2', overWire, false);

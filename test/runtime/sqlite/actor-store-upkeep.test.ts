@@ -193,7 +193,7 @@ describe('upkeep of the data file', () => {
     database.exec('PRAGMA user_version = 99');
     database.close();
     const store = new SqliteActorStore({ directory });
-    await assert.rejects(store.open(), { code: 'failed_precondition', message: /format 99.*formats 1 to 2/ });
+    await assert.rejects(store.open(), { code: 'failed_precondition', message: /format 99.*formats 1 to 3/ });
     await assert.rejects(store.open(), { code: 'failed_precondition' });
     await rm(directory, { recursive: true });
   });

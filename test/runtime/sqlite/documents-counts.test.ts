@@ -1,7 +1,11 @@
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { DatabaseSync } from 'node:sqlite';
 import { describe, type TestContext, test } from 'node:test';
 import fc from 'fast-check';
 import type { Condition, Scalar, StoredDocument } from '../../../runtime/documents.ts';
@@ -12,6 +16,8 @@ interface Run extends StoredDocument {
   readonly flow?: Scalar;
   readonly note: string;
 }
+
+const WRITER = join(import.meta.dirname, 'counted-writer.ts');
 
 const PLAIN = { name: 'runs', unique: [['note']], indexes: [['removed', 'flow']] };
 const COUNTED = { ...PLAIN, counted: ['removed', 'flow'] };
@@ -83,5 +89,56 @@ describe('counts kept ready on SQLite', () => {
     assert.equal(await ready.count({ tenant: 'acme' }), 3);
     assert.equal(await ready.count({ tenant: 'globex' }), 0);
     assert.equal(await ready.count({ tenant: 'acme', where: { note: 'n2' } }), 1);
+  });
+
+  test('after kill -9 in the middle of writes they are the counts of what is stored', async (context) => {
+    for (let round = 0; round < 3; round += 1) {
+      const directory = await mkdtemp(join(tmpdir(), 'svc-counts-'));
+      context.after(() => rm(directory, { recursive: true }));
+      const child = spawn(process.execPath, [WRITER, directory], { stdio: ['ignore', 'pipe', 'inherit'] });
+      const lines = createInterface({ input: child.stdout });
+      let left = 40 + 7 * round;
+      for await (const _line of lines) {
+        left -= 1;
+        if (left === 0) break;
+      }
+      const ended = once(child, 'exit');
+      child.kill('SIGKILL');
+      await ended;
+      assert.equal(left, 0, 'the writer wrote until it was killed');
+      const documents = new SqliteDocuments({ directory });
+      await documents.open();
+      const ready = await documents.collection<Run>(COUNTED);
+      const counting = await documents.collection<Run>(PLAIN);
+      assert.ok((await counting.count({ tenant: null })) > 0);
+      for (const removed of [true, false])
+        for (const flow of ['a', 'b', 'c']) {
+          const query = { tenant: 'acme', where: { removed, flow } };
+          assert.equal(await ready.count(query), await counting.count(query));
+        }
+      await documents.close();
+    }
+  });
+
+  test('a table of counts that was dropped is made anew when the store is opened', async (context) => {
+    const directory = await mkdtemp(join(tmpdir(), 'svc-counts-'));
+    context.after(() => rm(directory, { recursive: true }));
+    const open = async () => {
+      const documents = new SqliteDocuments({ directory });
+      await documents.open();
+      return { documents, runs: await documents.collection<Run>(COUNTED) };
+    };
+    const first = await open();
+    await first.runs.insert({ tenant: 'acme', id: 'a', version: 1, removed: false, note: 'n1' });
+    await first.documents.close();
+    const file = new DatabaseSync(join(directory, 'documents.db'));
+    file.exec('UPDATE cnt_runs__removed__flow SET n = 7');
+    file.exec('DROP TABLE cnt_runs__removed__flow');
+    file.close();
+    const second = await open();
+    assert.equal(await second.runs.count({ tenant: 'acme' }), 1);
+    await second.runs.insert({ tenant: 'acme', id: 'b', version: 1, removed: false, note: 'n2' });
+    assert.equal(await second.runs.count({ tenant: 'acme', where: { removed: false } }), 2);
+    await second.documents.close();
   });
 });

@@ -8,19 +8,25 @@ import { documentsContract } from '../../contract/documents.ts';
 
 const privateDirectory = () => mkdtemp(join(tmpdir(), 'svc-documents-'));
 
-documentsContract('SQLite', async () => {
-  const directory = await privateDirectory();
-  const documents = new SqliteDocuments({ directory });
-  await documents.open();
-  return {
-    documents,
-    another: () => new SqliteDocuments({ directory }),
-    async stop() {
-      await documents.close();
-      await rm(directory, { recursive: true });
-    },
-  };
-});
+for (const [name, threadFromRows] of [
+  ['SQLite, written by the thread of turns', Number.POSITIVE_INFINITY],
+  ['SQLite, written by a thread of its own', 0],
+  ['SQLite, written by the one and by the other', 20],
+] as const) {
+  documentsContract(name, async () => {
+    const directory = await privateDirectory();
+    const documents = new SqliteDocuments({ directory, threadFromRows, quietMs: 5 });
+    await documents.open();
+    return {
+      documents,
+      another: () => new SqliteDocuments({ directory, threadFromRows }),
+      async stop() {
+        await documents.close();
+        await rm(directory, { recursive: true });
+      },
+    };
+  });
+}
 
 blobsContract('files', async () => {
   const directory = await privateDirectory();

@@ -76,7 +76,7 @@ for (const { name, skip, open } of DOCUMENT_STORES) {
       }
       assert.equal(messages.size, 1);
       await keys.verify(live.key, true);
-      const statuses = (await keys.list(owner, page)).map((key) => `${key.name} ${key.status}`);
+      const statuses = (await keys.list(owner, page)).items.map((key) => `${key.name} ${key.status}`);
       assert.deepEqual(statuses.sort(), ['gone revoked', 'live active', 'short expired']);
     });
 
@@ -150,13 +150,13 @@ for (const { name, skip, open } of DOCUMENT_STORES) {
           await assert.rejects(keys.get(stranger, id), refused('not_found', /^API key not found$/));
           await assert.rejects(keys.revoke(stranger, id), refused('not_found', /^API key not found$/));
         }
-        const seen = await keys.list(stranger, page);
+        const { items: seen } = await keys.list(stranger, page);
         assert.ok(!seen.some(({ id }) => id === made.id));
       }
       assert.equal(await keys.validate(admin('beta'), made.key), null);
       assert.equal((await keys.validate(person({ subject: 'other' }), made.key))?.id, made.id);
       await assert.rejects(keys.list(owner, { ...page, everybody: true }), refused('forbidden'));
-      const all = await keys.list(admin(), { everybody: true, limit: 1_000, skip: 0 });
+      const { items: all } = await keys.list(admin(), { everybody: true, limit: 1_000, skip: 0 });
       assert.ok(all.some(({ id }) => id === made.id));
       assert.equal((await keys.revoke(admin(), made.id.toUpperCase())).revoked_by, 'admin-alpha');
     });
@@ -206,7 +206,7 @@ for (const { name, skip, open } of DOCUMENT_STORES) {
       const made = await Promise.allSettled(Array.from({ length: 60 }, () => keys.create(owner, { name: 'many' })));
       assert.equal(made.filter(({ status }) => status === 'fulfilled').length, 50);
       for (const one of made) if (one.status === 'rejected') refused('limit_reached')(one.reason);
-      const [first] = await keys.list(owner, page);
+      const [first] = (await keys.list(owner, page)).items;
       await keys.revoke(owner, first?.id ?? '');
       await keys.create(owner, { name: 'one more' });
     });
@@ -218,7 +218,7 @@ for (const { name, skip, open } of DOCUMENT_STORES) {
       clock.advance(91 * 86_400_000);
       await keys.create(owner, { name: 'new' });
       assert.equal(await stored.get('alpha', old.id), null);
-      assert.equal((await keys.list(owner, page)).length, 1);
+      assert.equal((await keys.list(owner, page)).items.length, 1);
     });
 
     test('a key of the local operator holds only where everybody is one', async () => {

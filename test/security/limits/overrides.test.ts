@@ -141,7 +141,7 @@ for (const { name, skip, open } of DOCUMENT_STORES) {
       await overrides.put(olga, { tenant, subject }, minute(1));
       await overrides.put({ subject: 'otto' }, { tenant, subject }, { agents: 7 });
       await overrides.put(olga, { tenant }, {});
-      const found = await overrides.list({ tenant }, page);
+      const found = (await overrides.list({ tenant }, page)).items;
       assert.deepEqual(
         found.map((one) => [one.subject, one.rates, one.updated_by]),
         [
@@ -149,8 +149,8 @@ for (const { name, skip, open } of DOCUMENT_STORES) {
           [subject, { agents: 7 }, 'otto'],
         ],
       );
-      assert.equal((await overrides.list({ tenant, subject }, page)).length, 1);
-      assert.equal((await overrides.list({ tenant: 'nobody' }, page)).length, 0);
+      assert.equal((await overrides.list({ tenant, subject }, page)).items.length, 1);
+      assert.equal((await overrides.list({ tenant: 'nobody' }, page)).items.length, 0);
       await overrides.remove(olga, { tenant, subject });
       await assert.rejects(overrides.remove(olga, { tenant, subject }), refused('not_found'));
       assert.deepEqual(
@@ -171,7 +171,7 @@ for (const { name, skip, open } of DOCUMENT_STORES) {
       const { overrides } = await node();
       const tenant = 'busy';
       await Promise.all(Array.from({ length: 20 }, (_one, n) => overrides.put(olga, { tenant }, minute(n))));
-      assert.equal((await overrides.list({ tenant }, page)).length, 1);
+      assert.equal((await overrides.list({ tenant }, page)).items.length, 1);
     });
   });
 }

@@ -45,7 +45,13 @@ export const OPERATOR: Identity = {
 /** Of the same tenant, with no role. */
 export const USER: Identity = { kind: 'tenant_user', subject: 'uma', tenant: 'acme', roles: [], tier: 'pro' };
 export const STRANGER: Identity = { ...USER, subject: 'sam', tenant: 'umbrella' };
-export const SERVICE: Identity = { ...OPERATOR, kind: 'service_account', subject: 'bot', tenant: 'umbrella' };
+export const SERVICE: Identity = {
+  ...OPERATOR,
+  kind: 'service_account',
+  subject: 'bot',
+  tenant: 'umbrella',
+  tenants: ['acme'],
+};
 
 export type Args = ToolRun['arguments'];
 

@@ -91,7 +91,7 @@ describe('what a controller asks of a worker', { timeout: 60_000 }, () => {
       }
       assert.equal(Object(later.events[0]?.execution_started).execution_id, execution_id);
       const listed = await waitUntil('the execution is listed', async () => {
-        const all = await at.executions.list('svc-system', { limit: 1_000 });
+        const all = (await at.executions.list('svc-system', { limit: 1_000 })).items;
         const found = all.filter((one) => one.execution_id === execution_id);
         return found.length > 0 && found;
       });

@@ -31,7 +31,8 @@ rules:
   - reply: {text: "seven times seven", chunks: 3}
 `;
 
-interface FleetNodeOptions extends Partial<Pick<ClusterServerParts, 'joinToken' | 'tls' | 'limits' | 'controller'>> {
+interface FleetNodeOptions
+  extends Partial<Pick<ClusterServerParts, 'joinToken' | 'tls' | 'limits' | 'controller' | 'admission'>> {
   readonly challengeTtlMs?: number;
   /** False: a pure controller. */
   readonly worker?: boolean;
@@ -42,7 +43,15 @@ interface FleetNodeOptions extends Partial<Pick<ClusterServerParts, 'joinToken' 
  * the scripted model, and both gRPC ports on real sockets.
  */
 export async function fleetNode(options: FleetNodeOptions = {}) {
-  const { challengeTtlMs, worker = true, controller = true, joinToken = null, tls = null, limits = {} } = options;
+  const {
+    challengeTtlMs,
+    worker = true,
+    controller = true,
+    joinToken = null,
+    tls = null,
+    limits = {},
+    admission,
+  } = options;
   const directory = await mkdtemp(join(tmpdir(), 'svc-cluster-'));
   const script = join(directory, 'answers.yaml');
   await writeFile(script, SCRIPT);
@@ -92,6 +101,7 @@ export async function fleetNode(options: FleetNodeOptions = {}) {
     tls,
     health,
     logger,
+    ...(admission === undefined ? {} : { admission }),
     limits: { closeGraceMs: 500, ...limits },
   });
   const agents = await createAgentCatalog({ documents: stores.documents, clock: systemClock, random: systemRandom });

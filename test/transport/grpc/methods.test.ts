@@ -73,6 +73,8 @@ const served = (name: string): string => SERVED[name] ?? 'UNIMPLEMENTED';
 const READABLE = ['QueryMemoryPatterns'];
 const FOR_OPERATORS = ['ExecuteSystemCommand', 'StoreMemoryPattern'];
 
+const ROBOT = { azp: 'robot', svc_role: 'svc:service' };
+
 describe('methods of SvcRuntime behind an identity provider', () => {
   let at: TestNode;
   let client: SvcRuntimeClient;
@@ -91,6 +93,7 @@ describe('methods of SvcRuntime behind an identity provider', () => {
       issuer_url: ISSUER + slug,
       jwks_uri: provider.jwksUri,
       audience: AUDIENCE,
+      ...(kind === 'system' ? { service_accounts: { tenants: ['alice', 'bob'] } } : {}),
     });
     at = await node({
       spec: {
@@ -103,7 +106,7 @@ describe('methods of SvcRuntime behind an identity provider', () => {
     client = clientOf(at.address);
     const operator = await token({ svc_role: 'svc:operator' });
     await at.deploy(manifest('writer'), { authorization: `Bearer ${operator}` });
-    const robot = await token({ azp: 'robot' });
+    const robot = await token(ROBOT);
     await at.deploy(manifest('writer'), { authorization: `Bearer ${robot}`, 'x-tenant-id': 'alice' });
   });
   after(async () => {
@@ -174,7 +177,7 @@ describe('methods of SvcRuntime behind an identity provider', () => {
   }
 
   test('a service account runs in the tenant of its x-tenant-id, else in svc-system', async () => {
-    const metadata = await bearer({ azp: 'robot' });
+    const metadata = await bearer(ROBOT);
     const system = await ended(client.executeAgent(request('writer'), metadata));
     metadata.set('x-tenant-id', 'alice');
     const alice = await ended(client.executeAgent(request('writer'), metadata));
@@ -187,7 +190,7 @@ describe('methods of SvcRuntime behind an identity provider', () => {
     assert.match(refused.status.details, /X-Tenant-Id/);
     const status = async (run: typeof system, tenant: string): Promise<number> => {
       const response = await fetch(`${at.restUrl}/v1/executions/${text(run.first, 'svc-execution-id')}`, {
-        headers: { authorization: `Bearer ${await token({ azp: 'robot' })}`, 'x-tenant-id': tenant },
+        headers: { authorization: `Bearer ${await token(ROBOT)}`, 'x-tenant-id': tenant },
       });
       await response.body?.cancel();
       return response.status;

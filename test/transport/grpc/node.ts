@@ -9,6 +9,7 @@ import { type ModelTurn, startModelServer } from '../../support/model-server.ts'
 export interface NodeOptions {
   /** Blocks of `spec` besides the models: `iam`, `grpc_auth`. */
   readonly spec?: Readonly<Record<string, unknown>>;
+  readonly env?: Readonly<Record<string, string>>;
 }
 
 /** A manifest of an agent that talks to the model. */
@@ -21,7 +22,7 @@ export const manifest = (name: string, spec: Readonly<Record<string, unknown>> =
   });
 
 /** A whole node on SQLite and real sockets, in front of a model server whose turns the test scripts. */
-export async function node({ spec = {} }: NodeOptions = {}) {
+export async function node({ spec = {}, env = {} }: NodeOptions = {}) {
   const directory = await mkdtemp(join(tmpdir(), 'svc-grpc-'));
   const models = await startModelServer();
   const config = join(directory, 'svc.yaml');
@@ -41,7 +42,7 @@ export async function node({ spec = {} }: NodeOptions = {}) {
   const logged: string[] = [];
   const started = await startNode({
     flags: { config, data: join(directory, 'data'), 'http-port': '0', 'grpc-port': '0' },
-    env: {},
+    env,
     logger: pino({ level: 'debug' }, { write: (line: string) => void logged.push(line) }),
   });
   const stop = async (): Promise<void> => {

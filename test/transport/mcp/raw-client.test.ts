@@ -130,10 +130,10 @@ describe('a client written by hand, against /mcp', () => {
 
   test('each call is a session of its own, with an audit chain that ends', async () => {
     const filter = { limit: 1_000 };
-    const before = (await at.sessions.list('svc-system', filter)).length;
+    const before = (await at.sessions.list('svc-system', filter)).items.length;
     await post(at.url, callOf('wild.echo', { text: 'audited' }));
     const sessions = await waitUntil('the session is listed', async () => {
-      const found = await at.sessions.list('svc-system', filter);
+      const found = (await at.sessions.list('svc-system', filter)).items;
       return found.length > before && found[0]?.status === 'closed' ? found : null;
     });
     const [last] = sessions;

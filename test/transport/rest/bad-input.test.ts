@@ -50,14 +50,44 @@ describe('bad bodies', () => {
     });
   }
 
-  it('a member named __proto__ is left out, written with escapes or not', async () => {
+  it('a member named __proto__ and a name twice are 400, written with escapes or not', async () => {
     await using at = await scene();
-    const context = '{"__proto__":{"a":1},"deep":[{"\\u005f_proto__":{"b":2},"kept":"__proto__"}]}';
-    const body = `{"agent_id":"${await at.deployed()}","input":"hi","context":${context}}`;
+    for (const context of ['{"__proto__":{"a":1}}', '{"deep":[{"\\u005f_proto__":1}]}', '{"a":1,"\\u0061":2}']) {
+      const body = `{"agent_id":"${await at.deployed()}","input":"hi","context":${context}}`;
+      const refused = await at.call('POST', '/v1/executions', { body, headers: json });
+      assert.equal(refused.status, 400, context);
+      assert.match(refused.body.error, /__proto__|same name twice/);
+    }
+    assert.equal(at.executions.starts.length, 0);
+    const body = JSON.stringify({ agent_id: await at.deployed(), input: '__proto__', context: { kept: '__proto__' } });
     assert.equal((await at.call('POST', '/v1/executions', { body, headers: json })).status, 200);
-    const got = at.executions.starts[0]?.request.context;
-    assert.equal(JSON.stringify(got), '{"deep":[{"kept":"__proto__"}]}');
-    assert.equal(Object.getPrototypeOf(got), Object.prototype);
+  });
+
+  it('a route takes as much as its class may have: fields 64 KiB, texts 1 MiB, payloads 16 MiB', async () => {
+    await using at = await scene();
+    const send = async (path: string, bytes: number): Promise<number> => {
+      const body = JSON.stringify({ x: 'x'.repeat(bytes - 8) });
+      assert.equal(body.length, bytes);
+      return (await at.call('POST', path, { body, headers: json })).status;
+    };
+    for (const [path, most] of [
+      [`/v1/agents/${UNKNOWN}/scope`, 64 * 1024],
+      ['/v1/executions', 16 * 1024 * 1024],
+    ] as const) {
+      assert.notEqual(await send(path, most), 413, path);
+      assert.equal(await send(path, most + 1), 413, path);
+    }
+  });
+
+  it('more than 100,000 values are 413, however few bytes they have', async () => {
+    await using at = await scene();
+    const start = async (values: number) => {
+      const context = { list: Array.from({ length: values }, () => 1) };
+      const body = JSON.stringify({ agent_id: await at.deployed(), input: 'x', context });
+      return (await at.call('POST', '/v1/executions', { body, headers: json })).status;
+    };
+    assert.equal(await start(99_995), 200);
+    assert.equal(await start(99_996), 413);
   });
 
   it('a million opening brackets are refused quickly and the process stays up', async () => {

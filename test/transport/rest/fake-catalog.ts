@@ -69,10 +69,10 @@ export class FakeCatalog implements AgentCatalog {
     return summaryOf(found);
   }
 
-  async list({ tenant }: CatalogReader, filter: AgentFilter = {}): Promise<AgentSummary[]> {
+  async list({ tenant }: CatalogReader, filter: AgentFilter = {}): Promise<{ items: AgentSummary[] }> {
     const mine = this.rows.filter((row) => row.tenant_id === tenant).map(summaryOf);
     const { limit = 1000, skip = 0 } = filter;
-    return mine.slice(skip, skip + limit);
+    return { items: mine.slice(skip, skip + limit) };
   }
 
   async versions({ tenant }: CatalogReader, agentId: string): Promise<AgentSummary[]> {

@@ -1,6 +1,7 @@
 import { EventEmitter, once } from 'node:events';
 import type { ExecutionApi, ExecutionStatus, StartExecution, WaitReason } from '../../../actors/execution/api.ts';
 import type { ActorEvent, CallOptions } from '../../../runtime/client.ts';
+import type { PageAsked } from '../../../runtime/documents/pages.ts';
 import { SvcError } from '../../../runtime/errors.ts';
 import type { Json } from '../../../runtime/json.ts';
 import { tenantOfViewer, type Viewer } from '../../../runtime/viewer.ts';
@@ -151,13 +152,14 @@ export class FakeExecutions implements ExecutionApi {
     run.status = 'cancelled';
   }
 
-  async list(viewer: Viewer, filter: { agentId?: string; status?: string; limit: number; skip?: number }) {
-    return [...this.runs.values()]
+  async list(viewer: Viewer, filter: PageAsked & { agentId?: string; status?: string }) {
+    const items = [...this.runs.values()]
       .filter((run) => run.tenant === tenantOfViewer(viewer))
       .filter((run) => filter.status === undefined || run.status === filter.status)
       .filter((run) => filter.agentId === undefined || run.start.agentId === filter.agentId)
       .slice(filter.skip ?? 0, (filter.skip ?? 0) + filter.limit)
       .map((run) => this.#statusOf(run));
+    return { items };
   }
 
   async remove(viewer: Viewer, id: string): Promise<void> {

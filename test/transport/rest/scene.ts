@@ -49,6 +49,8 @@ export interface SceneOptions
     | 'workflows'
     | 'volumes'
     | 'mcp'
+    | 'origins'
+    | 'seal'
   > {
   readonly limits?: Partial<RestLimits>;
   readonly authenticator?: Authenticator;

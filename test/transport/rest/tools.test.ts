@@ -93,7 +93,7 @@ describe('/v1/tools', () => {
   test('each call is a session with its chain, which names this way in', async () => {
     await call('svc.tools.list', {}, 'bob');
     const [session, ...more] = await waitUntil('the session is listed', async () => {
-      const found = await at.sessions.list('bob', { limit: 10 });
+      const found = (await at.sessions.list('bob', { limit: 10 })).items;
       return found[0]?.status === 'closed' ? found : null;
     });
     assert.deepEqual([session?.source, session?.calls, more], ['rest', 1, []]);

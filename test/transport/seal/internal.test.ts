@@ -95,6 +95,34 @@ describe('SEAL on the internal address', () => {
     for (const path of ['/v1/seal/sessions', '/v1/agents']) assert.equal((await fetch(url + path)).status, 404);
   });
 
+  test('without a bearer an envelope has at most 1 MiB, announced or not', async () => {
+    const running = at.start('running', 'alice');
+    const large = new Blob([JSON.stringify({ payload: 'x'.repeat(1024 * 1024) })]);
+    const send = async (base: string, body: Blob | ReadableStream) => {
+      const init = { method: 'POST', headers: { 'content-type': 'application/json' }, body, duplex: 'half' } as const;
+      return (await fetch(`${base}/v1/seal/invoke`, init)).status;
+    };
+    assert.deepEqual([await send(url, large), await send(url, large.stream())], [413, 413]);
+    // The token of an execution says who it is, so the envelope is read, and is none.
+    assert.equal(await send(`${url}/x/${await tokenFor(running)}`, large), 400);
+    assert.equal(await send(`${url}/x/a.b.c`, large), 401);
+  });
+
+  test('of a large envelope without a bearer the token is checked before anything is parsed', async () => {
+    const running = at.start('running', 'alice');
+    const door = restDoor({ restUrl: `${url}/x/${await tokenFor(running)}` });
+    const agent = await new Agent(running).attest(door);
+    const send = async (token: string) => {
+      // No JSON behind the token: who sees that has parsed it.
+      const body = `{"payload":{"security_token":"x"},"security_token": "${token}","a":["${'x'.repeat(8_192)}",}`;
+      const headers = { 'content-type': 'application/json' };
+      const answer = await fetch(`${url}/v1/seal/invoke`, { method: 'POST', headers, body });
+      return [answer.status, JSON.parse(await answer.text()).error.code];
+    };
+    assert.deepEqual(await send('x'), [401, -32000]);
+    assert.deepEqual(await send(agent.token), [400, -32600]);
+  });
+
   test('no body, however odd, is an error of the node', async () => {
     const fields = fc.constantFrom(
       '',

@@ -1,0 +1,97 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { stringify } from 'yaml';
+import { z } from 'zod';
+import { removeTree } from '../../effects/volumes/remove-tree.ts';
+
+const ROOT = join(import.meta.dirname, '..', '..');
+const Held = z.object({ longestMs: z.number(), totalMs: z.number(), rssBytes: z.number() });
+
+/** A node of its own process, embedded and open to this machine, whose event loop is watched. */
+export class AttackedNode implements AsyncDisposable {
+  readonly #child: ChildProcess;
+  readonly #directory: string;
+  readonly #said: string[] = [];
+  readonly url: string;
+  readonly grpcAddress: string;
+  readonly internalUrl: string;
+
+  private constructor(
+    child: ChildProcess,
+    directory: string,
+    at: Readonly<Record<'url' | 'grpc' | 'internal', string>>,
+  ) {
+    this.#child = child;
+    this.#directory = directory;
+    this.url = at.url;
+    this.grpcAddress = at.grpc;
+    this.internalUrl = at.internal;
+    child.stderr?.on('data', (chunk: Buffer) => this.#said.push(chunk.toString()));
+  }
+
+  static async start(): Promise<AttackedNode> {
+    const directory = await mkdtemp(join(tmpdir(), 'svc-attacks-'));
+    const script = join(directory, 'script.yaml');
+    await writeFile(script, stringify({ rules: [{ reply: 'done' }] }));
+    const provider = { name: 'script', type: 'scripted', script, models: [{ alias: 'default', model: 'script' }] };
+    const spec = { llm_providers: [provider], observability: { logging: { level: 'warn' } } };
+    const config = join(directory, 'svc.yaml');
+    await writeFile(config, stringify({ apiVersion: 'svc.dev/v1', kind: 'NodeConfig', spec }));
+    const flags = ['--config', config, '--data', join(directory, 'data'), '--http-port', '0', '--grpc-port', '0'];
+    const args = ['--import', join(import.meta.dirname, 'probe.ts'), join(ROOT, 'main.ts'), ...flags];
+    const env = { PATH: process.env.PATH, HOME: process.env.HOME, SVC_WEBHOOK_SECRET_MAIL: 'secret' };
+    const child = spawn(process.execPath, args, { env, stdio: ['ignore', 'pipe', 'pipe', 'ipc'] });
+    process.once('exit', () => child.kill('SIGKILL'));
+    return new AttackedNode(child, directory, await announced(child));
+  }
+
+  /** What `work` costs the thread of requests. */
+  async watch(work: () => Promise<unknown>): Promise<z.output<typeof Held>> {
+    await this.#ask('begin');
+    await work();
+    return Held.parse(await this.#ask('end'));
+  }
+
+  /** Lines of the log that tell of a lease that was lost. */
+  get leasesLost(): number {
+    return this.#said
+      .join('')
+      .split('\n')
+      .filter((line) => /lease/i.test(line)).length;
+  }
+
+  get log(): string {
+    return this.#said.join('');
+  }
+
+  async #ask(what: 'begin' | 'end'): Promise<unknown> {
+    const answer = once(this.#child, 'message');
+    this.#child.send(what);
+    const [said]: unknown[] = await answer;
+    return said;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const gone = once(this.#child, 'exit');
+    this.#child.kill('SIGKILL');
+    await gone;
+    await removeTree(this.#directory);
+  }
+}
+
+async function announced({ stdout }: ChildProcess): Promise<Readonly<Record<'url' | 'grpc' | 'internal', string>>> {
+  if (stdout === null) throw new Error('the node has no output');
+  const found = { url: '', grpc: '', internal: '' };
+  for await (const line of createInterface(stdout)) {
+    found.url ||= /^REST\s+(\S+)/.exec(line)?.[1] ?? '';
+    found.grpc ||= /^SvcRuntime\s+(\S+)/.exec(line)?.[1] ?? '';
+    found.internal ||= /^internal\s+(\S+)/.exec(line)?.[1] ?? '';
+    if (found.internal !== '') break;
+  }
+  if (found.internal === '') throw new Error('the node did not start');
+  return found;
+}

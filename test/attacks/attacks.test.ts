@@ -1,0 +1,67 @@
+import assert from 'node:assert/strict';
+import { connect } from 'node:http2';
+import { after, before, describe, test } from 'node:test';
+import { AttackedNode } from './attacked-node.ts';
+import { MOST_BYTES } from './bodies.ts';
+import { restAttacks, strangerAttacks } from './cases.ts';
+import { measured } from './measure.ts';
+
+/** Where a shared machine ends to be a reason. */
+const MOST_MS = 250;
+const MOST_GROWTH_BYTES = 200 * 1024 * 1024;
+
+describe('a node under the largest requests that it takes', { timeout: 400_000 }, () => {
+  let node: AttackedNode;
+  before(async () => {
+    node = await AttackedNode.start();
+  });
+  after(async () => node[Symbol.asyncDispose]());
+
+  test('no request of a caller holds the event loop for 250 ms of CPU', async () => {
+    const attacks = await restAttacks(node, { sample: true });
+    assert.ok(attacks.length > 20, `${attacks.length} attacks`);
+    const rows = await measured(node, attacks, MOST_MS);
+    assert.deepEqual(
+      rows.filter(({ heldMs }) => heldMs > MOST_MS),
+      [],
+    );
+    assert.ok(rows.some(({ status }) => status === 200));
+  });
+
+  test('nor does one of a stranger on the internal address', async () => {
+    const rows = await measured(node, strangerAttacks(node), MOST_MS);
+    assert.deepEqual(
+      rows.filter(({ heldMs }) => heldMs > MOST_MS),
+      [],
+    );
+    // 0: refused by its size, and the connection closed before all was sent.
+    assert.deepEqual(
+      rows.filter(({ status }) => ![0, 401, 413].includes(status)),
+      [],
+    );
+  });
+
+  test('sixty health calls that announce 16 MiB and never end are refused at their first bytes', async () => {
+    const { rssBytes: before } = await node.watch(async () => undefined);
+    const session = connect(`http://${node.grpcAddress}`).on('error', () => {});
+    const head = { ':method': 'POST', ':path': '/grpc.health.v1.Health/Check', 'content-type': 'application/grpc' };
+    const refused = Array.from({ length: 60 }, async () => {
+      const stream = session.request({ ...head, te: 'trailers' }, { endStream: false });
+      stream.on('error', () => {}).resume();
+      const length = Buffer.alloc(5);
+      length.writeUInt32BE(MOST_BYTES, 1);
+      stream.write(length);
+      return new Promise<string>((resolve) => {
+        stream.once('response', (headers) => resolve(String(headers['grpc-status'])));
+      });
+    });
+    assert.deepEqual(new Set(await Promise.all(refused)), new Set(['8']));
+    session.destroy();
+    const { rssBytes: now } = await node.watch(async () => undefined);
+    assert.ok(now - before < MOST_GROWTH_BYTES, `${(now - before) / 1024 / 1024} MiB more`);
+  });
+
+  test('and no lease was lost meanwhile', () => {
+    assert.equal(node.leasesLost, 0, node.log);
+  });
+});

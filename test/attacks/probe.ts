@@ -1,0 +1,44 @@
+/**
+ * Loaded into a node (`--import`) by the attack suite: while it is told to, it adds up the CPU time that each turn of the
+ * event loop takes on the thread of requests, whatever else the machine does. Other threads are not counted.
+ */
+
+export interface Held {
+  /** Longest CPU time of one turn of the loop, ms. */
+  readonly longestMs: number;
+  readonly totalMs: number;
+  readonly rssBytes: number;
+}
+
+let isOn = false;
+let longestMs = 0;
+let totalMs = 0;
+let before = 0;
+
+function cpuMs(): number {
+  const { user, system } = process.threadCpuUsage();
+  return (user + system) / 1_000;
+}
+
+function turn(): void {
+  const now = cpuMs();
+  longestMs = Math.max(longestMs, now - before);
+  totalMs += now - before;
+  before = now;
+  // One turn after the other, so no turn is counted with the one before it.
+  if (isOn) setImmediate(turn);
+}
+
+process.on('message', (asked: unknown) => {
+  if (asked === 'begin') {
+    [longestMs, totalMs, before, isOn] = [0, 0, cpuMs(), true];
+    setImmediate(turn);
+    process.send?.('begun');
+  } else if (asked === 'end') {
+    isOn = false;
+    turn();
+    const held: Held = { longestMs, totalMs, rssBytes: process.memoryUsage.rss() };
+    process.send?.(held);
+  }
+});
+process.channel?.unref();

@@ -1,0 +1,450 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import type { ActorStore, Lease } from '../../runtime/actor-store.ts';
+import type { Address, Partition } from '../../runtime/address.ts';
+import { at, commitOf, type MakeStore, type Promises, type Rig, section } from './actor-store-rig.ts';
+
+const TTL_MS = 60_000;
+
+/** A partition with something of everything in it, held by node-a at cursor 1, one entry waiting. */
+class Scene {
+  readonly rig: Rig;
+  readonly partition: Partition;
+  readonly elsewhere: Partition;
+  readonly self: Address;
+  readonly node = `node-${randomUUID()}`;
+  readonly lives = [randomUUID(), randomUUID()] as const;
+  readonly effects = [randomUUID(), randomUUID()] as const;
+  readonly fact = `fact-${randomUUID()}`;
+  readonly asked: string;
+  /** The lease in force. */
+  lease: Lease;
+
+  constructor(rig: Rig, places: readonly Partition[], self: Address, asked: string, lease: Lease) {
+    this.rig = rig;
+    this.partition = at(places, 0);
+    this.elsewhere = at(places, 1);
+    this.self = self;
+    this.asked = asked;
+    this.lease = lease;
+  }
+
+  static async make(rig: Rig): Promise<Scene> {
+    const places = await rig.partitions(2);
+    const self = rig.address();
+    const [, asked = ''] = await rig.append(at(places, 0), self, 'first', 'second');
+    const scene = new Scene(rig, places, self, asked, await rig.lease(at(places, 0), 'node-a'));
+    await rig.mustCommit(scene.lease, 0, 1, {
+      records: [{ address: self, record: 'before' }],
+      journal: 'row',
+      events: [{ address: self, first: 1, data: ['e1'] }],
+      timersSet: [{ id: 'tick', afterMs: 3_600_000, delivery: rig.delivery(self) }],
+      effectsOpened: scene.effects.map((id) => ({ id, queue: 'q', address: self, mode: 'once', body: 'b' })),
+      handled: [{ address: self, count: 1 }],
+    });
+    return scene;
+  }
+
+  get store(): ActorStore {
+    return this.rig.store;
+  }
+
+  /** Another node has the partition now, and has committed. */
+  async takeover(): Promise<void> {
+    const taken = await this.store.acquire(this.partition, 'node-b', randomUUID(), TTL_MS, this.lease.grant);
+    assert.ok(taken.kind === 'granted');
+    this.lease = taken.lease;
+    const { cursor } = await this.store.backlog(this.partition);
+    await this.rig.mustCommit(this.lease, cursor, cursor, { records: [{ address: this.self, record: 'of node-b' }] });
+  }
+
+  /** The actor hears its next message and is made anew. */
+  async makeAnew(): Promise<void> {
+    await this.rig.mustCommit(this.lease, 1, 2, {
+      records: [{ address: this.self, record: 'anew' }],
+      events: [{ address: this.self, first: 1, data: ['anew'] }],
+      handled: [{ address: this.self, count: 1 }],
+    });
+  }
+
+  async claim(effect: string, runner: string): Promise<void> {
+    const claimed = await this.store.claimEffect(this.partition, effect, runner, TTL_MS, undefined, randomUUID());
+    assert.equal(claimed.kind, 'claimed');
+  }
+
+  async giveBack(effect: string, attempt: number): Promise<void> {
+    assert.ok(await this.store.reopenEffect(this.partition, effect, attempt, 0));
+  }
+
+  member(life: 0 | 1, card = 'card') {
+    return { node: this.node, incarnation: this.lives[life], card };
+  }
+
+  /** All that can be seen of it but times. */
+  async seen() {
+    const { store, partition, elsewhere, self, lease } = this;
+    const mailboxOf = async (place: Partition) => (await store.readJournal(place, 0, 100)).length;
+    const there = await this.rig.lease(elsewhere, 'observer');
+    const rows = await store.openEffects(partition);
+    const seen = {
+      isLeaseLost: (await store.renew([lease], TTL_MS)).length > 0,
+      mailbox: await this.rig.entries(lease),
+      mailboxElsewhere: await this.rig.entries(there),
+      records: await store.load(partition, [self]),
+      events: await store.readEvents(partition, self, 0, 100),
+      timers: await this.rig.fireTimers(lease),
+      effects: rows.map(({ until, ...row }) => row).sort((a, b) => (a.id < b.id ? -1 : 1)),
+      reply: await store.recallReply(partition, this.asked),
+      depth: await store.depth(partition, self),
+      backlog: await store.backlog(partition),
+      journal: await mailboxOf(partition),
+      member: (await store.members()).filter(({ node }) => node === this.node).map(({ remainingMs, ...it }) => it),
+      livesKnown: await Promise.all(this.lives.map((life) => store.isKnown(this.node, life))),
+      place: await store.locate(partition, self),
+      fact: (await store.facts()).get(this.fact),
+      pools: (await store.pools()).filter(({ pool }) => partition.startsWith(`${pool}:`) || pool === this.fact),
+    };
+    await store.release(there);
+    return seen;
+  }
+}
+
+/** A call of the port, and what may come between it and its copy. */
+interface Case {
+  prepare?(scene: Scene): Promise<void>;
+  /** The same again when it is called again: a copy, where nothing lies between the caller and the store. */
+  call(scene: Scene): () => Promise<unknown>;
+  /** A newer call of the same kind, in the way that a late copy of the first would harm most. */
+  newer?(scene: Scene): Promise<void>;
+  /** Only a copy from below the adapter can be told from a new call: the caller says nothing that would tell. */
+  toldBelow?: true;
+}
+
+const read = (call: (scene: Scene) => Promise<unknown>): Case => ({ call: (scene) => () => call(scene) });
+
+const effectCase = (call: (scene: Scene) => () => Promise<unknown>): Case => ({
+  prepare: (scene) => scene.claim(scene.effects[0], 'node-a/1'),
+  call,
+  async newer(scene) {
+    await scene.giveBack(scene.effects[0], 1);
+    await scene.claim(scene.effects[0], 'node-b/1');
+  },
+});
+
+/** Every call of the port; what only listens, opens or closes leaves nothing behind. */
+const CALLS: Readonly<Record<keyof ActorStore, Case | null>> = {
+  open: null,
+  close: null,
+  onReply: null,
+  onBell: null,
+  onSignal: null,
+  onEvents: null,
+  onEffectCancelled: null,
+  now: read(({ store, partition }) => store.now(partition)),
+  recallReply: read(({ store, partition, asked }) => store.recallReply(partition, asked)),
+  depth: read(({ store, partition, self }) => store.depth(partition, self)),
+  backlog: read(({ store, partition }) => store.backlog(partition)),
+  members: read(({ store }) => store.members()),
+  isKnown: read(({ store, node, lives }) => store.isKnown(node, lives[0])),
+  pools: read(({ store }) => store.pools()),
+  load: read(({ store, partition, self }) => store.load(partition, [self])),
+  recorded: read(({ store, partition }) => store.recorded(partition)),
+  openEffects: read(({ store, partition }) => store.openEffects(partition)),
+  readEvents: read(({ store, partition, self }) => store.readEvents(partition, self, 0, 10)),
+  readJournal: read(({ store, partition }) => store.readJournal(partition, 0, 10)),
+  locate: read(({ store, partition, self }) => store.locate(partition, self)),
+  placed: read(({ store, partition }) => store.placed(partition, null)),
+  facts: read(({ store }) => store.facts()),
+  // A word only shortens a wait.
+  signal: read(({ store, node }) => store.signal(node, 'word')),
+  definePool: {
+    call:
+      ({ store, fact }) =>
+      () =>
+        store.definePool(fact, 4),
+    newer: async ({ store, fact }) => assert.equal(await store.definePool(fact, 8), 4),
+  },
+  append: {
+    call: ({ rig, store, partition, self }) => {
+      const delivery = rig.delivery(self, 'a client’s');
+      return () => store.append(partition, [delivery], 10);
+    },
+    newer: async ({ rig, partition, self }) => void (await rig.append(partition, self, 'newer')),
+  },
+  acquire: {
+    prepare: ({ store, lease }) => store.release(lease),
+    call: (scene) => {
+      const grant = randomUUID();
+      return async () => {
+        const granted = await scene.store.acquire(scene.partition, 'node-a', grant, TTL_MS);
+        if (granted.kind === 'granted') scene.lease = granted.lease;
+      };
+    },
+    async newer(scene) {
+      scene.lease = await scene.rig.lease(scene.partition, 'node-a');
+    },
+    toldBelow: true,
+  },
+  renew: {
+    call:
+      ({ store, lease }) =>
+      () =>
+        store.renew([lease], TTL_MS),
+    newer: async ({ store, lease }) => assert.deepEqual(await store.renew([lease], TTL_MS), []),
+  },
+  vouch: {
+    call:
+      ({ store, lease }) =>
+      () =>
+        store.vouch(lease),
+    newer: async ({ store, lease }) => assert.ok(await store.vouch(lease)),
+  },
+  release: {
+    call:
+      ({ store, lease }) =>
+      () =>
+        store.release(lease),
+    async newer(scene) {
+      scene.lease = await scene.rig.lease(scene.partition, 'node-a');
+    },
+  },
+  poll: {
+    call:
+      ({ store, lease }) =>
+      () =>
+        store.poll([{ lease, after: 1 }], 10),
+    newer: async ({ store, lease }) => void (await store.poll([{ lease, after: 2 }], 10)),
+  },
+  commit: {
+    call: ({ rig, store, partition, elsewhere, self, lease, effects }) => {
+      const commit = commitOf(lease, 1, 1, {
+        records: [{ address: self, record: 'of this commit' }],
+        sends: [partition, elsewhere].map((to) => ({ partition: to, delivery: rig.delivery(self, 'sent') })),
+        timersSet: [{ id: 'tock', afterMs: 7_200_000, delivery: rig.delivery(self) }],
+        timersCleared: ['tick'],
+        effectsCancelled: [effects[1]],
+      });
+      return async () => {
+        await store.commit(commit, 0);
+        await rig.flush(lease);
+      };
+    },
+    async newer({ rig, self, lease }) {
+      await rig.mustCommit(lease, 1, 1, {
+        records: [{ address: self, record: 'newer' }],
+        timersSet: [{ id: 'tick', afterMs: 3_000_000, delivery: rig.delivery(self) }],
+      });
+    },
+  },
+  fireTimers: {
+    prepare: async ({ rig, self, lease }) =>
+      void (await rig.mustCommit(lease, 1, 1, {
+        timersSet: [{ id: 'now', afterMs: 0, delivery: rig.delivery(self, 'due') }],
+      })),
+    call:
+      ({ store, lease }) =>
+      () =>
+        store.fireTimers([lease]),
+    async newer({ rig, self, lease }) {
+      await rig.mustCommit(lease, 1, 1, {
+        timersSet: [{ id: 'now', afterMs: 0, delivery: rig.delivery(self, 'due again') }],
+      });
+      await rig.fireTimers(lease);
+    },
+  },
+  flushOutbox: {
+    prepare: async ({ rig, elsewhere, self, lease }) =>
+      void (await rig.mustCommit(lease, 1, 1, {
+        sends: [{ partition: elsewhere, delivery: rig.delivery(self, 'owed') }],
+      })),
+    call:
+      ({ store, lease }) =>
+      () =>
+        store.flushOutbox(lease),
+    async newer({ rig, elsewhere, self, lease }) {
+      await rig.mustCommit(lease, 1, 1, {
+        sends: [{ partition: elsewhere, delivery: rig.delivery(self, 'owed too') }],
+      });
+      await rig.flush(lease);
+    },
+  },
+  forget: {
+    call:
+      ({ store, self, lease }) =>
+      () =>
+        store.forget(lease, 1, [self]),
+    newer: (scene) => scene.makeAnew(),
+  },
+  claimEffect: {
+    call: ({ store, partition, effects }) => {
+      const claim = randomUUID();
+      return () => store.claimEffect(partition, effects[0], 'node-a/1', TTL_MS, undefined, claim);
+    },
+    async newer(scene) {
+      await scene.giveBack(scene.effects[0], 1);
+      await scene.claim(scene.effects[0], 'node-b/1');
+      await scene.giveBack(scene.effects[0], 2);
+    },
+  },
+  keepEffect: effectCase(
+    ({ store, partition, effects }) =>
+      () =>
+        store.keepEffect(partition, effects[0], 1, TTL_MS),
+  ),
+  progressEffect: effectCase(({ rig, store, partition, effects, self }) => {
+    const delivery = rig.delivery(self, 'a chunk');
+    return () => store.progressEffect(partition, effects[0], 1, delivery);
+  }),
+  settleEffect: {
+    prepare: (scene) => scene.claim(scene.effects[0], 'node-a/1'),
+    call: ({ rig, store, partition, effects, self }) => {
+      const delivery = rig.delivery(self, 'a result');
+      return () => store.settleEffect(partition, effects[0], 1, delivery);
+    },
+    async newer(scene) {
+      const { rig, store, partition, effects, self } = scene;
+      await scene.claim(effects[1], 'node-a/1');
+      assert.ok(await store.settleEffect(partition, effects[1], 1, rig.delivery(self, 'another result')));
+    },
+  },
+  reopenEffect: {
+    prepare: (scene) => scene.claim(scene.effects[0], 'node-a/1'),
+    call:
+      ({ store, partition, effects }) =>
+      () =>
+        store.reopenEffect(partition, effects[0], 1, 0),
+    newer: (scene) => scene.claim(scene.effects[0], 'node-b/1'),
+  },
+  trimJournal: {
+    call:
+      ({ store, lease }) =>
+      () =>
+        store.trimJournal(lease, 1),
+    async newer({ rig, store, lease }) {
+      await rig.mustCommit(lease, 1, 2, { journal: 'row 2' });
+      await store.trimJournal(lease, 2);
+      await rig.mustCommit(lease, 2, 2, { journal: 'row 3' });
+    },
+  },
+  announce: {
+    call: (scene) => () => scene.store.announce(scene.member(0, 'first card'), TTL_MS, true),
+    newer: async (scene) => assert.ok(await scene.store.announce(scene.member(0, 'newer card'), TTL_MS, false)),
+    toldBelow: true,
+  },
+  retire: {
+    prepare: async (scene) => assert.ok(await scene.store.announce(scene.member(0), TTL_MS, true)),
+    call: (scene) => () => scene.store.retire(scene.node, scene.lives[0]),
+    newer: async (scene) => assert.ok(await scene.store.announce(scene.member(0), TTL_MS, true)),
+    toldBelow: true,
+  },
+  place: {
+    call:
+      ({ store, partition, elsewhere, self }) =>
+      () =>
+        store.place(partition, self, elsewhere),
+    newer: async ({ store, partition, elsewhere, self }) => assert.ok(await store.unplace(partition, self, elsewhere)),
+    toldBelow: true,
+  },
+  unplace: {
+    prepare: async ({ store, partition, elsewhere, self }) => void (await store.place(partition, self, elsewhere)),
+    call:
+      ({ store, partition, elsewhere, self }) =>
+      () =>
+        store.unplace(partition, self, elsewhere),
+    newer: async ({ store, partition, elsewhere, self }) => void (await store.place(partition, self, elsewhere)),
+    toldBelow: true,
+  },
+  keepFact: {
+    call:
+      ({ store, fact }) =>
+      () =>
+        store.keepFact(fact, 'first'),
+    newer: ({ store, fact }) => store.keepFact(fact, 'newer'),
+    toldBelow: true,
+  },
+  refuseOlderPrograms: read(({ store }) => store.refuseOlderPrograms()),
+};
+
+const BETWEEN: Readonly<Record<string, (scene: Scene, tried: Case) => Promise<void>>> = {
+  twice: async () => {},
+  'late, after another node took the partition and the next life of its node was announced': async (scene) => {
+    await scene.takeover();
+    assert.ok(await scene.store.announce(scene.member(1), TTL_MS, true));
+  },
+  'late, after a newer call of its kind': async (scene, tried) => tried.newer?.(scene),
+};
+
+/** More than the ids that a store keeps of messages that were handled. */
+const FORGOTTEN_AFTER = 3 * 4_500;
+const AT_ONCE = 500;
+
+function forgottenContract(promise: Promises): void {
+  promise('an append or a chunk that comes again when its id is forgotten is not appended', async (rig) => {
+    const partition = await rig.partition();
+    const lease = await rig.lease(partition);
+    const message = rig.delivery(rig.address(), 'once');
+    const { to } = message;
+    const effect = randomUUID();
+    const started = { runner: 'node-a/1', ttlMs: TTL_MS };
+    await rig.mustCommit(lease, 0, 0, {
+      effectsOpened: [{ id: effect, queue: 'q', address: to, mode: 'once', body: 'b', started }],
+    });
+    const sentAt = await rig.store.now(partition);
+    const recording = rig.record();
+    assert.equal(at(await rig.store.append(partition, [message], 10), 0).kind, 'accepted');
+    assert.ok(await rig.store.progressEffect(partition, effect, 1, rig.delivery(to, 'a chunk')));
+    const copies = recording?.stop();
+    await rig.mustCommit(lease, 0, 2, { handled: [{ address: to, count: 1 }] });
+    for (let cursor = 2; cursor < FORGOTTEN_AFTER; cursor += AT_ONCE) {
+      await rig.append(partition, rig.address(), ...Array.from({ length: AT_ONCE }, () => 'later'));
+      await rig.mustCommit(lease, cursor, cursor + AT_ONCE);
+    }
+    const { tail } = await rig.store.backlog(partition);
+    await copies?.();
+    const ageMs = (await rig.store.now(partition)) - sentAt;
+    assert.deepEqual(await rig.store.append(partition, [message], 10, ageMs), [{ kind: 'late' }]);
+    assert.equal((await rig.store.backlog(partition)).tail, tail);
+    // As a new message it is taken: the id was forgotten.
+    assert.deepEqual(await rig.store.append(partition, [message], 10), [{ kind: 'accepted', seq: tail + 1 }]);
+  });
+
+  promise(
+    'a repeat of an append whose id is remembered, or that is the first to arrive, is no late one',
+    async (rig) => {
+      const partition = await rig.partition();
+      const [known, fresh] = [rig.delivery(rig.address()), rig.delivery(rig.address())];
+      const sentAt = await rig.store.now(partition);
+      await rig.append(partition, rig.address(), 'before');
+      await rig.store.append(partition, [known], 10);
+      const ageMs = (await rig.store.now(partition)) - sentAt + 1;
+      assert.deepEqual(await rig.store.append(partition, [known, fresh], 10, ageMs), [
+        { kind: 'duplicate', reply: null },
+        { kind: 'accepted', seq: 3 },
+      ]);
+    },
+  );
+}
+
+export function lateContract(make: MakeStore): void {
+  section('a call that arrives again changes nothing', make, (promise) => {
+    forgottenContract(promise);
+    for (const [name, tried] of Object.entries(CALLS)) {
+      if (tried === null) continue;
+      for (const [when, between] of Object.entries(BETWEEN)) {
+        promise(`${name}, ${when}`, async (rig) => {
+          const scene = await Scene.make(rig);
+          await tried.prepare?.(scene);
+          const call = tried.call(scene);
+          const recording = rig.record();
+          await call();
+          const copies = recording?.stop();
+          await between(scene, tried);
+          const before = await scene.seen();
+          if (copies !== undefined) await copies();
+          else if (tried.toldBelow === undefined) await call();
+          assert.deepEqual(await scene.seen(), before);
+        });
+      }
+    }
+  });
+}

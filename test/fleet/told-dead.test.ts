@@ -1,0 +1,129 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { after, before, describe, mock, test } from 'node:test';
+import { z } from 'zod';
+import { type Address, addressOf } from '../../runtime/address.ts';
+import { defineEffect } from '../../runtime/effect.ts';
+import { SvcError } from '../../runtime/errors.ts';
+import { mongoMissing } from '../support/ferretdb.ts';
+import { redisMissing } from '../support/redis.ts';
+import { waitUntil } from '../support/wait-until.ts';
+import { type FleetNode, type FleetWorld, openFleetWorld } from './fleet-world.ts';
+
+const missing = redisMissing() ?? (await mongoMissing());
+const MODES = ['once', 'repeatable'] as const;
+const JOBS_OF_A_MODE = 12;
+/** A node lease that nobody extends runs out after 6 s. */
+const LEASE_ENDS_WITHIN_MS = 15_000;
+
+interface Job {
+  readonly mode: (typeof MODES)[number];
+  readonly effect: string;
+  readonly address: Address;
+}
+
+/** Two nodes whose effects run until they are released, and say where they began. */
+class HeldWork {
+  readonly #release = Promise.withResolvers<void>();
+  readonly begun: { readonly effect: string; readonly node: string }[] = [];
+
+  /** `test.work` on one node. */
+  on(node: string) {
+    return defineEffect({
+      kind: 'test.work',
+      input: z.object({}),
+      run: async (_input, { effectId }) => {
+        this.begun.push({ effect: effectId, node });
+        await this.#release.promise;
+        return node;
+      },
+    });
+  }
+
+  release(): void {
+    this.#release.resolve();
+  }
+
+  of({ effect }: Job): readonly string[] {
+    return this.begun.filter((one) => one.effect === effect).map(({ node }) => node);
+  }
+}
+
+const Effect = z.object({ effect: z.string() });
+
+async function startJobs(node: FleetNode): Promise<Job[]> {
+  const modes = MODES.flatMap((mode) => Array.from({ length: JOBS_OF_A_MODE }, () => mode));
+  return Promise.all(
+    modes.map(async (mode) => {
+      const address = addressOf('job', 'acme', randomUUID());
+      const answer = await node.runtime.client.ask(address, 'Run', { input: {}, mode });
+      return { mode, address, ...Effect.parse(answer) };
+    }),
+  );
+}
+
+const Status = z.object({ status: z.string() });
+const statusOf = async (node: FleetNode, { address }: Job): Promise<string> =>
+  Status.parse((await node.runtime.client.read(address))?.state).status;
+
+describe('a node that lives and is taken for dead', { skip: missing || false, timeout: 180_000 }, () => {
+  let world: FleetWorld;
+  before(async () => {
+    world = await openFleetWorld();
+  });
+  after(() => world[Symbol.asyncDispose]());
+
+  const open = async (name: string) => {
+    const work = new HeldWork();
+    const a = await world.node(`${name}-a`, {}, [work.on('a')]);
+    const b = await world.node(`${name}-b`, {}, [work.on('b')]);
+    await waitUntil('both hold a share', () => [a, b].every(({ runtime }) => runtime.held().length > 0));
+    const jobs = await startJobs(b);
+    await waitUntil('all have begun', () => jobs.every((job) => work.of(job).length === 1));
+    const atA = jobs.filter((job) => work.of(job)[0] === 'a');
+    for (const mode of MODES) assert.ok(atA.some((job) => job.mode === mode));
+    const takesItsSeatAgain = () =>
+      waitUntil('it has its seat and a share again', () => a.runtime.ready() && a.runtime.held().length > 0);
+    return { a, b, work, jobs, atA, takesItsSeatAgain };
+  };
+
+  test('because its lease ran out: its once effects run on and report, none is in doubt, none runs twice', async () => {
+    const { a, b, work, jobs, atA, takesItsSeatAgain } = await open('silent');
+    const silence = mock.method(a.stores.store, 'announce', () => Promise.reject(new SvcError('unavailable', 'away')));
+    await waitUntil('the other node has all', () => a.runtime.held().length === 0, LEASE_ENDS_WITHIN_MS);
+    const isTaken = (job: Job) => work.of(job).length === 2 && work.of(job).at(-1) === 'b';
+    await waitUntil('what may be repeated is taken over, one at least', () => atA.some(isTaken), LEASE_ENDS_WITHIN_MS);
+    silence.mock.restore();
+    await takesItsSeatAgain();
+    work.release();
+    for (const job of jobs) {
+      await waitUntil('a job to end well', async () => (await statusOf(b, job)) === 'done');
+      if (job.mode === 'once') assert.equal(work.of(job).length, 1);
+    }
+    await Promise.all([a.stop(), b.stop()]);
+  });
+
+  test('by the word of a peer: a once effect that another takes over is in doubt and runs no second time, all else ends well', async () => {
+    const { a, b, work, jobs, atA, takesItsSeatAgain } = await open('word');
+    const silence = mock.method(a.stores.store, 'announce', () => Promise.reject(new SvcError('unavailable', 'away')));
+    await b.placement.declareDead(a.name, a.placement.incarnation);
+    const inDoubt = async (): Promise<readonly Job[]> => {
+      const words = await Promise.all(jobs.map((job) => statusOf(b, job)));
+      return jobs.filter((_, n) => words[n] === 'in_doubt');
+    };
+    await waitUntil('one is in doubt', async () => (await inDoubt()).length > 0, LEASE_ENDS_WITHIN_MS);
+    await waitUntil('one runs again', () => jobs.some((job) => work.of(job).length === 2), LEASE_ENDS_WITHIN_MS);
+    silence.mock.restore();
+    await takesItsSeatAgain();
+    work.release();
+    await waitUntil('all have ended', async () => {
+      const words = await Promise.all(jobs.map((job) => statusOf(b, job)));
+      return words.every((word) => word === 'done' || word === 'in_doubt');
+    });
+    for (const job of await inDoubt()) assert.ok(job.mode === 'once' && atA.includes(job));
+    for (const job of jobs) if (job.mode === 'once') assert.equal(work.of(job).length, 1);
+    for (const job of atA)
+      assert.ok(work.of(job).length === 1 || work.of(job).at(-1) === 'b', 'never again where it runs');
+    await Promise.all([a.stop(), b.stop()]);
+  });
+});

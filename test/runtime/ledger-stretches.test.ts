@@ -1,0 +1,55 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { addressOf } from '../../runtime/address.ts';
+import type { Collection } from '../../runtime/documents.ts';
+import type { DeadLetter, LedgerSegment } from '../../runtime/projection/ledger.ts';
+import { unpackLines } from '../../runtime/projection/ledger-text.ts';
+import { LedgerWriter } from '../../runtime/projection/ledger-writer.ts';
+import type { ProjectedCommit } from '../../runtime/projection/projected-commit.ts';
+
+const to = addressOf('counter', 'acme', 'one');
+
+/** Only `putMany` is called. */
+function taking<T extends { tenant: string; id: string; version: number }>(taken: (docs: readonly T[]) => void) {
+  const refuse = (): never => {
+    throw new Error('only putMany is expected');
+  };
+  const all: Collection<T> = {
+    ...{ insert: refuse, put: refuse, replace: refuse, get: refuse, find: refuse, findStored: refuse },
+    ...{ count: refuse, delete: refuse, deleteVersion: refuse, deleteMany: refuse, total: refuse, tenants: refuse },
+    putMany: async (docs) => taken(docs),
+  };
+  return all;
+}
+
+test('a second of many deliveries is written in stretches of some 256 KB, each delivery once and in order', async () => {
+  const puts: (readonly LedgerSegment[])[] = [];
+  const writer = new LedgerWriter(
+    taking<LedgerSegment>((docs) => puts.push(docs)),
+    taking<DeadLetter>(() => {}),
+  );
+  const body = JSON.stringify({ to, text: 'x'.repeat(10_000) });
+  const commitsFrom = (first: number): ProjectedCommit[] =>
+    Array.from({ length: 50 }, (_, n) => {
+      const seqs = [first + 2 * n, first + 2 * n + 1];
+      const entries = seqs.map((seq) => ({ seq, at: 1_000 + seq, body }));
+      return { upTo: first + 2 * n + 1, epoch: 1, entries, targets: [to, to], rows: [] };
+    });
+  await writer.write([
+    { partition: 'default:0', commits: commitsFrom(1) },
+    { partition: 'default:1', commits: commitsFrom(1) },
+  ]);
+  assert.ok(puts.length >= 7, `${puts.length} writes of 2 MB`);
+  for (const partition of ['default:0', 'default:1']) {
+    const seqs: number[] = [];
+    for (const segment of puts.flat().filter((one) => one.partition === partition)) {
+      const lines: [number][] = JSON.parse(await unpackLines(segment.lines));
+      assert.deepEqual([segment.first, segment.last], [lines[0]?.[0], lines.at(-1)?.[0]]);
+      seqs.push(...lines.map(([seq]) => seq));
+    }
+    assert.deepEqual(
+      seqs,
+      Array.from({ length: 100 }, (_, n) => n + 1),
+    );
+  }
+});

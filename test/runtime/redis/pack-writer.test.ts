@@ -1,0 +1,113 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { addressOf, type Partition } from '../../../runtime/address.ts';
+import { SvcError } from '../../../runtime/errors.ts';
+import { Keys } from '../../../runtime/redis/keys.ts';
+import { PackWriter } from '../../../runtime/redis/pack-writer.ts';
+import { ServerTimes } from '../../../runtime/redis/server-times.ts';
+
+const PARTITION: Partition = 'default:0';
+const to = addressOf('counter', 'acme', 'one');
+const BOUND = 100;
+
+interface Call {
+  readonly name: string;
+  readonly args: readonly (string | number)[];
+  answer(reply: unknown): Promise<void>;
+  fail(): Promise<void>;
+}
+
+/** A writer over calls that the test answers. Each pack is sent alone, as in turns of the event loop of its own. */
+function underTest() {
+  const calls: Call[] = [];
+  const settle = () => new Promise<void>((resolve) => setImmediate(resolve));
+  const writer = new PackWriter({
+    keys: new Keys('svc'),
+    times: new ServerTimes(async () => 1_000, true),
+    appendNamed: async () => assert.fail('nothing is appended by its id'),
+    calls: {
+      callLate(name, _home, write) {
+        const { promise, resolve, reject } = Promise.withResolvers<unknown>();
+        const args: (string | number)[] = [];
+        setImmediate(() => {
+          write([], args);
+          calls.push({
+            name,
+            args,
+            async answer(reply) {
+              resolve(reply);
+              await settle();
+            },
+            async fail() {
+              reject(new SvcError('unavailable', 'the connection closed'));
+              await settle();
+            },
+          });
+        });
+        return promise;
+      },
+    },
+  });
+  const append = (id: string) => writer.append(PARTITION, { id, to, body: id, fresh: true }, BOUND, 0);
+  const next = async (): Promise<Call> => {
+    await settle();
+    await settle();
+    const call = calls.shift();
+    assert.ok(call, 'a call was sent');
+    return call;
+  };
+  return { append, next, calls };
+}
+
+const unavailable = { code: 'unavailable' };
+
+test('a message that was written while its answer was lost is not appended by its repeat', async () => {
+  const { append, next, calls } = underTest();
+  const first = assert.rejects(append('a'), unavailable);
+  await (await next()).fail();
+  await first;
+  const again = append('a');
+  const close = await next();
+  assert.equal(close.name, 'close_writer');
+  await close.answer(1);
+  assert.deepEqual(await again, { kind: 'accepted', seq: 0 });
+  assert.equal(calls.length, 0);
+});
+
+test('one that was not written goes out again under another writer', async () => {
+  const { append, next } = underTest();
+  const first = assert.rejects(append('a'), unavailable);
+  const lost = await next();
+  await lost.fail();
+  await first;
+  const again = append('a');
+  await (await next()).answer(0);
+  const resent = await next();
+  assert.equal(resent.name, 'append_pack');
+  assert.notEqual(resent.args[0], lost.args[0]);
+  assert.equal(resent.args[1], 1);
+  await resent.answer([7, 1_000]);
+  assert.deepEqual(await again, { kind: 'accepted', seq: 7 });
+});
+
+test('a writer that is closed for one caller still answers those who come back later', async () => {
+  const { append, next, calls } = underTest();
+  const first = assert.rejects(append('a'), unavailable);
+  const one = await next();
+  const later = append('b');
+  const two = await next();
+  assert.deepEqual([one.args[1], two.args[1]], [1, 2]);
+  await one.fail();
+  await first;
+  // The second pack arrived first: the server misses the one before it.
+  await two.answer([-2, 1_000]);
+  const close = await next();
+  assert.equal(close.name, 'close_writer');
+  await close.answer(1);
+  const resent = await next();
+  await resent.answer([9, 1_000]);
+  assert.deepEqual(await later, { kind: 'accepted', seq: 9 });
+  // Its pack had been written after all.
+  assert.deepEqual(await append('a'), { kind: 'accepted', seq: 0 });
+  assert.equal(calls.length, 0);
+});

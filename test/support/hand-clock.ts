@@ -1,0 +1,42 @@
+import type { Clock } from '../../runtime/clock.ts';
+
+interface Timer {
+  readonly dueAt: number;
+  readonly call: () => void;
+}
+
+/** A clock whose time passes when a test says so; timers fire in order of their time. */
+export class HandClock implements Clock {
+  #now = 0;
+  readonly #timers = new Set<Timer>();
+
+  now = (): number => this.#now;
+  monotonic = (): number => this.#now;
+
+  after = (delayMs: number, call: () => void): (() => void) => {
+    const timer = { dueAt: this.#now + delayMs, call };
+    this.#timers.add(timer);
+    return () => void this.#timers.delete(timer);
+  };
+
+  /** Lets time pass, and what follows from each timer settle before the next one. */
+  async pass(forMs: number): Promise<void> {
+    const until = this.#now + forMs;
+    for (;;) {
+      const next = [...this.#timers].reduce<Timer | null>(
+        (first, timer) => (timer.dueAt <= until && (first === null || timer.dueAt < first.dueAt) ? timer : first),
+        null,
+      );
+      if (next === null) break;
+      this.#now = Math.max(this.#now, next.dueAt);
+      this.#timers.delete(next);
+      next.call();
+      await settled();
+    }
+    this.#now = until;
+    await settled();
+  }
+}
+
+/** All that follows from what happened so far, without any time. */
+export const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));

@@ -1,0 +1,118 @@
+import assert from 'node:assert/strict';
+import { type ClientHttp2Session, type ClientHttp2Stream, connect } from 'node:http2';
+import { describe, test } from 'node:test';
+import { ended, metadataOf, request } from './call.ts';
+import { scene } from './scene.ts';
+
+const KiB = 1024;
+const CHECK = '/grpc.health.v1.Health/Check';
+const WATCH = '/grpc.health.v1.Health/Watch';
+const REFLECT = '/grpc.reflection.v1.ServerReflection/ServerReflectionInfo';
+const EXHAUSTED = '8';
+const LATE = '4';
+
+/** A message of a gRPC stream: a flag, its length, its bytes. */
+function framed(bytes: Buffer, length = bytes.length): Buffer {
+  const head = Buffer.alloc(5);
+  head.writeUInt32BE(length, 1);
+  return Buffer.concat([head, bytes]);
+}
+
+/** Field 1, the name of a service. */
+const named = (length: number): Buffer => {
+  const size = Buffer.from([0x0a, (length & 0x7f) | 0x80, (length >> 7) & 0x7f]);
+  return Buffer.concat([size, Buffer.alloc(length, 'x')]);
+};
+
+function open(session: ClientHttp2Session, path: string): ClientHttp2Stream {
+  const head = { ':method': 'POST', ':path': path, 'content-type': 'application/grpc', te: 'trailers' };
+  const stream = session.request(head, { endStream: false });
+  stream.on('error', () => {});
+  stream.resume();
+  return stream;
+}
+
+/** `grpc-status` of a stream, in its headers or trailers. */
+const statusOf = (stream: ClientHttp2Stream): Promise<string> =>
+  new Promise((resolve) => {
+    const look = (headers: Record<string, unknown>): void => {
+      if (headers['grpc-status'] !== undefined) resolve(String(headers['grpc-status']));
+    };
+    stream.on('response', look);
+    stream.on('trailers', look);
+  });
+
+async function withSession(address: string, work: (session: ClientHttp2Session) => Promise<void>): Promise<void> {
+  const session = connect(`http://${address}`);
+  session.on('error', () => {});
+  await work(session);
+  session.destroy();
+}
+
+describe('gRPC calls of strangers', () => {
+  test('send at most 4 KiB: the announced length is refused, not waited for', async () => {
+    await using it = await scene();
+    await withSession(it.address, async (session) => {
+      for (const path of [CHECK, WATCH, REFLECT]) {
+        const stream = open(session, path);
+        const status = statusOf(stream);
+        stream.write(framed(Buffer.alloc(10), 15 * KiB * KiB));
+        assert.equal(await status, EXHAUSTED, path);
+      }
+      const small = open(session, CHECK);
+      const status = statusOf(small);
+      small.end(framed(named(4_000)));
+      assert.equal(await status, '5');
+    });
+    await it.run();
+  });
+
+  test('a request that does not end is DEADLINE_EXCEEDED, of callers too', async () => {
+    await using it = await scene({ requestTimeoutMs: 100 });
+    await withSession(it.address, async (session) => {
+      const unfinished = [CHECK, WATCH, REFLECT, '/svc.runtime.v1.SvcRuntime/ExecuteAgent'].map((path) => {
+        const stream = open(session, path);
+        const status = statusOf(stream);
+        stream.write(framed(Buffer.alloc(10), 20));
+        return status;
+      });
+      assert.deepEqual(await Promise.all(unfinished), [LATE, LATE, LATE, LATE]);
+      const halfOpen = open(session, CHECK);
+      const status = statusOf(halfOpen);
+      // All of the message, and never the end of the request.
+      halfOpen.write(framed(Buffer.alloc(0)));
+      assert.equal(await status, LATE);
+    });
+  });
+
+  test('a run whose request is complete goes on, however long it takes', async () => {
+    await using it = await scene({ requestTimeoutMs: 50 });
+    const { call } = await it.run();
+    const first = await Promise.race([ended(call), new Promise((resolve) => setTimeout(resolve, 300, 'goes on'))]);
+    assert.equal(first, 'goes on');
+    call.cancel();
+  });
+
+  test('few at once on one connection, two watches of them, and event streams stay open to callers', async () => {
+    await using it = await scene({ strangerCalls: 5, streams: 3, healthWatches: 3 });
+    await withSession(it.address, async (session) => {
+      const watches = Array.from({ length: 7 }, () => {
+        const stream = open(session, WATCH);
+        const told = Promise.race([
+          statusOf(stream),
+          new Promise((resolve) => stream.once('data', () => resolve('0'))),
+        ]);
+        stream.end(framed(Buffer.alloc(0)));
+        return told;
+      });
+      const answers = await Promise.all(watches);
+      assert.deepEqual(answers.filter((one) => one === '0').length, 2);
+      assert.deepEqual(answers.filter((one) => one === EXHAUSTED).length, 5);
+      const runs = [await it.run(), await it.run(), await it.run()];
+      for (const { call } of runs) call.cancel();
+    });
+    const call = it.client.executeAgent(request(it.agentId), metadataOf({}));
+    call.once('metadata', () => call.cancel());
+    assert.equal((await ended(call)).code, 'CANCELLED');
+  });
+});
