@@ -7,6 +7,8 @@ export interface CallOptions {
   readonly identity?: Identity;
   /** Repeat with the same id to retry safely: the message is handled once. Default: a fresh UUID. */
   readonly messageId?: string;
+  /** The recipient's id was drawn for this call, so nothing of it is anywhere yet. Has no effect beside `messageId`. */
+  readonly isFirst?: boolean;
   /** W3C trace id, 32 hex digits. */
   readonly trace?: string;
   /** For ask: how long to wait. Default 30,000. */

@@ -17,6 +17,8 @@ export type AcquireOutcome =
       readonly cursor: number;
       /** Results handled beside the mailbox since the cursor stands there (journal-position.ts). */
       readonly beside: number;
+      /** Number of the last entry at the grant. */
+      readonly tail: number;
       readonly nextTimerAt: number | null;
       /** Store time of the grant. */
       readonly at: number;

@@ -28,6 +28,8 @@ export interface Message {
   readonly session?: string;
   /** Of a client's message: its id was made for this call, so nobody else appends it again. */
   readonly fresh?: true;
+  /** The recipient's id was drawn for this message, so what has ended need not be searched for it. */
+  readonly first?: true;
   /** Asked by an actor: the type under which that actor wants the answer. */
   readonly replyAs?: string;
   /** Timer name, for `origin: timer`. */

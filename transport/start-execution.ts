@@ -60,7 +60,7 @@ export async function startExecution(
     if ((idempotencyKey ?? executionId) !== undefined)
       return startOnce(parts.executions, start, { trace, signal }, admit);
     await admit();
-    return parts.executions.start(start, callOptions({ trace, signal }));
+    return parts.executions.start(start, { ...callOptions({ trace, signal }), isFirst: true });
   });
 }
 

@@ -91,7 +91,7 @@ export async function startWorkflow(
     ...(trace === undefined ? {} : { trace }),
     ...(signal === undefined ? {} : { signal }),
     // The message has the id of the execution, so the mailbox drops a repeat as well.
-    ...(executionId === undefined ? {} : { messageId: executionId }),
+    ...(executionId === undefined ? { isFirst: true } : { messageId: executionId }),
   };
   try {
     const { execution_id } = await startInPlace(parts, place, () => parts.workflows.start(start, options));

@@ -173,6 +173,7 @@ export class MailboxClient implements ActorClient {
       ...(options.identity === undefined ? {} : { identity: options.identity }),
       ...(session === undefined ? {} : { session }),
       ...(options.messageId === undefined ? { fresh: true } : {}),
+      ...(options.messageId === undefined && options.isFirst === true ? { first: true } : {}),
     };
   }
 

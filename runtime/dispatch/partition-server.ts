@@ -49,6 +49,7 @@ export class PartitionServer {
   readonly lease: Lease;
   readonly #parts: KernelParts;
   readonly #on: ServedEvents;
+  readonly takenAt: number;
   /** Also what is left to compare with when the lease was lost. */
   readonly progress: Progress;
   /** The clock of the store that holds this partition: turns and timers run on it. */
@@ -65,6 +66,7 @@ export class PartitionServer {
       readonly lease: Lease;
       readonly cursor: number;
       readonly beside: number;
+      readonly tail: number;
       readonly at: number;
       readonly mayBeOlder: boolean;
     },
@@ -72,6 +74,7 @@ export class PartitionServer {
     on: ServedEvents,
   ) {
     this.lease = granted.lease;
+    this.takenAt = granted.tail;
     this.progress = new Progress(granted.cursor, granted.beside);
     this.clock = new StoreClock(parts.clock, granted.at);
     this.#parts = parts;

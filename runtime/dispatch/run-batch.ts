@@ -1,4 +1,5 @@
 import type { EffectAttemptRef, EffectSettle, Lease, MailboxEntry } from '../actor-store.ts';
+import type { Address } from '../address.ts';
 import { SvcError } from '../errors.ts';
 import { resultPosition } from '../journal-position.ts';
 import type { Message } from '../message.ts';
@@ -25,6 +26,8 @@ interface Holder {
   readonly lease: Lease;
   readonly lost: boolean;
   readonly clock: Pick<StoreClock, 'turn' | 'now'>;
+  /** Number of the last entry when the partition was taken. */
+  readonly takenAt: number;
 }
 
 /** A batch in the making: each message has one turn, those of the mailbox first, then results handled beside it. */
@@ -117,7 +120,7 @@ export class BatchRun {
     const { partition } = this.#holder.lease;
     const { works } = batch.writes;
     const unknown = messages.filter(isReadable).filter(({ to }) => !works.has(to));
-    const residents = await loadResidents(parts, partition, unknown);
+    const residents = await loadResidents(parts, partition, unknown, this.#begun(entries, messages));
     for (const [address, { resident, record }] of works) residents.set(address, { ...resident, record });
     const bodies = await setAside(parts, entries, messages, residents, this.#handling.drainLimit);
     if (this.#holder.lost) return false;
@@ -133,6 +136,20 @@ export class BatchRun {
       }
     }
     return true;
+  }
+
+  /**
+   * Actors whose first message is among these. One that was there when the partition was taken may have been handled by an
+   * earlier holder, and a store that went back to an older state brought it back.
+   */
+  #begun(entries: readonly MailboxEntry[], messages: readonly (Message | SvcError)[]): ReadonlySet<Address> {
+    const begun = new Set<Address>();
+    for (const [index, { seq }] of entries.entries()) {
+      const message = messages[index];
+      if (message instanceof SvcError || message?.first !== true) continue;
+      if (seq > this.#holder.takenAt) begun.add(message.to);
+    }
+    return begun;
   }
 
   /** Handlers may have touched what they were given, and nothing of it was written. */

@@ -29,13 +29,13 @@ export class RedisLeases implements Leases {
       keys.push(meta, timers, states, effects);
       args.push(partition, node, grant, ttlMs, over, this.#order.caller, number);
     });
-    const [granted, second, third, fourth, life, at, vouched, beside] = list(reply);
+    const [granted, second, third, fourth, life, at, vouched, beside, tail] = list(reply);
     if (granted !== 1) return { kind: 'held', by: text(second), grant: text(fourth), remainingMs: integer(third) };
     const lease = { partition, node, epoch: integer(second), grant };
     this.#lives.granted(lease, text(life));
     const mayBeOlder = vouched !== 1;
     const nextTimerAt = integerOrNull(fourth);
-    const progress = { cursor: integer(third), beside: integer(beside) };
+    const progress = { cursor: integer(third), beside: integer(beside), tail: integer(tail) };
     return { kind: 'granted', lease, ...progress, nextTimerAt, at: integer(at), mayBeOlder };
   }
 

@@ -51,7 +51,7 @@ export class LeaseTable {
     const lease = { partition, node, epoch: state.epoch, grant };
     const nextTimerAt = this.#book.nextTimerAt(state);
     // The files of a data directory are kept, copied and restored together.
-    const progress = { cursor: state.cursor, beside: besideAt(state) };
+    const progress = { cursor: state.cursor, beside: besideAt(state), tail: state.tail };
     return { kind: 'granted', lease, ...progress, nextTimerAt, at: now, mayBeOlder: false };
   }
 

@@ -22,6 +22,7 @@ const wireMessage = z.object({
   identity: Identity.optional(),
   session: z.string().optional(),
   fresh: z.literal(true).optional(),
+  first: z.literal(true).optional(),
   replyAs: z.string().optional(),
   timer: z.string().optional(),
 });

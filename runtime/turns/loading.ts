@@ -38,11 +38,15 @@ export function decodeEntry(payloads: Payloads, body: string): Message | SvcErro
   }
 }
 
-/** The actors of a batch. An error stands for one that cannot be read. */
+/**
+ * The actors of a batch. An error stands for one that cannot be read. The archive is not asked for those in `isNew`: each
+ * start would wait for it, to hear that it knows nothing of an id that was drawn a moment ago.
+ */
 export async function loadResidents(
   parts: LoadingParts,
   partition: Partition,
   messages: readonly Message[],
+  isNew: ReadonlySet<Address>,
 ): Promise<Map<Address, Resident | SvcError>> {
   const { store, registry, cache } = parts;
   const residents = new Map<Address, Resident | SvcError>();
@@ -64,7 +68,8 @@ export async function loadResidents(
   await Promise.all(
     missing.map(async ({ address, definition }, index) => {
       const self = { address, partition, definition };
-      residents.set(address, await activate(parts, self, texts[index] ?? null).catch(buriable));
+      const mayHaveEnded = isArchived(definition) && !isNew.has(address);
+      residents.set(address, await activate(parts, self, texts[index] ?? null, mayHaveEnded).catch(buriable));
     }),
   );
   return residents;
@@ -74,12 +79,13 @@ async function activate(
   parts: LoadingParts,
   self: Pick<Resident, 'address' | 'partition' | 'definition'>,
   stored: string | null,
+  mayHaveEnded: boolean,
 ): Promise<Resident> {
   const { payloads, archive } = parts;
   const { address, definition } = self;
   const [, tenant = '', id = ''] = address.split('/');
   // An actor that has ended lives on in the archive: a late message finds its end, never an empty beginning.
-  const text = stored ?? (isArchived(definition) ? await archive.loadRecord(address) : null);
+  const text = stored ?? (mayHaveEnded ? await archive.loadRecord(address) : null);
   if (text === null) {
     const record = initialRecord(definition, { address, tenant, id });
     return { ...self, tenant, record, text, owned: false, size: 0 };

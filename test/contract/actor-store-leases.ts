@@ -48,13 +48,13 @@ export function leaseContract(make: MakeStore): void {
       assert.equal(new Set(epochs).size, epochs.length);
     });
 
-    promise('a grant answers the cursor and the time of the next timer', async (rig) => {
+    promise('a grant answers the cursor, the last entry and the time of the next timer', async (rig) => {
       const partition = await rig.partition();
       const to = rig.address();
       await rig.append(partition, to, 'a', 'b');
       const first = await rig.store.acquire(partition, 'node-a', 'grant-1', 30_000);
       assert.ok(first.kind === 'granted');
-      assert.equal(first.cursor, 0);
+      assert.deepEqual([first.cursor, first.tail], [0, 2]);
       assert.equal(first.nextTimerAt, null);
       assert.deepEqual(
         { partition: first.lease.partition, node: first.lease.node, grant: first.lease.grant },
@@ -66,7 +66,7 @@ export function leaseContract(make: MakeStore): void {
       await rig.store.release(first.lease);
       const second = await rig.store.acquire(partition, 'node-b', randomUUID(), 30_000);
       assert.ok(second.kind === 'granted');
-      assert.equal(second.cursor, 2);
+      assert.deepEqual([second.cursor, second.tail], [2, 2]);
       assert.equal(second.nextTimerAt, at + 40_000);
     });
 

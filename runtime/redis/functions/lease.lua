@@ -6,11 +6,11 @@ local WIDE = '.................................................................'
 
 -- ARGV  a section: partition, node, grant, ttlMs, over (the grant of a dead holder, or ''), caller, number of its call
 -- returns a section: {1, epoch, cursor, next timer's due time or '', server life, time of the grant, 1 | 0 (vouched for),
---         results beside the mailbox at the cursor} (granted) |
+--         results beside the mailbox at the cursor, number of the last entry} (granted) |
 --         {0, holder, remaining ms, its grant} (held, or a late copy: its process has asked again since)
 local function acquire_section(keys, k, name, node, grant, ttl, over, asked, now)
   local meta, timers = keys[k], keys[k + 1]
-  local m = redis.call('HMGET', meta, 'node', 'until', 'grant', 'epoch', 'cursor', 'life', 'asked', 'beside')
+  local m = redis.call('HMGET', meta, 'node', 'until', 'grant', 'epoch', 'cursor', 'life', 'asked', 'beside', 'tail')
   local holder, remaining = m[1], due_of(meta, '', tonumber(m[2] or 0), now) - now
   local counts = holder and holder ~= '' and holder ~= node and m[3] ~= over
   if counts and remaining > 0 then return { 0, holder, remaining, m[3] } end
@@ -33,7 +33,7 @@ local function acquire_section(keys, k, name, node, grant, ttl, over, asked, now
     vouched = true
   end
   local cursor = tonumber(m[5] or 0)
-  return { 1, epoch, cursor, first[2] or '', server_life(), now, vouched and 1 or 0, beside_at(m[8], cursor) }
+  return { 1, epoch, cursor, first[2] or '', server_life(), now, vouched and 1 or 0, beside_at(m[8], cursor), tonumber(m[9] or 0) }
 end
 
 register('acquire', function(keys, args)

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { writeFile } from 'node:fs/promises';
+import { rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { after, before, describe, test } from 'node:test';
@@ -55,7 +55,13 @@ describe('the dispatch gateway of a running node', () => {
     const agent = await deploy(name, 'holder');
     return heldBy(await scene.node.run(agent, name), agent);
   };
-  const release = (id: string) => writeFile(join(scene.data, 'volumes/svc-system', id, 'go'), 'let go');
+  /** The file comes with its text: the program prints it as soon as it is there. */
+  const release = async (id: string): Promise<void> => {
+    const [written, go] = ['go.written', 'go'].map((name) => join(scene.data, 'volumes/svc-system', id, name));
+    assert.ok(written !== undefined && go !== undefined);
+    await writeFile(written, 'let go');
+    await rename(written, go);
+  };
 
   for (const kind of ['curl', 'node', 'python'] as const) {
     test(`a bootstrap in ${kind} goes the whole way, and what it prints is the output`, async () => {
