@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
-import { readFile, writeFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { BUSYBOX, NEEDS_PODMAN } from '../../support/podman.ts';
+import { writtenWhole } from '../../support/written-whole.ts';
 import { restDoor } from '../seal/doors.ts';
 import { Stranger } from '../seal/stranger.ts';
 import { PROGRAMS } from './programs.ts';
@@ -54,7 +55,7 @@ describe('an agent in a container, on a running node', NEEDS_PODMAN, () => {
       advanced: { bootstrap_path: '/bin/holder' },
       ...spec,
     });
-  const release = (id: string, said = 'let go') => writeFile(join(scene.data, 'volumes/svc-system', id, 'go'), said);
+  const release = (id: string, said = 'let go') => writtenWhole(join(scene.data, 'volumes/svc-system', id, 'go'), said);
 
   test('a bootstrap of its image is run with the environment that is promised, and nothing of the node’s', async () => {
     const agent = await deploy('environment', {

@@ -2,12 +2,13 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { rename, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { after, before, describe, test } from 'node:test';
 import { grpcurl, grpcurlMissing } from '../../support/grpcurl.ts';
 import { waitUntil } from '../../support/wait-until.ts';
+import { writtenWhole } from '../../support/written-whole.ts';
 import { PROGRAMS } from './programs.ts';
 import { AgentScene, type Members, members } from './scene.ts';
 
@@ -55,13 +56,7 @@ describe('the dispatch gateway of a running node', () => {
     const agent = await deploy(name, 'holder');
     return heldBy(await scene.node.run(agent, name), agent);
   };
-  /** The file comes with its text: the program prints it as soon as it is there. */
-  const release = async (id: string): Promise<void> => {
-    const [written, go] = ['go.written', 'go'].map((name) => join(scene.data, 'volumes/svc-system', id, name));
-    assert.ok(written !== undefined && go !== undefined);
-    await writeFile(written, 'let go');
-    await rename(written, go);
-  };
+  const release = (id: string) => writtenWhole(join(scene.data, 'volumes/svc-system', id, 'go'), 'let go');
 
   for (const kind of ['curl', 'node', 'python'] as const) {
     test(`a bootstrap in ${kind} goes the whole way, and what it prints is the output`, async () => {
