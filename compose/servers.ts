@@ -1,10 +1,12 @@
 import type { DispatchApi } from '../actors/execution/dispatch-api.ts';
 import type { NodePeerApi } from '../actors/node-peer/api.ts';
+import type { ClusterApi } from '../cluster/api.ts';
 import type { ClusterNode } from '../cluster/cluster-node.ts';
 import { advertised } from '../cluster/pulse/advertise.ts';
 import type { NodeSettings } from '../manifests/node/settings.ts';
 import { runtimeTable } from '../manifests/runtime-table/table.ts';
 import { openNodeEnvelope } from '../security/node-envelope.ts';
+import type { Admission } from '../transport/admission.ts';
 import { createClusterServer } from '../transport/grpc/cluster/server.ts';
 import type { GrpcServerParts } from '../transport/grpc/parts.ts';
 import { createGrpcServer } from '../transport/grpc/server.ts';
@@ -23,6 +25,8 @@ export interface ServersParts extends Omit<Public, 'seal' | 'peers'> {
   readonly peers: NodePeerApi;
   readonly dispatch: DispatchApi;
   readonly access: AgentAccess;
+  readonly cluster: ClusterApi;
+  readonly admission: Admission;
   readonly clusterNode: ClusterNode | null;
   /** What the cluster port binds. */
   readonly clusterHost: string;
@@ -43,12 +47,14 @@ export function createServers(parts: ServersParts): { listen(): Promise<Addresse
     origins: network.cors.allow,
   });
   const grpc = createGrpcServer({ ...parts, auth: settings.grpc_auth });
-  const internal = createInternalServers(parts);
+  const figures = { local: () => parts.cluster.local(), admission: () => admission.counts };
+  const metrics = settings.observability.metrics.enabled ? figures : null;
+  const internal = createInternalServers({ ...parts, metrics });
   const nodes =
     clusterNode === null
       ? null
       : createClusterServer({
-          ...{ ...clusterNode, peers, health, logger, ...(admission === undefined ? {} : { admission }) },
+          ...{ ...clusterNode, peers, health, logger, admission },
           openEnvelope: (authorization, envelope) => openNodeEnvelope(clusterNode, authorization, envelope),
           worker: cluster.role === 'controller' ? null : { executions, applyConfig: clusterNode.applyConfig },
           controller: cluster.role !== 'worker',

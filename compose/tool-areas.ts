@@ -17,6 +17,7 @@ import type { Admission } from '../transport/admission.ts';
 import { createInternalGrpcServer } from '../transport/grpc/inner-loop/server.ts';
 import { internalSealMethods } from '../transport/grpc/seal-methods.ts';
 import type { Health } from '../transport/health.ts';
+import { addMetrics, type NodeFigures } from '../transport/internal/metrics.ts';
 import { createInternalServer } from '../transport/internal/server.ts';
 import type { McpParts } from '../transport/mcp/parts.ts';
 import { addSealRoutes } from '../transport/rest/routes/seal/index.ts';
@@ -59,8 +60,10 @@ export function createInternalServers(parts: {
   readonly access: AgentAccess;
   readonly logger: FastifyBaseLogger;
   readonly health: Health;
+  /** Null where the settings turn /metrics off. */
+  readonly metrics: NodeFigures | null;
 }) {
-  const { dispatch, logger, health } = parts;
+  const { dispatch, logger, health, metrics } = parts;
   // What agents call is part of what runs.
   const { admission: _admission, ...seal } = parts.seal;
   const { tokens } = parts.access;
@@ -68,6 +71,7 @@ export function createInternalServers(parts: {
     rest: createInternalServer({
       ...{ dispatch, tokens, logger },
       addSealRoutes: (app) => addSealRoutes(app, seal, { bearer: false, tokens }),
+      ...(metrics === null ? {} : { addRoutes: (app) => addMetrics(app, metrics) }),
     }),
     grpc: createInternalGrpcServer({
       ...{ dispatch, tokens, logger, health },

@@ -1,0 +1,99 @@
+import assert from 'node:assert/strict';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, it } from 'node:test';
+import { pino } from 'pino';
+import type { LocalNode } from '../../../cluster/api.ts';
+import type { AdmissionCounts } from '../../../transport/admission.ts';
+import { addMetrics } from '../../../transport/internal/metrics.ts';
+import { createInternalServer } from '../../../transport/internal/server.ts';
+import { ScriptedLoop } from '../../effects/agents/bootstrap-bench.ts';
+import { NodeProcess } from '../../support/node-process.ts';
+
+const NODE: LocalNode = {
+  ...{ node_id: 'node-a', incarnation: '00000000-0000-4000-8000-000000000001', role: 'worker', tags: ['gpu'] },
+  ...{ ready: true, draining: false, partitions: { default: 3, system: 1 }, residents: 7, unread_partitions: 0 },
+  ...{ fenced_commits: 2, running_effects: 4, lease_age_ms: 1_500 },
+};
+
+/** Reads the samples of a page, `name{labels}` to value. */
+function samplesOf(page: string): Map<string, number> {
+  const lines = page.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
+  return new Map(
+    lines.map((line) => [line.slice(0, line.lastIndexOf(' ')), Number(line.slice(line.lastIndexOf(' ')))]),
+  );
+}
+
+describe('/metrics of the internal address', () => {
+  it('answers what the node says of itself now, and figures of its process', async () => {
+    let node = NODE;
+    let starts: AdmissionCounts = { inFlight: 5, limit: 600, refused: 9 };
+    const app = createInternalServer({
+      dispatch: new ScriptedLoop([]),
+      tokens: { issue: async () => '', verify: () => Promise.reject(new Error('no token is asked for')) },
+      logger: pino({ level: 'silent' }),
+      addRoutes: (scope) => addMetrics(scope, { local: () => node, admission: () => starts }),
+    });
+    try {
+      const page = async (): Promise<Map<string, number>> => {
+        const answer = await app.inject('/metrics');
+        assert.equal(answer.statusCode, 200, answer.body);
+        assert.match(String(answer.headers['content-type']), /^text\/plain; version=0\.0\.4/);
+        return samplesOf(answer.body);
+      };
+      const first = await page();
+      const wanted = {
+        'svc_node_info{node="node-a",role="worker"}': 1,
+        svc_node_ready: 1,
+        svc_node_draining: 0,
+        svc_node_lease_age_seconds: 1.5,
+        'svc_partitions_held{pool="default"}': 3,
+        'svc_partitions_held{pool="system"}': 1,
+        svc_partitions_unread: 0,
+        svc_actors_resident: 7,
+        svc_effects_running: 4,
+        svc_commits_fenced_total: 2,
+        svc_starts_in_flight: 5,
+        svc_starts_limit: 600,
+        svc_starts_refused_total: 9,
+      };
+      for (const [name, value] of Object.entries(wanted)) assert.equal(first.get(name), value, name);
+      assert.ok((first.get('process_resident_memory_bytes') ?? 0) > 1e6);
+      node = { ...NODE, ready: false, unread_partitions: 2, partitions: { system: 1 } };
+      starts = { inFlight: 16, limit: 16, refused: 12 };
+      const second = await page();
+      assert.deepEqual([second.get('svc_partitions_unread'), second.get('svc_node_ready')], [2, 0]);
+      assert.equal(second.has('svc_partitions_held{pool="default"}'), false, 'a pool that it left is not named');
+      assert.equal(second.get('svc_starts_refused_total'), 12);
+    } finally {
+      await app.close();
+    }
+  });
+
+  it('is on a node that was just started, not on its public address, and nowhere when it is turned off', async () => {
+    const directory = await mkdtemp(join(tmpdir(), 'svc-metrics-'));
+    const config = join(directory, 'svc.yaml');
+    const off =
+      'apiVersion: svc.dev/v1\nkind: NodeConfig\nmetadata: {name: quiet}\nspec: {observability: {metrics: {enabled: false}}}\n';
+    await writeFile(config, off);
+    try {
+      for (const [args, status] of [
+        [[], 200],
+        [['--config', config], 404],
+      ] as const) {
+        const node = new NodeProcess(['--data', join(directory, String(status)), ...args]);
+        node.spawn();
+        try {
+          const { url } = await node.internal;
+          assert.equal((await fetch(`${url}/metrics`)).status, status);
+          assert.equal((await fetch(`${await node.url}/metrics`)).status, 404);
+        } finally {
+          await node.kill();
+        }
+      }
+    } finally {
+      await rm(directory, { recursive: true, force: true });
+    }
+  });
+});

@@ -1,0 +1,89 @@
+import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
+import type { LocalNode } from '../../cluster/api.ts';
+import type { AdmissionCounts } from '../admission.ts';
+import type { RestApp } from '../rest/parts.ts';
+
+/** What this node knows of itself without asking a store: a scrape answers while the stores are away. */
+export interface NodeFigures {
+  local(): LocalNode;
+  admission(): AdmissionCounts;
+}
+
+/** One figure: its name below `svc_`, what it says, and how it is read. */
+type Figure = readonly [name: string, help: string, read: (node: LocalNode, starts: AdmissionCounts) => number];
+
+const GAUGES: readonly Figure[] = [
+  ['node_ready', '1 while /health/ready says so', ({ ready }) => Number(ready)],
+  ['node_draining', '1 from a drain until the end', ({ draining }) => Number(draining)],
+  ['node_lease_age_seconds', 'since the node lease was last extended', ({ lease_age_ms: ms }) => ms / 1_000],
+  [
+    'partitions_unread',
+    'held partitions in which messages wait and are not read: an alarm, they are taken anew',
+    (node) => node.unread_partitions,
+  ],
+  ['actors_resident', 'actors in memory', ({ residents }) => residents],
+  ['effects_running', 'model calls, tool calls, commands and other effects under way', (node) => node.running_effects],
+  ['starts_in_flight', 'calls under way that start a run', (_node, { inFlight }) => inFlight],
+  ['starts_limit', 'so many of them may be under way now', (_node, { limit }) => limit],
+];
+
+/** A delay of the event loop is seen from here on; finer would wake an idle process the more often. */
+const LOOP_PRECISION_MS = 50;
+
+/** Since the start of the process. */
+const COUNTERS: readonly Figure[] = [
+  [
+    'commits_fenced_total',
+    'commits refused because the lease was another node’s',
+    ({ fenced_commits: count }) => count,
+  ],
+  ['starts_refused_total', 'calls refused as overloaded', (_node, { refused }) => refused],
+];
+
+/** Adds GET /metrics, the figures of this node and its process in the text format of Prometheus (decided.md). */
+export function addMetrics(app: RestApp, figures: NodeFigures): void {
+  const registry = registryOf(figures);
+  app.get('/metrics', { config: { access: 'public' }, schema: { hide: true } }, async (_request, reply) => {
+    reply.header('content-type', registry.contentType);
+    return reply.serializer(String).send(await registry.metrics());
+  });
+}
+
+function registryOf(figures: NodeFigures): Registry {
+  const registry = new Registry();
+  const registers = [registry];
+  // Event loop delay, CPU, memory, descriptors.
+  collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: LOOP_PRECISION_MS });
+  for (const [name, help, read] of GAUGES) {
+    const gauge: Gauge = new Gauge({
+      ...{ name: `svc_${name}`, help, registers },
+      collect: () => {
+        gauge.set(read(figures.local(), figures.admission()));
+      },
+    });
+  }
+  for (const [name, help, read] of COUNTERS) {
+    const counter: Counter = new Counter({
+      ...{ name: `svc_${name}`, help, registers },
+      collect: () => {
+        counter.reset();
+        counter.inc(read(figures.local(), figures.admission()));
+      },
+    });
+  }
+  const held: Gauge<'pool'> = new Gauge({
+    ...{ name: 'svc_partitions_held', help: 'partitions served here', labelNames: ['pool'], registers },
+    collect: () => {
+      held.reset();
+      for (const [pool, count] of Object.entries(figures.local().partitions)) held.set({ pool }, count);
+    },
+  });
+  const node: Gauge<'node' | 'role'> = new Gauge({
+    ...{ name: 'svc_node_info', help: 'which node this is', labelNames: ['node', 'role'], registers },
+    collect: () => {
+      const { node_id, role } = figures.local();
+      node.set({ node: node_id, role }, 1);
+    },
+  });
+  return registry;
+}
