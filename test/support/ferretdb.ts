@@ -84,7 +84,7 @@ function external(uri: string): TestMongo {
 /** Builds once per version of the source; parallel test files may build at the same time, the rename is atomic. */
 async function build(): Promise<string> {
   const hash = createHash('sha256');
-  for (const name of ['main.go', 'go.mod', 'go.sum']) hash.update(await readFile(join(SOURCE, name)));
+  for (const name of ['main.go', 'ids.go', 'go.mod', 'go.sum']) hash.update(await readFile(join(SOURCE, name)));
   const program = join(CACHE, `ferretdb-${hash.digest('hex').slice(0, 16)}`);
   const isBuilt = await access(program).then(
     () => true,

@@ -36,6 +36,7 @@ func main() {
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		stop()
 	}()
+	go indexIds(ctx, directory)
 	if err := server.Run(ctx); err != nil {
 		log.Fatal(err)
 	}
