@@ -4,7 +4,7 @@ import { EXECUTIONS } from '../actors/execution/view.ts';
 import { TOOL_SESSIONS } from '../actors/tool-session/view.ts';
 import type { NodeRetention } from '../manifests/node/retention.ts';
 import { type Address, parseAddress } from '../runtime/address.ts';
-import type { Collection, CollectionSpec, Documents, Query, StoredDocument } from '../runtime/documents.ts';
+import type { Collection, CollectionSpec, Condition, Documents, StoredDocument } from '../runtime/documents.ts';
 import { FirstUse } from '../runtime/first-use.ts';
 import { type RetentionRule, type RetentionRules, retentionPolicy } from '../runtime/retention/policy.ts';
 import type { RetentionSettings } from '../runtime/runtime.ts';
@@ -41,34 +41,63 @@ export function retentionOf(parts: {
   return {
     policy: retentionPolicy(complete, own),
     intervalMs: interval_secs * 1_000,
-    isNeeded: (address) => needed(address),
+    neededOf: (tenant, addresses) => needed(tenant, addresses),
     forget: keysOf(documents),
     onSwept: (swept) =>
       logger.info({ event: 'retention_swept', ...swept }, 'retention removed what was too old or too much'),
   };
 }
 
-/** The Idempotency-Keys of a run that was removed are free. */
-function keysOf(documents: Documents): (address: Address) => Promise<void> {
+/** The Idempotency-Keys of runs that were removed are free. */
+function keysOf(documents: Documents): (tenant: string, addresses: readonly Address[]) => Promise<void> {
   const keys = new FirstUse(() => documents.collection<StoredDocument>(START_KEYS));
-  return async (address) => {
-    const { tenant, id } = parseAddress(address);
-    await (await keys.get()).deleteMany({ tenant, where: { execution_id: id } });
+  return async (tenant, addresses) => {
+    const ids = addresses.map((address) => parseAddress(address).id);
+    await (await keys.get()).deleteMany({ tenant, where: { execution_id: { in: ids } } });
   };
 }
 
-/** Whether something that still runs belongs to an ended run: a child, a question to a human, a session of tools. */
-function dependents(documents: Documents): (address: Address) => Promise<boolean> {
+type Dependents = (tenant: string, addresses: readonly Address[]) => Promise<ReadonlySet<Address>>;
+
+/** Ended runs to which something belongs that still runs: a child, a question to a human, a session of tools. */
+function dependents(documents: Documents): Dependents {
   const opened = (spec: CollectionSpec) => new FirstUse(() => documents.collection<StoredDocument>(spec));
   const [executions, approvals, sessions] = [opened(EXECUTIONS), opened(APPROVALS), opened(TOOL_SESSIONS)];
-  const some = async (all: { get(): Promise<Collection<StoredDocument>> }, query: Query): Promise<boolean> =>
-    (await (await all.get()).find({ ...query, limit: 1 })).length > 0;
-  return async (address) => {
-    const { kind, tenant, id } = parseAddress(address);
-    if (kind === 'execution') return some(sessions, { tenant, where: { execution_id: id, status: 'active' } });
-    if (kind !== 'workflow') return false;
-    const under = { workflow_execution_id: id, status: { in: ['pending', 'running'] } };
-    if (await some(executions, { tenant, where: under })) return true;
-    return some(approvals, { tenant, where: { execution_id: id, status: 'pending' } });
+  return async (tenant, addresses) => {
+    const needed = new Set<Address>();
+    /** Adds those of a kind that a document with `status` names in `field`. */
+    const add = async (kind: string, all: FirstUse<Collection<StoredDocument>>, field: string, status: Condition) => {
+      const runs = new Map(
+        addresses.flatMap((address) => (kindOf(address) === kind ? [[idOf(address), address]] : [])),
+      );
+      while (runs.size > 0) {
+        const where = { [field]: { in: [...runs.keys()] }, status };
+        const found = await (await all.get()).find({ tenant, where, limit: NAMED_AT_ONCE });
+        for (const document of found) {
+          const id = textOf(document, field);
+          const address = runs.get(id);
+          if (address !== undefined) needed.add(address);
+          runs.delete(id);
+        }
+        if (found.length < NAMED_AT_ONCE) return;
+      }
+    };
+    await Promise.all([
+      add('execution', sessions, 'execution_id', 'active'),
+      add('workflow', executions, 'workflow_execution_id', { in: ['pending', 'running'] }),
+      add('workflow', approvals, 'execution_id', 'pending'),
+    ]);
+    return needed;
   };
+}
+
+/** A run may be named by many: those found are left out of the next question. */
+const NAMED_AT_ONCE = 200;
+
+const kindOf = (address: Address): string => parseAddress(address).kind;
+const idOf = (address: Address): string => parseAddress(address).id;
+
+function textOf(document: StoredDocument, field: string): string {
+  const value: unknown = Object.entries(document).find(([name]) => name === field)?.[1];
+  return typeof value === 'string' ? value : '';
 }

@@ -59,11 +59,11 @@ export interface RuntimeParts {
 
 /** What is removed when, and whom to tell. */
 export interface RetentionSettings extends Pick<RetentionParts, 'policy' | 'intervalMs'> {
-  /** Whether something that runs needs an ended actor, beside what belongs to it. Default: nothing does. */
-  readonly isNeeded?: RetentionParts['isNeeded'];
+  /** Those of ended actors that something which runs needs, beside what belongs to them. Default: none. */
+  readonly neededOf?: RetentionParts['neededOf'];
   readonly onSwept?: RetentionParts['onSwept'];
-  /** Removes what else names a removed actor. */
-  readonly forget?: (address: Address) => Promise<void>;
+  /** Removes what else names removed actors of a tenant. */
+  readonly forget?: (tenant: string, addresses: readonly Address[]) => Promise<void>;
 }
 
 export interface Runtime {
@@ -133,7 +133,7 @@ export async function createRuntime(parts: RuntimeParts): Promise<Runtime> {
   const replaced = new ReplacedStates({ ...kernel, store, warn, keptMs: settings.replacedStatesKeptMs });
   const views = await openViews(documents, kernel.registry);
   const guardedMs = settings.removalsGuardedMs;
-  const forget = async (address: Address) => parts.retention?.forget?.(address);
+  const forget = async (tenant: string, addresses: readonly Address[]) => parts.retention?.forget?.(tenant, addresses);
   const removals = await Removals.open({ ...kernel, store, documents, views, guardedMs, forget });
   const projector = await Projector.open({
     ...{ ...kernel, store, documents, views, removals, replaced, node, warn, ledger: settings.ledger },
@@ -143,7 +143,7 @@ export async function createRuntime(parts: RuntimeParts): Promise<Runtime> {
     policy: parts.retention?.policy ?? retentionPolicy({}),
     intervalMs: parts.retention?.intervalMs ?? 0,
     isMine: () => holdings.get(SWEEPING) !== undefined,
-    isNeeded: async (address) => (await parts.retention?.isNeeded?.(address)) ?? false,
+    neededOf: async (tenant, addresses) => (await parts.retention?.neededOf?.(tenant, addresses)) ?? new Set(),
     upkeep: parts.upkeep ?? [],
     onSwept: (swept) => parts.retention?.onSwept?.(swept),
   });

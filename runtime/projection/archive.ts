@@ -184,8 +184,8 @@ export class Archive {
     return this.#actors.delete(tenantOf(address), address);
   }
 
-  /** Behind its record. */
-  async removeEvents(address: Address): Promise<void> {
-    await this.#events.deleteMany({ tenant: tenantOf(address), where: { address } });
+  /** Of actors of one tenant, behind their records. */
+  async removeEvents(tenant: string, addresses: readonly Address[]): Promise<void> {
+    await this.#events.deleteMany({ tenant, where: { address: { in: addresses } } });
   }
 }

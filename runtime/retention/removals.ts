@@ -24,6 +24,12 @@ export interface Removal extends StoredDocument {
   readonly view_id: string;
 }
 
+/** An archived actor that is to be removed, and the id of its document in the list of its kind. */
+export interface OldActor {
+  readonly address: Address;
+  readonly viewId: string;
+}
+
 export interface RemovalsParts {
   readonly store: Pick<ActorStore, 'load'>;
   readonly documents: Documents;
@@ -35,8 +41,8 @@ export interface RemovalsParts {
   readonly views: Views;
   /** How long a requested removal is guarded against what is still under way: late messages, the ledger's writer. */
   readonly guardedMs: number;
-  /** Removes what else names a removed actor. May be called again for the same one. */
-  readonly forget: (address: Address) => Promise<void>;
+  /** Removes what else names removed actors of a tenant. May be called again for the same ones. */
+  readonly forget: (tenant: string, addresses: readonly Address[]) => Promise<void>;
 }
 
 const STEP = 50;
@@ -97,11 +103,18 @@ export class Removals {
     return removal === null || this.#finish(address, removal);
   }
 
-  /** Removes an archived actor that is old. `view_id`: its document in the list of its kind. */
-  async removeOld(address: Address, view_id: string): Promise<void> {
-    const removal = this.#removal(address, { by: 'retention', since: 0, view_id });
-    await this.#removals.insert(removal);
-    await this.#finish(address, removal);
+  /**
+   * Removes archived actors of one tenant that are old, all together: one call of each kind, whatever their number, so that
+   * removing keeps up with what ends. At most 100.
+   */
+  async removeOld(tenant: string, old: readonly OldActor[]): Promise<void> {
+    if (old.length === 0) return;
+    const removals = old.map(({ address, viewId }) =>
+      this.#removal(address, { by: 'retention', since: 0, view_id: viewId }),
+    );
+    // Of one that somebody deleted the earlier removal stays.
+    await this.#removals.putMany(removals);
+    await this.#finishOld(tenant, removals);
   }
 
   /** Goes on with removals that have begun, oldest first; answers how many were finished. */
@@ -110,8 +123,12 @@ export class Removals {
     const begun = await this.#removals.find({ tenant: null, sort: [['asked_at', 'asc']], limit: 1_000 });
     for (let at = 0; at < begun.length; at += STEP) {
       const some = begun.slice(at, at + STEP);
-      const done = await Promise.all(some.map((one) => this.#finish(addressOf(one), one)));
+      const requested = some.filter(({ by }) => by === 'request');
+      const done = await Promise.all(requested.map((one) => this.#finish(addressOf(one), one)));
       finished += done.filter(Boolean).length;
+      const old = some.filter(({ by }) => by === 'retention');
+      for (const [tenant, list] of Map.groupBy(old, (one) => one.tenant))
+        finished += await this.#finishOld(tenant, list);
     }
     return finished;
   }
@@ -121,18 +138,29 @@ export class Removals {
     return { tenant: tenantOf(address), id: address, version: 1, asked_at, gone_at: null, ...parts };
   }
 
+  /** Answers how many were removed. */
+  async #finishOld(tenant: string, removals: readonly Removal[]): Promise<number> {
+    const addresses = removals.map(addressOf);
+    const where = { id: { in: addresses }, by: 'request' };
+    const requested = await this.#removals.find({ tenant, where, limit: addresses.length });
+    const left = new Set([...(await storedOf(this.#parts, addresses)), ...requested.map(addressOf)]);
+    const going = removals.filter((one) => !left.has(addressOf(one)));
+    if (going.length === 0) return 0;
+    await this.#removeAll(tenant, going.map(addressOf));
+    await this.#unlist(tenant, going);
+    await Promise.all(going.map(({ id }) => this.#removals.delete(tenant, id)));
+    return going.length;
+  }
+
+  /** Of a removal that somebody asked for. */
   async #finish(address: Address, removal: Removal): Promise<boolean> {
-    const { store, locator, clock, guardedMs } = this.#parts;
+    const { locator, clock, guardedMs } = this.#parts;
+    const { tenant } = removal;
     if (removal.gone_at !== null && clock.now() - removal.gone_at < guardedMs) return false;
+    if (removal.by === 'retention') return (await this.#finishOld(tenant, [removal])) > 0;
     const partition = await locator.locate(address);
-    const [record = null] = await store.load(partition, [address]);
-    // Its projector takes it out; without the record its payloads could not be read any more, and so not its end.
-    if (record !== null) return false;
-    await this.#removeAll(address);
-    if (removal.by === 'retention') {
-      await this.#unlist(address, removal.view_id);
-      return this.#removals.delete(removal.tenant, removal.id);
-    }
+    if ((await storedOf(this.#parts, [address])).size > 0) return false;
+    await this.#removeAll(tenant, [address]);
     const now = clock.now();
     if (removal.gone_at === null) {
       await this.#removals.replace({ ...removal, version: removal.version + 1, gone_at: now }, removal.version);
@@ -140,45 +168,73 @@ export class Removals {
     }
     const until = removal.gone_at + guardedMs;
     await eraseFromLedger(this.#parts, { address, partition, since: removal.since, until });
-    await this.#unlist(address, removal.view_id);
-    return this.#removals.delete(removal.tenant, removal.id);
+    await this.#unlist(tenant, [removal]);
+    return this.#removals.delete(tenant, removal.id);
   }
 
-  /** Every step may be repeated, and the first makes the actor unknown to every reader. */
-  async #removeAll(address: Address): Promise<void> {
+  /** Every step may be repeated, and the first makes the actors unknown to every reader. */
+  async #removeAll(tenant: string, addresses: readonly Address[]): Promise<void> {
     const { archive, payloads } = this.#parts;
-    const tenant = tenantOf(address);
-    await archive.removeRecord(address);
+    await Promise.all(addresses.map((address) => archive.removeRecord(address)));
     // Side by side: a store that groups its writes makes one of them.
     await Promise.all([
-      archive.removeEvents(address),
-      payloads.discardAll(address),
-      this.#deadLetters.deleteMany({ tenant, where: { address } }),
-      this.#removeParts(address),
+      archive.removeEvents(tenant, addresses),
+      ...addresses.map((address) => payloads.discardAll(address)),
+      this.#deadLetters.deleteMany({ tenant, where: { address: { in: addresses } } }),
+      this.#removeParts(tenant, addresses),
     ]);
   }
 
   /** Approvals, sessions and panels go with what they belong to; a run of its own goes by its own rules. */
-  async #removeParts(address: Address): Promise<void> {
-    const tenant = tenantOf(address);
+  async #removeParts(tenant: string, addresses: readonly Address[]): Promise<void> {
+    const { registry } = this.#parts;
     for (let kept = 0; ; ) {
-      const where = { parent: address };
-      const parts = await this.#actors.find({ tenant, where, limit: PARTS_AT_ONCE, skip: kept });
-      for (const part of parts) {
-        const child = addressOf(part);
-        if (this.#parts.registry.definitionOf(child)?.isPart !== true) kept += 1;
-        else await this.removeOld(child, part.view_id ?? parseAddress(child).id);
-      }
-      if (parts.length < PARTS_AT_ONCE) return;
+      const where = { parent: { in: addresses } };
+      const children = await this.#actors.find({ tenant, where, limit: PARTS_AT_ONCE, skip: kept });
+      const parts = children.filter((child) => registry.definitionOf(addressOf(child))?.isPart === true);
+      await this.removeOld(tenant, parts.map(oldActor));
+      kept += children.length - parts.length;
+      if (children.length < PARTS_AT_ONCE) return;
     }
   }
 
-  async #unlist(address: Address, viewId: string): Promise<void> {
-    const collection = this.#parts.registry.definitionOf(address)?.view?.collection;
-    if (collection !== undefined) await this.#parts.views.get(collection)?.delete(tenantOf(address), viewId);
-    await this.#parts.forget(address);
+  async #unlist(tenant: string, removals: readonly Removal[]): Promise<void> {
+    const { registry, views, forget } = this.#parts;
+    const addresses = removals.map(addressOf);
+    const listed = removals.map(async ({ view_id }, index) => {
+      const address = addresses[index];
+      const collection = address === undefined ? undefined : registry.definitionOf(address)?.view?.collection;
+      if (collection !== undefined) await views.get(collection)?.delete(tenant, view_id);
+    });
+    await Promise.all(listed);
+    await forget(tenant, addresses);
   }
 }
+
+/** Those of the actors that are in the store: its projector takes an ended one out, and needs its payloads until then. */
+export async function storedOf(
+  { store, locator }: Pick<RemovalsParts, 'store' | 'locator'>,
+  addresses: readonly Address[],
+): Promise<ReadonlySet<Address>> {
+  const partitions = await Promise.all(addresses.map((address) => locator.locate(address)));
+  const byPartition = Map.groupBy(addresses.keys(), (index) => partitions[index]);
+  const stored = new Set<Address>();
+  await Promise.all(
+    [...byPartition].map(async ([partition, indexes]) => {
+      if (partition === undefined) return;
+      const asked = indexes.flatMap((index) => addresses[index] ?? []);
+      const records = await store.load(partition, asked);
+      for (const [index, address] of asked.entries()) if ((records[index] ?? null) !== null) stored.add(address);
+    }),
+  );
+  return stored;
+}
+
+/** How an archived actor is named to `removeOld`. */
+export const oldActor = (actor: ArchivedActor): OldActor => ({
+  address: addressOf(actor),
+  viewId: actor.view_id ?? parseAddress(actor.id).id,
+});
 
 const addressOf = ({ id }: StoredDocument): Address => {
   const { kind, tenant, id: own } = parseAddress(id);

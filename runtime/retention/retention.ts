@@ -11,7 +11,7 @@ import type { Registry } from '../registry.ts';
 import type { Payloads } from '../turns/payload.ts';
 import { decodeRecord } from '../turns/record.ts';
 import type { RetentionPolicy, RetentionRule } from './policy.ts';
-import type { Removals } from './removals.ts';
+import { oldActor, type Removals, storedOf } from './removals.ts';
 
 /** How many were removed, by what they were. */
 export type Swept = Readonly<Record<string, number>>;
@@ -28,8 +28,8 @@ export interface RetentionParts {
   readonly intervalMs: number;
   /** Whether this node sweeps now; of a fleet one does. */
   readonly isMine: () => boolean;
-  /** Whether something that runs needs an ended actor, beside what belongs to it. */
-  readonly isNeeded: (address: Address) => Promise<boolean>;
+  /** Those of ended actors of a tenant that something which runs needs, beside what belongs to them. */
+  readonly neededOf: (tenant: string, addresses: readonly Address[]) => Promise<ReadonlySet<Address>>;
   /** Small steps of the stores' own upkeep; each answers whether more is left. */
   readonly upkeep: readonly (() => Promise<boolean>)[];
   readonly onSwept: (swept: Swept) => void;
@@ -38,7 +38,6 @@ export interface RetentionParts {
 
 /** One step, and how long everybody else has the stores for themselves behind it. */
 const PAGE = 100;
-const AT_ONCE = 25;
 const SEGMENTS = 16;
 const PAUSE_MS = 20;
 /** What one sweep does at most; the next goes on. */
@@ -178,7 +177,7 @@ export class Retention {
       const where = { retained_as: thing };
       const page = await this.#actors.find({ tenant, where, sort: [['ended_at', 'asc']], limit: PAGE, skip: kept });
       const isDue = (actor: ArchivedActor): boolean => (actor.ended_at ?? 0) < before || excess > 0;
-      const needed = await this.#neededOf(page.filter(isDue));
+      const needed = await this.#neededOf(tenant, page.filter(isDue));
       const going: ArchivedActor[] = [];
       let isDone = page.length < PAGE;
       for (const actor of page) {
@@ -193,37 +192,55 @@ export class Retention {
         going.push(actor);
         excess -= actor.bytes ?? 0;
       }
-      removed += await this.#remove(going);
+      removed += await this.#remove(tenant, going);
       if (isDone) return removed;
       await this.#pause();
     }
     return removed;
   }
 
-  async #neededOf(actors: readonly ArchivedActor[]): Promise<ReadonlySet<ArchivedActor>> {
-    const needed = new Set<ArchivedActor>();
-    for (let at = 0; at < actors.length; at += AT_ONCE) {
-      const look = async (actor: ArchivedActor): Promise<void> => {
-        if (await this.#isNeeded(actor)) needed.add(actor);
-      };
-      await Promise.all(actors.slice(at, at + AT_ONCE).map(look));
-    }
-    return needed;
+  /** While what it belongs to runs, or is kept by the same rule; while something that runs says so. */
+  async #neededOf(tenant: string, actors: readonly ArchivedActor[]): Promise<ReadonlySet<ArchivedActor>> {
+    if (actors.length === 0) return new Set();
+    const addresses = actors.map(addressOf);
+    const parents = actors.map(parentOf);
+    const asked = [...addresses, ...parents.flatMap((parent) => parent ?? [])];
+    const [stored, needed, kept] = await Promise.all([
+      // Somebody sent it something that it has yet to answer, or it was taken up again.
+      storedOf(
+        this.#parts,
+        asked.filter((address) => this.#parts.registry.definitionOf(address) !== undefined),
+      ),
+      this.#parts.neededOf(tenant, addresses),
+      this.#archivedOf(tenant, parents),
+    ]);
+    return new Set(
+      actors.filter((actor, index) => {
+        const [address, parent = null] = [addressOf(actor), parents[index]];
+        if (stored.has(address) || needed.has(address)) return true;
+        if (parent === null) return false;
+        return stored.has(parent) || (kept.has(parent) && kept.get(parent) === actor.retained_as);
+      }),
+    );
   }
 
-  /** Some at a time: each is some small writes one behind the other. */
-  async #remove(actors: readonly ArchivedActor[]): Promise<number> {
-    let removed = 0;
-    for (let at = 0; at < actors.length && !this.#stopped; at += AT_ONCE) {
-      const some = actors.slice(at, at + AT_ONCE);
-      await Promise.all(
-        some.map((actor) =>
-          this.#parts.removals.removeOld(addressOf(actor), actor.view_id ?? parseAddress(actor.id).id),
-        ),
-      );
-      removed += some.length;
-    }
-    return removed;
+  /** By which rule each archived one is kept. */
+  async #archivedOf(tenant: string, parents: readonly (Address | null)[]): Promise<Map<Address, string | undefined>> {
+    const found = new Map<Address, string | undefined>();
+    const asked = new Set(parents.filter((parent) => parent !== null));
+    await Promise.all(
+      [...asked].map(async (parent) => {
+        const archived = await this.#actors.get(tenant, parent);
+        if (archived !== null) found.set(parent, archived.retained_as);
+      }),
+    );
+    return found;
+  }
+
+  async #remove(tenant: string, actors: readonly ArchivedActor[]): Promise<number> {
+    if (this.#stopped) return 0;
+    await this.#parts.removals.removeOld(tenant, actors.map(oldActor));
+    return actors.length;
   }
 
   async #sweepList(tenant: string, thing: string, field: string, all: Collection<StoredDocument>): Promise<number> {
@@ -257,28 +274,6 @@ export class Retention {
     all: Collection<T>,
   ): Promise<number> {
     return retentionBytes === null ? 0 : (await all.total(query, 'bytes')) - retentionBytes;
-  }
-
-  /** While what it belongs to runs, or is kept by the same rule; while something that runs says so. */
-  async #isNeeded(actor: ArchivedActor): Promise<boolean> {
-    const { isNeeded } = this.#parts;
-    const address = addressOf(actor);
-    // Somebody sent it something that it has yet to answer, or it was taken up again.
-    if (await this.#isStored(address)) return true;
-    const parent = parentOf(actor);
-    if (parent !== null) {
-      if (await this.#isStored(parent)) return true;
-      const archived = await this.#actors.get(actor.tenant, parent);
-      if (archived !== null && archived.retained_as === actor.retained_as) return true;
-    }
-    return isNeeded(address);
-  }
-
-  async #isStored(address: Address): Promise<boolean> {
-    const { store, locator, registry } = this.#parts;
-    if (registry.definitionOf(address) === undefined) return false;
-    const [record = null] = await store.load(await locator.locate(address), [address]);
-    return record !== null;
   }
 
   async #upkeep(step: () => Promise<boolean>): Promise<void> {

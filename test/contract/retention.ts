@@ -109,8 +109,14 @@ export function retentionContract(
         },
         // Never by itself here: tests say when.
         retention: {
-          ...{ policy, intervalMs: 24 * HOUR_MS, isNeeded: async (address: Address) => needed.has(address) },
-          forget: async (address) => void forgotten.add(address),
+          ...{
+            policy,
+            intervalMs: 24 * HOUR_MS,
+            neededOf: async (_: string, asked: readonly Address[]) => new Set(asked.filter((one) => needed.has(one))),
+          },
+          forget: async (_tenant, gone) => {
+            for (const address of gone) forgotten.add(address);
+          },
         },
         warn: () => undefined,
       });

@@ -59,7 +59,11 @@ describe('retention over random runs, ages, sizes and tenants', { timeout: 120_0
           handlers: [],
           node: 'node-a',
           settings: { partitions: 2, systemPartitions: 1 },
-          retention: { policy: rules, intervalMs: UNIT_MS, isNeeded: async (address) => needed.has(address) },
+          retention: {
+            policy: rules,
+            intervalMs: UNIT_MS,
+            neededOf: async (_tenant, asked) => new Set(asked.filter((one) => needed.has(one))),
+          },
           warn: () => undefined,
         });
         try {
