@@ -16,13 +16,14 @@ import { createNodeControls } from './cluster/operations/node-controls.ts';
 import { openOperations } from './cluster/operations/open-operations.ts';
 import { readiness } from './cluster/operations/readiness.ts';
 import { executionOffer, openAgentAccess } from './compose/agent-access.ts';
-import { announcement, whoMayCall } from './compose/announcement.ts';
+import { announcement, onTheWire, whoMayCall } from './compose/announcement.ts';
 import { LateAreas } from './compose/areas.ts';
 import { openCallers } from './compose/callers.ts';
 import { openAgents } from './compose/catalogs.ts';
 import { openEffects } from './compose/effects.ts';
 import { standardErrorLog } from './compose/log-output.ts';
 import { managementPorts } from './compose/management.ts';
+import { openNetworkCertificate } from './compose/network-certificate.ts';
 import type { Node, NodeInput } from './compose/node.ts';
 import { endOnFaults, faultFields } from './compose/process-faults.ts';
 import { retentionOf } from './compose/retention.ts';
@@ -170,6 +171,8 @@ export async function startNode(input: NodeInput): Promise<Node> {
     push: (address) => clusterNode?.push(address) ?? Promise.resolve(NOT_ENABLED),
   });
 
+  const certificate = await openNetworkCertificate(settings.network.tls, { clock: systemClock, log: logger });
+  opened.defer(async () => certificate?.certificate.close());
   const localToken = await openLocalToken(dataDir, iam);
   const authenticator = createAuthenticator(
     { ...authenticatorSettings(settings), ...(localToken === null ? {} : { localToken }) },
@@ -192,6 +195,7 @@ export async function startNode(input: NodeInput): Promise<Node> {
     ...{ volumes, commands, patterns, keys, rateOverrides, secretStore, startKeys, admission, ...allowance },
     ...{ search, intents: management.intents, authors: management.authors },
     ...{ settings, clusterNode, clusterHost, access, tierLimits, authenticator, logger, version: VERSION, health },
+    ...(certificate === null ? {} : { tls: certificate }),
     nodeTokens: { keySet: async () => ({ keys: await signing.published.all() }) },
   });
   opened.defer(() => servers.close());
@@ -229,7 +233,13 @@ export async function startNode(input: NodeInput): Promise<Node> {
     await stop();
   };
   endAsTold().catch((thrown: unknown) => warn('the node did not stop in order', thrown));
-  return { id: node, ...addresses, notes: [...ports.notes, whoMayCall(iam, dataDir)], stop, stopped };
+  return {
+    id: node,
+    ...addresses,
+    notes: [...ports.notes, whoMayCall(iam, dataDir), ...onTheWire(settings.network)],
+    stop,
+    stopped,
+  };
 }
 
 /** Runs until a signal says stop; prints what a person needs to go on. */

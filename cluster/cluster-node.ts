@@ -1,15 +1,14 @@
-import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { NodeSettings } from '../manifests/node/settings.ts';
 import type { Clock } from '../runtime/clock.ts';
-import { SvcError } from '../runtime/errors.ts';
 import type { NodeTokens, SigningKeys } from '../security/api.ts';
+import type { CertificateFiles } from '../security/certificate-files.ts';
 import type { PublishedKeys } from '../security/keys/published-keys.ts';
 import { loadOrMakeNodeKey } from '../security/node-key.ts';
 import { createNodeTokens } from '../security/node-tokens.ts';
 import type { PushAnswer } from './api.ts';
 import { nodeCapabilities } from './enrolment/capabilities.ts';
-import { clusterCredentials } from './enrolment/channel.ts';
+import { clusterCredentials, openClusterCertificate } from './enrolment/channel.ts';
 import type { ConfigVerdict } from './enrolment/config-sync.ts';
 import { type Enrolment, type EnrolmentLog, startEnrolment } from './enrolment/enrolment.ts';
 import { createManagedConfig } from './enrolment/managed-config.ts';
@@ -34,13 +33,11 @@ export interface ClusterNodeParts {
   readonly warn: (message: string, error: unknown) => void;
 }
 
-type Pem = { readonly cert: Buffer; readonly key: Buffer; readonly ca: Buffer };
-
 /** What a node with `spec.cluster.enabled` has beside its seat: keys, its word to controllers, calls to other nodes. */
 export interface ClusterNode {
   readonly tokens: NodeTokens;
   readonly joinToken: string | null;
-  readonly tls: Pem | null;
+  readonly tls: { readonly certificate: CertificateFiles; readonly minVersion: 'TLSv1.2' } | null;
   applyConfig(yaml: string): Promise<ConfigVerdict>;
   /** PushConfig of what is in force to another node. */
   push(grpcAddress: string): Promise<Omit<PushAnswer, 'node_id'>>;
@@ -59,14 +56,14 @@ export async function openClusterNode(parts: ClusterNodeParts): Promise<ClusterN
   const { settings, dataDir, node, signing, resolve, controls, clock, log, warn } = parts;
   const { cluster } = settings;
   const role = ROLES[cluster.role];
-  const [key, credentials, tls, joinToken, controllerToken] = await Promise.all([
+  const [key, certificate, joinToken, controllerToken] = await Promise.all([
     loadOrMakeNodeKey(cluster.node_keypair_path ?? join(dataDir, 'node-key.pem')),
-    clusterCredentials(cluster.tls),
-    pemFiles(cluster.tls),
+    openClusterCertificate(cluster.tls, { clock, log }),
     cluster.join_token === undefined ? null : resolve(cluster.join_token),
     cluster.controller?.token === undefined ? undefined : resolve(cluster.controller.token),
   ]);
   if (cluster.role !== 'worker') await signing.keys.open();
+  const credentials = clusterCredentials(certificate);
   const tokens = createNodeTokens({ ...signing, clock });
   const managed = createManagedConfig({
     nodeId: node,
@@ -88,7 +85,7 @@ export async function openClusterNode(parts: ClusterNodeParts): Promise<ClusterN
   return {
     tokens,
     joinToken,
-    tls,
+    tls: certificate === null ? null : { certificate, minVersion: 'TLSv1.2' },
     applyConfig: (yaml) => managed.apply(yaml),
     async push(grpcAddress) {
       const verdict = await calls.pushConfig(grpcAddress, await parts.managedConfig());
@@ -122,28 +119,7 @@ export async function openClusterNode(parts: ClusterNodeParts): Promise<ClusterN
     async close() {
       await enrolment?.stop('graceful_shutdown');
       calls.close();
+      certificate?.close();
     },
   };
-}
-
-async function pemFiles({
-  enabled,
-  cert_path,
-  key_path,
-  ca_cert,
-}: NodeSettings['cluster']['tls']): Promise<Pem | null> {
-  if (!enabled) return null;
-  const read = async (setting: string, path: string | undefined): Promise<Buffer> => {
-    const field = `spec.cluster.tls.${setting}`;
-    if (path === undefined) throw new SvcError('invalid_config', `${field}: expected a path`, { field });
-    return readFile(path).catch((cause: unknown) => {
-      throw new SvcError('invalid_config', `${field}: the file cannot be read`, { field, cause });
-    });
-  };
-  const [cert, key, ca] = await Promise.all([
-    read('cert_path', cert_path),
-    read('key_path', key_path),
-    read('ca_cert', ca_cert),
-  ]);
-  return { cert, key, ca };
 }

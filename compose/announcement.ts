@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { isLoopback } from '../manifests/node/network.ts';
 import type { NodeSettings } from '../manifests/node/settings.ts';
 import { LOCAL_TOKEN_FILE } from '../security/local-token.ts';
 import type { Node } from './node.ts';
@@ -12,6 +13,14 @@ export const announcement = (node: Node, version: string, startedInMs: number): 
   ...(node.clusterAddress === null ? [] : [`NodeCluster ${node.clusterAddress}`]),
   ...node.notes.map((note) => `            ${note}`),
 ];
+
+/** What an operator should know of the way that calls take; empty where nothing is to be said. */
+export function onTheWire({ bind, tls, trust_proxy }: NodeSettings['network']): string[] {
+  if (isLoopback(bind) || tls.enabled || trust_proxy.length > 0) return [];
+  return [
+    `${bind} speaks plain text, bearer tokens included: set spec.network.tls, or name the proxy that has the certificate in spec.network.trust_proxy`,
+  ];
+}
 
 /** Which of the ways to know callers is on. */
 export function whoMayCall({ realms, local }: NodeSettings['iam'], dataDir: string): string {

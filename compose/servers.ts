@@ -45,8 +45,9 @@ export function createServers(parts: ServersParts): { listen(): Promise<Addresse
     ...parts,
     runtimes: runtimeTable(settings.runtime.containers.runtimes),
     origins: network.cors.allow,
+    proxies: network.trust_proxy,
   });
-  const grpc = createGrpcServer({ ...parts, auth: settings.grpc_auth });
+  const grpc = createGrpcServer({ ...parts, auth: settings.grpc_auth, proxies: network.trust_proxy });
   const figures = { local: () => parts.cluster.local(), admission: () => admission.counts };
   const metrics = settings.observability.metrics.enabled ? figures : null;
   const internal = createInternalServers({ ...parts, metrics });
@@ -61,7 +62,8 @@ export function createServers(parts: ServersParts): { listen(): Promise<Addresse
         });
   return {
     async listen() {
-      const restUrl = await rest.listen({ host: network.bind, port: network.port, backlog: BACKLOG });
+      const bound = await rest.listen({ host: network.bind, port: network.port, backlog: BACKLOG });
+      const restUrl = parts.tls === undefined ? bound : bound.replace(/^http:/, 'https:');
       const grpcAddress = await grpc.listen(network.bind, network.grpc_port);
       const { bind, port, grpc_port } = network.internal;
       const internalUrl = await internal.rest.listen({ host: bind, port });

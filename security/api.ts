@@ -205,3 +205,19 @@ export interface NodeEnvelope {
   readonly signature: Uint8Array;
   readonly payload: Uint8Array;
 }
+
+/** A certificate as files hold it, PEM, with its chain, leaf first. */
+export interface Pem {
+  readonly cert: Buffer;
+  readonly key: Buffer;
+  /** Authority that signs the certificates of those who connect; null: they need none. */
+  readonly ca: Buffer | null;
+}
+
+/** A certificate that may be replaced while it is in use. Implemented by `CertificateFiles`. */
+export interface Certificate {
+  /** In force now. */
+  readonly current: Pem;
+  /** Called with each that comes into force from now on; the answer ends that. */
+  onChange(listener: (pem: Pem) => void): () => void;
+}

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import type { Socket } from 'node:net';
+import { BlockList, isIP, isIPv6, type Socket } from 'node:net';
 
 export interface ConnectionLimits {
   /** Open connections of a listener; further ones are closed at once. */
@@ -8,11 +8,10 @@ export interface ConnectionLimits {
   readonly descriptorShare: number;
 }
 
-/**
- * Shares of a listener's connections that one address may have. A proxy in front of the node is one address for all its
- * clients, and stands on this machine.
- */
-const SHARES = { loopback: 0.9, other: 0.25 };
+/** Shares of a listener's connections that one address may have. A proxy is one address for all its clients. */
+const SHARES = { proxy: 0.9, other: 0.25 };
+/** Where a proxy stands by itself. */
+const THIS_MACHINE = ['127.0.0.0/8', '::1'];
 /** Where the system does not tell. */
 const USUAL_DESCRIPTORS = 65_536;
 
@@ -34,14 +33,29 @@ function limitOf(table: string): number {
   return Number.isSafeInteger(soft) && soft > 0 ? soft : USUAL_DESCRIPTORS;
 }
 
+/** Addresses and networks such as 10.0.0.0/8. */
+function proxiesAt(addresses: readonly string[]): BlockList {
+  const list = new BlockList();
+  for (const text of addresses) {
+    const [address = '', bits] = text.split('/');
+    const family = isIPv6(address) ? 'ipv6' : 'ipv4';
+    if (bits === undefined) list.addAddress(address, family);
+    else list.addSubnet(address, Number(bits), family);
+  }
+  return list;
+}
+
 /** Counts the connections of one listener, together and by address, and closes at once what is too many. */
 export class ConnectionGate {
   readonly #most: number;
   readonly #addresses = new Map<string, number>();
+  readonly #proxies: BlockList;
   #open = 0;
 
-  constructor(most: number) {
+  /** `proxies`: addresses and networks of proxies beside those of this machine (`spec.network.trust_proxy`). */
+  constructor(most: number, proxies: readonly string[] = []) {
     this.#most = most;
+    this.#proxies = proxiesAt([...THIS_MACHINE, ...proxies]);
   }
 
   /** Whether it may stay; it is closed otherwise. */
@@ -59,8 +73,9 @@ export class ConnectionGate {
   }
 
   #mostOf(address: string): number {
-    const isLoopback = /^(?:::ffff:)?127\.|^::1$/.test(address);
-    return Math.max(1, Math.ceil(this.#most * (isLoopback ? SHARES.loopback : SHARES.other)));
+    const plain = address.replace(/^::ffff:(?=\d+\.)/, '');
+    const isProxy = isIP(plain) !== 0 && this.#proxies.check(plain, isIPv6(plain) ? 'ipv6' : 'ipv4');
+    return Math.max(1, Math.ceil(this.#most * (isProxy ? SHARES.proxy : SHARES.other)));
   }
 
   #leave(address: string): void {

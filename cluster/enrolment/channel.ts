@@ -1,8 +1,9 @@
-import { readFile } from 'node:fs/promises';
-import { type ChannelCredentials, type ClientOptions, credentials } from '@grpc/grpc-js';
+import { type ChannelCredentials, type ClientOptions, credentials, experimental } from '@grpc/grpc-js';
 import type { NodeSettings } from '../../manifests/node/settings.ts';
 import { NodeClusterServiceClient } from '../../proto/gen/svc/cluster/v1/cluster.ts';
 import { SvcError } from '../../runtime/errors.ts';
+import type { Certificate, Pem } from '../../security/api.ts';
+import { CertificateFiles, type CertificateParts } from '../../security/certificate-files.ts';
 
 const ADDRESS = /^(\[[0-9a-fA-F:.]{2,45}\]|[A-Za-z0-9._-]{1,253}):\d{1,5}$/;
 
@@ -39,30 +40,65 @@ export function clusterClient(address: string, channel: ChannelCredentials): Nod
 }
 
 /**
- * What a node shows and expects on connections to other nodes: mutual TLS with `spec.cluster.tls`, else plain text.
- * Throws `invalid_config` naming the setting whose file cannot be read.
+ * What a node shows and expects on connections to other nodes: mutual TLS with its certificate, else plain text. Connections
+ * made after the files were replaced show the new one.
  */
-export async function clusterCredentials(tls: NodeSettings['cluster']['tls']): Promise<ChannelCredentials> {
-  if (!tls.enabled) return credentials.createInsecure();
-  const [ca, key, cert] = await Promise.all([
-    pem('ca_cert', tls.ca_cert),
-    pem('key_path', tls.key_path),
-    pem('cert_path', tls.cert_path),
-  ]);
-  try {
-    return credentials.createSsl(ca, key, cert);
-  } catch (cause) {
-    throw new SvcError('invalid_config', 'spec.cluster.tls: the files are no certificate, key and CA in PEM', {
-      cause,
-    });
-  }
+export function clusterCredentials(certificate: Certificate | null): ChannelCredentials {
+  if (certificate === null) return credentials.createInsecure();
+  const provider = new Provider(certificate);
+  return experimental.createCertificateProviderChannelCredentials(provider, provider);
 }
 
-async function pem(setting: string, path: string | undefined): Promise<Buffer> {
-  const field = `spec.cluster.tls.${setting}`;
-  if (path === undefined) throw new SvcError('invalid_config', `${field}: expected a path`, { field });
-  return await readFile(path).catch((cause: unknown) => {
-    const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown';
-    throw new SvcError('invalid_config', `${field}: the file cannot be read (${code})`, { field, cause });
-  });
+/** `spec.cluster.tls`; null without it. Throws `invalid_config` naming the setting whose file cannot be used. */
+export async function openClusterCertificate(
+  { enabled, cert_path: cert, key_path: key, ca_cert: ca }: NodeSettings['cluster']['tls'],
+  parts: CertificateParts,
+): Promise<CertificateFiles | null> {
+  if (!enabled || cert === undefined || key === undefined || ca === undefined) return null;
+  const at = (setting: string): string => `spec.cluster.tls.${setting}`;
+  const fields = { cert: at('cert_path'), key: at('key_path'), ca: at('ca_cert') };
+  return CertificateFiles.open({ cert, key, ca, fields }, parts);
+}
+
+type CaListener = experimental.CaCertificateUpdateListener;
+type IdentityListener = experimental.IdentityCertificateUpdateListener;
+
+/** A certificate in files as the gRPC library takes one that may change. */
+class Provider implements experimental.CertificateProvider {
+  readonly #certificate: Certificate;
+  readonly #stops = new Map<CaListener | IdentityListener, () => void>();
+
+  constructor(certificate: Certificate) {
+    this.#certificate = certificate;
+  }
+
+  addCaCertificateListener(listener: CaListener): void {
+    const tell = ({ ca }: Pem): void => listener(ca === null ? null : { caCertificate: ca });
+    this.#add(listener, tell);
+  }
+
+  addIdentityCertificateListener(listener: IdentityListener): void {
+    this.#add(listener, ({ cert, key }) => listener({ certificate: cert, privateKey: key }));
+  }
+
+  removeCaCertificateListener(listener: CaListener): void {
+    this.#remove(listener);
+  }
+
+  removeIdentityCertificateListener(listener: IdentityListener): void {
+    this.#remove(listener);
+  }
+
+  #add(listener: CaListener | IdentityListener, tell: (pem: Pem) => void): void {
+    this.#stops.set(listener, this.#certificate.onChange(tell));
+    // The library expects to be told later than it asked.
+    setImmediate(() => {
+      if (this.#stops.has(listener)) tell(this.#certificate.current);
+    });
+  }
+
+  #remove(listener: CaListener | IdentityListener): void {
+    this.#stops.get(listener)?.();
+    this.#stops.delete(listener);
+  }
 }

@@ -16,6 +16,27 @@ const origin = z.string().refine((text) => /^https?:\/\//.test(text) && URL.pars
   params: { show: true },
 });
 
+/** As `10.1.2.3` or `10.0.0.0/8`. */
+const addresses = z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()], {
+  error: 'expected an IP address or a network such as 10.0.0.0/8',
+});
+
+const path = z.string().min(1).max(4_096);
+
+/** `spec.network.tls`: REST and gRPC of the public addresses speak TLS alone. */
+const tls = z
+  .strictObject({
+    enabled: z.boolean().default(false),
+    cert_path: path.optional(),
+    key_path: path.optional(),
+    min_version: z.enum(['1.2', '1.3']).default('1.2'),
+  })
+  .superRefine((given, context) => {
+    for (const field of ['cert_path', 'key_path'] as const)
+      if (given.enabled && given[field] === undefined)
+        context.addIssue({ code: 'custom', path: [field], message: 'required when tls is enabled: expected a path' });
+  });
+
 /**
  * `spec.network`: the public listener, and the internal one for agents' programs and /metrics (design S5). Who lets the
  * system pick a public port runs several nodes on one machine, so the internal one is picked too unless it is given.
@@ -25,6 +46,8 @@ export const NodeNetwork = z
     bind: bind.default('127.0.0.1'),
     port: port.default(8080),
     grpc_port: port.default(50_051),
+    tls: tls.prefault({}),
+    trust_proxy: z.array(addresses).max(100).default([]),
     cors: z.strictObject({ allow: z.array(origin).max(100).default([]) }).prefault({}),
     internal: z
       .strictObject({

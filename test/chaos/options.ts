@@ -113,7 +113,9 @@ export const wholeRetention = (store: StoreKind, seed: number): RetentionSoakOpt
   forMs: 900_000,
   retentionMs: 120_000,
   sampleMs: 30_000,
-  startsPerSecond: store === 'sqlite' ? 10 : 5,
+  // FerretDB, which stands in for MongoDB, reads a whole collection for all that is not asked by id: more runs at a time
+  // than these would show how it gets slower and nothing else.
+  startsPerSecond: store === 'sqlite' ? 10 : 2,
   seed,
 });
 export const smallRetention = (store: StoreKind, seed: number): RetentionSoakOptions => ({

@@ -4,11 +4,17 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { ServerCredentials } from '@grpc/grpc-js';
-import { clusterCredentials } from '../../cluster/enrolment/channel.ts';
+import { clusterCredentials, openClusterCertificate } from '../../cluster/enrolment/channel.ts';
+import { systemClock } from '../../runtime/clock.ts';
+import { type Certificate, certificateIn } from '../support/certificates.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { type ControllerStandIn, FleetState, startController } from './controller-stand-in.ts';
-import { type Certificate, certificateIn } from './enrolment-certificates.ts';
 import { EnrolledScene } from './enrolment-scene.ts';
+
+const quiet = { clock: systemClock, log: { info: () => {}, warn: () => {} } };
+
+const credentialsOf = async (certificate: Certificate) =>
+  clusterCredentials(await openClusterCertificate({ enabled: true, ...certificate }, quiet));
 
 describe('mutual TLS between a node and its controllers', () => {
   let directory = '';
@@ -29,7 +35,7 @@ describe('mutual TLS between a node and its controllers', () => {
   });
 
   test('a node with a certificate of the fleet enrols', async () => {
-    const credentials = await clusterCredentials({ enabled: true, ...ours });
+    const credentials = await credentialsOf(ours);
     await using _scene = new EnrolledScene([controller.address], { credentials });
     await waitUntil('a heartbeat', () => fleet.beats.length > 0);
   });
@@ -41,7 +47,7 @@ describe('mutual TLS between a node and its controllers', () => {
       { ...ours, ca_cert: another.ca_cert },
     ];
     for (const mix of mixes) {
-      const credentials = await clusterCredentials({ enabled: true, ...mix });
+      const credentials = await credentialsOf(mix);
       await using scene = new EnrolledScene([controller.address], { credentials });
       await waitUntil('trouble', () => scene.enrolment.state().phase === 'unreachable');
     }
@@ -51,13 +57,16 @@ describe('mutual TLS between a node and its controllers', () => {
   });
 
   test('a file that is missing or holds no PEM is told by its setting', async () => {
-    const missing = clusterCredentials({ enabled: true, ...ours, key_path: join(directory, 'nowhere') });
+    const missing = credentialsOf({ ...ours, key_path: join(directory, 'nowhere') });
     await assert.rejects(missing, /spec\.cluster\.tls\.key_path: the file cannot be read \(ENOENT\)/);
     const path = join(directory, 'nonsense');
     await writeFile(path, 'nonsense');
-    await assert.rejects(
-      clusterCredentials({ enabled: true, ...ours, key_path: path }),
-      /spec\.cluster\.tls: the files/,
-    );
+    for (const [setting, expected] of [
+      ['key_path', /spec\.cluster\.tls\.key_path: expected the private key of the certificate in PEM/],
+      ['cert_path', /spec\.cluster\.tls\.cert_path: expected a certificate in PEM/],
+      ['ca_cert', /spec\.cluster\.tls\.ca_cert: expected the certificate of an authority in PEM/],
+    ] as const)
+      await assert.rejects(credentialsOf({ ...ours, [setting]: path }), expected);
+    await assert.rejects(credentialsOf({ ...ours, key_path: another.key_path }), /key_path: expected the private key/);
   });
 });

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { createServer } from 'node:tls';
 import { Redis } from 'ioredis';
-import { type Certificate, certificateIn } from '../cluster/enrolment-certificates.ts';
+import { type Certificate, certificateIn } from '../support/certificates.ts';
 import { mongoMissing, startMongo, type TestMongo } from '../support/ferretdb.ts';
 import { NodeProcess } from '../support/node-process.ts';
 import { freeRedisPort, redisMissing, startRedis } from '../support/redis.ts';

@@ -48,6 +48,29 @@ describe('connections of a listener', () => {
     assert.equal(new ConnectionGate(1).enter(new Socket()), true);
   });
 
+  test('a proxy that the settings name may have as many as one of this machine, whichever way its address is written', () => {
+    const proxies = ['10.0.0.0/8', '2001:db8::/32', '192.0.2.7'];
+    for (const [address, most] of [
+      ['10.1.2.3', 90],
+      ['::ffff:10.1.2.3', 90],
+      ['2001:db8::1', 90],
+      ['192.0.2.7', 90],
+      ['::ffff:127.0.0.1', 90],
+      ['11.0.0.1', 25],
+      ['192.0.2.8', 25],
+      ['2001:db9::1', 25],
+    ] as const) {
+      const gate = new ConnectionGate(100, proxies);
+      let count = 0;
+      for (; ; count += 1) {
+        const socket = new Socket();
+        Object.defineProperty(socket, 'remoteAddress', { value: address });
+        if (!gate.enter(socket)) break;
+      }
+      assert.equal(count, most, address);
+    }
+  });
+
   for (const { name, open } of [
     {
       name: 'REST',

@@ -1,8 +1,9 @@
-import { type Metadata, Server, type ServerCredentials } from '@grpc/grpc-js';
+import { type Metadata, Server, ServerCredentials } from '@grpc/grpc-js';
 import type { Identity } from '../../runtime/identity.ts';
 import { ConnectionGate, mostConnections } from '../connection-gate.ts';
 import type { Health } from '../health.ts';
 import { OpenStreams } from '../open-streams.ts';
+import type { ServerTls } from '../tls.ts';
 import { callContext } from './call-context.ts';
 import { addHealth } from './health.ts';
 import type { GrpcLimits } from './limits.ts';
@@ -21,7 +22,9 @@ export interface GrpcServer {
 export interface EndpointParts {
   /** Full names of the services the methods belong to: what health and reflection tell of. */
   readonly services: readonly string[];
-  readonly credentials: ServerCredentials;
+  /** Absent: plain text. */
+  readonly tls?: ServerTls | undefined;
+  readonly proxies?: readonly string[];
   /** Who calls, or null where that is nobody's business; throws for a call that is refused unread. `authority`: `host:port`. */
   admit(path: string, metadata: Metadata, authority: string): Promise<Identity | null>;
   /** Largest message of a call that was admitted; absent: `limits.messageBytes` for all that ask for a caller. */
@@ -36,7 +39,7 @@ export interface EndpointParts {
 
 /** A gRPC server with health, reflection and what `addMethods` adds; it does not listen yet. */
 export function createEndpoint(parts: EndpointParts, addMethods: (server: Server) => void): GrpcServer {
-  const { limits, credentials, streams } = parts;
+  const { limits, tls, streams } = parts;
   const server = new Server({
     'grpc.max_receive_message_length': limits.messageBytes,
     'grpc.max_concurrent_streams': limits.callsPerConnection,
@@ -53,8 +56,8 @@ export function createEndpoint(parts: EndpointParts, addMethods: (server: Server
   });
   addHealth(server, { ...parts, watches });
   addReflection(server, parts.services);
-  const gate = new ConnectionGate(mostConnections(limits));
-  const listener = new GrpcListener(gate, server.createConnectionInjector(credentials));
+  const gate = new ConnectionGate(mostConnections(limits), parts.proxies);
+  const listener = new GrpcListener(gate, server.createConnectionInjector(ServerCredentials.createInsecure()), tls);
   let closing: Promise<void> | undefined;
   return {
     async listen(host, port) {

@@ -1,9 +1,10 @@
 import { lookup } from 'node:dns/promises';
 import { once } from 'node:events';
-import { createServer, isIP, isIPv6, type Server as NetServer } from 'node:net';
+import { createServer, isIP, isIPv6, type Server as NetServer, type Socket } from 'node:net';
 import type { ConnectionInjector } from '@grpc/grpc-js';
 import { SvcError } from '../../runtime/errors.ts';
 import type { ConnectionGate } from '../connection-gate.ts';
+import { type ServerTls, TlsFront } from '../tls.ts';
 
 /** So many wait to be accepted, as far as the system takes so many. */
 const BACKLOG = 4_096;
@@ -16,10 +17,13 @@ export class GrpcListener {
   readonly #gate: ConnectionGate;
   readonly #injector: ConnectionInjector;
   readonly #servers: NetServer[] = [];
+  readonly #front: TlsFront | null;
 
-  constructor(gate: ConnectionGate, injector: ConnectionInjector) {
+  constructor(gate: ConnectionGate, injector: ConnectionInjector, tls?: ServerTls) {
     this.#gate = gate;
     this.#injector = injector;
+    const secured = (socket: Socket): void => injector.injectConnection(socket);
+    this.#front = tls === undefined ? null : new TlsFront(tls, 'h2', secured);
   }
 
   /** Resolves with the bound `host:port`. Throws `unavailable`. */
@@ -41,7 +45,8 @@ export class GrpcListener {
     const server = createServer((socket) => {
       if (!this.#gate.enter(socket)) return;
       socket.setNoDelay(true);
-      this.#injector.injectConnection(socket);
+      if (this.#front === null) this.#injector.injectConnection(socket);
+      else this.#front.accept(socket);
     });
     server.listen({ host, port, backlog: BACKLOG });
     await once(server, 'listening');
@@ -53,5 +58,6 @@ export class GrpcListener {
   /** Takes no more connections; those there are stay. */
   close(): void {
     for (const server of this.#servers.splice(0)) server.close();
+    this.#front?.close();
   }
 }

@@ -10,6 +10,7 @@ import type { Health } from '../health.ts';
 import type { StartKeys } from '../idempotency.ts';
 import type { OpenStreams } from '../open-streams.ts';
 import type { SealParts } from '../seal/parts.ts';
+import type { ServerTls } from '../tls.ts';
 import type { GrpcLimits } from './limits.ts';
 
 /** `spec.grpc_auth` (spec 1, Authentication). */
@@ -56,6 +57,10 @@ export interface GrpcServerParts {
   readonly startKeys?: StartKeys;
   /** Without it no new work is refused for its amount. */
   readonly admission?: Admission;
+  /** With it the address speaks TLS alone (`spec.network.tls`). */
+  readonly tls?: ServerTls;
+  /** Proxies in front of it (`spec.network.trust_proxy`): each may hold more connections than a client. */
+  readonly proxies?: readonly string[];
   readonly limits?: Partial<GrpcLimits>;
 }
 

@@ -1,4 +1,3 @@
-import { ServerCredentials } from '@grpc/grpc-js';
 import { SvcRuntimeClient } from '../../proto/gen/svc/runtime/v1/runtime.ts';
 import { OpenStreams } from '../open-streams.ts';
 import { admit } from './access.ts';
@@ -22,7 +21,6 @@ export function createGrpcServer(given: GrpcServerParts): GrpcServer {
     {
       ...parts,
       services: [SvcRuntimeClient.serviceName],
-      credentials: ServerCredentials.createInsecure(),
       admit: (path, metadata, authority) => admit(path, { metadata, authority }, parts),
       enter: (path) => (NEW_WORK.has(path) ? parts.admission?.enter() : undefined),
     },

@@ -30,6 +30,7 @@ import type { StartKeys } from '../idempotency.ts';
 import type { McpParts } from '../mcp/parts.ts';
 import type { OpenStreams } from '../open-streams.ts';
 import type { SealParts } from '../seal/parts.ts';
+import type { ServerTls } from '../tls.ts';
 import type { RestLimits } from './limits.ts';
 import type { WorkflowParts } from './workflow-parts.ts';
 
@@ -93,6 +94,10 @@ export interface RestServerParts {
   readonly authors?: AuthorApi;
   /** Origins whose pages may call (`spec.network.cors.allow`); absent: none. */
   readonly origins?: readonly string[];
+  /** With it the address speaks https alone (`spec.network.tls`). */
+  readonly tls?: ServerTls;
+  /** Proxies in front of it (`spec.network.trust_proxy`): each may hold more connections than a client. */
+  readonly proxies?: readonly string[];
   readonly limits?: Partial<RestLimits>;
 }
 

@@ -6,12 +6,14 @@ import { serializerCompiler, validatorCompiler } from 'fastify-type-provider-zod
 import { ConnectionGate, mostConnections } from '../connection-gate.ts';
 import { mcpRoute } from '../mcp/route.ts';
 import { OpenStreams } from '../open-streams.ts';
+import type { ServerTls } from '../tls.ts';
 import { type Admit, admitStarts } from './admit-starts.ts';
 import { boundBodies } from './body-limits.ts';
 import { parseJsonBodies } from './body-parsers.ts';
 import { allowOrigins } from './cross-origin.ts';
 import { docsPage } from './docs-page.ts';
 import { answerError } from './error-handler.ts';
+import { speakTls } from './https.ts';
 import { KnownPaths } from './known-paths.ts';
 import { REST_LIMITS, type RestLimits } from './limits.ts';
 import { openapiOptions } from './openapi-document.ts';
@@ -52,6 +54,10 @@ export interface AppParts extends Pick<RestParts, 'authenticator' | 'logger' | '
   readonly origins?: readonly string[];
   /** Sees a request before it is known who asks; what it throws is the answer. */
   readonly admit?: Admit;
+  /** With it the address speaks https alone. */
+  readonly tls?: ServerTls;
+  /** Addresses of proxies: each may hold more connections than a client. */
+  readonly proxies?: readonly string[];
 }
 
 /** An application without routes: bounds, identity, error answers and headers as everywhere. */
@@ -74,7 +80,8 @@ export function openApp(parts: AppParts): RestApp {
   const admit = parts.admit === undefined ? {} : { admit: parts.admit };
   addRequestContext(app, parts.authenticator, { paths, origins, ...admit });
   parseJsonBodies(app, limits.jsonDepth);
-  const gate = new ConnectionGate(mostConnections(limits));
+  if (parts.tls !== undefined) speakTls(app.server, parts.tls);
+  const gate = new ConnectionGate(mostConnections(limits), parts.proxies);
   app.server.prependListener('connection', (socket) => gate.enter(socket));
   return app;
 }

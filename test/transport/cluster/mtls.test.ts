@@ -47,7 +47,8 @@ describe('the cluster port with TLS', { timeout: 60_000 }, () => {
   before(async () => {
     directory = await mkdtemp(join(tmpdir(), 'svc-mtls-'));
     [ours, others] = await Promise.all([authority(directory, 'ours'), authority(directory, 'others')]);
-    at = await fleetNode({ tls: ours });
+    const certificate = { current: ours, onChange: () => () => {} };
+    at = await fleetNode({ tls: { certificate, minVersion: 'TLSv1.2' } });
   });
   after(async () => {
     await at[Symbol.asyncDispose]();

@@ -4,6 +4,7 @@ import type { NodeEnvelope, NodeIdentity, NodeTokens } from '../../../security/a
 import type { Admission } from '../../admission.ts';
 import type { Health } from '../../health.ts';
 import type { OpenStreams } from '../../open-streams.ts';
+import type { ServerTls } from '../../tls.ts';
 import type { GrpcLogger } from '../parts.ts';
 import type { ClusterLimits } from './limits.ts';
 
@@ -15,13 +16,6 @@ export interface ClusterWorker {
   readonly executions: ExecutionApi;
   /** Takes over the controller-managed sections, wholly or not at all. */
   applyConfig(configYaml: string): Promise<Applied>;
-}
-
-/** PEM of this node's certificate and key, and of the authority that signs those of all nodes. */
-export interface ClusterTls {
-  readonly cert: string | Buffer;
-  readonly key: string | Buffer;
-  readonly ca: string | Buffer;
 }
 
 /** What the server of the cluster port translates into calls of. */
@@ -36,8 +30,8 @@ export interface ClusterServerParts {
   readonly controller: boolean;
   /** What AttestNode needs in metadata `svc-join-token`; null lets every node ask. */
   readonly joinToken: string | null;
-  /** With it the port speaks TLS and takes only clients with a certificate of the same authority. */
-  readonly tls: ClusterTls | null;
+  /** With it the port speaks TLS, and its authority says which clients it takes. */
+  readonly tls: ServerTls | null;
   readonly health: Health;
   readonly logger: GrpcLogger;
   /** Without it no execution that is forwarded here is refused for its amount. */

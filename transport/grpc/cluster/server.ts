@@ -1,13 +1,12 @@
-import { ServerCredentials } from '@grpc/grpc-js';
 import { NodeClusterServiceClient, NodeClusterServiceService } from '../../../proto/gen/svc/cluster/v1/cluster.ts';
 import { OpenStreams } from '../../open-streams.ts';
 import { createEndpoint, type GrpcServer } from '../endpoint.ts';
 import { admission } from './admission.ts';
 import { CLUSTER_LIMITS, type ClusterLimits } from './limits.ts';
 import { addNodeCluster } from './node-cluster.ts';
-import type { ClusterParts, ClusterServerParts, ClusterTls } from './parts.ts';
+import type { ClusterParts, ClusterServerParts } from './parts.ts';
 
-export type { ClusterServerParts, ClusterTls, ClusterWorker } from './parts.ts';
+export type { ClusterServerParts, ClusterWorker } from './parts.ts';
 
 /** The gRPC API of nodes (spec 1, NodeClusterService; port 50056) as a server that does not listen yet. */
 export function createClusterServer(given: ClusterServerParts): GrpcServer {
@@ -17,7 +16,7 @@ export function createClusterServer(given: ClusterServerParts): GrpcServer {
     {
       ...parts,
       services: [NodeClusterServiceClient.serviceName],
-      credentials: credentialsOf(parts.tls),
+      tls: parts.tls ?? undefined,
       admit: admission(parts),
       messageBytes: (path) => (FOR_STRANGERS.has(path) ? limits.attestationBytes + SLACK_BYTES : limits.messageBytes),
       enter: (path) =>
@@ -33,10 +32,3 @@ const FOR_STRANGERS: ReadonlySet<string> = new Set([
   NodeClusterServiceService.attestNode.path,
   NodeClusterServiceService.challengeNode.path,
 ]);
-
-/** With TLS both sides show a certificate (issue of one authority); without, the port belongs on loopback. */
-function credentialsOf(tls: ClusterTls | null): ServerCredentials {
-  if (tls === null) return ServerCredentials.createInsecure();
-  const pair = { cert_chain: Buffer.from(tls.cert), private_key: Buffer.from(tls.key) };
-  return ServerCredentials.createSsl(Buffer.from(tls.ca), [pair], true);
-}

@@ -1,4 +1,4 @@
-import { type Metadata, type Server, ServerCredentials } from '@grpc/grpc-js';
+import type { Metadata, Server } from '@grpc/grpc-js';
 import { SvcRuntimeClient, SvcRuntimeService } from '../../../proto/gen/svc/runtime/v1/runtime.ts';
 import { InnerLoopClient, InnerLoopService } from '../../../proto/gen/svc/v1/inner_loop.ts';
 import { SvcError } from '../../../runtime/errors.ts';
@@ -29,7 +29,6 @@ export function createInternalGrpcServer(parts: InternalGrpcParts): GrpcServer {
   return createEndpoint(
     {
       services: [InnerLoopClient.serviceName, ...(seal === undefined ? [] : [SvcRuntimeClient.serviceName])],
-      credentials: ServerCredentials.createInsecure(),
       // Before the message is read: nobody without a token makes the node hold a payload.
       async admit(path, metadata) {
         if (isPublic(path)) return null;
