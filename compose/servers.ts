@@ -46,6 +46,7 @@ export function createServers(parts: ServersParts): { listen(): Promise<Addresse
     runtimes: runtimeTable(settings.runtime.containers.runtimes),
     origins: network.cors.allow,
     proxies: network.trust_proxy,
+    resource: { issuers: settings.iam.realms.map(({ issuer_url }) => issuer_url), publicUrl: network.public_url },
   });
   const grpc = createGrpcServer({ ...parts, auth: settings.grpc_auth, proxies: network.trust_proxy });
   const figures = { local: () => parts.cluster.local(), admission: () => admission.counts };

@@ -47,6 +47,13 @@ export const NodeNetwork = z
     port: port.default(8080),
     grpc_port: port.default(50_051),
     tls: tls.prefault({}),
+    public_url: z
+      .string()
+      .refine((text) => /^https?:\/\//.test(text) && URL.parse(text)?.origin === text, {
+        error: 'expected a URL such as https://svc.example.org, without a path',
+        params: { show: true },
+      })
+      .optional(),
     trust_proxy: z.array(addresses).max(100).default([]),
     cors: z.strictObject({ allow: z.array(origin).max(100).default([]) }).prefault({}),
     internal: z

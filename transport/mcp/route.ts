@@ -4,6 +4,7 @@ import type { Json } from '../../runtime/json.ts';
 import { parseJsonBytes } from '../json-thread.ts';
 import type { RestApp, RestParts } from '../rest/parts.ts';
 import { callerOf } from '../rest/request-context.ts';
+import { metadataChallenge } from '../rest/routes/protected-resource.ts';
 import { answerMcp } from './answer.ts';
 import { INVALID_REQUEST, PARSE_ERROR } from './rpc-error.ts';
 
@@ -20,6 +21,11 @@ export function mcpRoute(app: RestApp, parts: RestParts): void {
   app.register((scope: RestApp, _options, done) => {
     // JSON-RPC has its own answer to text that is no JSON, so it is parsed by the handler.
     scope.removeAllContentTypeParsers();
+    scope.addHook('onSend', async (request, reply, payload) => {
+      const more = reply.statusCode === 401 ? metadataChallenge(request, parts) : null;
+      if (more !== null) reply.header('www-authenticate', `${String(reply.getHeader('www-authenticate'))}, ${more}`);
+      return payload;
+    });
     scope.addContentTypeParser(
       'application/json',
       { parseAs: 'buffer' },

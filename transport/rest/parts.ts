@@ -32,6 +32,7 @@ import type { OpenStreams } from '../open-streams.ts';
 import type { SealParts } from '../seal/parts.ts';
 import type { ServerTls } from '../tls.ts';
 import type { RestLimits } from './limits.ts';
+import type { ResourceParts } from './routes/protected-resource.ts';
 import type { WorkflowParts } from './workflow-parts.ts';
 
 /** What the REST server translates into calls of. */
@@ -94,6 +95,8 @@ export interface RestServerParts {
   readonly authors?: AuthorApi;
   /** Origins whose pages may call (`spec.network.cors.allow`); absent: none. */
   readonly origins?: readonly string[];
+  /** Without it, or without issuers, nothing says where tokens come from. */
+  readonly resource?: ResourceParts;
   /** With it the address speaks https alone (`spec.network.tls`). */
   readonly tls?: ServerTls;
   /** Proxies in front of it (`spec.network.trust_proxy`): each may hold more connections than a client. */

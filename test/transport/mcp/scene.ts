@@ -16,6 +16,7 @@ import { TOOL_CONTRACTS } from '../../../tools/contracts.ts';
 import { createToolDesk } from '../../../tools/desk.ts';
 import { discoveryTools } from '../../../tools/discovery/tools.ts';
 import { createToolEffect } from '../../../tools/effects/tool-effect.ts';
+import type { ResourceParts } from '../../../transport/rest/routes/protected-resource.ts';
 import { mcpBench, ours } from '../../effects/mcp/bench.ts';
 import { startKernelNode } from '../../support/kernel-node.ts';
 import { namedUsers, scene } from '../rest/scene.ts';
@@ -25,11 +26,13 @@ export async function mcpScene({
   authenticator = namedUsers,
   callTimeoutMs,
   denied = [],
+  resource,
 }: {
   readonly authenticator?: Authenticator;
   readonly callTimeoutMs?: number;
   /** Added to the context of operators. */
   readonly denied?: readonly string[];
+  readonly resource?: ResourceParts;
 } = {}) {
   await using opened = new AsyncDisposableStack();
   const directory = await mkdtemp(join(tmpdir(), 'svc-mcp-scene-'));
@@ -61,7 +64,11 @@ export async function mcpScene({
   });
   const clocked = callTimeoutMs === undefined ? {} : { callTimeoutMs };
   const rest = opened.use(
-    await scene({ authenticator, mcp: { desk, sessions, clock: systemClock, random: systemRandom, ...clocked } }),
+    await scene({
+      authenticator,
+      mcp: { desk, sessions, clock: systemClock, random: systemRandom, ...clocked },
+      ...(resource === undefined ? {} : { resource }),
+    }),
   );
   // First what calls may still wait for, so that the kernel need not.
   opened.defer(() => behind.servers.close());

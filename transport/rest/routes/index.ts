@@ -27,6 +27,7 @@ import { listExecutionEventsRoute } from './list-execution-events.ts';
 import { listExecutionsRoute } from './list-executions.ts';
 import { lookupAgentRoute } from './lookup-agent.ts';
 import { openapiRoute } from './openapi.ts';
+import { protectedResourceRoute } from './protected-resource.ts';
 import { sealRoutes } from './seal/index.ts';
 import { searchAgentsRoute } from './search-agents.ts';
 import { secretRoutes } from './secrets/index.ts';
@@ -75,6 +76,7 @@ const ROUTES: readonly ((app: RestApp, parts: RestParts) => void)[] = [
   limitRoutes,
   secretRoutes,
   jwksRoute,
+  protectedResourceRoute,
   openapiRoute,
 ];
 
