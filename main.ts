@@ -143,7 +143,7 @@ export async function startNode(input: NodeInput): Promise<Node> {
   });
   const dispatch = createDispatchApi({ client: runtime.client, blobs: ports.blobs });
   const workflowAreas = await openWorkflowAreas({
-    ...{ ...world, runtime, agents, builtIns, inUse, executions, dispatch, waits, settings, env: input.env, areas },
+    ...{ ...world, runtime, agents, builtIns, inUse, executions, dispatch, waits, settings, resolveSecret, areas },
     documents: ports.documents,
   });
   const admission = new Admission({

@@ -1,4 +1,9 @@
-import { webhookSecretVariable } from '../manifests/secret.ts';
+import {
+  secretName,
+  type WebhookSettings,
+  webhookSecretReferences,
+  webhooksBySource,
+} from '../manifests/node/stimulus.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Collection, CollectionSpec, StoredDocument } from '../runtime/documents.ts';
 import { SvcError } from '../runtime/errors.ts';
@@ -56,25 +61,31 @@ const MAX_ATTEMPTS = 16;
 export function createStimulusRoutes(parts: {
   readonly documents: Collection<StimulusRouteDocument>;
   readonly configured: readonly ConfiguredRoute[];
+  /** `spec.stimulus.webhooks`: which secrets sources have. Default: each that of its variable. */
+  readonly webhooks?: readonly WebhookSettings[];
   readonly clock: Pick<Clock, 'now'>;
 }): StimulusRoutes {
-  const { documents, clock } = parts;
+  const { documents, clock, webhooks = [] } = parts;
   const configured = parts.configured.map(({ source, workflow, tenant = SYSTEM_TENANT }) => ({
     source: source.toLowerCase(),
     workflow,
     tenant,
   }));
+  const settingsOf = webhooksBySource(webhooks);
   const inSettings = (tenant: string, source: string) =>
     configured.find((route) => route.tenant === tenant && route.source === source);
 
   /** Refuses a source that webhooks of another one could be signed for. */
   function refuseSharedSecret(id: string, others: readonly string[]): void {
-    const variable = webhookSecretVariable(id);
-    const other = others.find((source) => source !== id && webhookSecretVariable(source) === variable);
-    if (other === undefined) return;
-    throw new SvcError('conflict', `source ${id} would share the secret of source ${other}, ${variable}`);
+    const secrets = new Set(webhookSecretReferences(settingsOf(id)));
+    for (const source of others) {
+      if (source === id) continue;
+      const shared = webhookSecretReferences(settingsOf(source)).find((reference) => secrets.has(reference));
+      if (shared === undefined) continue;
+      throw new SvcError('conflict', `source ${id} would share the secret of source ${source}, ${secretName(shared)}`);
+    }
   }
-  const sources = configured.map(({ source }) => source);
+  const sources = [...configured, ...webhooks].map(({ source }) => source.toLowerCase());
 
   async function find(tenant: string, source: string): Promise<string | null> {
     const id = source.toLowerCase();

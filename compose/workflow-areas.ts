@@ -23,7 +23,7 @@ import type { ActorDefinition } from '../runtime/define-actor.ts';
 import type { Documents } from '../runtime/documents.ts';
 import type { Random } from '../runtime/random.ts';
 import type { Runtime } from '../runtime/runtime.ts';
-import { webhookSecretsFrom } from '../security/webhook-signature.ts';
+import { createWebhooks } from '../security/webhooks/deliveries.ts';
 import type { LateAreas } from './areas.ts';
 import { agentStarts, workflowStarts } from './children.ts';
 import type { Waits } from './waits.ts';
@@ -46,7 +46,9 @@ export interface WorkflowAreasParts {
   readonly dispatch: DispatchApi;
   readonly waits: Waits;
   readonly settings: NodeSettings;
-  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Secrets of the node, by reference. */
+  readonly resolveSecret: (reference: string) => Promise<string>;
+  readonly warn: (message: string, error: unknown) => void;
   readonly clock: Clock;
   readonly random: Random;
   readonly areas: LateAreas;
@@ -66,6 +68,7 @@ export async function openWorkflowAreas(parts: WorkflowAreasParts) {
   const stimulusRoutes = createStimulusRoutes({
     documents: await documents.collection<StimulusRouteDocument>(STIMULUS_ROUTES),
     configured: settings.stimulus.routes,
+    webhooks: settings.stimulus.webhooks,
     clock,
   });
   const stimuli = createStimulusApi({
@@ -74,6 +77,8 @@ export async function openWorkflowAreas(parts: WorkflowAreasParts) {
     routes: stimulusRoutes,
     settings: settings.stimulus,
   });
+  const webhooks = createWebhooks({ webhooks: settings.stimulus.webhooks, resolve: parts.resolveSecret, clock });
+  for (const line of await webhooks.unusable()) parts.warn(line, undefined);
   parts.areas.provide({
     agents: agentStarts(agents, executions),
     workflows: workflowStarts(catalog, workflows),
@@ -86,6 +91,6 @@ export async function openWorkflowAreas(parts: WorkflowAreasParts) {
     ...{ approvals, stimuli, stimulusRoutes },
     workflows: { catalog, workflows },
     judges: createJudgePanelApi({ client }),
-    webhookSecret: webhookSecretsFrom(parts.env),
+    webhooks,
   };
 }

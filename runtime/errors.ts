@@ -89,7 +89,7 @@ export const ERRORS = {
   missing_signature: row('terminal', 401, 'UNAUTHENTICATED', 'The signature header is absent.'),
   invalid_signature: row('terminal', 401, 'UNAUTHENTICATED', 'The signature does not match the body.'),
   secret_not_found: row('terminal', 401, 'UNAUTHENTICATED', 'The secret of this source is not set.'),
-  malformed_signature: row('terminal', 400, 'INVALID_ARGUMENT', 'The signature is not of the form sha256=<hex>.'),
+  malformed_signature: row('terminal', 400, 'INVALID_ARGUMENT', 'The signature header has not the form of its scheme.'),
   dead_lettered: row('bug', 500, 'INTERNAL', 'The message could not be handled and was put aside.'),
   internal: row('bug', 500, 'INTERNAL', 'An internal error occurred.'),
 } as const satisfies Record<string, ErrorRow>;

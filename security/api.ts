@@ -31,7 +31,9 @@ export { decodeBase64 } from './seal/base64.ts';
 export { payloadBytes } from './seal/payload.ts';
 export { delegatedTenant, mayActFor } from './tenant.ts';
 export { bearerToken } from './token.ts';
-export { type BodySignature, signatureDigest, type WebhookSecret, webhookSignature } from './webhook-signature.ts';
+export type { SignedDelivery, Webhooks } from './webhooks/deliveries.ts';
+export { SCHEMES } from './webhooks/schemes.ts';
+export type { BodySignature } from './webhooks/signature.ts';
 
 /** What a tier bounds (original-facts 13.1): `tool:NAME` is one call of that tool. */
 export type Limited = 'agent_executions' | 'workflow_executions' | 'model_calls' | 'model_tokens' | `tool:${string}`;

@@ -11,6 +11,7 @@ import { NodePipeline } from './pipeline.ts';
 import { NodeRateLimits } from './rate-limits.ts';
 import { NodeRetention } from './retention.ts';
 import { NodeSigning } from './signing.ts';
+import { NodeStimulus } from './stimulus.ts';
 import { NodeStorage } from './storage.ts';
 import { NodeStores } from './stores.ts';
 import { BuiltinDispatchers, McpServers, SecurityContexts } from './tools.ts';
@@ -33,23 +34,6 @@ const Runtime = z.strictObject({
   /** What agents' programs are told to call; default: the internal listener. */
   orchestrator_url: z.url({ protocol: /^https?$/, error: 'expected an http or https URL' }).optional(),
   host_commands: z.strictObject({ allow: z.array(tenant).max(1_000).default([]) }).prefault({}),
-});
-
-/** `spec.stimulus` (decided.md "Stimuli"). */
-const Stimulus = z.strictObject({
-  routes: z
-    .array(
-      z.strictObject({
-        source: z.string().min(1).max(200),
-        workflow: z.string().min(1).max(200),
-        tenant: tenant.optional(),
-      }),
-    )
-    .max(1_000)
-    .default([]),
-  router_agent: z.string().min(1).max(200).optional(),
-  classification_confidence_threshold: z.number().min(0).max(1).default(0.7),
-  classification_timeout_secs: z.number().int().min(1).max(3_600).default(30),
 });
 
 /** `spec.observability`. Metrics are on the internal listener. */
@@ -91,7 +75,7 @@ const Spec = z.strictObject({
   cluster: NodeCluster.prefault({}),
   signing: NodeSigning.prefault({}),
   chaos: NodeChaos.prefault({}),
-  stimulus: Stimulus.prefault({}),
+  stimulus: NodeStimulus.prefault({}),
   workflow: NodeWorkflow.prefault({}),
   execute: NodePipeline.prefault({}),
   storage: NodeStorage.prefault({}),

@@ -12,8 +12,8 @@ const SECRET_KEY = /(^|_)(key|token|secret|secret_id|password|passphrase|credent
 const SECRET_MAPS = new Set(['headers', 'credentials', 'environment', 'env']);
 /** `spec.signing.vault.key`: the name of a key. */
 const NAMES = new Set(['signing.vault.key']);
-/** A program is told secrets by arguments too, and which of them they are nobody can know. */
-const SECRET_LISTS = new Set(['args']);
+/** Lists of secrets. A program is told secrets by arguments too, and which of them they are nobody can know. */
+const SECRET_LISTS = new Set(['args', 'secrets']);
 
 const REFERENCE = /^(env|secret):/;
 const LITERAL = /^literal:/;

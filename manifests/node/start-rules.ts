@@ -1,8 +1,8 @@
 import { type Problem, pathText } from '../problem.ts';
-import { webhookSecretVariable } from '../secret.ts';
 import type { YamlText } from '../yaml.ts';
 import { isLoopback } from './network.ts';
 import type { NodeConfig } from './schema.ts';
+import { secretName, type WebhookSettings, webhookSecretReferences, webhooksBySource } from './stimulus.ts';
 
 type Spec = NodeConfig['spec'];
 
@@ -94,17 +94,34 @@ function jwksRule({ iam }: Spec, report: Report): void {
 
 /** Who knows a secret signs for every source that has it. */
 function webhookSecretsRule({ stimulus }: Spec, report: Report): void {
-  const first = new Map<string, string>();
-  for (const [index, { source }] of stimulus.routes.entries()) {
-    const variable = webhookSecretVariable(source);
-    const earlier = first.get(variable);
-    if (earlier === undefined) first.set(variable, source);
-    else if (earlier.toLowerCase() !== source.toLowerCase()) {
-      const text = `${source} would share the secret of ${earlier}, ${variable}: rename one of the sources`;
-      report(['spec', 'stimulus', 'routes', index, 'source'], text);
+  const { webhooks, routes } = stimulus;
+  const named = [
+    ...webhooks.map(({ source }, index) => ({ source, place: ['webhooks', index] })),
+    ...routes.map(({ source }, index) => ({ source, place: ['routes', index] })),
+  ];
+  const settingsOf = webhooksBySource(webhooks);
+  const known = new Set<string>();
+  const owners = new Map<string, WebhookSettings>();
+  for (const { source, place } of named) {
+    const path = ['spec', 'stimulus', ...place, 'source'];
+    const isKnown = known.has(source.toLowerCase());
+    if (isKnown && place[0] === 'webhooks')
+      report(path, `${source} is named twice: expected one entry for each source`);
+    if (isKnown) continue;
+    known.add(source.toLowerCase());
+    const settings = settingsOf(source);
+    for (const reference of webhookSecretReferences(settings)) {
+      const other = owners.get(reference);
+      if (other === undefined || other.source.toLowerCase() === source.toLowerCase()) owners.set(reference, settings);
+      else {
+        const cure = settings.secrets === undefined && other.secrets === undefined ? 'rename one of the sources' : OWN;
+        report(path, `${source} would share the secret of ${other.source}, ${secretName(reference)}: ${cure}`);
+      }
     }
   }
 }
+
+const OWN = 'give each source its own';
 
 function portsRule({ network, cluster }: Spec, report: Report): void {
   const ports: [path: string, port: number][] = [

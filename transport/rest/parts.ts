@@ -20,7 +20,7 @@ import type {
   RunningLimits,
   SecretStore,
   TierLimits,
-  WebhookSecret,
+  Webhooks,
 } from '../../security/api.ts';
 import type { IntentApi } from '../../tools/management/execute/intents.ts';
 import type { AuthorApi } from '../../tools/management/generate/authors.ts';
@@ -60,8 +60,8 @@ export interface RestServerParts {
   readonly stimuli?: StimulusApi;
   /** Direct routes of stimuli; without it they cannot be seen or changed over REST. */
   readonly stimulusRoutes?: StimulusRoutes;
-  /** Shared secret of a webhook's source, null when none is set; without it there is no /v1/webhooks. */
-  readonly webhookSecret?: WebhookSecret;
+  /** Who signs webhooks, and how; without it there is no /v1/webhooks. */
+  readonly webhooks?: Webhooks;
   /** Without it there is no /v1/volumes. */
   readonly volumes?: VolumeApi & { readonly files: VolumeFiles };
   /** Without it there is no /v1/workflows. */

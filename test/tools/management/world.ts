@@ -104,7 +104,8 @@ export async function managementWorld(): Promise<ManagementWorld> {
   });
   const dispatch = createDispatchApi({ client: runtime.client, blobs: stores.blobs });
   const { workflows, judges } = await openWorkflowAreas({
-    ...{ ...world, runtime, agents, builtIns, inUse, executions, dispatch, waits, settings, env: {}, areas, documents },
+    ...{ ...world, runtime, agents, builtIns, inUse, executions, dispatch, waits, settings, areas, documents },
+    resolveSecret: async () => '',
   });
   const tierLimits = createTierLimits({ limits: stores.rateLimits, settings: settings.rate_limits });
   const volumes = await createVolumes({

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
 import { request } from 'node:http';
 import { describe, it } from 'node:test';
+import { signedWebhooks } from '../../support/signed-webhooks.ts';
 import { type SceneOptions, scene, UNKNOWN } from './scene.ts';
 
 const FORMS = [
@@ -37,7 +38,7 @@ const never = async (): Promise<never> => Promise.reject(new Error('not asked fo
 
 /** A node that takes signed webhooks. */
 const WEBHOOK: SceneOptions = {
-  webhookSecret: async () => 'secret',
+  webhooks: signedWebhooks({ SVC_WEBHOOK_SECRET_MAIL: 'secret' }),
   stimuli: {
     ...{ ingest: never, list: never, get: never },
     ingestWebhook: async () => ({ stimulus_id: UNKNOWN, workflow_execution_id: UNKNOWN }),

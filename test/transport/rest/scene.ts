@@ -44,7 +44,7 @@ export interface SceneOptions
     | 'approvals'
     | 'stimuli'
     | 'stimulusRoutes'
-    | 'webhookSecret'
+    | 'webhooks'
     | 'tierLimits'
     | 'workflows'
     | 'volumes'

@@ -3,6 +3,7 @@ import { createHmac } from 'node:crypto';
 import { once } from 'node:events';
 import { type ClientRequest, request } from 'node:http';
 import { describe, it } from 'node:test';
+import { signedWebhooks } from '../../support/signed-webhooks.ts';
 import { type SceneOptions, scene, UNKNOWN, until } from './scene.ts';
 
 const never = async (): Promise<never> => Promise.reject(new Error('not asked for'));
@@ -10,7 +11,7 @@ const never = async (): Promise<never> => Promise.reject(new Error('not asked fo
 /** A node whose webhooks start nothing. */
 const webhooks = (received: string[], limits: SceneOptions['limits'] = {}): SceneOptions => ({
   limits,
-  webhookSecret: async () => 'secret',
+  webhooks: signedWebhooks({ SVC_WEBHOOK_SECRET_MAIL: 'secret' }),
   stimuli: {
     ...{ ingest: never, list: never, get: never },
     async ingestWebhook({ content }) {

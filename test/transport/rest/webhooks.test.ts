@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
 import { request } from 'node:http';
 import { after, before, describe, test } from 'node:test';
-import { webhookSecretsFrom } from '../../../security/webhook-signature.ts';
 import { stimulusNode } from '../../actors/stimulus/stimulus-node.ts';
+import { signedWebhooks } from '../../support/signed-webhooks.ts';
 import { AREA_KERNELS } from './area-kernel.ts';
 import { namedUsers, scene } from './scene.ts';
 
@@ -29,7 +29,7 @@ for (const { name, missing, start } of AREA_KERNELS) {
       const secrets: Record<string, string> = { SVC_WEBHOOK_SECRET_GIT_HUB_IO: SECRET, SVC_WEBHOOK_SECRET_EMPTY: '' };
       for (const source of ['PLAIN', 'STRICT', 'SHARED', 'UNROUTED']) secrets[`SVC_WEBHOOK_SECRET_${source}`] = SECRET;
       const { stimuli } = node;
-      at = await scene({ stimuli, webhookSecret: webhookSecretsFrom(secrets), authenticator: namedUsers });
+      at = await scene({ stimuli, webhooks: signedWebhooks(secrets), authenticator: namedUsers });
     });
     after(async () => {
       await at[Symbol.asyncDispose]();

@@ -8,13 +8,10 @@ import { putRouteRoute } from './put-route.ts';
 import { removeRouteRoute } from './remove-route.ts';
 
 /** /v1/stimuli and /v1/webhooks, as far as the node has the parts for them. */
-export function stimulusRoutes(
-  app: RestApp,
-  { stimuli, stimulusRoutes: routes, webhookSecret, limits }: RestParts,
-): void {
+export function stimulusRoutes(app: RestApp, { stimuli, stimulusRoutes: routes, webhooks, limits }: RestParts): void {
   if (stimuli === undefined) return;
   for (const route of [ingestStimulusRoute, listStimuliRoute, getStimulusRoute]) route(app, stimuli);
-  if (webhookSecret !== undefined) ingestWebhookRoute(app, { stimuli, webhookSecret, limits });
+  if (webhooks !== undefined) ingestWebhookRoute(app, { stimuli, webhooks, limits });
   if (routes === undefined) return;
   for (const route of [listRoutesRoute, putRouteRoute, removeRouteRoute]) route(app, routes);
 }

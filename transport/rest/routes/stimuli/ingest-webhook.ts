@@ -3,7 +3,7 @@ import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { StimulusApi, StimulusContent } from '../../../../actors/stimulus/api.ts';
 import { SvcError } from '../../../../runtime/errors.ts';
-import { signatureDigest, type WebhookSecret, webhookSignature } from '../../../../security/api.ts';
+import { SCHEMES, type SignedDelivery, type Webhooks } from '../../../../security/api.ts';
 import { hasBegun } from '../../admit-starts.ts';
 import type { RestApp } from '../../parts.ts';
 import { problemSchemas } from '../../schemas/problems.ts';
@@ -11,20 +11,25 @@ import { SourceParams, StimulusAnswer } from '../../schemas/stimuli.ts';
 import { SignedBodies, type SignedBodyLimits } from '../../signed-body.ts';
 import { answerStimulusError, duplicateSchema } from './duplicate-answer.ts';
 
-const SIGNATURE = 'x-svc-signature';
-const KEY = 'x-idempotency-key';
+/** What each scheme wants in which header, as the schemes say it. */
+const headerFields = Object.fromEntries(
+  Object.entries(SCHEMES).flatMap(([scheme, { headers }]) =>
+    Object.entries(headers).map(([name, expected]) => [
+      name.toLowerCase(),
+      z.string().optional().describe(`Scheme ${scheme}: ${expected}.`),
+    ]),
+  ),
+);
 
 const schema = {
   tags: ['stimuli'],
   summary: 'Take a webhook and start its workflow',
-  description: `The raw body is signed with the secret of the source, the environment variable
-SVC_WEBHOOK_SECRET_<SOURCE> of the node. Answers when the workflow execution is durably started.`,
+  description: `The raw body is signed with a secret of the source, in the scheme that \`spec.stimulus.webhooks\` of the
+node gives it: \`svc\` unless another one is set. The secret is the environment variable SVC_WEBHOOK_SECRET_<SOURCE> of the
+node unless others are set. Answers when the workflow execution is durably started.`,
   security: [],
   params: SourceParams,
-  headers: z.looseObject({
-    [SIGNATURE]: z.string().optional().describe('Required: `sha256=<hex>`, HMAC-SHA256 of the raw body.'),
-    [KEY]: z.string().optional().describe('A repeat within 24 hours is 409.'),
-  }),
+  headers: z.looseObject(headerFields),
   body: { content: { '*/*': { schema: z.string().describe('Anything; at most 1 MiB.') } } },
   response: {
     200: StimulusAnswer,
@@ -33,17 +38,16 @@ SVC_WEBHOOK_SECRET_<SOURCE> of the node. Answers when the workflow execution is 
   },
 };
 
-/** What the header said, kept while the body is being read. */
+/** What the headers said, kept while the body is being read. */
 interface Claim {
-  readonly digest: Uint8Array;
-  readonly secret: string;
-  /** As it came. */
+  readonly delivery: SignedDelivery;
+  /** As they came. */
   readonly headers: Readonly<Record<string, string>>;
 }
 
 interface WebhookParts {
   readonly stimuli: StimulusApi;
-  readonly webhookSecret: WebhookSecret;
+  readonly webhooks: Webhooks;
   readonly limits: SignedBodyLimits;
 }
 
@@ -51,7 +55,7 @@ interface WebhookParts {
  * POST /v1/webhooks/{source} (spec 2). In a plugin of its own: only here every content type is raw bytes. No bearer is
  * needed, the signature stands for it: it is checked before anything else is looked up.
  */
-export function ingestWebhookRoute(app: RestApp, { stimuli, webhookSecret, limits }: WebhookParts): void {
+export function ingestWebhookRoute(app: RestApp, { stimuli, webhooks, limits }: WebhookParts): void {
   const claims = new WeakMap<FastifyRequest, Claim>();
   const claimOf = (request: FastifyRequest): Claim => {
     const claim = claims.get(request);
@@ -66,21 +70,17 @@ export function ingestWebhookRoute(app: RestApp, { stimuli, webhookSecret, limit
     errorHandler: answerStimulusError,
     // Before the body: who has no signature cannot make the node hold a payload.
     onRequest: async (request: FastifyRequest<{ Params: { source: string } }>) => {
-      const headers = headersOf(request);
-      const digest = signatureDigest(headers[SIGNATURE]);
-      const secret = await webhookSecret(request.params.source);
-      if (secret === null) throw new SvcError('secret_not_found');
-      claims.set(request, { digest, secret, headers });
+      const delivery = await webhooks.open(request.params.source, request.raw.headersDistinct);
+      claims.set(request, { delivery, headers: headersOf(request) });
       // Fastify refuses a content type that is none before a parser sees it; here nothing depends on it.
       request.raw.headers['content-type'] = 'application/octet-stream';
     },
   };
   app.register((scope: RestApp, _options, done) => {
     scope.removeAllContentTypeParsers();
-    scope.addContentTypeParser('*', async (request: FastifyRequest) => {
-      const { digest, secret } = claimOf(request);
-      return bodies.read(request.raw, webhookSignature(digest, secret));
-    });
+    scope.addContentTypeParser('*', async (request: FastifyRequest) =>
+      bodies.read(request.raw, claimOf(request).delivery),
+    );
     scope.post('/v1/webhooks/:source', options, async (request) => {
       const claim = claimOf(request);
       const body = bytesOf(request.body, claim);
@@ -95,14 +95,14 @@ export function ingestWebhookRoute(app: RestApp, { stimuli, webhookSecret, limit
 }
 
 /** A request without a body has none that a parser saw; its signature is that of nothing. */
-function bytesOf(body: unknown, { digest, secret }: Claim): Buffer {
+function bytesOf(body: unknown, { delivery }: Claim): Buffer {
   if (Buffer.isBuffer(body)) return body;
-  webhookSignature(digest, secret).verify();
+  delivery.verify();
   return Buffer.alloc(0);
 }
 
-function contentOf(source: string, { headers }: Claim, body: Buffer): StimulusContent {
-  const key = headers[KEY] ?? '';
+function contentOf(source: string, { delivery, headers }: Claim, body: Buffer): StimulusContent {
+  const key = delivery.key();
   return {
     source,
     headers,
@@ -110,7 +110,7 @@ function contentOf(source: string, { headers }: Claim, body: Buffer): StimulusCo
     ...(isUtf8(body)
       ? { content: body.toString('utf8') }
       : { content: body.toString('base64'), contentEncoding: 'base64' }),
-    ...(key === '' ? {} : { idempotencyKey: key }),
+    ...(key === undefined ? {} : { idempotencyKey: key }),
   };
 }
 

@@ -1,0 +1,83 @@
+import {
+  secretName,
+  type WebhookSettings,
+  webhookSecretReferences,
+  webhooksBySource,
+} from '../../manifests/node/stimulus.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import { SvcError } from '../../runtime/errors.ts';
+import { type DeliveryHeaders, SCHEMES } from './schemes.ts';
+import { type BodySignature, HmacSignature } from './signature.ts';
+
+/** A delivery whose body is still to come. */
+export interface SignedDelivery extends BodySignature {
+  /** What a repeated delivery has in common with the first one; undefined: nothing. Only after `verify`. */
+  key(): string | undefined;
+}
+
+/** Who signs webhooks, and how (`spec.stimulus.webhooks`). */
+export interface Webhooks {
+  /**
+   * What the headers of a delivery say. Throws `missing_signature`, `malformed_signature`, `invalid_signature` for a time
+   * too far away, `secret_not_found`.
+   */
+  open(source: string, headers: DeliveryHeaders): Promise<SignedDelivery>;
+  /** Secrets that are set but cannot be used now, each as a line for the log, without a value. */
+  unusable(): Promise<readonly string[]>;
+}
+
+export interface WebhooksParts {
+  readonly webhooks: readonly WebhookSettings[];
+  /** Looked up anew for each delivery, so that a changed secret counts at once. Throws `failed_precondition` for none. */
+  readonly resolve: (reference: string) => Promise<string>;
+  readonly clock: Pick<Clock, 'now'>;
+}
+
+export function createWebhooks({ webhooks, resolve, clock }: WebhooksParts): Webhooks {
+  const settingsOf = webhooksBySource(webhooks);
+
+  /** Null: not there, or none of the scheme. */
+  async function secretOf({ scheme }: WebhookSettings, reference: string): Promise<Uint8Array | null> {
+    try {
+      const text = await resolve(reference);
+      return text === '' ? null : SCHEMES[scheme].secret(text);
+    } catch (thrown) {
+      if (thrown instanceof SvcError && thrown.code === 'failed_precondition') return null;
+      throw thrown;
+    }
+  }
+
+  return {
+    async open(source, headers) {
+      const settings = settingsOf(source);
+      const claimed = SCHEMES[settings.scheme].read(headers, clock.now());
+      const found = await Promise.all(webhookSecretReferences(settings).map((one) => secretOf(settings, one)));
+      const secrets = found.filter((secret) => secret !== null);
+      if (secrets.length === 0) throw new SvcError('secret_not_found');
+      const signature = new HmacSignature(claimed, secrets);
+      return {
+        update: (chunk) => signature.update(chunk),
+        verify: () => signature.verify(),
+        key: () => (settings.repeat === 'digest' || claimed.key === null ? digestKey(signature.verified) : claimed.key),
+      };
+    },
+
+    async unusable() {
+      const lines: string[] = [];
+      for (const [index, settings] of webhooks.entries()) {
+        for (const reference of webhookSecretReferences(settings)) {
+          if ((await secretOf(settings, reference)) !== null) continue;
+          const place = `spec.stimulus.webhooks[${index}]: ${secretName(reference)}`;
+          const expected = settings.scheme === 'standard-webhooks' ? 'base64, with or without whsec_' : 'a secret';
+          lines.push(`${place} of source ${settings.source} cannot be used: expected ${expected}`);
+        }
+      }
+      return lines;
+    },
+  };
+}
+
+function digestKey(verified: string | null): string {
+  if (verified === null) throw new SvcError('internal', 'the key of a delivery was asked for before it was verified');
+  return `sha256:${verified}`;
+}

@@ -1,0 +1,174 @@
+import type { WebhookScheme } from '../../manifests/node/stimulus.ts';
+import { SvcError } from '../../runtime/errors.ts';
+import type { SignedContent } from './signature.ts';
+
+/** Headers of a request, each with the values it was sent with: `IncomingMessage.headersDistinct`. */
+export type DeliveryHeaders = Readonly<Record<string, readonly string[] | undefined>>;
+
+export interface ClaimedDelivery extends SignedContent {
+  /** Deliveries with the same key are one; null: the signature is the key, as it covers the time of the delivery. */
+  readonly key: string | undefined | null;
+}
+
+/** How one kind of sender signs. */
+export interface SchemeRules {
+  /** Headers by name as documents write them, each with what is expected there. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** `now` is Unix ms of the node. Throws `missing_signature`, `malformed_signature`, `invalid_signature`. */
+  read(headers: DeliveryHeaders, now: number): ClaimedDelivery;
+  /** The key of the HMAC; null: this is no secret of the scheme. */
+  secret(text: string): Uint8Array | null;
+}
+
+/** Deliveries that are older, or newer, by the node's clock are refused where the time is signed. */
+const TOLERANCE_MS = 300_000;
+/** Senders that change their secret sign with two; each of more would be compared. */
+const MOST_DIGESTS = 8;
+const MAX_KEY_CHARS = 255;
+
+const text = (secret: string): Uint8Array => Buffer.from(secret);
+
+/** The form of spec 2: `X-Svc-Signature` over the body, and any key or none. */
+const svc: SchemeRules = {
+  headers: {
+    'X-Svc-Signature': 'sha256= and the HMAC-SHA256 of the raw body in hexadecimal',
+    'X-Idempotency-Key': 'optional; a repeat within 24 hours is a duplicate',
+  },
+  secret: text,
+  read(headers) {
+    const signature = onlyValue(svc, headers, 'X-Svc-Signature');
+    const hex = /^sha256=((?:[0-9a-f]{2})+)$/i.exec(signature)?.[1];
+    if (hex === undefined) throw malformed(svc, 'X-Svc-Signature');
+    // Repeated ones are joined, as HTTP does.
+    const key = headers['x-idempotency-key']?.join(', ') ?? '';
+    return { prefix: '', digests: [Buffer.from(hex, 'hex')], key: key === '' ? undefined : key };
+  },
+};
+
+/** Standard Webhooks 1.0: id, time and body are signed, and the id stays the same when a delivery is tried again. */
+const standardWebhooks: SchemeRules = {
+  headers: {
+    'webhook-id': 'the id of the message, 1 to 255 visible ASCII characters without a full stop',
+    'webhook-timestamp': 'the time of the delivery, in whole seconds since 1970',
+    'webhook-signature': 'v1, and the HMAC-SHA256 of id.timestamp.body in base64; several with spaces between',
+  },
+  /** Base64, `whsec_` before it or not. */
+  secret(secret) {
+    const base64 = secret.replace(/^whsec_/, '');
+    const isBase64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/.test(base64);
+    return isBase64 && base64 !== '' ? Buffer.from(base64, 'base64') : null;
+  },
+  read(headers, now) {
+    const id = keyOf(standardWebhooks, headers, 'webhook-id');
+    // Otherwise the end of an id could pass for a time, and the time for the begin of a body.
+    if (id.includes('.')) throw malformed(standardWebhooks, 'webhook-id');
+    const time = timeOf(standardWebhooks, headers, 'webhook-timestamp', now);
+    const signatures = onlyValue(standardWebhooks, headers, 'webhook-signature').split(' ');
+    const known = signatures.filter((one) => one.startsWith('v1,')).map((one) => one.slice('v1,'.length));
+    if (!known.every((one) => /^[A-Za-z0-9+/]{43}=$/.test(one))) throw malformed(standardWebhooks, 'webhook-signature');
+    const digests = atMost(known, standardWebhooks, 'webhook-signature').map((one) => Buffer.from(one, 'base64'));
+    return { prefix: `${id}.${time}.`, digests, key: id };
+  },
+};
+
+/** Stripe: one header holds the time and a signature for each secret; elements of other schemes mean nothing. */
+const stripe: SchemeRules = {
+  headers: {
+    'Stripe-Signature': 't=, the time in whole seconds since 1970, and v1=, the HMAC-SHA256 of t.body in hexadecimal',
+  },
+  secret: text,
+  read(headers, now) {
+    const elements = onlyValue(stripe, headers, 'Stripe-Signature').split(',');
+    const named = (name: string): string[] =>
+      elements.filter((one) => one.startsWith(`${name}=`)).map((one) => one.slice(name.length + 1));
+    const [time, ...others] = named('t');
+    if (time === undefined || others.length > 0 || !isTime(time)) throw malformed(stripe, 'Stripe-Signature');
+    requireFresh('Stripe-Signature', time, now);
+    const digests = atMost(named('v1'), stripe, 'Stripe-Signature').map((hex) =>
+      digestOf(hex, stripe, 'Stripe-Signature'),
+    );
+    return { prefix: `${time}.`, digests, key: null };
+  },
+};
+
+/** Slack: version, time and body are signed. */
+const slack: SchemeRules = {
+  headers: {
+    'X-Slack-Request-Timestamp': 'the time of the delivery, in whole seconds since 1970',
+    'X-Slack-Signature': 'v0= and the HMAC-SHA256 of v0:timestamp:body in hexadecimal',
+  },
+  secret: text,
+  read(headers, now) {
+    const time = timeOf(slack, headers, 'X-Slack-Request-Timestamp', now);
+    const signature = onlyValue(slack, headers, 'X-Slack-Signature');
+    if (!signature.startsWith('v0=')) throw malformed(slack, 'X-Slack-Signature');
+    const digest = digestOf(signature.slice('v0='.length), slack, 'X-Slack-Signature');
+    return { prefix: `v0:${time}:`, digests: [digest], key: null };
+  },
+};
+
+/** GitHub: the body alone is signed; the id of the delivery stays the same when it is sent again. */
+const github: SchemeRules = {
+  headers: {
+    'X-Hub-Signature-256': 'sha256= and the HMAC-SHA256 of the raw body in hexadecimal',
+    'X-GitHub-Delivery': 'the id of the delivery, 1 to 255 visible ASCII characters',
+  },
+  secret: text,
+  read(headers) {
+    const signature = onlyValue(github, headers, 'X-Hub-Signature-256');
+    if (!signature.startsWith('sha256=')) throw malformed(github, 'X-Hub-Signature-256');
+    const digest = digestOf(signature.slice('sha256='.length), github, 'X-Hub-Signature-256');
+    return { prefix: '', digests: [digest], key: keyOf(github, headers, 'X-GitHub-Delivery') };
+  },
+};
+
+export const SCHEMES: Readonly<Record<WebhookScheme, SchemeRules>> = {
+  svc,
+  'standard-webhooks': standardWebhooks,
+  stripe,
+  slack,
+  github,
+};
+
+/** The one value of a header: of two, one reader could take the first and another one the last. */
+function onlyValue(rules: SchemeRules, headers: DeliveryHeaders, name: string): string {
+  const [value = '', ...others] = headers[name.toLowerCase()] ?? [];
+  if (others.length > 0) throw malformed(rules, name, 'once, ');
+  if (value.trim() !== '') return value.trim();
+  throw new SvcError('missing_signature', `${name} is missing: expected ${rules.headers[name]}`, { field: name });
+}
+
+function keyOf(rules: SchemeRules, headers: DeliveryHeaders, name: string): string {
+  const key = onlyValue(rules, headers, name);
+  if (key.length > MAX_KEY_CHARS || !/^[\x21-\x7e]+$/.test(key)) throw malformed(rules, name);
+  return key;
+}
+
+/** Digits only, so that the signed text can be read in one way. */
+const isTime = (value: string): boolean => /^[1-9]\d{0,11}$/.test(value);
+
+function timeOf(rules: SchemeRules, headers: DeliveryHeaders, name: string, now: number): string {
+  const time = onlyValue(rules, headers, name);
+  if (!isTime(time)) throw malformed(rules, name);
+  requireFresh(name, time, now);
+  return time;
+}
+
+function requireFresh(name: string, time: string, now: number): void {
+  if (Math.abs(now - Number(time) * 1_000) <= TOLERANCE_MS) return;
+  const expected = `expected a time within ${TOLERANCE_MS / 1_000} s of the node's clock`;
+  throw new SvcError('invalid_signature', `${name}: ${expected}`, { field: name });
+}
+
+function digestOf(hex: string, rules: SchemeRules, name: string): Uint8Array {
+  if (/^[0-9a-f]{64}$/i.test(hex)) return Buffer.from(hex, 'hex');
+  throw malformed(rules, name);
+}
+
+function atMost(found: readonly string[], rules: SchemeRules, name: string): readonly string[] {
+  if (found.length > 0 && found.length <= MOST_DIGESTS) return found;
+  throw malformed(rules, name, found.length === 0 ? '' : `at most ${MOST_DIGESTS} signatures, `);
+}
+
+const malformed = (rules: SchemeRules, name: string, also = ''): SvcError =>
+  new SvcError('malformed_signature', `${name}: expected ${also}${rules.headers[name]}`, { field: name });
