@@ -67,6 +67,20 @@ test('a source whose secret is that of another one is refused, when it is put an
   await routes.put(of('alice'), 'pay_pal', 'no webhook reaches it');
 });
 
+test('the secrets that are set for sources count, not the variables that they would have', async () => {
+  const webhook = (source: string, ...secrets: string[]) => ({
+    ...{ source, secrets, scheme: 'github' as const, repeat: 'key' as const },
+  });
+  const webhooks = [webhook('Own-One', 'env:ONE'), webhook('thief', 'env:SVC_WEBHOOK_SECRET_SHOP')];
+  const routes = createStimulusRoutes({ documents, configured: [], webhooks, clock: systemClock });
+  await routes.put(of('svc-system'), 'own-one', 'w');
+  await routes.put(of('svc-system'), 'own_one', 'has the variable for itself');
+  await assert.rejects(routes.put(of('svc-system'), 'shop', 'w'), {
+    code: 'conflict',
+    message: 'source shop would share the secret of source thief, SVC_WEBHOOK_SECRET_SHOP',
+  });
+});
+
 test('concurrent puts of one source all succeed and one of them stays', async () => {
   const routes = table();
   await Promise.all(Array.from({ length: 8 }, (_, n) => routes.put(of('racer'), 'Hot', `w${n}`)));

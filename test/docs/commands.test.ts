@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { execFile, spawnSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -20,11 +21,15 @@ const NOT_RUN: Readonly<Record<string, string>> = {
   'npm run chaos -- rolling': 'it takes minutes; small sizes of it are run by test/chaos',
 };
 
+/** `run-by=FILE`: a test in this folder runs it. */
+const hasOwnTest = (info: string): boolean =>
+  info.startsWith('run-by=') && existsSync(join(import.meta.dirname, info.slice('run-by='.length)));
+
 const commands = pages.flatMap(fencesOf).filter(({ language }) => ['sh', 'bash', 'shell'].includes(language));
 
 test('every command that is shown is run, or listed with a reason not to', () => {
   const unknown = commands
-    .filter(({ info }) => info !== 'runnable')
+    .filter(({ info }) => info !== 'runnable' && !hasOwnTest(info))
     .flatMap(({ text, at }) => linesOf(text).map((line) => ({ line, at })))
     .filter(({ line }) => NOT_RUN[line] === undefined);
   assert.deepEqual(unknown, []);

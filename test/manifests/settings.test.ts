@@ -229,6 +229,36 @@ describe('a node does not start with', () => {
     settings({ file: file('git-hub', 'GIT-HUB') });
   });
 
+  it('webhooks whose sources share a secret, are named twice, or ask for what their scheme does not have', () => {
+    const file = (webhooks: string, routes = ''): string =>
+      `${head}spec: {stimulus: {webhooks: [${webhooks}], routes: [${routes}]}}\n`;
+    const messages = (webhooks: string, routes?: string): string[] => problems({ file: file(webhooks, routes) });
+    assert.deepEqual(messages('{source: a, scheme: stripe, secrets: [env:X, env:Y]}, {source: b, secrets: [env:Y]}'), [
+      'spec.stimulus.webhooks[1].source@3: b would share the secret of a, Y: give each source its own',
+    ]);
+    assert.deepEqual(messages('{source: a, secrets: [env:SVC_WEBHOOK_SECRET_B]}', '{source: B, workflow: w}'), [
+      'spec.stimulus.routes[0].source@3: B would share the secret of a, SVC_WEBHOOK_SECRET_B: give each source its own',
+    ]);
+    const hidden = messages('{source: a, secrets: [literal:s3cret]}, {source: b, secrets: [s3cret]}');
+    assert.deepEqual(hidden, [
+      'spec.stimulus.webhooks[1].source@3: b would share the secret of a, a value in the settings: give each source its own',
+    ]);
+    assert.deepEqual(messages('{source: a}, {source: A, scheme: slack}'), [
+      'spec.stimulus.webhooks[1].source@3: A is named twice: expected one entry for each source',
+    ]);
+    for (const scheme of ['standard-webhooks', 'stripe', 'slack'])
+      assert.deepEqual(messages(`{source: a, scheme: ${scheme}, repeat: digest}`), [
+        `spec.stimulus.webhooks[0].repeat@3: expected key: ${scheme} signs the time of a delivery, so that a repeat is known by its signature`,
+      ]);
+    assert.match(messages('{source: a, scheme: Stripe}').join(), /webhooks\[0\]\.scheme@3: expected one of .*stripe/);
+    assert.equal(messages('{source: a, secrets: []}').length, 1);
+    assert.equal(messages('{source: a, secrets: [a, b, c, d, e]}').length, 1);
+    assert.match(messages('{source: a, secret: x}').join(), /unknown key "secret"/);
+    settings({
+      file: file('{source: a-b, secrets: [env:X, env:X]}, {source: a_b, repeat: digest}', '{source: A-B, workflow: w}'),
+    });
+  });
+
   it('one port twice', () => {
     const flags = { 'grpc-port': '8080' };
     assert.deepEqual(problems({ flags }), ['--grpc-port@0: port 8080 is already spec.network.port']);

@@ -1,0 +1,159 @@
+import assert from 'node:assert/strict';
+import { createHmac } from 'node:crypto';
+import { after, before, describe, test } from 'node:test';
+import { stringify } from 'yaml';
+import { type Answer, ProductNode } from './product-node.ts';
+
+const WORKFLOW = stringify({
+  apiVersion: 'svc.dev/v1',
+  kind: 'Workflow',
+  metadata: { name: 'noted', version: '1.0.0', description: 'for a test' },
+  spec: { initial_state: 'DONE', states: { DONE: { kind: 'System', command: 'finalize', transitions: [] } } },
+});
+
+const SECRET = 'a secret that only this test knows';
+const BASE64 = Buffer.from(SECRET).toString('base64');
+const [SECONDS, LIMIT] = [1_000, 300];
+
+type Headers = Record<string, string>;
+type Body = string | Uint8Array<ArrayBuffer>;
+const hmac = (prefix: string, body: Body, secret = SECRET) => createHmac('sha256', secret).update(prefix).update(body);
+const secondsAgo = (ago: number): string => String(Math.floor(Date.now() / SECONDS) - ago);
+
+/** Headers of a delivery that was signed some seconds ago; `id` is what its sender calls it. */
+const SENDERS: Readonly<Record<string, (body: Body, ago: number, id: string) => Headers>> = {
+  digest: (body, _ago, id) => ({
+    ...{ 'x-svc-signature': `sha256=${hmac('', body).digest('hex')}`, 'x-idempotency-key': id },
+  }),
+  standard: (body, ago, id) => {
+    const time = secondsAgo(ago);
+    const signature = `v1,${hmac(`${id}.${time}.`, body).digest('base64')}`;
+    return { 'webhook-id': id, 'webhook-timestamp': time, 'webhook-signature': signature };
+  },
+  stripe: (body, ago) => {
+    const time = secondsAgo(ago);
+    return { 'stripe-signature': `t=${time},v1=${hmac(`${time}.`, body).digest('hex')}` };
+  },
+  slack: (body, ago) => {
+    const time = secondsAgo(ago);
+    const signature = `v0=${hmac(`v0:${time}:`, body).digest('hex')}`;
+    return { 'x-slack-request-timestamp': time, 'x-slack-signature': signature };
+  },
+  github: (body, _ago, id) => ({
+    ...{ 'x-hub-signature-256': `sha256=${hmac('', body).digest('hex')}`, 'x-github-delivery': id },
+  }),
+};
+const TIMED = ['standard', 'stripe', 'slack'];
+
+describe('webhooks of a node', { timeout: 120_000 }, () => {
+  let node: ProductNode;
+  before(async () => {
+    const webhooks = [
+      { source: 'digest', repeat: 'digest' },
+      { source: 'standard', scheme: 'standard-webhooks' },
+      ...['stripe', 'slack', 'github'].map((source) => ({ source, scheme: source })),
+      { source: 'rotated', scheme: 'github', secrets: ['secret:hooks/rotated', 'secret:hooks/rotated-before'] },
+    ];
+    const routes = webhooks.map(({ source }) => ({ source, workflow: 'noted' }));
+    const env = {
+      ...Object.fromEntries(Object.keys(SENDERS).map((name) => [`SVC_WEBHOOK_SECRET_${name.toUpperCase()}`, SECRET])),
+      SVC_WEBHOOK_SECRET_STANDARD: `whsec_${BASE64}`,
+    };
+    node = await ProductNode.start({ spec: { stimulus: { webhooks, routes } }, env });
+    const headers = { 'content-type': 'application/yaml' };
+    const deployed = await node.call('POST', '/v1/workflows', { body: WORKFLOW, headers });
+    assert.equal(deployed.status, 200, deployed.text);
+  });
+  after(async () => node[Symbol.asyncDispose]());
+
+  const send = (source: string, body: Body, headers: Headers): Promise<Answer> =>
+    node.call('POST', `/v1/webhooks/${source}`, { body, headers });
+
+  for (const [source, sign] of Object.entries(SENDERS)) {
+    test(`${source}: a delivery that is sent five times, at once and again, starts one run`, async () => {
+      const body = `{"of": "${source}"}`;
+      const headers = sign(body, 0, 'delivery-1');
+      const first = await Promise.all([1, 2, 3, 4].map(() => send(source, body, headers)));
+      const answers = [...first, await send(source, body, headers)];
+      const runs = new Set(answers.map(({ body: { workflow_execution_id } }) => workflow_execution_id));
+      assert.deepEqual(answers.map(({ status }) => status).toSorted(), [200, 409, 409, 409, 409]);
+      assert.equal(runs.size, 1);
+      assert.equal((await send(source, `${body} `, headers)).status, 401);
+      const next = `{"of": "${source}", "n": 2}`;
+      assert.equal((await send(source, next, sign(next, 0, 'delivery-2'))).status, 200);
+    });
+
+    test(`${source}: bytes that are no UTF-8 are hashed as they are`, async () => {
+      const bytes = Uint8Array.from({ length: 100_000 }, (_, at) => at % 256);
+      const signed = sign(bytes, 0, 'bytes');
+      const taken = await send(source, bytes, signed);
+      assert.equal(taken.status, 200, taken.text);
+      bytes[50_000] = 1;
+      assert.equal((await send(source, bytes, signed)).status, 401);
+    });
+  }
+
+  test('a key of its own does not make a recorded delivery a new one, where the digest is the key', async () => {
+    const body = '{"recorded": true}';
+    const sign = SENDERS.digest ?? assert.fail();
+    const answers: Answer[] = [];
+    for (const key of ['theirs', 'attacker-1', 'attacker-2', '']) {
+      const { 'x-idempotency-key': _, ...bare } = sign(body, 0, key);
+      answers.push(await send('digest', body, key === '' ? bare : { ...bare, 'x-idempotency-key': key }));
+    }
+    assert.deepEqual(
+      answers.map(({ status }) => status),
+      [200, 409, 409, 409],
+    );
+  });
+
+  for (const source of TIMED) {
+    test(`${source}: a delivery of four minutes ago or ahead is taken, of more than five refused before its body`, async () => {
+      const sign = SENDERS[source] ?? assert.fail();
+      for (const [ago, status] of [
+        [LIMIT - 60, 200],
+        [60 - LIMIT, 200],
+        [LIMIT + 5, 401],
+        [-LIMIT - 5, 401],
+      ] as const) {
+        const body = `{"ago": ${ago}}`;
+        const answer = await send(source, body, sign(body, ago, `ago${ago}`));
+        assert.equal(answer.status, status, answer.text);
+        if (status === 200) continue;
+        assert.equal(answer.body.error, 'invalid_signature');
+        assert.match(String(answer.body.message), /: expected a time within 300 s of the node's clock$/);
+      }
+    });
+  }
+
+  test('a secret is changed without a restart: old and new sign side by side, then only the new one', async () => {
+    const put = async (path: string, value: string) => {
+      const answer = await node.json('PUT', `/v1/secrets/${encodeURIComponent(path)}`, { value });
+      assert.ok(answer.status < 300, answer.text);
+    };
+    let id = 0;
+    const by = async (secret: string) => {
+      id += 1;
+      const signature = `sha256=${hmac('', 'body', secret).digest('hex')}`;
+      const answer = await send('rotated', 'body', { 'x-hub-signature-256': signature, 'x-github-delivery': `d${id}` });
+      return answer.status === 200 ? 200 : answer.body.error;
+    };
+    assert.equal(await by('one'), 'secret_not_found');
+    await put('hooks/rotated', 'one');
+    assert.deepEqual([await by('one'), await by('two')], [200, 'invalid_signature']);
+    await put('hooks/rotated-before', 'one');
+    await put('hooks/rotated', 'two');
+    assert.deepEqual([await by('one'), await by('two')], [200, 200]);
+    const gone = await node.call('DELETE', `/v1/secrets/${encodeURIComponent('hooks/rotated-before')}`);
+    assert.ok(gone.status < 300, gone.text);
+    assert.deepEqual([await by('one'), await by('two')], ['invalid_signature', 200]);
+  });
+
+  test('a secret that cannot be used is named in the log at start, and no value ever', () => {
+    assert.match(
+      node.process.log,
+      /spec\.stimulus\.webhooks\[5\]: secret:hooks\/rotated of source rotated cannot be used/,
+    );
+    assert.doesNotMatch(node.process.log, new RegExp(`${SECRET}|${BASE64}`));
+  });
+});
