@@ -182,7 +182,13 @@ export async function startNode(input: NodeInput): Promise<Node> {
   opened.defer(() => authenticator.close());
   const health = { ready: async () => readiness(runtime, controls) };
   const { volumes, commands, patterns, runsImages } = effects;
-  const startKeys = await openStartKeys({ ...world, ...ports, executions, ...workflowAreas.workflows });
+  const startKeys = await openStartKeys({
+    ...world,
+    ...ports,
+    client: runtime.client,
+    executions,
+    ...workflowAreas.workflows,
+  });
   const allowance = await callers.running({ executions, workflows: workflowAreas.workflows.workflows });
   const management = managementPorts({
     ...{ ...world, ...ports, agents, executions, tierLimits, ...allowance, volumes, settings },

@@ -1,7 +1,9 @@
 import { z } from 'zod';
 import type { ExecutionApi, Presence } from '../actors/execution/api.ts';
+import { isStartedBy } from '../actors/owner-of.ts';
 import type { WorkflowApi } from '../actors/workflow/api.ts';
 import { canonicalHash } from '../manifests/audit/chain.ts';
+import type { ActorClient } from '../runtime/client.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { derivedUuid } from '../runtime/derived-uuid.ts';
 import type { Collection, CollectionSpec, Documents, StoredDocument } from '../runtime/documents.ts';
@@ -56,7 +58,8 @@ export const START_KEYS: CollectionSpec = { name: 'start_keys', unique: [['execu
 
 /**
  * An id that the same tenant and key always give, or a fresh one without a key. Keys had these ids before they belonged to
- * one caller: the first start under a key still takes it, so that a repeat of an older start, or on an older node, finds it.
+ * one caller: the first start under a key still takes it, so that a caller's repeat of an older start, or on an older node,
+ * finds it.
  */
 export function executionIdFor(tenant: string, key: string | undefined, random: Random = systemRandom): string {
   if (key === undefined) return random.uuid();
@@ -84,6 +87,7 @@ export async function openStartKeys(parts: {
   readonly random: Random;
   readonly executions: Pick<ExecutionApi, 'presence'>;
   readonly workflows: Pick<WorkflowApi, 'presence'>;
+  readonly client: Pick<ActorClient, 'read'>;
 }): Promise<StartKeys> {
   const keys = await parts.documents.collection<BoundKey>(START_KEYS);
   return {
@@ -120,7 +124,7 @@ async function tryBinding(
   });
   if (bound === null) {
     const first = executionIdFor(tenant, plainKey(key.what, key.key));
-    if ((await presence(parts, key, first)) !== 'removed' && (await keys.insert(bind(first, 1)))) return first;
+    if ((await mayTake(parts, key, first)) && (await keys.insert(bind(first, 1)))) return first;
     // Removed, another caller's, or bound by a call at the same time.
     const fresh = random.uuid();
     return (await keys.insert(bind(fresh, 1))) ? fresh : null;
@@ -131,6 +135,16 @@ async function tryBinding(
   }
   if (bound.body_hash === body_hash) return bound.execution_id;
   throw new SvcError('conflict', 'this key was used for a start with another body', { field: 'idempotency-key' });
+}
+
+/**
+ * Whether a caller's first start under a key may have the id that keys had before they belonged to one caller. What is there
+ * has to be the caller's own; of what has ended nobody knows whose it was, unless there is no caller but one.
+ */
+async function mayTake(parts: Binding, key: StartKey, first: string): Promise<boolean> {
+  const now = await presence(parts, key, first);
+  if (now !== 'there') return now === 'unknown';
+  return (await isStartedBy(parts.client, key.identity, first)) ?? key.identity.kind === 'local';
 }
 
 async function isFree(parts: Binding, key: StartKey, { execution_id, bound_at }: BoundKey): Promise<boolean> {

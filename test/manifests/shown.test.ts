@@ -23,6 +23,7 @@ const spec = (secret: (place: string) => string) => ({
     redis: `redis://user:${secret('redis')}@h1:6379/0`,
     mongodb: `mongodb://u:${secret('mongo')}@h1,h2/db?w=1`,
   },
+  stimulus: { webhooks: [{ source: 's', secrets: [secret('webhook-new'), secret('webhook-old')] }] },
   web: { search: { provider: 'brave', api_key: secret('web-key') } },
   mcp_servers: [
     {
@@ -106,6 +107,7 @@ const SECRET_SETTINGS = [
   'mcp_servers.headers',
   'signing.vault.approle.secret_id',
   'signing.vault.token',
+  'stimulus.webhooks.secrets',
   'stores.mongodb',
   'stores.redis',
   'web.search.api_key',

@@ -85,9 +85,14 @@ describe('a key of a start', { timeout: 120_000 }, () => {
 
     test(`${name}: a key belongs to its caller`, async () => {
       const first = idOf(await start('mine'));
-      const second = idOf(await start('mine', 'other', 'alphaUser'));
+      const second = idOf(await start('mine', 'hi', 'alphaUser'));
       assert.notEqual(second, first);
       assert.equal((await at(second)).status, 200);
+      assert.deepEqual([idOf(await start('mine')), idOf(await start('mine', 'hi', 'alphaUser'))], [first, second]);
+      assert.equal((await start('mine', 'other', 'alphaUser')).status, 409);
+      await removed(first);
+      assert.notEqual(idOf(await start('mine')), first);
+      assert.equal(idOf(await start('mine', 'hi', 'alphaUser')), second);
     });
 
     test(`${name}: a key that was freed starts once, whenever the node is killed`, async () => {
