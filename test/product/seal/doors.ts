@@ -83,7 +83,12 @@ const wirePayload = (payload: unknown, asObject: boolean): unknown => {
   return asObject ? JSON.parse(payload.toString()) : payload.toString('base64');
 };
 
-export function restDoor(url: string, options: RestOptions = {}): Door {
+/** A door that takes a body as it is. */
+export interface RestDoor extends Door {
+  invokeText(body: string): Promise<Answered>;
+}
+
+export function restDoor(url: string, options: RestOptions = {}): RestDoor {
   const { path = '/v1/seal/invoke', asObject = false, name = 'REST' } = options;
   const post = async (to: string, body: unknown, headers: Headers = {}) => {
     const response = await fetch(url + to, {
@@ -92,6 +97,11 @@ export function restDoor(url: string, options: RestOptions = {}): Door {
       body: typeof body === 'string' ? body : JSON.stringify(body),
     });
     return { status: response.status, headers: response.headers, text: await response.text() };
+  };
+  const invoke = async (body: unknown, headers?: Headers): Promise<Answered> => {
+    const answer = await post(path, body, headers);
+    const { status, text } = answer;
+    return { status, text, retryAfter: answer.headers.has('retry-after'), ...read(parsed(text)) };
   };
   return {
     name,
@@ -102,11 +112,9 @@ export function restDoor(url: string, options: RestOptions = {}): Door {
       const { security_token, message } = parsed(text);
       return { status, message: textOf(message), token: textOf(security_token) };
     },
-    async invoke({ payload, ...rest }, headers) {
-      const answer = await post(path, { ...rest, payload: wirePayload(payload, asObject) }, headers);
-      const { status, text } = answer;
-      return { status, text, retryAfter: answer.headers.has('retry-after'), ...read(parsed(text)) };
-    },
+    invoke: ({ payload, ...envelope }, headers) =>
+      invoke({ ...envelope, payload: wirePayload(payload, asObject) }, headers),
+    invokeText: (body) => invoke(body),
     [Symbol.dispose]() {},
   };
 }

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { stringify } from 'yaml';
 import { waitUntil } from '../../support/wait-until.ts';
 import { agentYaml, objectOf, ProductNode } from '../product-node.ts';
-import { type Door, grpcDoor, type Headers, restDoor } from './doors.ts';
+import { type Door, grpcDoor, type Headers, type RestDoor, restDoor } from './doors.ts';
 import { Pages } from './pages.ts';
 import { type Identified, Stranger } from './stranger.ts';
 
@@ -131,7 +131,7 @@ export class SealNode implements AsyncDisposable {
     });
   }
 
-  rest(options: Parameters<typeof restDoor>[1] = {}): Door {
+  rest(options: Parameters<typeof restDoor>[1] = {}): RestDoor {
     return restDoor(this.node.url, options);
   }
 
@@ -140,7 +140,7 @@ export class SealNode implements AsyncDisposable {
   }
 
   /** Of the internal address; REST below the address that a program was told. */
-  internalRest(url = this.#internal.url): Door {
+  internalRest(url = this.#internal.url): RestDoor {
     return restDoor(url, { name: 'internal REST' });
   }
 
