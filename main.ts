@@ -8,6 +8,7 @@ import { createDispatchApi } from './actors/execution/inner-loop/dispatches.ts';
 import { EXECUTIONS, type ExecutionDocument } from './actors/execution/view.ts';
 import { nodeActors } from './actors/node-peer/node-actors.ts';
 import { createNodePeerApi } from './actors/node-peer/node-peers.ts';
+import { isStartedBy } from './actors/owner-of.ts';
 import { toolSessionActor } from './actors/tool-session/definition.ts';
 import { openClusterNode } from './cluster/cluster-node.ts';
 import { joinFleet } from './cluster/join-fleet.ts';
@@ -183,11 +184,8 @@ export async function startNode(input: NodeInput): Promise<Node> {
   const health = { ready: async () => readiness(runtime, controls) };
   const { volumes, commands, patterns, runsImages } = effects;
   const startKeys = await openStartKeys({
-    ...world,
-    ...ports,
-    client: runtime.client,
-    executions,
-    ...workflowAreas.workflows,
+    ...{ ...world, ...ports, executions, ...workflowAreas.workflows },
+    startedBy: (caller, id) => isStartedBy(runtime.client, caller, id),
   });
   const allowance = await callers.running({ executions, workflows: workflowAreas.workflows.workflows });
   const management = managementPorts({

@@ -1,9 +1,7 @@
 import { z } from 'zod';
 import type { ExecutionApi, Presence } from '../actors/execution/api.ts';
-import { isStartedBy } from '../actors/owner-of.ts';
 import type { WorkflowApi } from '../actors/workflow/api.ts';
 import { canonicalHash } from '../manifests/audit/chain.ts';
-import type { ActorClient } from '../runtime/client.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { derivedUuid } from '../runtime/derived-uuid.ts';
 import type { Collection, CollectionSpec, Documents, StoredDocument } from '../runtime/documents.ts';
@@ -87,7 +85,8 @@ export async function openStartKeys(parts: {
   readonly random: Random;
   readonly executions: Pick<ExecutionApi, 'presence'>;
   readonly workflows: Pick<WorkflowApi, 'presence'>;
-  readonly client: Pick<ActorClient, 'read'>;
+  /** Whether a caller started what is under an id of its tenant; undefined: nobody knows any more. */
+  readonly startedBy: (caller: Identity, id: string) => Promise<boolean | undefined>;
 }): Promise<StartKeys> {
   const keys = await parts.documents.collection<BoundKey>(START_KEYS);
   return {
@@ -144,7 +143,7 @@ async function tryBinding(
 async function mayTake(parts: Binding, key: StartKey, first: string): Promise<boolean> {
   const now = await presence(parts, key, first);
   if (now !== 'there') return now === 'unknown';
-  return (await isStartedBy(parts.client, key.identity, first)) ?? key.identity.kind === 'local';
+  return (await parts.startedBy(key.identity, first)) ?? key.identity.kind === 'local';
 }
 
 async function isFree(parts: Binding, key: StartKey, { execution_id, bound_at }: BoundKey): Promise<boolean> {

@@ -4,8 +4,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import type { Presence } from '../../actors/execution/api.ts';
+import { isStartedBy } from '../../actors/owner-of.ts';
 import { canonicalHash } from '../../manifests/audit/chain.ts';
-import { addressOf } from '../../runtime/address.ts';
+import { type Address, addressOf } from '../../runtime/address.ts';
+import type { ActorSnapshot } from '../../runtime/client.ts';
 import type { StoredDocument } from '../../runtime/documents.ts';
 import type { Identity } from '../../runtime/identity.ts';
 import { systemRandom } from '../../runtime/random.ts';
@@ -27,22 +29,19 @@ const user = (subject: string, tenant: string, kind: Identity['kind'] = 'tenant_
 /** Start keys over what a store holds: each run with the one who started it, null for an ended one. */
 async function startKeys(runs: ReadonlyMap<string, Identity | null> = new Map()) {
   const presence = async (_tenant: string, id: string): Promise<Presence> => (runs.has(id) ? 'there' : 'unknown');
+  const stateAt = (address: Address): ActorSnapshot | null => {
+    const [id, identity] = [...runs].find(([one]) => address === addressOf('execution', 'kept', one)) ?? [];
+    if (id === undefined) return null;
+    const state = identity === null ? {} : { identity };
+    return { address, state, revision: 1, lastEvent: 1, archived: false, stuck: null };
+  };
   return openStartKeys({
     documents,
     clock: { now: () => 1_000_000 },
     random: systemRandom,
     executions: { presence },
     workflows: { presence },
-    client: {
-      async read(address) {
-        for (const [id, identity] of runs) {
-          if (address !== addressOf('execution', 'kept', id)) continue;
-          const state = identity === null ? {} : { identity: { ...identity } };
-          return { ...{ address, state, revision: 1, lastEvent: 1, archived: false, stuck: null } };
-        }
-        return null;
-      },
-    },
+    startedBy: (caller, id) => isStartedBy({ read: async (address) => stateAt(address) }, caller, id),
   });
 }
 
