@@ -28,6 +28,8 @@ describe('settings', () => {
       bind: '127.0.0.1',
       port: 8080,
       grpc_port: 50_051,
+      tls: { enabled: false, min_version: '1.2' },
+      trust_proxy: [],
       cors: { allow: [] },
       internal: { bind: '127.0.0.1', port: 8081, grpc_port: 50_052 },
     });
@@ -104,6 +106,8 @@ describe('settings', () => {
       bind: '127.0.0.2',
       port: 1,
       grpc_port: 2,
+      tls: { enabled: false, min_version: '1.2' },
+      trust_proxy: [],
       cors: { allow: [] },
       internal: { bind: '127.0.0.1', port: 4, grpc_port: 5 },
     });
