@@ -48,6 +48,20 @@ describe('settings', () => {
     assert.equal(settings({ file, env, flags: { 'http-port': '3' } }).stores.data_dir, 'env');
   });
 
+  it('name the field of TLS, proxies and the public URL that cannot be', () => {
+    const network = (text: string) => problems({ file: `${head}spec: {network: ${text}}\n` })[0] ?? '';
+    const rows: readonly (readonly [string, RegExp])[] = [
+      ['{tls: {enabled: true, cert_path: a}}', /^spec\.network\.tls\.key_path@\d+: required when tls is enabled/],
+      ['{tls: {min_version: "1.1"}}', /^spec\.network\.tls\.min_version@\d+: /],
+      ['{trust_proxy: [10.0.0.0/99]}', /^spec\.network\.trust_proxy\[0\]@\d+: expected an IP address or a network/],
+      ['{trust_proxy: [proxy.internal]}', /^spec\.network\.trust_proxy\[0\]@\d+: expected an IP address/],
+      ['{public_url: "https://svc.example.org/path"}', /^spec\.network\.public_url@\d+: expected a URL/],
+    ];
+    for (const [text, expected] of rows) assert.match(network(text), expected, text);
+    const file = `${head}spec: {network: {trust_proxy: [10.0.0.0/8, "2001:db8::/32", 192.0.2.7]}}\n`;
+    assert.equal(settings({ file }).network.trust_proxy.length, 3);
+  });
+
   it('name the field of a rule of retention that cannot be kept', () => {
     const retention = (text: string) => problems({ file: `${head}spec: {retention: ${text}}\n` });
     const [short = ''] = retention('{runs: {retention_ms: 10}}');
