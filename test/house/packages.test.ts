@@ -1,0 +1,74 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { promisify } from 'node:util';
+import { z } from 'zod';
+
+const ROOT = join(import.meta.dirname, '..', '..');
+
+const DEVELOPMENT = 'cdx:npm:package:development';
+
+/** Licences under which a package may be shipped with this one (Apache-2.0). */
+const ALLOWED: ReadonlySet<string> = new Set([
+  ...['Apache-2.0', 'MIT', 'ISC', 'BSD-2-Clause', 'BSD-3-Clause', '0BSD', 'BlueOak-1.0.0', 'Unlicense'],
+  ...['(AFL-2.1 OR BSD-3-Clause)', '(Apache-2.0 AND BSD-3-Clause)'],
+]);
+
+const Bom = z.object({
+  bomFormat: z.literal('CycloneDX'),
+  components: z.array(
+    z.object({
+      name: z.string(),
+      version: z.string(),
+      properties: z.array(z.object({ name: z.string() })).default([]),
+      licenses: z
+        .array(z.object({ license: z.object({ id: z.string() }).optional(), expression: z.string().optional() }))
+        .default([]),
+    }),
+  ),
+});
+const Lock = z.object({
+  packages: z.record(
+    z.string(),
+    z.object({ integrity: z.string().optional(), optional: z.boolean().optional(), link: z.boolean().optional() }),
+  ),
+});
+
+test('the bill of materials names every package that is shipped, each under a licence that allows it', async () => {
+  const options = { cwd: ROOT, maxBuffer: 64 * 1024 * 1024 };
+  // With `--omit dev` npm leaves out packages that are shipped as well, so those are told apart by their mark.
+  const { stdout } = await promisify(execFile)('npm', ['sbom', '--sbom-format', 'cyclonedx'], options);
+  const all = Bom.parse(JSON.parse(stdout)).components;
+  const components = all.filter(({ properties }) => !properties.some(({ name }) => name === DEVELOPMENT));
+  const manifest = z
+    .object({ dependencies: z.record(z.string(), z.string()) })
+    .parse(JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')));
+  const named = new Set(components.map(({ name }) => name));
+  assert.deepEqual(
+    Object.keys(manifest.dependencies).filter((name) => !named.has(name)),
+    [],
+  );
+  const licencesOf = (all: (typeof components)[number]['licenses']): string[] =>
+    all.map(({ license, expression }) => license?.id ?? expression ?? 'unknown');
+  const others = components.filter(({ licenses }) => {
+    const found = licencesOf(licenses);
+    return found.length === 0 || found.some((licence) => !ALLOWED.has(licence));
+  });
+  assert.deepEqual(
+    others.map(({ name, version, licenses }) => `${name} ${version}: ${licencesOf(licenses).join(', ')}`),
+    [],
+  );
+});
+
+test('what is installed is what the lock file has seen: each package that is not for another platform has its hash', async () => {
+  const { packages } = Lock.parse(JSON.parse(await readFile(join(ROOT, 'package-lock.json'), 'utf8')));
+  const bare = Object.entries(packages).filter(
+    ([path, { integrity, link }]) => path !== '' && link !== true && integrity === undefined,
+  );
+  assert.deepEqual(
+    bare.filter(([, { optional }]) => optional !== true).map(([path]) => path),
+    [],
+  );
+});
