@@ -46,7 +46,9 @@ export function WorkflowStarted(state: StimulusState, result: EffectResult, turn
   const { routing, workflow } = state;
   if (outcome.kind === 'done') return routed(state, routing, Started.parse(outcome.value), turn);
   if (outcome.kind === 'in_doubt') return rejected(state, 'workflow_error', 'nobody knows whether it started', turn);
-  if (outcome.code === 'validation_failed') return rejected(state, 'validation_failed', outcome.message, turn);
+  // What was sent is at fault: a text that fits no schema, or is larger than the intent of a run may be.
+  if (outcome.code === 'validation_failed' || outcome.code === 'payload_too_large')
+    return rejected(state, 'validation_failed', outcome.message, turn);
   if (outcome.code !== 'not_found') {
     return rejected(state, 'workflow_error', `workflow ${workflow} was not started: ${outcome.message}`, turn);
   }

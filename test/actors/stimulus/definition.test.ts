@@ -150,6 +150,15 @@ describe('stimulus', () => {
     assert.deepEqual(stateOf(actor), second);
   });
 
+  for (const code of ['validation_failed', 'payload_too_large'] as const)
+    test(`what was sent is at fault when no workflow starts for ${code}, not this node`, () => {
+      const actor = received(direct);
+      settle(actor, failed(code));
+      const state = stateOf(actor);
+      assert.ok(state.status === 'settled' && state.outcome.kind === 'rejected');
+      assert.equal(state.outcome.code, 'validation_failed');
+    });
+
   for (const [what, routing, code, event] of [
     ['an input that does not fit', direct, 'validation_failed', 'StimulusRejected'],
     ['an unknown workflow of the route', direct, 'not_found', 'StimulusRejected'],
