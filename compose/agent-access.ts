@@ -18,14 +18,7 @@ export interface AgentAccess {
     readonly tenant: string;
     readonly executionId: string;
     readonly lastsMs: number;
-    /** True: it has the listener itself at its own loopback, and no other network. */
-    readonly relayed: boolean;
-  }): Promise<{
-    readonly variables: Readonly<Record<string, string>>;
-    readonly secrets: readonly string[];
-    /** Null until it listens. */
-    readonly listener: { readonly host: string; readonly port: number } | null;
-  }>;
+  }): Promise<{ readonly variables: Readonly<Record<string, string>>; readonly secrets: readonly string[] }>;
   listensAt(url: string): void;
 }
 
@@ -47,12 +40,9 @@ export function openAgentAccess({
   return {
     tokens,
     url,
-    async variables({ tenant, executionId, lastsMs, relayed }) {
+    async variables({ tenant, executionId, lastsMs }) {
       const token = await tokens.issue({ tenant, executionId, expiresAt: clock.now() + lastsMs + MARGIN_MS });
-      const at = listening === null ? null : new URL(listening);
-      const listener = at === null ? null : { host: at.hostname.replace(/^\[|\]$/g, ''), port: Number(at.port) };
-      const inside = listener === null ? null : `http://127.0.0.1:${listener.port}`;
-      return { variables: nodeVariables({ url: relayed ? inside : url(), token }), secrets: [token], listener };
+      return { variables: nodeVariables({ url: url(), token }), secrets: [token] };
     },
     listensAt(address) {
       listening = address;
