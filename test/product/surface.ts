@@ -39,6 +39,8 @@ const look = (thing?: ThingKind, query = ''): SurfaceRow => ({
  */
 export const SURFACE: Readonly<Record<string, SurfaceRow>> = {
   'GET /.well-known/jwks.json': { access: 'public' },
+  'GET /.well-known/oauth-protected-resource': { access: 'public' },
+  'GET /.well-known/oauth-protected-resource/mcp': { access: 'public' },
   'GET /health': { access: 'public' },
   'GET /health/live': { access: 'public' },
   'GET /health/ready': { access: 'public' },
