@@ -5,6 +5,7 @@ import type { ClusterNode } from '../cluster/cluster-node.ts';
 import { advertised } from '../cluster/pulse/advertise.ts';
 import type { NodeSettings } from '../manifests/node/settings.ts';
 import { runtimeTable } from '../manifests/runtime-table/table.ts';
+import { CertificateFiles, type CertificateParts } from '../security/certificate-files.ts';
 import { openNodeEnvelope } from '../security/node-envelope.ts';
 import type { Admission } from '../transport/admission.ts';
 import { createClusterServer } from '../transport/grpc/cluster/server.ts';
@@ -36,6 +37,18 @@ export interface ServersParts extends Omit<Public, 'seal' | 'peers'> {
 const BACKLOG = 4_096;
 
 type Addresses = Pick<Node, 'restUrl' | 'grpcAddress' | 'internalUrl' | 'internalGrpcAddress' | 'clusterAddress'>;
+
+/**
+ * What the public addresses show (`spec.network.tls`); null where they speak plain text. Throws `invalid_config` naming the
+ * setting whose file cannot be used.
+ */
+export async function openNetworkCertificate(tls: NodeSettings['network']['tls'], parts: CertificateParts) {
+  const { enabled, cert_path: cert, key_path: key, min_version } = tls;
+  if (!enabled || cert === undefined || key === undefined) return null;
+  const fields = { cert: 'spec.network.tls.cert_path', key: 'spec.network.tls.key_path' };
+  const certificate = await CertificateFiles.open({ cert, key, fields }, parts);
+  return { certificate, minVersion: `TLSv${min_version}` } as const;
+}
 
 /** Every listener of a node: public, internal, and the cluster's. They do not listen yet. */
 export function createServers(parts: ServersParts): { listen(): Promise<Addresses>; close(): Promise<void> } {

@@ -1,3 +1,4 @@
+import type { Server as HttpServer } from 'node:http';
 import type { Socket } from 'node:net';
 import { createServer, type SecureContextOptions, type SecureVersion, type Server, type TLSSocket } from 'node:tls';
 import type { Certificate } from '../security/api.ts';
@@ -47,4 +48,18 @@ export class TlsFront {
 function optionsOf({ certificate, minVersion }: ServerTls): SecureContextOptions {
   const { cert, key, ca } = certificate.current;
   return { cert, key, minVersion, honorCipherOrder: true, ...(ca === null ? {} : { ca }) };
+}
+
+/**
+ * Puts TLS in front of an HTTP server: connections that it accepts reach its own handling once they are secure. It listens,
+ * closes and counts connections as before.
+ */
+export function speakTls(server: HttpServer, tls: ServerTls): void {
+  const serve = server.listeners('connection');
+  server.removeAllListeners('connection');
+  const front = new TlsFront(tls, 'http/1.1', (socket) => {
+    for (const handle of serve) Reflect.apply(handle, server, [socket]);
+  });
+  server.on('connection', (socket) => front.accept(socket));
+  server.once('close', () => front.close());
 }

@@ -236,7 +236,8 @@ export const oldActor = (actor: ArchivedActor): OldActor => ({
   viewId: actor.view_id ?? parseAddress(actor.id).id,
 });
 
-const addressOf = ({ id }: StoredDocument): Address => {
+/** Of an archived actor, or of a removal. */
+export const addressOf = ({ id }: StoredDocument): Address => {
   const { kind, tenant, id: own } = parseAddress(id);
   return `${kind}/${tenant}/${own}`;
 };

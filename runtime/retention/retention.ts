@@ -11,7 +11,7 @@ import type { Registry } from '../registry.ts';
 import type { Payloads } from '../turns/payload.ts';
 import { decodeRecord } from '../turns/record.ts';
 import type { RetentionPolicy, RetentionRule } from './policy.ts';
-import { oldActor, type Removals, storedOf } from './removals.ts';
+import { addressOf, oldActor, type Removals, storedOf } from './removals.ts';
 
 /** How many were removed, by what they were. */
 export type Swept = Readonly<Record<string, number>>;
@@ -294,11 +294,6 @@ export class Retention {
     return promise;
   }
 }
-
-const addressOf = ({ id }: StoredDocument): Address => {
-  const { kind, tenant, id: own } = parseAddress(id);
-  return `${kind}/${tenant}/${own}`;
-};
 
 /** Null also for what cannot be an address: callers may name a run that never was. */
 function parentOf({ parent = null }: ArchivedActor): Address | null {

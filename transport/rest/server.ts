@@ -6,14 +6,13 @@ import { serializerCompiler, validatorCompiler } from 'fastify-type-provider-zod
 import { ConnectionGate, mostConnections } from '../connection-gate.ts';
 import { mcpRoute } from '../mcp/route.ts';
 import { OpenStreams } from '../open-streams.ts';
-import type { ServerTls } from '../tls.ts';
+import { type ServerTls, speakTls } from '../tls.ts';
 import { type Admit, admitStarts } from './admit-starts.ts';
 import { boundBodies } from './body-limits.ts';
 import { parseJsonBodies } from './body-parsers.ts';
 import { allowOrigins } from './cross-origin.ts';
 import { docsPage } from './docs-page.ts';
 import { answerError } from './error-handler.ts';
-import { speakTls } from './https.ts';
 import { KnownPaths } from './known-paths.ts';
 import { REST_LIMITS, type RestLimits } from './limits.ts';
 import { openapiOptions } from './openapi-document.ts';
