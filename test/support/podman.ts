@@ -1,7 +1,7 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { chmod, cp, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { chmod, cp, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Docker from 'dockerode';
@@ -116,12 +116,10 @@ export class TestPodman implements AsyncDisposable {
       this.podman('rm', '--all', '--force', '--time', '0');
     } finally {
       await this.down();
-      for (const mounted of ['root/overlay', 'root']) {
-        try {
-          execFileSync('umount', ['--lazy', join(this.directory, mounted)], { stdio: 'ignore' });
-        } catch {
-          // It was not mounted.
-        }
+      // The monitor of a container starts a clean-up of its own, which mounts the storage again.
+      await waitUntil('the last program on the storage to end', async () => !(await isNamedByProgram(this.directory)));
+      for (const mounted of await mountsBelow(this.directory)) {
+        execFileSync('umount', ['--lazy', mounted], { stdio: 'pipe' });
       }
       await rm(this.directory, { recursive: true, force: true, maxRetries: 5 });
     }
@@ -146,6 +144,24 @@ export class TestPodman implements AsyncDisposable {
     execFileSync('tar', ['-C', image, '-cf', `${image}.tar`, '.']);
     this.podman('import', `${image}.tar`, BUSYBOX);
   }
+}
+
+/** Whether a program that runs has the directory in its arguments. */
+async function isNamedByProgram(directory: string): Promise<boolean> {
+  for (const id of await readdir('/proc')) {
+    if (!/^\d+$/.test(id)) continue;
+    // A program that ended meanwhile has no arguments.
+    const line = await readFile(`/proc/${id}/cmdline`, 'utf8').catch(() => '');
+    if (line.includes(directory)) return true;
+  }
+  return false;
+}
+
+/** Every mount below the directory, the last one first: two programs may have mounted the same place. */
+async function mountsBelow(directory: string): Promise<readonly string[]> {
+  const lines = (await readFile('/proc/self/mountinfo', 'utf8')).trimEnd().split('\n');
+  const places = lines.map((line) => line.split(' ')[4] ?? '');
+  return places.filter((place) => place.startsWith(`${directory}/`)).reverse();
 }
 
 async function writeConfiguration(directory: string, { insecureRegistry, init = true }: PodmanOptions): Promise<void> {
