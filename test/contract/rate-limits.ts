@@ -106,12 +106,14 @@ export function rateLimitsContract(
     test('a window rolls: after retryAfterMs the limit is there again, and only once', async () => {
       const one = bound(4, SHORT_MS);
       for (let round = 0; round < 3; round += 1) {
+        let before = 0;
         const refused = await waitUntil('the window is full', async () => {
+          // Before the call: its answer is on the way for some of the time that it names.
+          before = performance.now();
           const outcome = await limits().take('acme', [one]);
           return outcome.taken ? null : outcome;
         });
         assert.ok(refused.retryAfterMs > 0 && refused.retryAfterMs <= SHORT_MS, `${refused.retryAfterMs} ms`);
-        const before = performance.now();
         await waitUntil('the window opens', async () => (await limits().take('acme', [one])).taken);
         const waited = performance.now() - before;
         assert.ok(waited >= refused.retryAfterMs - 5, `it opened after ${waited} ms, not ${refused.retryAfterMs}`);

@@ -116,8 +116,12 @@ export class TestPodman implements AsyncDisposable {
       this.podman('rm', '--all', '--force', '--time', '0');
     } finally {
       await this.down();
-      // The monitor of a container starts a clean-up of its own, which mounts the storage again.
-      await waitUntil('the last program on the storage to end', async () => !(await isNamedByProgram(this.directory)));
+      // Monitors of commands that ended stay for minutes and then start a clean-up, which mounts the storage again.
+      await waitUntil('the last program on the storage to end', async () => {
+        const programs = await programsNaming(this.directory);
+        for (const id of programs) killIfThere(id);
+        return programs.length === 0;
+      });
       for (const mounted of await mountsBelow(this.directory)) {
         execFileSync('umount', ['--lazy', mounted], { stdio: 'pipe' });
       }
@@ -146,15 +150,24 @@ export class TestPodman implements AsyncDisposable {
   }
 }
 
-/** Whether a program that runs has the directory in its arguments. */
-async function isNamedByProgram(directory: string): Promise<boolean> {
+/** Ids of the programs that have the directory in their arguments. */
+async function programsNaming(directory: string): Promise<readonly number[]> {
+  const found: number[] = [];
   for (const id of await readdir('/proc')) {
     if (!/^\d+$/.test(id)) continue;
     // A program that ended meanwhile has no arguments.
     const line = await readFile(`/proc/${id}/cmdline`, 'utf8').catch(() => '');
-    if (line.includes(directory)) return true;
+    if (line.includes(`${directory}/`)) found.push(Number(id));
   }
-  return false;
+  return found;
+}
+
+function killIfThere(id: number): void {
+  try {
+    process.kill(id, 'SIGKILL');
+  } catch {
+    // It ended by itself.
+  }
 }
 
 /** Every mount below the directory, the last one first: two programs may have mounted the same place. */
