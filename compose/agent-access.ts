@@ -18,7 +18,14 @@ export interface AgentAccess {
     readonly tenant: string;
     readonly executionId: string;
     readonly lastsMs: number;
-  }): Promise<{ readonly variables: Readonly<Record<string, string>>; readonly secrets: readonly string[] }>;
+    /** True: it has the listener itself at its own loopback, and no other network. */
+    readonly relayed: boolean;
+  }): Promise<{
+    readonly variables: Readonly<Record<string, string>>;
+    readonly secrets: readonly string[];
+    /** Null until it listens. */
+    readonly listener: { readonly host: string; readonly port: number } | null;
+  }>;
   listensAt(url: string): void;
 }
 
@@ -40,9 +47,12 @@ export function openAgentAccess({
   return {
     tokens,
     url,
-    async variables({ tenant, executionId, lastsMs }) {
+    async variables({ tenant, executionId, lastsMs, relayed }) {
       const token = await tokens.issue({ tenant, executionId, expiresAt: clock.now() + lastsMs + MARGIN_MS });
-      return { variables: nodeVariables({ url: url(), token }), secrets: [token] };
+      const at = listening === null ? null : new URL(listening);
+      const listener = at === null ? null : { host: at.hostname.replace(/^\[|\]$/g, ''), port: Number(at.port) };
+      const inside = listener === null ? null : `http://127.0.0.1:${listener.port}`;
+      return { variables: nodeVariables({ url: relayed ? inside : url(), token }), secrets: [token], listener };
     },
     listensAt(address) {
       listening = address;

@@ -8,7 +8,6 @@ import { createModelEffect } from '../effects/models/model-effect.ts';
 import { endLeftovers } from '../effects/programs/leftovers.ts';
 import { createProgramEffect } from '../effects/programs/program-effect.ts';
 import { startWorkspaceSweep } from '../effects/programs/workspace-sweep.ts';
-import { openWorkspaceView } from '../effects/programs/workspace-view.ts';
 import { createAgentStart } from '../effects/starts/agent-start.ts';
 import { createWorkflowStart } from '../effects/starts/workflow-start.ts';
 import { createPrepareEffect } from '../effects/volumes/prepare-effect.ts';
@@ -25,6 +24,7 @@ import type { Secrets, TierLimits } from '../security/api.ts';
 import type { AgentAccess } from './agent-access.ts';
 import type { LateAreas } from './areas.ts';
 import { openContainers } from './containers.ts';
+import { openHostPrograms } from './host-programs.ts';
 import { openPatterns } from './patterns.ts';
 import { openTools } from './tools.ts';
 
@@ -62,7 +62,7 @@ export async function openEffects(world: EffectsWorld) {
   opened.defer(startVolumeSweep({ ...world, store: volumes.store, everyMs: sweepEveryMs(settings) }));
   const ended = (tenant: string, id: string): Promise<boolean> => areas.ended(tenant, id);
   opened.defer(startWorkspaceSweep({ workspaces, ended, clock, warn }));
-  const { view } = await openWorkspaceView(workspaces);
+  const view = await openHostPrograms(world);
   const commands = createCommandRunner({ volumes, allow, workspaces, view });
   const containers = await openContainers(world, volumes);
   opened.defer(() => containers.close());

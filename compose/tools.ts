@@ -3,7 +3,7 @@ import { createToolCommands } from '../effects/commands/tool-commands.ts';
 import type { ContainerEngine } from '../effects/containers/engine.ts';
 import { createMcpServers } from '../effects/mcp/mcp-servers.ts';
 import type { McpLog } from '../effects/mcp/settings.ts';
-import type { WorkspaceView } from '../effects/programs/workspace-view.ts';
+import type { ProgramView } from '../effects/programs/view.ts';
 import type { Volumes } from '../effects/volumes/volumes.ts';
 import type { Web } from '../effects/web/api.ts';
 import type { WebParts } from '../effects/web/web.ts';
@@ -48,7 +48,7 @@ export interface ToolsWorld {
   /** Whether a tenant may run commands on this host (design S6). */
   readonly allow: (tenant: string) => boolean;
   readonly volumes: Volumes;
-  readonly view: WorkspaceView | null;
+  readonly view: ProgramView | null;
   readonly engine: ContainerEngine | null;
   readonly gates?: TargetGates;
   /** Without it there are no tools svc.* but those that list tools. */

@@ -23,7 +23,7 @@ async function demo(options: DemoOptions, paint: Paint): Promise<boolean> {
   const startedAt = performance.now();
   const model = await chooseModel(process.env, resolve(EXAMPLES, 'agents/repo-summary.script.yaml'));
   const providers = [model.provider, scriptedNotes(resolve(EXAMPLES, 'agents/repo-notes.script.yaml'))];
-  const node = await startDemoNode(options.dataDir, REPOSITORY, providers);
+  const node = await startDemoNode(options.dataDir, { checkout: REPOSITORY, looksAt: options.directory }, providers);
   const stop = new AbortController();
   const ended = endWith(node, stop);
   say(

@@ -1,3 +1,4 @@
+import { programRules } from '../../manifests/tool/program-rules.ts';
 import type { EffectRequest } from '../../runtime/define-actor.ts';
 import type { Json, JsonObject } from '../../runtime/json.ts';
 import { containerInput } from './container-input.ts';
@@ -89,5 +90,6 @@ function programInput(execution: IdleExecution, program: Program, prompt: string
       cpu_millicores: program.cpu_millicores,
       output_bytes: LIMITS.outputBytes,
     },
+    rules: programRules(execution.plan.tools),
   };
 }

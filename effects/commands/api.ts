@@ -1,4 +1,5 @@
 import type { KnownVolume } from '../../manifests/known-volume.ts';
+import type { ProgramRules } from '../../manifests/tool/program-rules.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import type { ProgramResult } from '../programs/input.ts';
 import type { Mount } from '../programs/mounts.ts';
@@ -45,6 +46,8 @@ export interface ToolCommandRequest {
   readonly max_output_bytes: number;
   /** Of this execution at a time on this node; the others wait within their own time. Default 1. */
   readonly max_concurrent?: number;
+  /** What the agent's manifest says; absent: nothing of the network, all of the workspace. */
+  readonly rules?: ProgramRules;
   /** Names or prefixes with `*` that it does not see, besides the compiled-in ones. */
   readonly env_denylist: readonly string[];
   /** Isolation `docker`: it runs in this container. */

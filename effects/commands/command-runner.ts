@@ -6,8 +6,8 @@ import { commandEnvironment } from '../programs/environment.ts';
 import { GroupWatch } from '../programs/group-watch.ts';
 import { PRIVATE } from '../programs/leftovers.ts';
 import type { Mount } from '../programs/mounts.ts';
+import { WORKSPACE } from '../programs/view.ts';
 import { beforeStart } from '../programs/workspace.ts';
-import { WORKSPACE } from '../programs/workspace-view.ts';
 import { removeTree } from '../volumes/remove-tree.ts';
 import type { CommandRequest, CommandRunner } from './api.ts';
 import { heldVolume } from './held-volume.ts';
@@ -33,10 +33,13 @@ export function createCommandRunner(options: CommandRunnerOptions): CommandRunne
         options,
         workspace,
         {
-          ...{ tenant, workdir, mounts: inner(request), limits: { timeout_ms }, ownProcesses: false },
+          ...{ tenant, workdir, mounts: inner(request), limits: { timeout_ms }, ownProcesses: false, network: 'host' },
           program: async () => ({ program: '/bin/sh', args: ['-c', command] }),
-          environment: ({ directory, run }) =>
-            commandEnvironment({ ...request.env, ...about(request) }, { workspace: directory, run }),
+          environment: ({ directory, confined, run }) =>
+            commandEnvironment(
+              { ...request.env, ...about(request) },
+              { workspace: confined ? WORKSPACE : directory, run },
+            ),
         },
         { watch, signal },
       );

@@ -3,7 +3,7 @@ import { longTimer } from '../../runtime/clock.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import type { ContainerEngine } from '../containers/engine.ts';
 import { RUN_MARK } from '../programs/environment.ts';
-import { WORKSPACE } from '../programs/workspace-view.ts';
+import { WORKSPACE } from '../programs/view.ts';
 import type { ToolCommandRequest, ToolCommandResult } from './api.ts';
 import { endInContainer } from './container-end.ts';
 import { type StartedExec, startExec } from './container-exec.ts';

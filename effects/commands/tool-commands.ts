@@ -8,8 +8,9 @@ import { GroupWatch } from '../programs/group-watch.ts';
 import type { ProgramResult } from '../programs/input.ts';
 import { Mounts } from '../programs/mounts.ts';
 import { Places } from '../programs/places.ts';
+import { confined } from '../programs/rules.ts';
+import { WORKSPACE } from '../programs/view.ts';
 import { beforeStart, TEMPORARY } from '../programs/workspace.ts';
-import { WORKSPACE } from '../programs/workspace-view.ts';
 import type { ToolCommandRequest, ToolCommandResult, ToolCommands } from './api.ts';
 import { runInContainer } from './container-command.ts';
 import { heldVolume } from './held-volume.ts';
@@ -62,14 +63,14 @@ async function runOnHost(
   { watch, signal }: { readonly watch: GroupWatch; readonly signal: AbortSignal },
 ): Promise<ToolCommandResult> {
   const { tenant, execution_id, timeout_ms, max_output_bytes } = request;
-  const { own, mounts } = mountsOf(request);
+  const { own, mounts, network } = ruled(parts, request);
   await using held = await beforeStart(heldVolume(parts.volumes, tenant, own.volume_id, own));
   await using _temporary = await temporaryOf(held.directory);
   const result = await runInWorkspace(
     parts,
     { ...held, readOnly: own.read_only },
     {
-      ...{ tenant, mounts, workdir: WORKSPACE, ownProcesses: true },
+      ...{ tenant, mounts, workdir: WORKSPACE, ownProcesses: true, network },
       limits: { timeout_ms, output_bytes: max_output_bytes, total_output_bytes: max_output_bytes },
       program: async (place) => ({ program: await findToolProgram(program, place), args: request.args }),
       environment: ({ directory, viewed, run }) => {
@@ -94,6 +95,14 @@ async function temporaryOf(workspace: string): Promise<AsyncDisposable> {
     if (before === null) await rmdir(path).catch(() => {});
   };
   return { [Symbol.asyncDispose]: remove };
+}
+
+/** The mounts and the network that the manifest's rules leave. Throws `unsupported_isolation`. */
+function ruled({ view }: ToolCommandsParts, request: ToolCommandRequest) {
+  const { network, readOnly } = confined(view, request.rules ?? { network: 'closed', read_only: false });
+  const { own, mounts } = mountsOf(request);
+  if (!readOnly) return { own, mounts, network };
+  return { own: { ...own, read_only: true }, mounts: mounts.map((mount) => ({ ...mount, read_only: true })), network };
 }
 
 /** The execution's own volume is the workspace unless a mount is there (design: Paths of fs.*). */

@@ -3,7 +3,7 @@ import { basename, dirname, join } from 'node:path';
 import { SvcError } from '../../runtime/errors.ts';
 import { SEARCH_PATH } from '../programs/environment.ts';
 import { findExecutable } from '../programs/executable.ts';
-import { WORKSPACE } from '../programs/workspace-view.ts';
+import { WORKSPACE } from '../programs/view.ts';
 import { partsOf } from '../volumes/volume-path.ts';
 import type { Place } from './workspace-run.ts';
 

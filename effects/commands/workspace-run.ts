@@ -6,6 +6,7 @@ import {
   type GuardedVolume,
   linkMounts,
   type Mount,
+  makeMountPoints,
   makeWorkdir,
   type OpenMount,
   openMounts,
@@ -13,8 +14,8 @@ import {
   volumeGuard,
 } from '../programs/mounts.ts';
 import { supervise } from '../programs/supervise.ts';
+import { type Bind, type ProgramView, type ViewedProgram, WORKSPACE } from '../programs/view.ts';
 import { beforeStart, makeTemporary } from '../programs/workspace.ts';
-import { type Bind, type ViewedProgram, WORKSPACE, type WorkspaceView } from '../programs/workspace-view.ts';
 import { PathTraversal } from '../volumes/volume-path.ts';
 
 /** What running commands on this host takes. */
@@ -23,7 +24,7 @@ export interface HostParts {
   /** Directory of programs' workspaces: runs are noted there, and commands without a volume work below it. */
   readonly workspaces: string;
   /** Where the node may: commands find their workspace at `/workspace`. */
-  readonly view: WorkspaceView | null;
+  readonly view: ProgramView | null;
   /** Memory of all its processes, their number, open files … ; without it the defaults of programs. */
   readonly limits?: Partial<Omit<ProgramLimits, 'timeout_ms' | 'output_bytes' | 'total_output_bytes'>>;
   /** Between TERM and KILL. */
@@ -46,6 +47,8 @@ export interface Place {
   readonly mounts: readonly OpenMount[];
   /** True: it sees `/workspace`. */
   readonly viewed: boolean;
+  /** True: it sees nothing of this host's own paths. */
+  readonly confined: boolean;
   readonly run: string;
 }
 
@@ -57,6 +60,8 @@ export interface WorkspaceRun {
   readonly limits: Pick<ProgramLimits, 'timeout_ms'> & Partial<ProgramLimits>;
   /** It sees its own processes only, and all of them end with it, where the node may do that. */
   readonly ownProcesses: boolean;
+  /** Whether the rules for this command let it have a network, if the node's settings do. */
+  readonly network: 'none' | 'host';
   program(place: Place): Promise<ViewedProgram>;
   environment(place: Place): Readonly<Record<string, string>>;
 }
@@ -72,20 +77,24 @@ export async function runInWorkspace(
   { watch, signal }: { readonly watch: GroupWatch; readonly signal: AbortSignal },
 ): Promise<ProgramResult> {
   const { volumes, view, workspaces, killGraceMs = KILL_GRACE_MS } = parts;
-  const { tenant, ownProcesses } = asked;
+  const { tenant, ownProcesses, network } = asked;
   const { directory, readOnly = false } = workspace;
   if (readOnly && view === null) throw readOnlyWorkspace();
   const mounts = await openMounts(volumes, tenant, asked.mounts);
   if (!readOnly) await beforeStart(makeTemporary(directory));
   if (view === null) await linkMounts(directory, mounts);
+  else await makeMountPoints(directory, mounts);
   const workdir = await workdirOf(directory, mounts, asked.workdir);
-  const place = { directory, mounts, viewed: view !== null, run: randomUUID() };
+  const place = { directory, mounts, viewed: view !== null, confined: view?.confines === true, run: randomUUID() };
   const program = await asked.program(place);
   const own: Bind = { directory, path: WORKSPACE, readOnly };
+  await beforeStart(prepareView(view, [own, ...mounts]));
   const used = [workspace.volume, ...mounts].filter((volume) => volume !== null);
   return supervise(
     {
-      ...(view === null ? program : view.through(program, [own, ...mounts], workdir.viewed, { ownProcesses })),
+      ...(view === null
+        ? program
+        : view.through(program, [own, ...mounts], workdir.viewed, { ownProcesses, network: allowed(view, network) })),
       directory: view === null ? workdir.host : directory,
       environment: asked.environment(place),
       limits: limitsOf(parts, asked, [workspace, ...mounts]),
@@ -96,6 +105,12 @@ export async function runInWorkspace(
     },
   );
 }
+
+const allowed = (view: ProgramView, network: 'none' | 'host'): 'none' | 'host' =>
+  network === 'host' ? view.network : 'none';
+
+const prepareView = async (view: ProgramView | null, binds: readonly Bind[]): Promise<void> =>
+  view?.prepare(binds.filter(({ readOnly }) => !readOnly).map(({ directory }) => directory));
 
 async function workdirOf(directory: string, mounts: readonly OpenMount[], workdir: string) {
   const path = workdir.startsWith('/') ? workdir : `${WORKSPACE}/${workdir}`;

@@ -1,5 +1,6 @@
 import type { EffectContext } from '../../runtime/effect.ts';
 import { SvcError } from '../../runtime/errors.ts';
+import { handOver, ownerOf } from '../volumes/ownership.ts';
 import type { MountedVolume } from './create-options.ts';
 import { containerFailed, initFailure, refusalOf } from './engine-error.ts';
 import { findOrCreate, withoutDirectories } from './find-or-create.ts';
@@ -79,6 +80,7 @@ async function findStarted(
       await tell(found);
       live = await attachTo(parts, found.id, mounts, watch, signal);
     };
+    if (found.phase === 'fresh') await handOverVolumes(parts, mounts);
     const state =
       found.phase === 'fresh'
         ? await startOnce(parts, { fresh: found, owner, attempt, mounts, signal, attach })
@@ -88,6 +90,12 @@ async function findStarted(
     return { state, live };
   }
   throw new SvcError('in_doubt', 'starts of earlier attempts keep coming; it was not run again');
+}
+
+/** On a node that runs as root: its container's user, which is root of no capabilities where nothing else is said, works in them. */
+async function handOverVolumes({ limits, extras }: EngineParts, mounts: readonly MountedVolume[]): Promise<void> {
+  const user = ownerOf(limits.user ?? extras?.user ?? '0');
+  for (const { directory } of mounts) await handOver(directory, user);
 }
 
 /** Podman prepares the process when somebody attaches: a command that cannot be executed shows here already. */

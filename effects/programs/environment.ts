@@ -14,20 +14,56 @@ export interface ProgramEnvironment {
   readonly secrets: readonly string[];
 }
 
+/**
+ * git runs what configuration names, also that of a repository which somebody else wrote into the workspace. These settings win
+ * over every file: no monitor, no hooks, no pager, no repository that is not called .git.
+ */
+const GIT_CONFIG = [
+  ['core.fsmonitor', 'false'],
+  ['core.hooksPath', '/dev/null'],
+  ['core.pager', 'cat'],
+  ['safe.bareRepository', 'explicit'],
+] as const;
+
+const GIT: Readonly<Record<string, string>> = {
+  GIT_CONFIG_NOSYSTEM: '1',
+  GIT_CONFIG_GLOBAL: '/dev/null',
+  GIT_CONFIG_COUNT: String(GIT_CONFIG.length),
+  ...Object.fromEntries(
+    GIT_CONFIG.flatMap(([key, value], index) => [
+      [`GIT_CONFIG_KEY_${index}`, key],
+      [`GIT_CONFIG_VALUE_${index}`, value],
+    ]),
+  ),
+  GIT_TERMINAL_PROMPT: '0',
+  GIT_PAGER: 'cat',
+  PAGER: 'cat',
+};
+
 /** What every program has, before what it is given. */
 const surroundings = (workspace: string): Record<string, string> => ({
   PATH: SEARCH_PATH,
   LANG: 'C.UTF-8',
   HOME: workspace,
   TMPDIR: join(workspace, TEMPORARY),
+  ...GIT,
 });
+
+/** Who wrote a commit is data; any other of these names says what git runs or where it looks. */
+const GIT_AUTHOR = /^GIT_(AUTHOR|COMMITTER)_(NAME|EMAIL|DATE)$/;
+
+/** Whether a caller may give a program this variable. */
+const mayGive = (name: string): boolean => !name.toUpperCase().startsWith('GIT_') || GIT_AUTHOR.test(name);
+
+const givenVariables = (given: Readonly<Record<string, string>>): Record<string, string> =>
+  Object.fromEntries(Object.entries(given).filter(([name]) => mayGive(name)));
 
 /** The environment of a shell command: values are plain text, nothing is looked up. */
 export function commandEnvironment(
   given: Readonly<Record<string, string>>,
   { workspace, run }: { readonly workspace: string; readonly run: string },
 ): Readonly<Record<string, string>> {
-  return { ...surroundings(workspace), ...given, SVC_WORKSPACE: workspace, [RUN_MARK]: run };
+  return { ...surroundings(workspace), ...givenVariables(given), SVC_WORKSPACE: workspace, [RUN_MARK]: run };
 }
 
 /** The whole environment of a command that a tool runs. A workspace that cannot be written has no place for temporary files. */
@@ -69,7 +105,7 @@ export async function programEnvironment(
 ): Promise<ProgramEnvironment> {
   const found: string[] = [];
   const variables: Record<string, string> = surroundings(workspace);
-  for (const [name, value] of Object.entries(given)) {
+  for (const [name, value] of Object.entries(givenVariables(given))) {
     if (value.startsWith('secret:') || value.startsWith('config:')) {
       const resolved = await secrets.resolve(tenant, value);
       if (value.startsWith('secret:')) found.push(resolved);

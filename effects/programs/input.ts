@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { ProgramRules } from '../../manifests/tool/program-rules.ts';
 import { Mounts } from './mounts.ts';
 
 /** One argument or `NAME=value` on Linux holds at most 128 KiB with its closing NUL. */
@@ -64,6 +65,8 @@ export const ProgramInput = z.object({
   /** Volumes of the workflow it belongs to. */
   mounts: Mounts.optional(),
   limits: ProgramLimits,
+  /** What its manifest allows; absent in what an older node asked for: nothing of the network, all of its workspace. */
+  rules: ProgramRules.optional(),
 });
 export type ProgramInput = z.output<typeof ProgramInput>;
 

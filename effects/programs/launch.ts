@@ -4,6 +4,7 @@ import { SvcError } from '../../runtime/errors.ts';
 import { RUN_MARK } from './environment.ts';
 import { withoutInherited } from './inherited.ts';
 import type { ProgramLimits } from './input.ts';
+import { sessionBelow } from './process-table.ts';
 import { type RunCgroup, runCgroups } from './run-cgroup.ts';
 
 /**
@@ -36,6 +37,8 @@ export interface Launch {
   readonly directory: string;
   readonly environment: Readonly<Record<string, string>>;
   readonly limits: ProgramLimits;
+  /** As of `ViewedProgram`: how it is asked to end is another then. */
+  readonly sandboxed?: boolean;
   /** Its standard input is `child.stdin`; without it there is none. */
   readonly stdin?: 'pipe';
 }
@@ -48,6 +51,8 @@ export interface LaunchedProgram {
   readonly stderr: Readable;
   /** Whether the system refused it a process for its limit; a sampled count tells where there are no control groups. */
   readonly refused?: () => boolean;
+  /** The process group that a program is asked to end in: the program's own, where that is another one. */
+  readonly asked: () => number;
   /** Makes the guard kill what is left of the group. */
   release(): void;
 }
@@ -60,6 +65,7 @@ export async function launch({
   environment,
   limits,
   stdin,
+  sandboxed = false,
 }: Launch): Promise<LaunchedProgram> {
   const cgroup = await cgroupOf(environment, limits);
   let child: ChildProcess;
@@ -83,7 +89,8 @@ export async function launch({
   // The guard's death closes it from the other side.
   lifeline.on('error', () => lifeline.destroy());
   const bounded = cgroup === null ? {} : { refused: cgroup.refused };
-  return { child, group: pid, stdout, stderr, ...bounded, release: () => lifeline.destroy() };
+  const asked = (): number => (sandboxed ? (sessionBelow(pid) ?? pid) : pid);
+  return { child, group: pid, stdout, stderr, ...bounded, asked, release: () => lifeline.destroy() };
 }
 
 /** Of a run that has a mark: then its end is known, and removes the group. */

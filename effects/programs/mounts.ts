@@ -8,7 +8,7 @@ import { fileFailure, systemCode } from '../volumes/file-failure.ts';
 import { openDirectory, openParent } from '../volumes/tree.ts';
 import { partsOf } from '../volumes/volume-path.ts';
 import type { Guard } from './supervise.ts';
-import { type Bind, WORKSPACE } from './workspace-view.ts';
+import { type Bind, WORKSPACE } from './view.ts';
 
 /** What effects that run processes need of volumes. */
 export type ProcessVolumes = VolumeDirectories & VolumeHolds & VolumeQuotas;
@@ -74,6 +74,20 @@ export async function linkMounts(workspace: string, mounts: readonly OpenMount[]
       const there = await readlink(at.entry(name)).catch(() => null);
       if (there !== directory) throw new SvcError('failed_precondition', `something else is at ${path} already`);
     }
+  }
+}
+
+/**
+ * Makes the directories that volumes are mounted at, each in the volume that holds it, before anything is mounted there: what
+ * mounts follows links, and a program may have left one that leads out. Throws `PathTraversal` for such a one.
+ */
+export async function makeMountPoints(workspace: string, mounts: readonly OpenMount[]): Promise<void> {
+  for (const { path } of mounts) {
+    if (path === WORKSPACE) continue;
+    const others = mounts.filter((other) => other.path !== path);
+    await makeWorkdir(workspace, others, path).catch((thrown: unknown) => {
+      throw fileFailure(thrown, path);
+    });
   }
 }
 

@@ -66,6 +66,12 @@ export function groupUsages(groups: ReadonlySet<number>): Map<number, GroupUsage
   return usages;
 }
 
+/** The child of a process that leads a group of its own; null when there is none. */
+export function sessionBelow(parent: number): number | null {
+  for (const [pid, entry] of processTable()) if (entry.parent === parent && entry.group === pid) return pid;
+  return null;
+}
+
 const DEEPEST = 10_000;
 
 function groupAbove(pid: number, table: ReadonlyMap<number, Entry>, groups: ReadonlySet<number>): number | null {

@@ -1,17 +1,31 @@
 import { randomUUID } from 'node:crypto';
+import { realpath } from 'node:fs/promises';
+import { dirname, resolve } from 'node:path';
+import type { ProgramRules } from '../../manifests/tool/program-rules.ts';
 import { defineEffect, type EffectContext, type EffectHandler } from '../../runtime/effect.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import type { Json } from '../../runtime/json.ts';
 import type { Secrets } from '../../security/api.ts';
 import { programEnvironment } from './environment.ts';
 import { findExecutable } from './executable.ts';
+import { type GatewayListener, openGatewayRelay } from './gateway-relay.ts';
 import { GroupWatch } from './group-watch.ts';
 import { ProgramInput } from './input.ts';
-import { linkMounts, openMounts, type ProcessVolumes, volumeGuard } from './mounts.ts';
+import type { LaunchedProgram } from './launch.ts';
+import { linkMounts, makeMountPoints, openMounts, type ProcessVolumes, volumeGuard } from './mounts.ts';
+import { maySee } from './open-sandbox.ts';
 import { ProgressFlow } from './progress-flow.ts';
+import { confined } from './rules.ts';
 import { type Guard, supervise } from './supervise.ts';
+import {
+  type Bind,
+  type ProgramView,
+  type SharedFile,
+  type ViewedProgram,
+  type ViewOptions,
+  WORKSPACE,
+} from './view.ts';
 import { beforeStart, createWorkspace, makeTemporary } from './workspace.ts';
-import { type ViewedProgram, WORKSPACE, type WorkspaceView } from './workspace-view.ts';
 
 export interface ProgramEffectOptions {
   /** Directory of all workspaces: `<workspaces>/<tenant>/<execution id>`. */
@@ -24,15 +38,21 @@ export interface ProgramEffectOptions {
     readonly tenant: string;
     readonly executionId: string;
     readonly lastsMs: number;
-  }) => Promise<{ readonly variables: Readonly<Record<string, string>>; readonly secrets: readonly string[] }>;
+    /** True: it reaches the internal listener by its own loopback, whatever `orchestrator_url` is. */
+    readonly relayed: boolean;
+  }) => Promise<{
+    readonly variables: Readonly<Record<string, string>>;
+    readonly secrets: readonly string[];
+    readonly listener: GatewayListener | null;
+  }>;
   /** Where relative program paths start. Default: the node's working directory. */
   readonly baseDirectory?: string;
   /** Between TERM and KILL. */
   readonly killGraceMs?: number;
   /** For workflow volumes; without it a program that has mounts is refused. */
   readonly volumes?: ProcessVolumes;
-  /** Where the node may: the workspace is at `/workspace` too, and read-only volumes are. */
-  readonly view?: WorkspaceView | null;
+  /** Where the node may: the workspace is at `/workspace`, read-only volumes are, and it may be a sandbox. */
+  readonly view?: ProgramView | null;
 }
 
 const KILL_GRACE_MS = 2_000;
@@ -62,12 +82,19 @@ async function runProgram(
   const { tenant, signal } = context;
   if (!options.allow(tenant)) throw new SvcError('forbidden', 'this tenant may not run programs on the host');
   const program = await findExecutable(baseDirectory, input.path);
-  const place = await prepare(options, tenant, input, { program, args: input.args });
+  const { network, readOnly } = confined(options.view ?? null, input.rules ?? CLOSED);
   const run = randomUUID();
   const { execution_id: executionId, limits } = input;
-  const own = await options.nodeVariables?.({ tenant, executionId, lastsMs: limits.timeout_ms });
+  const relayed = options.view?.confines === true && network === 'none';
+  const own = await options.nodeVariables?.({ tenant, executionId, lastsMs: limits.timeout_ms, relayed });
+  const listener = relayed ? (own?.listener ?? null) : null;
+  const file = await sharedFile(options.view ?? null, baseDirectory, program);
+  const place = await prepare(options, tenant, input, {
+    ...{ program, args: input.args, readOnly },
+    view: { network, waits: listener !== null, ...(file === null ? {} : { file }) },
+  });
   const given = { ...input.env, ...own?.variables };
-  const environment = await programEnvironment(given, { tenant, workspace: place.workspace, run, secrets });
+  const environment = await programEnvironment(given, { tenant, workspace: place.seen, run, secrets });
   signal.throwIfAborted();
 
   const unwanted = new AbortController();
@@ -75,12 +102,24 @@ async function runProgram(
     (text) => context.progress({ text }),
     () => unwanted.abort(new SvcError('cancelled')),
   );
+  using relay = new DisposableStack();
+  const openRelay = async (to: GatewayListener, launched: LaunchedProgram): Promise<void> => {
+    const close = await openGatewayRelay(launched, to);
+    // The program may have been ended meanwhile.
+    if (relay.disposed) return close();
+    relay.defer(close);
+    launched.child.stdin?.end('\n');
+  };
   const result = await supervise(
-    { ...place.start, directory: place.workspace, environment: environment.variables, limits },
+    {
+      ...{ ...place.start, directory: place.workspace, environment: environment.variables, limits },
+      ...(listener === null ? {} : { stdin: 'pipe' as const }),
+    },
     {
       ...{ workspaces, run, watch, killGraceMs, stop: AbortSignal.any([signal, unwanted.signal]) },
       ...{ secrets: [...environment.secrets, ...(own?.secrets ?? [])], onText: (text) => flow.push(text) },
       ...(place.guard === undefined ? {} : { guard: place.guard }),
+      ...(listener === null ? {} : { whenStarted: (launched) => openRelay(listener, launched) }),
     },
   );
   await flow.finish();
@@ -88,8 +127,29 @@ async function runProgram(
   return { ...result };
 }
 
+/** As of a manifest that allows nothing and asks for nothing. */
+const CLOSED: ProgramRules = { network: 'closed', read_only: false };
+
+/**
+ * What a sandbox shows of the host beside the system, for a program that is not part of it: the file, with the others of its
+ * directory where that is one below the base directory, so that a program may have several files. Throws `program_failed` for
+ * a file that no program may see.
+ */
+async function sharedFile(view: ProgramView | null, base: string, program: string): Promise<SharedFile | null> {
+  if (view?.confines !== true) return null;
+  const real = await realpath(program);
+  if (view.hides(real)) throw new SvcError('program_failed', 'the program is in a directory that no program may see');
+  const directory = dirname(program);
+  const shared = directory.startsWith(`${resolve(base)}/`) && (await maySee(directory));
+  if (!shared) return { source: real, path: program };
+  return { source: await realpath(directory), path: directory };
+}
+
 interface Prepared {
+  /** On this host. */
   readonly workspace: string;
+  /** As the program finds it. */
+  readonly seen: string;
   readonly start: ViewedProgram;
   readonly guard?: Guard;
 }
@@ -99,7 +159,7 @@ async function prepare(
   { workspaces, volumes, view }: ProgramEffectOptions,
   tenant: string,
   { execution_id, mounts = [] }: ProgramInput,
-  program: ViewedProgram,
+  { view: how, readOnly, ...program }: ViewedProgram & { readonly view: ViewOptions; readonly readOnly: boolean },
 ): Promise<Prepared> {
   if (mounts.length > 0 && volumes === undefined) {
     throw new SvcError('unsupported_isolation', 'volumes: this node has none', { field: 'volumes' });
@@ -111,8 +171,14 @@ async function prepare(
   const guard = volumes === undefined || opened.length === 0 ? {} : { guard: volumeGuard(volumes, tenant, opened) };
   if (view === undefined || view === null) {
     await linkMounts(workspace, opened);
-    return { workspace, start: program, ...guard };
+    return { workspace, seen: workspace, start: program, ...guard };
   }
-  const bound = own === undefined ? [{ directory: workspace, path: WORKSPACE, readOnly: false }, ...opened] : opened;
-  return { workspace, start: view.through(program, bound, WORKSPACE), ...guard };
+  await makeMountPoints(workspace, opened);
+  const all: Bind[] =
+    own === undefined ? [{ directory: workspace, path: WORKSPACE, readOnly: false }, ...opened] : opened;
+  const binds = readOnly ? all.map((bind) => ({ ...bind, readOnly })) : all;
+  const writable = binds.filter((bind) => !bind.readOnly).map(({ directory }) => directory);
+  await beforeStart(view.prepare(writable));
+  const seen = view.confines ? WORKSPACE : workspace;
+  return { workspace, seen, start: view.through(program, binds, WORKSPACE, how), ...guard };
 }

@@ -31,7 +31,7 @@ export async function followProgram(program: LaunchedProgram, options: RunOption
   const startedAt = performance.now();
   const stdout = new CapturedOutput(limits.output_bytes, secrets, onText);
   const stderr = new CapturedOutput(limits.output_bytes, secrets);
-  const ender = new GroupEnder(program.group, options.killGraceMs);
+  const ender = new GroupEnder(program, options.killGraceMs);
   let leftBytes = limits.total_output_bytes ?? Number.POSITIVE_INFINITY;
   const take = (into: CapturedOutput, chunk: Buffer): void => {
     into.push(chunk.length > leftBytes ? chunk.subarray(0, leftBytes) : chunk);
@@ -99,6 +99,7 @@ async function exited({ child, stdout, stderr, release }: LaunchedProgram, ended
 /** Ends a process group: TERM, then KILL after a grace. Its id is valid until the leader's exit is seen. */
 class GroupEnder {
   readonly #group: number;
+  readonly #asked: () => number;
   readonly #graceMs: number;
   #timer: NodeJS.Timeout | null = null;
   #over = false;
@@ -106,8 +107,9 @@ class GroupEnder {
   /** Ended because the signal said so, not for a limit. */
   stopped = false;
 
-  constructor(group: number, graceMs: number) {
+  constructor({ group, asked }: Pick<LaunchedProgram, 'group' | 'asked'>, graceMs: number) {
     this.#group = group;
+    this.#asked = asked;
     this.#graceMs = graceMs;
   }
 
@@ -115,7 +117,7 @@ class GroupEnder {
     if (this.#over || this.#timer !== null) return;
     this.cause ??= cause;
     this.stopped = cause === null;
-    signal(-this.#group, 'SIGTERM');
+    signal(-this.#asked(), 'SIGTERM');
     this.#timer = setTimeout(() => this.kill(cause), this.#graceMs);
   }
 

@@ -1,7 +1,7 @@
 import { SvcError } from '../../runtime/errors.ts';
 import type { GroupWatch } from './group-watch.ts';
 import type { ProgramResult } from './input.ts';
-import { type Launch, launch } from './launch.ts';
+import { type Launch, type LaunchedProgram, launch } from './launch.ts';
 import { endRun, recordRun } from './leftovers.ts';
 import { followProgram } from './program-run.ts';
 import { beforeStart } from './workspace.ts';
@@ -24,6 +24,8 @@ export interface Supervision {
   readonly secrets?: readonly string[];
   readonly onText?: (text: string) => void;
   readonly guard?: Guard;
+  /** Done once it is started, and before it is followed: what it throws ends the program. */
+  readonly whenStarted?: (program: LaunchedProgram) => Promise<void>;
 }
 
 /** Runs a program from its start to the end of its last process, noted on disk all the while. */
@@ -41,6 +43,11 @@ export async function supervise(program: Launch, supervision: Supervision): Prom
     const recorded = recordRun(workspaces, run, launched.group).catch((cause: unknown) =>
       ended.abort(new SvcError('program_failed', 'the run of the program could not be recorded', { cause })),
     );
+    supervision
+      .whenStarted?.(launched)
+      .catch((cause: unknown) =>
+        ended.abort(cause instanceof SvcError ? cause : new SvcError('program_failed', undefined, { cause })),
+      );
     try {
       // Awaited at once: an abort may reject it while the record is being written.
       return await followProgram(launched, { limits, watch, killGraceMs, stop, secrets, onText });

@@ -3,11 +3,10 @@ import type { Dirent } from 'node:fs';
 import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
+import { type Bind, type ProgramView, type ViewedProgram, type ViewOptions, WORKSPACE } from './view.ts';
 
 const run = promisify(execFile);
 
-/** Where programs find their workspace when the node can give each a view of its own. */
-export const WORKSPACE = '/workspace';
 /** Below the workspaces; no tenant's name starts with a dot. */
 const VIEW = '.view';
 
@@ -58,21 +57,13 @@ const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
 const tabled = (path: string): string =>
   path.replaceAll(/[\s\\]/g, (mark) => `\\${mark.charCodeAt(0).toString(8).padStart(3, '0')}`);
 
-/** A host directory and where a program finds it. */
-export interface Bind {
-  readonly directory: string;
-  /** At or under `/workspace`. */
-  readonly path: string;
-  readonly readOnly: boolean;
-}
-
-export interface ViewedProgram {
-  readonly program: string;
-  readonly args: readonly string[];
-}
-
-/** Lets a program find its workspace at `/workspace`, as containers do. For its convenience: it is no sandbox. */
-export class WorkspaceView {
+/**
+ * Lets a program find its workspace at `/workspace`, as containers do. For its convenience where there is no `Sandbox`: it
+ * sees all else of the host.
+ */
+export class WorkspaceView implements ProgramView {
+  readonly confines = false;
+  readonly network = 'host';
   readonly #root: string;
   readonly #script: string;
   /** Whether programs can have a process table of their own here. */
@@ -83,12 +74,18 @@ export class WorkspaceView {
     this.#script = text;
   }
 
-  /** The same program, started through the view; binds are put in order, outer ones first. */
+  hides(): boolean {
+    return false;
+  }
+
+  /** Its programs run as the node's user. */
+  async prepare(): Promise<void> {}
+
   through(
     { program, args }: ViewedProgram,
     binds: readonly Bind[],
     directory: string,
-    { ownProcesses = false }: { readonly ownProcesses?: boolean } = {},
+    { ownProcesses = false }: ViewOptions = {},
   ): ViewedProgram {
     const ordered = binds.toSorted((a, b) => a.path.length - b.path.length);
     const mounts = ordered.flatMap((bind) => [bind.directory, bind.path, bind.readOnly ? 'ro' : 'rw']);

@@ -139,7 +139,8 @@ export interface VolumeFiles {
   /**
    * Creates or replaces a file, missing parents too. The file changes in one step when all content has arrived; a
    * content that fails leaves the old one. With `expected` it only replaces a file that holds just these bytes, keeping
-   * its mode and following links inside the volume; throws `conflict` when it holds others. Writers of this node come one
+   * its mode and following links inside the volume; throws `conflict` when it holds others. `byTool`: what configures git is
+   * refused (`forbidden`). Writers of this node come one
    * after another.
    */
   write(
@@ -147,7 +148,7 @@ export interface VolumeFiles {
     volumeId: string,
     path: string,
     content: Uint8Array | AsyncIterable<Uint8Array>,
-    options?: { readonly expected?: Uint8Array },
+    options?: { readonly expected?: Uint8Array; readonly byTool?: boolean },
   ): Promise<{ readonly path: string; readonly bytes_written: number; readonly created: boolean }>;
   /** Makes parents too; one that is there is fine. */
   mkdir(tenant: string, volumeId: string, path: string): Promise<void>;

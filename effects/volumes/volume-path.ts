@@ -35,5 +35,22 @@ export function partsOf(path: string): string[] {
 const invalid = (expected: string): SvcError =>
   new SvcError('invalid_argument', `path: expected ${expected}`, { field: 'path' });
 
+const GIT_FILES = new Set(['config', 'config.worktree', 'hooks']);
+
+/**
+ * Throws `forbidden` for what tells git which programs to run: `.git/config`, hooks, and a `.git` that says where those are.
+ * An agent that may run git, and write files, could otherwise run anything. Names as they are after all links.
+ */
+export function refuseGitConfiguration(parts: readonly string[]): void {
+  const names = parts.map((name) => name.toLowerCase());
+  const below = names.slice(names.indexOf('.git') + 1);
+  const isGit = names.includes('.git') && (below.length === 0 || below.some((name) => GIT_FILES.has(name)));
+  if (!isGit) return;
+  const text = `${pathOf(parts).slice(0, MAX_SHOWN_CHARS)} tells git which programs to run: it is not written by tools`;
+  throw new SvcError('forbidden', text, { field: 'path' });
+}
+
+const MAX_SHOWN_CHARS = 200;
+
 /** The names as a path from the volume's root. */
 export const pathOf = (parts: readonly string[]): string => `/${parts.join('/')}`;

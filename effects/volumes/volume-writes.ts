@@ -10,7 +10,7 @@ import { giveFile } from './ownership.ts';
 import { quotaExceeded } from './quota-watch.ts';
 import { openDirectory, openParent, type Place } from './tree.ts';
 import { usedBytes } from './used-bytes.ts';
-import { UPLOADS } from './volume-path.ts';
+import { refuseGitConfiguration, UPLOADS } from './volume-path.ts';
 import type { VolumeStore } from './volume-store.ts';
 
 const { O_RDONLY, O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK } = constants;
@@ -20,11 +20,12 @@ const isUploads = (path: string): boolean => path === `/${UPLOADS}`;
 export function createVolumeWriter(store: VolumeStore, random: Random): Pick<VolumeFiles, 'write'> {
   const turns = new OneAtATimePerKey();
   return {
-    async write(tenant, volumeId, path, content, { expected } = {}) {
+    async write(tenant, volumeId, path, content, { expected, byTool = false } = {}) {
       await using operation = await FileOperation.begin(store, tenant, volumeId, path);
       return await operation.run(async (root, parts) => {
         const { place, name } = await openParent(root, parts, replaceOrMake(expected));
         await using target = place;
+        if (byTool) refuseGitConfiguration([...target.parts, name]);
         await using uploads = await openDirectory(root, [UPLOADS], true);
         const upload = uploads.entry(`upload-${random.uuid()}`);
         const room = new Room(operation, root, store.parts.disk.enforces);

@@ -13,8 +13,12 @@ const INTERNAL_GRPC_PORT = 50052;
 /** Settings of the environment are for real nodes; the demo is one of its own, on embedded stores. */
 const NODE_VARIABLES = /^(SVC_(?!MODEL$)|REDIS_URL$|MONGODB_URI$)/;
 
-/** A node with embedded stores below `dataDir`, on the usual ports or, where they are taken, on free ones. */
-export async function startDemoNode(dataDir: string, checkout: string, providers: readonly object[]): Promise<Node> {
+/** A node with embedded stores below `dataDir`, whose programs may read `looksAt`, on the usual ports or, where they are taken, on free ones. */
+export async function startDemoNode(
+  dataDir: string,
+  { checkout, looksAt }: { readonly checkout: string; readonly looksAt: string },
+  providers: readonly object[],
+): Promise<Node> {
   await mkdir(dataDir, { recursive: true, mode: 0o700 });
   const config = join(dataDir, 'svc.yaml');
   const settings = {
@@ -25,7 +29,11 @@ export async function startDemoNode(dataDir: string, checkout: string, providers
       // Somebody watches: a model that does not answer is said soon.
       llm_selection: { max_retries: 1, retry_delay_ms: 500 },
       // Example manifests name their programs from the root of the checkout.
-      runtime: { bootstrap_dir: checkout },
+      runtime: {
+        bootstrap_dir: checkout,
+        // The program that reports on a directory is in a sandbox, and sees of this machine what is named here.
+        host_commands: { paths: looksAt === '/' ? [] : [{ path: looksAt }] },
+      },
     },
   };
   await writeFile(config, `# Written by the demo at each start.\n${stringify(settings)}`, { mode: 0o600 });

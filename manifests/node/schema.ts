@@ -3,6 +3,7 @@ import { API_VERSION } from '../api-version.ts';
 import { NodeChaos, NodeCluster, NodeSelf } from './cluster.ts';
 import { NodeContainers } from './containers.ts';
 import { NodeCortex } from './cortex.ts';
+import { NodeHostCommands } from './host-commands.ts';
 import { NodeGrpcAuth, NodeIam, NodeSeal } from './identity.ts';
 import { NodeKernel, NodeLimits } from './kernel.ts';
 import { ModelSelection, ProviderConfigs } from './models.ts';
@@ -19,7 +20,6 @@ import { NodeWeb } from './web.ts';
 import { NodeWorkflow } from './workflow.ts';
 
 const path = z.string().min(1).max(4_096);
-const tenant = z.string().min(1).max(128);
 
 /** `spec.runtime`: how agents' programs run here. Host commands are for the tenants named only (design S6). */
 const Runtime = z.strictObject({
@@ -33,7 +33,7 @@ const Runtime = z.strictObject({
   containers: NodeContainers.prefault({}),
   /** What agents' programs are told to call; default: the internal listener. */
   orchestrator_url: z.url({ protocol: /^https?$/, error: 'expected an http or https URL' }).optional(),
-  host_commands: z.strictObject({ allow: z.array(tenant).max(1_000).default([]) }).prefault({}),
+  host_commands: NodeHostCommands.prefault({}),
 });
 
 /** `spec.observability`. Metrics are on the internal listener. */

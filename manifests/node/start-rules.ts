@@ -21,6 +21,7 @@ export function startRules(spec: Spec, yaml: YamlText): Problem[] {
   localTokenRule(spec, report);
   jwksRule(spec, report);
   webhookSecretsRule(spec, report);
+  sandboxRule(spec, report);
   return problems;
 }
 
@@ -119,6 +120,15 @@ function webhookSecretsRule({ stimulus }: Spec, report: Report): void {
       }
     }
   }
+}
+
+/** Commands of one tenant must not read what belongs to another, or to the node. */
+function sandboxRule({ iam, runtime }: Spec, report: Report): void {
+  const { sandbox, allow } = runtime.host_commands;
+  if (sandbox !== 'off') return;
+  const place = ['spec', 'runtime', 'host_commands', 'sandbox'];
+  if (iam.realms.length > 0) report(place, 'off is for a node without identity providers: expected auto or required');
+  else if (allow.length > 1) report(place, `off with ${allow.length} tenants in allow: expected auto or required`);
 }
 
 const OWN = 'give each source its own';

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
-import { chmod, mkdtemp, readdir, readFile, writeFile } from 'node:fs/promises';
+import { chmod, mkdtemp, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { agentYaml } from '../product/product-node.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { HANDS } from './agents.ts';
 import type { Escape } from './escape.ts';
 
-const TELL = 'echo "$SVC_ORCHESTRATOR_URL" > "$TELL.tmp"; mv "$TELL.tmp" "$TELL"';
+const TELL = 'echo "$SVC_ORCHESTRATOR_URL" > url.tmp; mv url.tmp url';
 
 /** The program of an agent says its token in some way; nothing that can be read afterwards may hold it. */
 const told = (title: string, script: string): Escape => ({
@@ -16,13 +16,13 @@ const told = (title: string, script: string): Escape => ({
     const program = join(directory, 'agent.sh');
     await writeFile(program, `#!/bin/sh\n${TELL}\nu=$SVC_ORCHESTRATOR_URL\nt=\${u##*/x/}\n${script}\n`);
     await chmod(program, 0o755);
-    const tell = join(directory, 'url');
     const runtime = { isolation: 'process' };
-    const spec = { ...HANDS, runtime, env: { TELL: tell }, advanced: { bootstrap_path: program } };
+    const spec = { ...HANDS, runtime, advanced: { bootstrap_path: program } };
     const agent = await node.deploy(agentYaml('teller', spec));
     const id = await node.run(agent, 'wait');
-    await waitUntil('it has told', async () => (await readdir(directory)).includes('url'));
-    const token = (await readFile(tell, 'utf8')).trim().split('/x/')[1] ?? '';
+    const told = join(scene.data, 'volumes', 'svc-system', id, 'url');
+    const url = await waitUntil('it has told', () => readFile(told, 'utf8').catch(() => null));
+    const token = url.trim().split('/x/')[1] ?? '';
     assert.ok(token.length > 20, 'it had one');
     await scene.ended(id);
     for (const path of ['', '/events?limit=200', '/stream']) {

@@ -114,8 +114,8 @@ export function modelTurn(call: RecordedCall): ModelTurn {
   return { chunks: textOf(agent, key, iteration), delayMs, usage: { input: 7, output: 11 } };
 }
 
-/** What the node is configured with: the model server behind alias `default`. */
-export const nodeConfig = (modelUrl: string): string => `apiVersion: svc.dev/v1
+/** What the node is configured with: the model server behind alias `default`, and `spec.runtime`. */
+export const nodeConfig = (modelUrl: string, runtime: object = {}): string => `apiVersion: svc.dev/v1
 kind: NodeConfig
 spec:
   observability: { logging: { level: warn } }
@@ -125,4 +125,5 @@ spec:
       endpoint: ${modelUrl}/v1
       api_key: literal:none
       models: [{ alias: default, model: kill-test }]
+  runtime: ${JSON.stringify(runtime)}
 `;

@@ -1,7 +1,8 @@
-import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { OpenStores } from '../../runtime/open-stores.ts';
+import { makeJournal } from '../support/journal.ts';
 import { type ModelServer, startModelServer } from '../support/model-server.ts';
 import { NodeProcess } from '../support/node-process.ts';
 import { askedFor, type KillAgent, killAgents, modelTurn, nodeConfig, PROGRAM } from './agents.ts';
@@ -31,7 +32,8 @@ export interface KillWorld {
 
 export async function openWorld(kind: StoreKind): Promise<KillWorld> {
   const directory = await mkdtemp(join(tmpdir(), 'svc-kill-'));
-  const files = { program: join(directory, 'program.sh'), runs: join(directory, 'runs') };
+  const journal = await makeJournal(directory, 'runs');
+  const files = { program: join(directory, 'program.sh'), runs: journal.file };
   const [held, model] = await Promise.all([startStores(kind), startModelServer()]);
   const calls: ModelCallSeen[] = [];
   model.answer((call) => {
@@ -41,8 +43,7 @@ export async function openWorld(kind: StoreKind): Promise<KillWorld> {
   });
   await writeFile(files.program, PROGRAM);
   await chmod(files.program, 0o755);
-  await writeFile(files.runs, '');
-  await writeFile(join(directory, 'svc.yaml'), nodeConfig(model.url));
+  await writeFile(join(directory, 'svc.yaml'), nodeConfig(model.url, journal.runtime));
   const node = new NodeProcess([...held.args, '--config', join(directory, 'svc.yaml')]);
   return {
     node,
@@ -50,7 +51,7 @@ export async function openWorld(kind: StoreKind): Promise<KillWorld> {
     model,
     agents: killAgents(files),
     calls,
-    runs: async () => (await readFile(files.runs, 'utf8')).split('\n').filter((line) => line !== ''),
+    runs: journal.lines,
     withStores: (read) => readStores(held.location, read),
     async destroy() {
       await node.kill();

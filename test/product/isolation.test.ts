@@ -4,6 +4,7 @@ import { chmod, mkdir, mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { needsSandbox } from '../support/sandbox.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { agentYaml } from './product-node.ts';
 import { CALLERS, type CallerName } from './realms.ts';
@@ -18,7 +19,7 @@ echo "WHERE $(pwd)"
 echo "KEY is $KEY"
 echo "HASH $(printf %s "$KEY" | sha256sum)"
 touch "$TMPDIR/left"
-while [ "$1" = wait ] && [ ! -e "$RELEASE" ]; do sleep 0.02; done
+while [ "$1" = wait ] && [ ! -e go ]; do sleep 0.02; done
 exit 0
 `;
 
@@ -26,10 +27,10 @@ const SECRETS = { alpha: 'alpha-secret-4711', beta: 'beta-secret-0815' } as cons
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
 
 /**
- * What isolation `process` promises: an environment, a directory and secrets of its own. It is no sandbox: a program
- * may read what the node's user may read (docs/semantics.md, Isolation), so only tenants named in the configuration run any.
+ * What isolation `process` promises: an environment, a directory and secrets of its own, and a sandbox around them
+ * (docs/semantics.md, Isolation); only tenants named in the configuration run any.
  */
-describe('two executions of program agents', () => {
+describe('two executions of program agents', await needsSandbox(), () => {
   let tenancy: Tenancy;
   let directory = '';
   before(async () => {
@@ -44,18 +45,16 @@ describe('two executions of program agents', () => {
     }
   });
   after(async () => {
-    await writeFile(join(directory, 'release'), '');
     await tenancy[Symbol.asyncDispose]();
     await rm(directory, { recursive: true, force: true });
   });
 
-  const release = (): string => join(directory, 'release');
   const bootstrap = (): string => join(directory, 'look.sh');
 
   async function run(caller: CallerName, name: string, input: string, key = 'secret:KEY'): Promise<string> {
     const yaml = agentYaml(name, {
       runtime: { isolation: 'process' },
-      env: { KEY: key, RELEASE: release() },
+      env: { KEY: key },
       advanced: { bootstrap_path: bootstrap() },
       execution: { max_iterations: 1 },
     });
@@ -85,7 +84,7 @@ describe('two executions of program agents', () => {
     const second = await run('betaAdmin', 'look', 'go');
     const third = await run('alphaAdmin', 'look', 'go');
     const seen = { beta: await outputOf('betaAdmin', second), alpha: await outputOf('alphaAdmin', third) };
-    await writeFile(release(), '');
+    await writeFile(join(workspace, 'go'), '');
     const waited = await outputOf('alphaAdmin', first);
 
     for (const [id, { status, output, events }] of [
@@ -105,8 +104,8 @@ describe('two executions of program agents', () => {
     }
     assert.match(seen.beta.output, new RegExp(`HASH ${sha256(SECRETS.beta)}`));
     assert.match(seen.alpha.output, new RegExp(`HASH ${sha256(SECRETS.alpha)}`));
-    const names = [...seen.beta.output.matchAll(/^([A-Za-z_]+)=/gm)].map(([, name]) => name);
-    const expected = /^(PATH|LANG|HOME|TMPDIR|KEY|RELEASE|PWD|OLDPWD|SHLVL|_|SVC_[A-Z_]+)$/;
+    const names = [...seen.beta.output.matchAll(/^([A-Za-z_0-9]+)=/gm)].map(([, name]) => name);
+    const expected = /^(PATH|LANG|HOME|TMPDIR|KEY|PAGER|GIT_[A-Z_0-9]+|PWD|OLDPWD|SHLVL|_|SVC_[A-Z_]+)$/;
     assert.deepEqual(
       names.filter((name) => !expected.test(name ?? '')),
       [],

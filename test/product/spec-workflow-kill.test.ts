@@ -19,17 +19,15 @@ describe('a node killed with kill -9 in the middle of workflows', { timeout: 180
   after(() => scene[Symbol.asyncDispose]());
 
   test('a node killed while a run waits for a human, a child and a command loses nothing', async () => {
-    const trace = join(scene.node.directory, 'trace');
-    const command = (name: string) => ({
+    const command = {
       STEP: {
         kind: 'System',
         // The second time it ends at once.
-        command: `echo >> "$TRACE"; [ "$(wc -l < "$TRACE")" -gt 1 ] || sleep 120`,
-        env: { TRACE: `${trace}-${name}` },
+        command: 'echo >> trace; [ "$(wc -l < trace)" -gt 1 ] || sleep 120',
         transitions: BY_STATUS,
       },
       ...ENDS,
-    });
+    };
     const ask = {
       ASK: { kind: 'Human', prompt: 'Go on?', transitions: [{ condition: 'input_equals_yes', target: 'DONE' }] },
       DONE: finalize({ said: '{{human.feedback}}' }),
@@ -42,12 +40,13 @@ describe('a node killed with kill -9 in the middle of workflows', { timeout: 180
       human: await scene.start('asks'),
       timed: await scene.start(await scene.deploy(timed)),
       parent: await scene.start(await scene.deploy(child)),
-      fails: await scene.start(await scene.deploy(command('fail'), {}, annotated('fail'))),
-      retries: await scene.start(await scene.deploy(command('retry'), {}, annotated('retry'))),
-      asks: await scene.start(await scene.deploy(command('ask'), {}, annotated('ask'))),
+      fails: await scene.start(await scene.deploy(command, {}, annotated('fail'))),
+      retries: await scene.start(await scene.deploy(command, {}, annotated('retry'))),
+      asks: await scene.start(await scene.deploy(command, {}, annotated('ask'))),
     };
-    for (const policy of ['fail', 'retry', 'ask'])
-      await waitUntil(`the command to run (${policy})`, async () => (await linesOf(`${trace}-${policy}`)) === 1);
+    const commands = [runs.fails, runs.retries, runs.asks];
+    const timesOf = (id: string) => linesOf(join(scene.node.directory, 'data/volumes/svc-system', id, 'trace'));
+    for (const id of commands) await waitUntil('each command to run', async () => (await timesOf(id)) === 1);
     const parent = await scene.until(runs.parent, 'to wait for its child', (run) => run.waiting_for !== undefined);
     const [childId = ''] = childrenOf(parent.waiting_for);
     await Promise.all([runs.human, childId].map((id) => scene.approvalOf(id)));
@@ -71,10 +70,7 @@ describe('a node killed with kill -9 in the middle of workflows', { timeout: 180
     assert.deepEqual((await scene.ended(runs.human)).output, { said: 'go' });
     assert.equal((await scene.ended(runs.parent)).current_state, 'DONE');
     assert.equal((await scene.ended(runs.asks)).current_state, 'DONE');
-    assert.deepEqual(
-      await Promise.all(['fail', 'retry', 'ask'].map((policy) => linesOf(`${trace}-${policy}`))),
-      [1, 2, 2],
-    );
+    assert.deepEqual(await Promise.all(commands.map(timesOf)), [1, 2, 2]);
   });
 });
 

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { stringify } from 'yaml';
 import type { StoreLocation } from '../../runtime/open-stores.ts';
 import { startMongo } from './ferretdb.ts';
+import { makeJournal } from './journal.ts';
 import { NodeProcess } from './node-process.ts';
 import { TestPodman } from './podman.ts';
 import { startRedis } from './redis.ts';
@@ -31,8 +32,7 @@ export async function openWorkflowKillWorld({
   await using opened = new AsyncDisposableStack();
   const directory = await mkdtemp(join(tmpdir(), 'svc-workflow-kill-'));
   opened.defer(() => rm(directory, { recursive: true, force: true, maxRetries: 5 }));
-  const journal = join(directory, 'journal');
-  await writeFile(journal, '');
+  const journal = await makeJournal(directory);
   const redis = await startRedis({ appendfsync: 'always' });
   opened.defer(() => redis.stop());
   const mongo = await startMongo();
@@ -43,7 +43,7 @@ export async function openWorkflowKillWorld({
   const config = join(directory, 'svc.yaml');
   const blocks = {
     observability: { logging: { level: 'warn' } },
-    runtime: { container_socket_path: podman.socketPath },
+    runtime: { container_socket_path: podman.socketPath, ...journal.runtime },
     ...spec,
   };
   await writeFile(config, stringify({ apiVersion: 'svc.dev/v1', kind: 'NodeConfig', spec: blocks }));
@@ -54,5 +54,5 @@ export async function openWorkflowKillWorld({
   const servers = opened.move();
   const close = () => servers.disposeAsync();
   const location = { dataDir: data, redis: [redis.url] };
-  return { node, location, podman, directory, journal, startedAtMs, [Symbol.asyncDispose]: close };
+  return { node, location, podman, directory, journal: journal.file, startedAtMs, [Symbol.asyncDispose]: close };
 }

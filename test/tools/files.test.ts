@@ -66,6 +66,29 @@ describe('results are those of the specification', () => {
     assert.equal(await errorOf('fs.delete', { path: '/workspace', recursive: true }), 'recoverable PERMISSION_DENIED');
   });
 
+  test('what tells git which programs to run is not written, over links neither', async () => {
+    await put('git/.git/config', '[core]\n');
+    await put('git/.git/HEAD', 'ref: refs/heads/main\n');
+    await symlink('.git', join(root, 'git/link'));
+    const paths = [
+      '.git/config',
+      '.git/hooks/pre-commit',
+      '.GIT/config',
+      '.git/modules/a/config',
+      '.git',
+      'link/config',
+    ];
+    for (const path of paths) {
+      const { error } = await bench.call('fs.write', { path: `git/${path}`, content: 'x' });
+      assert.deepEqual([error?.code, /git/i.test(error?.message ?? '')], ['PERMISSION_DENIED', true], path);
+    }
+    const edit = { path: 'git/.git/config', target_content: 'core', replacement_content: 'x' };
+    assert.equal(await errorOf('fs.edit', edit), 'recoverable PERMISSION_DENIED');
+    assert.equal(await readFile(join(root, 'git/.git/config'), 'utf8'), '[core]\n');
+    await bench.text('fs.write', { path: 'git/.git/HEAD', content: 'ref: refs/heads/other\n' });
+    await bench.text('fs.write', { path: 'git/config', content: 'x' });
+  });
+
   test('fs.edit: exactly one occurrence; mode and other names of the file stay', async () => {
     await put('edit/run.sh', 'one two two\n');
     await chmod(join(root, 'edit/run.sh'), 0o755);

@@ -7,6 +7,7 @@ import {
   commandTooMuch,
   outputUntilThen,
 } from '../../manifests/tool/command-result.ts';
+import { programRules } from '../../manifests/tool/program-rules.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import type { JsonObject } from '../../runtime/json.ts';
 import { ToolFailure } from '../failure.ts';
@@ -34,6 +35,7 @@ export function commandTools(commands: ToolCommands): Tool[] {
         max_output_bytes: ceiling.max_output_bytes,
         max_concurrent: ceiling.max_concurrent,
         env_denylist: ceiling.env_denylist,
+        rules: programRules(run.scope),
         ...(container_id === undefined ? {} : { container_id }),
       };
       const result = await withCommand(command, signal, () => commands.run(request, signal));

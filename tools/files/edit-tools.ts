@@ -49,7 +49,7 @@ async function replaced(
 ): Promise<boolean> {
   return withFile(path, async () => {
     try {
-      await files.write(tenant, volumeId, inVolume, content, { expected });
+      await files.write(tenant, volumeId, inVolume, content, { expected, byTool: true });
       return true;
     } catch (thrown) {
       if (thrown instanceof SvcError && thrown.code === 'conflict') return false;

@@ -22,7 +22,9 @@ export function entryTools(ports: FilePorts): Tool[] {
       const { path, volumeId, inVolume } = await placeOf(ports, call, input.path, 'write');
       const content = Buffer.from(input.content);
       checkFileBytes(call.run, path, content.length);
-      const written = await withFile(path, () => files.write(call.tenant, volumeId, inVolume, content));
+      const written = await withFile(path, () =>
+        files.write(call.tenant, volumeId, inVolume, content, { byTool: true }),
+      );
       return { text: `${written.created ? 'Created' : 'Replaced'} ${path} (${written.bytes_written} bytes).` };
     }),
 

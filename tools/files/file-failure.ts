@@ -34,7 +34,11 @@ function fileToolFailure(error: SvcError, path: string): unknown {
     case 'not_found':
       return failure('NOT_FOUND', `${path} does not exist: look with fs.list or fs.glob`);
     case 'forbidden':
-      return failure('PERMISSION_DENIED', `${path} may not be touched by this node`);
+      // The node's own words where it has some: which rule it is.
+      return failure(
+        'PERMISSION_DENIED',
+        error.cause === undefined ? error.message : `${path} may not be touched by this node`,
+      );
     case 'conflict':
       return failure('ALREADY_EXISTS', `${path} exists already`);
     case 'quota_exceeded':

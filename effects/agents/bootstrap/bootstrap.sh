@@ -28,7 +28,8 @@ clock() {
 
 b_tmp=${TMPDIR:-/tmp}
 { [ -d "$b_tmp" ] && [ -w "$b_tmp" ]; } || b_tmp=$b_box/out
-b_tmp=$b_tmp/svc-bootstrap.$$
+# In a process table of its own it has the same id each time, and one that was killed leaves its directory.
+b_tmp=$b_tmp/svc-bootstrap.$$.$(clock)
 mkdir -m 700 "$b_tmp"
 finish() { [ -z "${b_child:-}" ] || kill -KILL "$b_child" 2>/dev/null || :; rm -rf "$b_tmp"; }
 trap finish EXIT

@@ -205,6 +205,8 @@ test('a program gets its prompt as argument, the node environment, references un
     },
     execution_id: EXECUTION_ID,
     limits: { timeout_ms: 60_000, memory_bytes: 1_048_576, cpu_millicores: 500, output_bytes: 1_048_576 },
+    // Nothing of the network was allowed.
+    rules: { network: 'closed', read_only: false },
   });
   assert.equal(driven.timers.get('execution')?.at, driven.now + 60_000);
 });

@@ -7,8 +7,10 @@ import type { ToolCommandRequest, ToolCommandResult } from '../../../effects/com
 import { createToolCommands } from '../../../effects/commands/tool-commands.ts';
 import { DENIED_NAMES, scrubbed } from '../../../effects/commands/tool-environment.ts';
 import { runCgroups } from '../../../effects/programs/run-cgroup.ts';
+import type { ProgramView } from '../../../effects/programs/view.ts';
 import { openWorkspaceView, type WorkspaceView } from '../../../effects/programs/workspace-view.ts';
 import { SvcError } from '../../../runtime/errors.ts';
+import { GIT_NAMES, sandboxFor, skipWithout } from '../../support/sandbox.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { MiB, type VolumesBench, volumesBench } from '../volumes/bench.ts';
 import { COMMAND_ESCAPES, type CommandEscape } from './tool-escapes.ts';
@@ -17,14 +19,18 @@ const MAX_OUTPUT = 64 * 1_024;
 /** Seconds to sleep, found again in the table of processes. */
 const MARK = String(1_000_000 + process.pid);
 let bench: VolumesBench;
-let view: WorkspaceView | null;
+let view: ProgramView | null;
+let plain: WorkspaceView | null;
+let missing = '';
 let workspaces: string;
 
 before(async () => {
   bench = await volumesBench();
   workspaces = join(bench.directory, 'workspaces');
   await mkdir(workspaces);
-  ({ view } = await openWorkspaceView(workspaces));
+  ({ view: plain } = await openWorkspaceView(workspaces));
+  ({ sandbox: view, reason: missing } = await sandboxFor(workspaces));
+  view ??= plain;
   process.env.SVC_TEST_SECRET = 'of-the-node';
   process.env.AWS_SECRET_ACCESS_KEY = 'of-the-node';
 });
@@ -34,7 +40,7 @@ after(async () => {
   await bench[Symbol.asyncDispose]();
 });
 
-const commandsOver = (over: WorkspaceView | null) =>
+const commandsOver = (over: ProgramView | null) =>
   createToolCommands({
     ...{ volumes: bench.volumes, workspaces, view: over, killGraceMs: 200, engine: null },
     limits: { processes: 64, memory_bytes: 200 * MiB },
@@ -48,7 +54,7 @@ const requestOf = (more: Partial<ToolCommandRequest>): ToolCommandRequest => ({
 
 const run = (
   more: Partial<ToolCommandRequest>,
-  options: { readonly over?: WorkspaceView | null; readonly signal?: AbortSignal } = {},
+  options: { readonly over?: ProgramView | null; readonly signal?: AbortSignal } = {},
 ): Promise<ToolCommandResult> => {
   const { over = view, signal = new AbortController().signal } = options;
   return commandsOver(over).run(requestOf(more), signal);
@@ -89,7 +95,7 @@ describe('a command of a tool', () => {
       .map((line) => line.split('=')[0] ?? '')
       .filter((name) => !['', 'PWD', 'OLDPWD', 'SHLVL', '_'].includes(name));
     const expected = ['HOME', 'LANG', 'PATH', 'SVC_EXECUTION_ID', 'SVC_PROGRAM_RUN', 'SVC_WORKSPACE', 'TMPDIR'];
-    assert.deepEqual(names.sort(), expected);
+    assert.deepEqual(names.sort(), [...expected, ...GIT_NAMES].sort());
     if (view !== null) assert.match(stdout, /^HOME=\/workspace$/m);
     const without = await run({ command: 'env', env_denylist: ['LANG', 'SVC_EXEC*'] });
     assert.doesNotMatch(without.stdout, /^(LANG|SVC_EXECUTION_ID)=/m);
@@ -218,13 +224,14 @@ function check(attempt: CommandEscape, result: ToolCommandResult): void {
     assert.equal(result.stopped_by, attempt.ends, JSON.stringify(result).slice(0, 300));
 }
 
-for (const kind of ['with a view of its own', 'without one']) {
+for (const kind of ['in the sandbox', 'with a view of its own', 'without one'] as const) {
   describe(`a command ${kind} does not get out by`, () => {
     // Without a view there is no process table of its own, which some attempts are about.
     const attempts = COMMAND_ESCAPES.filter(({ ownProcesses }) => kind !== 'without one' || ownProcesses !== true);
     for (const attempt of attempts) {
       test(attempt.title, async (t) => {
-        const over = kind === 'without one' ? null : view;
+        if (kind === 'in the sandbox' && missing !== '') return skipWithout(t, missing);
+        const over = { 'in the sandbox': view, 'with a view of its own': plain, 'without one': null }[kind];
         if (kind !== 'without one' && over === null) return t.skip('NO MOUNT NAMESPACE HERE: views are not tested');
         if (attempt.ownProcesses === true && over?.hasOwnProcesses !== true) {
           return t.skip('no process table of its own here');

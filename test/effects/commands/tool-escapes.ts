@@ -68,7 +68,7 @@ const LEAKS: readonly CommandEscape[] = [
   },
   {
     title: 'keys of cloud vendors in the environment',
-    ...sh('env | grep -E "AWS|OPENAI|_TOKEN|_KEY"; echo none'),
+    ...sh('env | grep -E "AWS|OPENAI|_TOKEN|_KEY="; echo none'),
     ends: 'runs',
     stdout: /^none\n$/,
   },

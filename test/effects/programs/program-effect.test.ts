@@ -6,6 +6,7 @@ import { ProgramInput } from '../../../effects/programs/input.ts';
 import { removeWorkspace } from '../../../effects/programs/workspace.ts';
 import type { Json } from '../../../runtime/json.ts';
 import { type ProgramBench, programBench, recorded, SECRETS } from '../../support/program-bench.ts';
+import { GIT_NAMES } from '../../support/sandbox.ts';
 
 describe('program.run', { timeout: 60_000 }, () => {
   let bench: ProgramBench;
@@ -41,14 +42,7 @@ describe('program.run', { timeout: 60_000 }, () => {
       .map((line) => line.split('=')[0]);
     const shell = ['PWD', 'OLDPWD', 'SHLVL', '_'];
     assert.deepEqual(names.filter((name) => !shell.includes(name ?? '')).sort(), [
-      'GIVEN',
-      'HOME',
-      'HOST',
-      'LANG',
-      'PATH',
-      'SVC_PROGRAM_RUN',
-      'TEXT',
-      'TMPDIR',
+      ...[...GIT_NAMES, 'GIVEN', 'HOME', 'HOST', 'LANG', 'PATH', 'SVC_PROGRAM_RUN', 'TEXT', 'TMPDIR'].sort(),
     ]);
     assert.match(stdout, /^TEXT=secret:x$/m);
     assert.match(stdout, /^HOST=env:HOME$/m);

@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import { stringify } from 'yaml';
 import { BUSYBOX } from '../../support/podman.ts';
 
@@ -213,5 +212,3 @@ export function scriptOf(): object {
     ],
   };
 }
-
-export const journalIn = (directory: string): string => join(directory, 'journal');

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
@@ -7,6 +7,7 @@ import { z } from 'zod';
 import { nodeConfig } from '../../kill/agents.ts';
 import { FakeWallClock } from '../../support/faketime.ts';
 import { seeded } from '../../support/faulty-store.ts';
+import { makeJournal } from '../../support/journal.ts';
 import { startModelServer } from '../../support/model-server.ts';
 import { NodeProcess } from '../../support/node-process.ts';
 import { waitUntil } from '../../support/wait-until.ts';
@@ -62,28 +63,28 @@ export const clockJump: FaultCase = {
   stores: ['sqlite'],
   async open(): Promise<FaultWorld> {
     const directory = await mkdtemp(join(tmpdir(), 'svc-clock-jump-'));
-    const journal = join(directory, 'journal');
+    const journal = await makeJournal(directory);
     const config = join(directory, 'svc.yaml');
     const clock = new FakeWallClock(join(directory, 'clock'));
     const model = await startModelServer();
     model.answer(() => ({ chunks: Array.from({ length: CHUNKS }, () => 'word '), delayMs: 70 }));
-    await Promise.all([clock.set(0), writeFile(journal, ''), writeFile(config, nodeConfig(model.url))]);
+    await Promise.all([clock.set(0), writeFile(config, nodeConfig(model.url, journal.runtime))]);
     const node = new NodeProcess(['--data', join(directory, 'data'), '--config', config], clock.env);
     node.spawn();
     const forever = new AbortController();
     const setUp = new WorkflowCalls(node, forever.signal);
     await setUp.deployAgent(TALKER);
-    for (const manifest of manifestsOf(journal)) await setUp.deploy(manifest);
+    for (const manifest of manifestsOf(journal.file)) await setUp.deploy(manifest);
     return {
       async round(seed) {
         const random = seeded(seed);
         const calls = new WorkflowCalls(node, AbortSignal.timeout(ROUND_MS));
-        const marksBefore = (await marks(journal)).length;
+        const marksBefore = (await journal.lines()).length;
         const callsBefore = model.calls.length;
         const starts = Array.from({ length: RUNS }, () => ['command', 'agent', 'gate']).flat();
         const ids = await Promise.all(starts.map((name) => calls.run(name, {}, randomUUID())));
         const isUnderWay = async () =>
-          (await marks(journal)).length === marksBefore + RUNS && model.calls.length === callsBefore + RUNS;
+          (await journal.lines()).length === marksBefore + RUNS && model.calls.length === callsBefore + RUNS;
         await waitUntil('commands and agents to be under way', isUnderWay, 30_000);
         const first = JUMPS_S[seed % JUMPS_S.length] ?? HOUR_S;
         await clock.set(first);
@@ -112,8 +113,8 @@ export const clockJump: FaultCase = {
         await waitUntil('all runs to end', look, 45_000).catch((error: unknown) => notes.push(String(error)));
         await clock.set(0);
         const recoveryMs = performance.now() - jumpedAtMs;
-        const again = (await marks(journal)).length - marksBefore + model.calls.length - callsBefore - 2 * RUNS;
-        const twice = [...counted(await marks(journal)).values()].reduce((sum, count) => sum + count - 1, 0);
+        const again = (await journal.lines()).length - marksBefore + model.calls.length - callsBefore - 2 * RUNS;
+        const twice = [...counted(await journal.lines()).values()].reduce((sum, count) => sum + count - 1, 0);
         return {
           ...{ runs: ids.length, hung: open.size, nodesEnded: node.crashed ? 1 : 0, lost },
           ...{ repeated: Math.max(again, twice), recoveryMs, notes },
@@ -128,6 +129,3 @@ export const clockJump: FaultCase = {
     };
   },
 };
-
-const marks = async (journal: string): Promise<string[]> =>
-  (await readFile(journal, 'utf8')).split('\n').filter((line) => line !== '');

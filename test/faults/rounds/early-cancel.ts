@@ -1,13 +1,14 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { stringify } from 'yaml';
 import { SeededRandom } from '../../kill/random.ts';
 import { type StoreKind, startStores } from '../../kill/stores.ts';
+import { makeJournal } from '../../support/journal.ts';
 import { NodeProcess } from '../../support/node-process.ts';
-import { alive } from '../../support/program-bench.ts';
 import { waitUntil } from '../../support/wait-until.ts';
+import { processesWith } from '../../support/workflow-kill-marks.ts';
 import type { FaultCase, FaultWorld, RoundOutcome } from './fault-case.ts';
 
 const CLIENTS = 12;
@@ -21,7 +22,7 @@ const ENDED = new Set(['completed', 'failed', 'cancelled']);
 const AROUND_BEGIN_MS = { before: 60, behind: 10 };
 const LATEST_BEGIN_MS = 2_000;
 
-/** Its command leaves its process id, its run and the time in MARKS, then sleeps. */
+/** Its command leaves its run and the time in MARKS, then sleeps. */
 const workflow = (marks: string): string =>
   stringify({
     apiVersion: 'svc.dev/v1',
@@ -32,7 +33,7 @@ const workflow = (marks: string): string =>
       states: {
         SLEEP: {
           kind: 'System',
-          command: 'echo "$$ $SVC_EXECUTION_ID $(date +%s%3N)" >> "$MARKS"; exec sleep 3',
+          command: 'echo "$SVC_EXECUTION_ID $(date +%s%3N)" >> "$MARKS"; exec sleep 3',
           env: { MARKS: marks },
           timeout: '30s',
           transitions: [{ condition: 'always', target: 'END' }],
@@ -53,9 +54,9 @@ export const earlyCancel: FaultCase = {
 
 async function openWorld(kind: StoreKind): Promise<FaultWorld> {
   const directory = await mkdtemp(join(tmpdir(), 'svc-early-cancel-'));
-  const marks = join(directory, 'marks');
+  const marks = await makeJournal(directory, 'marks');
   const stores = await startStores(kind);
-  const node = new NodeProcess(stores.args);
+  const node = new NodeProcess([...stores.args, '--config', marks.config]);
   const post = async (path: string, body?: string, type = 'application/json'): Promise<Response> =>
     fetch(`${await node.url}${path}`, {
       method: 'POST',
@@ -68,7 +69,7 @@ async function openWorld(kind: StoreKind): Promise<FaultWorld> {
   };
   try {
     node.spawn();
-    const deployed = await post('/v1/workflows', workflow(marks), 'application/yaml');
+    const deployed = await post('/v1/workflows', workflow(marks.file), 'application/yaml');
     if (!deployed.ok) throw new Error(`deploy: ${await deployed.text()}`);
   } catch (error) {
     await close();
@@ -123,16 +124,16 @@ async function openWorld(kind: StoreKind): Promise<FaultWorld> {
       await node.url;
       await waitUntil('all runs end', look, RECOVERY_MS).catch(() => undefined);
     }
-    const begun = (await readFile(marks, 'utf8').catch(() => '')).split('\n').map((line) => line.split(' '));
-    const later = begun.flatMap(([, id = '', at = '']) =>
+    const begun = (await marks.lines()).map((line) => line.split(' '));
+    const later = begun.flatMap(([id = '', at = '']) =>
       ids.includes(id) ? [Number(at) - (startedAt.get(id) ?? 0)] : [],
     );
     // None began before its cancel: the next ones are sent later.
     beginsAfterMs =
       later.length === 0 ? beginsAfterMs + LATEST_CANCEL_MS : (later.sort((a, b) => a - b)[later.length >> 1] ?? 0);
     beginsAfterMs = Math.min(beginsAfterMs, LATEST_BEGIN_MS);
-    const pids = begun.filter(([, id = '']) => ids.includes(id)).map(([pid]) => Number(pid));
-    const leftNow = async (): Promise<number> => (await Promise.all(pids.map(alive))).filter(Boolean).length;
+    // By their environment: in a sandbox a command has a process id of its own.
+    const leftNow = async (): Promise<number> => (await processesWith(marks.file, new Set())).length;
     // A run is cancelled when that is written; its command is killed right behind.
     await waitUntil('the commands are killed', async () => (await leftNow()) === 0, KILLED_MS).catch(() => undefined);
     const left = await leftNow();
@@ -140,7 +141,7 @@ async function openWorld(kind: StoreKind): Promise<FaultWorld> {
     const lost = ids.filter((id) => statuses.get(id) === 'failed').length;
     return {
       ...{ runs: ids.length, hung, nodesEnded, lost: lost + left, recoveryMs },
-      repeated: ids.filter((id) => begun.filter(([, of]) => of === id).length > 1).length,
+      repeated: ids.filter((id) => begun.filter(([of]) => of === id).length > 1).length,
       notes: left === 0 ? [] : [`${left} processes were left`],
     };
   }

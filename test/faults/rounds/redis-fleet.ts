@@ -1,8 +1,9 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { startMongo } from '../../support/ferretdb.ts';
+import { makeJournal } from '../../support/journal.ts';
 import { NodeProcess } from '../../support/node-process.ts';
 import { type RedisServer, type RedisServerOptions, startRedis } from '../../support/redis.ts';
 import { type RedisSentinelOptions, startRedisSentinel } from '../../support/redis-sentinel.ts';
@@ -37,8 +38,7 @@ export async function openRedisFleet(
   await using opened = new AsyncDisposableStack();
   const directory = await mkdtemp(join(tmpdir(), 'svc-redis-fleet-'));
   opened.defer(() => rm(directory, { recursive: true, force: true, maxRetries: 5 }));
-  const marks = join(directory, 'marks');
-  await writeFile(marks, '');
+  const marks = await makeJournal(directory, 'marks');
   const servers = sentinel === undefined ? await alone(options) : await startRedisSentinel(sentinel);
   opened.defer(() => servers.stop());
   const redis = servers.master;
@@ -49,7 +49,7 @@ export async function openRedisFleet(
   opened.defer(() => admin.disconnect());
   const nodes = ['a', 'b'].map((name) => {
     const args = ['--data', join(directory, name), '--redis', servers.url, '--mongodb', mongo.uri];
-    const node = new NodeProcess(args, { MARKS: marks });
+    const node = new NodeProcess([...args, '--config', marks.config]);
     opened.defer(() => node.kill());
     return node;
   });
@@ -62,11 +62,11 @@ export async function openRedisFleet(
   opened.defer(() => ended.abort());
   const at = (n: number) =>
     new WorkflowCalls(nodes[n % nodes.length] ?? { url: Promise.reject(new Error('no node')) }, ended.signal);
-  await at(0).deploy(manifest(marks));
+  await at(0).deploy(manifest(marks.file));
   const all = opened.move();
   return {
     ...{ redis, admin, nodes, calls: at(0), at },
-    marks: async () => (await readFile(marks, 'utf8')).split('\n').filter((line) => line !== ''),
+    marks: marks.lines,
     async ready() {
       for (const node of nodes) {
         const isReady = async () => {

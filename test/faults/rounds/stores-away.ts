@@ -13,10 +13,11 @@ import type { StoreKind } from '../../kill/stores.ts';
 import { type Answer, ProductNode } from '../../product/product-node.ts';
 import { type Link, startLink } from '../../support/cluster/link.ts';
 import { startMongo, type TestMongo } from '../../support/ferretdb.ts';
+import { type Journal, makeJournal } from '../../support/journal.ts';
 import { LIVENESS_MS, livenessBroken } from '../../support/liveness.ts';
 import { NEEDS_PODMAN, TestPodman } from '../../support/podman.ts';
 import { startRedis } from '../../support/redis.ts';
-import { type Area, areasOf, journalIn, MARKS, scriptOf } from './away-areas.ts';
+import { type Area, areasOf, MARKS, scriptOf } from './away-areas.ts';
 import type { FaultCase, FaultWorld, RoundOutcome } from './fault-case.ts';
 
 export type AwayStore = 'documents' | 'redis';
@@ -70,7 +71,7 @@ export class AwayWorld implements FaultWorld {
   readonly #nodes: readonly ProductNode[];
   readonly #link: Link;
   readonly #areas: readonly Area[];
-  readonly #journal: string;
+  readonly #journal: Journal;
   readonly #volumes: string;
   readonly #close: () => Promise<void>;
   #delivered = 0;
@@ -86,7 +87,7 @@ export class AwayWorld implements FaultWorld {
     readonly nodes: readonly ProductNode[];
     readonly link: Link;
     readonly areas: readonly Area[];
-    readonly journal: string;
+    readonly journal: Journal;
     readonly volumes: string;
     readonly close: () => Promise<void>;
   }) {
@@ -110,9 +111,9 @@ export class AwayWorld implements FaultWorld {
     opened.defer(() => mongo.stop());
     const engine = options.containers === true && NEEDS_PODMAN.skip === undefined ? await TestPodman.start() : null;
     if (engine !== null) opened.defer(() => engine[Symbol.asyncDispose]());
-    const journal = journalIn(directory);
+    const journal = await makeJournal(directory);
     const script = join(directory, 'script.yaml');
-    await Promise.all([writeFile(journal, ''), writeFile(script, stringify(scriptOf()))]);
+    await writeFile(script, stringify(scriptOf()));
     const volumes = join(directory, 'volumes');
     const link = await startLink(store === 'redis' ? redis.port : Number(new URL(mongo.uri).port));
     opened.defer(() => link.close());
@@ -126,12 +127,12 @@ export class AwayWorld implements FaultWorld {
       llm_providers: [{ name: 'script', type: 'scripted', script, models: [{ alias: 'default', model: 'script' }] }],
       storage: { local_host: { mount_point: volumes } },
       stimulus: { router_agent: 'away-router', classification_timeout_secs: 600 },
-      ...(engine === null ? {} : { runtime: { container_socket_path: engine.socketPath } }),
+      runtime: { ...journal.runtime, ...(engine === null ? {} : { container_socket_path: engine.socketPath }) },
     };
     const starting = Array.from({ length: NODES }, () => ProductNode.start({ spec }));
     for (const node of starting) opened.defer(async () => (await node)[Symbol.asyncDispose]());
     const nodes = await Promise.all(starting);
-    const areas = areasOf(store, journal, engine !== null);
+    const areas = areasOf(store, journal.file, engine !== null);
     const all = opened.move();
     const servers = { redis: redis.url, mongo };
     const close = () => all.disposeAsync();
@@ -325,7 +326,7 @@ export class AwayWorld implements FaultWorld {
     },
   ): Promise<RoundOutcome> {
     const notes = [`${this.#store} ${round.how} for ${round.forMs / 1_000} s; ${round.last}`];
-    const lines = await linesOf(this.#journal);
+    const lines = await this.#journal.lines();
     for (const { id } of ended) {
       const marks = await linesOf(join(this.#volumes, SYSTEM_TENANT, id, MARKS));
       lines.push(...marks.map((mark) => `${id} ${mark}`));

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
@@ -9,6 +9,7 @@ import { FORMAT } from '../../../runtime/format.ts';
 import type { StoreKind } from '../../kill/stores.ts';
 import { seeded } from '../../support/faulty-store.ts';
 import { startMongo } from '../../support/ferretdb.ts';
+import { type Journal, makeJournal } from '../../support/journal.ts';
 import { NodeProcess } from '../../support/node-process.ts';
 import { FORMAT_1, FORMAT_2, mainOfVersion } from '../../support/old-version.ts';
 import { startRedis } from '../../support/redis.ts';
@@ -59,7 +60,7 @@ interface Shared {
 
 class VersionRound {
   readonly #shared: Shared;
-  readonly #journal: string;
+  readonly #journal: Journal;
   readonly #oldMain: string;
   readonly #random: () => number;
   readonly #signal = AbortSignal.timeout(ROUND_MS);
@@ -69,7 +70,7 @@ class VersionRound {
   lost = 0;
   nodesEnded = 0;
 
-  constructor(shared: Shared, journal: string, oldMain: string, seed: number) {
+  constructor(shared: Shared, journal: Journal, oldMain: string, seed: number) {
     this.#shared = shared;
     this.#journal = journal;
     this.#oldMain = oldMain;
@@ -80,7 +81,8 @@ class VersionRound {
     const older = this.#node('older', true);
     older.spawn();
     const before = this.#calls(older);
-    for (const manifest of [steps('steps', this.#journal), gate('gate', this.#journal)]) await before.deploy(manifest);
+    for (const manifest of [steps('steps', this.#journal.file), gate('gate', this.#journal.file)])
+      await before.deploy(manifest);
     await this.#start(before, 'on the older one');
 
     const newer = this.#node('newer', false);
@@ -89,7 +91,7 @@ class VersionRound {
       newer.spawn();
       await newer.url;
       // What is deployed on either side is found on both.
-      await after.deploy(steps('later', this.#journal));
+      await after.deploy(steps('later', this.#journal.file));
       await Promise.all([before, after].map((calls) => this.#start(calls, 'side by side', ['steps', 'gate', 'later'])));
     }
     await this.#end(older);
@@ -118,7 +120,9 @@ class VersionRound {
   }
 
   #node(name: string, isOld: boolean): NodeProcess {
-    const node = new NodeProcess(this.#shared.argsOf(name), {}, 'pipe', isOld ? this.#oldMain : undefined);
+    // The older versions have no sandbox, and refuse the setting that lets commands out of it.
+    const args = [...this.#shared.argsOf(name), ...(isOld ? [] : ['--config', this.#journal.config])];
+    const node = new NodeProcess(args, {}, 'pipe', isOld ? this.#oldMain : undefined);
     this.#nodes.push(node);
     return node;
   }
@@ -188,7 +192,7 @@ class VersionRound {
   }
 
   async #repeated(): Promise<number> {
-    const counts = await journalCounts(this.#journal);
+    const counts = await journalCounts(this.#journal.file);
     return [...counts.values()].reduce((sum, count) => sum + count - 1, 0);
   }
 }
@@ -208,8 +212,7 @@ export async function openVersions(kind: StoreKind, commits: readonly string[]):
     async round(seed) {
       const oldMain = mains[seed % mains.length] ?? '';
       const directory = await mkdtemp(join(tmpdir(), 'svc-versions-'));
-      const journal = join(directory, 'journal');
-      await writeFile(journal, '');
+      const journal = await makeJournal(directory);
       const round = new VersionRound(await stores.fresh(directory), journal, oldMain, seed);
       try {
         return await round.run(kind === 'redis');

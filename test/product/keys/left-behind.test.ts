@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { chmod, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { needsSandbox } from '../../support/sandbox.ts';
 import { limitedFiles, smallFileSystem } from '../../support/small-disk.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { type Answer, agentYaml, ProductNode } from '../product-node.ts';
@@ -17,7 +18,7 @@ async function filesBelow(directory: string): Promise<string[]> {
   return entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
 }
 
-describe('what keys and secrets leave behind', () => {
+describe('what keys and secrets leave behind', await needsSandbox(), () => {
   let realms: Realms;
   let node: ProductNode;
   let data: string;

@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
+import { needsSandbox } from '../../support/sandbox.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { Realms } from '../realms.ts';
 import type { Door, Headers } from './doors.ts';
 import { SealNode } from './seal-node.ts';
 import { type Identified, Stranger } from './stranger.ts';
 
-describe('SEAL behind identity providers', () => {
+describe('SEAL behind identity providers', await needsSandbox(), () => {
   let realms: Realms;
   let at: SealNode;
   let admin: Headers;

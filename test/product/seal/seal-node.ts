@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { chmod, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { chmod, glob, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
@@ -14,7 +14,7 @@ const SCRIPT = { rules: [{ reply: { text: 'at last', delay_ms: 250_000 } }] };
 
 /** A program that is the agent of an execution: it says how it reaches the node, and stays. */
 const PROGRAM = `#!/bin/sh
-echo "$SVC_ORCHESTRATOR_URL" > "$TELL.tmp" && mv "$TELL.tmp" "$TELL"
+echo "$SVC_ORCHESTRATOR_URL" > url.tmp && mv url.tmp url
 exec sleep 250
 `;
 
@@ -108,18 +108,20 @@ export class SealNode implements AsyncDisposable {
 
   /** The same of an agent that is a program, with the base address it was given on the internal listener. */
   async beginProgram(headers = this.#headers): Promise<{ is: Identified; url: string }> {
-    const tell = await mkdtemp(join(this.directory, 'told-'));
     const spec = {
       runtime: { isolation: 'process' },
-      env: { TELL: join(tell, 'url') },
       advanced: { bootstrap_path: join(this.directory, 'agent.sh') },
       ...AGENTS.hands,
     };
     const agent_id = await this.node.deploy(agentYaml('agent-program', spec), headers);
     const execution_id = await this.node.run(agent_id, 'wait', headers);
     const url = await waitUntil('the program says how it reaches the node', async () => {
-      if (!(await readdir(tell)).includes('url')) return null;
-      return (await readFile(join(tell, 'url'), 'utf8')).trim();
+      // In its workspace, which is the volume of the execution or a directory of its own.
+      for await (const told of glob(
+        join(this.node.directory, 'data', '{volumes,workspaces}', '*', execution_id, 'url'),
+      ))
+        return (await readFile(told, 'utf8')).trim();
+      return null;
     });
     return { is: { agent_id, execution_id, container_id: execution_id }, url };
   }

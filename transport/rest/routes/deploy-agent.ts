@@ -1,3 +1,4 @@
+import { commandWarnings } from '../../../manifests/agent/command-warnings.ts';
 import { runtimeWarnings } from '../../../manifests/runtime-table/warnings.ts';
 import { acceptYamlBodies } from '../body-parsers.ts';
 import type { RestApp, RestParts } from '../parts.ts';
@@ -27,7 +28,8 @@ export function deployAgentRoute(app: RestApp, { agents, runtimes }: RestParts):
     plugin.post('/v1/agents', { config: agentRoute('write'), schema }, async (request) => {
       const { manifest_yaml, ...options } = deployment(request.body, request.query);
       const deployed = await agents.deploy(callerOf(request), manifest_yaml, options);
-      const warnings = runtimes === undefined ? [] : runtimeWarnings(manifest_yaml, runtimes);
+      const ofRuntime = runtimes === undefined ? [] : runtimeWarnings(manifest_yaml, runtimes);
+      const warnings = [...ofRuntime, ...commandWarnings(manifest_yaml)];
       return warnings.length === 0 ? deployed : { ...deployed, warnings };
     });
     done();

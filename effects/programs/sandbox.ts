@@ -1,0 +1,202 @@
+import { lstatSync, readlinkSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import type { Owner } from '../volumes/ownership.ts';
+import type { Bind, ProgramView, SharedFile, ViewedProgram, ViewOptions } from './view.ts';
+
+/** Ids of a program inside, and outside as well where the node runs as root and no other are set. */
+export const SANDBOX_IDS: Owner = { uid: 1_000, gid: 1_000 };
+const MiB = 1_048_576;
+/** In memory; files of a program that are larger belong into its workspace. */
+const TMP_BYTES = 256 * MiB;
+const SHARED_MEMORY_BYTES = 64 * MiB;
+
+/**
+ * Opens the filter of system calls for bwrap, then becomes it: `$1` the filter ('-': none), then bwrap and its arguments.
+ */
+const OUTSIDE = '[ "$1" = - ] || exec 4<"$1"; shift; exec "$@"';
+/**
+ * The first that runs as the program's user: goes to `$1`, since that directory may be for this user only, and becomes the
+ * program, so that one that cannot be executed ends with 126 or 127. `$2` is `wait` or `-`.
+ */
+const INSIDE =
+  'cd "$1" || exit 126; if [ "$2" = wait ]; then read -r _ || exit 126; shift 2; exec "$@" </dev/null; fi; shift 2; exec "$@"';
+
+/** Of /etc what programs need to run, to know names of services, and to trust certificates. Nothing of the machine's own. */
+const ETC = [
+  ...['alternatives', 'ca-certificates', 'java', 'ld.so.cache', 'ld.so.conf', 'ld.so.conf.d', 'localtime'],
+  ...['mime.types', 'nsswitch.conf', 'os-release', 'pki/ca-trust', 'pki/tls/certs', 'protocols', 'services'],
+  ...['ssl/cert.pem', 'ssl/certs', 'ssl/openssl.cnf', 'terminfo', 'timezone'],
+];
+const ETC_WITH_NETWORK = ['hosts', 'resolv.conf'];
+const SYSTEM = ['/usr', '/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32', '/nix/store', '/gnu/store'];
+
+/** What every command sees of the host beside the system (`spec.runtime.host_commands.paths`). */
+export interface SharedPath extends SharedFile {
+  readonly writable: boolean;
+}
+
+export interface SandboxParts {
+  readonly bwrap: string;
+  /** Of a node that runs as root: changes the user inside. Null: the node's own user, under other ids by a user namespace. */
+  readonly setpriv: string | null;
+  /** Outside, of a node that runs as root. */
+  readonly ids: Owner;
+  /** Holds `passwd`, `group`, `hosts` and, where the architecture is known, `seccomp`. */
+  readonly files: string;
+  readonly filter: string | null;
+  readonly network: 'none' | 'host';
+  readonly paths: readonly SharedPath[];
+  /** Never seen, also where a shared path or a program's directory holds it. */
+  readonly hidden: readonly string[];
+  /** Directory of the host that holds agents' programs, read-only. */
+  readonly programs: SharedFile | null;
+  /** Makes directories the property of the program's user. */
+  readonly give: (directory: string, ids: Owner) => Promise<void>;
+}
+
+/**
+ * Starts programs of the host through bubblewrap: namespaces of users, mounts, processes, IPC, names and network, no
+ * capability, no way to more privileges, the system's programs read-only, a /tmp of its own, and of the host nothing else but
+ * what is named. The process that is started is bwrap outside; it dies with the node's launcher, and all inside with it.
+ */
+export class Sandbox implements ProgramView {
+  readonly confines = true;
+  readonly hasOwnProcesses = true;
+  readonly #parts: SandboxParts;
+  readonly #system: readonly string[];
+
+  constructor(parts: SandboxParts) {
+    this.#parts = parts;
+    this.#system = [...SYSTEM.flatMap(systemPath), ...nodePaths(process.execPath)];
+  }
+
+  get network(): 'none' | 'host' {
+    return this.#parts.network;
+  }
+
+  hides(path: string): boolean {
+    return this.#parts.hidden.some((hidden) => isUnder(hidden, path));
+  }
+
+  async prepare(directories: readonly string[]): Promise<void> {
+    const { setpriv, ids, give } = this.#parts;
+    if (setpriv === null) return;
+    for (const directory of new Set(directories)) await give(directory, ids);
+  }
+
+  through(
+    { program, args }: ViewedProgram,
+    binds: readonly Bind[],
+    directory: string,
+    { network = 'none', file, waits = false }: ViewOptions = {},
+  ): ViewedProgram {
+    const { bwrap, filter, setpriv, ids } = this.#parts;
+    const inside = ['/bin/sh', '-c', INSIDE, 'svc-sandbox', directory, waits ? 'wait' : '-', program, ...args];
+    const become = setpriv === null ? [] : [setpriv, ...becoming(ids)];
+    return {
+      program: '/bin/sh',
+      args: [
+        ...['-c', OUTSIDE, 'svc-sandbox', filter ?? '-', bwrap],
+        ...this.#namespaces(network),
+        ...this.#mounts(binds, network, file),
+        ...(filter === null ? [] : ['--seccomp', '4']),
+        ...['--chdir', '/', '--', ...become, ...inside],
+      ],
+      sandboxed: true,
+    };
+  }
+
+  #namespaces(network: 'none' | 'host'): string[] {
+    const { setpriv } = this.#parts;
+    const { uid, gid } = SANDBOX_IDS;
+    const user =
+      setpriv === null
+        ? ['--unshare-user', '--uid', String(uid), '--gid', String(gid)]
+        : ['--cap-drop', 'ALL', ...['SETUID', 'SETGID', 'SETPCAP'].flatMap((name) => ['--cap-add', `CAP_${name}`])];
+    return [
+      ...user,
+      ...['--unshare-pid', '--unshare-ipc', '--unshare-uts', '--unshare-cgroup-try', '--hostname', 'svc'],
+      ...(network === 'host' ? [] : ['--unshare-net']),
+      ...['--die-with-parent', '--new-session'],
+    ];
+  }
+
+  #mounts(binds: readonly Bind[], network: 'none' | 'host', file: SharedFile | undefined): string[] {
+    const { files, paths, hidden, programs } = this.#parts;
+    const etc = network === 'host' ? [...ETC, ...ETC_WITH_NETWORK] : ETC;
+    const own = ['passwd', 'group', ...(network === 'host' ? [] : ['hosts'])];
+    const shared = [
+      ...paths,
+      ...(programs === null ? [] : [{ ...programs, writable: false }]),
+      ...(file === undefined || isSystem(file.path) ? [] : [{ ...file, writable: false }]),
+    ].toSorted((a, b) => a.path.length - b.path.length);
+    return [
+      ...this.#system,
+      ...['/etc', '/etc/pki', '/etc/pki/tls', '/etc/ssl'].flatMap(openDirectory),
+      ...etc.flatMap((name) => ['--ro-bind-try', `/etc/${name}`, `/etc/${name}`]),
+      ...own.flatMap((name) => ['--ro-bind', join(files, name), `/etc/${name}`]),
+      ...['--proc', '/proc', '--dev', '/dev'],
+      ...['--perms', '1777', '--size', String(SHARED_MEMORY_BYTES), '--tmpfs', '/dev/shm'],
+      ...['--perms', '1777', '--size', String(TMP_BYTES), '--tmpfs', '/tmp'],
+      ...shared.flatMap(({ source, path, writable }) => [
+        ...parentsOf(path).flatMap(openDirectory),
+        ...[writable ? '--bind' : '--ro-bind', source, path],
+      ]),
+      ...shared
+        .flatMap(({ source, path }) =>
+          hidden.filter((one) => isUnder(source, one)).map((one) => `${path}${one.slice(source.length)}`),
+        )
+        .flatMap((path) => ['--perms', '0000', '--tmpfs', path, '--remount-ro', path]),
+      ...binds
+        .toSorted((a, b) => a.path.length - b.path.length)
+        .flatMap((bind) => [bind.readOnly ? '--ro-bind' : '--bind', bind.directory, bind.path]),
+      ...['--remount-ro', '/dev', '--remount-ro', '/'],
+    ];
+  }
+}
+
+const isSystem = (path: string): boolean => SYSTEM.some((directory) => isUnder(directory, path));
+
+/** A change of user gives up all capabilities; the bounding set, so that no file gives one back. */
+const becoming = ({ uid, gid }: Owner): string[] => [
+  ...['--reuid', String(uid), '--regid', String(gid), '--clear-groups'],
+  ...['--inh-caps=-all', '--ambient-caps=-all', '--bounding-set=-all', '--no-new-privs'],
+];
+
+/** bwrap makes what is missing on the way to a mount for its own user only. */
+const openDirectory = (path: string): string[] => ['--perms', '0755', '--dir', path];
+
+/** From the top down, without `/`. */
+function parentsOf(path: string): string[] {
+  const parent = dirname(path);
+  return parent === '/' ? [] : [...parentsOf(parent), parent];
+}
+
+/** `/bin` is a link to `usr/bin` on most systems. */
+function systemPath(path: string): string[] {
+  const found = lstatSync(path, { throwIfNoEntry: false });
+  if (found === undefined) return [];
+  return found.isSymbolicLink() ? ['--symlink', readlinkSync(path), path] : ['--ro-bind', path, path];
+}
+
+/**
+ * The node's own `node`, so that scripts run by the version that runs the node; with npm where that is beside it. Nothing else
+ * of its directory, which may be somebody's home.
+ */
+function nodePaths(executable: string): string[] {
+  if (isSystem(executable)) return [];
+  const npm = resolve(dirname(executable), '../lib/node_modules/npm');
+  const bin = dirname(executable);
+  const links = ['npm', 'npx'].flatMap((name) => ['--symlink', join(npm, 'bin', `${name}-cli.js`), join(bin, name)]);
+  return [
+    ...parentsOf(executable).flatMap(openDirectory),
+    ...['--ro-bind', executable, executable],
+    ...(lstatSync(npm, { throwIfNoEntry: false })?.isDirectory() === true
+      ? [...parentsOf(npm).flatMap(openDirectory), '--ro-bind', npm, npm, ...links]
+      : []),
+  ];
+}
+
+/** Whether a path is another or below it. */
+export const isUnder = (directory: string, path: string): boolean =>
+  path === directory || path.startsWith(directory === '/' ? '/' : `${directory}/`);
