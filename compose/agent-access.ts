@@ -1,6 +1,8 @@
+import type { Socket } from 'node:net';
 import type { NodeOffer } from '../actors/execution/node-fit.ts';
 import type { NodeControls } from '../cluster/operations/node-controls.ts';
 import { nodeVariables } from '../effects/agents/environment.ts';
+import type { GatewayListener } from '../effects/programs/gateway-relay.ts';
 import type { NodeSettings } from '../manifests/node/settings.ts';
 import { runtimeTable } from '../manifests/runtime-table/table.ts';
 import type { Clock } from '../runtime/clock.ts';
@@ -18,15 +20,16 @@ export interface AgentAccess {
     readonly tenant: string;
     readonly executionId: string;
     readonly lastsMs: number;
-    /** True: it has the listener itself at its own loopback, and no other network. */
+    /** True: it has the gateway at its own loopback, and no other network. */
     readonly relayed: boolean;
   }): Promise<{
     readonly variables: Readonly<Record<string, string>>;
     readonly secrets: readonly string[];
     /** Null until it listens. */
-    readonly listener: { readonly host: string; readonly port: number } | null;
+    readonly listener: GatewayListener | null;
   }>;
-  listensAt(url: string): void;
+  /** `accept` serves a connection of a program that is in no network of this machine. */
+  listensAt(url: string, accept: (connection: Socket) => void): void;
 }
 
 /** The token outlives the program a little: its last call may be under way. */
@@ -43,19 +46,19 @@ export function openAgentAccess({
 }): AgentAccess {
   const tokens = createExecutionTokens({ ...signing, clock, settings: settings.seal });
   let listening: string | null = null;
+  let listener: GatewayListener | null = null;
   const url = (): string | null => (listening === null ? null : (settings.runtime.orchestrator_url ?? listening));
   return {
     tokens,
     url,
     async variables({ tenant, executionId, lastsMs, relayed }) {
       const token = await tokens.issue({ tenant, executionId, expiresAt: clock.now() + lastsMs + MARGIN_MS });
-      const at = listening === null ? null : new URL(listening);
-      const listener = at === null ? null : { host: at.hostname.replace(/^\[|\]$/g, ''), port: Number(at.port) };
       const inside = listener === null ? null : `http://127.0.0.1:${listener.port}`;
       return { variables: nodeVariables({ url: relayed ? inside : url(), token }), secrets: [token], listener };
     },
-    listensAt(address) {
+    listensAt(address, accept) {
       listening = address;
+      listener = { port: Number(new URL(address).port), accept };
     },
   };
 }

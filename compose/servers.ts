@@ -11,6 +11,7 @@ import type { Admission } from '../transport/admission.ts';
 import { createClusterServer } from '../transport/grpc/cluster/server.ts';
 import type { GrpcServerParts } from '../transport/grpc/parts.ts';
 import { createGrpcServer } from '../transport/grpc/server.ts';
+import { acceptProgram } from '../transport/internal/server.ts';
 import type { RestServerParts } from '../transport/rest/parts.ts';
 import { createRestServer } from '../transport/rest/server.ts';
 import type { SealParts } from '../transport/seal/parts.ts';
@@ -81,7 +82,7 @@ export function createServers(parts: ServersParts): { listen(): Promise<Addresse
       const grpcAddress = await grpc.listen(network.bind, network.grpc_port);
       const { bind, port, grpc_port } = network.internal;
       const internalUrl = await internal.rest.listen({ host: bind, port });
-      access.listensAt(internalUrl);
+      access.listensAt(internalUrl, (connection) => acceptProgram(internal.rest, connection));
       const internalGrpcAddress = await internal.grpc.listen(bind, grpc_port);
       const nodesAt = (await nodes?.listen(clusterHost, cluster.cluster_grpc_port)) ?? null;
       const clusterAddress = nodesAt === null ? null : advertised(nodesAt, cluster.advertise_host);

@@ -1,3 +1,4 @@
+import { programRules } from '../../manifests/tool/program-rules.ts';
 import type { JsonObject } from '../../runtime/json.ts';
 import { argument, nodeEnvironment } from './environment.ts';
 import { LIMITS } from './limits.ts';
@@ -18,6 +19,7 @@ import { mountsOf } from './workspace.ts';
  * - `env`: as of `program.run` (`secret:NAME`, `config:NAME`, `literal:TEXT`, or text). The effect adds what only its node
  *   knows: SVC_ORCHESTRATOR_URL (with the capability token), SVC_SEAL_ENABLED, SVC_SEAL_GATEWAY_URL.
  * - `network`: `open` only where the manifest allows everything.
+ * - `read_only`: the manifest says so: nothing but /tmp can be written, by the bootstrap and by commands in the container.
  * - `mounts`: `create` volumes are made when they are not there; one of them is always at /workspace.
  */
 export function containerInput(
@@ -34,6 +36,7 @@ export function containerInput(
     execution_id: execution.execution_id,
     agent_id: execution.agent_id,
     iteration: execution.iteration_count,
+    read_only: programRules(execution.plan.tools).read_only,
     mounts: mountsOf(execution),
     stream: bootstrap_path !== null,
     limits: {

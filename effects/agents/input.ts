@@ -24,6 +24,8 @@ export const AgentContainerInput = z.object({
   /** Inside the image; null is the node's own bootstrap. */
   bootstrap_path: AbsolutePath.nullish(),
   network: z.enum(['none', 'open']).default('none'),
+  /** Nothing but /tmp and what the node reads from it can be written. */
+  read_only: z.boolean().default(false),
   prompt: z
     .string()
     .max(16 * MiB)

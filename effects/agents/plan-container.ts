@@ -55,6 +55,7 @@ export async function planContainer(
       ...rest,
       limits: {
         ...engine.limits,
+        readOnlyRoot: engine.limits.readOnlyRoot || input.read_only,
         networkMode: input.network === 'open' ? parts.network : 'none',
         tmpBytes: Math.min(engine.limits.tmpBytes, limits.disk_bytes ?? engine.limits.tmpBytes),
       },
@@ -66,7 +67,7 @@ export async function planContainer(
 }
 
 function containerOf(
-  { execution_id, image_pull_policy, bootstrap_path, prompt, mounts, limits }: AgentContainerInput,
+  { execution_id, image_pull_policy, bootstrap_path, prompt, mounts, read_only: readOnly, limits }: AgentContainerInput,
   image: string,
   env: Readonly<Record<string, string>>,
   isLong: boolean,
@@ -84,7 +85,10 @@ function containerOf(
     shell: false,
     env: { ...env },
     workdir: '/workspace',
-    mounts: mounts.map(({ volume_id, mount_path, read_only }) => ({ volume_id, mount_path, read_only })),
+    mounts: mounts.map(({ volume_id, mount_path, read_only }) => ({
+      ...{ volume_id, mount_path },
+      read_only: read_only || readOnly,
+    })),
     timeout_ms: limits.timeout_ms,
     ...(limits.memory_bytes === null || limits.memory_bytes === undefined ? {} : { memory_bytes: limits.memory_bytes }),
     ...(limits.cpu_millicores === null || limits.cpu_millicores === undefined

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { readlinkSync } from 'node:fs';
-import { connect, Server, type Socket } from 'node:net';
+import { Server, type Socket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { SvcError } from '../../runtime/errors.ts';
 import type { LaunchedProgram } from './launch.ts';
@@ -22,40 +22,35 @@ server.listen(Number(port), '127.0.0.1');
 const STARTS_WITHIN_MS = 10_000;
 const LOOK_EVERY_MS = 5;
 
-/** Where the node's internal listener is. */
+/** A program has one or two at a time; each is a descriptor of the node. */
+const MOST_CONNECTIONS = 64;
+
+/** What programs in a network of their own reach of the node. */
 export interface GatewayListener {
-  readonly host: string;
+  /** Of the program's loopback. */
   readonly port: number;
+  /** Serves a connection of a program: the routes for agents, none of the operator's. */
+  readonly accept: (connection: Socket) => void;
 }
 
 /**
- * Lets a program in a network of its own reach the node's internal listener, and nothing else: a listener at the same port of
- * the program's loopback, made by a process that enters its network for that moment and served by this one. The connections
- * end with the program. Answers how to end it.
+ * Lets a program in a network of its own reach the dispatch gateway, and nothing else: a listener at a port of the program's
+ * loopback, made by a process that enters its network for that moment and served by this one. The connections end with the
+ * program. Answers how to end it.
  */
 export async function openGatewayRelay(
   { asked, group }: Pick<LaunchedProgram, 'asked' | 'group'>,
-  { host, port }: GatewayListener,
+  { port, accept }: GatewayListener,
 ): Promise<() => void> {
   const inside = await networkOf(asked, group);
   const server = await listenerIn(inside, port);
+  server.maxConnections = MOST_CONNECTIONS;
   const open = new Set<Socket>();
-  const join = (client: Socket): void => {
-    const target = connect({ host, port });
-    for (const [one, other] of [
-      [client, target],
-      [target, client],
-    ] as const) {
-      open.add(one);
-      one.on('error', () => other.destroy());
-      one.on('close', () => {
-        open.delete(one);
-        other.destroy();
-      });
-      one.pipe(other);
-    }
-  };
-  server.on('connection', join);
+  server.on('connection', (connection) => {
+    open.add(connection);
+    connection.once('close', () => open.delete(connection));
+    accept(connection);
+  });
   return () => {
     server.close();
     for (const socket of open) socket.destroy();

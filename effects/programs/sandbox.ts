@@ -28,6 +28,8 @@ const ETC = [
   ...['ssl/cert.pem', 'ssl/certs', 'ssl/openssl.cnf', 'terminfo', 'timezone'],
 ];
 const ETC_WITH_NETWORK = ['hosts', 'resolv.conf'];
+/** Those that bwrap makes, without terminals. */
+const DEVICES = ['null', 'zero', 'full', 'random', 'urandom', 'tty'];
 const SYSTEM = ['/usr', '/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32', '/nix/store', '/gnu/store'];
 
 /** What every command sees of the host beside the system (`spec.runtime.host_commands.paths`). */
@@ -121,6 +123,20 @@ export class Sandbox implements ProgramView {
     ];
   }
 
+  /**
+   * With terminals bwrap would put the program into a second user namespace, below that which owns the program's network: the
+   * node, as an ordinary user, could not enter that network then, to open the way to the gateway.
+   */
+  #devices(): string[] {
+    if (this.#parts.setpriv !== null) return ['--dev', '/dev'];
+    return [
+      ...['--perms', '0755', '--tmpfs', '/dev'],
+      ...DEVICES.flatMap((name) => ['--dev-bind', `/dev/${name}`, `/dev/${name}`]),
+      ...['stdin', 'stdout', 'stderr'].flatMap((name, at) => ['--symlink', `/proc/self/fd/${at}`, `/dev/${name}`]),
+      ...['--symlink', '/proc/self/fd', '/dev/fd'],
+    ];
+  }
+
   #mounts(binds: readonly Bind[], network: 'none' | 'host', file: SharedFile | undefined): string[] {
     const { files, paths, hidden, programs } = this.#parts;
     const etc = network === 'host' ? [...ETC, ...ETC_WITH_NETWORK] : ETC;
@@ -135,7 +151,7 @@ export class Sandbox implements ProgramView {
       ...['/etc', '/etc/pki', '/etc/pki/tls', '/etc/ssl'].flatMap(openDirectory),
       ...etc.flatMap((name) => ['--ro-bind-try', `/etc/${name}`, `/etc/${name}`]),
       ...own.flatMap((name) => ['--ro-bind', join(files, name), `/etc/${name}`]),
-      ...['--proc', '/proc', '--dev', '/dev'],
+      ...['--proc', '/proc', ...this.#devices()],
       ...['--perms', '1777', '--size', String(SHARED_MEMORY_BYTES), '--tmpfs', '/dev/shm'],
       ...['--perms', '1777', '--size', String(TMP_BYTES), '--tmpfs', '/tmp'],
       ...shared.flatMap(({ source, path, writable }) => [

@@ -11,7 +11,7 @@ export interface InternalServerParts {
   readonly logger: FastifyBaseLogger;
   /** Adds the routes of SEAL, which need no bearer here; also reached below /x/TOKEN. */
   readonly addSealRoutes?: (app: RestApp) => void;
-  /** Further routes of this address: /metrics. They must be of access `public`. */
+  /** The operator's routes of this address: /metrics. They must be of access `public`; programs in a sandbox have none of them. */
   readonly addRoutes?: (app: RestApp) => void;
   readonly limits?: Partial<RestLimits>;
 }

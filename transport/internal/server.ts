@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net';
 import { SvcError } from '../../runtime/errors.ts';
 import type { Authenticator } from '../../security/api.ts';
 import { OpenStreams } from '../open-streams.ts';
@@ -42,12 +43,25 @@ export function createInternalServer(parts: InternalServerParts): RestApp {
     addDispatchGateway(scope, parts, waits);
     done();
   });
-  for (const add of [parts.addSealRoutes, parts.addRoutes]) {
-    if (add === undefined) continue;
-    app.register((scope: RestApp, _options, done) => {
-      add(scope);
-      done();
+  app.register((scope: RestApp, _options, done) => {
+    parts.addSealRoutes?.(scope);
+    done();
+  });
+  app.register((scope: RestApp, _options, done) => {
+    scope.addHook('onRequest', async ({ raw }) => {
+      if (ofPrograms.has(raw.socket)) throw new SvcError('not_found', 'There is no such path.');
     });
-  }
+    parts.addRoutes?.(scope);
+    done();
+  });
   return app;
+}
+
+/** Connections of programs in a sandbox. */
+const ofPrograms = new WeakSet<Socket>();
+
+/** Serves a connection of a program as one of the listener, which listens already, without the operator's routes. */
+export function acceptProgram(app: RestApp, connection: Socket): void {
+  ofPrograms.add(connection);
+  app.server.emit('connection', connection);
 }

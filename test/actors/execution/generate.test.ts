@@ -203,7 +203,7 @@ test('isolation docker: the container is asked for with all it needs, and may be
   const { env, ...input } = request.input;
   assert.deepEqual(input, {
     ...{ image: 'ghcr.io/acme/agent:1', language: null, version: null, image_pull_policy: 'IfNotPresent' },
-    ...{ bootstrap_path: null, network: 'none', prompt: 'Summarize.\n\nthe text' },
+    ...{ bootstrap_path: null, network: 'none', read_only: false, prompt: 'Summarize.\n\nthe text' },
     ...{ execution_id: EXECUTION_ID, agent_id: AGENT_ID, iteration: 1, stream: false },
     mounts: [{ volume_id: EXECUTION_ID, mount_path: '/workspace', read_only: false, create: true }],
     limits: {
@@ -212,6 +212,11 @@ test('isolation docker: the container is asked for with all it needs, and may be
     },
   });
   assert.equal((env as JsonObject).SVC_SECURITY_CONTEXT, 'svc-system-agent-runtime');
+});
+
+test('isolation docker under read_only: the container is told so', () => {
+  const driven = Bootstrapped.of({ ...DOCKER, security: { filesystem: { read_only: true } } });
+  assert.equal(driven.last('agent.container').request.input.read_only, true);
 });
 
 test('isolation docker gives the same events as isolation process, chunk for chunk', () => {

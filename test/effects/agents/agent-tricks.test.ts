@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
 import { AgentContainerInput } from '../../../effects/agents/input.ts';
 import { NEEDS_PODMAN } from '../../support/podman.ts';
-import { type AgentBench, agentBench, EXECUTION, final, loop, runAgent, type Script } from './agent-bench.ts';
+import { type AgentBench, agentBench, EXECUTION, exec, final, loop, runAgent, type Script } from './agent-bench.ts';
 
 /** Writes a request, waits for its answer, and prints the words of a refusal. */
 const SEND = `
@@ -54,6 +54,24 @@ describe('a hostile agent', NEEDS_PODMAN, () => {
     assert.equal(asked.length, 1);
     assert.ok((result.stdout.match(/invalid_argument/g) ?? []).length >= 6, result.stdout);
     assert.doesNotMatch(result.stdout, /root:/);
+  });
+
+  test('under read_only writes to /tmp, and neither into its workspace nor anywhere else of its container', async () => {
+    const tries = ['/workspace/x', '/x', '/etc/x', '/svc/x', '/run/svc/in/x', '/tmp/x'];
+    const script = `for path in ${tries.join(' ')}; do (echo x > $path) 2>/dev/null && echo "$path"; done; :`;
+    const written = async (more: object) => {
+      const own = await at.own(script);
+      return (await at.run([], { ...own, ...more })).result.stdout.trim().split('\n');
+    };
+    assert.deepEqual(await written({ read_only: true }), ['/tmp/x']);
+    assert.ok((await written({})).includes('/workspace/x'), 'without it, it may');
+  });
+
+  test('under read_only has the node’s bootstrap ask and run commands as ever', async () => {
+    const run = exec('touch /workspace/y || echo "not written"');
+    const { result, asked } = await at.run([run, final('done')], { read_only: true });
+    assert.equal(result.stdout, 'done', result.stderr);
+    assert.match(JSON.stringify(asked[1]?.request), /not written/);
   });
 
   test('a request that is too large is refused without being read', async () => {

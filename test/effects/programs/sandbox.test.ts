@@ -1,14 +1,21 @@
 import assert from 'node:assert/strict';
-import { mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { execFile } from 'node:child_process';
+import { chown, mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
+import type { Socket } from 'node:net';
+import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { promisify } from 'node:util';
 import type { Sandbox } from '../../../effects/programs/sandbox.ts';
 import { SvcError } from '../../../runtime/errors.ts';
 import { type ProgramBench, programBench, recorded } from '../../support/program-bench.ts';
 import { sandboxFor, skipWithout } from '../../support/sandbox.ts';
 
 const MiB = 1_048_576;
+/** An ordinary user who owns nothing here. */
+const STRANGER = 64_321;
+const needsRoot = { skip: process.getuid?.() === 0 ? false : 'only a node of root has programs of other users' };
 
 describe('a program in the sandbox', { timeout: 90_000 }, () => {
   let bench: ProgramBench;
@@ -86,6 +93,29 @@ describe('a program in the sandbox', { timeout: 90_000 }, () => {
     assert.deepEqual(await recorded(workspaces), []);
   });
 
+  test('works on what one of another user left, also where that is for its owner only', needsRoot, async (t) => {
+    if (sandbox === null) return skipWithout(t, reason);
+    const { sandbox: other } = await sandboxFor(workspaces, { user: '2001:2002' });
+    const benches = { 1000: bench, 2001: await programBench({ workspaces, view: other }) } as const;
+    const said: string[] = [];
+    for (const uid of [1000, 2001, 1000] as const) {
+      const path = await benches[uid].script(
+        '#!/bin/sh\numask 077\nmkdir -p own && id -u | tee -a own/log && cat of-the-node; mv own/log own/moved && mv own/moved own/log\n',
+      );
+      const { stdout, stderr, exit_code } = await benches[uid].run({ path, execution_id: 'handed' });
+      said.push(stdout);
+      assert.equal(exit_code, 0, stderr);
+      // As a tool of the node writes.
+      const file = join(workspaces, 'acme/handed/of-the-node');
+      await rm(file, { force: true });
+      await writeFile(file, `seen by the one after ${uid}\n`, { mode: 0o600 });
+    }
+    const log = await readFile(join(workspaces, 'acme/handed/own/log'), 'utf8');
+    assert.equal(log, '1000\n2001\n1000\n');
+    assert.deepEqual(said.slice(1), ['2001\nseen by the one after 1000\n', '1000\nseen by the one after 2001\n']);
+    await benches[2001].close();
+  });
+
   test('under read_only writes nothing but its own /tmp', async (t) => {
     if (sandbox === null) return skipWithout(t, reason);
     const path = await bench.script('#!/bin/sh\necho x > /tmp/x && echo tmp; echo x > /workspace/x || exit 9\n');
@@ -104,20 +134,63 @@ describe('a program in the sandbox', { timeout: 90_000 }, () => {
           resolve(typeof address === 'object' && address !== null ? address.port : 0);
         }),
       );
+    t.after(() => {
+      answering.close();
+      hidden.close();
+    });
     const [port, other] = [await portOf(answering), await portOf(hidden)];
     const own = await programBench({
       ...{ workspaces, view: sandbox },
-      nodeVariables: async () => ({ variables: {}, secrets: [], listener: { host: '127.0.0.1', port } }),
+      nodeVariables: async () => ({
+        variables: {},
+        secrets: [],
+        listener: { port, accept: (connection) => answering.emit('connection', connection) },
+      }),
     });
     const fetch = (to: number) =>
       `exec 5<>/dev/tcp/127.0.0.1/${to} && printf 'GET /x HTTP/1.0\\r\\n\\r\\n' >&5 && tail -n 1 <&5`;
     const path = await own.script(`#!/bin/bash\n(${fetch(port)}); echo; (${fetch(other)}) || echo closed\n`);
     const { stdout } = await own.run({ path });
     assert.equal(stdout, 'you asked /x\nclosed\n');
-    answering.close();
-    hidden.close();
     await own.close();
   });
+
+  test('without a network has 64 connections to the gateway at a time, however many it opens', async (t) => {
+    if (sandbox === null) return skipWithout(t, reason);
+    let accepted = 0;
+    const accept = (connection: Socket): void => {
+      accepted += 1;
+      connection.on('error', () => connection.destroy());
+      connection.end('x\n');
+    };
+    const own = await programBench({
+      ...{ workspaces, view: sandbox },
+      nodeVariables: async () => ({ variables: {}, secrets: [], listener: { port: 8_081, accept } }),
+    });
+    // Each is read to know its fate, and stays open on this side.
+    const path = await own.script(
+      '#!/bin/bash\nfor _ in $(seq 100); do exec {to}<>/dev/tcp/127.0.0.1/8081; read -r line <&$to && echo $line; done | grep -c x\n',
+    );
+    const { stdout } = await own.run({ path });
+    assert.deepEqual([stdout, accepted], ['64\n', 64]);
+    await own.close();
+  });
+
+  test(
+    'reaches the gateway on a node of an ordinary user too, which has devices and no terminals',
+    needsRoot,
+    async (t) => {
+      if (sandbox === null) return skipWithout(t, reason);
+      const own = await mkdtemp(join(tmpdir(), 'svc-ordinary-'));
+      t.after(() => rm(own, { recursive: true, force: true }));
+      await chown(own, STRANGER, STRANGER);
+      const become = [`--reuid=${STRANGER}`, `--regid=${STRANGER}`, '--clear-groups'];
+      const node = [process.execPath, join(import.meta.dirname, 'ordinary-node.ts'), own];
+      const { stdout } = await promisify(execFile)('setpriv', [...become, ...node], { timeout: 30_000 });
+      assert.deepEqual(stdout.split('\n').slice(0, 2), ['the gateway', 'fd']);
+      assert.deepEqual(/^(pts|ptmx)$/m.exec(stdout), null);
+    },
+  );
 
   test('from the node’s data is not run', async (t) => {
     if (sandbox === null) return skipWithout(t, reason);

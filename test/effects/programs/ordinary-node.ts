@@ -1,0 +1,20 @@
+import { programBench } from '../../support/program-bench.ts';
+import { sandboxFor } from '../../support/sandbox.ts';
+
+/** A node of whoever runs it, in a process of its own: prints what a program in a sandbox gets from the gateway. */
+const [, , workspaces] = process.argv;
+if (workspaces === undefined) throw new Error('usage: ordinary-node.ts WORKSPACES');
+const { sandbox, reason } = await sandboxFor(workspaces);
+if (sandbox === null) throw new Error(reason);
+const bench = await programBench({
+  ...{ workspaces, view: sandbox },
+  nodeVariables: async () => ({
+    ...{ variables: {}, secrets: [] },
+    listener: { port: 8_081, accept: (connection) => connection.end('the gateway\n') },
+  }),
+});
+const path = await bench.script('#!/bin/bash\nexec 5<>/dev/tcp/127.0.0.1/8081 && cat <&5; ls /dev\n');
+const { stdout, stderr } = await bench.run({ path });
+process.stdout.write(stdout);
+process.stderr.write(stderr);
+await bench.close();

@@ -1,0 +1,84 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { needsSandbox } from '../support/sandbox.ts';
+import { waitUntil } from '../support/wait-until.ts';
+import { processesWith } from '../support/workflow-kill-marks.ts';
+import { AgentScene } from './agents/scene.ts';
+
+const PATHS = [
+  ['GET', '/metrics'],
+  ['HEAD', '/metrics'],
+  ['GET', '/x/token/metrics'],
+  ['GET', '/v1/executions'],
+  ['POST', '/v1/dispatch-gateway'],
+  ['POST', '/v1/seal/attest'],
+] as const;
+
+/** Says what it gets from the one address that it reaches. */
+const ASKER = `#!/usr/bin/env node
+(async () => {
+  for (const [method, path] of ${JSON.stringify(PATHS)}) {
+    const { status } = await fetch(process.env.SVC_SEAL_GATEWAY_URL + path, { method });
+    console.log(method, path, status);
+  }
+})();
+`;
+
+/** The first time it stays, with a process that has left its session and its environment; the second time it says what it finds. */
+const STAYER = `#!/bin/sh
+umask 077
+echo again >> notes
+if [ -e begun ]; then cat notes own/notes; exit 0; fi
+mkdir own; echo first > own/notes
+env -i setsid sh -c 'while :; do sleep 0.1; done; : '"$SVC_EXECUTION_ID" &
+touch begun
+while :; do sleep 0.1; done
+`;
+
+describe('programs in a sandbox, on a running node', { ...(await needsSandbox()), timeout: 180_000 }, () => {
+  let scene: AgentScene;
+  before(async () => {
+    scene = await AgentScene.start({ rules: [], containers: false, programs: { asker: ASKER, stayer: STAYER } });
+  });
+  after(() => scene?.[Symbol.asyncDispose]());
+
+  const deploy = (program: string) =>
+    scene.deploy(program, {
+      ...{ runtime: { isolation: 'process' }, advanced: { bootstrap_path: program } },
+      // With tools its workspace is a volume, in which the test looks.
+      tools: ['fs.*'],
+    });
+
+  test('reach what agents may ask at the internal address, and not the figures of the node', async () => {
+    const id = await scene.node.run(await deploy('asker'), 'x');
+    const { last_output: output, ...status } = await scene.ended(id);
+    const said = String(output).trim().split('\n');
+    const statusOf = new Map(
+      said.map((line) => [line.slice(0, line.lastIndexOf(' ')), Number(line.split(' ').at(-1))]),
+    );
+    assert.equal(statusOf.size, PATHS.length, `${output} ${JSON.stringify(status)}`);
+    for (const path of ['GET /metrics', 'HEAD /metrics', 'GET /x/token/metrics', 'GET /v1/executions'])
+      assert.equal(statusOf.get(path), 404, path);
+    assert.equal(statusOf.get('POST /v1/dispatch-gateway'), 401);
+    assert.equal(statusOf.get('POST /v1/seal/attest'), 400);
+    const { url } = await scene.node.process.internal;
+    assert.equal((await fetch(`${url}/metrics`)).status, 200, 'the operator has them');
+  });
+
+  test('end with a node that is killed with -9, all of them, and the next life works in the same workspace', async () => {
+    const id = await scene.node.run(await deploy('stayer'), 'x');
+    await scene.written(id, 'begun');
+    const left = () => processesWith(id, new Set());
+    // The program, the one that left it, and those around them.
+    assert.ok((await left()).length >= 3);
+    await scene.node.process.kill();
+    await waitUntil('nothing of the program to be left', async () => (await left()).length === 0);
+    await scene.node.spawn();
+    const status = await scene.ended(id);
+    assert.deepEqual(
+      [status.status, status.last_output],
+      ['completed', 'again\nagain\nfirst\n'],
+      JSON.stringify(status),
+    );
+  });
+});
