@@ -55,6 +55,7 @@ export function kernelSettings({ kernel }: NodeSettings): Partial<RuntimeSetting
     cacheBytes: kernel.cache_bytes,
     effectConcurrency: kernel.effect_concurrency,
     commandClaimTtlMs: kernel.command_claim_ttl_ms,
+    sharedLogs: kernel.shared_logs,
     retry: { ...runtimeDefaults.retry, maxAttempts: kernel.max_turn_attempts },
   };
 }

@@ -1,7 +1,8 @@
-import type { Address, Partition } from './address.ts';
+import { type Address, isSharedLog, type Log, type Partition } from './address.ts';
 import type { EffectAttemptRef, EffectLedger, EffectOpen } from './effect-ledger.ts';
 import type { Lease, Leases, Unsubscribe } from './leases.ts';
 import type { Members } from './members.ts';
+import type { SharedLogs } from './shared-logs.ts';
 import type { StoreFacts } from './store-facts.ts';
 
 export type {
@@ -37,14 +38,16 @@ export interface ActorStore
     Journal,
     Directory,
     StoreFacts {
+  /** Logs that several partitions share. Absent: each partition has only its own. */
+  readonly sharedLogs?: SharedLogs;
   /** Creates what is missing (schema, functions) and connects. */
   open(): Promise<void>;
   close(): Promise<void>;
   /**
-   * The clock that judges leases, timers and claims of a partition, Unix milliseconds: each partition may have a server
+   * The clock that judges leases, timers and claims of a log, Unix milliseconds: each partition may have a server
    * of its own. Without one, that of some server.
    */
-  now(partition?: Partition): Promise<number>;
+  now(log?: Log): Promise<number>;
   /** Fixes a pool's partition count at first use; answers the count that holds. */
   definePool(pool: string, partitions: number): Promise<number>;
 }
@@ -65,16 +68,21 @@ export interface Delivery {
 }
 
 export interface MailboxEntry {
-  /** Position in the partition: 1, 2, 3 … without gaps. */
+  /** Position in the log: growing, in a partition's own log 1, 2, 3 … without gaps while it is not shared. */
   readonly seq: number;
   /** When it was appended, Unix milliseconds on the store's clock. */
   readonly at: number;
   readonly body: string;
+  /** Of a shared log: the partition that it is for. Absent: the log's own. */
+  readonly partition?: Partition;
 }
 
 export type AppendOutcome =
-  /** `seq` is 0 when it was written by an earlier copy of the call and its number is not known any more. */
-  | { readonly kind: 'accepted'; readonly seq: number }
+  /**
+   * `seq` is 0 when it was written by an earlier copy of the call and its number is not known any more. `log`: the log that
+   * has it, when it is another than the partition's own.
+   */
+  | { readonly kind: 'accepted'; readonly seq: number; readonly log?: Log }
   /** Seen before; `reply` is the recorded answer when there is one. */
   | { readonly kind: 'duplicate'; readonly reply: string | null }
   | { readonly kind: 'full'; readonly depth: number }
@@ -101,13 +109,18 @@ export interface Mailboxes {
     ageMs?: number,
   ): Promise<AppendOutcome[]>;
   /**
-   * The recorded answer to a client message, null when it was not answered (yet) or is forgotten. `seq` is its number in
-   * the mailbox, where the append answered it: a fresh message is looked for from there.
+   * The recorded answer to a client message, null when it was not answered (yet) or is forgotten. `at` is where the append
+   * put it: a fresh message is looked for from there.
    */
-  recallReply(partition: Partition, messageId: string, seq?: number): Promise<string | null>;
+  recallReply(
+    partition: Partition,
+    messageId: string,
+    at?: { readonly seq: number; readonly log?: Log | undefined },
+  ): Promise<string | null>;
   /** Client messages that wait for one actor. */
   depth(partition: Partition, address: Address): Promise<number>;
-  backlog(partition: Partition): Promise<Backlog>;
+  /** Of a partition that shares a log: of that log. */
+  backlog(log: Log): Promise<Backlog>;
   /** Calls back with each answer committed for `session`. May lose one: callers also `recallReply`. */
   onReply(session: string, receive: (messageId: string, body: string) => void): Unsubscribe;
 }
@@ -132,11 +145,33 @@ export interface CommitReply {
   readonly body: string;
   /** To a fresh message (`Delivery`): it is recalled by number only. */
   readonly fresh?: boolean;
+  /** Where its actor lives. Absent: in the partition of the commit. */
+  readonly partition?: Partition;
+}
+
+/** What a commit changes in one partition. */
+export interface PartitionChanges {
+  /** New actor records; null deletes. */
+  readonly records: readonly { readonly address: Address; readonly record: string | null }[];
+  readonly events: readonly EventAppend[];
+  /** Messages of its actors to actors of this or other partitions, in order per target. */
+  readonly sends: readonly { readonly partition: Partition; readonly delivery: Delivery }[];
+  readonly timersSet: readonly TimerSet[];
+  readonly timersCleared: readonly string[];
+  readonly effectsOpened: readonly EffectOpen[];
+  readonly effectsCancelled: readonly string[];
+  /**
+   * Effects that end with this commit: it handled their results, which are in its journal row and in no mailbox. Whatever
+   * waits there may wait, and `upTo` may be `after`.
+   */
+  readonly settles?: readonly EffectAttemptRef[];
 }
 
 /** All that one batch of turns changes. Applied as one atomic step or not at all (design K3). */
-export interface Commit {
+export interface Commit extends PartitionChanges {
   readonly lease: Lease;
+  /** Of a log that partitions share: what changes in each of them; the commit's own changes are then empty. */
+  readonly partitions?: readonly ({ readonly partition: Partition } & PartitionChanges)[];
   /** Cursor the store must be at: sequence number of the last handled entry. */
   readonly after: number;
   /** Cursor to move to; equal to `after` when nothing was taken from the mailbox. */
@@ -145,30 +180,16 @@ export interface Commit {
   readonly upToAt?: number;
   /** Results handled beside the mailbox that the store must have at `after`; absent: not compared. */
   readonly beside?: number;
-  /**
-   * Effects that end with this commit: it handled their results, which are in its journal row and in no mailbox. Whatever
-   * waits there may wait, and `upTo` may be `after`.
-   */
-  readonly settles?: readonly EffectAttemptRef[];
   /** Results that this commit handled beside the mailbox, those of effects that it need not open included; as `settles`. */
   readonly results?: number;
-  /** New actor records; null deletes. */
-  readonly records: readonly { readonly address: Address; readonly record: string | null }[];
   /** One row of the journal, stored at the position that the outcome tells; null for none. */
   readonly journal: string | null;
-  readonly events: readonly EventAppend[];
-  /** Messages to actors of this or other partitions, in order per target. */
-  readonly sends: readonly { readonly partition: Partition; readonly delivery: Delivery }[];
-  readonly timersSet: readonly TimerSet[];
-  readonly timersCleared: readonly string[];
-  readonly effectsOpened: readonly EffectOpen[];
-  readonly effectsCancelled: readonly string[];
   readonly replies: readonly CommitReply[];
   /**
    * By how many the client messages that an actor holds back became more (taken from the mailbox and not handled) or fewer
    * (negative: handled, and taken by an earlier commit). They count as waiting.
    */
-  readonly held?: readonly { readonly address: Address; readonly count: number }[];
+  readonly held?: readonly { readonly address: Address; readonly count: number; readonly partition?: Partition }[];
   /** Client messages that need not be counted as waiting any more, from this mailbox's entries or held back before. */
   readonly handled: readonly { readonly address: Address; readonly count: number }[];
 }
@@ -182,13 +203,17 @@ export type CommitOutcome =
       readonly beside: number;
       /** Entries waiting behind `upTo`, up to `readAhead`: saves the next poll. */
       readonly next: readonly MailboxEntry[];
-      /** Whether the outbox holds messages for other partitions. */
-      readonly owes: boolean;
+      /** Partitions of the commit whose outboxes hold messages for others. */
+      readonly owing: readonly Partition[];
     }
   /** Of `settles`: an effect does not run at that attempt, or there are MOST_BESIDE at `upTo`. Nothing was written. */
   | { readonly kind: 'unsettled' }
   /** Epoch, grant or cursor is not the expected one: the lease is lost and nothing was written. */
   | { readonly kind: 'fenced' };
+
+/** What a commit changes, by partition. */
+export const changesOf = (commit: Commit): readonly ({ readonly partition: Partition } & PartitionChanges)[] =>
+  isSharedLog(commit.lease.log) ? (commit.partitions ?? []) : [{ ...commit, partition: commit.lease.log }];
 
 export interface Commits {
   /**
@@ -210,17 +235,18 @@ export interface Commits {
    */
   commit(commit: Commit, readAhead: number): Promise<CommitOutcome>;
   /** Moves due timers into the mailbox; answers when the next one is due (null: none), in the order asked. */
-  fireTimers(leases: readonly Lease[]): Promise<(number | null)[]>;
+  fireTimers(leases: readonly Lease<Partition>[]): Promise<(number | null)[]>;
   /**
    * Hands messages owed to other partitions over, exactly once each, in order per target. Answers whether some are
    * left. A store that appends to the target inside the commit owes nothing.
    */
-  flushOutbox(lease: Lease): Promise<boolean>;
+  flushOutbox(lease: Lease<Partition>): Promise<boolean>;
   /**
    * Removes archived actors: their records and their events. `after` is the cursor at which they were looked at: a copy
-   * that comes later removes nothing of actors made anew since. Answers false when fenced, by the cursor too.
+   * that comes later removes nothing of actors made anew since. Answers false when fenced, by the cursor too. `partition`:
+   * where they live, when the lease is that of a shared log.
    */
-  forget(lease: Lease, after: number, addresses: readonly Address[]): Promise<boolean>;
+  forget(lease: Lease, after: number, addresses: readonly Address[], partition?: Partition): Promise<boolean>;
 }
 
 export interface EventLog {
@@ -246,7 +272,7 @@ export interface JournalRow {
 /** The record of all turns: mailbox entries plus one row a commit. Kept until the projector is past it (design R2). */
 export interface Journal {
   /** Rows behind the position `after`. */
-  readJournal(partition: Partition, after: number, limit: number): Promise<JournalRow[]>;
+  readJournal(log: Log, after: number, limit: number): Promise<JournalRow[]>;
   /** Forgets rows up to the position `upTo` and the entries they handled; never past the last commit. */
   trimJournal(lease: Lease, upTo: number): Promise<void>;
 }

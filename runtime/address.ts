@@ -9,6 +9,20 @@ export type Address = `${string}/${string}/${string}`;
 /** A slice of a pool, `pool:number`. One node at a time holds its lease and serves every actor in it (design K2). */
 export type Partition = `${string}:${number}`;
 
+/** A log that several partitions of one node share: its name, which is drawn anew each time. */
+export type SharedLog = `log-${string}`;
+
+/** What one holder reads: a mailbox with its cursor, journal and lease. A partition has one of its own, named as itself. */
+export type Log = Partition | SharedLog;
+
+export const isSharedLog = (log: Log): log is SharedLog => log.startsWith('log-') && !log.includes(':');
+
+/** Whether a name that something stored says is that of a partition. */
+export const isPartition = (name: string): name is Partition => /^.+:\d+$/.test(name);
+
+/** The same of a log. */
+export const isLog = (name: string): name is Log => isPartition(name) || name.startsWith('log-');
+
 /** A pool's name and how many partitions it was created with; the count never changes after the first start. */
 export interface PoolLayout {
   readonly pool: string;

@@ -1,10 +1,10 @@
-import type { Partition } from './address.ts';
+import type { Log, Partition, SharedLog } from './address.ts';
 
 export type Unsubscribe = () => void;
 
-/** Proof that a node serves a partition. The epoch grows at each grant, the grant id tells equal epochs apart (K4). */
-export interface Lease {
-  readonly partition: Partition;
+/** Proof that a node serves a log. The epoch grows at each grant, the grant id tells equal epochs apart (K4). */
+export interface Lease<L extends Log = Log> {
+  readonly log: L;
   readonly node: string;
   readonly epoch: number;
   readonly grant: string;
@@ -13,7 +13,7 @@ export interface Lease {
 export type AcquireOutcome =
   | {
       readonly kind: 'granted';
-      readonly lease: Lease;
+      readonly lease: Lease<Partition>;
       readonly cursor: number;
       /** Results handled beside the mailbox since the cursor stands there (journal-position.ts). */
       readonly beside: number;
@@ -28,7 +28,14 @@ export type AcquireOutcome =
        */
       readonly mayBeOlder: boolean;
     }
-  | { readonly kind: 'held'; readonly by: string; readonly grant: string; readonly remainingMs: number };
+  | {
+      readonly kind: 'held';
+      readonly by: string;
+      readonly grant: string;
+      readonly remainingMs: number;
+      /** The log that the partition shares, or shared until it was closed, and whose entries are not all handled. */
+      readonly behind?: SharedLog;
+    };
 
 /** A lease that held when the store went away for all nodes holds for one more term after it came back. */
 export interface Leases {
@@ -42,7 +49,7 @@ export interface Leases {
   renew(leases: readonly Lease[], ttlMs: number): Promise<Lease[]>;
   /** The holder has looked through a partition that was granted as `mayBeOlder`. False: the lease is lost. */
   vouch(lease: Lease): Promise<boolean>;
-  release(lease: Lease): Promise<void>;
-  /** Calls back when a partition that `node` holds got an entry. May miss one: it only shortens a poll. */
-  onBell(node: string, ring: (partition: Partition) => void): Unsubscribe;
+  release(lease: Lease<Partition>): Promise<void>;
+  /** Calls back when a log that `node` holds got an entry. May miss one: it only shortens a poll. */
+  onBell(node: string, ring: (log: Log) => void): Unsubscribe;
 }

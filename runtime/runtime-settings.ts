@@ -9,6 +9,10 @@ export interface RuntimeSettings {
   readonly tagPoolPartitions: number;
   readonly leaseTtlMs: number;
   readonly leaseRenewMs: number;
+  /** Whether the partitions of this node share a log, where the store has such (decision 0029). */
+  readonly sharedLogs: boolean;
+  /** How long no partition has come or gone before they do. */
+  readonly shareAfterMs: number;
   readonly pollMs: number;
   /** An entry that nothing reads for so long in a partition that is held is an alarm; the partition is taken anew. */
   readonly unreadMs: number;
@@ -35,6 +39,8 @@ export const runtimeDefaults: RuntimeSettings = {
   tagPoolPartitions: 32,
   leaseTtlMs: 6_000,
   leaseRenewMs: 2_000,
+  sharedLogs: true,
+  shareAfterMs: 250,
   pollMs: 1_000,
   unreadMs: 10_000,
   batchLimit: 256,

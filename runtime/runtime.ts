@@ -1,5 +1,5 @@
 import type { ActorStore } from './actor-store.ts';
-import { type Address, addressOf, type Partition } from './address.ts';
+import { type Address, addressOf, type Log, type Partition } from './address.ts';
 import type { Blobs } from './blobs.ts';
 import { MailboxClient } from './calls/mailbox-client.ts';
 import type { ServedHere } from './calls/place-actor.ts';
@@ -79,8 +79,8 @@ export interface Runtime {
   ready(): boolean;
   /** Partitions served now. */
   held(): readonly Partition[];
-  /** Partitions served here in which something waits and is not read: an alarm, they are being taken anew. */
-  unread(): readonly Partition[];
+  /** Logs served here in which something waits and is not read: an alarm, they are being taken anew. */
+  unread(): readonly Log[];
   /** Actors in memory now. */
   residents(): number;
   counts(): RuntimeCounts;
@@ -137,6 +137,7 @@ export async function createRuntime(parts: RuntimeParts): Promise<Runtime> {
   const removals = await Removals.open({ ...kernel, store, documents, views, guardedMs, forget });
   const projector = await Projector.open({
     ...{ ...kernel, store, documents, views, removals, replaced, node, warn, ledger: settings.ledger },
+    serverOf: (partition) => holdings.get(partition),
   });
   const retention = await Retention.open({
     ...{ ...kernel, store, documents, removals, warn },
@@ -157,7 +158,7 @@ export async function createRuntime(parts: RuntimeParts): Promise<Runtime> {
     isGone: (holder) => placement.isGone(holder),
     hasEnded: (holder) => placement.hasEnded(holder),
     lastingClaimTtlMs: settings.commandClaimTtlMs,
-    settleHere: async (partition, result) => (await holdings.get(partition)?.settle(result)) ?? false,
+    settleHere: async (partition, result) => (await holdings.get(partition)?.settle(result, partition)) ?? false,
     clock,
     random,
     concurrency: settings.effectConcurrency,
@@ -175,6 +176,7 @@ export async function createRuntime(parts: RuntimeParts): Promise<Runtime> {
     starts,
     store,
     takesResults: parts.contracted ?? (() => true),
+    sharesLogs: () => settings.sharedLogs && (parts.contracted?.() ?? true),
     cache,
     counts,
     node,

@@ -75,7 +75,7 @@ export class MailboxClient implements ActorClient {
     const { answer, appended, end } = this.#pending.add(message, partition, deadline, options.signal);
     try {
       const outcome = await this.#append(message, partition, deadline, options);
-      if (outcome.kind === 'accepted') appended(outcome.seq);
+      if (outcome.kind === 'accepted') appended(outcome);
       const early = outcome.kind === 'duplicate' ? outcome.reply : null;
       return unwrapReply(await decodeReply(this.#parts.payloads, early ?? (await answer)));
     } finally {

@@ -1,5 +1,5 @@
 import type { ActorStore, Unsubscribe } from '../actor-store.ts';
-import type { Partition } from '../address.ts';
+import type { Log, Partition } from '../address.ts';
 import type { Clock } from '../clock.ts';
 import { type OwnStore, SvcError, toSvcError } from '../errors.ts';
 import type { Message } from '../message.ts';
@@ -9,6 +9,12 @@ import type { Random } from '../random.ts';
 const RECALL_MS = 1_000;
 /** One timer looks after all waiting asks: a timer each would cost more than the ask. */
 const LOOK_EVERY_MS = 100;
+
+/** Number of a message, 0 when it is not known, and its log when that is not its partition's own. */
+export interface AppendedAt {
+  readonly seq: number;
+  readonly log?: Log | undefined;
+}
 
 interface PendingAsk {
   readonly messageId: string;
@@ -20,8 +26,8 @@ interface PendingAsk {
   readonly type: string;
   /** Monotonic ms. */
   readonly deadline: number;
-  /** Its number in the mailbox, once known. */
-  seq: number;
+  /** Where the append put it, once known. */
+  at: AppendedAt;
   recallAt: number;
   /** The store did not answer the last time it was asked: an ask that is over then says so (`storeAway`). */
   away?: OwnStore | undefined;
@@ -30,8 +36,8 @@ interface PendingAsk {
 export interface PendingAnswer {
   /** Encoded reply; rejects `deadline_exceeded`, `cancelled`. */
   readonly answer: Promise<string>;
-  /** The message has this number in the mailbox; 0: it is not known. */
-  readonly appended: (seq: number) => void;
+  /** Where the append put the message. */
+  readonly appended: (at: AppendedAt) => void;
   /** The caller waits no longer. */
   readonly end: () => void;
 }
@@ -71,14 +77,14 @@ export class PendingAsks {
     const first = this.#asks.get(message.id);
     const key = first === undefined ? message.id : `${message.id} ${this.#random.hex(8)}`;
     let giveUp = (): void => {};
-    let appended = (_seq: number): void => {};
+    let appended = (_at: AppendedAt): void => {};
     const answer = new Promise<string>((resolve, reject) => {
       giveUp = () => reject(new SvcError('cancelled', 'the caller gave up'));
       const recallAt = this.#clock.monotonic() + RECALL_MS;
       const wanted = { messageId: message.id, partition, type: message.type };
-      const ask: PendingAsk = { ...wanted, again: [], resolve, reject, deadline, recallAt, seq: 0 };
-      appended = (seq) => {
-        ask.seq = seq;
+      const ask: PendingAsk = { ...wanted, again: [], resolve, reject, deadline, recallAt, at: { seq: 0 } };
+      appended = (at) => {
+        ask.at = at;
       };
       this.#asks.set(key, ask);
       first?.again.push(ask);
@@ -109,7 +115,7 @@ export class PendingAsks {
   }
 
   #recall(ask: PendingAsk): void {
-    this.#store.recallReply(ask.partition, ask.messageId, ask.seq).then(
+    this.#store.recallReply(ask.partition, ask.messageId, ask.at).then(
       (reply) => {
         ask.away = undefined;
         if (reply !== null) ask.resolve(reply);

@@ -1,4 +1,4 @@
-import { type Partition, poolOf } from '../address.ts';
+import { poolOf } from '../address.ts';
 import type { Clock } from '../clock.ts';
 import type { EffectQueue } from '../effect-queue.ts';
 import { encodeRequest } from '../effects/effect-envelope.ts';
@@ -17,14 +17,12 @@ export interface AheadParts {
  */
 export class AheadOfCommit {
   readonly #parts: AheadParts;
-  readonly #partition: Partition;
   /** Encoded requests by effect id. */
   readonly #requests = new Map<string, string>();
   readonly #committed = Promise.withResolvers<boolean>();
   #looked = 0;
 
-  constructor(partition: Partition, parts: AheadParts) {
-    this.#partition = partition;
+  constructor(parts: AheadParts) {
     this.#parts = parts;
   }
 
@@ -33,19 +31,21 @@ export class AheadOfCommit {
   }
 
   /** Starts what the turns asked for since the last call, as far as there are places. True: something was started. */
-  start({ effects, effectsCancelled }: BatchWrites): boolean {
+  start({ effects, effectsCancelled, works }: BatchWrites): boolean {
     const { queue, clock } = this.#parts;
     const before = this.#requests.size;
     for (const asked of effects.slice(this.#looked)) {
       const { id, request, cause, fairnessKey } = asked;
       if (request.mode !== 'repeatable' || request.ahead !== true || effectsCancelled.includes(id)) continue;
-      const name = poolOf(this.#partition);
+      const partition = works.get(cause.to)?.resident.partition;
+      if (partition === undefined) continue;
+      const name = poolOf(partition);
       const key = fairnessPart(fairnessKey);
       const place = queue.reserve(name, { address: cause.to, ...key });
       if (place === null) continue;
       const body = encodeRequest(asked);
       this.#requests.set(id, body);
-      const job = { id, queue: name, address: cause.to, partition: this.#partition, ...key };
+      const job = { id, queue: name, address: cause.to, partition, ...key };
       place.run(job, { attempt: 1, body, claimedAt: clock.monotonic(), committed: this.#committed.promise });
     }
     this.#looked = effects.length;

@@ -1,11 +1,18 @@
 import type { Commit, Lease } from '../actor-store.ts';
-import type { Address } from '../address.ts';
+import { type Address, isSharedLog, type Partition } from '../address.ts';
 import { isArchived } from '../define-actor.ts';
 import { SvcError, toSvcError } from '../errors.ts';
 import type { Registry } from '../registry.ts';
 import type { Payloads } from '../turns/payload.ts';
 import { decodeRecord } from '../turns/record.ts';
 import type { KernelParts } from './kernel-parts.ts';
+
+/** A log that was just taken. */
+interface LookedThrough {
+  readonly lease: Lease;
+  readonly cursor: number;
+  readonly partitions: Iterable<Partition>;
+}
 
 type CloseParts = Pick<KernelParts, 'store' | 'registry' | 'archive' | 'payloads'>;
 
@@ -21,20 +28,18 @@ const older = (closed: number): SvcError =>
 /** Calls `closeEnded` until the archive answers, or `isOver`. False when the lease is lost. */
 export async function closeEndedPatiently(
   parts: CloseParts & Pick<KernelParts, 'clock' | 'warn'>,
-  lease: Lease,
-  cursor: number,
+  log: LookedThrough,
   isOver: () => boolean,
 ): Promise<boolean> {
   const { clock, warn } = parts;
-  const { partition } = lease;
   while (!isOver()) {
     try {
-      const closed = await closeEnded(parts, lease, cursor);
+      const closed = await closeEnded(parts, log);
       if (closed !== null && closed > 0)
-        warn(`${partition} came back as it was before: what had ended since is closed`, older(closed));
+        warn(`${log.lease.log} came back as it was before: what had ended since is closed`, older(closed));
       return closed !== null;
     } catch (thrown) {
-      warn(`${partition} is not served until the archive answers`, toSvcError(thrown));
+      warn(`${log.lease.log} is not served until the archive answers`, toSvcError(thrown));
       await new Promise<void>((resolve) => clock.after(LOOK_AGAIN_MS, resolve));
     }
   }
@@ -46,9 +51,22 @@ export async function closeEndedPatiently(
  * actors that the archive knows as ended are closed. Their effects are cancelled and their records removed, so that
  * nothing of them runs again. Answers how many those were; null when the lease is lost. Repeating it is safe.
  */
-async function closeEnded(parts: CloseParts, lease: Lease, cursor: number): Promise<number | null> {
+async function closeEnded(parts: CloseParts, { lease, cursor, partitions }: LookedThrough): Promise<number | null> {
+  let closed = 0;
+  for (const partition of partitions) {
+    const count = await closeEndedIn(parts, { lease, cursor }, partition);
+    if (count === null) return null;
+    closed += count;
+  }
+  return (await parts.store.vouch(lease)) ? closed : null;
+}
+
+async function closeEndedIn(
+  parts: CloseParts,
+  { lease, cursor }: Pick<LookedThrough, 'lease' | 'cursor'>,
+  partition: Partition,
+): Promise<number | null> {
   const { store, registry } = parts;
-  const { partition } = lease;
   const open = await store.openEffects(partition);
   const addresses = new Set([...(await store.recorded(partition)), ...open.map(({ address }) => address)]);
   const asked = [...addresses].filter((address) => {
@@ -57,26 +75,26 @@ async function closeEnded(parts: CloseParts, lease: Lease, cursor: number): Prom
   });
   const ended = new Set<Address>();
   for (let at = 0; at < asked.length; at += AT_ONCE) {
-    for (const address of await endedAmong(parts, lease, asked.slice(at, at + AT_ONCE))) ended.add(address);
+    for (const address of await endedAmong(parts, partition, asked.slice(at, at + AT_ONCE))) ended.add(address);
   }
   const effects = open.filter(({ address }) => ended.has(address)).map(({ id }) => id);
   if (effects.length > 0) {
-    const outcome = await store.commit(cancelling(lease, cursor, effects), 0);
+    const outcome = await store.commit(cancelling(lease, cursor, partition, effects), 0);
     if (outcome.kind !== 'committed') return null;
   }
   const removed = [...ended];
   for (let at = 0; at < removed.length; at += AT_ONCE) {
-    if (!(await store.forget(lease, cursor, removed.slice(at, at + AT_ONCE)))) return null;
+    if (!(await store.forget(lease, cursor, removed.slice(at, at + AT_ONCE), partition))) return null;
   }
-  return (await store.vouch(lease)) ? ended.size : null;
+  return ended.size;
 }
 
-async function endedAmong(parts: CloseParts, lease: Lease, asked: readonly Address[]): Promise<Address[]> {
+async function endedAmong(parts: CloseParts, partition: Partition, asked: readonly Address[]): Promise<Address[]> {
   const { store, registry, archive, payloads } = parts;
   const archived = await archive.revisions(asked);
   const known = asked.filter((address) => archived.has(address));
   if (known.length === 0) return [];
-  const texts = await store.load(lease.partition, known);
+  const texts = await store.load(partition, known);
   const ended: Address[] = [];
   for (const [index, address] of known.entries()) {
     const stored = await revisionOf({ registry, payloads }, address, texts[index] ?? null);
@@ -103,7 +121,11 @@ async function revisionOf(
   }
 }
 
-function cancelling(lease: Lease, cursor: number, effectsCancelled: readonly string[]): Commit {
+function cancelling(lease: Lease, cursor: number, partition: Partition, effectsCancelled: readonly string[]): Commit {
   const nothing = { records: [], events: [], sends: [], timersSet: [], timersCleared: [], effectsOpened: [] };
-  return { lease, after: cursor, upTo: cursor, ...nothing, journal: null, effectsCancelled, replies: [], handled: [] };
+  const changes = { ...nothing, effectsCancelled };
+  const own = isSharedLog(lease.log)
+    ? { ...nothing, effectsCancelled: [], partitions: [{ partition, ...changes }] }
+    : changes;
+  return { lease, after: cursor, upTo: cursor, ...own, journal: null, replies: [], handled: [] };
 }

@@ -1,18 +1,19 @@
-import type { MailboxEntry, Unsubscribe } from '../actor-store.ts';
-import type { Partition } from '../address.ts';
+import { changesOf, type MailboxEntry, type Unsubscribe } from '../actor-store.ts';
+import { isSharedLog, type Log, type Partition } from '../address.ts';
 import type { EffectQueue } from '../effect-queue.ts';
 import type { Projector } from '../projection/projector.ts';
 import { Background } from './background.ts';
+import type { Committed } from './commit-turns.ts';
 import { DirectorySweep } from './directory-sweep.ts';
 import { Holdings, type HoldingsOptions } from './holdings.ts';
+import type { LogServer } from './log-server.ts';
 import { OutboxRelay } from './outbox-relay.ts';
-import type { Committed, PartitionServer } from './partition-server.ts';
 import { PartitionSweeps } from './partition-sweeps.ts';
 import { TimerFiring } from './timer-firing.ts';
 import { Unhurried } from './unhurried.ts';
 import { UnreadWatch } from './unread-watch.ts';
 
-export interface DispatcherOptions extends HoldingsOptions {
+export interface DispatcherOptions extends Omit<HoldingsOptions, 'isProjected'> {
   readonly projector: Projector;
   readonly effects: EffectQueue;
   /** Longest a lost wake-up can delay a message. */
@@ -33,14 +34,14 @@ const DIRECTORY_SWEEP_MS = 600_000;
 export class Dispatcher {
   readonly #options: DispatcherOptions;
   readonly #holdings: Holdings;
-  readonly #ringing = new Set<Partition>();
+  readonly #ringing = new Set<Log>();
   readonly #background: Background;
   readonly #timers: TimerFiring;
   readonly #outbox: OutboxRelay;
   readonly #unhurried: Unhurried;
   readonly #sweeps: PartitionSweeps;
   readonly #unread: UnreadWatch;
-  readonly #busy = new Set<PartitionServer>();
+  readonly #busy = new Set<LogServer>();
   #pumping = false;
   #stopped = false;
   #unsubscribe: Unsubscribe = () => {};
@@ -50,12 +51,17 @@ export class Dispatcher {
   constructor(options: DispatcherOptions) {
     this.#options = options;
     this.#background = new Background(options.clock, options.warn);
-    this.#holdings = new Holdings(options, {
-      committed: (server, done) => this.#committed(server, done),
-      taken: (server, nextTimerAt) => this.#taken(server, nextTimerAt),
-      lost: (server) => this.#lost(server),
-      queues: options.onQueues,
-    });
+    const isProjected = (server: LogServer) => options.projector.isDone(server);
+    this.#holdings = new Holdings(
+      { ...options, isProjected },
+      {
+        committed: (server, done) => this.#committed(server, done),
+        taken: (home, nextTimerAt) => this.#taken(home, nextTimerAt),
+        opened: (server) => this.#opened(server),
+        lost: (server) => this.#lost(server),
+        queues: options.onQueues,
+      },
+    );
     const leaseOf = (partition: Partition) => this.#holdings.get(partition)?.lease;
     const isLive = (runner: string) => options.placement.isLive(runner);
     this.#outbox = new OutboxRelay(options.store, leaseOf);
@@ -63,19 +69,21 @@ export class Dispatcher {
       clock: options.clock,
       flush: (source) => this.#owe(source),
       ring: (target) => this.ring(target),
+      areTogether: (one, other) => this.#holdings.logOf(one) === this.#holdings.logOf(other),
     });
     this.#sweeps = new PartitionSweeps(options.store, options.effects, leaseOf, isLive);
     this.#unread = new UnreadWatch({
       ...options,
-      servers: () => this.#holdings.servers,
+      servers: () => this.#holdings.logs,
       isBusy: (server) => this.#busy.has(server),
       heal: (server) => this.#takeAnew(server),
     });
     this.#timers = new TimerFiring({
       store: options.store,
       clock: options.clock,
-      servers: () => this.#holdings.servers,
+      logs: () => this.#holdings.logs,
       serverOf: (partition) => this.#holdings.get(partition),
+      clockOf: (partition) => this.#holdings.serverOf(this.#holdings.logOf(partition))?.clock,
       fired: (partition) => this.ring(partition),
       watch: (firing) => this.#background.watch('firing timers', firing),
     });
@@ -84,7 +92,7 @@ export class Dispatcher {
   /** Joins the fleet, takes what is this node's and begins to serve. */
   async start(): Promise<void> {
     const { store, node, placement, leaseRenewMs, pollMs, unreadMs } = this.#options;
-    this.#unsubscribe = store.onBell(node, (partition) => this.ring(partition));
+    this.#unsubscribe = store.onBell(node, (log) => this.ring(log));
     await this.#holdings.start();
     this.#lives = new Set(placement.lives());
     this.#unplace = placement.onChange(() => {
@@ -99,7 +107,7 @@ export class Dispatcher {
       await this.#holdings.renew().finally(() => this.#background.watch('sweeping effects', this.#sweepForGone()));
     });
     this.#background.every(pollMs, 'polling', async () => {
-      for (const partition of this.#holdings.partitions) this.ring(partition);
+      for (const { lease } of this.#holdings.logs) this.ring(lease.log);
       for (const partition of this.#outbox.owing)
         this.#background.watch('flushing the outbox', this.#outbox.flush(partition));
       this.#options.cache.passivate();
@@ -144,8 +152,8 @@ export class Dispatcher {
     this.#background.stop();
   }
 
-  /** Partitions held here whose mailboxes are not read. */
-  get unread(): readonly Partition[] {
+  /** Logs held here that are not read. */
+  get unread(): readonly Log[] {
     return this.#unread.alarms;
   }
 
@@ -153,9 +161,11 @@ export class Dispatcher {
     return this.#holdings;
   }
 
-  ring(partition: Partition): void {
-    if (this.#stopped || this.#holdings.get(partition) === undefined) return;
-    this.#ringing.add(partition);
+  /** Looks into a log, that of a partition into the one that has its messages. */
+  ring(of: Log): void {
+    const log = isSharedLog(of) ? of : this.#holdings.logOf(of);
+    if (this.#stopped || this.#holdings.serverOf(log) === undefined) return;
+    this.#ringing.add(log);
     if (this.#pumping) return;
     this.#pumping = true;
     // One turn of the event loop gathers the rings of all partitions into one poll.
@@ -166,11 +176,11 @@ export class Dispatcher {
     this.#pumping = false;
     this.#holdings.loseIfLate();
     const polls: Promise<void>[] = [];
-    for (const partition of this.#ringing) {
-      const server = this.#holdings.get(partition);
+    for (const log of this.#ringing) {
+      const server = this.#holdings.serverOf(log);
       // A busy one reads ahead with its commit and is looked at again when it is done.
       if (server !== undefined && this.#busy.has(server)) continue;
-      this.#ringing.delete(partition);
+      this.#ringing.delete(log);
       if (server === undefined) continue;
       this.#busy.add(server);
       polls.push(this.#poll(server));
@@ -180,7 +190,7 @@ export class Dispatcher {
   }
 
   /** One by one, since each may have a server of its own; what is asked in one turn goes out together all the same. */
-  async #poll(server: PartitionServer): Promise<void> {
+  async #poll(server: LogServer): Promise<void> {
     const { store, batchLimit } = this.#options;
     try {
       const [found = []] = await store.poll([{ lease: server.lease, after: server.cursor }], batchLimit);
@@ -192,14 +202,13 @@ export class Dispatcher {
     }
   }
 
-  #serve(server: PartitionServer, entries: readonly MailboxEntry[]): void {
-    const { partition } = server.lease;
+  #serve(server: LogServer, entries: readonly MailboxEntry[]): void {
     if (entries.length === 0) {
       this.#idle(server);
       return;
     }
     this.#background.watch(
-      `serving ${partition}`,
+      `serving ${server.lease.log}`,
       server.serve(entries).finally(() => {
         this.#idle(server);
         if (server.lost) this.#holdings.lose(server);
@@ -208,26 +217,27 @@ export class Dispatcher {
   }
 
   /** What is known of it may be ahead of the store, or its lease is another's. */
-  #takeAnew(server: PartitionServer): void {
+  #takeAnew(server: LogServer): void {
     this.#holdings.doubt(server);
     this.#idle(server);
     this.#background.watch('taking partitions anew', this.#holdings.adjust());
   }
 
-  #idle(server: PartitionServer): void {
-    const { partition } = server.lease;
+  #idle(server: LogServer): void {
+    const { log } = server.lease;
     this.#busy.delete(server);
-    if (this.#ringing.has(partition)) this.ring(partition);
+    if (this.#ringing.has(log)) this.ring(log);
   }
 
-  #committed(server: PartitionServer, done: Committed): void {
-    const { partition } = server.lease;
+  #committed(server: LogServer, done: Committed): void {
     const { projector, effects } = this.#options;
     projector.add(server, done.projected);
-    for (const timer of done.commit.timersSet) this.#timers.note(partition, done.at + timer.afterMs);
-    if (this.#unhurried.note(done)) this.#owe(partition);
+    for (const { partition, timersSet } of changesOf(done.commit)) {
+      for (const timer of timersSet) this.#timers.note(partition, done.at + timer.afterMs);
+    }
+    for (const partition of this.#unhurried.note(done)) this.#owe(partition);
     for (const job of done.jobs) {
-      this.#sweeps.note(partition);
+      this.#sweeps.note(job.partition);
       if (done.starting.begin(job)) continue;
       // A job that could not be queued is found by the sweep: the record is the truth (design E1).
       this.#background.watch('queueing an effect', effects.enqueue(job));
@@ -238,22 +248,27 @@ export class Dispatcher {
     this.#background.watch('flushing the outbox', this.#outbox.owe(partition));
   }
 
-  #taken(server: PartitionServer, nextTimerAt: number | null): void {
-    const { lease } = server;
+  #opened(server: LogServer): void {
     this.#options.projector.attach(server);
-    if (nextTimerAt !== null) this.#timers.note(lease.partition, nextTimerAt);
-    this.#owe(lease.partition);
+    this.ring(server.lease.log);
+  }
+
+  #taken(server: LogServer<Partition>, nextTimerAt: number | null): void {
+    const { lease } = server;
+    this.#opened(server);
+    if (nextTimerAt !== null) this.#timers.note(lease.log, nextTimerAt);
+    this.#owe(lease.log);
     const looked = server.lookedThrough;
     this.#background.watch(
       'sweeping effects',
       looked.then(() => (server.lost ? undefined : this.#sweeps.acquired(lease))),
     );
-    this.ring(lease.partition);
   }
 
-  #lost(server: PartitionServer): void {
-    const { partition } = server.lease;
+  #lost(server: LogServer): void {
+    const { log: partition } = server.lease;
     this.#options.projector.detach(server);
+    if (isSharedLog(partition)) return;
     // Held again under a later lease: what is noted for that one stays.
     if (this.#holdings.get(partition) !== undefined) return;
     this.#outbox.drop(partition);

@@ -1,7 +1,8 @@
 import type { ActorStore } from '../actor-store.ts';
+import type { Partition } from '../address.ts';
 import type { Clock } from '../clock.ts';
 import { toSvcError } from '../errors.ts';
-import type { PartitionServer } from './partition-server.ts';
+import type { LogServer } from './log-server.ts';
 
 export interface HandOverParts {
   readonly store: Pick<ActorStore, 'release'>;
@@ -13,7 +14,7 @@ export interface HandOverParts {
 const DRAINED_WITHIN_MS = 10_000;
 
 /** Gives one partition to whoever wants it, after the batch that runs (design P2). */
-export async function handOver(parts: HandOverParts, server: PartitionServer, lose: () => void): Promise<void> {
+export async function handOver(parts: HandOverParts, server: LogServer<Partition>, lose: () => void): Promise<void> {
   try {
     await drained(parts.clock, server);
     lose();
@@ -24,7 +25,7 @@ export async function handOver(parts: HandOverParts, server: PartitionServer, lo
 }
 
 /** Resolves when what runs has committed, or nobody waits for it any more. */
-export async function drained(clock: Clock, server: PartitionServer): Promise<void> {
+export async function drained(clock: Clock, server: LogServer): Promise<void> {
   const late = Promise.withResolvers<void>();
   const cancel = clock.after(DRAINED_WITHIN_MS, late.resolve);
   await Promise.race([server.drain(), late.promise]).finally(cancel);

@@ -1,24 +1,32 @@
-import { type Partition, partitionsOf, poolOf } from '../address.ts';
+import { isSharedLog, type Log, type Partition, partitionsOf, poolOf } from '../address.ts';
 import { SvcError, toSvcError } from '../errors.ts';
 import { Coalesced } from './coalesced.ts';
+import type { Committed } from './commit-turns.ts';
 import { drained, handOver, patiently } from './hand-over.ts';
-import type { KernelParts } from './kernel-parts.ts';
 import { LeaseAges } from './lease-ages.ts';
-import { type LeaseTaking, servedByOthers, takeAll, takeLease } from './lease-taking.ts';
-import { type Committed, PartitionServer } from './partition-server.ts';
+import { servedByOthers, takeAll, takeLease } from './lease-taking.ts';
+import { LogServer } from './log-server.ts';
+import { LogSharing, type LogSharingParts } from './log-sharing.ts';
 import type { Progress } from './progress.ts';
 import { Seat } from './seat.ts';
 import { ServersHeld } from './servers-held.ts';
 
-export interface HoldingsOptions extends KernelParts, LeaseTaking {
+export interface HoldingsOptions extends LogSharingParts {
   readonly leaseRenewMs: number;
+  /** How long no partition has come or gone before all share a log: each change costs all of them. */
+  readonly shareAfterMs: number;
 }
+
+const LOOK_FOR_LOGS_MS = 10_000;
 
 /** What becomes of partitions, for the dispatcher that serves them. */
 export interface HoldingsEvents {
-  committed(server: PartitionServer, done: Committed): void;
-  taken(server: PartitionServer, nextTimerAt: number | null): void;
-  lost(server: PartitionServer): void;
+  committed(server: LogServer, done: Committed): void;
+  /** A partition is served from now on. */
+  taken(home: LogServer<Partition>, nextTimerAt: number | null): void;
+  /** A log is read from now on. */
+  opened(server: LogServer): void;
+  lost(server: LogServer): void;
   queues(names: readonly string[]): void;
 }
 
@@ -32,28 +40,59 @@ export class Holdings {
   readonly #servers = new ServersHeld();
   readonly #seat: Seat;
   readonly #ages = new LeaseAges();
+  readonly #sharing: LogSharing;
   /** How far partitions had come that this node does not serve any more. */
   readonly #served = new Map<Partition, Progress>();
-  readonly #settling = new Coalesced(() => this.#settle());
+  readonly #settling = new Coalesced(() => this.#work());
   #cancelWake: () => void = () => {};
+  #cancelGather: () => void = () => {};
+  #isSettleDue = false;
+  #isGatherDue = false;
+  #lookedForLogsAt = 0;
   #stopped = false;
 
   constructor(options: HoldingsOptions, events: HoldingsEvents) {
     this.#options = options;
     this.#events = events;
     this.#seat = new Seat(options, { lost: () => this.#loseAll(), superseded: () => this.#supersede() });
+    this.#sharing = new LogSharing(options, {
+      committed: (server, done) => events.committed(server, done),
+      taken: (server) => {
+        this.#ages.kept(server, options.clock.monotonic());
+        events.opened(server);
+      },
+      lost: (server) => this.lose(server),
+      doubted: (home) => this.doubt(home),
+      read: () => {
+        patiently(options, 'telling the others', options.placement.freed()).catch(() => undefined);
+        this.#wakeIn(0);
+      },
+    });
   }
 
-  get(partition: Partition): PartitionServer | undefined {
+  /** The server of a partition's own log. */
+  get(partition: Partition): LogServer<Partition> | undefined {
     return this.#servers.get(partition);
+  }
+
+  /** The server of a log that is read here. */
+  serverOf(log: Log): LogServer | undefined {
+    return isSharedLog(log) ? this.#sharing.get(log) : this.#servers.get(log);
+  }
+
+  /** The log that has the messages for a partition. */
+  logOf(partition: Partition): Log {
+    return this.#sharing.logOf(partition) ?? partition;
+  }
+
+  /** Those that are read here: shared ones, and those of partitions that share none. */
+  get logs(): readonly LogServer[] {
+    const alone = this.#servers.all.filter((home) => this.#sharing.sharedBy(home) === null);
+    return [...this.#sharing.servers, ...alone];
   }
 
   get partitions(): Iterable<Partition> {
     return this.#servers.partitions;
-  }
-
-  get servers(): readonly PartitionServer[] {
-    return this.#servers.all;
   }
 
   get size(): number {
@@ -81,20 +120,30 @@ export class Holdings {
     const asked = clock.monotonic();
     const seat = this.#seat.ask().then(() => this.#ages.seated(asked));
     // Each may have a server of its own (Redis Cluster): one that is away must not cost what the others hold.
-    const leases = this.#servers.all.map((server) => this.#extend(server, asked));
+    const leases = this.logs.map((server) => this.#extend(server, asked));
     const [seated, ...extended] = await Promise.allSettled([seat, ...leases]);
     this.#ages.look();
     this.loseIfLate();
     if (seated.status === 'fulfilled')
-      this.#settling.run().catch((thrown: unknown) => warn('taking and handing over failed', toSvcError(thrown)));
+      this.#askToSettle().catch((thrown: unknown) => warn('taking and handing over failed', toSvcError(thrown)));
     for (const outcome of [seated, ...extended]) if (outcome.status === 'rejected') throw outcome.reason;
+    await this.#lookForLogs();
   }
 
-  async #extend(server: PartitionServer, asked: number): Promise<void> {
+  /** Closed logs that are done with go; those that nobody holds are taken. */
+  async #lookForLogs(): Promise<void> {
+    await this.#sharing.removeRead();
+    const { clock } = this.#options;
+    if (this.#stopped || clock.monotonic() - this.#lookedForLogsAt < LOOK_FOR_LOGS_MS) return;
+    this.#lookedForLogsAt = clock.monotonic();
+    await this.#sharing.adoptLeft();
+  }
+
+  async #extend(server: LogServer, asked: number): Promise<void> {
     const lost = await this.#options.store.renew([server.lease], this.#options.leaseTtlMs);
-    if (this.#servers.get(server.lease.partition) === server) this.#ages.kept(server, asked);
+    if (this.serverOf(server.lease.log) === server) this.#ages.kept(server, asked);
     for (const lease of lost) {
-      const loser = this.#servers.get(lease.partition);
+      const loser = this.serverOf(lease.log);
       if (loser?.lease.grant === lease.grant) this.doubt(loser);
     }
   }
@@ -103,7 +152,7 @@ export class Holdings {
   async adjust(): Promise<void> {
     if (this.#stopped) return;
     await this.#seat.ask();
-    await this.#settling.run();
+    await this.#askToSettle();
   }
 
   /** What was not renewed for a whole TTL, by a store that is away or a process that was frozen, others may hold. */
@@ -138,13 +187,16 @@ export class Holdings {
     this.#stopped = true;
     this.#seat.leaving();
     this.#cancelWake();
+    this.#cancelGather();
     await this.#settling.idle;
+    await patiently(this.#options, 'reading the shared log', this.#disband());
     await patiently(this.#options, 'telling the others', placement.drain());
     await this.#handOver(await servedByOthers(this.#options, this.#servers.all));
     await patiently(this.#options, 'ending effects', last.keepServing());
     const left = this.#servers.all;
     await Promise.all(left.map((server) => drained(this.#options.clock, server)));
     await patiently(this.#options, 'ending what runs', last.beforeRelease());
+    await patiently(this.#options, 'removing logs', this.#sharing.removeRead());
     await this.#handOver(left);
     await patiently(this.#options, 'leaving', placement.leave());
   }
@@ -157,16 +209,64 @@ export class Holdings {
     this.#loseAll();
   }
 
-  async #settle(): Promise<void> {
+  #askToSettle(): Promise<void> {
+    this.#isSettleDue = true;
+    return this.#settling.run();
+  }
+
+  /** One after another: partitions come and go, or begin to share a log. */
+  async #work(): Promise<void> {
     if (this.#stopped) return;
+    if (this.#isSettleDue) await this.#settle();
+    if (this.#isGatherDue) await this.#gather();
+    this.#gatherSoon();
+  }
+
+  async #settle(): Promise<void> {
+    this.#isSettleDue = false;
     const { wanted, queues } = this.#seat.assignment;
     this.#events.queues(queues);
     const unwanted = this.#servers.all.filter(
-      ({ lease: { partition } }) =>
+      ({ lease: { log: partition } }) =>
         !wanted.has(partition) && !(this.#servers.isKept(partition) && queues.includes(poolOf(partition))),
     );
     const missing = [...wanted].filter((partition) => !this.#servers.has(partition));
+    if (unwanted.some((home) => this.#sharing.sharedBy(home) !== null)) await this.#disband();
     await Promise.all([this.#handOver(unwanted), this.#acquireAll(missing)]);
+  }
+
+  /** From here on every partition reads its own log. */
+  async #disband(): Promise<void> {
+    const { clock, warn } = this.#options;
+    const joined = this.#servers.all.filter((home) => this.#sharing.sharedBy(home) !== null);
+    const asked = clock.monotonic();
+    const disbanded = this.#sharing.disband();
+    for (const home of joined) {
+      this.#ages.kept(home, asked);
+      this.#extend(home, asked).catch((thrown: unknown) =>
+        warn(`the lease of ${home.lease.log} is not renewed`, toSvcError(thrown)),
+      );
+    }
+    await disbanded;
+  }
+
+  /** Partitions share a log when none has come or gone for a while. */
+  #gatherSoon(): void {
+    this.#cancelGather();
+    const alone = this.#servers.all.filter((home) => this.#sharing.sharedBy(home) === null);
+    if (this.#stopped || alone.length === 0 || !this.#sharing.isPossible(this.#servers.size)) return;
+    const { clock, warn } = this.#options;
+    this.#cancelGather = clock.after(this.#options.shareAfterMs, () => {
+      this.#isGatherDue = true;
+      this.#settling.run().catch((thrown: unknown) => warn('sharing a log failed', toSvcError(thrown)));
+    });
+  }
+
+  async #gather(): Promise<void> {
+    this.#isGatherDue = false;
+    if (this.#sharing.isBehind) await this.#disband();
+    await this.#sharing.gather(this.#servers.all);
+    for (const home of this.#servers.all) if (this.#sharing.sharedBy(home) !== null) this.#ages.drop(home);
   }
 
   async #acquireAll(missing: readonly Partition[]): Promise<void> {
@@ -181,7 +281,9 @@ export class Holdings {
   async #acquire(partition: Partition): Promise<number> {
     const asked = this.#options.clock.monotonic();
     const outcome = await takeLease(this.#options, partition);
-    if (outcome.kind === 'held') return outcome.remainingMs;
+    if (outcome.kind === 'held') {
+      return outcome.behind === undefined ? outcome.remainingMs : this.#sharing.adopt(outcome.behind);
+    }
     const { lease, nextTimerAt } = outcome;
     if (this.#stopped) {
       await patiently(this.#options, 'giving a lease back', this.#options.store.release(lease));
@@ -193,7 +295,7 @@ export class Holdings {
       if (other.lease.epoch > lease.epoch) return Number.POSITIVE_INFINITY;
       this.lose(other);
     }
-    const server: PartitionServer = new PartitionServer(outcome, this.#options, {
+    const server: LogServer<Partition> = new LogServer(outcome, [partition], this.#options, {
       committed: (done) => this.#events.committed(server, done),
       lost: () => this.lose(server),
     });
@@ -205,7 +307,7 @@ export class Holdings {
   }
 
   /** Says when the store went back since this node last served the partition. */
-  #compare({ lease: { partition }, progress: { position } }: PartitionServer): void {
+  #compare({ lease: { log: partition }, progress: { position } }: LogServer<Partition>): void {
     const before = this.#served.get(partition);
     this.#served.delete(partition);
     if (before === undefined || position >= before.position) return;
@@ -214,7 +316,7 @@ export class Holdings {
   }
 
   /** After the batch that runs, to whoever wants it (design P2). */
-  async #handOver(servers: readonly PartitionServer[]): Promise<void> {
+  async #handOver(servers: readonly LogServer<Partition>[]): Promise<void> {
     const going = this.#servers.leave(servers.filter((server) => !server.lost));
     if (going.length === 0) return;
     await Promise.all(going.map((server) => handOver(this.#options, server, () => this.lose(server))));
@@ -223,22 +325,41 @@ export class Holdings {
   }
 
   /** The store says that the lease is lost, or that it may have gone back behind what is known of the partition here. */
-  doubt(server: PartitionServer): void {
+  doubt(server: LogServer): void {
     // Who was placed in what it lost has no place any more, and may get another.
     this.#options.locator.forgetAll();
     this.lose(server);
   }
 
   /** Ends serving without a word to the store: the lease is gone, or its end is left to the TTL. */
-  lose(server: PartitionServer): void {
-    server.lose();
-    if (this.#servers.get(server.lease.partition) === server) this.#served.set(server.lease.partition, server.progress);
-    this.#ages.drop(server);
-    this.#servers.remove(server);
-    this.#events.lost(server);
+  lose(server: LogServer): void {
+    const { log } = server.lease;
+    const home = isSharedLog(log) ? undefined : this.#servers.get(log);
+    const shared = home === server ? this.#sharing.sharedBy(home) : null;
+    // Who loses one of those that share a log cannot read it for the others either.
+    if (shared !== null) this.#loseShared(shared);
+    else if (isSharedLog(log)) this.#loseShared(server);
+    if (home === server) this.#loseHome(home, (shared ?? home).progress);
+    else server.lose();
+  }
+
+  #loseShared(shared: LogServer): void {
+    const homes = this.#sharing.lose(shared);
+    this.#ages.drop(shared);
+    this.#events.lost(shared);
+    for (const home of homes) this.#loseHome(home, shared.progress);
+  }
+
+  #loseHome(home: LogServer<Partition>, progress: Progress): void {
+    home.lose();
+    if (this.#servers.get(home.lease.log) === home) this.#served.set(home.lease.log, progress);
+    this.#ages.drop(home);
+    this.#servers.remove(home);
+    this.#events.lost(home);
   }
 
   #loseAll(): void {
+    for (const server of this.#sharing.servers) this.lose(server);
     for (const server of this.#servers.all) this.lose(server);
   }
 

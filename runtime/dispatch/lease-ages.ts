@@ -1,9 +1,9 @@
-import type { PartitionServer } from './partition-server.ts';
+import type { LogServer } from './log-server.ts';
 
 /** When the node lease and each partition lease were last known to be ours. All times are monotonic milliseconds. */
 export class LeaseAges {
   #seatedAt = Number.NEGATIVE_INFINITY;
-  readonly #keptAt = new Map<PartitionServer, number>();
+  readonly #keptAt = new Map<LogServer, number>();
   /** Not later than any of `#keptAt`: looking at all of them at each turn would cost more than the turn. */
   #oldestAt = Number.POSITIVE_INFINITY;
 
@@ -11,18 +11,18 @@ export class LeaseAges {
     this.#seatedAt = at;
   }
 
-  kept(server: PartitionServer, at: number): void {
+  kept(server: LogServer, at: number): void {
     this.#keptAt.set(server, at);
     this.#oldestAt = Math.min(this.#oldestAt, at);
   }
 
-  drop(server: PartitionServer): void {
+  drop(server: LogServer): void {
     const at = this.#keptAt.get(server);
     if (this.#keptAt.delete(server) && at === this.#oldestAt) this.look();
   }
 
   /** Leases that were not renewed since `before`. */
-  late(before: number): PartitionServer[] {
+  late(before: number): LogServer[] {
     if (this.#oldestAt >= before) return [];
     this.look();
     return [...this.#keptAt].flatMap(([server, at]) => (at < before ? [server] : []));

@@ -3,7 +3,7 @@ import { type Partition, poolOf } from '../address.ts';
 import { toSvcError } from '../errors.ts';
 import type { Placement } from '../placement.ts';
 import type { Random } from '../random.ts';
-import type { PartitionServer } from './partition-server.ts';
+import type { LogServer } from './log-server.ts';
 
 export interface LeaseTaking {
   readonly store: ActorStore;
@@ -19,7 +19,8 @@ export async function takeLease(parts: LeaseTaking, partition: Partition): Promi
   const { store, node, random, leaseTtlMs, placement } = parts;
   const grant = random.uuid();
   const outcome = await store.acquire(partition, node, grant, leaseTtlMs);
-  if (outcome.kind === 'granted' || !(await placement.isGone(outcome.by))) return outcome;
+  if (outcome.kind === 'granted' || outcome.behind !== undefined) return outcome;
+  if (!(await placement.isGone(outcome.by))) return outcome;
   return store.acquire(partition, node, grant, leaseTtlMs, outcome.grant);
 }
 
@@ -50,19 +51,19 @@ export async function takeAll(
 /** Those that another member would take over now; none when nobody can tell. */
 export async function servedByOthers(
   { placement, warn }: LeaseTaking,
-  servers: readonly PartitionServer[],
-): Promise<PartitionServer[]> {
+  servers: readonly LogServer<Partition>[],
+): Promise<LogServer<Partition>[]> {
   const served = new Map<string, boolean>();
   if (servers.length === 0) return [];
   try {
     // A look at the fleet without this node, which drains.
     await placement.assign();
     for (const { lease } of servers) {
-      const pool = poolOf(lease.partition);
+      const pool = poolOf(lease.log);
       if (!served.has(pool)) served.set(pool, await placement.isServed(pool));
     }
   } catch (thrown) {
     warn('who else serves is not known', toSvcError(thrown));
   }
-  return servers.filter(({ lease }) => served.get(poolOf(lease.partition)) === true);
+  return servers.filter(({ lease }) => served.get(poolOf(lease.log)) === true);
 }

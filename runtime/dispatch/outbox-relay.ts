@@ -7,12 +7,12 @@ import type { Partition } from '../address.ts';
  */
 export class OutboxRelay {
   readonly #store: Pick<ActorStore, 'flushOutbox'>;
-  readonly #leaseOf: (partition: Partition) => Lease | undefined;
+  readonly #leaseOf: (partition: Partition) => Lease<Partition> | undefined;
   readonly #owing = new Set<Partition>();
   readonly #flushing = new Set<Partition>();
 
   /** `leaseOf` answers undefined for a partition that is not served (any more). */
-  constructor(store: Pick<ActorStore, 'flushOutbox'>, leaseOf: (partition: Partition) => Lease | undefined) {
+  constructor(store: Pick<ActorStore, 'flushOutbox'>, leaseOf: (partition: Partition) => Lease<Partition> | undefined) {
     this.#store = store;
     this.#leaseOf = leaseOf;
   }
@@ -47,11 +47,11 @@ export class OutboxRelay {
     this.#owing.delete(partition);
   }
 
-  async #flushOnce(lease: Lease): Promise<boolean> {
+  async #flushOnce(lease: Lease<Partition>): Promise<boolean> {
     try {
       return await this.#store.flushOutbox(lease);
     } catch (thrown) {
-      this.#owing.add(lease.partition);
+      this.#owing.add(lease.log);
       throw thrown;
     }
   }

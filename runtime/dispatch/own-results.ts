@@ -1,13 +1,19 @@
+import type { Partition } from '../address.ts';
 import type { EffectSettle } from '../effect-ledger.ts';
 
+/** A result, and where its actor lives. */
+export interface OwnResult extends EffectSettle {
+  readonly partition: Partition;
+}
+
 interface Waiting {
-  readonly result: EffectSettle;
+  readonly result: OwnResult;
   readonly taken: (written: boolean) => void;
 }
 
 const MOST_AT_ONCE = 64;
 
-/** Results of effects that ran in this process and wait for their partition's next batch: it handles them beside the mailbox. */
+/** Results of effects that ran in this process and wait for their log's next batch: it handles them beside the mailbox. */
 export class OwnResults {
   #waiting: Waiting[] = [];
   /** By the batch that runs. */
@@ -18,7 +24,7 @@ export class OwnResults {
    * False: it was not written and must be sent like any other. `serve` is called when there is something to take and
    * nothing was waiting already.
    */
-  add(result: EffectSettle, serve: () => void): Promise<boolean> {
+  add(result: OwnResult, serve: () => void): Promise<boolean> {
     return new Promise((taken) => {
       this.#waiting.push({ result, taken });
       if (this.#waiting.length === 1) serve();
@@ -33,7 +39,7 @@ export class OwnResults {
    * For the batch that runs, which ends with `done`. `ahead`: effects of that very batch. They have ended with it, whatever
    * becomes of it, so that their places are free at once.
    */
-  take(ahead: ReadonlyMap<string, unknown>): readonly EffectSettle[] {
+  take(ahead: ReadonlyMap<string, unknown>): readonly OwnResult[] {
     const now = this.#waiting.splice(0, MOST_AT_ONCE);
     this.#takenCount += now.length;
     for (const one of now) {

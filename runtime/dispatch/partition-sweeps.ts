@@ -7,7 +7,7 @@ import { type HandedOver, sweepEffects } from '../effects/effect-sweep.ts';
 export class PartitionSweeps {
   readonly #store: Pick<ActorStore, 'openEffects' | 'now'>;
   readonly #queue: Pick<EffectQueue, 'enqueue'>;
-  readonly #leaseOf: (partition: Partition) => Lease | undefined;
+  readonly #leaseOf: (partition: Partition) => Lease<Partition> | undefined;
   readonly #isLive: (runner: string) => boolean;
   readonly #pending = new Set<Partition>();
   /** What was handed to the queue since the lease was taken. */
@@ -16,7 +16,7 @@ export class PartitionSweeps {
   constructor(
     store: Pick<ActorStore, 'openEffects' | 'now'>,
     queue: Pick<EffectQueue, 'enqueue'>,
-    leaseOf: (partition: Partition) => Lease | undefined,
+    leaseOf: (partition: Partition) => Lease<Partition> | undefined,
     isLive: (runner: string) => boolean,
   ) {
     this.#store = store;
@@ -26,10 +26,10 @@ export class PartitionSweeps {
   }
 
   /** The last holder may have left some, and have died with jobs in its hands. */
-  acquired(lease: Lease): Promise<void> {
-    this.#pending.add(lease.partition);
-    this.#handed.delete(lease.partition);
-    return this.#sweepOne(lease.partition, lease.grant);
+  acquired(lease: Lease<Partition>): Promise<void> {
+    this.#pending.add(lease.log);
+    this.#handed.delete(lease.log);
+    return this.#sweepOne(lease.log, lease.grant);
   }
 
   /** An effect was opened. */

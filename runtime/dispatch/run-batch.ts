@@ -1,5 +1,5 @@
-import type { EffectAttemptRef, EffectSettle, Lease, MailboxEntry } from '../actor-store.ts';
-import type { Address } from '../address.ts';
+import type { EffectAttemptRef, Lease, MailboxEntry } from '../actor-store.ts';
+import type { Address, Partition } from '../address.ts';
 import { SvcError } from '../errors.ts';
 import { resultPosition } from '../journal-position.ts';
 import type { Message } from '../message.ts';
@@ -8,7 +8,7 @@ import { Batch } from '../turns/batch.ts';
 import { decodeEntry, isReadable, loadResidents, setAside, UNREADABLE } from '../turns/loading.ts';
 import type { AheadOfCommit } from './ahead-of-commit.ts';
 import type { KernelParts } from './kernel-parts.ts';
-import type { OwnResults } from './own-results.ts';
+import type { OwnResult, OwnResults } from './own-results.ts';
 import type { Progress } from './progress.ts';
 import type { StoreClock } from './store-clock.ts';
 
@@ -26,8 +26,10 @@ interface Holder {
   readonly lease: Lease;
   readonly lost: boolean;
   readonly clock: Pick<StoreClock, 'turn' | 'now'>;
-  /** Number of the last entry when the partition was taken. */
+  /** Number of the last entry when the log was taken. */
   readonly takenAt: number;
+  /** Where the actor of an entry lives. */
+  readonly partitionOf: (entry: MailboxEntry) => Partition;
 }
 
 /** A batch in the making: each message has one turn, those of the mailbox first, then results handled beside it. */
@@ -37,7 +39,9 @@ export class BatchRun {
   /** Handled beside the mailbox; their numbers are known with the commit. */
   readonly results: MailboxEntry[] = [];
   /** Effects of these results that the store has. */
-  readonly settles: EffectAttemptRef[] = [];
+  readonly settles: (EffectAttemptRef & { readonly partition: Partition })[] = [];
+  /** Where the actors of its messages live. */
+  readonly places = new Map<Address, Partition>();
   readonly #messages: (Message | SvcError)[] = [];
   readonly #parts: KernelParts;
   readonly #holder: Holder;
@@ -52,14 +56,14 @@ export class BatchRun {
   }
 
   /** Runs the first turns. Null when the lease was lost meanwhile: what is cached may be a later holder's in this very process. */
-  async begin(results: readonly EffectSettle[]): Promise<Batch | null> {
+  async begin(results: readonly OwnResult[]): Promise<Batch | null> {
     const taken = this.#entriesOf(results);
     const first = [...this.entries, ...taken];
     const { clock, retry } = this.#parts;
     const now = this.#holder.clock.turn(Math.max(0, ...first.map((entry) => entry.at)));
     const { drainLimit, failAll } = this.#handling;
     this.#batch = new Batch(now, () => clock.monotonic() * 1_000, { ...retry, drainLimit, failAll });
-    this.settles.push(...results.map(({ id, attempt }) => ({ id, attempt })));
+    this.settles.push(...results.map(({ id, attempt, partition }) => ({ id, attempt, partition })));
     this.results.push(...taken);
     return (await this.#run(this.#batch, first)) ? this.#batch : null;
   }
@@ -68,12 +72,12 @@ export class BatchRun {
    * Runs the turns of results that came since. `ahead`: effects of this very batch, of which the store need not hear any
    * more. False when the lease was lost meanwhile.
    */
-  async goOn(batch: Batch, results: readonly EffectSettle[], ahead: ReadonlyMap<string, unknown>): Promise<boolean> {
+  async goOn(batch: Batch, results: readonly OwnResult[], ahead: ReadonlyMap<string, unknown>): Promise<boolean> {
     const { effectsCancelled, effectsEnded } = batch.writes;
     const wanted = results.filter(({ id }) => !ahead.has(id) || !effectsCancelled.includes(id));
-    for (const { id, attempt } of wanted) {
+    for (const { id, attempt, partition } of wanted) {
       if (ahead.has(id)) effectsEnded.add(id);
-      else this.settles.push({ id, attempt });
+      else this.settles.push({ id, attempt, partition });
     }
     const taken = this.#entriesOf(wanted);
     this.results.push(...taken);
@@ -91,22 +95,22 @@ export class BatchRun {
     return {
       ...{ after, upTo: last?.seq ?? after, beside },
       ...(last === undefined ? {} : { upToAt: last.at }),
-      ...(this.settles.length === 0 ? {} : { settles: this.settles }),
       ...(this.results.length === 0 ? {} : { results: this.results.length }),
     };
   }
 
   /** What came in, for the projector; `position` is that of the commit's row. */
-  handledAt(position: number): Pick<ProjectedCommit, 'upTo' | 'entries' | 'targets'> {
+  handledAt(position: number): Pick<ProjectedCommit, 'upTo' | 'entries' | 'targets' | 'partitions'> {
     const count = this.results.length;
     const results = this.results.map((one, at) => ({ ...one, seq: resultPosition(position, at, count) }));
     const targets = this.#messages.map((message) => (message instanceof SvcError ? UNREADABLE : message.to));
-    return { upTo: position, entries: [...this.entries, ...results], targets };
+    const entries = [...this.entries, ...results];
+    return { upTo: position, entries, targets, partitions: entries.map(this.#holder.partitionOf) };
   }
 
-  #entriesOf(results: readonly EffectSettle[]): MailboxEntry[] {
+  #entriesOf(results: readonly OwnResult[]): MailboxEntry[] {
     const at = this.#holder.clock.now();
-    return results.map(({ delivery }) => ({ seq: 0, at, body: delivery.body }));
+    return results.map(({ delivery, partition }) => ({ seq: 0, at, body: delivery.body, partition }));
   }
 
   async #run(batch: Batch, entries: readonly MailboxEntry[]): Promise<boolean> {
@@ -117,10 +121,16 @@ export class BatchRun {
       messages.push(decoded instanceof Promise ? await decoded : decoded);
     }
     this.#messages.push(...messages);
-    const { partition } = this.#holder.lease;
     const { works } = batch.writes;
-    const unknown = messages.filter(isReadable).filter(({ to }) => !works.has(to));
-    const residents = await loadResidents(parts, partition, unknown, this.#begun(entries, messages));
+    const unknown = new Map<Address, Partition>();
+    for (const [index, entry] of entries.entries()) {
+      const message = messages[index];
+      if (message === undefined || !isReadable(message)) continue;
+      const partition = this.places.get(message.to) ?? this.#holder.partitionOf(entry);
+      this.places.set(message.to, partition);
+      if (!works.has(message.to)) unknown.set(message.to, partition);
+    }
+    const residents = await loadResidents(parts, unknown, this.#begun(entries, messages));
     for (const [address, { resident, record }] of works) residents.set(address, { ...resident, record });
     const bodies = await setAside(parts, entries, messages, residents, this.#handling.drainLimit);
     if (this.#holder.lost) return false;

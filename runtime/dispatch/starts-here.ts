@@ -1,5 +1,5 @@
-import type { Commit, EffectLedger } from '../actor-store.ts';
-import type { Partition } from '../address.ts';
+import { type Commit, changesOf, type EffectLedger, type PartitionChanges } from '../actor-store.ts';
+import { isSharedLog, type Partition } from '../address.ts';
 import type { Clock } from '../clock.ts';
 import type { EffectJob, EffectPlace, EffectQueue, StartedEffect } from '../effect-queue.ts';
 import { persist } from '../effects/effect-runner-persist.ts';
@@ -16,6 +16,12 @@ export interface StartsHereOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly warn: (message: string, error: unknown) => void;
+}
+
+interface Place {
+  readonly partition: Partition;
+  readonly place: EffectPlace;
+  readonly started: StartedEffect;
 }
 
 /** The effects of one commit that this process starts with it. Ends with `begin`, `free` or `disown`. */
@@ -49,16 +55,15 @@ export class StartsHere {
   }
 
   /** For the effects of one batch that need not wait for its commit. */
-  ahead(partition: Partition): AheadOfCommit {
-    return new AheadOfCommit(partition, this.#options);
+  ahead(): AheadOfCommit {
+    return new AheadOfCommit(this.#options);
   }
 
   /** `bodies`: encoded requests by effect id, none stored aside. `ahead`: those that this process runs already. */
   of(commit: Commit, bodies: ReadonlyMap<string, string>, ahead: ReadonlyMap<string, unknown>): Starting {
     const { queue, runner, claimTtlMs, clock } = this.#options;
-    const places = new Map<string, { readonly place: EffectPlace; readonly started: StartedEffect }>();
+    const places = new Map<string, Place>();
     const claimedAt = clock.monotonic();
-    const { partition } = commit.lease;
     const letGo = (id: string): void => {
       places.get(id)?.place.free();
       places.delete(id);
@@ -67,21 +72,26 @@ export class StartsHere {
       places.delete(id);
       if (this.#underWay.get(id) === letGo) this.#underWay.delete(id);
     };
-    const running = commit.effectsOpened.filter(({ id }) => ahead.has(id)).map(({ id }) => id);
     const mark = { runner, ttlMs: claimTtlMs };
-    const effectsOpened = commit.effectsOpened.map((effect) => {
-      if (ahead.has(effect.id)) return { ...effect, started: mark };
-      const body = bodies.get(effect.id);
-      // The same turn in an earlier commit, whose outcome is not known: from here on this commit answers for the effect.
-      this.#underWay.get(effect.id)?.(effect.id);
-      const place = body === undefined || this.#disowned.has(effect.id) ? null : queue.reserve(effect.queue, effect);
-      if (body === undefined || place === null) return effect;
-      this.#underWay.set(effect.id, letGo);
-      places.set(effect.id, { place, started: { attempt: 1, body, claimedAt } });
-      return { ...effect, started: mark };
-    });
+    const running: { readonly id: string; readonly partition: Partition }[] = [];
+    const marked = ({ partition, effectsOpened }: PartitionChanges & { readonly partition: Partition }) =>
+      effectsOpened.map((effect) => {
+        if (ahead.has(effect.id)) {
+          running.push({ id: effect.id, partition });
+          return { ...effect, started: mark };
+        }
+        const body = bodies.get(effect.id);
+        // The same turn in an earlier commit, whose outcome is not known: from here on this commit answers for the effect.
+        this.#underWay.get(effect.id)?.(effect.id);
+        const place = body === undefined || this.#disowned.has(effect.id) ? null : queue.reserve(effect.queue, effect);
+        if (body === undefined || place === null) return effect;
+        this.#underWay.set(effect.id, letGo);
+        places.set(effect.id, { partition, place, started: { attempt: 1, body, claimedAt } });
+        return { ...effect, started: mark };
+      });
+    const changes = changesOf(commit).map((part) => ({ ...part, effectsOpened: marked(part) }));
     return {
-      commit: places.size + running.length === 0 ? commit : { ...commit, effectsOpened },
+      commit: places.size + running.length === 0 ? commit : withOpened(commit, changes),
       begin(job) {
         const found = places.get(job.id);
         end(job.id);
@@ -95,12 +105,12 @@ export class StartsHere {
         }
       },
       disown: () => {
-        for (const [id, { place }] of places) {
+        for (const [id, { partition, place }] of places) {
           place.free();
           end(id);
           this.#giveBack(partition, id);
         }
-        for (const id of running) this.#giveBack(partition, id);
+        for (const { id, partition } of running) this.#giveBack(partition, id);
       },
     };
   }
@@ -127,4 +137,12 @@ export class StartsHere {
       .finally(() => this.#disowned.delete(id));
     this.#disowned.set(id, given);
   }
+}
+
+function withOpened(
+  commit: Commit,
+  changes: readonly (PartitionChanges & { readonly partition: Partition })[],
+): Commit {
+  if (isSharedLog(commit.lease.log)) return { ...commit, partitions: changes };
+  return { ...commit, effectsOpened: changes.flatMap(({ effectsOpened }) => effectsOpened) };
 }

@@ -1,14 +1,18 @@
 import type { ActorStore } from '../actor-store.ts';
 import type { Partition } from '../address.ts';
 import type { Clock } from '../clock.ts';
-import type { PartitionServer } from './partition-server.ts';
+import type { LogServer } from './log-server.ts';
+import type { StoreClock } from './store-clock.ts';
 import { TimerWheel } from './timer-wheel.ts';
 
 export interface TimerFiringParts {
   readonly store: ActorStore;
   readonly clock: Clock;
-  readonly servers: () => readonly PartitionServer[];
-  readonly serverOf: (partition: Partition) => PartitionServer | undefined;
+  /** Of the logs that are read. */
+  readonly logs: () => readonly LogServer[];
+  readonly serverOf: (partition: Partition) => LogServer<Partition> | undefined;
+  /** The clock of the store that has the partition. */
+  readonly clockOf: (partition: Partition) => StoreClock | undefined;
   /** Messages of timers are in the partition's mailbox. */
   readonly fired: (partition: Partition) => void;
   readonly watch: (firing: Promise<void>) => void;
@@ -23,7 +27,7 @@ export class TimerFiring {
 
   constructor(parts: TimerFiringParts) {
     this.#parts = parts;
-    const nowOf = (partition: Partition): number => parts.serverOf(partition)?.clock.now() ?? parts.clock.now();
+    const nowOf = (partition: Partition): number => parts.clockOf(partition)?.now() ?? parts.clock.now();
     this.#wheel = new TimerWheel(parts.clock, nowOf, (due) => parts.watch(this.#fire(due)));
   }
 
@@ -39,16 +43,16 @@ export class TimerFiring {
     this.#wheel.stop();
   }
 
-  /** Each partition may have a server of its own (Redis Cluster), and clocks are set: hears their times anew. */
+  /** Each log may have a server of its own (Redis Cluster), and clocks are set: hears their times anew. */
   async readClocks(): Promise<void> {
-    const heard = await Promise.allSettled(this.#parts.servers().map((server) => this.#readClock(server)));
+    const heard = await Promise.allSettled(this.#parts.logs().map((server) => this.#readClock(server)));
     this.#wheel.adjust();
     const failed = heard.find((one) => one.status === 'rejected');
     if (failed !== undefined) throw failed.reason;
   }
 
-  async #readClock({ lease, clock }: PartitionServer): Promise<void> {
-    clock.tell(await this.#parts.store.now(lease.partition));
+  async #readClock({ lease, clock }: Pick<LogServer, 'lease' | 'clock'>): Promise<void> {
+    clock.tell(await this.#parts.store.now(lease.log));
   }
 
   async #fire(due: readonly Partition[]): Promise<void> {
@@ -58,15 +62,16 @@ export class TimerFiring {
   /** One by one, since each may have a server of its own (Redis Cluster). */
   async #fireOf(partition: Partition): Promise<void> {
     const server = this.#parts.serverOf(partition);
-    if (server === undefined) return;
+    const clock = this.#parts.clockOf(partition);
+    if (server === undefined || clock === undefined) return;
     try {
       const [next = null] = await this.#parts.store.fireTimers([server.lease]);
       // Due by what we know and not by the store: its clock was set back, and to ask at once would be to ask without end.
-      if (next !== null && next <= server.clock.now()) await this.#readClock(server);
+      if (next !== null && next <= clock.now()) await this.#readClock({ lease: server.lease, clock });
       if (next !== null) this.#wheel.note(partition, next);
       this.#parts.fired(partition);
     } catch (thrown) {
-      this.#wheel.note(partition, server.clock.now() + FIRE_AGAIN_MS);
+      this.#wheel.note(partition, clock.now() + FIRE_AGAIN_MS);
       throw thrown;
     }
   }

@@ -1,6 +1,7 @@
+import { changesOf } from '../actor-store.ts';
 import type { Partition } from '../address.ts';
 import type { Clock } from '../clock.ts';
-import type { Committed } from './partition-server.ts';
+import type { Committed } from './commit-turns.ts';
 
 export interface UnhurriedParts {
   readonly clock: Clock;
@@ -8,6 +9,8 @@ export interface UnhurriedParts {
   readonly flush: (source: Partition) => void;
   /** Looks into a mailbox. */
   readonly ring: (target: Partition) => void;
+  /** Whether two partitions have one mailbox here. */
+  readonly areTogether: (one: Partition, other: Partition) => boolean;
 }
 
 /** Well below what lists may lag (design R2), and several rounds of a quick conversation. */
@@ -25,20 +28,24 @@ export class Unhurried {
     this.#parts = parts;
   }
 
-  /** Sees to what a commit sent; true: something of it is in a hurry or owed since longer ago. */
-  note({ commit, owes }: Pick<Committed, 'commit' | 'owes'>): boolean {
-    const { lease, sends } = commit;
-    const others = sends.filter(({ partition }) => partition !== lease.partition);
-    const { flush, ring } = this.#parts;
-    if (owes) {
-      if (others.some(({ delivery }) => delivery.unhurried !== true)) return true;
-      if (others.length > 0) this.#soon(`flush ${lease.partition}`, () => flush(lease.partition));
-      return others.length === 0 && !this.#pending.has(`flush ${lease.partition}`);
+  /** Sees to what a commit sent; answers the partitions that owe something in a hurry, or since longer ago. */
+  note({ commit, owing }: Pick<Committed, 'commit' | 'owing'>): readonly Partition[] {
+    const { flush, ring, areTogether } = this.#parts;
+    const hurried: Partition[] = [];
+    for (const { partition: source, sends } of changesOf(commit)) {
+      const others = sends.filter(({ partition }) => !areTogether(source, partition));
+      if (owing.includes(source)) {
+        const name = `flush ${source}`;
+        if (others.some(({ delivery }) => delivery.unhurried !== true)) hurried.push(source);
+        else if (others.length > 0) this.#soon(name, () => flush(source));
+        else if (!this.#pending.has(name)) hurried.push(source);
+        continue;
+      }
+      for (const { partition, delivery } of others) {
+        if (delivery.unhurried === true) this.#soon(`ring ${partition}`, () => ring(partition));
+      }
     }
-    for (const { partition, delivery } of others) {
-      if (delivery.unhurried === true) this.#soon(`ring ${partition}`, () => ring(partition));
-    }
-    return false;
+    return hurried;
   }
 
   stop(): void {

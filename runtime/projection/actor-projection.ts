@@ -1,8 +1,8 @@
 import type { ActorStore } from '../actor-store.ts';
-import type { Address } from '../address.ts';
+import type { Address, Partition } from '../address.ts';
 import type { Clock } from '../clock.ts';
 import { type ActorDefinition, isArchived } from '../define-actor.ts';
-import type { PartitionServer } from '../dispatch/partition-server.ts';
+import type { LogServer } from '../dispatch/log-server.ts';
 import type { ReplacedStates } from '../dispatch/replaced-states.ts';
 import type { Collection, Documents, StoredDocument } from '../documents.ts';
 import { toSvcError } from '../errors.ts';
@@ -21,6 +21,8 @@ export interface ActorProjectionParts {
   readonly archive: Archive;
   readonly registry: Registry;
   readonly locator: Locator;
+  /** Who runs the turns of a partition's actors here. */
+  readonly serverOf: (partition: Partition) => LogServer | undefined;
   readonly payloads: Payloads;
   readonly clock: Pick<Clock, 'now'>;
   readonly views: Views;
@@ -39,7 +41,7 @@ interface Look extends Retained {
 }
 
 interface Ended extends EndedActor {
-  readonly server: PartitionServer;
+  readonly server: LogServer;
   /** Whether the archive keeps it. */
   readonly kept: boolean;
   /** Whether nothing else names what its record may name (turns/payload.ts). */
@@ -48,7 +50,8 @@ interface Ended extends EndedActor {
 
 /** Actors of one partition whose states are to be projected. */
 export interface Touched {
-  readonly server: PartitionServer;
+  readonly server: LogServer;
+  readonly partition: Partition;
   readonly addresses: readonly Address[];
 }
 
@@ -76,13 +79,13 @@ export class ActorProjection {
    * Writes what became of the actors, of all partitions together; the ended ones leave the store. Answers the partitions
    * that could not be read and have to be projected again.
    */
-  async project(stretch: readonly Touched[]): Promise<ReadonlySet<PartitionServer>> {
+  async project(stretch: readonly Touched[]): Promise<ReadonlySet<LogServer>> {
     const writes: Writes = { views: new Map(), ended: [] };
-    const failed = new Set<PartitionServer>();
+    const failed = new Set<LogServer>();
     await allDone(
       stretch.map(async (touched) => {
         const { server } = touched;
-        const failure = `projection of ${server.lease.partition} waits`;
+        const failure = `projection of ${server.lease.log} waits`;
         if (!(await this.#alone(failure, () => this.#look(touched, writes)))) failed.add(server);
       }),
     );
@@ -96,9 +99,8 @@ export class ActorProjection {
     return failed;
   }
 
-  async #look({ server, addresses }: Touched, { views, ended }: Writes): Promise<void> {
+  async #look({ server, partition, addresses }: Touched, { views, ended }: Writes): Promise<void> {
     const { store, registry } = this.#parts;
-    const { partition } = server.lease;
     const wanted = addresses.filter((address) => {
       const definition = registry.definitionOf(address);
       return definition?.view !== undefined || definition?.done !== undefined;
@@ -146,12 +148,12 @@ export class ActorProjection {
     const { locator, replaced, removals } = this.#parts;
     // In this order: who deletes it does so before looking into the archive, so one of the two sees the other.
     const asked = await removals.asked(archived.filter(({ kept }) => kept).map(({ address }) => address));
-    const groups = [...Map.groupBy(archived, ({ server }) => server)];
+    const groups = [...Map.groupBy(archived, ({ partition }) => partition)];
     await allDone(
-      groups.map(([server, some]) =>
-        this.#alone(`ended actors of ${server.lease.partition} stay in the store`, async () => {
+      groups.map(([home, some]) =>
+        this.#alone(`ended actors of ${home} stay in the store`, async () => {
           // Entries that outlive this process are found by the directory's sweep.
-          const gone = new Set(await server.forget(new Map(some.map(({ address, record }) => [address, record]))));
+          const gone = new Set(await this.#forget(home, new Map(some.map(({ address, record }) => [address, record]))));
           await Promise.all(
             some.map(async ({ address, partition, record: text, kept, owned }) => {
               if (!gone.has(address)) return;
@@ -164,6 +166,13 @@ export class ActorProjection {
         }),
       ),
     );
+  }
+
+  /** Answers those that are gone. Whoever serves the partition now removes them; the log that told of them may be closed. */
+  async #forget(partition: Partition, archived: ReadonlyMap<Address, string>): Promise<readonly Address[]> {
+    const server = this.#parts.serverOf(partition);
+    if (server !== undefined) return server.forget(archived, partition);
+    return (await this.#parts.store.sharedLogs?.forgetEnded(partition, archived)) ?? [];
   }
 
   /** Null for a payload that is not stored any more: its actor is dead-lettered, once, and left out. */

@@ -13,8 +13,11 @@ export const turnRow = z.object({
 const wireRow = z.object({
   epoch: z.number().int(),
   turns: z.array(turnRow),
-  /** Time and message of each result that was handled beside the mailbox. Absent in rows of formats 1 and 2. */
-  results: z.array(z.tuple([z.number(), jsonField])).default([]),
+  /**
+   * Time and message of each result that was handled beside the mailbox, and where its actor lives when partitions share the
+   * log. Absent in rows of formats 1 and 2.
+   */
+  results: z.array(z.tuple([z.number(), jsonField]).rest(z.string())).default([]),
 });
 
 /**

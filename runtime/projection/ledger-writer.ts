@@ -1,4 +1,3 @@
-import type { Partition } from '../address.ts';
 import type { Collection, Documents } from '../documents.ts';
 import { DEAD_LETTERS, type DeadLetter, deadLettersOf, LEDGER, type LedgerSegment, ledgerSegments } from './ledger.ts';
 import { packLines } from './ledger-text.ts';
@@ -7,11 +6,8 @@ import type { ProjectedCommit } from './projected-commit.ts';
 /** Bodies whose lines are made in one go: some milliseconds of the thread of turns. */
 const STRETCH_CHARS = 256_000;
 
-/** Commits of one partition, oldest first. */
-export interface LedgerPart {
-  readonly partition: Partition;
-  readonly commits: readonly ProjectedCommit[];
-}
+/** Commits of one log, oldest first. */
+export type LedgerPart = readonly ProjectedCommit[];
 
 async function packed(segment: LedgerSegment): Promise<LedgerSegment> {
   const lines = await packLines(segment.lines);
@@ -38,11 +34,11 @@ export class LedgerWriter {
   async write(parts: readonly LedgerPart[]): Promise<void> {
     if (this.#segments !== null) {
       for (const stretch of stretchesOf(parts)) {
-        const segments = stretch.flatMap(({ partition, commits }) => ledgerSegments(partition, commits));
+        const segments = stretch.flatMap((commits) => ledgerSegments(commits));
         if (segments.length > 0) await this.#segments.putMany(await Promise.all(segments.map(packed)));
       }
     }
-    const letters = parts.flatMap(({ commits }) => deadLettersOf(commits));
+    const letters = parts.flatMap((commits) => deadLettersOf(commits));
     if (letters.length > 0) await this.#deadLetters.putMany(letters);
   }
 }
@@ -51,15 +47,15 @@ export class LedgerWriter {
 function* stretchesOf(parts: readonly LedgerPart[]): Generator<readonly LedgerPart[]> {
   let stretch: LedgerPart[] = [];
   let chars = 0;
-  for (const { partition, commits } of parts) {
+  for (const commits of parts) {
     let from = 0;
     for (const [index, { entries }] of commits.entries()) {
       for (const { body } of entries) chars += body.length;
       if (chars < STRETCH_CHARS) continue;
-      yield [...stretch, { partition, commits: commits.slice(from, index + 1) }];
+      yield [...stretch, commits.slice(from, index + 1)];
       [stretch, chars, from] = [[], 0, index + 1];
     }
-    if (from < commits.length) stretch.push({ partition, commits: commits.slice(from) });
+    if (from < commits.length) stretch.push(commits.slice(from));
   }
   if (stretch.length > 0) yield stretch;
 }

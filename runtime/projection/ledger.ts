@@ -51,16 +51,26 @@ export const DEAD_LETTERS = { name: 'dead_letters', unique: [], indexes: [['addr
 /** A segment's text stays under this, so that a document store's own limit is never met. */
 const MAX_SEGMENT_CHARS = 1_000_000;
 
-export function ledgerSegments(partition: Partition, commits: readonly ProjectedCommit[]): LedgerSegment[] {
+/** A segment in the making. */
+interface OpenSegment {
+  readonly tenant: string;
+  readonly partition: Partition;
+  readonly first: number;
+  last: number;
+  readonly from: number;
+  to: number;
+  readonly lines: string[];
+  chars: number;
+}
+
+export function ledgerSegments(commits: readonly ProjectedCommit[]): LedgerSegment[] {
   const done: LedgerSegment[] = [];
-  const open = new Map<
-    string,
-    { first: number; last: number; from: number; to: number; lines: string[]; chars: number }
-  >();
-  const close = (tenant: string): void => {
-    const segment = open.get(tenant);
+  const open = new Map<string, OpenSegment>();
+  const close = (key: string): void => {
+    const segment = open.get(key);
     if (segment === undefined) return;
-    open.delete(tenant);
+    open.delete(key);
+    const { tenant, partition } = segment;
     done.push({
       tenant,
       id: `${partition}.${segment.first}`,
@@ -76,16 +86,20 @@ export function ledgerSegments(partition: Partition, commits: readonly Projected
   for (const commit of commits) {
     for (const [index, entry] of commit.entries.entries()) {
       const tenant = tenantOf(commit.targets[index] ?? 'unknown/svc-system/unknown');
+      const partition = commit.partitions[index];
+      if (partition === undefined) continue;
+      const key = `${tenant} ${partition}`;
       const isReadable = commit.targets[index] !== UNREADABLE;
       const line = ledgerLine(entry, commit.epoch, commit.rows[index], isReadable);
-      let segment = open.get(tenant);
+      let segment = open.get(key);
       if (segment !== undefined && segment.chars + line.length > MAX_SEGMENT_CHARS) {
-        close(tenant);
+        close(key);
         segment = undefined;
       }
       if (segment === undefined) {
-        segment = { first: entry.seq, last: entry.seq, from: entry.at, to: entry.at, lines: [], chars: 0 };
-        open.set(tenant, segment);
+        const { seq, at } = entry;
+        segment = { tenant, partition, first: seq, last: seq, from: at, to: at, lines: [], chars: 0 };
+        open.set(key, segment);
       }
       segment.last = entry.seq;
       // A result's time is this node's reading of the store's clock.
@@ -94,7 +108,7 @@ export function ledgerSegments(partition: Partition, commits: readonly Projected
       segment.chars += line.length;
     }
   }
-  for (const tenant of [...open.keys()]) close(tenant);
+  for (const key of [...open.keys()]) close(key);
   return done;
 }
 

@@ -1,7 +1,7 @@
 import type { JournalRow } from '../actor-store.ts';
-import type { Address } from '../address.ts';
+import { type Address, isPartition, type Partition } from '../address.ts';
 import type { Clock } from '../clock.ts';
-import type { PartitionServer } from '../dispatch/partition-server.ts';
+import type { LogServer } from '../dispatch/log-server.ts';
 import { SvcError, toSvcError } from '../errors.ts';
 import { resultPosition } from '../journal-position.ts';
 import { decodeEntry, UNREADABLE } from '../turns/loading.ts';
@@ -71,15 +71,21 @@ export class Projector {
   }
 
   /** Begins with a partition just taken over: its journal may hold rows of the last holder. */
-  attach(server: PartitionServer): void {
+  attach(server: LogServer): void {
     this.#sources.attach(server);
   }
 
-  detach(server: PartitionServer): void {
+  detach(server: LogServer): void {
     this.#sources.detach(server);
   }
 
-  add(server: PartitionServer, commit: ProjectedCommit): void {
+  /** Whether documents have all that is in the journal of a log. */
+  isDone(server: LogServer): boolean {
+    const source = this.#sources.get(server);
+    return source === undefined || (source.pending.length === 0 && source.projected >= source.readBackTo);
+  }
+
+  add(server: LogServer, commit: ProjectedCommit): void {
     this.#sources.add(server, commit);
   }
 
@@ -118,25 +124,25 @@ export class Projector {
     } catch (thrown) {
       const error = toSvcError(thrown);
       if (error.code === 'unavailable') throw error;
-      this.#parts.warn(`projection of ${source.server.lease.partition} waits`, error);
+      this.#parts.warn(`projection of ${source.server.lease.log} waits`, error);
     }
   }
 
   /** Projects a page of the journal that memory does not have; nothing behind it is trimmed before that is done. */
   async #catchUp(source: Source): Promise<void> {
     const { store } = this.#parts;
-    const { partition } = source.server.lease;
+    const { server } = source;
     const { readBackTo } = source;
-    const rows = await store.readJournal(partition, source.projected, JOURNAL_PAGE);
+    const rows = await store.readJournal(server.lease.log, source.projected, JOURNAL_PAGE);
     const commits: ProjectedCommit[] = [];
-    for (const row of rows) if (row.upTo <= readBackTo) commits.push(await this.#projected(row));
-    const touched = { source, upTo: 0, addresses: new Set(commits.flatMap(({ targets }) => targets)) };
+    for (const row of rows) if (row.upTo <= readBackTo) commits.push(await this.#projected(row, server));
+    const touched = { source, upTo: 0, addresses: touchedBy(commits) };
     for (const stretch of stretchesOf([touched])) {
       const failed = await this.#actors.project(stretch.touched);
       // Said already; its journal stays as it is.
       if (failed.size > 0) return;
     }
-    await this.#ledger.write([{ partition, commits }]);
+    await this.#ledger.write([commits]);
     const last = commits[commits.length - 1];
     if (last !== undefined) {
       await this.#rounds.finish();
@@ -147,12 +153,13 @@ export class Projector {
     if (rows.length < JOURNAL_PAGE || last === undefined) source.readBackTo = source.projected;
   }
 
-  async #projected({ upTo, row, entries }: JournalRow): Promise<ProjectedCommit> {
+  async #projected({ upTo, row, entries }: JournalRow, { partitionOf }: LogServer): Promise<ProjectedCommit> {
     const { epoch, turns, results } = this.#parsed(upTo, row);
-    const taken = results.map(([at, message], index) => ({
+    const taken = results.map(([at, message, ...where], index) => ({
       seq: resultPosition(upTo, index, results.length),
       at,
       body: typeof message === 'string' ? message : JSON.stringify(message),
+      ...where.filter(isPartition).map((partition) => ({ partition }))[0],
     }));
     const all = [...entries, ...taken];
     const targets: Address[] = [];
@@ -160,7 +167,7 @@ export class Projector {
       const message = await decodeEntry(this.#parts.payloads, entry.body);
       targets.push(message instanceof SvcError ? UNREADABLE : message.to);
     }
-    return { upTo, epoch, entries: all, targets, rows: turns };
+    return { upTo, epoch, entries: all, targets, partitions: all.map(partitionOf), rows: turns };
   }
 
   /** A row that cannot be read says nothing of its turns; the entries beside it still say which actors they touched. */
@@ -180,12 +187,9 @@ export class Projector {
     for (const source of sources) {
       const upTo = source.pending.length;
       if (source.viewed === upTo) continue;
-      const addresses = new Set<Address>();
-      for (const { targets } of source.pending.slice(source.viewed))
-        for (const target of targets) addresses.add(target);
-      work.push({ source, upTo, addresses });
+      work.push({ source, upTo, addresses: touchedBy(source.pending.slice(source.viewed)) });
     }
-    const failed = new Set<PartitionServer>();
+    const failed = new Set<LogServer>();
     for (const { touched, ends } of stretchesOf(work)) {
       for (const server of await this.#actors.project(touched)) failed.add(server);
       for (const { source, upTo } of ends) {
@@ -196,9 +200,7 @@ export class Projector {
 
   async #writeLedger(sources: readonly Source[]): Promise<void> {
     const done = sources.map((source) => ({ source, commits: source.pending.slice(0, source.viewed) }));
-    await this.#ledger.write(
-      done.map(({ source, commits }) => ({ partition: source.server.lease.partition, commits })),
-    );
+    await this.#ledger.write(done.map(({ commits }) => commits));
     if (done.some(({ commits }) => commits.length > 0)) await this.#rounds.finish();
     await Promise.all(done.map(({ source, commits }) => this.#trim(source, commits)));
   }
@@ -212,11 +214,22 @@ export class Projector {
   }
 }
 
-/** Actors of one partition that commits touched; its first `upTo` commits are in the lists once they are projected. */
+/** Actors of one log that commits touched, and where they live; its first `upTo` commits are in the lists once they are projected. */
 interface Work {
   readonly source: Source;
   readonly upTo: number;
-  readonly addresses: ReadonlySet<Address>;
+  readonly addresses: ReadonlyMap<Address, Partition>;
+}
+
+function touchedBy(commits: readonly ProjectedCommit[]): Map<Address, Partition> {
+  const touched = new Map<Address, Partition>();
+  for (const { targets, partitions } of commits) {
+    for (const [index, target] of targets.entries()) {
+      const partition = partitions[index];
+      if (partition !== undefined) touched.set(target, partition);
+    }
+  }
+  return touched;
 }
 
 interface Stretch {
@@ -233,7 +246,9 @@ function* stretchesOf(work: readonly Work[]): Generator<Stretch> {
     if (addresses.length === 0) ends.push(one);
     for (let from = 0; from < addresses.length; ) {
       const some = addresses.slice(from, from + STRETCH_ACTORS - size);
-      touched.push({ server: one.source.server, addresses: some });
+      for (const [partition, few] of Map.groupBy(some, ([, where]) => where)) {
+        touched.push({ server: one.source.server, partition, addresses: few.map(([address]) => address) });
+      }
       from += some.length;
       size += some.length;
       if (from === addresses.length) ends.push(one);

@@ -1,10 +1,10 @@
-import type { Partition } from '../address.ts';
-import type { PartitionServer } from '../dispatch/partition-server.ts';
+import type { Log } from '../address.ts';
+import type { LogServer } from '../dispatch/log-server.ts';
 import type { ProjectedCommit } from './projected-commit.ts';
 
-/** A partition served here, as far as its journal is projected. */
+/** A log served here, as far as its journal is projected. */
 export interface Source {
-  readonly server: PartitionServer;
+  readonly server: LogServer;
   /** Commits not yet in the ledger, oldest first, kept in memory so that the journal need not be read back. */
   pending: ProjectedCommit[];
   /** Of these, how many have their actors' views written. */
@@ -26,30 +26,35 @@ const MAX_ALL_CHARS = 64_000_000;
 
 const sizeOf = (commit: ProjectedCommit): number => commit.entries.reduce((sum, { body }) => sum + body.length, 100);
 
-/** The partitions whose journals this node projects, and the commits that memory still has of them, bounded. */
+/** The logs whose journals this node projects, and the commits that memory still has of them, bounded. */
 export class Sources {
-  readonly #sources = new Map<Partition, Source>();
+  readonly #sources = new Map<Log, Source>();
   /** Size of all that is held in memory, in characters. */
   #chars = 0;
 
-  attach(server: PartitionServer): void {
+  attach(server: LogServer): void {
     const empty = { pending: [], viewed: 0, chars: 0, projected: 0 };
-    this.#sources.set(server.lease.partition, { server, ...empty, readBackTo: server.progress.position });
+    this.#sources.set(server.lease.log, { server, ...empty, readBackTo: server.progress.position });
   }
 
-  detach(server: PartitionServer): void {
-    const source = this.#sources.get(server.lease.partition);
+  detach(server: LogServer): void {
+    const source = this.#sources.get(server.lease.log);
     if (source?.server !== server) return;
     this.#chars -= source.chars;
-    this.#sources.delete(server.lease.partition);
+    this.#sources.delete(server.lease.log);
+  }
+
+  get(server: LogServer): Source | undefined {
+    const source = this.#sources.get(server.lease.log);
+    return source?.server === server ? source : undefined;
   }
 
   served(): Source[] {
     return [...this.#sources.values()].filter((source) => !source.server.lost);
   }
 
-  add(server: PartitionServer, commit: ProjectedCommit): void {
-    const source = this.#sources.get(server.lease.partition);
+  add(server: LogServer, commit: ProjectedCommit): void {
+    const source = this.#sources.get(server.lease.log);
     if (source?.server !== server) return;
     source.pending.push(commit);
     const chars = sizeOf(commit);
@@ -69,7 +74,7 @@ export class Sources {
     source.viewed = Math.max(0, source.viewed - (source.pending.length - left.length));
     source.pending = left;
     const chars = left.reduce((sum, commit) => sum + sizeOf(commit), 0);
-    if (this.#sources.get(source.server.lease.partition) === source) this.#chars += chars - source.chars;
+    if (this.#sources.get(source.server.lease.log) === source) this.#chars += chars - source.chars;
     source.chars = chars;
   }
 }

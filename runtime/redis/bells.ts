@@ -1,7 +1,7 @@
 import type { Lease, MailboxEntry, Unsubscribe } from '../actor-store.ts';
-import type { Partition } from '../address.ts';
+import { isLog, type Log } from '../address.ts';
 import type { Bulletins } from './bulletins.ts';
-import { unpackEntries } from './entries.ts';
+import { placeOf, unpackEntries } from './entries.ts';
 import type { Keys } from './keys.ts';
 
 /**
@@ -11,27 +11,27 @@ import type { Keys } from './keys.ts';
 export class Bells {
   readonly #bulletins: Bulletins;
   readonly #keys: Keys;
-  readonly #carried = new Map<Partition, MailboxEntry[]>();
+  readonly #carried = new Map<Log, MailboxEntry[]>();
 
   constructor(bulletins: Bulletins, keys: Keys) {
     this.#bulletins = bulletins;
     this.#keys = keys;
   }
 
-  onBell(node: string, ring: (partition: Partition) => void): Unsubscribe {
+  onBell(node: string, ring: (log: Log) => void): Unsubscribe {
     return this.#bulletins.listen(this.#keys.bell(node), (message) => {
-      for (const [partition, entries] of readBells(message)) {
-        if (entries.length > 0) this.#carried.set(partition, entries);
-        ring(partition);
+      for (const [log, entries] of readBells(message)) {
+        if (entries.length > 0) this.#carried.set(log, entries);
+        ring(log);
       }
     });
   }
 
   /** Entries right behind `after`, when a bell brought them; null: ask the server. Answers them once. */
-  take({ partition }: Lease, after: number, limit: number): MailboxEntry[] | null {
-    const entries = this.#carried.get(partition);
+  take({ log }: Lease, after: number, limit: number): MailboxEntry[] | null {
+    const entries = this.#carried.get(log);
     if (entries === undefined) return null;
-    this.#carried.delete(partition);
+    this.#carried.delete(log);
     if (entries[0]?.seq !== after + 1) return null;
     return entries.length <= limit ? entries : entries.slice(0, limit);
   }
@@ -42,34 +42,36 @@ export class Bells {
   }
 }
 
-export const isPartition = (name: string): name is Partition => /^.+:\d+$/.test(name);
-
 /**
- * Lines `partition\tfirst seq\tat\tbody length…`, of a pack `partition\tfirst seq\tat\t=lengths\tbytes`, an empty line, the
- * bodies in a row (functions/_append_parts.lua).
+ * Lines `log\tfirst seq\tat\tbody length…`, of a pack `log\tfirst seq\tat\t=lengths\tbytes`, with `@partitions` in front of
+ * the lengths where partitions share the log; an empty line, the bodies in a row (functions/_append_parts.lua).
  */
-function readBells(message: Buffer): [Partition, MailboxEntry[]][] {
+function readBells(message: Buffer): [Log, MailboxEntry[]][] {
   const headEnd = message.indexOf('\n\n');
-  const bells: [Partition, MailboxEntry[]][] = [];
+  const bells: [Log, MailboxEntry[]][] = [];
   let position = headEnd + 2;
   for (const line of message.toString('utf8', 0, headEnd).split('\n')) {
-    const [name = '', first, at, ...lengths] = line.split('\t');
+    const [name = '', first, at, ...rest] = line.split('\t');
+    const partitions = rest[0]?.startsWith('@') === true ? rest[0].slice(1) : '';
+    const lengths = partitions === '' ? rest : rest.slice(1);
     const [packed = ''] = lengths;
     if (packed.startsWith('=')) {
       const end = position + Number(lengths[1]);
       const bodies = message.toString('utf8', position, end);
-      if (isPartition(name)) bells.push([name, unpackEntries(Number(first), Number(at), packed.slice(1), bodies)]);
+      if (isLog(name))
+        bells.push([name, unpackEntries(Number(first), Number(at), packed.slice(1), bodies, partitions)]);
       position = end;
       continue;
     }
     const entries: MailboxEntry[] = [];
+    const names = partitions.split(',');
     for (const length of lengths) {
       const end = position + Number(length);
       const body = message.toString('utf8', position, end);
-      entries.push({ seq: Number(first) + entries.length, at: Number(at), body });
+      entries.push({ seq: Number(first) + entries.length, at: Number(at), body, ...placeOf(names[entries.length]) });
       position = end;
     }
-    if (isPartition(name)) bells.push([name, entries]);
+    if (isLog(name)) bells.push([name, entries]);
   }
   return bells;
 }

@@ -1,53 +1,67 @@
-import type { Commit, CommitOutcome } from '../actor-store.ts';
+import { type Commit, type CommitOutcome, changesOf, type PartitionChanges } from '../actor-store.ts';
+import { isPartition, type Partition } from '../address.ts';
 import { readEntries } from './entries.ts';
 import { bellOf, depthField, fenceOf, type Keys, seenField } from './keys.ts';
 import { packReplies } from './replies.ts';
-import { integer, list } from './reply.ts';
+import { integer, list, text } from './reply.ts';
 
 type Words = (string | number)[];
 
+type Changes = PartitionChanges & { readonly partition: Partition };
+
+interface Call {
+  readonly id: string;
+  readonly serverLife: string;
+  readonly readAhead: number;
+  /** No program of format 2 is in the fleet. */
+  readonly packs: boolean;
+  /** Whether a partition shares the log of the commit. */
+  readonly shares: (partition: Partition) => boolean;
+}
+
 /** Writes one commit as the section that functions/commit.lua reads. The two files go together. */
-export function writeCommit(
-  commit: Commit,
-  call: {
-    readonly id: string;
-    readonly serverLife: string;
-    readonly readAhead: number;
-    /** No program of format 2 is in the fleet. */
-    readonly packs: boolean;
-  },
-  names: Keys,
-  keys: string[],
-  args: Words,
-): void {
+export function writeCommit(commit: Commit, call: Call, names: Keys, keys: string[], args: Words): void {
   const { lease } = commit;
-  const own = names.of(lease.partition);
+  const log = names.of(lease.log);
+  const changes = changesOf(commit);
   const before = keys.length;
-  keys.push(own.meta, own.mail, own.states, own.journal, own.depths, own.replies, own.held);
-  if (commit.timersSet.length > 0 || commit.timersCleared.length > 0) keys.push(own.timers, own.timerBodies);
-  const { effectsOpened, effectsCancelled, settles = [] } = commit;
-  if (effectsOpened.length + effectsCancelled.length + settles.length > 0) keys.push(own.effects, own.effectBodies);
-  if (commit.sends.some((send) => send.partition !== lease.partition)) keys.push(own.outbox);
-  const events = commit.events.filter((append) => append.data.length > 0);
-  if (events.length > 0) {
-    keys.push(own.eventTails);
-    for (const append of events) keys.push(names.events(lease.partition, append.address));
-  }
+  keys.push(log.meta, log.mail, log.journal, log.depths, log.replies);
+  for (const part of changes) writeKeys(part, names, keys);
+  const settled = changes.reduce((sum, { settles = [] }) => sum + settles.length, 0);
   args.push(keys.length - before, fenceOf(lease), commit.after, commit.upTo, call.id, call.readAhead, bellOf(lease));
-  args.push(call.serverLife, commit.upToAt ?? '', commit.beside ?? '');
-  args.push(commit.results ?? settles.length);
-  writeRecords(commit, args);
+  args.push(call.serverLife, commit.upToAt ?? '', commit.beside ?? '', commit.results ?? settled);
   if (commit.journal !== null) args.push('j', 1, commit.journal);
   if (call.packs) writeReplies(commit, args);
   else writeRepliesOneByOne(commit, args);
-  writeHeld(commit, args);
-  if (commit.sends.length > 0) writeSends(commit, args);
-  if (events.length > 0) writeEvents(events, args);
-  writeTimersAndEffects(commit, args);
+  for (const part of changes) {
+    args.push('@', 1, part.partition);
+    writeRecords(part, args);
+    if (call.packs) writeNamedReplies(commit, part.partition, args);
+    writeHeld(commit, part.partition, args);
+    if (part.sends.length > 0) writeSends(part, call, args);
+    const events = eventsOf(part);
+    if (events.length > 0) writeEvents(events, args);
+    writeTimersAndEffects(part, args);
+  }
   args.push('.');
 }
 
-function writeRecords({ records }: Commit, args: Words): void {
+const eventsOf = ({ events }: PartitionChanges) => events.filter((append) => append.data.length > 0);
+
+function writeKeys(part: Changes, names: Keys, keys: string[]): void {
+  const own = names.of(part.partition);
+  keys.push(own.meta, own.states, own.held);
+  if (part.timersSet.length > 0 || part.timersCleared.length > 0) keys.push(own.timers, own.timerBodies);
+  const { effectsOpened, effectsCancelled, settles = [] } = part;
+  if (effectsOpened.length + effectsCancelled.length + settles.length > 0) keys.push(own.effects, own.effectBodies);
+  if (part.sends.length > 0) keys.push(own.outbox);
+  const events = eventsOf(part);
+  if (events.length === 0) return;
+  keys.push(own.eventTails);
+  for (const append of events) keys.push(names.events(part.partition, append.address));
+}
+
+function writeRecords({ records }: PartitionChanges, args: Words): void {
   let deleted = 0;
   for (const { record } of records) if (record === null) deleted += 1;
   if (records.length > deleted) {
@@ -62,24 +76,28 @@ function writeRecords({ records }: Commit, args: Words): void {
 function writeReplies({ replies }: Commit, args: Words): void {
   if (replies.length === 0) return;
   const sessions = new Map<string, Commit['replies'][number][]>();
-  let named = 0;
   for (const reply of replies) {
     const known = sessions.get(reply.session);
     if (known === undefined) sessions.set(reply.session, [reply]);
     else known.push(reply);
-    if (reply.fresh !== true) named += 1;
   }
   args.push('P', 2 * sessions.size);
   for (const [session, own] of sessions) args.push(session, packReplies(own));
-  if (named === 0) return;
-  args.push('k', 2 * named);
-  for (const { messageId, body, fresh } of replies) if (fresh !== true) args.push(seenField(messageId), body);
 }
 
-function writeHeld({ held = [] }: Commit, args: Words): void {
-  if (held.length === 0) return;
-  args.push('H', 2 * held.length);
-  for (const { address, count } of held) args.push(address, count);
+/** Those to ids that callers gave: they are kept beside the ids. */
+function writeNamedReplies({ replies, lease }: Commit, partition: Partition, args: Words): void {
+  const named = replies.filter((reply) => reply.fresh !== true && (reply.partition ?? lease.log) === partition);
+  if (named.length === 0) return;
+  args.push('k', 2 * named.length);
+  for (const { messageId, body } of named) args.push(seenField(messageId), body);
+}
+
+function writeHeld({ held = [], lease }: Commit, partition: Partition, args: Words): void {
+  const own = held.filter((one) => (one.partition ?? lease.log) === partition);
+  if (own.length === 0) return;
+  args.push('H', 2 * own.length);
+  for (const { address, count } of own) args.push(address, count);
 }
 
 /** As programs of format 2 read them. */
@@ -93,18 +111,19 @@ function writeRepliesOneByOne({ replies, handled }: Commit, args: Words): void {
   for (const { address, count } of handled) args.push(depthField(address), count);
 }
 
-function writeSends({ sends, lease }: Commit, args: Words): void {
-  const own = sends.filter((send) => send.partition === lease.partition);
-  if (own.length > 0) {
-    args.push('s', own.length);
-    for (const { delivery } of own) args.push(delivery.body);
+function writeSends({ sends, partition: from }: Changes, { shares }: Call, args: Words): void {
+  const within = sends.filter(({ partition }) => partition === from || shares(partition));
+  if (within.length > 0) {
+    args.push('s', 2 * within.length);
+    for (const { partition, delivery } of within) args.push(partition, delivery.body);
   }
-  if (own.length === sends.length) return;
-  args.push('o', 2 * (sends.length - own.length));
-  for (const { partition, delivery } of sends) if (partition !== lease.partition) args.push(partition, delivery.body);
+  if (within.length === sends.length) return;
+  const owed = sends.filter(({ partition }) => partition !== from && !shares(partition));
+  args.push('o', 2 * owed.length);
+  for (const { partition, delivery } of owed) args.push(partition, delivery.body);
 }
 
-function writeEvents(events: Commit['events'], args: Words): void {
+function writeEvents(events: PartitionChanges['events'], args: Words): void {
   let words = 0;
   for (const { data } of events) words += 3 + data.length;
   args.push('e', words);
@@ -114,8 +133,8 @@ function writeEvents(events: Commit['events'], args: Words): void {
   }
 }
 
-function writeTimersAndEffects(commit: Commit, args: Words): void {
-  const { timersSet, timersCleared, effectsOpened, effectsCancelled, settles = [] } = commit;
+function writeTimersAndEffects(part: PartitionChanges, args: Words): void {
+  const { timersSet, timersCleared, effectsOpened, effectsCancelled, settles = [] } = part;
   if (timersSet.length > 0) {
     args.push('t', 3 * timersSet.length);
     for (const { id, afterMs, delivery } of timersSet) args.push(id, Math.ceil(afterMs), delivery.body);
@@ -144,6 +163,6 @@ export function readCommitOutcome(reply: unknown, upTo: number): CommitOutcome {
     at: integer(answer[0]),
     beside: integer(answer[2]),
     next: readEntries(answer, 3, upTo),
-    owes: integer(answer[1]) > 0,
+    owing: text(answer[1]).split(',').filter(isPartition),
   };
 }

@@ -1,5 +1,5 @@
 import type { Commit, CommitOutcome, Commits, Lease, MailboxEntry } from '../actor-store.ts';
-import { type Address, addressOf, type Partition, parseAddress } from '../address.ts';
+import { type Address, addressOf, isSharedLog, type Log, type Partition, parseAddress } from '../address.ts';
 import { SvcError } from '../errors.ts';
 import type { Bells } from './bells.ts';
 import type { CallOrder } from './call-order.ts';
@@ -25,6 +25,7 @@ export class RedisCommits implements Commits {
   readonly #outbox: Outbox;
   readonly #lives: ServerLives;
   readonly #packs: () => boolean;
+  readonly #shares: (log: Log, partition: Partition) => boolean;
   /** The id under which a commit is written: the same object again is the same commit. */
   readonly #ids = new WeakMap<Commit, string>();
   readonly #order: CallOrder;
@@ -38,6 +39,7 @@ export class RedisCommits implements Commits {
     lives: ServerLives,
     order: CallOrder,
     packs: () => boolean,
+    shares: (log: Log, partition: Partition) => boolean,
   ) {
     this.#connection = connection;
     this.#calls = calls;
@@ -47,6 +49,7 @@ export class RedisCommits implements Commits {
     this.#lives = lives;
     this.#order = order;
     this.#packs = packs;
+    this.#shares = shares;
   }
 
   async poll(
@@ -59,8 +62,8 @@ export class RedisCommits implements Commits {
   }
 
   async #poll(lease: Lease, after: number, limit: number): Promise<MailboxEntry[] | null> {
-    const { meta, mail } = this.#keys.of(lease.partition);
-    const reply = await this.#calls.call('poll', lease.partition, (keys, args) => {
+    const { meta, mail } = this.#keys.of(lease.log);
+    const reply = await this.#calls.call('poll', lease.log, (keys, args) => {
       keys.push(meta, mail);
       args.push(after, limit, fenceOf(lease), bellOf(lease), this.#lives.at(lease));
     });
@@ -97,8 +100,9 @@ export class RedisCommits implements Commits {
       serverLife: this.#lives.at(commit.lease),
       readAhead: Math.min(readAhead, MOST_READ_AHEAD),
       packs: this.#packs(),
+      shares: (partition: Partition) => this.#shares(commit.lease.log, partition),
     };
-    const reply = await this.#calls.call('commit', commit.lease.partition, (keys, args) =>
+    const reply = await this.#calls.call('commit', commit.lease.log, (keys, args) =>
       writeCommit(commit, call, this.#keys, keys, args),
     );
     return readCommitOutcome(reply, commit.upTo);
@@ -113,11 +117,11 @@ export class RedisCommits implements Commits {
     return id;
   }
 
-  async fireTimers(leases: readonly Lease[]): Promise<(number | null)[]> {
+  async fireTimers(leases: readonly Lease<Partition>[]): Promise<(number | null)[]> {
     const replies = await Promise.all(
       leases.map((lease) =>
-        this.#calls.call('fire_timers', lease.partition, (keys, args) => {
-          const { meta, mail, timers, timerBodies } = this.#keys.of(lease.partition);
+        this.#calls.call('fire_timers', lease.log, (keys, args) => {
+          const { meta, mail, timers, timerBodies } = this.#keys.of(lease.log);
           keys.push(meta, mail, timers, timerBodies);
           args.push(fenceOf(lease));
         }),
@@ -126,15 +130,20 @@ export class RedisCommits implements Commits {
     return replies.map(integerOrNull);
   }
 
-  flushOutbox(lease: Lease): Promise<boolean> {
-    return this.#outbox.flush(lease.partition, this.#lives.at(lease));
+  flushOutbox(lease: Lease<Partition>): Promise<boolean> {
+    return this.#outbox.flush(lease.log, this.#lives.at(lease));
   }
 
-  async forget(lease: Lease, after: number, addresses: readonly Address[]): Promise<boolean> {
-    const { partition } = lease;
+  async forget(
+    lease: Lease,
+    after: number,
+    addresses: readonly Address[],
+    partition = isSharedLog(lease.log) ? undefined : lease.log,
+  ): Promise<boolean> {
+    if (partition === undefined) throw new SvcError('internal', 'a shared log does not say where its actors live');
     const { meta, states, eventTails } = this.#keys.of(partition);
-    const reply = await this.#calls.call('forget', partition, (keys, args) => {
-      keys.push(meta, states, eventTails);
+    const reply = await this.#calls.call('forget', lease.log, (keys, args) => {
+      keys.push(this.#keys.of(lease.log).meta, meta, states, eventTails);
       args.push(fenceOf(lease), after, addresses.length);
       for (const address of addresses) {
         keys.push(this.#keys.events(partition, address));

@@ -1,7 +1,6 @@
 import type { Directory } from '../actor-store.ts';
-import { type Address, addressOf, type Partition, parseAddress } from '../address.ts';
+import { type Address, addressOf, isPartition, type Partition, parseAddress } from '../address.ts';
 import { SvcError } from '../errors.ts';
-import { isPartition } from './bells.ts';
 import { type CallOrder, inOrder } from './call-order.ts';
 import type { Connection } from './connection.ts';
 import { redisFailure } from './failure.ts';

@@ -1,5 +1,5 @@
 import type { EventLog, Journal, JournalRow, Lease, Unsubscribe } from '../actor-store.ts';
-import type { Address, Partition } from '../address.ts';
+import type { Address, Log, Partition } from '../address.ts';
 import { partsOf, positionOf } from '../journal-position.ts';
 import type { Bulletins } from './bulletins.ts';
 import type { Connection } from './connection.ts';
@@ -42,9 +42,9 @@ export class RedisHistory implements EventLog, Journal {
     return this.#bulletins.listen(this.#keys.eventBell(address), () => wake(), { awaited: false, missed: wake });
   }
 
-  async readJournal(partition: Partition, after: number, limit: number): Promise<JournalRow[]> {
-    const { journal, mail } = this.#keys.of(partition);
-    const reply = await this.#calls.call('read_journal', partition, (keys, args) => {
+  async readJournal(log: Log, after: number, limit: number): Promise<JournalRow[]> {
+    const { journal, mail } = this.#keys.of(log);
+    const reply = await this.#calls.call('read_journal', log, (keys, args) => {
       const { upTo, beside } = partsOf(after);
       keys.push(journal, mail);
       args.push(`${upTo}-${beside}`, limit);
@@ -57,9 +57,9 @@ export class RedisHistory implements EventLog, Journal {
   }
 
   async trimJournal(lease: Lease, upTo: number): Promise<void> {
-    const { partition } = lease;
-    const { meta, journal, mail } = this.#keys.of(partition);
-    await this.#calls.call('trim_journal', partition, (keys, args) => {
+    const { log } = lease;
+    const { meta, journal, mail } = this.#keys.of(log);
+    await this.#calls.call('trim_journal', log, (keys, args) => {
       const last = partsOf(upTo);
       keys.push(meta, journal, mail);
       args.push(fenceOf(lease), last.upTo, last.beside);

@@ -1,8 +1,11 @@
 import type { Lease } from '../actor-store.ts';
-import type { Address, Partition } from '../address.ts';
+import type { Address, Log, Partition } from '../address.ts';
 
-/** Keys of one partition. All share one hash tag, so that a function may touch them together on Redis Cluster. */
-export interface PartitionKeys {
+/**
+ * Keys of one partition. All share one hash tag, so that a function may touch them together on Redis Cluster. A log that
+ * partitions share has `meta`, `mail`, `journal`, `depths`, `replies` and `parts`.
+ */
+export interface LogKeys {
   /** Hash: cursor, tail, lease, last commit, marks of writers, seen message ids. */
   readonly meta: string;
   /** Stream of mailbox entries, ids `<seq>-0`. */
@@ -33,6 +36,8 @@ export interface PartitionKeys {
   readonly directory: string;
   /** Hash: process → number of its last change of the directory. */
   readonly directoryAsked: string;
+  /** Set: partitions that share the log. */
+  readonly parts: string;
 }
 
 /** The one place that builds keys and channels (design L4). */
@@ -45,6 +50,8 @@ export class Keys {
   readonly facts: string;
   /** Hash: process → number of its last change of the facts. */
   readonly factsAsked: string;
+  /** Hash: name of each log that partitions share → when it was made. */
+  readonly logs: string;
   /** Hash: node → its lease and card (functions/members.lua). */
   readonly members: string;
   /** Hash: process → number of its last change of the members. */
@@ -56,13 +63,14 @@ export class Keys {
   /** Channel of effect ids that a commit cancelled. */
   readonly cancels: string;
   readonly #prefix: string;
-  readonly #partitions = new Map<Partition, PartitionKeys>();
+  readonly #logs = new Map<Log, LogKeys>();
 
   constructor(prefix: string) {
     this.#prefix = prefix;
     this.channels = `${prefix}:`;
     this.pools = `${prefix}:pools`;
     this.facts = `${prefix}:facts`;
+    this.logs = `${prefix}:logs`;
     this.members = `${prefix}:members`;
     // The tag is the other key's name: both are in one slot.
     this.factsAsked = `{${this.facts}}:asked`;
@@ -72,11 +80,11 @@ export class Keys {
     this.cancels = `${prefix}:cancel`;
   }
 
-  of(partition: Partition): PartitionKeys {
-    const known = this.#partitions.get(partition);
+  of(log: Log): LogKeys {
+    const known = this.#logs.get(log);
     if (known !== undefined) return known;
-    const base = `{${this.#prefix}:${partition}}`;
-    const keys: PartitionKeys = {
+    const base = `{${this.#prefix}:${log}}`;
+    const keys: LogKeys = {
       meta: `${base}:meta`,
       mail: `${base}:mail`,
       states: `${base}:states`,
@@ -93,8 +101,9 @@ export class Keys {
       eventTails: `${base}:event-tails`,
       directory: `${base}:directory`,
       directoryAsked: `${base}:directory-asked`,
+      parts: `${base}:parts`,
     };
-    this.#partitions.set(partition, keys);
+    this.#logs.set(log, keys);
     return keys;
   }
 
@@ -103,7 +112,7 @@ export class Keys {
     return `{${this.#prefix}:${partition}}:events:${address}`;
   }
 
-  /** Channel that rings when a partition held by `node` got an entry. */
+  /** Channel that rings when a log held by `node` got an entry. */
   bell(node: string): string {
     return `${this.#prefix}:bell:${node}`;
   }
@@ -139,5 +148,5 @@ export const seenField = (messageId: string): string => `#${messageId}`;
 /** What a call that only the holder may make must show: epoch and grant of its lease. */
 export const fenceOf = (lease: Lease): string => `${lease.epoch} ${lease.grant}`;
 
-/** Whom an append wakes: node and partition (functions/_prelude.lua). */
-export const bellOf = (lease: Lease): string => `${lease.node}\n${lease.partition}`;
+/** Whom an append wakes: node and log (functions/_append_parts.lua). */
+export const bellOf = (lease: Lease): string => `${lease.node}\n${lease.log}`;

@@ -1,5 +1,5 @@
 import type { AcquireOutcome, Lease, Leases, Unsubscribe } from '../actor-store.ts';
-import type { Partition } from '../address.ts';
+import { isLog, isSharedLog, type Log, type Partition } from '../address.ts';
 import type { Bells } from './bells.ts';
 import type { CallOrder } from './call-order.ts';
 import { fenceOf, type Keys } from './keys.ts';
@@ -30,8 +30,12 @@ export class RedisLeases implements Leases {
       args.push(partition, node, grant, ttlMs, over, this.#order.caller, number);
     });
     const [granted, second, third, fourth, life, at, vouched, beside, tail] = list(reply);
-    if (granted !== 1) return { kind: 'held', by: text(second), grant: text(fourth), remainingMs: integer(third) };
-    const lease = { partition, node, epoch: integer(second), grant };
+    if (granted !== 1) {
+      const behind = text(life);
+      const holder = { by: text(second), grant: text(fourth), remainingMs: integer(third) };
+      return { kind: 'held', ...holder, ...(isLog(behind) && isSharedLog(behind) ? { behind } : {}) };
+    }
+    const lease = { log: partition, node, epoch: integer(second), grant };
     this.#lives.granted(lease, text(life));
     const mayBeOlder = vouched !== 1;
     const nextTimerAt = integerOrNull(fourth);
@@ -40,8 +44,8 @@ export class RedisLeases implements Leases {
   }
 
   async vouch(lease: Lease): Promise<boolean> {
-    const reply = await this.#calls.call('vouch', lease.partition, (keys, args) => {
-      keys.push(this.#keys.of(lease.partition).meta);
+    const reply = await this.#calls.call('vouch', lease.log, (keys, args) => {
+      keys.push(this.#keys.of(lease.log).meta);
       args.push(fenceOf(lease), this.#lives.at(lease));
     });
     return reply === 1;
@@ -50,8 +54,8 @@ export class RedisLeases implements Leases {
   async renew(leases: readonly Lease[], ttlMs: number): Promise<Lease[]> {
     const replies = await Promise.all(
       leases.map((lease) =>
-        this.#calls.call('renew', lease.partition, (keys, args) => {
-          keys.push(this.#keys.of(lease.partition).meta);
+        this.#calls.call('renew', lease.log, (keys, args) => {
+          keys.push(this.#keys.of(lease.log).meta);
           args.push(fenceOf(lease), ttlMs, this.#lives.at(lease));
         }),
       ),
@@ -59,20 +63,20 @@ export class RedisLeases implements Leases {
     return leases.filter((_, n) => replies[n] !== 1);
   }
 
-  /** Time of the server that has the partition. */
-  async now(partition: Partition): Promise<number> {
-    return integer(await this.#calls.call('now', partition, (keys) => keys.push(this.#keys.of(partition).meta)));
+  /** Time of the server that has the log. */
+  async now(log: Log): Promise<number> {
+    return integer(await this.#calls.call('now', log, (keys) => keys.push(this.#keys.of(log).meta)));
   }
 
-  async release(lease: Lease): Promise<void> {
+  async release(lease: Lease<Partition>): Promise<void> {
     this.#lives.released(lease);
-    await this.#calls.call('release', lease.partition, (keys, args) => {
-      keys.push(this.#keys.of(lease.partition).meta);
+    await this.#calls.call('release', lease.log, (keys, args) => {
+      keys.push(this.#keys.of(lease.log).meta);
       args.push(fenceOf(lease));
     });
   }
 
-  onBell(node: string, ring: (partition: Partition) => void): Unsubscribe {
+  onBell(node: string, ring: (log: Log) => void): Unsubscribe {
     return this.#bells.onBell(node, ring);
   }
 }

@@ -1,5 +1,5 @@
 import type { AppendOutcome, Backlog, Delivery, Mailboxes, Unsubscribe } from '../actor-store.ts';
-import type { Address, Partition } from '../address.ts';
+import { type Address, isLog, isSharedLog, type Log, type Partition } from '../address.ts';
 import { SvcError } from '../errors.ts';
 import type { Bulletins } from './bulletins.ts';
 import type { Connection } from './connection.ts';
@@ -8,6 +8,7 @@ import { type Keys, seenField } from './keys.ts';
 import { PackWriter } from './pack-writer.ts';
 import { readReplies, replyIn } from './replies.ts';
 import { integer, integerOrNull, list, text } from './reply.ts';
+import { Routes } from './routes.ts';
 import type { SectionCalls } from './sections.ts';
 import type { ServerTimes } from './server-times.ts';
 
@@ -27,6 +28,7 @@ export class RedisMailboxes implements Mailboxes {
   readonly #keys: Keys;
   readonly #times: ServerTimes;
   readonly #packs: () => boolean;
+  readonly #routes = new Routes();
   readonly #writer: PackWriter;
 
   /** `packs`: no program of format 2 is in the fleet. */
@@ -48,6 +50,7 @@ export class RedisMailboxes implements Mailboxes {
       calls,
       keys,
       times,
+      routes: this.#routes,
       appendNamed: async (partition, delivery, bound) => {
         const [outcome] = await this.#appendNamed(partition, [delivery], bound, 0);
         if (outcome === undefined) throw new SvcError('internal', 'the store answered nothing');
@@ -114,17 +117,25 @@ export class RedisMailboxes implements Mailboxes {
     });
     const outcomes = list(reply);
     this.#times.tell(partition, integer(outcomes.at(-1)));
-    return outcomes.slice(0, -1).map(appendOutcome);
+    const log = text(outcomes.at(-2));
+    const shared = isLog(log) && isSharedLog(log) ? { log } : {};
+    return outcomes.slice(0, -2).map((outcome) => appendOutcome(outcome, shared));
   }
 
-  async recallReply(partition: Partition, messageId: string, seq = 0): Promise<string | null> {
+  async recallReply(
+    partition: Partition,
+    messageId: string,
+    at: { readonly seq: number; readonly log?: Log | undefined } = { seq: 0 },
+  ): Promise<string | null> {
     const { meta, older } = this.#keys.of(partition);
     const field = seenField(messageId);
     try {
       const replies = await Promise.all([
         this.#connection.hget(meta, field),
         this.#connection.hget(older, field),
-        this.#keptReply(partition, messageId, seq),
+        this.#keptReply(at.log ?? partition, messageId, at.seq),
+        // Which log took it may not be known: its append was lost.
+        at.log === undefined && at.seq === 0 ? this.#keptReply(this.#routes.of(partition), messageId, 0) : null,
       ]);
       return replies.find((reply) => reply !== null && reply !== NO_REPLY) ?? null;
     } catch (error) {
@@ -133,8 +144,8 @@ export class RedisMailboxes implements Mailboxes {
   }
 
   /** Looks through the replies of commits that handled `seq` or what came behind it, the newest of all without one. */
-  async #keptReply(partition: Partition, messageId: string, seq: number): Promise<string | null> {
-    const { replies } = this.#keys.of(partition);
+  async #keptReply(log: Log, messageId: string, seq: number): Promise<string | null> {
+    const { replies } = this.#keys.of(log);
     const rows =
       seq > 0
         ? await this.#connection.xrange(replies, String(seq), '+', 'COUNT', ROWS_BEHIND)
@@ -155,9 +166,9 @@ export class RedisMailboxes implements Mailboxes {
     return integer(reply);
   }
 
-  async backlog(partition: Partition): Promise<Backlog> {
-    const { meta, mail } = this.#keys.of(partition);
-    const reply = await this.#calls.call('backlog', partition, (keys) => {
+  async backlog(log: Log): Promise<Backlog> {
+    const { meta, mail } = this.#keys.of(log);
+    const reply = await this.#calls.call('backlog', log, (keys) => {
       keys.push(meta, mail);
     });
     const [cursor, tail, oldestAt] = list(reply);
@@ -169,9 +180,9 @@ export class RedisMailboxes implements Mailboxes {
   }
 }
 
-function appendOutcome(reply: unknown): AppendOutcome {
+function appendOutcome(reply: unknown, shared: { readonly log?: Log }): AppendOutcome {
   if (reply === 0) return { kind: 'late' };
-  if (typeof reply === 'number') return { kind: 'accepted', seq: reply };
+  if (typeof reply === 'number') return { kind: 'accepted', seq: reply, ...shared };
   if (Array.isArray(reply)) return { kind: 'full', depth: integer(reply[0]) };
   const recorded = text(reply);
   return { kind: 'duplicate', reply: recorded === NO_REPLY ? null : recorded };

@@ -1,5 +1,5 @@
 import type { Partition } from '../address.ts';
-import { isPartition } from './bells.ts';
+import { isPartition } from '../address.ts';
 import type { Connection } from './connection.ts';
 import { redisFailure } from './failure.ts';
 import { heardField, type Keys } from './keys.ts';

@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import type { AppendOutcome, Delivery } from '../actor-store.ts';
-import type { Partition } from '../address.ts';
+import { isLog, isSharedLog, type Log, type Partition } from '../address.ts';
 import { type SvcError, toSvcError } from '../errors.ts';
 import type { Keys } from './keys.ts';
 import { integer, list } from './reply.ts';
+import type { Routes } from './routes.ts';
 import type { SectionCalls } from './sections.ts';
 import type { ServerTimes } from './server-times.ts';
 
@@ -18,6 +19,7 @@ const WRITTEN_BEFORE = 0;
 const REFUSED = -1;
 
 interface Waiting {
+  readonly partition: Partition;
   readonly delivery: Delivery;
   readonly bound: number;
   /** Null while no caller waits: it was told `unavailable` and may come again. */
@@ -33,7 +35,7 @@ interface Pack {
 
 /** The packs of one writer whose outcome is not known, in order. */
 interface Doubt {
-  readonly partition: Partition;
+  readonly log: Log;
   readonly writer: string;
   readonly packs: Pack[];
   closing: boolean;
@@ -41,8 +43,9 @@ interface Doubt {
   askedAt: number;
 }
 
-/** What this process appends to one partition. */
+/** What this process appends to one log. */
 interface Line {
+  readonly log: Log;
   writer: string;
   number: number;
   /** Takes messages until it is sent. */
@@ -53,11 +56,12 @@ export interface PackWriterParts {
   readonly calls: Pick<SectionCalls, 'callLate'>;
   readonly keys: Keys;
   readonly times: ServerTimes;
+  readonly routes: Routes;
   readonly appendNamed: (partition: Partition, delivery: Delivery, bound: number) => Promise<AppendOutcome>;
 }
 
 /**
- * Appends fresh messages in packs: all that one process sends to a partition in one turn of the event loop is one entry
+ * Appends fresh messages in packs: all that one process sends to a log in one turn of the event loop is one entry
  * (functions/append_pack.lua). A pack is known by writer and number, so no id is kept for its messages.
  *
  * When the outcome of a pack is not known, its writer is given up and the line goes on with a new one. A caller that
@@ -66,7 +70,7 @@ export interface PackWriterParts {
  */
 export class PackWriter {
   readonly #parts: PackWriterParts;
-  readonly #lines = new Map<Partition, Line>();
+  readonly #lines = new Map<Log, Line>();
   /** By message id. */
   readonly #doubts = new Map<string, Doubt>();
   /** By writer. */
@@ -87,22 +91,22 @@ export class PackWriter {
     else if (ageMs > DOUBT_MS) return { kind: 'late' };
     else {
       await this.#parts.times.nowOrAsked(partition);
-      this.#add(partition, { delivery, bound, caller });
+      this.#add({ partition, delivery, bound, caller });
     }
     return caller.promise;
   }
 
-  #lineOf(partition: Partition): Line {
-    let line = this.#lines.get(partition);
+  #lineOf(log: Log): Line {
+    let line = this.#lines.get(log);
     if (line === undefined) {
-      line = { writer: newWriter(), number: 0, open: null };
-      this.#lines.set(partition, line);
+      line = { log, writer: newWriter(), number: 0, open: null };
+      this.#lines.set(log, line);
     }
     return line;
   }
 
-  #add(partition: Partition, waiting: Waiting): void {
-    const line = this.#lineOf(partition);
+  #add(waiting: Waiting): void {
+    const line = this.#lineOf(this.#parts.routes.of(waiting.partition));
     const { length } = waiting.delivery.body;
     const { open } = line;
     const fits = open !== null && open.waiting.length < MOST_MESSAGES && open.characters + length <= MOST_CHARACTERS;
@@ -113,13 +117,15 @@ export class PackWriter {
     }
     const pack: Pack = { waiting: [waiting], characters: length, writer: '', number: 0 };
     line.open = pack;
-    this.#send(partition, line, pack);
+    this.#send(line, pack);
   }
 
-  #send(partition: Partition, line: Line, pack: Pack): void {
-    const { meta, mail, depths, held } = this.#parts.keys.of(partition);
+  #send(line: Line, pack: Pack): void {
+    const { log } = line;
+    const isShared = isSharedLog(log);
+    const { meta, mail, depths, held } = this.#parts.keys.of(log);
     this.#parts.calls
-      .callLate('append_pack', partition, (keys, args) => {
+      .callLate('append_pack', log, (keys, args) => {
         // The same section again, alone: the pack keeps its number.
         if (pack.number === 0) {
           if (line.open === pack) line.open = null;
@@ -131,48 +137,65 @@ export class PackWriter {
         const lengths = pack.waiting.map(({ delivery }) => delivery.body.length).join(',');
         const targets = pack.waiting.map(({ delivery }) => delivery.to).join('\n');
         const bodies = pack.waiting.map(({ delivery }) => delivery.body).join('');
-        const sentAt = this.#parts.times.now(partition) ?? 0;
-        keys.push(meta, mail, depths, held);
-        args.push(pack.writer, pack.number, sentAt, bound, pack.waiting.length, lengths, targets, bodies);
+        const sentAt = this.#parts.times.now(log) ?? 0;
+        const partitions = isShared ? pack.waiting.map(({ partition }) => partition).join(',') : '';
+        keys.push(meta, mail, depths, isShared ? meta : held);
+        args.push(pack.writer, pack.number, sentAt, bound, pack.waiting.length, lengths, targets, bodies, partitions);
       })
       .then(
-        (reply) => this.#answered(partition, line, pack, reply),
-        (thrown: unknown) => this.#failed(partition, line, pack, toSvcError(thrown)),
+        (reply) => this.#answered(line, pack, reply),
+        (thrown: unknown) => this.#failed(line, pack, toSvcError(thrown)),
       );
   }
 
-  #answered(partition: Partition, line: Line, pack: Pack, reply: unknown): void {
-    const [answer, now] = list(reply).map(integer);
-    if (now !== undefined) this.#parts.times.tell(partition, now);
-    const first = answer ?? REFUSED;
-    if (first > 0) for (const [at, one] of pack.waiting.entries()) accept(one, first + at);
-    else if (first === WRITTEN_BEFORE) for (const one of pack.waiting) accept(one, 0);
+  #answered(line: Line, pack: Pack, reply: unknown): void {
+    const [answer = REFUSED, now] = list(reply);
+    this.#parts.times.tell(line.log, integer(now));
+    if (typeof answer === 'string') {
+      this.#moved(line, pack, answer);
+      return;
+    }
+    const first = integer(answer);
+    if (first > 0) for (const [at, one] of pack.waiting.entries()) accept(one, first + at, line.log);
+    else if (first === WRITTEN_BEFORE) for (const one of pack.waiting) accept(one, 0, line.log);
     else {
       if (line.writer === pack.writer) renew(line);
-      if (first === REFUSED) this.#appendNamed(partition, pack);
-      else this.#close(this.#doubt(partition, pack));
+      if (first === REFUSED) this.#appendNamed(pack);
+      else this.#close(this.#doubt(line.log, pack));
     }
   }
 
+  /** Of a pack that was not written, nor will be: its messages go to another log, `to`, or to where their partitions say. */
+  #moved(line: Line, pack: Pack, to: string): void {
+    const { routes } = this.#parts;
+    if (line.writer === pack.writer) renew(line);
+    if (isSharedLog(line.log)) this.#lines.delete(line.log);
+    for (const one of pack.waiting) {
+      if (to !== '' && isLog(to) && isSharedLog(to)) routes.learn(one.partition, to);
+      else routes.forget(one.partition);
+    }
+    for (const one of pack.waiting) if (one.caller !== null) this.#add(one);
+  }
+
   /** Of a pack that was not written, nor will be: an actor may be over its bound. Each message learns that by itself. */
-  #appendNamed(partition: Partition, pack: Pack): void {
-    for (const { caller, delivery, bound } of pack.waiting) {
+  #appendNamed(pack: Pack): void {
+    for (const { partition, caller, delivery, bound } of pack.waiting) {
       if (caller !== null) this.#parts.appendNamed(partition, delivery, bound).then(caller.resolve, caller.reject);
     }
   }
 
-  #failed(partition: Partition, line: Line, pack: Pack, error: SvcError): void {
+  #failed(line: Line, pack: Pack, error: SvcError): void {
     if (line.writer === pack.writer) renew(line);
     // Never sent: nothing to be in doubt about.
-    if (pack.number > 0) this.#doubt(partition, pack);
+    if (pack.number > 0) this.#doubt(line.log, pack);
     else if (line.open === pack) line.open = null;
     reject(pack, error);
   }
 
-  #doubt(partition: Partition, pack: Pack): Doubt {
+  #doubt(log: Log, pack: Pack): Doubt {
     let doubt = this.#doubtful.get(pack.writer);
     if (doubt === undefined) {
-      doubt = { partition, writer: pack.writer, packs: [], closing: false, askedAt: 0 };
+      doubt = { log, writer: pack.writer, packs: [], closing: false, askedAt: 0 };
       this.#doubtful.set(pack.writer, doubt);
     }
     doubt.packs.push(pack);
@@ -214,11 +237,11 @@ export class PackWriter {
     if (doubt.closing) return;
     doubt.closing = true;
     const { calls, keys } = this.#parts;
-    const { partition, writer } = doubt;
+    const { log, writer } = doubt;
     calls
-      .callLate('close_writer', partition, (names, args) => {
-        names.push(keys.of(partition).meta);
-        args.push(writer);
+      .callLate('close_writer', log, (names, args) => {
+        names.push(keys.of(log).meta);
+        args.push(writer, isSharedLog(log) ? 1 : 0);
       })
       .then(
         (reply) => {
@@ -228,8 +251,8 @@ export class PackWriter {
             const written = pack.number <= last;
             for (const one of pack.waiting) {
               if (written && one.caller === null) this.#written.set(one.delivery.id, performance.now());
-              else if (written) accept(one, 0);
-              else if (one.caller !== null) this.#add(partition, { ...one });
+              else if (written) accept(one, 0, log);
+              else if (one.caller !== null) this.#add({ ...one });
             }
           }
         },
@@ -248,8 +271,8 @@ function renew(line: Line): void {
   line.number = 0;
 }
 
-function accept({ caller }: Waiting, seq: number): void {
-  caller?.resolve({ kind: 'accepted', seq });
+function accept({ caller }: Waiting, seq: number, log: Log): void {
+  caller?.resolve({ kind: 'accepted', seq, ...(isSharedLog(log) ? { log } : {}) });
 }
 
 function reject(pack: Pack, error: SvcError): void {

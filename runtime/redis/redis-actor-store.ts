@@ -1,8 +1,9 @@
 import { Cluster } from 'ioredis';
 import type { ActorStore, Commit, Delivery, Lease, Unsubscribe } from '../actor-store.ts';
-import type { Address, Partition } from '../address.ts';
+import type { Address, Log, Partition } from '../address.ts';
 import { SvcError } from '../errors.ts';
 import type { Member } from '../members.ts';
+import type { SharedLogs } from '../shared-logs.ts';
 import { Bells } from './bells.ts';
 import { Bulletins } from './bulletins.ts';
 import { CallOrder } from './call-order.ts';
@@ -24,6 +25,7 @@ import { integer } from './reply.ts';
 import { SectionCalls } from './sections.ts';
 import { ServerLives } from './server-lives.ts';
 import { ServerTimes } from './server-times.ts';
+import { RedisSharedLogs } from './shared-logs.ts';
 
 export interface RedisActorStoreOptions {
   /** One URL or several Cluster nodes: redis://, rediss://, redis+cluster://h1:p,h2:p, redis+sentinel://h1,h2/master. */
@@ -55,6 +57,7 @@ export class RedisActorStore implements ActorStore {
   readonly #history: RedisHistory;
   readonly #directory: RedisDirectory;
   readonly #facts: RedisFacts;
+  readonly sharedLogs?: SharedLogs;
   readonly #library = readLibrary();
 
   constructor(options: RedisActorStoreOptions) {
@@ -79,10 +82,14 @@ export class RedisActorStore implements ActorStore {
     const outbox = new Outbox(this.#connection, calls, this.#keys);
     const [lives, order] = [new ServerLives(), new CallOrder()];
     this.#leases = new RedisLeases(calls, bells, this.#keys, lives, order);
-    const times = new ServerTimes((partition) => this.#leases.now(partition), !(this.#connection instanceof Cluster));
+    const times = new ServerTimes((log) => this.#leases.now(log), !(this.#connection instanceof Cluster));
     this.#mailboxes = new RedisMailboxes(this.#connection, calls, bulletins, this.#keys, times, packs);
     this.#members = new RedisMembers(this.#connection, calls, bulletins, this.#keys, order);
-    this.#commits = new RedisCommits(this.#connection, calls, bells, this.#keys, outbox, lives, order, packs);
+    const logs = new RedisSharedLogs(this.#connection, calls, this.#keys, lives, order, packs);
+    // On Redis Cluster no function reaches the keys of two partitions.
+    if (!(this.#connection instanceof Cluster)) this.sharedLogs = logs;
+    const shares = (log: Log, partition: Partition) => logs.shares(log, partition);
+    this.#commits = new RedisCommits(this.#connection, calls, bells, this.#keys, outbox, lives, order, packs, shares);
     this.#effects = new RedisEffectLedger(this.#connection, calls, bulletins, this.#keys, times);
     this.#history = new RedisHistory(this.#connection, calls, bulletins, this.#keys);
     this.#directory = new RedisDirectory(this.#connection, calls, this.#keys, order);
@@ -110,8 +117,8 @@ export class RedisActorStore implements ActorStore {
     return durabilityWarnings(masters(this.#connection));
   }
 
-  async now(partition?: Partition): Promise<number> {
-    if (partition !== undefined) return this.#leases.now(partition);
+  async now(log?: Log): Promise<number> {
+    if (log !== undefined) return this.#leases.now(log);
     try {
       const [server] = masters(this.#connection);
       if (server === undefined)
@@ -138,19 +145,18 @@ export class RedisActorStore implements ActorStore {
 
   append = (partition: Partition, deliveries: readonly Delivery[], bound: number, ageMs?: number) =>
     this.#mailboxes.append(partition, deliveries, bound, ageMs);
-  recallReply = (partition: Partition, messageId: string, seq?: number) =>
-    this.#mailboxes.recallReply(partition, messageId, seq);
+  recallReply: ActorStore['recallReply'] = (...recall) => this.#mailboxes.recallReply(...recall);
   depth = (partition: Partition, address: Address) => this.#mailboxes.depth(partition, address);
-  backlog = (partition: Partition) => this.#mailboxes.backlog(partition);
+  backlog = (log: Log) => this.#mailboxes.backlog(log);
   onReply = (session: string, receive: (messageId: string, body: string) => void): Unsubscribe =>
     this.#mailboxes.onReply(session, receive);
 
   acquire = (partition: Partition, node: string, grant: string, ttlMs: number, over?: string) =>
     this.#leases.acquire(partition, node, grant, ttlMs, over);
   renew = (leases: readonly Lease[], ttlMs: number) => this.#leases.renew(leases, ttlMs);
-  release = (lease: Lease) => this.#leases.release(lease);
+  release = (lease: Lease<Partition>) => this.#leases.release(lease);
   vouch = (lease: Lease) => this.#leases.vouch(lease);
-  onBell = (node: string, ring: (partition: Partition) => void): Unsubscribe => this.#leases.onBell(node, ring);
+  onBell = (node: string, ring: (log: Log) => void): Unsubscribe => this.#leases.onBell(node, ring);
 
   announce = (member: Member, ttlMs: number, first: boolean) => this.#members.announce(member, ttlMs, first);
   members = () => this.#members.members();
@@ -165,10 +171,10 @@ export class RedisActorStore implements ActorStore {
   load = (partition: Partition, addresses: readonly Address[]) => this.#commits.load(partition, addresses);
   recorded = (partition: Partition) => this.#commits.recorded(partition);
   commit = (commit: Commit, readAhead: number) => this.#commits.commit(commit, readAhead);
-  fireTimers = (leases: readonly Lease[]) => this.#commits.fireTimers(leases);
-  flushOutbox = (lease: Lease) => this.#commits.flushOutbox(lease);
-  forget = (lease: Lease, after: number, addresses: readonly Address[]) =>
-    this.#commits.forget(lease, after, addresses);
+  fireTimers = (leases: readonly Lease<Partition>[]) => this.#commits.fireTimers(leases);
+  flushOutbox = (lease: Lease<Partition>) => this.#commits.flushOutbox(lease);
+  forget = (lease: Lease, after: number, addresses: readonly Address[], partition?: Partition) =>
+    this.#commits.forget(lease, after, addresses, partition);
 
   openEffects = (partition: Partition) => this.#effects.openEffects(partition);
   claimEffect: ActorStore['claimEffect'] = (...claim) => this.#effects.claimEffect(...claim);
@@ -185,8 +191,7 @@ export class RedisActorStore implements ActorStore {
   readEvents = (partition: Partition, address: Address, after: number, limit: number) =>
     this.#history.readEvents(partition, address, after, limit);
   onEvents = (address: Address, wake: () => void): Unsubscribe => this.#history.onEvents(address, wake);
-  readJournal = (partition: Partition, after: number, limit: number) =>
-    this.#history.readJournal(partition, after, limit);
+  readJournal = (log: Log, after: number, limit: number) => this.#history.readJournal(log, after, limit);
   trimJournal = (lease: Lease, upTo: number) => this.#history.trimJournal(lease, upTo);
 
   place = (home: Partition, address: Address, partition: Partition) => this.#directory.place(home, address, partition);

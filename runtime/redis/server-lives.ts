@@ -1,5 +1,5 @@
 import type { Lease } from '../actor-store.ts';
-import type { Partition } from '../address.ts';
+import type { Log } from '../address.ts';
 
 /**
  * Which life of the server granted each lease (functions/_prelude.lua). Poll and renewal name it: a server of another
@@ -7,19 +7,19 @@ import type { Partition } from '../address.ts';
  * whether the entry at `upTo` is still the same.
  */
 export class ServerLives {
-  readonly #lives = new Map<Partition, { readonly grant: string; readonly life: string }>();
+  readonly #lives = new Map<Log, { readonly grant: string; readonly life: string }>();
 
-  granted({ partition, grant }: Lease, life: string): void {
-    this.#lives.set(partition, { grant, life });
+  granted({ log, grant }: Lease, life: string): void {
+    this.#lives.set(log, { grant, life });
   }
 
-  released({ partition, grant }: Lease): void {
-    if (this.#lives.get(partition)?.grant === grant) this.#lives.delete(partition);
+  released({ log, grant }: Lease): void {
+    if (this.#lives.get(log)?.grant === grant) this.#lives.delete(log);
   }
 
   /** Empty when it is not known: then the server looks. */
-  at({ partition, grant }: Lease): string {
-    const known = this.#lives.get(partition);
+  at({ log, grant }: Lease): string {
+    const known = this.#lives.get(log);
     return known?.grant === grant ? known.life : '';
   }
 }

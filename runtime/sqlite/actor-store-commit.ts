@@ -32,7 +32,7 @@ export function applyCommit(tables: Tables, commit: Commit, readAhead: number, n
   if (done !== undefined) {
     if (state.commits !== done.nth) return { kind: 'fenced' };
     const next = mailbox.read(state, state.cursor, state.tail, readAhead);
-    return { kind: 'committed', at: done.at, beside: besideAt(state), next, owes: false };
+    return { kind: 'committed', at: done.at, beside: besideAt(state), next, owing: [] };
   }
   if (state.cursor !== commit.after) return { kind: 'fenced' };
   const before = besideAt(state);
@@ -59,7 +59,7 @@ export function applyCommit(tables: Tables, commit: Commit, readAhead: number, n
   state.commits += 1;
   applied.add(commit, { at: now, nth: state.commits });
   const next = mailbox.read(state, state.cursor, state.tail, readAhead);
-  return { kind: 'committed', at: now, beside, next, owes: false };
+  return { kind: 'committed', at: now, beside, next, owing: [] };
 }
 
 /** Results handled beside the mailbox since the cursor stands where it is. */

@@ -48,7 +48,7 @@ export class LeaseTable {
     state.grant = grant;
     state.node = node;
     state.until = now + ttlMs;
-    const lease = { partition, node, epoch: state.epoch, grant };
+    const lease = { log: partition, node, epoch: state.epoch, grant };
     const nextTimerAt = this.#book.nextTimerAt(state);
     // The files of a data directory are kept, copied and restored together.
     const progress = { cursor: state.cursor, beside: besideAt(state), tail: state.tail };

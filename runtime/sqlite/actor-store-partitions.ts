@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { Lease } from '../actor-store.ts';
-import type { Address, Partition } from '../address.ts';
+import type { Address, Log, Partition } from '../address.ts';
 import { loadPartitions } from './actor-store-loading.ts';
 import {
   type Before,
@@ -20,7 +20,7 @@ const FRESH: PartitionRow = {
 
 /** The partitions: loaded at opening, written once a group, put back when a group is rolled back. */
 export class PartitionBook implements GroupMember {
-  readonly #byName: Map<Partition, PartitionState>;
+  readonly #byName: Map<Log, PartitionState>;
   readonly #changed = new Set<PartitionState>();
   readonly #created = new Set<PartitionState>();
   readonly #put;
@@ -42,7 +42,7 @@ export class PartitionBook implements GroupMember {
   }
 
   /** For reads: undefined when nothing was ever written to the partition. */
-  find(name: Partition): PartitionState | undefined {
+  find(name: Log): PartitionState | undefined {
     return this.#byName.get(name);
   }
 
@@ -64,7 +64,7 @@ export class PartitionBook implements GroupMember {
 
   /** The state when `lease` is the one in force, else undefined. */
   held(lease: Lease): PartitionState | undefined {
-    const state = this.#byName.get(lease.partition);
+    const state = this.#byName.get(lease.log);
     return state !== undefined && state.epoch === lease.epoch && state.grant === lease.grant ? state : undefined;
   }
 

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import type { ActorStore, Commit, Delivery, Lease } from '../actor-store.ts';
-import type { Address, Partition } from '../address.ts';
+import type { Address, Log, Partition } from '../address.ts';
 import { type Clock, systemClock } from '../clock.ts';
 import { SvcError } from '../errors.ts';
 import { applyCommit } from './actor-store-commit.ts';
@@ -234,7 +234,7 @@ export class SqliteActorStore implements ActorStore {
     }
   }
 
-  #readPartition<T>(partition: Partition, none: T, call: (tables: Opened, state: PartitionState) => T): Promise<T> {
+  #readPartition<T>(partition: Log, none: T, call: (tables: Opened, state: PartitionState) => T): Promise<T> {
     return this.#read((tables) => {
       const state = tables.book.find(partition);
       return state === undefined ? none : call(tables, state);

@@ -69,8 +69,8 @@ export class ActorCache {
     this.#bytes -= held.size;
   }
 
-  dropPartition(partition: Partition): void {
-    for (const [address, { resident }] of this.#residents) if (resident.partition === partition) this.drop(address);
+  dropPartitions(partitions: ReadonlySet<Partition>): void {
+    for (const [address, { resident }] of this.#residents) if (partitions.has(resident.partition)) this.drop(address);
   }
 
   /** Lets go of what was not used for `idleMs`. */

@@ -23,6 +23,8 @@ export class BatchWrites {
   readonly unhurried = new Set<string>();
   readonly timersSet: { id: string; afterMs: number; message: Message }[] = [];
   readonly timersCleared: string[] = [];
+  /** Whose timers and effects those are that are cleared and cancelled, by id. */
+  readonly owners = new Map<string, Address>();
   readonly effects: AskedEffect[] = [];
   readonly effectsCancelled: string[] = [];
   /** Effects of this batch that ran ahead of its commit and whose results it handled. */
@@ -56,10 +58,10 @@ export class BatchWrites {
       const fairnessKey = work.resident.definition.fairnessKey?.(state) ?? null;
       this.effects.push({ ...effect, cause: message, askedAtMs: now, fairnessKey });
     }
-    for (const id of decision.effectsCancelled) effects = this.#cancelEffect(effects, id);
+    for (const id of decision.effectsCancelled) effects = this.#cancelEffect(work, effects, id);
     if (work.resident.definition.done?.(state) === true) {
       for (const name of Object.keys(timers)) this.#clearTimer(work, timers, name);
-      for (const id of effects) effects = this.#cancelEffect(effects, id);
+      for (const id of effects) effects = this.#cancelEffect(work, effects, id);
     }
     for (const event of decision.events) work.events.push({ ...event, at: now });
     const lastEvent = work.record.lastEvent + decision.events.length;
@@ -92,11 +94,14 @@ export class BatchWrites {
   #clearTimer(work: Work, timers: Record<string, string>, name: string): void {
     if (timers[name] === undefined) return;
     delete timers[name];
-    this.timersCleared.push(timerId(work.resident.address, name));
+    const { address } = work.resident;
+    this.owners.set(timerId(address, name), address);
+    this.timersCleared.push(timerId(address, name));
   }
 
-  #cancelEffect(effects: readonly string[], id: string): readonly string[] {
+  #cancelEffect(work: Work, effects: readonly string[], id: string): readonly string[] {
     if (!effects.includes(id)) return effects;
+    this.owners.set(id, work.resident.address);
     this.effectsCancelled.push(id);
     return effects.filter((other) => other !== id);
   }

@@ -39,37 +39,39 @@ export function decodeEntry(payloads: Payloads, body: string): Message | SvcErro
 }
 
 /**
- * The actors of a batch. An error stands for one that cannot be read. The archive is not asked for those in `isNew`: each
+ * The actors of a batch, by address and where they live. An error stands for one that cannot be read. The archive is not asked for those in `isNew`: each
  * start would wait for it, to hear that it knows nothing of an id that was drawn a moment ago.
  */
 export async function loadResidents(
   parts: LoadingParts,
-  partition: Partition,
-  messages: readonly Message[],
+  actors: ReadonlyMap<Address, Partition>,
   isNew: ReadonlySet<Address>,
 ): Promise<Map<Address, Resident | SvcError>> {
   const { store, registry, cache } = parts;
   const residents = new Map<Address, Resident | SvcError>();
-  const missing: { address: Address; definition: ActorDefinition }[] = [];
-  for (const { to } of messages) {
-    if (residents.has(to) || missing.some((other) => other.address === to)) continue;
-    const definition = registry.definitionOf(to);
+  const missing: { address: Address; partition: Partition; definition: ActorDefinition }[] = [];
+  for (const [address, partition] of actors) {
+    const definition = registry.definitionOf(address);
     if (definition === undefined) continue;
-    const cached = cache.get(to);
-    if (cached !== undefined) residents.set(to, cached);
-    else missing.push({ address: to, definition });
+    const cached = cache.get(address);
+    // One that was cached in another partition was placed there, or is another one of the same address.
+    if (cached?.partition === partition) residents.set(address, cached);
+    else missing.push({ address, partition, definition });
   }
-  if (missing.length === 0) return residents;
-  const texts = await store.load(
-    partition,
-    missing.map(({ address }) => address),
-  );
   // Side by side: what is not in the store is asked of the archive, and each of these asks may take its time.
   await Promise.all(
-    missing.map(async ({ address, definition }, index) => {
-      const self = { address, partition, definition };
-      const mayHaveEnded = isArchived(definition) && !isNew.has(address);
-      residents.set(address, await activate(parts, self, texts[index] ?? null, mayHaveEnded).catch(buriable));
+    [...Map.groupBy(missing, ({ partition }) => partition)].map(async ([partition, some]) => {
+      const texts = await store.load(
+        partition,
+        some.map(({ address }) => address),
+      );
+      await Promise.all(
+        some.map(async ({ address, definition }, index) => {
+          const self = { address, partition, definition };
+          const mayHaveEnded = isArchived(definition) && !isNew.has(address);
+          residents.set(address, await activate(parts, self, texts[index] ?? null, mayHaveEnded).catch(buriable));
+        }),
+      );
     }),
   );
   return residents;

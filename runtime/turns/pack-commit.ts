@@ -1,7 +1,19 @@
-import type { Commit, CommitReply, Delivery, EffectOpen, EventAppend, Lease, MailboxEntry } from '../actor-store.ts';
-import { type Address, type Partition, poolOf } from '../address.ts';
+import type {
+  Commit,
+  CommitReply,
+  Delivery,
+  EffectAttemptRef,
+  EffectOpen,
+  EventAppend,
+  Lease,
+  MailboxEntry,
+  PartitionChanges,
+  TimerSet,
+} from '../actor-store.ts';
+import { type Address, isSharedLog, type Log, type Partition, poolOf } from '../address.ts';
 import { encodeRequest } from '../effects/effect-envelope.ts';
 import { fairnessPart } from '../effects/flow.ts';
+import { SvcError } from '../errors.ts';
 import type { Locator } from '../locator.ts';
 import type { Message } from '../message.ts';
 import type { Batch } from './batch.ts';
@@ -30,13 +42,64 @@ export interface Taken {
   readonly messages: readonly Message[];
   /** Results handled beside the mailbox. */
   readonly results: readonly MailboxEntry[];
+  /** Effects of these results that the store has. */
+  readonly settles: readonly (EffectAttemptRef & { readonly partition: Partition })[];
+  /** Where the actors of these messages live. */
+  readonly places: ReadonlyMap<Address, Partition>;
+}
+
+/** Changes of one partition in the making. */
+class Draft implements PartitionChanges {
+  readonly records: PartitionChanges['records'][number][] = [];
+  readonly events: EventAppend[] = [];
+  readonly sends: PartitionChanges['sends'][number][] = [];
+  readonly timersSet: TimerSet[] = [];
+  readonly timersCleared: string[] = [];
+  readonly effectsOpened: EffectOpen[] = [];
+  readonly effectsCancelled: string[] = [];
+  readonly settles: EffectAttemptRef[] = [];
+}
+
+/** What a batch changes, by partition. */
+class Drafts {
+  readonly #log: Log;
+  readonly #places: ReadonlyMap<Address, Partition>;
+  readonly #drafts = new Map<Partition, Draft>();
+
+  constructor(log: Log, places: ReadonlyMap<Address, Partition>) {
+    this.#log = log;
+    this.#places = places;
+  }
+
+  /** Of the partition where an actor of this batch lives. */
+  of(actor: Address | null | undefined): Draft {
+    if (!isSharedLog(this.#log)) return this.in(this.#log);
+    const partition = actor == null ? undefined : this.#places.get(actor);
+    if (partition === undefined) throw new SvcError('internal', `${actor} is not of this batch`);
+    return this.in(partition);
+  }
+
+  in(partition: Partition): Draft {
+    let draft = this.#drafts.get(partition);
+    if (draft === undefined) {
+      draft = new Draft();
+      this.#drafts.set(partition, draft);
+    }
+    return draft;
+  }
+
+  /** As the commit has them. */
+  get changes(): Draft & Pick<Commit, 'partitions'> {
+    if (!isSharedLog(this.#log)) return this.in(this.#log);
+    return { ...new Draft(), partitions: [...this.#drafts].map(([partition, draft]) => ({ partition, ...draft })) };
+  }
 }
 
 /** Encodes a batch; large parts go to Blobs first, so the commit itself stays small (design K3, K7). */
 export async function packCommit(
   { writes, rows }: Batch,
   lease: Lease,
-  cursor: Pick<Commit, 'after' | 'upTo' | 'upToAt' | 'beside' | 'settles' | 'results'>,
+  cursor: Pick<Commit, 'after' | 'upTo' | 'upToAt' | 'beside' | 'results'>,
   run: Taken,
   /** Requests that are encoded already, by effect id. */
   encoded: ReadonlyMap<string, string>,
@@ -47,12 +110,11 @@ export async function packCommit(
     const body = encodeMessage(payloads, message);
     return { id: message.id, to: message.to, body: typeof body === 'string' ? body : await body };
   };
+  const drafts = new Drafts(lease.log, run.places);
   const texts = new Map<string, string>();
   const sizes = new Map<string, number>();
-  const records: { address: Commit['records'][number]['address']; record: string }[] = [];
-  const events: EventAppend[] = [];
   for (const work of writes.works.values()) {
-    const { address, definition } = work.resident;
+    const { address, definition, partition } = work.resident;
     if (work.dirty) {
       if (work.record.stuck !== null) work.record = await slim(work.record, work.record.stuck, address, payloads);
       // Every commit's record has bytes of its own, so that they can be deleted when the next one replaced it.
@@ -62,7 +124,7 @@ export async function packCommit(
       const packed = payloads.packOwned(address, encoded, owner);
       const record = typeof packed === 'string' ? packed : await packed;
       texts.set(address, record);
-      records.push({ address, record });
+      drafts.in(partition).records.push({ address, record });
     }
     if (work.events.length > 0) {
       const data: string[] = [];
@@ -70,62 +132,67 @@ export async function packCommit(
         const text = encodeEvent(payloads, address, { n: event.name, at: event.at, p: event.payload });
         data.push(typeof text === 'string' ? text : await text);
       }
-      events.push({ address, first: work.firstEvent, data });
+      drafts.in(partition).events.push({ address, first: work.firstEvent, data });
     }
   }
-  const sends: { partition: Partition; delivery: Delivery }[] = [];
   for (const message of writes.sends) {
     const partition = locator.known(message.to) ?? (await locator.locate(message.to));
-    const delivery = await deliver(message);
-    sends.push({ partition, delivery: writes.unhurried.has(message.id) ? { ...delivery, unhurried: true } : delivery });
+    const sent = await deliver(message);
+    const delivery = writes.unhurried.has(message.id) ? { ...sent, unhurried: true } : sent;
+    drafts.of(message.from).sends.push({ partition, delivery });
   }
   const replies: CommitReply[] = [];
   for (const { message, reply } of writes.replies) {
     if (message.session === undefined) continue;
     const body = encodeReply(payloads, message.to, reply);
+    const partition = run.places.get(message.to);
     replies.push({
       session: message.session,
       messageId: message.id,
       body: typeof body === 'string' ? body : await body,
       ...(message.fresh === true ? { fresh: true } : {}),
+      ...(partition === undefined ? {} : { partition }),
     });
   }
-  const timersSet: Commit['timersSet'][number][] = [];
   const requests = new Map(encoded);
   const pending = pendingTimers(writes);
   for (const timer of writes.timersSet) {
     // Set and then cleared or replaced inside one batch: only the last word counts.
     if (pending.get(timer.id) !== timer.message.id) continue;
-    timersSet.push({ id: timer.id, afterMs: timer.afterMs, delivery: await deliver(timer.message) });
+    const delivery = await deliver(timer.message);
+    drafts.of(timer.message.to).timersSet.push({ id: timer.id, afterMs: timer.afterMs, delivery });
   }
+  for (const id of writes.timersCleared) {
+    if (!pending.has(id)) drafts.of(writes.owners.get(id)).timersCleared.push(id);
+  }
+  await openEffects(writes, drafts, payloads, requests);
+  for (const id of writes.effectsCancelled) drafts.of(writes.owners.get(id)).effectsCancelled.push(id);
+  for (const { partition, id, attempt } of run.settles) drafts.in(partition).settles.push({ id, attempt });
   return {
     texts,
     sizes,
     requests,
     commit: {
+      ...drafts.changes,
       lease,
       ...cursor,
-      records,
       // Without the ledger a row only says that there is something to project, unless messages were put aside.
-      journal: journalText(lease.epoch, kernel.ledger || rows.some(isRare) ? rows : [], run.results),
-      events,
-      sends,
-      timersSet,
-      timersCleared: writes.timersCleared.filter((id) => !pending.has(id)),
-      effectsOpened: await openEffects(writes, poolOf(lease.partition), payloads, requests),
-      effectsCancelled: writes.effectsCancelled,
+      journal: journalText(lease.epoch, kernel.ledger || rows.some(isRare) ? rows : [], run.results, lease.log),
       replies,
       handled: [...writes.handled].map(([address, count]) => ({ address, count })),
-      held: heldBack(run.messages, writes.handled),
+      held: heldBack(run, writes.handled),
     },
   };
 }
 
 /** Bodies are JSON already and go in as they are; one that is stored aside is its reference as a string. */
-function journalText(epoch: number, turns: readonly TurnRow[], results: readonly MailboxEntry[]): string {
+function journalText(epoch: number, turns: readonly TurnRow[], results: readonly MailboxEntry[], log: Log): string {
   const row = JSON.stringify({ epoch, turns });
   if (results.length === 0) return row;
-  const lines = results.map(({ at, body }) => `[${at},${body.startsWith('{') ? body : JSON.stringify(body)}]`);
+  const lines = results.map(({ at, body, partition }) => {
+    const where = partition === undefined || partition === log ? '' : `,${JSON.stringify(partition)}`;
+    return `[${at},${body.startsWith('{') ? body : JSON.stringify(body)}${where}]`;
+  });
   return `${row.slice(0, -1)},"results":[${lines.join(',')}]}`;
 }
 
@@ -150,11 +217,10 @@ function pendingTimers(writes: BatchWrites): Map<string, string> {
 /** An effect runs where its actor's tags are: its queue is named as its pool (design E1). */
 async function openEffects(
   writes: BatchWrites,
-  queue: string,
+  drafts: Drafts,
   payloads: Payloads,
   requests: Map<string, string>,
-): Promise<EffectOpen[]> {
-  const opened: EffectOpen[] = [];
+): Promise<void> {
   // Opened and cancelled or ended inside one batch: nobody saw it, so it never existed.
   const over = new Set([...writes.effectsCancelled, ...writes.effectsEnded]);
   for (const asked of writes.effects) {
@@ -163,24 +229,29 @@ async function openEffects(
     const text = requests.get(id) ?? encodeRequest(asked);
     requests.set(id, text);
     const body = payloads.pack(cause.to, text);
-    opened.push({
+    const partition = writes.works.get(cause.to)?.resident.partition;
+    if (partition === undefined) throw new SvcError('internal', `${cause.to} is not of this batch`);
+    drafts.in(partition).effectsOpened.push({
       id,
-      queue,
+      queue: poolOf(partition),
       address: cause.to,
       mode: request.mode,
       ...fairnessPart(fairnessKey),
       body: typeof body === 'string' ? body : await body,
     });
   }
-  return opened;
 }
 
 /** By how many the client messages that an actor holds back became more, or fewer. */
-function heldBack(taken: readonly Message[], handled: ReadonlyMap<Address, number>): Commit['handled'] {
+function heldBack({ messages, places }: Taken, handled: ReadonlyMap<Address, number>): NonNullable<Commit['held']> {
   const held = new Map<Address, number>();
-  for (const { origin, to } of taken) if (origin === 'client') held.set(to, (held.get(to) ?? 0) + 1);
+  for (const { origin, to } of messages) if (origin === 'client') held.set(to, (held.get(to) ?? 0) + 1);
   for (const [address, count] of handled) held.set(address, (held.get(address) ?? 0) - count);
-  return [...held].filter(([, count]) => count !== 0).map(([address, count]) => ({ address, count }));
+  const changed = [...held].filter(([, count]) => count !== 0);
+  return changed.map(([address, count]) => {
+    const partition = places.get(address);
+    return { address, count, ...(partition === undefined ? {} : { partition }) };
+  });
 }
 
 const isRare = (row: TurnRow): boolean => row.outcome === 'dead-lettered' || row.drained !== undefined;

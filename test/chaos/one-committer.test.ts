@@ -2,7 +2,14 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { committersOf } from './one-committer.ts';
 
-const span = (epoch: number, from: number, to: number) => ({ partition: 'default:3', epoch, from, to, commits: 2 });
+const span = (epoch: number, from: number, to: number) => ({
+  partition: 'default:3',
+  log: 'default:3',
+  epoch,
+  from,
+  to,
+  commits: 2,
+});
 
 test('leases that follow each other are one committer at a time', () => {
   const seen = [

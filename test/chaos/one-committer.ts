@@ -3,8 +3,8 @@ import type { LocalFigures } from '../support/cluster/fleet-options.ts';
 type Span = LocalFigures['spans'][number];
 
 /**
- * Whether each partition had one committer at a time: leases of a partition, in order of their epochs, must not
- * overlap in time, and no epoch may belong to two nodes. Times are the store's, so no clock is compared with another.
+ * Whether each partition had one committer at a time: what one process committed in it under one lease must not overlap in
+ * time with what another did. Times are the store's, so no clock is compared with another.
  */
 export function committersOf(seen: readonly Pick<LocalFigures, 'node' | 'spans'>[]): string[] {
   const byPartition = new Map<string, (Span & { readonly node: string })[]>();
@@ -12,12 +12,13 @@ export function committersOf(seen: readonly Pick<LocalFigures, 'node' | 'spans'>
     for (const span of spans)
       byPartition.set(span.partition, [...(byPartition.get(span.partition) ?? []), { ...span, node }]);
   return [...byPartition.values()].flatMap((spans) => {
-    const ordered = spans.sort((a, b) => a.epoch - b.epoch);
+    const ordered = spans.sort((a, b) => a.from - b.from || a.to - b.to);
     return ordered.flatMap((later, index) => {
       const earlier = ordered[index - 1];
       if (earlier === undefined) return [];
+      const same = earlier.log === later.log && earlier.epoch === later.epoch;
       const who = `${later.partition}: ${earlier.node} epoch ${earlier.epoch}, ${later.node} epoch ${later.epoch}`;
-      if (earlier.epoch === later.epoch && earlier.node !== later.node) return [`${who}: one epoch, two committers`];
+      if (same && earlier.node !== later.node) return [`${who}: one epoch, two committers`];
       return earlier.to > later.from
         ? [`${who}: the earlier committed ${earlier.to - later.from} ms into the later`]
         : [];

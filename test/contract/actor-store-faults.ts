@@ -30,14 +30,20 @@ interface Place {
   readonly collector: Address;
 }
 
-async function acquire(store: ActorStore, partition: Partition): Promise<{ lease: Lease; cursor: number }> {
+async function acquire(store: ActorStore, partition: Partition): Promise<{ lease: Lease<Partition>; cursor: number }> {
   const outcome = await insist(() => store.acquire(partition, NODE, randomUUID(), 60_000));
   if (outcome.kind !== 'granted') assert.fail('the only node is refused its lease');
   return { lease: outcome.lease, cursor: outcome.cursor };
 }
 
 /** A batch of turns: the record and the events list what was handled, each message is passed on and answered. */
-function batch(lease: Lease, cursor: number, entries: readonly MailboxEntry[], handled: string[], place: Place) {
+function batch(
+  lease: Lease<Partition>,
+  cursor: number,
+  entries: readonly MailboxEntry[],
+  handled: string[],
+  place: Place,
+) {
   const messages = entries.map((entry) => entry.body);
   return commitOf(lease, cursor, cursor + entries.length, {
     records: [{ address: place.self, record: JSON.stringify([...handled, ...messages]) }],

@@ -10,7 +10,7 @@ interface Scene {
   readonly self: Address;
   readonly asked: string;
   readonly effect: string;
-  readonly lease: Lease;
+  readonly lease: Lease<Partition>;
 }
 
 /** A partition with something of everything in it, two entries waiting. */
@@ -53,7 +53,7 @@ function everything(rig: Rig, { partition, elsewhere, self, asked, effect }: Sce
 }
 
 /** All that can be seen of the scene, seen by whoever holds `lease` now. */
-async function seen(rig: Rig, { partition, elsewhere, self, asked }: Scene, lease: Lease) {
+async function seen(rig: Rig, { partition, elsewhere, self, asked }: Scene, lease: Lease<Partition>) {
   const there = await rig.lease(elsewhere, 'observer');
   await rig.flush(lease);
   const seenThere = await rig.entries(there);
@@ -73,7 +73,14 @@ async function seen(rig: Rig, { partition, elsewhere, self, asked }: Scene, leas
 }
 
 /** Commits as `stale` says and checks that nothing changed. */
-async function refused(rig: Rig, set: Scene, holder: Lease, stale: Lease, after: number, upTo: number) {
+async function refused(
+  rig: Rig,
+  set: Scene,
+  holder: Lease<Partition>,
+  stale: Lease<Partition>,
+  after: number,
+  upTo: number,
+) {
   const before = await seen(rig, set, holder);
   assert.deepEqual(await rig.commit(stale, after, upTo, everything(rig, set), 10), { kind: 'fenced' });
   assert.deepEqual(await seen(rig, set, holder), before);
@@ -116,7 +123,7 @@ export function fenceContract(make: MakeStore): void {
 
     promise('a partition nobody ever leased takes no commit', async (rig) => {
       const partition = await rig.partition();
-      const lease = { partition, node: 'node-a', epoch: 1, grant: 'made up' };
+      const lease = { log: partition, node: 'node-a', epoch: 1, grant: 'made up' };
       assert.equal((await rig.commit(lease, 0, 0)).kind, 'fenced');
       assert.deepEqual(await rig.store.renew([lease], 1_000), [lease]);
     });

@@ -168,7 +168,7 @@ export function freshContract(make: MakeStore): void {
       for (const [n, outcome] of outcomes.entries()) {
         const seq = outcome.kind === 'accepted' ? outcome.seq : 0;
         const { messageId, body } = at(answers, n);
-        assert.equal(await rig.store.recallReply(partition, messageId, seq), body);
+        assert.equal(await rig.store.recallReply(partition, messageId, { seq }), body);
         assert.equal(await rig.store.recallReply(partition, messageId), body);
       }
       await eventually('three replies are published', () => heard.length >= 3);

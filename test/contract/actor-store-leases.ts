@@ -57,7 +57,7 @@ export function leaseContract(make: MakeStore): void {
       assert.deepEqual([first.cursor, first.tail], [0, 2]);
       assert.equal(first.nextTimerAt, null);
       assert.deepEqual(
-        { partition: first.lease.partition, node: first.lease.node, grant: first.lease.grant },
+        { partition: first.lease.log, node: first.lease.node, grant: first.lease.grant },
         { partition, node: 'node-a', grant: 'grant-1' },
       );
       const { at } = await rig.mustCommit(first.lease, 0, 2, {

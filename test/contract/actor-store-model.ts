@@ -69,7 +69,7 @@ class Model {
   readonly partitions: ModelPartition[];
   readonly #rig: Rig;
   readonly #actors: readonly Address[];
-  #leases: Lease[] = [];
+  #leases: Lease<Partition>[] = [];
   #ids = new Map<string, string>();
   #row = 0;
 
@@ -171,7 +171,7 @@ class Model {
       },
       100,
     );
-    if (outcome.owes) await this.#rig.flush(at(this.#leases, n));
+    if (outcome.owing.length > 0) await this.#rig.flush(at(this.#leases, n));
     for (const entry of answered) partition.replies.set(entry.id, `${row} to ${entry.id}`);
     for (const { to, body } of sends) at(this.partitions, to).entries.push({ body, client: null, id: '' });
     partition.records[self] = row;
@@ -208,7 +208,7 @@ class Model {
     const held = at(this.#leases, n);
     const over = known ? held.grant : randomUUID();
     const node = held.node === 'node-a' ? 'node-b' : 'node-a';
-    const outcome = await this.#rig.store.acquire(held.partition, node, randomUUID(), 60_000, over);
+    const outcome = await this.#rig.store.acquire(held.log, node, randomUUID(), 60_000, over);
     if (outcome.kind === 'held') {
       assert.deepEqual([known, outcome.by, outcome.grant], [false, held.node, held.grant]);
       return;

@@ -7,7 +7,7 @@ import { at, commitOf, eventually, type MakeStore, type Rig, section } from './a
 
 interface Scene {
   readonly partition: Partition;
-  readonly lease: Lease;
+  readonly lease: Lease<Partition>;
   readonly to: Address;
   readonly id: string;
   readonly attempt: number;

@@ -78,7 +78,7 @@ export class Rig {
     return deliveries.map((delivery) => delivery.id);
   }
 
-  async lease(partition: Partition, node = 'node-a', ttlMs = 60_000): Promise<Lease> {
+  async lease(partition: Partition, node = 'node-a', ttlMs = 60_000): Promise<Lease<Partition>> {
     const outcome = await this.store.acquire(partition, node, randomUUID(), ttlMs);
     if (outcome.kind !== 'granted') assert.fail(`the lease of ${partition} is held by ${outcome.by}`);
     return outcome.lease;
@@ -94,7 +94,7 @@ export class Rig {
 
   async mustCommit(lease: Lease, after: number, upTo: number, change: Change = {}, readAhead = 0) {
     const outcome = await this.commit(lease, after, upTo, change, readAhead);
-    if (outcome.kind !== 'committed') assert.fail(`the commit ${after}..${upTo} of ${lease.partition} was fenced`);
+    if (outcome.kind !== 'committed') assert.fail(`the commit ${after}..${upTo} of ${lease.log} was fenced`);
     return outcome;
   }
 
@@ -107,12 +107,12 @@ export class Rig {
   }
 
   /** Hands over what a partition owes to others. */
-  async flush(lease: Lease, store: ActorStore = this.store): Promise<void> {
+  async flush(lease: Lease<Partition>, store: ActorStore = this.store): Promise<void> {
     for (let round = 0; round < 1_000; round++) if (!(await store.flushOutbox(lease))) return;
-    assert.fail(`the outbox of ${lease.partition} is not empty after 1,000 rounds`);
+    assert.fail(`the outbox of ${lease.log} is not empty after 1,000 rounds`);
   }
 
-  async fireTimers(lease: Lease): Promise<number | null> {
+  async fireTimers(lease: Lease<Partition>): Promise<number | null> {
     return at(await this.store.fireTimers([lease]), 0);
   }
 

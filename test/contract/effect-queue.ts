@@ -363,7 +363,7 @@ export function effectQueueContract(adapter: QueueAdapter): void {
           openEffects: () => ledger.openEffects(PARTITION),
           now: async () => (await ledger.now()) + laterMs,
         };
-        const lease = { partition: PARTITION, node: 'node-a', epoch: 1, grant: 'grant' };
+        const lease = { log: PARTITION, node: 'node-a', epoch: 1, grant: 'grant' };
         const sweeps = new PartitionSweeps(
           store,
           queue,

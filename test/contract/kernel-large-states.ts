@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
 import { z } from 'zod';
-import type { ActorStore } from '../../runtime/actor-store.ts';
+import { type ActorStore, changesOf } from '../../runtime/actor-store.ts';
 import { type Address, addressOf } from '../../runtime/address.ts';
 import type { Blobs } from '../../runtime/blobs.ts';
 import { defineActor } from '../../runtime/define-actor.ts';
@@ -67,17 +67,18 @@ class Watched {
 
   store(inner: ActorStore): ActorStore {
     const commit: ActorStore['commit'] = async (wanted, readAhead) => {
-      if (this.fence > 0 && wanted.records.length > 0) {
+      const records = changesOf(wanted).flatMap((changes) => changes.records);
+      if (this.fence > 0 && records.length > 0) {
         this.fence -= 1;
         this.fenced += 1;
         return { kind: 'fenced' };
       }
       const outcome = await inner.commit(wanted, readAhead);
-      if (outcome.kind === 'committed') for (const { address, record } of wanted.records) this.#note(address, record);
+      if (outcome.kind === 'committed') for (const { address, record } of records) this.#note(address, record);
       return outcome;
     };
-    const forget: ActorStore['forget'] = async (lease, after, addresses) => {
-      const done = await inner.forget(lease, after, addresses);
+    const forget: ActorStore['forget'] = async (lease, after, addresses, partition) => {
+      const done = await inner.forget(lease, after, addresses, partition);
       if (done) for (const address of addresses) if (address.startsWith('scrap/')) this.#note(address, null);
       return done;
     };

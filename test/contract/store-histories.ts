@@ -87,6 +87,8 @@ async function startNode(world: HistoryWorld, warnings: string[]) {
       systemPartitions: 1,
       pollMs: 60,
       leaseRenewMs: 80,
+      // Often alone, often together.
+      shareAfterMs: 20,
       retry: { maxAttempts: 3, initialDelayMs: 5, maxDelayMs: 20 },
     },
     warn: (message, error) => warnings.push(`${message}: ${String(error)}`),
@@ -156,6 +158,9 @@ async function play(world: HistoryWorld, random: () => number): Promise<void> {
   const thieves = async (): Promise<void> => {
     while (!over) {
       await new Promise((resolve) => setTimeout(resolve, 50 + pick(200)));
+      const logs = world.direct().sharedLogs;
+      for (const log of (await logs?.list().catch(() => [])) ?? [])
+        if (random() < 0.5) await logs?.adopt(log, 'node-a', randomUUID(), 1).catch(() => null);
       const partition = PARTITIONS_HELD[pick(PARTITIONS)] ?? 'default:0';
       const got = await world
         .direct()

@@ -36,7 +36,7 @@ test('an actor that grows counts as it is now, and one beyond the bound stays al
   cache.put(resident('b', 10, 'default:1'));
   assert.deepEqual([held(cache, 'huge', 'b'), cache.bytes], [['b'], 10]);
   cache.put(resident('c', 20));
-  cache.dropPartition('default:1');
+  cache.dropPartitions(new Set(['default:1']));
   assert.deepEqual([held(cache, 'b', 'c'), cache.bytes], [['c'], 20]);
   cache.drop(named('c'));
   assert.deepEqual([cache.size, cache.bytes], [0, 0]);

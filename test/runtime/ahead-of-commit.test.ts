@@ -75,7 +75,7 @@ test('steps that read and take no time are one commit; the ledger has each of th
     await node.runtime.client.ask(to, 'Go', { mode: 'repeatable' });
     assert.equal(await stepsOf(node, to), STEPS);
     assert.equal(commits.length, 1);
-    assert.deepEqual([commits[0]?.effectsOpened, commits[0]?.settles], [[], undefined]);
+    assert.deepEqual([commits[0]?.effectsOpened, commits[0]?.settles], [[], []]);
     assert.equal(probe.begun.length, STEPS);
     const actor = { tenant: 'acme', address: to, partition: 'default:0' } as const;
     const lines = await waitUntil('the ledger', async () => {
@@ -201,7 +201,7 @@ test('what an effect sends on its way waits for its commit, and its result comes
       events.map(({ name, payload }) => (name === 'part' ? z.object({ text: z.string() }).parse(payload).text : name)),
       ['started', ...parts, 'ended'],
     );
-    assert.ok(commits.every(({ settles }) => settles === undefined));
+    assert.ok(commits.every(({ settles }) => settles?.length === 0));
   } finally {
     await node.stop();
   }
@@ -234,7 +234,7 @@ test('while nodes of an older format are in the fleet no result is handled besid
     await node.runtime.client.ask(before, 'Go', { mode: 'repeatable' });
     await waitUntil('all steps', async () => (await stepsOf(node, before)) === STEPS);
     assert.ok(
-      commits.every(({ settles, journal }) => settles === undefined && journal?.includes('"results"') !== true),
+      commits.every(({ settles, journal }) => settles?.length === 0 && journal?.includes('"results"') !== true),
     );
     const sent = commits.length;
     assert.ok(sent > STEPS, `${sent} commits`);

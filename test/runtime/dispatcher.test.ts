@@ -17,10 +17,10 @@ test('messages owed to other partitions are sent again when a flush failed', asy
     store: (inner) => ({
       async commit(commit, readAhead) {
         const outcome = await inner.commit(commit, readAhead);
-        return outcome.kind === 'committed' ? { ...outcome, owes: flushes < 2 } : outcome;
+        return outcome.kind === 'committed' ? { ...outcome, owing: flushes < 2 ? ['default:0'] : [] } : outcome;
       },
       async flushOutbox(lease) {
-        if (lease.partition !== 'default:0') return false;
+        if (lease.log !== 'default:0') return false;
         flushes += 1;
         // The first is the one after taking the partition, the second that of the commit.
         if (flushes === 2) throw new SvcError('unavailable', 'not now');

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
-import { addressOf, type Partition, partitionOf } from '../../runtime/address.ts';
+import { addressOf, type Log, type Partition, partitionOf } from '../../runtime/address.ts';
 import { defineActor } from '../../runtime/define-actor.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import type { Placement } from '../../runtime/placement.ts';
@@ -89,7 +89,7 @@ test('a lease that is slow to come keeps the others from no renewal', async () =
 test('a lease that cannot be renewed is given up alone', async () => {
   let away = false;
   let grants = 0;
-  const refuse = (partition: Partition): void => {
+  const refuse = (partition: Log): void => {
     if (away && partition === 'default:0') throw new SvcError('unavailable', 'its master is away');
   };
   const node = await startKernelNode({
@@ -102,7 +102,7 @@ test('a lease that cannot be renewed is given up alone', async () => {
         return inner.acquire(partition, ...rest);
       },
       async renew(leases, ttlMs) {
-        for (const { partition } of leases) refuse(partition);
+        for (const { log } of leases) refuse(log);
         return inner.renew(leases, ttlMs);
       },
     }),
@@ -166,7 +166,7 @@ test('a partition that cannot be read keeps no other from being served', async (
     settings,
     store: (inner) => ({
       async poll(asks, limit) {
-        if (asks.some(({ lease }) => lease.partition === 'default:0')) await away.promise;
+        if (asks.some(({ lease }) => lease.log === 'default:0')) await away.promise;
         return inner.poll(asks, limit);
       },
     }),
@@ -287,7 +287,7 @@ test('a timer is not late for one of another partition that cannot be fired', as
     settings,
     store: (inner) => ({
       async fireTimers(leases) {
-        if (leases.some(({ partition }) => partition === 'default:0')) await away.promise;
+        if (leases.some(({ log }) => log === 'default:0')) await away.promise;
         return inner.fireTimers(leases);
       },
     }),
@@ -365,7 +365,7 @@ test('a node leaves and gives its leases back although its effects do not end in
     },
     store: (inner) => ({
       async release(lease) {
-        released.push(lease.partition);
+        released.push(lease.log);
         await inner.release(lease);
       },
     }),

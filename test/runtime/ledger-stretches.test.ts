@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { addressOf } from '../../runtime/address.ts';
+import { addressOf, type Partition } from '../../runtime/address.ts';
 import type { Collection } from '../../runtime/documents.ts';
 import type { DeadLetter, LedgerSegment } from '../../runtime/projection/ledger.ts';
 import { unpackLines } from '../../runtime/projection/ledger-text.ts';
@@ -29,16 +29,13 @@ test('a second of many deliveries is written in stretches of some 256 KB, each d
     taking<DeadLetter>(() => {}),
   );
   const body = JSON.stringify({ to, text: 'x'.repeat(10_000) });
-  const commitsFrom = (first: number): ProjectedCommit[] =>
+  const commitsOf = (partition: Partition): ProjectedCommit[] =>
     Array.from({ length: 50 }, (_, n) => {
-      const seqs = [first + 2 * n, first + 2 * n + 1];
+      const seqs = [1 + 2 * n, 2 + 2 * n];
       const entries = seqs.map((seq) => ({ seq, at: 1_000 + seq, body }));
-      return { upTo: first + 2 * n + 1, epoch: 1, entries, targets: [to, to], rows: [] };
+      return { upTo: 2 + 2 * n, epoch: 1, entries, targets: [to, to], partitions: [partition, partition], rows: [] };
     });
-  await writer.write([
-    { partition: 'default:0', commits: commitsFrom(1) },
-    { partition: 'default:1', commits: commitsFrom(1) },
-  ]);
+  await writer.write([commitsOf('default:0'), commitsOf('default:1')]);
   assert.ok(puts.length >= 7, `${puts.length} writes of 2 MB`);
   for (const partition of ['default:0', 'default:1']) {
     const seqs: number[] = [];

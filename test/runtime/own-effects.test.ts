@@ -17,7 +17,7 @@ import { waitUntil } from '../support/wait-until.ts';
 function watched(calls: string[], commits: Commit[], unsettled = false) {
   return (inner: ActorStore): Partial<ActorStore> => ({
     commit: async (commit, readAhead) => {
-      if (unsettled && commit.settles !== undefined) return { kind: 'unsettled' };
+      if (unsettled && (commit.settles ?? []).length > 0) return { kind: 'unsettled' };
       commits.push(commit);
       return inner.commit(commit, readAhead);
     },
@@ -73,7 +73,7 @@ test('a result whose turns cannot be committed with it is sent, and the error is
     handlers: [workEffect(probe)],
     store: (inner) => ({
       async commit(commit, readAhead) {
-        if (commit.settles !== undefined) throw new SvcError('internal', 'the store refuses this commit');
+        if ((commit.settles ?? []).length > 0) throw new SvcError('internal', 'the store refuses this commit');
         return inner.commit(commit, readAhead);
       },
     }),

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { ActorStore, Commit, CommitOutcome, Lease } from '../../runtime/actor-store.ts';
-import type { Address, Partition } from '../../runtime/address.ts';
+import { type Address, isSharedLog, type Partition } from '../../runtime/address.ts';
 import { SvcError } from '../../runtime/errors.ts';
+import type { SharedLogs } from '../../runtime/shared-logs.ts';
 
 /** How often each fault strikes a method, 0 to 1. */
 export interface FaultRates {
@@ -15,15 +16,18 @@ export interface FaultRates {
   readonly leaseLost?: number;
 }
 
+/** Logs that partitions share fail as one method. */
+type Call = Exclude<keyof ActorStore, 'sharedLogs'>;
+
 type Method = {
-  [K in keyof ActorStore]: ReturnType<ActorStore[K]> extends Promise<unknown> ? K : never;
-}[keyof ActorStore];
+  [K in Call]: ReturnType<ActorStore[K]> extends Promise<unknown> ? K : never;
+}[Call];
 
 export interface Faults {
   readonly seed: number;
   /** For methods that have no rates of their own. */
   readonly otherwise?: FaultRates;
-  readonly methods?: Partial<Record<Method, FaultRates>>;
+  readonly methods?: Partial<Record<Method | 'sharedLogs', FaultRates>>;
   /** How many calls a lost connection fails. */
   readonly disconnectedCalls?: number;
 }
@@ -63,6 +67,21 @@ export class FaultyStore implements ActorStore {
   /** No faults from here on. */
   heal(): void {
     this.#healed = true;
+  }
+
+  get sharedLogs(): SharedLogs | undefined {
+    const logs = this.#inner.sharedLogs;
+    if (logs === undefined) return undefined;
+    return {
+      mayBeMade: () => logs.mayBeMade(),
+      make: (...a) => this.#through('sharedLogs', () => logs.make(...a)),
+      join: (...a) => this.#through('sharedLogs', () => logs.join(...a)),
+      close: (...a) => this.#through('sharedLogs', () => logs.close(...a)),
+      adopt: (...a) => this.#through('sharedLogs', () => logs.adopt(...a)),
+      remove: (...a) => this.#through('sharedLogs', () => logs.remove(...a)),
+      forgetEnded: (...a) => this.#through('sharedLogs', () => logs.forgetEnded(...a)),
+      list: () => this.#through('sharedLogs', () => logs.list()),
+    };
   }
 
   open = () => this.#inner.open();
@@ -135,11 +154,16 @@ export class FaultyStore implements ActorStore {
   /** The same node is granted the lease again, as its next life would be. */
   async #loseLease(lease: Lease): Promise<void> {
     this.struck.leaseLost += 1;
-    const outcome = await this.#inner.acquire(lease.partition, lease.node, randomUUID(), 60_000);
+    const { log, node } = lease;
+    if (isSharedLog(log)) {
+      await this.#inner.sharedLogs?.adopt(log, node, randomUUID(), 60_000);
+      return;
+    }
+    const outcome = await this.#inner.acquire(log, node, randomUUID(), 60_000);
     if (outcome.kind === 'granted') await this.#inner.release(outcome.lease);
   }
 
-  async #through<T>(method: Method, call: () => Promise<T>): Promise<T> {
+  async #through<T>(method: Method | 'sharedLogs', call: () => Promise<T>): Promise<T> {
     const rates = this.#ratesOf(method);
     if (this.#strikes(rates.disconnected)) this.#downFor = this.#faults.disconnectedCalls ?? 5;
     if (this.#downFor > 0 && !this.#healed) {
@@ -152,7 +176,7 @@ export class FaultyStore implements ActorStore {
     return value;
   }
 
-  #ratesOf(method: Method): FaultRates {
+  #ratesOf(method: Method | 'sharedLogs'): FaultRates {
     return this.#faults.methods?.[method] ?? this.#faults.otherwise ?? {};
   }
 
@@ -160,7 +184,7 @@ export class FaultyStore implements ActorStore {
     return rate !== undefined && rate > 0 && !this.#healed && this.#random() < rate;
   }
 
-  #fault(kind: keyof FaultRates, method: Method): SvcError {
+  #fault(kind: keyof FaultRates, method: Method | 'sharedLogs'): SvcError {
     this.struck[kind] += 1;
     return new SvcError('unavailable', `fault injected into ${method}: ${kind}`);
   }

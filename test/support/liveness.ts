@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { Redis } from 'ioredis';
 import { z } from 'zod';
-import { type Partition, partitionsOf } from '../../runtime/address.ts';
+import { isLog, type Log, partitionsOf } from '../../runtime/address.ts';
 import type { StoreLocation } from '../../runtime/open-stores.ts';
 import { Keys } from '../../runtime/redis/keys.ts';
 
@@ -119,7 +119,7 @@ function redisLooks(url: string): Looks {
   const redis = new Redis(url);
   redis.on('error', () => {});
   const keys = new Keys('svc');
-  const lookAt = async (partition: Partition, now: number): Promise<PartitionLook> => {
+  const lookAt = async (partition: Log, now: number): Promise<PartitionLook> => {
     const own = keys.of(partition);
     const [[cursor, tail], rows, effects, timers, outbox, actors] = await Promise.all([
       redis.hmget(own.meta, 'cursor', 'tail'),
@@ -135,11 +135,16 @@ function redisLooks(url: string): Looks {
   };
   return {
     async look() {
-      const [pools, [seconds]] = await Promise.all([redis.hgetall(keys.pools), redis.time()]);
+      const [pools, shared, [seconds]] = await Promise.all([
+        redis.hgetall(keys.pools),
+        redis.hkeys(keys.logs),
+        redis.time(),
+      ]);
       const partitions = Object.entries(pools).flatMap(([pool, count]) =>
         partitionsOf({ pool, partitions: Number(count) }),
       );
-      return Promise.all(partitions.map((partition) => lookAt(partition, Number(seconds) * 1_000)));
+      const logs = [...partitions, ...shared.filter(isLog)];
+      return Promise.all(logs.map((log) => lookAt(log, Number(seconds) * 1_000)));
     },
     async close() {
       redis.disconnect();

@@ -22,7 +22,7 @@ export class StoreEffectLedger implements TestLedger {
   readonly sent: Sent[] = [];
   readonly dropped: Sent[] = [];
   readonly #store: ActorStore;
-  readonly #lease: Lease;
+  readonly #lease: Lease<Partition>;
   #rows = new Map<string, EffectRow>();
   #seen: number;
   readonly #cursor: number;
@@ -30,7 +30,7 @@ export class StoreEffectLedger implements TestLedger {
   #quiet = false;
   readonly #following: Promise<void>;
 
-  private constructor(store: ActorStore, lease: Lease, cursor: number) {
+  private constructor(store: ActorStore, lease: Lease<Partition>, cursor: number) {
     this.#store = store;
     this.#lease = lease;
     this.#cursor = cursor;
@@ -117,7 +117,7 @@ export class StoreEffectLedger implements TestLedger {
         const { effectId, attempt, outcome } = JSON.parse(body).payload;
         this.sent.push({ effectId, attempt, final: outcome !== undefined, body });
       }
-      const rows = await this.#store.openEffects(this.#lease.partition);
+      const rows = await this.#store.openEffects(this.#lease.log);
       this.#rows = new Map(rows.map((row) => [row.id, row]));
       await pause(LOOK_EVERY_MS);
     }

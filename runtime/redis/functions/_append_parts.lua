@@ -1,21 +1,45 @@
 -- Entries of a mailbox: how they are written, read and counted, and how their reader is woken.
 -- An entry is one message, or a pack: messages that one writer appended together. Its stream id is the number of its first
 -- message, the others follow. Fields, in this order: `a` append time, `b` body (of a pack: the bodies in a row),
--- `n` of a pack: their lengths as `,`-separated UTF-16 units, `t` of client messages: their addresses, a line each.
+-- `n` of a pack: their lengths as `,`-separated UTF-16 units, `t` of client messages: their addresses, a line each,
+-- `p` in a log that partitions share: the partition of each, `,`-separated.
 -- Messages that carry no address are from timers, effects or other actors; those are not counted against the bound.
 
 -- Entries read in one step, and bytes after which no further step is made.
 local STEP, MOST_BYTES = 64, 4194304
 
-local function add_entry(mail, seq, at, body, target)
-  if target then redis.call('XADD', mail, int(seq) .. '-0', 'a', at, 'b', body, 't', target)
-  else redis.call('XADD', mail, int(seq) .. '-0', 'a', at, 'b', body) end
+local function add_entry(mail, seq, at, body, target, partition)
+  local fields = { 'a', at, 'b', body }
+  if target then fields[5], fields[6] = 't', target end
+  if partition then fields[#fields + 1], fields[#fields + 2] = 'p', partition end
+  redis.call('XADD', mail, int(seq) .. '-0', unpack(fields))
 end
 
--- Values of the fields `n` and `t`, nil for what an entry does not have.
+-- Values of the fields `n`, `t` and `p`, nil for what an entry does not have.
 local function lengths_and_targets(fields)
-  if fields[5] == 'n' then return fields[6], fields[8] end
-  return nil, fields[6]
+  local lengths, targets, partitions
+  for i = 5, #fields, 2 do
+    if fields[i] == 'n' then lengths = fields[i + 1]
+    elseif fields[i] == 't' then targets = fields[i + 1]
+    else partitions = fields[i + 1] end
+  end
+  return lengths, targets, partitions
+end
+
+-- The log that partitions share has keys like those of a partition. Only a server that has all keys may be asked for them.
+local function keys_of_log(prefix, name)
+  local base = '{' .. prefix .. name .. '}:'
+  return base .. 'meta', base .. 'mail', base .. 'depths'
+end
+
+-- Where messages for a partition go: its own mailbox or, when field `log` of its meta says `log\npartition`, the log that it
+-- shares. `partition` is nil for its own.
+local function box_of(prefix, meta, mail, depths, shared)
+  local log, partition = string.match(shared or '', '^([^\n]+)\n(.*)$')
+  if not log then return { meta = meta, mail = mail, depths = depths } end
+  local box = { log = log, partition = partition }
+  box.meta, box.mail, box.depths = keys_of_log(prefix, log)
+  return box
 end
 
 local function messages_of(lengths)
@@ -55,17 +79,17 @@ local function each_entry(mail, after, last, visit)
 end
 
 -- At least `limit` (text) messages behind `after`, in whole entries, fewer when there are not so many or they are large; with
--- `last` all up to that one. As {number of the first message, at, lengths or '', body, at, lengths or '', body ...}: it may begin
--- before `after + 1` and end behind `last`. Empty when none waits.
+-- `last` all up to that one. As {of each entry: number of its first message, at, lengths or '', partitions or '',
+-- body}: it may begin before `after + 1` and end behind `last`. Empty when none waits.
 local function entries_behind(mail, after, limit, last)
   if limit == '0' then return {} end
   local flat, n, found, bytes, most = {}, 1, 0, 0, tonumber(limit)
   each_entry(mail, after, last, function(row)
     local fields = row[2]
-    local lengths = lengths_and_targets(fields)
-    if n == 1 then flat[1] = string.match(row[1], '^%d+') end
-    flat[n + 1], flat[n + 2], flat[n + 3] = fields[2], lengths or '', fields[4]
-    n, found, bytes = n + 3, found + messages_of(lengths), bytes + #fields[4]
+    local lengths, _, partitions = lengths_and_targets(fields)
+    flat[n], flat[n + 1], flat[n + 2] = string.match(row[1], '^%d+'), fields[2], lengths or ''
+    flat[n + 3], flat[n + 4] = partitions or '', fields[4]
+    n, found, bytes = n + 5, found + messages_of(lengths), bytes + #fields[4]
     return not last and (found >= most or bytes >= MOST_BYTES)
   end)
   return flat
@@ -91,12 +115,12 @@ end
 
 -- The bound on an actor's waiting client messages. While fewer messages wait in the whole mailbox and none is held back, no
 -- actor can be over it and none are counted. Beyond it they are counted once, from the mailbox: `depths` has the counts from
--- then on, and field `counted` of meta the bound; commit.lua ends that when half of the bound is left. `held` has the messages
--- that actors took and hold back, field `held` of meta how many actors do. m[at], m[at + 1] are these two fields.
--- Answers two functions from address to count, what waits in the mailbox and what is held back (nil when none can be over the
--- bound), and whether `depths` must be kept up.
-local function depths_of(mail, depths, held, m, at, cursor, tail, bound, more, packs)
-  local counted, holding = m[at] and m[at] ~= '', m[at + 1] and m[at + 1] ~= '0'
+-- then on, and field `counted` of meta the bound; commit.lua ends that when half of the bound is left. Key `held` of a partition
+-- has the messages that actors took and hold back, field `held` of meta how many actors do. `m` has both fields by name.
+-- Answers two functions, from an address to what waits in the mailbox, and from an address and key `held` to what is held back
+-- (nil when none can be over the bound), and whether `depths` must be kept up.
+local function depths_of(mail, depths, m, cursor, tail, bound, more, packs)
+  local counted, holding = m.counted and m.counted ~= '', m.held and m.held ~= '0'
   local waiting = tail + more - cursor
   if not counted and not holding and waiting <= bound then return nil, nil, false end
   local counts = nil
@@ -112,16 +136,17 @@ local function depths_of(mail, depths, held, m, at, cursor, tail, bound, more, p
     if counts then return counts[target] or 0 end
     return tonumber(redis.call('HGET', depths, target) or 0)
   end
-  local function held_of(target)
+  local function held_of(target, held)
     return holding and tonumber(redis.call('HGET', held, target) or 0) or 0
   end
   return waiting_of, held_of, counted
 end
 
--- The field `bell` of meta tells whom to wake at the next entry, as `node\npartition`; empty when that was done.
+-- The field `bell` of meta tells whom to wake at the next entry, as `node\nlog`; empty when that was done.
 -- A wake-up carries the entries, unless they are large, so that its receiver needs no poll. `send_bells` publishes one
--- message a node: for each partition `partition\t first seq\t at\t body length\t ...` and a newline each, of a pack
--- `partition\t first seq\t at\t =lengths\t bytes`, then an empty line, then the bodies in a row (lengths in bytes).
+-- message a node: for each log `log\t first seq\t at\t body length\t ...` and a newline each, of a pack
+-- `log\t first seq\t at\t =lengths\t bytes`, then an empty line, then the bodies in a row (lengths in bytes). Of a log that
+-- partitions share `@partitions` stands in front of the lengths.
 local BELL_BYTES, PACK_BYTES = 16384, 262144
 
 local function bell_of(bells, bell)
@@ -135,12 +160,13 @@ local function bell_of(bells, bell)
   return held, name
 end
 
-local function ring(bells, bell, first, now, bodies)
+local function ring(bells, bell, first, now, bodies, partition)
   local held, name = bell_of(bells, bell)
   if not held then return end
   local line, bytes = { name, int(first), int(now) }, 0
+  if partition then line[4] = '@' .. partition .. string.rep(',' .. partition, #bodies - 1) end
   for i = 1, #bodies do
-    line[i + 3] = #bodies[i]
+    line[#line + 1] = #bodies[i]
     bytes = bytes + #bodies[i]
   end
   if bytes > BELL_BYTES then
@@ -150,12 +176,15 @@ local function ring(bells, bell, first, now, bodies)
   for i = 1, #bodies do held.text[#held.text + 1] = bodies[i] end
 end
 
-local function ring_pack(bells, bell, first, now, lengths, blob)
+local function ring_pack(bells, bell, first, now, lengths, blob, partitions)
   local held, name = bell_of(bells, bell)
   if not held then return end
   local line = name
   if #blob <= PACK_BYTES then
-    line = table.concat({ name, int(first), int(now), '=' .. lengths, #blob }, '\t')
+    line = { name, int(first), int(now) }
+    if partitions then line[4] = '@' .. partitions end
+    line[#line + 1], line[#line + 2] = '=' .. lengths, #blob
+    line = table.concat(line, '\t')
     held.text[#held.text + 1] = blob
   end
   held.head[#held.head + 1] = line

@@ -1,14 +1,17 @@
 -- The parts of `commit` that write one kind of change each; see commit.lua for the groups they read.
 
--- Where each group's arguments begin and end, and the index behind the section.
+-- Where each group's arguments begin and end, of the log and of each partition in turn, and the index behind the section. A tag
+-- `@` begins the groups of a partition.
 local function groups_of(args, a)
-  local from, to = {}, {}
+  local parts = { { from = {}, to = {} } }
   while args[a] ~= '.' do
     local tag, count = args[a], tonumber(args[a + 1])
-    from[tag], to[tag] = a + 2, a + 1 + count
+    if tag == '@' then parts[#parts + 1] = { from = {}, to = {} } end
+    local part = parts[#parts]
+    part.from[tag], part.to[tag] = a + 2, a + 1 + count
     a = a + 2 + count
   end
-  return from, to, a + 1
+  return parts, a + 1
 end
 
 -- The last event number of each address after this commit; nil when an event does not continue its actor's stream.
@@ -24,7 +27,7 @@ local function event_tails(key, args, from, to)
   return tails
 end
 
--- keys[k] holds event tails, the streams follow in the order of the group.
+-- keys[k] has event tails, the streams follow in the order of the group.
 local function write_events(keys, k, args, from, to, prefix, tails)
   local stream, i = k + 1, from
   while i <= to do
@@ -132,12 +135,16 @@ local function lower_counts(mail, depths, after, upto, tail, bound, set)
   end
 end
 
--- Client messages that actors took and did not handle go on to count against the bound.
-local function hold_back(held, args, from, to, set)
+-- Client messages that actors took and did not handle go on to count against the bound. Field `held` of meta says how many
+-- actors do, of the partition and of a log that it shares.
+local function hold_back(meta, log_meta, held, args, from, to)
+  local before = redis.call('HLEN', held)
   for i = from, to, 2 do
     if redis.call('HINCRBY', held, args[i], args[i + 1]) <= 0 then redis.call('HDEL', held, args[i]) end
   end
-  set[#set + 1], set[#set + 2] = 'held', int(redis.call('HLEN', held))
+  local now = redis.call('HLEN', held)
+  redis.call('HSET', meta, 'held', int(now))
+  if log_meta ~= meta then redis.call('HINCRBY', log_meta, 'held', now - before) end
 end
 
 -- Replies are published, and kept for who missed that: a stream by number of the commit's last message, for REPLIES_MS.

@@ -30,16 +30,16 @@ end
 -- Fields of meta that `age_ids` and `remembers_since` take, in this order.
 local GENERATION = { 'gen_tail', 'gen_at', 'ids', 'old_from', 'old_until' }
 
--- Every function that remembers ids calls this before its writes to meta, so that none of them finds a large one.
+-- Every function that remembers ids calls this before its writes to meta, so that none of them finds a large one. `cursor` and
+-- `tail` are those of the mailbox that the messages are in.
 -- m[at ...] are the values of GENERATION; `set` gets those that change, with `more` ids in the younger generation. Ids of
 -- messages that wait are not forgotten: the older generation goes when all of it was handled.
-local function age_ids(meta, older, tail, m, at, more, now, set)
+local function age_ids(meta, older, cursor, tail, m, at, more, now, set)
   local gen_tail, gen_at = tonumber(m[at] or 0), tonumber(m[at + 1] or 0)
   -- A program of format 2 does not count ids; it counts all entries as if each had one.
   local count = math.min(tonumber(m[at + 2] or 0), tail - gen_tail)
   set[#set + 1], set[#set + 2] = 'ids', int(count + more)
   if now - gen_at < GENERATION_MS and count < GENERATION_IDS then return end
-  local cursor = tonumber(redis.call('HGET', meta, 'cursor') or 0)
   if cursor < gen_tail and count < MOST_IDS then return end
   local keep_ms = cursor < tail and WAITING_MS or GENERATION_MS
   if count > 0 then rotate(meta, older, keep_ms) end

@@ -3,12 +3,16 @@
 -- ARGV  a section: bound, 1 (packs may be written) | 0, when it was sent first (this server's clock, never ahead of it), n,
 --         then n times: seen field of the id, address of the actor, body
 -- returns a section: n times: sequence number (accepted) | text (duplicate: its reply, NO_REPLY without) |
---         {depth} (full) | 0 (late: it may have been seen and forgotten); then the time, Unix ms
+--         {depth} (full) | 0 (late: it may have been seen and forgotten); then the log that has them or '' for the
+--         partition's own; then the time, Unix ms
 
-local function append_section(keys, k, args, a, now, bells)
-  local meta, mail, older, depths = keys[k], keys[k + 1], keys[k + 2], keys[k + 3]
+-- Fields of the mailbox, after the first one of `m` that they fill.
+local BOX = { 'tail', 'cursor', 'bell', 'counted', 'held' }
+
+local function append_section(keys, k, args, a, prefix, now, bells)
+  local meta, older = keys[k], keys[k + 2]
   local bound, packs, n = tonumber(args[a]), args[a + 1] == '1', tonumber(args[a + 3])
-  local ids, fields = {}, { 'tail', 'cursor', 'bell', 'counted', 'held', unpack(GENERATION) }
+  local ids, fields = {}, { 'tail', 'cursor', 'bell', 'counted', 'held', 'log', unpack(GENERATION) }
   local head = #fields
   for i = 1, n do
     ids[i] = args[a + i * 3 + 1]
@@ -16,17 +20,19 @@ local function append_section(keys, k, args, a, now, bells)
   end
   local m = redis.call('HMGET', meta, unpack(fields))
   local seen = redis.call('HMGET', older, unpack(ids))
-  local tail, cursor = tonumber(m[1] or 0), tonumber(m[2] or 0)
-  local known_for_sure = remembers_since(args[a + 2], m, 6, now)
-  local waiting_of, held_of, counting = depths_of(mail, depths, keys[k + 4], m, 4, cursor, tail, bound, n, packs)
+  local box = box_of(prefix, meta, keys[k + 1], keys[k + 3], m[6])
+  local b = box.log and redis.call('HMGET', box.meta, unpack(BOX)) or m
+  local tail, cursor, counts = tonumber(b[1] or 0), tonumber(b[2] or 0), { counted = b[4], held = b[5] }
+  local known_for_sure = remembers_since(args[a + 2], m, 7, now)
+  local waiting_of, held_of, counting = depths_of(box.mail, box.depths, counts, cursor, tail, bound, n, packs)
 
   local results, now_waiting, known = {}, {}, {}
-  local bodies, targets, set = {}, {}, { 'tail', '', 'bell', '' }
+  local bodies, targets, set = {}, {}, {}
   for i = 1, n do
     local id, target = ids[i], args[a + i * 3 + 2]
     local reply = m[head + i] or seen[i] or known[id]
     local waits = now_waiting[target] or waiting_of and waiting_of(target) or 0
-    local depth = waits + (held_of and held_of(target) or 0)
+    local depth = waits + (held_of and held_of(target, keys[k + 4]) or 0)
     if reply then
       results[i] = reply
     elseif not known_for_sure then
@@ -41,18 +47,18 @@ local function append_section(keys, k, args, a, now, bells)
       results[i] = tail + #bodies
     end
   end
-  results[n + 1] = now
+  results[n + 1], results[n + 2] = box.log or '', now
   if counting then
-    keep_counts(depths, now_waiting)
-    redis.call('HSET', meta, 'counted', args[a])
+    keep_counts(box.depths, now_waiting)
+    redis.call('HSET', box.meta, 'counted', args[a])
   end
   if #bodies == 0 then return results end
 
-  age_ids(meta, older, tail, m, 6, #bodies, now, set)
-  for i = 1, #bodies do add_entry(mail, tail + i, now, bodies[i], targets[i]) end
-  set[2] = int(tail + #bodies)
+  age_ids(meta, older, cursor, tail, m, 7, #bodies, now, set)
+  for i = 1, #bodies do add_entry(box.mail, tail + i, now, bodies[i], targets[i], box.partition) end
   redis.call('HSET', meta, unpack(set))
-  if m[3] and m[3] ~= '' then ring(bells, m[3], tail + 1, now, bodies) end
+  redis.call('HSET', box.meta, 'tail', int(tail + #bodies), 'bell', '')
+  if b[3] and b[3] ~= '' then ring(bells, b[3], tail + 1, now, bodies, box.partition) end
   return results
 end
 
@@ -60,7 +66,7 @@ register('append', function(keys, args)
   local now, bells, results = now_ms(), {}, {}
   local k, a = 1, 3
   for s = 1, tonumber(args[1]) do
-    results[s] = append_section(keys, k, args, a, now, bells)
+    results[s] = append_section(keys, k, args, a, args[2], now, bells)
     k, a = k + 5, a + 4 + 3 * tonumber(args[a + 3])
   end
   send_bells(args[2], bells)
@@ -74,9 +80,11 @@ end)
 register('depth', function(keys, args)
   local results = {}
   for s = 1, tonumber(args[1]) do
-    local target, cursor = args[s + 2], tonumber(redis.call('HGET', keys[s * 3 - 2], 'cursor') or 0)
+    local target, meta, mail = args[s + 2], keys[s * 3 - 2], keys[s * 3 - 1]
+    local box = box_of(args[2], meta, mail, nil, redis.call('HGET', meta, 'log'))
+    local cursor = tonumber(redis.call('HGET', box.meta, 'cursor') or 0)
     local held = tonumber(redis.call('HGET', keys[s * 3], target) or 0)
-    results[s] = held + (count_targets(keys[s * 3 - 1], cursor, nil, {})[target] or 0)
+    results[s] = held + (count_targets(box.mail, cursor, nil, {})[target] or 0)
   end
   return results
 end, { 'no-writes' })

@@ -24,34 +24,54 @@ local function close(meta, writer, number, now)
   redis.call('HSET', meta, writer, int(number) .. ' closed ' .. int(now))
 end
 
--- Whether every actor that the pack is for stays within the bound; answers their new counts.
-local function counts_within(targets, waiting_of, held_of, bound)
-  local counts = {}
+-- Whether every actor that the pack is for stays within the bound; answers their new counts. `held_key` answers key `held` of
+-- the partition of each.
+local function counts_within(targets, waiting_of, held_of, held_key, bound)
+  local counts, i = {}, 0
   for target in string.gmatch(targets, '[^\n]+') do
+    i = i + 1
     counts[target] = (counts[target] or waiting_of(target)) + 1
-    if counts[target] + held_of(target) > bound then return nil end
+    if counts[target] + held_of(target, held_key(i)) > bound then return nil end
   end
   return counts
 end
 
-local function append_pack(keys, k, args, a, now, bells)
-  local meta, mail, depths = keys[k], keys[k + 1], keys[k + 2]
+local function held_keys(prefix, own, partitions)
+  if partitions == '' then return function() return own end end
+  local keys = {}
+  for partition in string.gmatch(partitions, '[^,]+') do keys[#keys + 1] = '{' .. prefix .. partition .. '}:held' end
+  return function(i) return keys[i] end
+end
+
+local function append_pack(keys, k, args, a, prefix, now, bells)
+  local meta, mail, depths, partitions = keys[k], keys[k + 1], keys[k + 2], args[a + 8]
   local writer, number, bound, n = '~' .. args[a], tonumber(args[a + 1]), tonumber(args[a + 3]), tonumber(args[a + 4])
-  local m = redis.call('HMGET', meta, 'tail', 'cursor', 'bell', 'counted', 'held', writer, 'marks_at')
+  local m = redis.call('HMGET', meta, 'tail', 'cursor', 'bell', 'counted', 'held', writer, 'marks_at', 'log', 'open')
+  -- What was written before its partition began to share a log, or before the log was closed, is known all the same.
+  local moved = m[8] and m[8] ~= '' and box_of(prefix, meta, mail, depths, m[8]).log
+  if partitions ~= '' and m[9] ~= '1' then moved = '' end
   local tail, cursor = tonumber(m[1] or 0), tonumber(m[2] or 0)
   local last, first = string.match(m[6] or '0 0 ', '^(%d+) (%w+) ')
   last = tonumber(last)
-  if first == 'closed' then return number < last and 0 or -1 end
+  if first == 'closed' then return number < last and 0 or moved or -1 end
   if number == last then return tonumber(first) end
   if number < last then return 0 end
+  if moved then
+    -- A closed log takes nothing any more, so its writers need not be closed.
+    if moved ~= '' then close(meta, writer, number, now) end
+    return moved
+  end
   if number > last + 1 then return -2 end
   if now - tonumber(args[a + 2]) > LATE_MS then
     close(meta, writer, number, now)
     return -1
   end
-  local waiting_of, held_of, counting = depths_of(mail, depths, keys[k + 3], m, 4, cursor, tail, bound, n, true)
+  local counted = { counted = m[4], held = m[5] }
+  local waiting_of, held_of, counting = depths_of(mail, depths, counted, cursor, tail, bound, n, true)
   local counts = {}
-  if waiting_of then counts = counts_within(args[a + 6], waiting_of, held_of, bound) end
+  if waiting_of then
+    counts = counts_within(args[a + 6], waiting_of, held_of, held_keys(prefix, keys[k + 3], partitions), bound)
+  end
   if counting then redis.call('HSET', meta, 'counted', args[a + 3]) end
   if not counts then
     close(meta, writer, number, now)
@@ -59,27 +79,30 @@ local function append_pack(keys, k, args, a, now, bells)
   end
 
   if counting then keep_counts(depths, counts) end
-  redis.call('XADD', mail, int(tail + 1) .. '-0', 'a', int(now), 'b', args[a + 7], 'n', args[a + 5], 't', args[a + 6])
+  local fields = { 'a', int(now), 'b', args[a + 7], 'n', args[a + 5], 't', args[a + 6] }
+  if partitions ~= '' then fields[9], fields[10] = 'p', partitions end
+  redis.call('XADD', mail, int(tail + 1) .. '-0', unpack(fields))
   local mark = args[a + 1] .. ' ' .. int(tail + 1) .. ' ' .. int(now)
   redis.call('HSET', meta, 'tail', int(tail + n), 'bell', '', writer, mark)
   if now - tonumber(m[7] or 0) > SWEEP_MS then
     sweep_marks(meta, now)
     redis.call('HSET', meta, 'marks_at', int(now))
   end
-  if m[3] and m[3] ~= '' then ring_pack(bells, m[3], tail + 1, now, args[a + 5], args[a + 7]) end
+  if m[3] and m[3] ~= '' then ring_pack(bells, m[3], tail + 1, now, args[a + 5], args[a + 7], fields[10]) end
   return tail + 1
 end
 
--- KEYS  a section: meta, mail, depths, held
+-- KEYS  a section: meta, mail, depths, held (of a log that partitions share, which has none: meta)
 -- ARGV  a section: writer, number of the pack, store time when it was sent, bound, n, lengths, addresses,
---         bodies (_append_parts.lua)
+--         bodies (_append_parts.lua), in a log that partitions share the partition of each, `,`-separated, else ''
 -- returns a section: {answer, store time}; answer is the number of its first message (written now or by an earlier copy) |
 --         0 (written by an earlier copy, its number is not known any more) | -1 (not written, nor will a copy be) |
---         -2 (not written: packs before it are missing)
+--         -2 (not written: packs before it are missing) | text (not written, nor will a copy be: it goes to the log of this
+--         name, '' when that is not known)
 register('append_pack', function(keys, args)
   local now, bells, results = now_ms(), {}, {}
   for s = 1, tonumber(args[1]) do
-    results[s] = { append_pack(keys, s * 4 - 3, args, s * 8 - 5, now, bells), now }
+    results[s] = { append_pack(keys, s * 4 - 3, args, s * 9 - 6, args[2], now, bells), now }
   end
   send_bells(args[2], bells)
   return results
@@ -87,15 +110,15 @@ end)
 
 -- Closes a writer. What it sent and was not written will not be, whenever a copy arrives.
 -- KEYS  a section: meta
--- ARGV  a section: writer
+-- ARGV  a section: writer, 1 (of a log that partitions share, whose meta is gone an hour after it) | 0
 -- returns a section: number of its last pack that was written, 0 for none
 register('close_writer', function(keys, args)
   local now, results = now_ms(), {}
   for s = 1, tonumber(args[1]) do
-    local writer = '~' .. args[s + 2]
+    local writer, shared = '~' .. args[s * 2 + 1], args[s * 2 + 2] == '1'
     local last, first = string.match(redis.call('HGET', keys[s], writer) or '0 0 ', '^(%d+) (%w+) ')
     results[s] = first == 'closed' and tonumber(last) - 1 or tonumber(last)
-    close(keys[s], writer, results[s] + 1, now)
+    if not shared or redis.call('HGET', keys[s], 'open') then close(keys[s], writer, results[s] + 1, now) end
   end
   return results
 end)

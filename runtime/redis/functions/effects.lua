@@ -101,20 +101,22 @@ register('report_effect', function(keys, args)
   local now, bells = now_ms(), {}
   local results = each_section(args, 6, function(k, a)
     local meta, id, message = keys[k + 2], args[a], args[a + 3]
-    local m = redis.call('HMGET', meta, 'tail', 'bell', message, unpack(GENERATION))
-    if m[3] or redis.call('HEXISTS', keys[k + 4], message) == 1 then return 1 end
+    local m = redis.call('HMGET', meta, 'tail', 'bell', 'cursor', 'log', message, unpack(GENERATION))
+    if m[5] or redis.call('HEXISTS', keys[k + 4], message) == 1 then return 1 end
     if not running(read_row(keys[k], id), args[a + 1]) then return 0 end
-    if not remembers_since(args[a + 4], m, 4, now) then return -1 end
+    if not remembers_since(args[a + 4], m, 6, now) then return -1 end
     if args[a + 2] == '1' then
       redis.call('HDEL', keys[k], id)
       redis.call('HDEL', keys[k + 1], id)
     end
-    local tail = tonumber(m[1] or 0) + 1
-    local set = { 'tail', int(tail), 'bell', '', message, NO_REPLY }
-    age_ids(meta, keys[k + 4], tail - 1, m, 4, 1, now, set)
-    add_entry(keys[k + 3], tail, now, args[a + 5])
+    local box = box_of(args[2], meta, keys[k + 3], nil, m[4])
+    local b = box.log and redis.call('HMGET', box.meta, 'tail', 'bell', 'cursor') or m
+    local tail, set = tonumber(b[1] or 0) + 1, { message, NO_REPLY }
+    age_ids(meta, keys[k + 4], tonumber(b[3] or 0), tail - 1, m, 6, 1, now, set)
+    add_entry(box.mail, tail, now, args[a + 5], nil, box.partition)
     redis.call('HSET', meta, unpack(set))
-    ring(bells, m[2], tail, now, { args[a + 5] })
+    redis.call('HSET', box.meta, 'tail', int(tail), 'bell', '')
+    ring(bells, b[2], tail, now, { args[a + 5] }, box.partition)
     return 1
   end)
   send_bells(args[2], bells)

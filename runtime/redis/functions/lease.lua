@@ -1,22 +1,22 @@
 -- Grants, extends and gives back the lease of a partition (design K4). Also under memory pressure: flag allow-oom.
--- KEYS  a section: meta, timers, states, effects (acquire) | meta (renew, release, vouch)
-
--- A value too long for a listpack: Redis keeps meta as a hash table, where a field is found without a scan.
-local WIDE = '.................................................................'
+-- KEYS  a section: meta, timers, states, effects (acquire) | meta (renew, release, vouch), also of a log that partitions share
 
 -- ARGV  a section: partition, node, grant, ttlMs, over (the grant of a dead holder, or ''), caller, number of its call
 -- returns a section: {1, epoch, cursor, next timer's due time or '', server life, time of the grant, 1 | 0 (vouched for),
 --         results beside the mailbox at the cursor, number of the last entry} (granted) |
---         {0, holder, remaining ms, its grant} (held, or a late copy: its process has asked again since)
-local function acquire_section(keys, k, name, node, grant, ttl, over, asked, now)
+--         {0, holder, remaining ms, its grant, log or ''} (held, or a late copy: its process has asked again since; the holder
+--         is that of a log that the partition shares, or shared and that is not read to its end)
+local function acquire_section(keys, k, name, node, grant, ttl, over, asked, prefix, now)
   local meta, timers = keys[k], keys[k + 1]
-  local m = redis.call('HMGET', meta, 'node', 'until', 'grant', 'epoch', 'cursor', 'life', 'asked', 'beside', 'tail')
+  local m = redis.call('HMGET', meta, 'node', 'until', 'grant', 'epoch', 'cursor', 'life', 'asked', 'beside', 'tail', 'log', 'behind')
+  local log = unread_log(prefix, m[10], m[11])
+  if log then return { 0, log.node, math.max(log.remaining(now), 0), log.grant, log.name } end
   local holder, remaining = m[1], due_of(meta, '', tonumber(m[2] or 0), now) - now
   local counts = holder and holder ~= '' and holder ~= node and m[3] ~= over
-  if counts and remaining > 0 then return { 0, holder, remaining, m[3] } end
+  if counts and remaining > 0 then return { 0, holder, remaining, m[3], '' } end
   local caller, last = string.match(m[7] or '', '^(%S+) (%d+)$')
   local late = caller == asked.caller and tonumber(last) >= tonumber(asked.number)
-  if late and m[3] ~= grant then return { 0, holder or '', math.max(remaining, 0), m[3] or '' } end
+  if late and m[3] ~= grant then return { 0, holder or '', math.max(remaining, 0), m[3] or '', '' } end
   local epoch = tonumber(m[4] or 0)
   if m[3] ~= grant then epoch = epoch + 1 end -- the same grant again: its answer was lost
   redis.call('HSET', meta, 'node', node, 'grant', grant, 'epoch', epoch, 'until', int(now + ttl),
@@ -41,7 +41,7 @@ register('acquire', function(keys, args)
   for s = 1, tonumber(args[1]) do
     local a = s * 7 - 4
     local ttl, over, asked = tonumber(args[a + 3]), args[a + 4], { caller = args[a + 5], number = args[a + 6] }
-    results[s] = acquire_section(keys, s * 4 - 3, args[a], args[a + 1], args[a + 2], ttl, over, asked, now)
+    results[s] = acquire_section(keys, s * 4 - 3, args[a], args[a + 1], args[a + 2], ttl, over, asked, args[2], now)
   end
   return results
 end, { 'allow-oom' })

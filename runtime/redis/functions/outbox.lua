@@ -6,19 +6,22 @@
 -- returns a section: number of messages that were new
 local function receive_section(meta, mail, args, a, now, bells)
   local source, n = args[a], tonumber(args[a + 1])
-  local m = redis.call('HMGET', meta, 'tail', source, 'bell')
-  local tail, heard, fresh = tonumber(m[1] or 0), tonumber(m[2] or 0), {}
+  local m = redis.call('HMGET', meta, 'tail', 'bell', source, 'log')
+  local box = box_of(args[2], meta, mail, nil, m[4])
+  local b = box.log and redis.call('HMGET', box.meta, 'tail', 'bell') or m
+  local tail, heard, fresh = tonumber(b[1] or 0), tonumber(m[3] or 0), {}
   for i = 0, n - 1 do
     local seq = tonumber(args[a + 2 + i * 2])
     if seq > heard then
       heard = seq
       fresh[#fresh + 1] = args[a + 3 + i * 2]
-      add_entry(mail, tail + #fresh, now, fresh[#fresh])
+      add_entry(box.mail, tail + #fresh, now, fresh[#fresh], nil, box.partition)
     end
   end
   if #fresh > 0 then
-    redis.call('HSET', meta, 'tail', int(tail + #fresh), source, int(heard), 'bell', '')
-    ring(bells, m[3], tail + 1, now, fresh)
+    redis.call('HSET', meta, source, int(heard))
+    redis.call('HSET', box.meta, 'tail', int(tail + #fresh), 'bell', '')
+    ring(bells, b[2], tail + 1, now, fresh, box.partition)
   end
   return #fresh
 end

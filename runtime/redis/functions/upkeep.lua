@@ -5,9 +5,11 @@
 register('backlog', function(keys, args)
   local results = {}
   for s = 1, tonumber(args[1]) do
-    local m = redis.call('HMGET', keys[s * 2 - 1], 'cursor', 'tail')
+    local m = redis.call('HMGET', keys[s * 2 - 1], 'cursor', 'tail', 'log')
+    local box = box_of(args[2], keys[s * 2 - 1], keys[s * 2], nil, m[3])
+    if box.log then m = redis.call('HMGET', box.meta, 'cursor', 'tail') end
     local cursor, tail = tonumber(m[1] or 0), tonumber(m[2] or 0)
-    results[s] = { cursor, tail, tail > cursor and entries_behind(keys[s * 2], cursor, '1')[2] or '' }
+    results[s] = { cursor, tail, tail > cursor and entries_behind(box.mail, cursor, '1')[2] or '' }
   end
   return results
 end, { 'no-writes' })
@@ -55,8 +57,17 @@ register('trim_journal', function(keys, args)
   return results
 end, { 'allow-oom' })
 
+-- Whether who holds the log `meta` runs the turns of a partition: it is its own and not shared, or the one that it shares or
+-- shared last.
+local function is_read_by(prefix, meta, partition_meta)
+  local m = redis.call('HMGET', partition_meta, 'log', 'behind')
+  local shared = string.match(m[1] or '', '^[^\n]+')
+  if meta == partition_meta then return not shared end
+  return (keys_of_log(prefix, shared or m[2] or '')) == meta
+end
+
 -- Removes archived actors, as many as a call names. Twice or late it removes nothing more.
--- KEYS  a section: meta, states, event tails, then the event stream of each address
+-- KEYS  a section: meta of the log that its holder reads, meta of the partition, states, event tails, then the event stream of each address
 -- ARGV  a section: fence, cursor at which they were looked at, n, then n addresses
 -- returns a section: 1 | 0 (lease lost, or the cursor moved)
 register('forget', function(keys, args)
@@ -64,15 +75,16 @@ register('forget', function(keys, args)
   for s = 1, tonumber(args[1]) do
     local n, m = tonumber(args[a + 2]), redis.call('HMGET', keys[k], 'fence', 'cursor')
     local held = m[1] == args[a] and tonumber(m[2] or 0) == tonumber(args[a + 1])
+    held = held and is_read_by(args[2], keys[k], keys[k + 1])
     if held then
-      variadic('HDEL', keys[k + 1], args, a + 3, a + 2 + n)
       variadic('HDEL', keys[k + 2], args, a + 3, a + 2 + n)
-      for i = k + 3, k + 2 + n, CHUNK do
-        redis.call('UNLINK', unpack(keys, i, math.min(i + CHUNK - 1, k + 2 + n)))
+      variadic('HDEL', keys[k + 3], args, a + 3, a + 2 + n)
+      for i = k + 4, k + 3 + n, CHUNK do
+        redis.call('UNLINK', unpack(keys, i, math.min(i + CHUNK - 1, k + 3 + n)))
       end
     end
     results[s] = held and 1 or 0
-    k, a = k + 3 + n, a + 3 + n
+    k, a = k + 4 + n, a + 3 + n
   end
   return results
 end, { 'allow-oom' })

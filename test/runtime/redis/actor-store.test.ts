@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { after, before, describe } from 'node:test';
 import { RedisActorStore } from '../../../runtime/redis/redis-actor-store.ts';
 import { actorStoreContract, type StoreUnderTest } from '../../contract/actor-store.ts';
+import { sharedLogs } from '../../contract/actor-store-shared.ts';
 import { redisMissing, startRedis } from '../../support/redis.ts';
 import { startRedisCluster } from '../../support/redis-cluster.ts';
 import { type RedisWire, startRedisWire } from '../../support/redis-wire.ts';
@@ -47,7 +48,8 @@ async function freshStore({ url, wires }: Running, packs: boolean): Promise<Stor
   };
 }
 
-function contractOn(name: string, start: () => Promise<Running>, packs = true): void {
+/** `shared`: partitions of a node may share a log. */
+function contractOn(name: string, start: () => Promise<Running>, { packs = true, shared = false } = {}): void {
   describe(name, { skip: redisMissing() ?? false }, () => {
     let server: Running | undefined;
     before(async () => {
@@ -56,10 +58,12 @@ function contractOn(name: string, start: () => Promise<Running>, packs = true): 
     after(async () => {
       await server?.stop();
     });
-    actorStoreContract(name, () => {
+    const make = () => {
       if (server === undefined) throw new Error(`${name} did not start`);
       return freshStore(server, packs);
-    });
+    };
+    actorStoreContract(name, make);
+    if (shared) sharedLogs(make);
   });
 }
 
@@ -78,6 +82,6 @@ async function overWire(): Promise<Running> {
   };
 }
 
-contractOn('Redis', overWire);
+contractOn('Redis', overWire, { shared: true });
 contractOn('Redis Cluster', () => startRedisCluster({ wire: wireTo }));
-contractOn('Redis, in a fleet with programs of format 2', overWire, false);
+contractOn('Redis, in a fleet with programs of format 2', overWire, { packs: false });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { it } from 'node:test';
-import { addressOf, type Partition } from '../../../runtime/address.ts';
+import { addressOf, type Log, type Partition } from '../../../runtime/address.ts';
 import { RedisActorStore } from '../../../runtime/redis/redis-actor-store.ts';
 import { eventually } from '../../contract/actor-store-rig.ts';
 import { redisMissing, startRedis } from '../../support/redis.ts';
@@ -25,7 +25,7 @@ it('a node that hears a bell polls what the server holds, whether or not the bel
     ['x'.repeat(100_000), 'small'],
     Array.from({ length: 300 }, (_, n) => `entry ${n}`),
   ];
-  const rung = new Set<Partition>();
+  const rung = new Set<Log>();
   node.onBell('node-a', (partition) => rung.add(partition));
   for (const [n, texts] of bodies.entries()) {
     const partition: Partition = `default:${n}`;

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { it } from 'node:test';
 import { Redis } from 'ioredis';
-import { addressOf, type Partition } from '../../../runtime/address.ts';
+import { addressOf, type Log, type Partition } from '../../../runtime/address.ts';
 import { RedisActorStore } from '../../../runtime/redis/redis-actor-store.ts';
 import { commitOf, eventually } from '../../contract/actor-store-rig.ts';
 import { redisMissing, startRedis } from '../../support/redis.ts';
@@ -21,7 +21,7 @@ it('a poll that finds nothing new writes nothing, and the next append still ring
     await server.stop();
   });
   await store.open();
-  const rung: Partition[] = [];
+  const rung: Log[] = [];
   store.onBell('node-a', (partition) => rung.push(partition));
   const granted = await store.acquire(PARTITION, 'node-a', randomUUID(), 60_000);
   assert.ok(granted.kind === 'granted');

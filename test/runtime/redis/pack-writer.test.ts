@@ -4,6 +4,7 @@ import { addressOf, type Partition } from '../../../runtime/address.ts';
 import { SvcError } from '../../../runtime/errors.ts';
 import { Keys } from '../../../runtime/redis/keys.ts';
 import { PackWriter } from '../../../runtime/redis/pack-writer.ts';
+import { Routes } from '../../../runtime/redis/routes.ts';
 import { ServerTimes } from '../../../runtime/redis/server-times.ts';
 
 const PARTITION: Partition = 'default:0';
@@ -24,6 +25,7 @@ function underTest() {
   const writer = new PackWriter({
     keys: new Keys('svc'),
     times: new ServerTimes(async () => 1_000, true),
+    routes: new Routes(),
     appendNamed: async () => assert.fail('nothing is appended by its id'),
     calls: {
       callLate(name, _home, write) {

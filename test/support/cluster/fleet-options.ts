@@ -32,7 +32,14 @@ export const LocalFigures = z.object({
   ambiguous: z.number(),
   /** When it committed under which lease; Unix ms on the store's clock. */
   spans: z.array(
-    z.object({ partition: z.string(), epoch: z.number(), from: z.number(), to: z.number(), commits: z.number() }),
+    z.object({
+      partition: z.string(),
+      log: z.string(),
+      epoch: z.number(),
+      from: z.number(),
+      to: z.number(),
+      commits: z.number(),
+    }),
   ),
 });
 export type LocalFigures = z.infer<typeof LocalFigures>;

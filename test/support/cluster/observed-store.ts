@@ -1,13 +1,15 @@
-import type { Commit, CommitOutcome, Lease } from '../../../runtime/actor-store.ts';
-import type { Address, Partition } from '../../../runtime/address.ts';
+import { type Commit, type CommitOutcome, changesOf, type Lease } from '../../../runtime/actor-store.ts';
+import type { Address, Log, Partition } from '../../../runtime/address.ts';
 import { SvcError } from '../../../runtime/errors.ts';
 import { RedisCommits } from '../../../runtime/redis/commits.ts';
 import { RedisMailboxes } from '../../../runtime/redis/mailboxes.ts';
 import { seeded } from '../faulty-store.ts';
 
-/** The commits of one lease: from first to last, Unix ms on the store's clock. */
+/** The commits of one lease in one partition, as long as no other lease of this process was used: Unix ms, the store's. */
 export interface CommitSpan {
   readonly partition: Partition;
+  /** Its own, or one that it shares. */
+  readonly log: Log;
   readonly epoch: number;
   readonly from: number;
   to: number;
@@ -22,7 +24,7 @@ export interface StoreSeen {
   readonly fenced: number;
   /** Answers thrown away after the store had done its work. */
   readonly ambiguous: number;
-  /** When it committed under which lease, in the order the leases came. */
+  /** When it committed under which lease, in the order in which it used them. */
   readonly spans: readonly CommitSpan[];
   /** How often an actor was brought into memory, by address. */
   readonly loads: Readonly<Record<Address, number>>;
@@ -35,7 +37,8 @@ export interface StoreSeen {
 export function observeStore(ambiguity: number, seed: number): () => StoreSeen {
   const random = seeded(seed);
   const count = { committed: 0, fenced: 0, ambiguous: 0 };
-  const spans = new Map<string, CommitSpan>();
+  const spans: CommitSpan[] = [];
+  const last = new Map<Partition, { readonly grant: string; readonly span: CommitSpan }>();
   const loads = new Map<Address, number>();
   const loseSome = (): void => {
     if (ambiguity === 0 || random() >= ambiguity) return;
@@ -43,12 +46,15 @@ export function observeStore(ambiguity: number, seed: number): () => StoreSeen {
     throw new SvcError('unavailable', 'the answer was lost on purpose');
   };
 
-  const note = ({ partition, epoch }: Lease, at: number): void => {
-    const key = `${partition}@${epoch}`;
-    const span = spans.get(key) ?? { partition, epoch, from: at, to: at, commits: 0 };
-    span.to = Math.max(span.to, at);
-    span.commits += 1;
-    spans.set(key, span);
+  const note = ({ log, epoch, grant }: Lease, partition: Partition, at: number): void => {
+    let known = last.get(partition);
+    if (known?.grant !== grant) {
+      known = { grant, span: { partition, log, epoch, from: at, to: at, commits: 0 } };
+      spans.push(known.span);
+      last.set(partition, known);
+    }
+    known.span.to = Math.max(known.span.to, at);
+    known.span.commits += 1;
   };
 
   const commits = RedisCommits.prototype;
@@ -61,7 +67,7 @@ export function observeStore(ambiguity: number, seed: number): () => StoreSeen {
     }
     if (outcome.kind === 'unsettled') return outcome;
     count.committed += 1;
-    note(batch.lease, outcome.at);
+    for (const { partition } of changesOf(batch)) note(batch.lease, partition, outcome.at);
     loseSome();
     return outcome;
   };
@@ -78,7 +84,7 @@ export function observeStore(ambiguity: number, seed: number): () => StoreSeen {
   };
   return () => ({
     ...count,
-    spans: [...spans.values()],
+    spans: spans.map((span) => ({ ...span })),
     loads: Object.fromEntries(loads),
   });
 }

@@ -1,5 +1,5 @@
 import { Redis } from 'ioredis';
-import type { Partition } from '../../../runtime/address.ts';
+import { isLog, isSharedLog, type Partition } from '../../../runtime/address.ts';
 import { Keys } from '../../../runtime/redis/keys.ts';
 
 export interface StoreLease {
@@ -20,8 +20,12 @@ export async function storeLeases(port: number, partitions: readonly Partition[]
     const [seconds] = await redis.time();
     const rows = await Promise.all(
       partitions.map(async (partition) => {
-        const [node, until, epoch] = await redis.hmget(keys.of(partition).meta, 'node', 'until', 'epoch');
-        return { partition, node: node ?? '', until: Number(until), epoch: Number(epoch) };
+        const [own, until, epoch, shared] = await redis.hmget(keys.of(partition).meta, 'node', 'until', 'epoch', 'log');
+        const log = (shared ?? '').split('\n')[0] ?? '';
+        // While it shares a log, its lease holds as long as the log's.
+        const [node, holds] =
+          isLog(log) && isSharedLog(log) ? await redis.hmget(keys.of(log).meta, 'node', 'until') : [own, until];
+        return { partition, node: node ?? '', until: Number(holds), epoch: Number(epoch) };
       }),
     );
     const live = rows.filter(({ node, until }) => node !== '' && until > Number(seconds) * 1_000);

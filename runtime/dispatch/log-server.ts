@@ -1,22 +1,14 @@
-import type { Commit, Lease, MailboxEntry } from '../actor-store.ts';
-import type { Address } from '../address.ts';
+import type { Lease, MailboxEntry } from '../actor-store.ts';
+import { type Address, isSharedLog, type Log, type Partition } from '../address.ts';
 import type { EffectSettle } from '../effect-ledger.ts';
-import type { EffectJob } from '../effect-queue.ts';
-import { fairnessPart } from '../effects/flow.ts';
-import { toSvcError } from '../errors.ts';
-import type { ProjectedCommit } from '../projection/projected-commit.ts';
-import type { Batch } from '../turns/batch.ts';
-import { packCommit } from '../turns/pack-commit.ts';
-import { isAside } from '../turns/payload.ts';
-import type { AheadOfCommit } from './ahead-of-commit.ts';
+import { SvcError, toSvcError } from '../errors.ts';
 import { closeEndedPatiently } from './close-ended.ts';
-import { commitPatiently } from './commit-patiently.ts';
+import { type Committed, type Committing, commitTurns } from './commit-turns.ts';
 import { handleInParts, USUAL } from './in-parts.ts';
 import type { KernelParts } from './kernel-parts.ts';
 import { OwnResults } from './own-results.ts';
 import { Progress } from './progress.ts';
 import { BatchRun, goOnAhead, type Handling } from './run-batch.ts';
-import type { Starting } from './starts-here.ts';
 import { StoreClock } from './store-clock.ts';
 
 /** How long the commit of a stopping node is repeated while the store is not reachable. */
@@ -24,29 +16,30 @@ const DRAIN_MS = 5_000;
 
 const NONE: ReadonlyMap<string, string> = new Map();
 
-/** What a committed batch sets going. */
-export interface Committed {
-  readonly commit: Commit;
-  /** Store time of the commit. */
-  readonly at: number;
-  readonly owes: boolean;
-  readonly jobs: readonly EffectJob[];
-  readonly starting: Pick<Starting, 'begin'>;
-  readonly projected: ProjectedCommit;
-}
-
 export interface ServedEvents {
   committed(done: Committed): void;
   /** The lease turned out to be lost while a result was taken. */
   lost(): void;
 }
 
+/** How a log stood when its lease was granted. */
+export interface Granted<L extends Log = Log> {
+  readonly lease: Lease<L>;
+  readonly cursor: number;
+  readonly beside: number;
+  readonly tail: number;
+  readonly at: number;
+  readonly mayBeOlder: boolean;
+}
+
 /**
- * Serves one partition under one lease: takes its mailbox batch by batch, runs the turns, commits. Batches are
- * strictly one after another; a fenced commit ends it for good (design K4).
+ * Serves one log under one lease: takes its mailbox batch by batch, runs the turns, commits. Batches are strictly one after
+ * another; a fenced commit ends it for good (design K4). The log is a partition's own, or one that partitions share.
  */
-export class PartitionServer {
-  readonly lease: Lease;
+export class LogServer<L extends Log = Log> {
+  readonly lease: Lease<L>;
+  /** Those whose messages are in the log. */
+  readonly partitions: Set<Partition>;
   readonly #parts: KernelParts;
   readonly #on: ServedEvents;
   readonly takenAt: number;
@@ -55,30 +48,37 @@ export class PartitionServer {
   /** The clock of the store that holds this partition: turns and timers run on it. */
   readonly clock: StoreClock;
   #lost = false;
+  /** A closed log that is read to its end: its partitions may be served by others. */
+  #ended = false;
   #drainUntil = Number.POSITIVE_INFINITY;
   #tail: Promise<void> = Promise.resolve();
+  #running = 0;
   readonly #results = new OwnResults();
+  /** The log that its partition shares now: it has the turns of its actors. */
+  #joined: LogServer | null = null;
   /** Resolves when what the archive knows as ended is closed: before anything is served, and before effects are run. */
   readonly lookedThrough: Promise<void>;
 
-  constructor(
-    granted: {
-      readonly lease: Lease;
-      readonly cursor: number;
-      readonly beside: number;
-      readonly tail: number;
-      readonly at: number;
-      readonly mayBeOlder: boolean;
-    },
-    parts: KernelParts,
-    on: ServedEvents,
-  ) {
+  readonly #committing: Committing;
+
+  /** `partitions`: those that share the log. */
+  constructor(granted: Granted<L>, partitions: Iterable<Partition>, parts: KernelParts, on: ServedEvents) {
     this.lease = granted.lease;
+    this.partitions = new Set(partitions);
     this.takenAt = granted.tail;
     this.progress = new Progress(granted.cursor, granted.beside);
     this.clock = new StoreClock(parts.clock, granted.at);
     this.#parts = parts;
     this.#on = on;
+    const { lease, progress } = this;
+    const isLost = (): boolean => this.#lost;
+    this.#committing = {
+      ...{ lease, progress, lose: () => this.lose(), committed: (done) => on.committed(done) },
+      get lost() {
+        return isLost();
+      },
+      isOver: () => this.#lost || parts.clock.monotonic() > this.#drainUntil,
+    };
     this.lookedThrough = granted.mayBeOlder ? this.#exclusive(() => this.#lookThrough()) : Promise.resolve();
   }
 
@@ -93,12 +93,62 @@ export class PartitionServer {
   /** Stops serving: what is cached may be stale from now on, and a commit under way will be fenced or is done. */
   lose(): void {
     this.#lost = true;
-    this.#parts.cache.dropPartition(this.lease.partition);
+    if (!this.#ended) this.#parts.cache.dropPartitions(this.partitions);
+  }
+
+  /** Nothing runs and nothing waits to: the partition may begin to share a log. */
+  get isIdle(): boolean {
+    return this.#running === 0 && !this.#results.isAnyWaiting;
+  }
+
+  /** Where the actor of an entry lives. */
+  partitionOf = ({ partition }: Pick<MailboxEntry, 'partition'>): Partition => {
+    const { log } = this.lease;
+    if (partition !== undefined) return partition;
+    if (!isSharedLog(log)) return log;
+    throw new SvcError('internal', `an entry of ${log} does not say its partition`);
+  };
+
+  /** While `join` runs nothing else does; when it answers true, the turns of its actors are `shared`'s from then on. */
+  async share(shared: LogServer, join: () => Promise<boolean>): Promise<void> {
+    await this.#exclusive(async () => {
+      if (await join()) this.#joined = shared;
+    });
+    if (this.#joined !== null) this.#results.refuse();
+  }
+
+  /** Its own log goes on at `cursor`, when `read` says that the one it shared is read to its end. */
+  resume(cursor: number, read: Promise<void>): void {
+    this.#exclusive(async () => {
+      await read;
+      this.progress.moved(cursor, 0, []);
+      this.#joined = null;
+    }).catch((thrown: unknown) => this.#parts.warn(`${this.lease.log} does not go on`, toSvcError(thrown)));
+  }
+
+  /** Reads the closed log to its last entry. `goesOn`: this node serves its partitions on, whose actors stay in memory. */
+  async readTo(tail: number, goesOn: boolean): Promise<void> {
+    while (this.cursor < tail && !this.#lost && !this.#draining()) {
+      const [found = null] = await this.#parts.store.poll(
+        [{ lease: this.lease, after: this.cursor }],
+        this.#parts.batchLimit,
+      );
+      if (found === null) {
+        this.#fencedOff();
+        return;
+      }
+      await this.serve(found);
+    }
+    await this.#exclusive(async () => {
+      if (!goesOn) this.#parts.cache.dropPartitions(this.partitions);
+      this.#ended = true;
+    });
+    this.#results.refuse();
   }
 
   async #lookThrough(): Promise<void> {
     const isOver = (): boolean => this.#lost || this.#draining();
-    if (!(await closeEndedPatiently(this.#parts, this.lease, this.cursor, isOver))) this.#fencedOff();
+    if (!(await closeEndedPatiently(this.#parts, this, isOver))) this.#fencedOff();
   }
 
   #fencedOff(): void {
@@ -117,13 +167,13 @@ export class PartitionServer {
    * there, and its commit ends the effect. False when nothing was written, or when the outcome of the commit is unknown;
    * the result is then sent as a message, like that of an effect elsewhere.
    */
-  settle(result: EffectSettle): Promise<boolean> {
-    if (!this.#parts.takesResults()) return Promise.resolve(false);
-    return this.#results.add(result, () => {
-      const { partition } = this.lease;
+  settle(result: EffectSettle, partition: Partition): Promise<boolean> {
+    if (!this.#parts.takesResults() || this.#ended) return Promise.resolve(false);
+    if (this.#joined !== null) return this.#joined.settle(result, partition);
+    return this.#results.add({ ...result, partition }, () => {
       // What waits behind it is looked for again with the next bell, or without one.
       this.#exclusive(() => this.#serveResults()).catch((thrown: unknown) =>
-        this.#parts.warn(`what follows a result in ${partition} waits`, toSvcError(thrown)),
+        this.#parts.warn(`what follows a result in ${this.lease.log} waits`, toSvcError(thrown)),
       );
     });
   }
@@ -157,10 +207,11 @@ export class PartitionServer {
    * Removes archived actors from the store, all in one call; answers those that are gone. An actor whose record is another
    * one than the archived stays, and all stay when the lease is lost.
    */
-  forget(archived: ReadonlyMap<Address, string>): Promise<readonly Address[]> {
+  forget(archived: ReadonlyMap<Address, string>, partition: Partition): Promise<readonly Address[]> {
     return this.#exclusive(async () => {
       const { store, cache } = this.#parts;
-      const { partition } = this.lease;
+      if (this.#joined !== null) return this.#joined.forget(archived, partition);
+      if (this.#ended) return [];
       const unknown = [...archived.keys()].filter((address) => cache.get(address)?.text == null);
       if (this.#lost) return [];
       const loaded = unknown.length === 0 ? [] : await store.load(partition, unknown);
@@ -169,7 +220,7 @@ export class PartitionServer {
         (address) => (records.get(address) ?? cache.get(address)?.text) === archived.get(address),
       );
       for (const address of going) cache.drop(address);
-      if (going.length === 0 || (await store.forget(this.lease, this.cursor, going))) return going;
+      if (going.length === 0 || (await store.forget(this.lease, this.cursor, going, partition))) return going;
       this.lose();
       return [];
     });
@@ -177,22 +228,22 @@ export class PartitionServer {
 
   /** One thing at a time: batches and removals never overlap. */
   #exclusive<T>(work: () => Promise<T>): Promise<T> {
+    this.#running += 1;
     const run = this.#tail.then(work);
-    this.#tail = run.then(
-      () => undefined,
-      () => undefined,
-    );
+    const ended = (): void => {
+      this.#running -= 1;
+    };
+    this.#tail = run.then(ended, ended);
     return run;
   }
 
   async #serveBatch(entries: readonly MailboxEntry[]): Promise<readonly MailboxEntry[]> {
-    const { partition } = this.lease;
     if (entries.length === 0) return (await this.#handleWithResults([])) ?? [];
     return handleInParts(entries, {
       handle: async (part, handling) =>
         (await (handling === USUAL ? this.#handleWithResults(part) : this.#handle(part, handling))) ?? [],
       isLost: () => this.#lost,
-      unfit: ({ seq }, error) => this.#parts.warn(`entry ${seq} of ${partition} cannot be committed`, error),
+      unfit: ({ seq }, error) => this.#parts.warn(`entry ${seq} of ${this.lease.log} cannot be committed`, error),
     });
   }
 
@@ -208,8 +259,7 @@ export class PartitionServer {
       if (sent === 0) throw thrown;
       // Sent like any other it comes again, and what is wrong with it is dealt with there.
       this.#parts.counts.resultsFailed += 1;
-      const { partition } = this.lease;
-      this.#parts.warn(`${sent} results of ${partition} are sent: their turns failed`, toSvcError(thrown));
+      this.#parts.warn(`${sent} results of ${this.lease.log} are sent: their turns failed`, toSvcError(thrown));
     }
     return entries.length === 0 ? null : this.#handle(entries, USUAL);
   }
@@ -222,12 +272,12 @@ export class PartitionServer {
   ): Promise<readonly MailboxEntry[] | null> {
     const run = new BatchRun(this.#parts, this, handling, entries);
     const mayRunAhead = beside && this.#parts.takesResults();
-    const ahead = mayRunAhead ? this.#parts.starts.ahead(this.lease.partition) : null;
+    const ahead = mayRunAhead ? this.#parts.starts.ahead() : null;
     let next: readonly MailboxEntry[] | null = null;
     try {
       const batch = await run.begin(beside ? this.#results.take(NONE) : []);
       if (batch !== null && (ahead === null || (await goOnAhead(run, batch, ahead, this.#results)))) {
-        next = await this.#commitTurns(run, batch, ahead);
+        next = await commitTurns(this.#parts, this.#committing, run, batch, ahead);
       }
       return next;
     } finally {
@@ -237,61 +287,5 @@ export class PartitionServer {
         run.forget();
       }
     }
-  }
-
-  async #commitTurns(
-    run: BatchRun,
-    batch: Batch,
-    ahead: AheadOfCommit | null,
-  ): Promise<readonly MailboxEntry[] | null> {
-    const { payloads, locator, ledger, cache, starts } = this.#parts;
-    const parts = { payloads, locator, ledger };
-    const packed = await packCommit(
-      batch,
-      this.lease,
-      run.cursorFrom(this.progress),
-      run,
-      ahead?.requests ?? NONE,
-      parts,
-    );
-    const isOver = (): boolean => this.#lost || this.#parts.clock.monotonic() > this.#drainUntil;
-    const starting = starts.of(packed.commit, packed.requests, ahead?.requests ?? NONE);
-    const { commit } = starting;
-    const outcome = await commitPatiently(this.#parts, commit, isOver).catch((thrown: unknown) => {
-      starting.free();
-      throw thrown;
-    });
-    if (outcome.kind !== 'committed') {
-      // Fenced may be the answer to the repeat of a commit that had happened, or stand for none at all.
-      if (outcome.kind === 'fenced') {
-        starting.disown();
-        this.lose();
-      } else starting.free();
-      return null;
-    }
-    const { partition } = this.lease;
-    this.progress.moved(commit.upTo, outcome.beside, batch.writes.works.keys());
-    for (const work of batch.writes.works.values()) {
-      const { resident } = work;
-      const { address, text, owned } = resident;
-      resident.record = work.record;
-      const written = packed.texts.get(address);
-      if (written !== undefined) {
-        if (owned && text !== null) this.#parts.replaced.add({ partition, address, text });
-        resident.text = written;
-        resident.owned = isAside(written);
-        resident.size = packed.sizes.get(address) ?? written.length;
-      }
-      // A later holder may have changed it when the lease was lost meanwhile.
-      if (resident.text !== null && !this.#lost) cache.put(resident);
-    }
-    const jobs = commit.effectsOpened.map(({ id, queue, address, fairnessKey }) => ({
-      ...{ id, queue, address, partition },
-      ...fairnessPart(fairnessKey),
-    }));
-    const { position } = this.progress;
-    const projected = { ...run.handledAt(position), epoch: this.lease.epoch, rows: batch.rows };
-    this.#on.committed({ commit, at: outcome.at, owes: outcome.owes, jobs, starting, projected });
-    return outcome.next;
   }
 }

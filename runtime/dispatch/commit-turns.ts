@@ -1,0 +1,95 @@
+import { type Commit, changesOf, type Lease, type MailboxEntry } from '../actor-store.ts';
+import type { Partition } from '../address.ts';
+import type { EffectJob } from '../effect-queue.ts';
+import { fairnessPart } from '../effects/flow.ts';
+import type { ProjectedCommit } from '../projection/projected-commit.ts';
+import type { Batch } from '../turns/batch.ts';
+import { type PackedBatch, packCommit } from '../turns/pack-commit.ts';
+import { isAside } from '../turns/payload.ts';
+import type { AheadOfCommit } from './ahead-of-commit.ts';
+import { commitPatiently } from './commit-patiently.ts';
+import type { KernelParts } from './kernel-parts.ts';
+import type { Progress } from './progress.ts';
+import type { BatchRun } from './run-batch.ts';
+import type { Starting } from './starts-here.ts';
+
+/** What a committed batch sets going. */
+export interface Committed {
+  readonly commit: Commit;
+  /** Store time of the commit. */
+  readonly at: number;
+  /** Partitions that owe messages to others. */
+  readonly owing: readonly Partition[];
+  readonly jobs: readonly EffectJob[];
+  readonly starting: Pick<Starting, 'begin'>;
+  readonly projected: ProjectedCommit;
+}
+
+/** Who commits: the server of a log. */
+export interface Committing {
+  readonly lease: Lease;
+  readonly progress: Progress;
+  readonly lost: boolean;
+  lose(): void;
+  /** The commit is not repeated any more when its outcome is unknown. */
+  isOver(): boolean;
+  committed(done: Committed): void;
+}
+
+const NONE: ReadonlyMap<string, string> = new Map();
+
+/** Writes what the turns of a batch decided; answers the entries that wait behind it, null when nothing was written. */
+export async function commitTurns(
+  parts: KernelParts,
+  server: Committing,
+  run: BatchRun,
+  batch: Batch,
+  ahead: AheadOfCommit | null,
+): Promise<readonly MailboxEntry[] | null> {
+  const { lease, progress } = server;
+  const ran = ahead?.requests ?? NONE;
+  const packed = await packCommit(batch, lease, run.cursorFrom(progress), run, ran, parts);
+  const starting = parts.starts.of(packed.commit, packed.requests, ran);
+  const { commit } = starting;
+  const outcome = await commitPatiently(parts, commit, () => server.isOver()).catch((thrown: unknown) => {
+    starting.free();
+    throw thrown;
+  });
+  if (outcome.kind !== 'committed') {
+    // Fenced may be the answer to the repeat of a commit that had happened, or stand for none at all.
+    if (outcome.kind === 'fenced') {
+      starting.disown();
+      server.lose();
+    } else starting.free();
+    return null;
+  }
+  progress.moved(commit.upTo, outcome.beside, batch.writes.works.keys());
+  remember(parts, server, batch, packed);
+  const jobs = changesOf(commit).flatMap(({ partition, effectsOpened }) =>
+    effectsOpened.map(({ id, queue, address, fairnessKey }) => ({
+      ...{ id, queue, address, partition },
+      ...fairnessPart(fairnessKey),
+    })),
+  );
+  const projected = { ...run.handledAt(progress.position), epoch: lease.epoch, rows: batch.rows };
+  server.committed({ commit, at: outcome.at, owing: outcome.owing, jobs, starting, projected });
+  return outcome.next;
+}
+
+/** Keeps the committed actors in memory. */
+function remember({ cache, replaced }: KernelParts, { lost }: Committing, batch: Batch, packed: PackedBatch): void {
+  for (const work of batch.writes.works.values()) {
+    const { resident } = work;
+    const { address, partition, text, owned } = resident;
+    resident.record = work.record;
+    const written = packed.texts.get(address);
+    if (written !== undefined) {
+      if (owned && text !== null) replaced.add({ partition, address, text });
+      resident.text = written;
+      resident.owned = isAside(written);
+      resident.size = packed.sizes.get(address) ?? written.length;
+    }
+    // A later holder may have changed it when the lease was lost meanwhile.
+    if (resident.text !== null && !lost) cache.put(resident);
+  }
+}

@@ -1,0 +1,22 @@
+-- A value too long for a listpack: Redis keeps meta as a hash table, where a field is found without a scan.
+local WIDE = '.................................................................'
+
+-- Who holds a log that partitions share; nil when there is none of that name.
+local function holder_of(prefix, name)
+  local meta = keys_of_log(prefix, name)
+  local m = redis.call('HMGET', meta, 'open', 'node', 'until', 'grant', 'cursor', 'tail')
+  if not m[1] then return nil end
+  local function remaining(now) return due_of(meta, '', tonumber(m[3] or 0), now) - now end
+  return { name = name, meta = meta, open = m[1] == '1', node = m[2] or '', grant = m[4] or '', remaining = remaining,
+    unread = tonumber(m[6] or 0) > tonumber(m[5] or 0) }
+end
+
+-- The log that a partition shares (`shared`, field `log` of its meta), or shared last (`behind`) while that has entries which are
+-- not handled: they come before what is in the partition's own mailbox. Nil for none.
+local function unread_log(prefix, shared, behind)
+  local name = string.match(shared or '', '^[^\n]+')
+  local log = name and holder_of(prefix, name)
+  if log then return log end
+  log = behind and behind ~= '' and holder_of(prefix, behind)
+  return log and log.unread and log or nil
+end

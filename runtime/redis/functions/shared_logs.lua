@@ -1,0 +1,174 @@
+-- Logs that the partitions of one node share (runtime/shared-logs.ts). A log has meta, mail, journal, depths and replies like
+-- those of a partition, and key `parts`, a set of its partitions. Its meta says in field `open` whether it takes messages:
+-- 1, or 0 once it was closed. Key `logs` has the names of all.
+-- Only for a single server: a function reaches keys of any tag.
+
+-- Numbers of a fresh log begin so far behind those of its partitions: those may go on by as much before they share it.
+local GAP = 65536
+-- Closed and removed, a log is known so long by its name: a late copy of a call must not make it again.
+local KNOWN_MS = 3600000
+
+local function meta_of(prefix, name) return (keys_of_log(prefix, name)) end
+
+local function parts_of(prefix, log) return '{' .. prefix .. log .. '}:parts' end
+
+-- ARGV  a section: log, node, grant, ttlMs, n, then n partitions
+-- returns a section: {1, epoch, cursor, server life, time of the grant} | {0} (the name was used)
+local function make_section(keys, k, args, a, now)
+  local meta, log, node, grant, prefix = keys[k], args[a], args[a + 1], args[a + 2], args[2]
+  local m = redis.call('HMGET', meta, 'open', 'grant', 'tail')
+  if m[1] then
+    if m[1] ~= '1' or m[2] ~= grant then return { 0 } end
+    return { 1, 1, tonumber(m[3]), server_life(), now }
+  end
+  local base = 0
+  for i = a + 5, a + 4 + tonumber(args[a + 4]) do
+    base = math.max(base, tonumber(redis.call('HGET', meta_of(prefix, args[i]), 'tail') or 0))
+  end
+  base = int(base + GAP)
+  lease_term = tonumber(args[a + 3])
+  redis.call('HSET', meta, 'open', '1', 'node', node, 'grant', grant, 'epoch', 1, 'until', int(now + lease_term),
+    'fence', '1 ' .. grant, 'bell', node .. '\n' .. log, 'wide', WIDE, 'life', server_process(), 'cursor', base, 'tail', base)
+  wrote(meta, '', now)
+  redis.call('HSET', keys[k + 1], log, int(now))
+  return { 1, 1, tonumber(base), server_life(), now }
+end
+
+-- KEYS  a section: meta of the log, logs
+register('make_log', function(keys, args)
+  local now, results, a = now_ms(), {}, 3
+  for s = 1, tonumber(args[1]) do
+    results[s] = make_section(keys, s * 2 - 1, args, a, now)
+    a = a + 5 + tonumber(args[a + 4])
+  end
+  return results
+end, { 'allow-oom' })
+
+local function join_one(prefix, log, partition, fence, cursor)
+  local meta, mail, depths = keys_of_log(prefix, partition)
+  local m = redis.call('HMGET', meta, 'fence', 'log', 'cursor', 'tail', 'held')
+  local shares = log .. '\n' .. partition
+  if m[2] == shares then return 'joined' end
+  if m[1] ~= fence or (m[2] and m[2] ~= '') then return 'lost' end
+  local tail = tonumber(m[4] or 0)
+  if tail > tonumber(m[3] or 0) then return 'busy' end
+  if tail >= cursor then return 'ahead' end
+  redis.call('HSET', meta, 'log', shares, 'counted', '')
+  redis.call('UNLINK', depths)
+  redis.call('SADD', parts_of(prefix, log), partition)
+  if tonumber(m[5] or 0) > 0 then redis.call('HINCRBY', meta_of(prefix, log), 'held', m[5]) end
+  return 'joined'
+end
+
+-- KEYS  a section: meta of the log
+-- ARGV  a section: log, fence, server life at the grant, n, then n times: partition, fence of its lease
+-- returns a section: n texts (joined | busy: entries wait | ahead: its numbers are | lost: its lease) | 0 (the log's lease is lost)
+register('join_log', function(keys, args)
+  local results, a = {}, 3
+  for s = 1, tonumber(args[1]) do
+    local n, m = tonumber(args[a + 3]), redis.call('HMGET', keys[s], 'fence', 'open', 'cursor')
+    results[s] = 0
+    if m[1] == args[a + 1] and m[2] == '1' and is_of_this_life(args[a + 2]) then
+      results[s] = {}
+      for i = 0, n - 1 do
+        results[s][i + 1] = join_one(args[2], args[a], args[a + 4 + i * 2], args[a + 5 + i * 2], tonumber(m[3]))
+      end
+    end
+    a = a + 4 + 2 * n
+  end
+  return results
+end, { 'allow-oom' })
+
+-- Every partition goes back to a log of its own, with numbers behind those of this one. `ended`: its holder is gone, and so are
+-- the leases of the partitions.
+local function close_log(prefix, log, meta, ended)
+  local m = redis.call('HMGET', meta, 'open', 'tail')
+  local cursor = int(tonumber(m[2]) + 1)
+  if m[1] == '1' then
+    local partitions = redis.call('SMEMBERS', parts_of(prefix, log))
+    for i = 1, #partitions do
+      local own = meta_of(prefix, partitions[i])
+      local node = redis.call('HGET', own, 'node') or ''
+      redis.call('HSET', own, 'log', '', 'behind', log, 'cursor', cursor, 'tail', cursor, 'beside', '',
+        'bell', node .. '\n' .. partitions[i])
+      if ended then redis.call('HSET', own, 'node', '', 'grant', '', 'until', 0, 'fence', '', 'bell', '') end
+    end
+    redis.call('HSET', meta, 'open', '0')
+  end
+  return { tonumber(m[2]), tonumber(cursor) }
+end
+
+-- KEYS  a section: meta of the log
+-- ARGV  a section: log, fence
+-- returns a section: {number of its last entry, cursors of its partitions} | 0 (the lease is lost)
+register('close_log', function(keys, args)
+  local results = {}
+  for s = 1, tonumber(args[1]) do
+    local log, m = args[s * 2 + 1], redis.call('HMGET', keys[s], 'open', 'fence')
+    if not m[1] then
+      redis.call('HSET', keys[s], 'open', '0', 'tail', 0, 'cursor', 0)
+      redis.call('PEXPIRE', keys[s], KNOWN_MS)
+      results[s] = { 0, 0 }
+    elseif m[2] ~= args[s * 2 + 2] then
+      results[s] = 0
+    else
+      results[s] = close_log(args[2], log, keys[s], false)
+    end
+  end
+  return results
+end, { 'allow-oom' })
+
+-- Takes the log of a node that is gone, and closes it.
+-- ARGV  a section: log, node, grant, ttlMs, over (the grant of a dead holder, or ''), caller, number of its call
+-- returns a section: {1, epoch, cursor, results beside the mailbox, number of the last entry, server life, time of the grant,
+--         1 | 0 (vouched for), partitions ...} | {0, holder, remaining ms, its grant} | {2} (there is none)
+local function adopt_section(meta, args, a, now)
+  local log, node, grant, ttl, over = args[a], args[a + 1], args[a + 2], tonumber(args[a + 3]), args[a + 4]
+  local m = redis.call('HMGET', meta, 'open', 'node', 'until', 'grant', 'epoch', 'cursor', 'beside', 'tail', 'life', 'asked', 'fence')
+  if not m[1] or not m[11] or m[11] == '' then return { 2 } end
+  local remaining = due_of(meta, '', tonumber(m[3] or 0), now) - now
+  if m[2] ~= node and m[4] ~= over and remaining > 0 then return { 0, m[2], remaining, m[4] } end
+  local caller, last = string.match(m[10] or '', '^(%S+) (%d+)$')
+  local late = caller == args[a + 5] and tonumber(last) >= tonumber(args[a + 6])
+  if late and m[4] ~= grant then return { 0, m[2], math.max(remaining, 0), m[4] } end
+  local epoch = tonumber(m[5])
+  if m[4] ~= grant then epoch = epoch + 1 end -- the same grant again: its answer was lost
+  redis.call('HSET', meta, 'node', node, 'grant', grant, 'epoch', epoch, 'until', int(now + ttl),
+    'fence', epoch .. ' ' .. grant, 'bell', '', 'asked', args[a + 5] .. ' ' .. args[a + 6])
+  lease_term = ttl
+  wrote(meta, '', now)
+  close_log(args[2], log, meta, true)
+  local process, cursor = server_process(), tonumber(m[6])
+  local vouched = process == '' or m[9] == process
+  local partitions = redis.call('SMEMBERS', parts_of(args[2], log))
+  return { 1, epoch, cursor, beside_at(m[7], cursor), tonumber(m[8]), server_life(), now, vouched and 1 or 0, unpack(partitions) }
+end
+
+-- KEYS  a section: meta of the log
+register('adopt_log', function(keys, args)
+  local now, results = now_ms(), {}
+  for s = 1, tonumber(args[1]) do results[s] = adopt_section(keys[s], args, s * 7 - 4, now) end
+  return results
+end, { 'allow-oom' })
+
+-- KEYS  a section: meta, mail, journal, depths, parts (of the log), logs
+-- ARGV  a section: log, fence
+-- returns a section: 1 (removed) | 0 (the lease is lost, it is open, entries wait, or its journal is not empty)
+register('remove_log', function(keys, args)
+  local results = {}
+  for s = 1, tonumber(args[1]) do
+    local k = s * 6 - 5
+    local m = redis.call('HMGET', keys[k], 'open', 'fence', 'cursor', 'tail')
+    local ended = m[1] == '0' and m[2] == args[s * 2 + 2] and tonumber(m[3]) >= tonumber(m[4])
+    if ended and redis.call('XLEN', keys[k + 2]) == 0 then
+      redis.call('UNLINK', keys[k + 1], keys[k + 2], keys[k + 3], keys[k + 4])
+      redis.call('HDEL', keys[k + 5], args[s * 2 + 1])
+      redis.call('HSET', keys[k], 'fence', '', 'node', '', 'until', 0)
+      redis.call('PEXPIRE', keys[k], KNOWN_MS)
+      results[s] = 1
+    else
+      results[s] = (not m[1] or m[2] == '') and 1 or 0
+    end
+  end
+  return results
+end, { 'allow-oom' })

@@ -1,0 +1,157 @@
+import { createHash } from 'node:crypto';
+import type { Lease } from '../actor-store.ts';
+import { type Address, isLog, isPartition, isSharedLog, type Log, type Partition, type SharedLog } from '../address.ts';
+import { SvcError } from '../errors.ts';
+import type { AdoptOutcome, SharedLogs } from '../shared-logs.ts';
+import type { CallOrder } from './call-order.ts';
+import type { Connection } from './connection.ts';
+import { redisFailure } from './failure.ts';
+import { fenceOf, type Keys } from './keys.ts';
+import { integer, list, text } from './reply.ts';
+import type { SectionCalls } from './sections.ts';
+import type { ServerLives } from './server-lives.ts';
+
+const JOINED = ['joined', 'busy', 'ahead', 'lost'] as const;
+
+/** On a single Redis only: its functions reach the keys of all partitions (functions/shared_logs.lua). */
+export class RedisSharedLogs implements SharedLogs {
+  readonly #connection: Connection;
+  readonly #calls: SectionCalls;
+  readonly #keys: Keys;
+  readonly #lives: ServerLives;
+  readonly #order: CallOrder;
+  readonly #packs: () => boolean;
+  /** Partitions of the logs that this process holds. */
+  readonly #partitions = new Map<SharedLog, Set<Partition>>();
+
+  /** `packs`: no program of format 2 is in the fleet. */
+  constructor(
+    connection: Connection,
+    calls: SectionCalls,
+    keys: Keys,
+    lives: ServerLives,
+    order: CallOrder,
+    packs: () => boolean,
+  ) {
+    this.#connection = connection;
+    this.#calls = calls;
+    this.#keys = keys;
+    this.#lives = lives;
+    this.#order = order;
+    this.#packs = packs;
+  }
+
+  mayBeMade(): boolean {
+    return this.#packs();
+  }
+
+  /** Whether a commit of the log may write into the mailbox of that partition. */
+  shares(log: Log, partition: Partition): boolean {
+    return isSharedLog(log) && this.#partitions.get(log)?.has(partition) === true;
+  }
+
+  async make(log: SharedLog, node: string, grant: string, ttlMs: number, partitions: readonly Partition[]) {
+    const reply = await this.#calls.call('make_log', log, (keys, args) => {
+      keys.push(this.#keys.of(log).meta, this.#keys.logs);
+      args.push(log, node, grant, ttlMs, partitions.length, ...partitions);
+    });
+    const [made, epoch, cursor, life, at] = list(reply);
+    if (made !== 1) return null;
+    const lease: Lease<SharedLog> = { log, node, epoch: integer(epoch), grant };
+    this.#lives.granted(lease, text(life));
+    this.#partitions.set(log, new Set());
+    return { kind: 'granted', lease, cursor: integer(cursor), beside: 0, at: integer(at) } as const;
+  }
+
+  async join(lease: Lease<SharedLog>, partitions: readonly Lease<Partition>[]) {
+    const { log } = lease;
+    const reply = await this.#calls.call('join_log', log, (keys, args) => {
+      keys.push(this.#keys.of(log).meta);
+      args.push(log, fenceOf(lease), this.#lives.at(lease), partitions.length);
+      for (const one of partitions) args.push(one.log, fenceOf(one));
+    });
+    if (reply === 0) return null;
+    const outcomes = list(reply).map(joinOutcome);
+    const shared = this.#partitions.get(log);
+    for (const [at, one] of partitions.entries()) if (outcomes[at] === 'joined') shared?.add(one.log);
+    return outcomes;
+  }
+
+  async close(lease: Lease<SharedLog>) {
+    const { log } = lease;
+    const reply = await this.#calls.call('close_log', log, (keys, args) => {
+      keys.push(this.#keys.of(log).meta);
+      args.push(log, fenceOf(lease));
+    });
+    // From here on messages between its partitions take the way of all others: some of these may be elsewhere.
+    this.#partitions.delete(log);
+    if (reply === 0) return null;
+    const [tail, cursor] = list(reply);
+    return { tail: integer(tail), cursor: integer(cursor) };
+  }
+
+  async adopt(log: SharedLog, node: string, grant: string, ttlMs: number, over = ''): Promise<AdoptOutcome> {
+    const number = this.#order.next();
+    const reply = await this.#calls.call('adopt_log', log, (keys, args) => {
+      keys.push(this.#keys.of(log).meta);
+      args.push(log, node, grant, ttlMs, over, this.#order.caller, number);
+    });
+    const [kind, second, third, fourth, tail, life, at, vouched, ...partitions] = list(reply);
+    if (kind === 2) return { kind: 'gone' };
+    if (kind !== 1) return { kind: 'held', by: text(second), remainingMs: integer(third), grant: text(fourth) };
+    const lease: Lease<SharedLog> = { log, node, epoch: integer(second), grant };
+    this.#lives.granted(lease, text(life));
+    const progress = { cursor: integer(third), beside: integer(fourth), tail: integer(tail) };
+    const mayBeOlder = vouched !== 1;
+    return {
+      kind: 'granted',
+      lease,
+      ...progress,
+      at: integer(at),
+      mayBeOlder,
+      partitions: partitions.map(text).filter(isPartition),
+    };
+  }
+
+  async remove(lease: Lease<SharedLog>): Promise<boolean> {
+    const { log } = lease;
+    const { meta, mail, journal, depths, parts } = this.#keys.of(log);
+    const reply = await this.#calls.call('remove_log', log, (keys, args) => {
+      keys.push(meta, mail, journal, depths, parts, this.#keys.logs);
+      args.push(log, fenceOf(lease));
+    });
+    if (reply === 1) this.#lives.released(lease);
+    return reply === 1;
+  }
+
+  async forgetEnded(partition: Partition, records: ReadonlyMap<Address, string>): Promise<Address[]> {
+    const { states, eventTails } = this.#keys.of(partition);
+    const asked = [...records];
+    const reply = await this.#calls.call('forget_ended', partition, (keys, args) => {
+      keys.push(states, eventTails);
+      args.push(asked.length);
+      for (const [address, record] of asked) {
+        keys.push(this.#keys.events(partition, address));
+        args.push(address, createHash('sha1').update(record).digest('hex'));
+      }
+    });
+    const gone = list(reply);
+    return asked.filter((_, at) => gone[at] === 1).map(([address]) => address);
+  }
+
+  async list(): Promise<SharedLog[]> {
+    try {
+      const names = await this.#connection.hkeys(this.#keys.logs);
+      return names.filter(isLog).filter(isSharedLog);
+    } catch (error) {
+      throw redisFailure(error);
+    }
+  }
+}
+
+function joinOutcome(reply: unknown): (typeof JOINED)[number] {
+  const found = JOINED.find((one) => one === reply);
+  if (found === undefined)
+    throw new SvcError('internal', undefined, { cause: new TypeError('unknown answer to a join') });
+  return found;
+}
