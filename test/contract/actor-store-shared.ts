@@ -257,6 +257,22 @@ export function sharedLogs(make: MakeStore): void {
       assert.equal((await scene.logs.adopt(scene.lease.log, 'node-c', randomUUID(), TTL_MS)).kind, 'gone');
     });
 
+    promise('what a partition owes comes before what it sends within the log', async (rig) => {
+      const [one, two] = await rig.partitions(2);
+      assert.ok(one && two);
+      const homes = [await rig.lease(one, 'node-a'), await rig.lease(two, 'node-a')] as const;
+      const sends = (body: string) => [{ partition: two, delivery: rig.delivery(rig.address(), body) }];
+      await rig.mustCommit(homes[0], 0, 0, { sends: sends('owed') });
+      const scene = await Scene.over(rig, homes);
+      assert.deepEqual(await scene.logs.join(scene.lease, homes), ['joined', 'joined']);
+      const outcome = await scene.commit([{ partition: one, sends: sends('sent') }]);
+      assert.deepEqual(outcome.kind === 'committed' && outcome.owing, [one]);
+      await rig.flush(homes[0]);
+      assert.deepEqual(await scene.bodies(), ['1:owed', '1:sent']);
+      await scene.commit([{ partition: one, sends: sends('at once') }]);
+      assert.deepEqual(await scene.bodies(), ['1:at once']);
+    });
+
     promise('a log whose making was given up is never made', async (rig) => {
       const [partition] = await rig.partitions(1);
       assert.ok(partition);
