@@ -139,9 +139,16 @@ export class Holdings {
     await this.#sharing.adoptLeft();
   }
 
+  #isRead(server: LogServer): boolean {
+    const { log } = server.lease;
+    const home = isSharedLog(log) ? undefined : this.#servers.get(log);
+    return home === undefined ? this.serverOf(log) === server : home === server && this.#sharing.sharedBy(home) === null;
+  }
+
   async #extend(server: LogServer, asked: number): Promise<void> {
     const lost = await this.#options.store.renew([server.lease], this.#options.leaseTtlMs);
-    if (this.serverOf(server.lease.log) === server) this.#ages.kept(server, asked);
+    // One that joined a log meanwhile is renewed with that.
+    if (this.#isRead(server)) this.#ages.kept(server, asked);
     for (const lease of lost) {
       const loser = this.serverOf(lease.log);
       if (loser?.lease.grant === lease.grant) this.doubt(loser);

@@ -96,7 +96,7 @@ export class RedisSharedLogs implements SharedLogs {
       keys.push(this.#keys.of(log).meta);
       args.push(log, node, grant, ttlMs, over, this.#order.caller, number);
     });
-    const [kind, second, third, fourth, tail, life, at, vouched, ...partitions] = list(reply);
+    const [kind, second, third, fourth, tail, life, at, vouched, partitions] = list(reply);
     if (kind === 2) return { kind: 'gone' };
     if (kind !== 1) return { kind: 'held', by: text(second), remainingMs: integer(third), grant: text(fourth) };
     const lease: Lease<SharedLog> = { log, node, epoch: integer(second), grant };
@@ -109,7 +109,7 @@ export class RedisSharedLogs implements SharedLogs {
       ...progress,
       at: integer(at),
       mayBeOlder,
-      partitions: partitions.map(text).filter(isPartition),
+      partitions: text(partitions).split(',').filter(isPartition),
     };
   }
 

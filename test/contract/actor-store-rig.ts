@@ -14,6 +14,8 @@ export interface StoreUnderTest {
   reopen?(): Promise<ActorStore>;
   /** Keeps copies of what goes to the store below the adapter. Absent: nothing lies between the adapter and its data. */
   record?(): Recording;
+  /** From here on calls arrive twice, or once more later; answers how that ends. Absent: as `record`. */
+  disturb?(): () => Promise<void>;
   /** Moves the store's clock on. Absent: the suite waits until the store's clock says so. */
   advance?(ms: number): Promise<void>;
   close(): Promise<void>;
@@ -49,6 +51,11 @@ export class Rig {
 
   record(): Recording | undefined {
     return this.#under.record?.();
+  }
+
+  /** Calls arrive twice and late, where that can be. Answers how it ends, when all of them have arrived. */
+  disturb(): () => Promise<void> {
+    return this.#under.disturb?.() ?? (async () => {});
   }
 
   /** Fresh partitions of a fresh pool. */

@@ -40,6 +40,13 @@ async function freshStore({ url, wires }: Running, packs: boolean): Promise<Stor
         },
       };
     },
+    disturb() {
+      for (const { rates } of wires) Object.assign(rates, { twice: 0.1, late: 0.1 });
+      return async () => {
+        for (const { rates } of wires) Object.assign(rates, { twice: 0, late: 0 });
+        for (const wire of wires) await wire.deliverLate();
+      };
+    },
     async reopen() {
       await close();
       return open();

@@ -1,0 +1,166 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import type { ActorStore } from '../../../runtime/actor-store.ts';
+import { addressOf, isSharedLog } from '../../../runtime/address.ts';
+import { systemClock } from '../../../runtime/clock.ts';
+import { EmbeddedEffectQueue } from '../../../runtime/effects/embedded-effect-queue.ts';
+import { RedisActorStore } from '../../../runtime/redis/redis-actor-store.ts';
+import { connectClient, type Runtime, type RuntimeParts, startRuntime } from '../../../runtime/runtime.ts';
+import { FileBlobs } from '../../../runtime/sqlite/blobs.ts';
+import { SqliteDocuments } from '../../../runtime/sqlite/documents.ts';
+import { counter, job, workEffect } from '../../support/actors.ts';
+import { FaultyStore } from '../../support/faulty-store.ts';
+import { type RedisServer, redisMissing, startRedis } from '../../support/redis.ts';
+import { waitUntil } from '../../support/wait-until.ts';
+
+const PARTITIONS = 6;
+const TTL_MS = 900;
+const RENEW_MS = 200;
+
+describe('partitions of a node share a log', { skip: redisMissing() ?? false }, () => {
+  let server: RedisServer;
+  let directory: string;
+  before(async () => {
+    server = await startRedis();
+    directory = await mkdtemp(join(tmpdir(), 'svc-sharing-'));
+  });
+  after(async () => {
+    await server.stop();
+    await rm(directory, { recursive: true, force: true });
+  });
+
+  /** A node of its own installation, which another life may go on with. */
+  async function world(prefix = `s${randomUUID().slice(0, 8)}`) {
+    const [documents, blobs] = [new SqliteDocuments({ directory }), new FileBlobs({ directory })];
+    const store = new RedisActorStore({ urls: server.url, prefix });
+    for (const port of [store, documents, blobs]) await port.open();
+    const warnings: string[] = [];
+    const start = async (
+      bend: (store: ActorStore) => Partial<ActorStore> = () => ({}),
+      settings: RuntimeParts['settings'] = {},
+    ): Promise<Runtime> => {
+      const effects = new EmbeddedEffectQueue({ ledger: store, clock: systemClock, onFault: () => {} });
+      await effects.open();
+      return startRuntime({
+        ...{ documents, blobs, effects, node: 'node-a', definitions: [counter, job] },
+        store: Object.assign(new FaultyStore(store, { seed: 1 }), bend(store)),
+        handlers: [workEffect({ begun: [], aborted: [] })],
+        settings: {
+          ...{ partitions: PARTITIONS, systemPartitions: 1, leaseTtlMs: TTL_MS, leaseRenewMs: RENEW_MS },
+          ...{ shareAfterMs: 20, ...settings },
+        },
+        warn: (message, error) => warnings.push(`${message}: ${String(error)}`),
+      });
+    };
+    const logs = () => store.sharedLogs?.list() ?? assert.fail('no shared logs');
+    const shared = (count = PARTITIONS + 1) =>
+      waitUntil('all partitions share the log', async () => {
+        const [log, ...others] = await logs();
+        const { cursor } = log === undefined ? { cursor: -1 } : await store.backlog(log);
+        const names = Array.from({ length: PARTITIONS }, (_, n) => `default:${n}` as const);
+        const backlogs = await Promise.all([...names, 'system:0' as const].map((name) => store.backlog(name)));
+        const joined = backlogs.filter((one) => one.cursor === cursor).length;
+        return others.length === 0 && joined >= count ? log : null;
+      });
+    const close = async () => {
+      for (const port of [store, documents, blobs]) await port.close();
+    };
+    return { store, documents, blobs, warnings, start, logs, shared, close };
+  }
+
+  const counters = Array.from({ length: 40 }, (_, n) => addressOf('counter', 'acme', `c${n}`));
+
+  async function addToAll(runtime: Runtime): Promise<unknown[]> {
+    return Promise.all(counters.map((to) => runtime.client.ask(to, 'Add', { by: 1 }, { timeoutMs: 10_000 })));
+  }
+
+  test('what is asked of many partitions at a time is one commit', async () => {
+    const at = await world();
+    const sizes: number[] = [];
+    const runtime = await at.start((store) => ({
+      commit(commit, readAhead) {
+        if (isSharedLog(commit.lease.log)) sizes.push(commit.partitions?.length ?? 0);
+        return store.commit(commit, readAhead);
+      },
+    }));
+    await at.shared();
+    await addToAll(runtime);
+    sizes.length = 0;
+    assert.deepEqual(new Set(await addToAll(runtime)), new Set([2]));
+    assert.ok(Math.max(...sizes) === PARTITIONS, `partitions of each commit: ${sizes}`);
+    await runtime.stop();
+    assert.deepEqual(await at.logs(), [], 'the log ends with its node');
+    assert.deepEqual(at.warnings, []);
+    await at.close();
+  });
+
+  test('a renewal that is under way while partitions join does not cost the log later', async () => {
+    const at = await world();
+    let acquired = 0;
+    const runtime = await at.start(
+      (store) => ({
+        acquire(...asked) {
+          acquired += 1;
+          return store.acquire(...asked);
+        },
+        async renew(leases, ttlMs) {
+          const lost = await store.renew(leases, ttlMs);
+          // The answer comes when all partitions share a log.
+          if (leases.some(({ log }) => !isSharedLog(log))) await at.shared();
+          return lost;
+        },
+      }),
+      { shareAfterMs: RENEW_MS * 2 },
+    );
+    const log = await at.shared();
+    const before = acquired;
+    const begunAt = await at.store.now();
+    await waitUntil('more than a lease term passes', async () => {
+      await addToAll(runtime);
+      return (await at.store.now()) > begunAt + 3 * TTL_MS;
+    });
+    assert.deepEqual(await at.logs(), [log]);
+    assert.equal(acquired, before);
+    await runtime.stop();
+    await at.close();
+  });
+
+  test('the next life of a node reads the log of the former one, and what waits in it is handled first', async () => {
+    const at = await world();
+    const made = await at.start();
+    const log = await at.shared();
+    await addToAll(made);
+    await made.stop();
+    const { store } = at;
+    const homes = [];
+    for (let n = 0; n < PARTITIONS; n += 1) {
+      const got = await store.acquire(`default:${n}`, 'node-a', randomUUID(), 60_000);
+      assert.ok(got.kind === 'granted');
+      homes.push(got.lease);
+    }
+    const former = `log-${randomUUID()}` as const;
+    const names = homes.map((home) => home.log);
+    const granted = await store.sharedLogs?.make(former, 'node-a', randomUUID(), 60_000, names);
+    assert.ok(granted);
+    const joined = await store.sharedLogs?.join(granted.lease, homes);
+    assert.deepEqual(new Set(joined), new Set(['joined']));
+    const client = await connectClient({
+      ...{ documents: at.documents, blobs: at.blobs, definitions: [counter, job], warn: () => {}, store },
+      settings: { partitions: PARTITIONS, systemPartitions: 1 },
+    });
+    await Promise.all(counters.map((to) => client.tell(to, 'Add', { by: 1 })));
+    client.close();
+    assert.equal((await store.backlog(former)).tail - granted.cursor, counters.length);
+    const runtime = await at.start();
+    assert.deepEqual(new Set(await addToAll(runtime)), new Set([3]));
+    await waitUntil('the former log is removed', async () => !(await at.logs()).includes(former));
+    assert.notEqual(await at.shared(), log);
+    await runtime.stop();
+    assert.deepEqual(at.warnings, []);
+    await at.close();
+  });
+});
