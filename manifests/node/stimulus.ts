@@ -21,7 +21,7 @@ const Webhook = z
   })
   .superRefine(({ scheme, repeat }, context) => {
     if (repeat === 'key' || BODY_ONLY.includes(scheme)) return;
-    const message = `expected key: ${scheme} signs the time of a delivery, so that a repeat is known by its signature`;
+    const message = `expected key: ${scheme} signs the time of a delivery, so that each try has another signature`;
     context.addIssue({ code: 'custom', path: ['repeat'], message });
   });
 

@@ -6,13 +6,16 @@ import {
 } from '../../manifests/node/stimulus.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { SvcError } from '../../runtime/errors.ts';
-import { type DeliveryHeaders, SCHEMES } from './schemes.ts';
+import { type DeliveryHeaders, eventIdOf, SCHEMES } from './schemes.ts';
 import { type BodySignature, HmacSignature } from './signature.ts';
 
 /** A delivery whose body is still to come. */
 export interface SignedDelivery extends BodySignature {
-  /** What a repeated delivery has in common with the first one; undefined: nothing. Only after `verify`. */
-  key(): string | undefined;
+  /**
+   * What a repeated delivery has in common with the first one; undefined: nothing. Takes the body that was verified; before
+   * `verify` it throws `internal`.
+   */
+  key(body: Uint8Array): string | undefined;
 }
 
 /** Who signs webhooks, and how (`spec.stimulus.webhooks`). */
@@ -50,7 +53,8 @@ export function createWebhooks({ webhooks, resolve, clock }: WebhooksParts): Web
   return {
     async open(source, headers) {
       const settings = settingsOf(source);
-      const claimed = SCHEMES[settings.scheme].read(headers, clock.now());
+      const rules = SCHEMES[settings.scheme];
+      const claimed = rules.read(headers, clock.now());
       const found = await Promise.all(webhookSecretReferences(settings).map((one) => secretOf(settings, one)));
       const secrets = found.filter((secret) => secret !== null);
       if (secrets.length === 0) throw new SvcError('secret_not_found');
@@ -58,7 +62,11 @@ export function createWebhooks({ webhooks, resolve, clock }: WebhooksParts): Web
       return {
         update: (chunk) => signature.update(chunk),
         verify: () => signature.verify(),
-        key: () => (settings.repeat === 'digest' || claimed.key === null ? digestKey(signature.verified) : claimed.key),
+        key: (body) => {
+          const digest = digestKey(signature.verified);
+          if (settings.repeat === 'digest') return digest;
+          return claimed.key === null ? (eventIdOf(rules, body) ?? digest) : claimed.key;
+        },
       };
     },
 

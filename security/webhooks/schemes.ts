@@ -1,12 +1,13 @@
 import type { WebhookScheme } from '../../manifests/node/stimulus.ts';
 import { SvcError } from '../../runtime/errors.ts';
+import { parseStrictJson } from '../seal/strict-json.ts';
 import type { SignedContent } from './signature.ts';
 
 /** Headers of a request, each with the values it was sent with: `IncomingMessage.headersDistinct`. */
 export type DeliveryHeaders = Readonly<Record<string, readonly string[] | undefined>>;
 
 export interface ClaimedDelivery extends SignedContent {
-  /** Deliveries with the same key are one; null: the signature is the key, as it covers the time of the delivery. */
+  /** Deliveries with the same key are one; null: the headers have none (`eventIdOf`). */
   readonly key: string | undefined | null;
 }
 
@@ -18,6 +19,8 @@ export interface SchemeRules {
   read(headers: DeliveryHeaders, now: number): ClaimedDelivery;
   /** The key of the HMAC; null: this is no secret of the scheme. */
   secret(text: string): Uint8Array | null;
+  /** The member of the signed body that holds the id of the event, and how each id begins. */
+  readonly eventId?: { readonly member: string; readonly prefix: string };
 }
 
 /** Deliveries that are older, or newer, by the node's clock are refused where the time is signed. */
@@ -71,12 +74,16 @@ const standardWebhooks: SchemeRules = {
   },
 };
 
-/** Stripe: one header holds the time and a signature for each secret; elements of other schemes mean nothing. */
+/**
+ * Stripe: one header holds the time and a signature for each secret; elements of other schemes mean nothing. Each try is
+ * signed with its own time; the id of the event stays the same.
+ */
 const stripe: SchemeRules = {
   headers: {
     'Stripe-Signature': 't=, the time in whole seconds since 1970, and v1=, the HMAC-SHA256 of t.body in hexadecimal',
   },
   secret: text,
+  eventId: { member: 'id', prefix: 'evt_' },
   read(headers, now) {
     const elements = onlyValue(stripe, headers, 'Stripe-Signature').split(',');
     const named = (name: string): string[] =>
@@ -91,13 +98,17 @@ const stripe: SchemeRules = {
   },
 };
 
-/** Slack: version, time and body are signed. */
+/**
+ * Slack: version, time and body are signed. Each try is signed with its own time; the id of the event stays the same.
+ * Commands and interactions have no such id.
+ */
 const slack: SchemeRules = {
   headers: {
     'X-Slack-Request-Timestamp': 'the time of the delivery, in whole seconds since 1970',
     'X-Slack-Signature': 'v0= and the HMAC-SHA256 of v0:timestamp:body in hexadecimal',
   },
   secret: text,
+  eventId: { member: 'event_id', prefix: 'Ev' },
   read(headers, now) {
     const time = timeOf(slack, headers, 'X-Slack-Request-Timestamp', now);
     const signature = onlyValue(slack, headers, 'X-Slack-Signature');
@@ -130,6 +141,20 @@ export const SCHEMES: Readonly<Record<WebhookScheme, SchemeRules>> = {
   github,
 };
 
+/**
+ * The id of the event in a body, whose signature must have been found right; null when there is none that can be a key: then
+ * deliveries are told apart by their signatures. An id that begins in another way may name what an event is about, which
+ * several events have in common. JSON that can be read in two ways has no id.
+ */
+export function eventIdOf({ eventId }: SchemeRules, body: Uint8Array): string | null {
+  if (eventId === undefined) return null;
+  const event = parseStrictJson(body);
+  if (event === null || typeof event !== 'object' || Array.isArray(event)) return null;
+  const id = event[eventId.member];
+  if (typeof id !== 'string' || !id.startsWith(eventId.prefix) || id.length === eventId.prefix.length) return null;
+  return isKey(id) ? id : null;
+}
+
 /** The one value of a header: of two, one reader could take the first and another one the last. */
 function onlyValue(rules: SchemeRules, headers: DeliveryHeaders, name: string): string {
   const [value = '', ...others] = headers[name.toLowerCase()] ?? [];
@@ -140,9 +165,11 @@ function onlyValue(rules: SchemeRules, headers: DeliveryHeaders, name: string): 
 
 function keyOf(rules: SchemeRules, headers: DeliveryHeaders, name: string): string {
   const key = onlyValue(rules, headers, name);
-  if (key.length > MAX_KEY_CHARS || !/^[\x21-\x7e]+$/.test(key)) throw malformed(rules, name);
+  if (!isKey(key)) throw malformed(rules, name);
   return key;
 }
+
+const isKey = (value: string): boolean => value.length <= MAX_KEY_CHARS && /^[\x21-\x7e]+$/.test(value);
 
 /** Digits only, so that the signed text can be read in one way. */
 const isTime = (value: string): boolean => /^[1-9]\d{0,11}$/.test(value);

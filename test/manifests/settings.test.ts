@@ -266,7 +266,7 @@ describe('a node does not start with', () => {
     ]);
     for (const scheme of ['standard-webhooks', 'stripe', 'slack'])
       assert.deepEqual(messages(`{source: a, scheme: ${scheme}, repeat: digest}`), [
-        `spec.stimulus.webhooks[0].repeat@3: expected key: ${scheme} signs the time of a delivery, so that a repeat is known by its signature`,
+        `spec.stimulus.webhooks[0].repeat@3: expected key: ${scheme} signs the time of a delivery, so that each try has another signature`,
       ]);
     assert.match(messages('{source: a, scheme: Stripe}').join(), /webhooks\[0\]\.scheme@3: expected one of .*stripe/);
     assert.equal(messages('{source: a, secrets: []}').length, 1);

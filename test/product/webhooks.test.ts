@@ -93,6 +93,28 @@ describe('webhooks of a node', { timeout: 120_000 }, () => {
     });
   }
 
+  for (const [source, member, prefix] of [
+    ['stripe', 'id', 'evt_'],
+    ['slack', 'event_id', 'Ev'],
+  ] as const) {
+    test(`${source}: an event that its sender signs anew for each try starts one run, another event another one`, async () => {
+      const sign = SENDERS[source] ?? assert.fail();
+      const tries = async (id: string) => {
+        const body = JSON.stringify({ [member]: `${prefix}${id}`, type: 'x' });
+        const answers: Answer[] = [];
+        for (const ago of [120, 60, 0]) answers.push(await send(source, body, sign(body, ago, '')));
+        assert.deepEqual(
+          answers.map(({ status }) => status),
+          [200, 409, 409],
+        );
+        const runs = new Set(answers.map(({ body: { workflow_execution_id } }) => workflow_execution_id));
+        assert.equal(runs.size, 1);
+        return [...runs];
+      };
+      assert.notDeepEqual(await tries('1'), await tries('2'));
+    });
+  }
+
   test('a key of its own does not make a recorded delivery a new one, where the digest is the key', async () => {
     const body = '{"recorded": true}';
     const sign = SENDERS.digest ?? assert.fail();

@@ -27,7 +27,7 @@ async function taken(vector: Vector, sent: Sent = {}): Promise<string | undefine
   const delivery = await webhooks.open('Shop', Object.fromEntries(values));
   for (const byte of Buffer.from(body)) delivery.update(Uint8Array.of(byte));
   delivery.verify();
-  return delivery.key();
+  return delivery.key(Buffer.from(body));
 }
 
 async function refused(vector: Vector, sent: Sent): Promise<SvcError> {

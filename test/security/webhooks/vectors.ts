@@ -61,7 +61,7 @@ export const VECTORS: readonly Vector[] = [
     headers: {
       'stripe-signature': 't=1492774577,v1=88a022085c6bdb887b02cb26ff76dd681234d9675c0f22844059f55552a8883a',
     },
-    key: 'sha256:88a022085c6bdb887b02cb26ff76dd681234d9675c0f22844059f55552a8883a',
+    key: 'evt_test_webhook',
     signedHeaders: [],
     signature: 'stripe-signature',
   },
@@ -94,3 +94,42 @@ export const VECTORS: readonly Vector[] = [
     signature: 'x-hub-signature-256',
   },
 ];
+
+/** One event, and two tries to deliver it. */
+export interface EventVector {
+  readonly scheme: 'stripe' | 'slack';
+  readonly secret: string;
+  readonly body: string;
+  readonly id: string;
+  /** Each with its time in whole seconds since 1970, and the signature as Python's `hmac` makes it. */
+  readonly tries: readonly { readonly seconds: number; readonly digest: string }[];
+}
+
+export const EVENT_VECTORS: readonly EventVector[] = [
+  {
+    scheme: 'stripe',
+    secret: 'whsec_test_secret',
+    body: '{"id":"evt_1SvcPaid","object":"event","type":"invoice.paid","data":{"object":{"id":"in_1"}}}',
+    id: 'evt_1SvcPaid',
+    tries: [
+      { seconds: 1_700_000_000, digest: '9a2f0ce8d844edbc43641549c2cbe8ec87690ee18c1d2290b71a4de1b4060445' },
+      { seconds: 1_700_003_600, digest: '3b278c0dd3faca8d690eab89770d4f360c2146e8c9c4b0a4d252c65f3ae348ff' },
+    ],
+  },
+  {
+    scheme: 'slack',
+    secret: '8f742231b10e8888abcd99yyyzzz85a5',
+    body: '{"type":"event_callback","team_id":"T1","event_id":"Ev0SVCMENTION","event_time":1700000000,"event":{"type":"app_mention"}}',
+    id: 'Ev0SVCMENTION',
+    tries: [
+      { seconds: 1_700_000_000, digest: '0d11efe9187ca428abaeb1b328a3e06156e2e1e975feb1207adf75a0d0184c5d' },
+      { seconds: 1_700_003_600, digest: '1a3db48af42c3c561d4fc32defc155b58126039af0b081d31487b26b1770b2be' },
+    ],
+  },
+];
+
+/** Headers of a try of that scheme. */
+export const eventHeaders = (scheme: EventVector['scheme'], seconds: number, digest: string): Record<string, string> =>
+  scheme === 'stripe'
+    ? { 'stripe-signature': `t=${seconds},v1=${digest}` }
+    : { 'x-slack-request-timestamp': String(seconds), 'x-slack-signature': `v0=${digest}` };

@@ -102,7 +102,7 @@ function bytesOf(body: unknown, { delivery }: Claim): Buffer {
 }
 
 function contentOf(source: string, { delivery, headers }: Claim, body: Buffer): StimulusContent {
-  const key = delivery.key();
+  const key = delivery.key(body);
   return {
     source,
     headers,
