@@ -2,14 +2,16 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { MongoClient } from 'mongodb';
+import { MongoClient, MongoServerError } from 'mongodb';
 import type { Documents } from '../../runtime/documents.ts';
 import { MongoDocuments } from '../../runtime/mongo/documents.ts';
 import { SqliteDocuments } from '../../runtime/sqlite/documents.ts';
 import { mongoMissing, startMongo, type TestMongo } from '../../test/support/ferretdb.ts';
 
-/** Name of the store that reads whole collections for everything. */
+/** Name of the store that reads whole collections for everything, FerretDB 1. */
 export const FERRETDB = 'FerretDB as it is';
+
+const ANSWERS_WITHIN_MS = 5_000;
 
 /** A document store that is measured. */
 export interface BenchStore {
@@ -48,7 +50,8 @@ async function allStores(): Promise<BenchStoreKind[]> {
   const given = process.env.MONGODB_URI;
   if (given !== undefined) {
     const name = await programAt(given);
-    return [embedded, { name, open: () => openMongo(name, 'external') }];
+    const how = name === FERRETDB ? 'as it is' : 'external';
+    return [embedded, { name, open: () => openMongo(name, how) }];
   }
   const names = { asItIs: FERRETDB, withIdIndex: 'FerretDB, index on _id' } as const;
   return [
@@ -67,15 +70,36 @@ async function dropDatabase(uri: string, database: string): Promise<void> {
   }
 }
 
-/** What serves there: several programs speak MongoDB's protocol. */
-async function programAt(uri: string): Promise<string> {
-  const client = new MongoClient(uri);
+/** What serves at `MONGODB_URI`: several programs speak MongoDB's protocol. Its errors hold nothing of the URI. */
+export async function programAt(uri: string): Promise<string> {
+  let client: MongoClient;
   try {
-    const { ferretdb, version } = await client.db('admin').command({ buildInfo: 1 });
+    client = new MongoClient(uri, { serverSelectionTimeoutMS: ANSWERS_WITHIN_MS });
+  } catch {
+    // The driver's words quote what they do not understand, and that may be a part of a password.
+    throw new Error('MONGODB_URI is no connection string that the MongoDB driver takes');
+  }
+  try {
+    // A server tells its version to strangers, too; only a list of databases shows that the credentials are right.
+    await client.db('admin').command({ listDatabases: 1, nameOnly: true });
+    const { ferretdb, ferretdbVersion, version } = await client.db('admin').command({ buildInfo: 1 });
+    // Only the first FerretDB has this one, and a build from its module does not know its own version.
+    if (ferretdbVersion !== undefined) return FERRETDB;
     return ferretdb === undefined ? `MongoDB ${version}` : `FerretDB ${ferretdb.version}`;
+  } catch (error) {
+    throw new Error(`the server that MONGODB_URI names cannot be used: ${reasonOf(error)}`);
   } finally {
     await client.close();
   }
+}
+
+/** In our words and codes: the driver's name hosts, and a password with an `@` in it is partly a host to it. */
+function reasonOf(error: unknown): string {
+  if (error instanceof MongoServerError) return `it refused a command (${error.codeName ?? `code ${error.code}`})`;
+  for (let at = error; at instanceof Error; at = at.cause) {
+    if ('code' in at && /^E[A-Z_]+$/.test(String(at.code))) return `no answer (${at.code})`;
+  }
+  return `no answer within ${ANSWERS_WITHIN_MS} ms`;
 }
 
 async function openSqlite(): Promise<BenchStore> {

@@ -1,6 +1,6 @@
 import { execFile, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readdirSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { chown, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,6 +11,13 @@ import { waitUntil } from '../../test/support/wait-until.ts';
 const run = promisify(execFile);
 const DEBIAN = '/usr/lib/postgresql';
 
+export interface PostgresOptions {
+  /** Folder of its programs; the newest of Debian's when left out. */
+  readonly programs?: string;
+  /** `NAME=VALUE` each, beside those that keep it private. */
+  readonly settings?: readonly string[];
+}
+
 export interface PostgresServer {
   readonly url: string;
   /** `PostgreSQL 15.1`. */
@@ -19,19 +26,24 @@ export interface PostgresServer {
 }
 
 /**
- * A PostgreSQL of our own, from Debian's package: private directory, free port, loopback only, its defaults otherwise
- * (fsync and synchronous_commit on). Rejects where it is not installed.
+ * A PostgreSQL of our own, from Debian's package unless told otherwise: private directory, free port, loopback only, its
+ * defaults otherwise (fsync and synchronous_commit on). Rejects where it is not installed.
  */
-export async function startPostgres(): Promise<PostgresServer> {
-  const programs = join(DEBIAN, newest(), 'bin');
+export async function startPostgres(options: PostgresOptions = {}): Promise<PostgresServer> {
+  const programs = options.programs ?? debianPrograms();
   const directory = await mkdtemp(join(tmpdir(), 'svc-bench-postgres-'));
   const owner = await ownerOf(directory);
   const data = join(directory, 'data');
   await run(join(programs, 'initdb'), ['-D', data, '-U', 'bench', '-A', 'trust', '--no-sync'], { ...owner, cwd: '/' });
   const port = await freePort();
-  const settings = ['listen_addresses=127.0.0.1', `unix_socket_directories=${directory}`, 'max_connections=200'];
+  const own = ['listen_addresses=127.0.0.1', `unix_socket_directories=${directory}`, 'max_connections=200'];
+  const settings = [...own, ...(options.settings ?? [])];
   const args = ['-D', data, '-p', `${port}`, ...settings.flatMap((setting) => ['-c', setting])];
-  const child = spawn(join(programs, 'postgres'), args, { ...owner, cwd: '/', stdio: 'ignore' });
+  const child = spawn(join(programs, 'postgres'), args, { ...owner, cwd: '/', stdio: ['ignore', 'ignore', 'pipe'] });
+  let log = '';
+  child.stderr.on('data', (chunk: Buffer) => {
+    log = (log + chunk.toString()).slice(-2_000);
+  });
   const reap = (): void => {
     child.kill('SIGKILL');
   };
@@ -49,7 +61,7 @@ export async function startPostgres(): Promise<PostgresServer> {
   const ready = ['-h', '127.0.0.1', '-p', `${port}`, '-U', 'bench', '-d', 'postgres'];
   try {
     await waitUntil('PostgreSQL to answer', async () => {
-      if (child.exitCode !== null) throw new Error(`PostgreSQL ended with ${child.exitCode}`);
+      if (child.exitCode !== null) throw new Error(`PostgreSQL ended with ${child.exitCode}: ${log}`);
       return run(join(programs, 'pg_isready'), ready).then(
         () => true,
         () => false,
@@ -64,11 +76,11 @@ export async function startPostgres(): Promise<PostgresServer> {
   return { url: `postgresql://bench@127.0.0.1:${port}/postgres`, version, stop };
 }
 
-function newest(): string {
-  const versions = readdirSync(DEBIAN).sort((a, b) => Number(b) - Number(a));
-  const [version] = versions;
-  if (version === undefined) throw new Error('PostgreSQL is not installed (Debian: apt-get install postgresql)');
-  return version;
+export function debianPrograms(): string {
+  const versions = existsSync(DEBIAN) ? readdirSync(DEBIAN).sort((a, b) => Number(b) - Number(a)) : [];
+  const [newest] = versions;
+  if (newest === undefined) throw new Error('PostgreSQL is not installed (Debian: apt-get install postgresql)');
+  return join(DEBIAN, newest, 'bin');
 }
 
 /** PostgreSQL refuses to run as root: then its package's user has the directory. */

@@ -142,7 +142,9 @@ export class Holdings {
   #isRead(server: LogServer): boolean {
     const { log } = server.lease;
     const home = isSharedLog(log) ? undefined : this.#servers.get(log);
-    return home === undefined ? this.serverOf(log) === server : home === server && this.#sharing.sharedBy(home) === null;
+    return home === undefined
+      ? this.serverOf(log) === server
+      : home === server && this.#sharing.sharedBy(home) === null;
   }
 
   async #extend(server: LogServer, asked: number): Promise<void> {
