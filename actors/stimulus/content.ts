@@ -20,21 +20,25 @@ function objectOf(text: string): JsonObject | null {
   // Cheap, and spares a long text that is none.
   if (!/^\s*\{/.test(text)) return null;
   try {
-    const value: Json = JSON.parse(text, withoutPrototypes);
-    return isObject(value) && depthFits(value, MAX_DEPTH) ? value : null;
+    const value: Json = JSON.parse(text);
+    return isObject(value) && isTame(value, MAX_DEPTH) ? value : null;
   } catch {
     // Text that is no JSON, or too deep for the parser, is text.
     return null;
   }
 }
 
-/** No value may pose as a prototype, whoever copies it later. */
-const withoutPrototypes = (name: string, value: Json): Json | undefined => (name === '__proto__' ? undefined : value);
-
 const isObject = (value: Json): value is JsonObject =>
   value !== null && typeof value === 'object' && !Array.isArray(value);
 
-function depthFits(value: Json, left: number): boolean {
+/**
+ * Whether the value has so many levels at most. No part of it may pose as a prototype when it is copied later: members of that
+ * name are removed. A walk behind the parser takes a twentieth of the time of a reviver, which is called for every value.
+ */
+function isTame(value: Json, levels: number): boolean {
   if (value === null || typeof value !== 'object') return true;
-  return left > 0 && Object.values(value).every((inner) => depthFits(inner, left - 1));
+  if (levels === 0) return false;
+  if (Object.hasOwn(value, '__proto__')) Reflect.deleteProperty(value, '__proto__');
+  const inner = Array.isArray(value) ? value : Object.values(value);
+  return inner.every((one) => isTame(one, levels - 1));
 }
