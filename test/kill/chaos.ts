@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { livenessBroken } from '../support/liveness.ts';
 import type { KillAgent } from './agents.ts';
 import { cancel, deploy, type FinalStatus, finalStatus, start } from './calls.ts';
-import { type Followed, followExecution } from './follower.ts';
+import { type Followed, followExecution, isFinal } from './follower.ts';
 import { killAgainAndAgain } from './killer.ts';
 import { type Left, leftAtLast, leftIn } from './left.ts';
 import { SeededRandom } from './random.ts';
@@ -74,6 +74,8 @@ class Chaos {
   readonly #abort = new AbortController();
   readonly #agentIds = new Map<string, string>();
   #killing = true;
+  /** Those who wait for the next event of a stream that goes on. */
+  #waiting: (() => void)[] = [];
   #killsInStartup = 0;
 
   constructor(world: KillWorld, options: ChaosOptions) {
@@ -140,6 +142,7 @@ class Chaos {
       url: () => node.url,
       onEvent: ({ atMs, name }) => {
         this.#recovery.saw(id, atMs);
+        if (!isFinal({ name })) for (const tell of this.#waiting.splice(0)) tell();
         if (!agent.cancelled || name !== 'iteration_output') return;
         cancelled ??= cancel(node, id, signal).then((counts) => (counts ? Date.now() : null));
       },
@@ -154,6 +157,7 @@ class Chaos {
       random: this.#random,
       recovery: this.#recovery,
       running: this.#running,
+      nextEvent: () => new Promise((tell) => this.#waiting.push(tell)),
       abort: this.#abort,
     });
     this.#killing = false;

@@ -94,5 +94,5 @@ function take(id: string, record: string, events: SeenEvent[], parts: FollowerPa
   parts.onEvent(event);
 }
 
-export const isFinal = (event: SeenEvent | undefined): boolean =>
+export const isFinal = (event: Pick<SeenEvent, 'name'> | undefined): boolean =>
   event?.name === 'execution_completed' || event?.name === 'execution_failed';

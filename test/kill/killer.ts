@@ -10,6 +10,9 @@ export const USUAL_LIFE_MS = 600;
 /** Some lives are longer, so that the longest work ends in one of them. */
 const LONG_SHARE = 0.25;
 const LONG_MS = 1_500;
+/** Every third kill waits for an event, so long at most. */
+const STREAM_EVERY = 3;
+const STREAM_MS = 5_000;
 const SETTLE_MS = 60_000;
 const KILL_MS = 5_000;
 
@@ -18,6 +21,8 @@ export interface KillingParts {
   readonly recovery: RecoveryTimes;
   /** Ids of what runs now. */
   readonly running: ReadonlySet<string>;
+  /** Resolves when a stream that will go on brings its next event. Some kills then come at once: they hit streams. */
+  readonly nextEvent?: () => Promise<void>;
   /** Ends the killing, and is ended when something hangs after the last kill. */
   readonly abort: AbortController;
 }
@@ -34,7 +39,7 @@ export interface KillPlan {
 export async function killAgainAndAgain(
   node: NodeProcess,
   { kills, longer = 1, settleMs = SETTLE_MS }: KillPlan,
-  { random, recovery, running, abort }: KillingParts,
+  { random, recovery, running, nextEvent, abort }: KillingParts,
 ): Promise<number> {
   let inStartup = 0;
   for (let kill = 0; kill < kills; kill += 1) {
@@ -42,7 +47,9 @@ export async function killAgainAndAgain(
     const longest = random.chance(LONG_SHARE) ? LONG_MS : USUAL_LIFE_MS;
     const afterMs = random.between(0, early ? STARTUP_MS : longest * longer);
     if (!early) await node.url;
-    await pause(afterMs, undefined, { signal: abort.signal });
+    if (!early && nextEvent !== undefined && kill % STREAM_EVERY === 0) {
+      await Promise.race([nextEvent(), pause(STREAM_MS, undefined, { signal: abort.signal })]);
+    } else await pause(afterMs, undefined, { signal: abort.signal });
     if (node.crashed) throw new Error('the node ended by itself');
     if (early) inStartup += 1;
     await within(KILL_MS, 'the kill', node.kill());
