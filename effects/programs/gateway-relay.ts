@@ -5,7 +5,10 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { SvcError } from '../../runtime/errors.ts';
 import type { LaunchedProgram } from './launch.ts';
 
-/** Listens in the network it is in, hands the listener to its parent, and ends when the parent has it. */
+/**
+ * Listens in the network it is in, hands the listener to its parent, and ends when the parent says that it has it: the parent may
+ * hear of an end before it has read what was sent.
+ */
 const LISTEN = `
 const { createServer } = require('node:net');
 const [, port] = process.argv;
@@ -16,7 +19,9 @@ server.on('error', (error) => {
   if (error.code !== 'EADDRNOTAVAIL' || Date.now() > until) throw error;
   setTimeout(() => server.listen(Number(port), '127.0.0.1'), 5);
 });
-server.on('listening', () => process.send('listening', server, () => process.exit()));
+server.on('listening', () => process.send('listening', server));
+// The parent has the listener, or is gone.
+process.on('disconnect', () => process.exit());
 server.listen(Number(port), '127.0.0.1');
 `;
 const STARTS_WITHIN_MS = 10_000;
@@ -92,6 +97,7 @@ async function listenerIn(pid: number, port: number): Promise<Server> {
   const { promise, resolve, reject } = Promise.withResolvers<Server>();
   child.on('message', (_message, handle) => {
     if (handle instanceof Server) resolve(handle);
+    if (child.connected) child.disconnect();
   });
   child.on('error', reject);
   child.on('exit', () => reject(new Error(said.trim().split('\n').at(-1) ?? 'it ended')));
