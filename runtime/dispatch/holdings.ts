@@ -130,7 +130,7 @@ export class Holdings {
     await this.#lookForLogs();
   }
 
-  /** Closed logs that are done with go; those that nobody holds are taken. */
+  /** Removes closed logs whose journals are in documents, and takes logs whose holders are gone. */
   async #lookForLogs(): Promise<void> {
     await this.#sharing.removeRead();
     const { clock } = this.#options;

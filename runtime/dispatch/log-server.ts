@@ -117,17 +117,26 @@ export class LogServer<L extends Log = Log> {
     if (this.#joined !== null) this.#results.refuse();
   }
 
-  /** Its own log goes on at `cursor`, when `read` says that the one it shared is read to its end. */
-  resume(cursor: number, read: Promise<void>): void {
+  /**
+   * Its own log goes on at `cursor` when `read` says that the one it shared is read to its end. When that is not so, another
+   * node may be reading it, and its actors are not served here.
+   */
+  resume(cursor: number, read: Promise<boolean>): void {
     this.#exclusive(async () => {
-      await read;
+      if (!(await read)) {
+        this.#fencedOff();
+        return;
+      }
       this.progress.moved(cursor, 0, []);
       this.#joined = null;
     }).catch((thrown: unknown) => this.#parts.warn(`${this.lease.log} does not go on`, toSvcError(thrown)));
   }
 
-  /** Reads the closed log to its last entry. `goesOn`: this node serves its partitions on, whose actors stay in memory. */
-  async readTo(tail: number, goesOn: boolean): Promise<void> {
+  /**
+   * Reads the closed log to its last entry. `goesOn`: this node serves its partitions on, whose actors stay in memory. False
+   * when it was not read to that entry.
+   */
+  async readTo(tail: number, goesOn: boolean): Promise<boolean> {
     while (this.cursor < tail && !this.#lost && !this.#draining()) {
       const [found = null] = await this.#parts.store.poll(
         [{ lease: this.lease, after: this.cursor }],
@@ -135,15 +144,17 @@ export class LogServer<L extends Log = Log> {
       );
       if (found === null) {
         this.#fencedOff();
-        return;
+        return false;
       }
       await this.serve(found);
     }
+    if (this.#lost || this.cursor < tail) return false;
     await this.#exclusive(async () => {
       if (!goesOn) this.#parts.cache.dropPartitions(this.partitions);
       this.#ended = true;
     });
     this.#results.refuse();
+    return true;
   }
 
   async #lookThrough(): Promise<void> {

@@ -30,8 +30,8 @@ export interface LogSharingEvents {
 interface Reading {
   readonly server: LogServer<SharedLog>;
   readonly tail: number;
-  /** Resolves when that is done, or the lease is lost. */
-  readonly done: Promise<void>;
+  /** Whether it was read to that entry; false when the lease was lost before. */
+  readonly done: Promise<boolean>;
 }
 
 const REPEAT_MS = 50;
@@ -169,6 +169,7 @@ export class LogSharing {
     const done = server.readTo(tail, goesOn).catch((thrown: unknown) => {
       this.#parts.warn(`${server.lease.log} is not read to its end`, toSvcError(thrown));
       this.#on.lost(server);
+      return false;
     });
     const reading = { server, tail, done };
     this.#reading.set(server.lease.log, reading);
@@ -203,7 +204,7 @@ export class LogSharing {
     return Number.POSITIVE_INFINITY;
   }
 
-  /** Takes logs that nobody holds any more, whose journals may not be in documents. */
+  /** Takes logs whose holders are gone: their journals may not be in documents. */
   async adoptLeft(): Promise<void> {
     for (const log of (await this.#logs?.list()) ?? []) await this.adopt(log);
   }

@@ -8,6 +8,7 @@ import type { ActorStore } from '../../../runtime/actor-store.ts';
 import { addressOf, isSharedLog } from '../../../runtime/address.ts';
 import { systemClock } from '../../../runtime/clock.ts';
 import { EmbeddedEffectQueue } from '../../../runtime/effects/embedded-effect-queue.ts';
+import { SvcError } from '../../../runtime/errors.ts';
 import { RedisActorStore } from '../../../runtime/redis/redis-actor-store.ts';
 import { connectClient, type Runtime, type RuntimeParts, startRuntime } from '../../../runtime/runtime.ts';
 import { FileBlobs } from '../../../runtime/sqlite/blobs.ts';
@@ -126,6 +127,34 @@ describe('partitions of a node share a log', { skip: redisMissing() ?? false }, 
     assert.deepEqual(await at.logs(), [log]);
     assert.equal(acquired, before);
     await runtime.stop();
+    await at.close();
+  });
+
+  test('partitions do not go on before the closed log is read to its end: the next life reads it first', async () => {
+    const at = await world();
+    let isAway = false;
+    const released: string[] = [];
+    const first = await at.start((store) => ({
+      async poll(asks, limit) {
+        if (isAway && asks.some(({ lease }) => isSharedLog(lease.log))) throw new SvcError('unavailable');
+        return store.poll(asks, limit);
+      },
+      release(lease) {
+        released.push(lease.log);
+        return store.release(lease);
+      },
+    }));
+    const log = await at.shared();
+    await addToAll(first);
+    isAway = true;
+    await Promise.all(counters.map((to) => first.client.tell(to, 'Add', { by: 1 })));
+    await first.stop();
+    const { cursor, tail } = await at.store.backlog(log);
+    assert.equal(tail - cursor, counters.length);
+    assert.deepEqual(released, []);
+    const second = await at.start();
+    assert.deepEqual(new Set(await addToAll(second)), new Set([3]));
+    await second.stop();
     await at.close();
   });
 
