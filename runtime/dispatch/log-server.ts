@@ -58,7 +58,6 @@ export class LogServer<L extends Log = Log> {
   #joined: LogServer | null = null;
   /** Resolves when what the archive knows as ended is closed: before anything is served, and before effects are run. */
   readonly lookedThrough: Promise<void>;
-
   readonly #committing: Committing;
 
   /** `partitions`: those that share the log. */
@@ -123,10 +122,7 @@ export class LogServer<L extends Log = Log> {
    */
   resume(cursor: number, read: Promise<boolean>): void {
     this.#exclusive(async () => {
-      if (!(await read)) {
-        this.#fencedOff();
-        return;
-      }
+      if (!(await read)) return this.#fencedOff();
       this.progress.moved(cursor, 0, []);
       this.#joined = null;
     }).catch((thrown: unknown) => this.#parts.warn(`${this.lease.log} does not go on`, toSvcError(thrown)));
