@@ -31,7 +31,11 @@ export async function moveRecord(mover: Mover, known: SeenRecord, to: Place): Pr
           ? moveInside(mover, source, to)
           : moveAcross(mover, source, to));
         if (moved !== null) return moved;
-      } else if (await shelf.isSettled(taken)) throw nameTaken(mover, source.name, to);
+      } else if (await shelf.isSettled(taken)) {
+        // Deleted meanwhile, it is unknown, whoever has its name by now.
+        const still: ShelfRecord | null = await shelf.records.get(source.tenant, source.id);
+        if (still?.version === source.version) throw nameTaken(mover, source.name, to);
+      }
     }
     source = await shelf.records.get(source.tenant, source.id);
   }

@@ -12,7 +12,7 @@ import type { StoredEvent } from '../../catalog/shelf/event-log.ts';
 import type { ShelfRecord } from '../../catalog/shelf/record.ts';
 import type { ManifestRecord } from '../../catalog/shelf/stored-manifests.ts';
 import { systemClock } from '../../runtime/clock.ts';
-import type { Documents, Query } from '../../runtime/documents.ts';
+import type { CollectionSpec, Documents, Query, StoredDocument } from '../../runtime/documents.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import { type Identity, SYSTEM_TENANT } from '../../runtime/identity.ts';
 import { systemRandom } from '../../runtime/random.ts';
@@ -92,6 +92,35 @@ for (const store of DOCUMENT_STORES)
       const visible = (await catalog.list(ben, { scope: 'visible' })).items.filter((one) => one.name === name);
       assert.deepEqual(visible.map(({ scope }) => scope).sort(), ['global', 'tenant', 'user']);
       assert.equal((await catalog.list(ben)).items.filter((one) => one.name === name).length, 2);
+    });
+
+    it('answers a move as unknown when the agent was deleted, though another has its name there by now', async () => {
+      const first = await deploy(ada, yaml('overtaken', '1.0.0'), 'tenant');
+      const meanwhile: (() => Promise<void>)[] = [];
+      const slow: Documents = {
+        ...{ open: () => documents.open(), close: () => documents.close() },
+        async collection<T extends StoredDocument>(spec: CollectionSpec) {
+          const real = await documents.collection<T>(spec);
+          const find: typeof real.find = async (query) => {
+            // The place that it goes to is looked at.
+            const isIt = query.where?.scope === 'user' && query.where.name === 'overtaken';
+            if (isIt) await meanwhile.splice(0)[0]?.();
+            return real.find(query);
+          };
+          return new Proxy(real, {
+            get(target, name) {
+              const found: unknown = name === 'find' ? find : Reflect.get(target, name);
+              return typeof found === 'function' ? found.bind(target) : found;
+            },
+          });
+        },
+      };
+      const other = await openCatalog(slow);
+      meanwhile.push(async () => {
+        await catalog.delete(ada, first.agent_id);
+        await deploy(ada, yaml('overtaken', '1.0.0'), 'user');
+      });
+      await assert.rejects(other.demote(ada, first.agent_id, 'user', 'ada'), refused('not_found'));
     });
 
     it('lets operators alone deploy global agents, and administrators promote in their tenant', async () => {
