@@ -17,8 +17,7 @@ export type {
 export type { AcquireOutcome, Lease, Leases, Unsubscribe } from './leases.ts';
 
 /**
- * The store under the kernel (design K9): mailboxes, leases, the one commit, timers, effect records, event streams,
- * journal. Bodies and records are opaque strings here; the kernel encodes and decodes them, so an adapter is small.
+ * The store under the kernel (design K9). Bodies and records are opaque strings here: the kernel encodes and decodes them.
  *
  * Guarantees that the contract suite (test/contract/actor-store.ts) checks on every adapter:
  * - `append` is durable when it resolves, and an id seen before is not appended again;
@@ -165,6 +164,10 @@ export interface PartitionChanges {
    * waits there may wait, and `upTo` may be `after`.
    */
   readonly settles?: readonly EffectAttemptRef[];
+  /** Entries up to `upTo` that are left to wait in the partition (shared-logs.ts). */
+  readonly postponed?: readonly Omit<MailboxEntry, 'partition'>[];
+  /** Of those, the numbers that this commit handled beside the mailbox. */
+  readonly resumed?: readonly number[];
 }
 
 /** All that one batch of turns changes. Applied as one atomic step or not at all (design K3). */

@@ -27,6 +27,8 @@ export type AcquireOutcome =
        * holder looks through it and then calls `vouch`. Until then nobody claims an effect of it.
        */
       readonly mayBeOlder: boolean;
+      /** Messages wait that were postponed in a log that the partition shared (shared-logs.ts). Absent: none do. */
+      readonly hasPostponed?: boolean;
     }
   | {
       readonly kind: 'held';

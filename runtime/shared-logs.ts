@@ -1,3 +1,4 @@
+import type { MailboxEntry } from './actor-store.ts';
 import type { Address, Partition, SharedLog } from './address.ts';
 import type { Lease } from './leases.ts';
 
@@ -15,6 +16,8 @@ export type AdoptOutcome =
       readonly mayBeOlder: boolean;
       /** Those that shared it. */
       readonly partitions: readonly Partition[];
+      /** Those of them in which messages are postponed. */
+      readonly postponed: readonly Partition[];
     }
   | { readonly kind: 'held'; readonly by: string; readonly grant: string; readonly remainingMs: number }
   | { readonly kind: 'gone' };
@@ -27,6 +30,9 @@ export type AdoptOutcome =
  * A log is made under a fresh name, taken into by partitions whose mailboxes are empty, closed once, and read to its end by
  * who holds its lease. Numbers grow over that: an entry of a partition has a greater number than all before it, whichever log
  * they are in. All calls are safe when they arrive twice or late.
+ *
+ * One commit is for many actors, so none may keep it waiting. Messages of an actor whose state is slow to come are postponed:
+ * they leave the log and wait in their partition, in order, for who serves it (`PartitionChanges.postponed`).
  */
 export interface SharedLogs {
   /** Whether logs may be made: no program that does not know them uses the store. */
@@ -38,9 +44,12 @@ export interface SharedLogs {
     grant: string,
     ttlMs: number,
     partitions: readonly Partition[],
-  ): Promise<Omit<Extract<AdoptOutcome, { kind: 'granted' }>, 'partitions' | 'tail' | 'mayBeOlder'> | null>;
+  ): Promise<Omit<
+    Extract<AdoptOutcome, { kind: 'granted' }>,
+    'partitions' | 'postponed' | 'tail' | 'mayBeOlder'
+  > | null>;
   /**
-   * Takes partitions in. `joined` of each: it shares the log from now on; `busy`: something waits in its own mailbox; `ahead`:
+   * Takes partitions in. `joined` of each: it shares the log from now on; `busy`: something waits in its own mailbox, or is postponed; `ahead`:
    * its numbers are ahead of the log's, which it cannot share; `lost`: its lease is. Null: the log's lease is lost.
    */
   join(
@@ -62,6 +71,8 @@ export interface SharedLogs {
    * ones. Answers these.
    */
   forgetEnded(partition: Partition, records: ReadonlyMap<Address, string>): Promise<readonly Address[]>;
+  /** Messages of a partition that are postponed, oldest first; not those up to the number `after`. */
+  postponed(partition: Partition, after: number, limit: number): Promise<readonly MailboxEntry[]>;
   /** Those that are there. */
   list(): Promise<readonly SharedLog[]>;
 }

@@ -38,20 +38,39 @@ export interface Committing {
 
 const NONE: ReadonlyMap<string, string> = new Map();
 
-/** Writes what the turns of a batch decided; answers the entries that wait behind it, null when nothing was written. */
+/** The turns of a batch, and what they need to be written. */
+export interface TurnsToCommit {
+  readonly run: BatchRun;
+  readonly batch: Batch;
+  readonly ahead: AheadOfCommit | null;
+}
+
+/** Encodes what the turns of a batch decided. */
+export function packTurns(
+  parts: Pick<KernelParts, 'payloads' | 'locator' | 'ledger'>,
+  { lease, progress }: Committing,
+  { run, batch, ahead }: TurnsToCommit,
+): Promise<PackedBatch> {
+  return packCommit(batch, lease, run.cursorFrom(progress), run, ahead?.requests ?? NONE, parts);
+}
+
+/**
+ * Writes it; answers the entries that wait behind it, `readAhead` at most, null when nothing was written. Since it was packed
+ * the cursor may have moved.
+ */
 export async function commitTurns(
   parts: KernelParts,
   server: Committing,
-  run: BatchRun,
-  batch: Batch,
-  ahead: AheadOfCommit | null,
+  { run, batch, ahead }: TurnsToCommit,
+  packed: PackedBatch,
+  readAhead: number,
 ): Promise<readonly MailboxEntry[] | null> {
   const { lease, progress } = server;
   const ran = ahead?.requests ?? NONE;
-  const packed = await packCommit(batch, lease, run.cursorFrom(progress), run, ran, parts);
-  const starting = parts.starts.of(packed.commit, packed.requests, ran);
+  const starting = parts.starts.of({ ...packed.commit, ...run.cursorFrom(progress) }, packed.requests, ran);
   const { commit } = starting;
-  const outcome = await commitPatiently(parts, commit, () => server.isOver()).catch((thrown: unknown) => {
+  const how = { ...parts, batchLimit: readAhead };
+  const outcome = await commitPatiently(how, commit, () => server.isOver()).catch((thrown: unknown) => {
     starting.free();
     throw thrown;
   });

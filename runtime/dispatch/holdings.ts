@@ -304,10 +304,15 @@ export class Holdings {
       if (other.lease.epoch > lease.epoch) return Number.POSITIVE_INFINITY;
       this.lose(other);
     }
-    const server: LogServer<Partition> = new LogServer(outcome, [partition], this.#options, {
-      committed: (done) => this.#events.committed(server, done),
-      lost: () => this.lose(server),
-    });
+    const server: LogServer<Partition> = new LogServer(
+      { ...outcome, postponed: outcome.hasPostponed === true ? [partition] : [] },
+      [partition],
+      this.#options,
+      {
+        committed: (done) => this.#events.committed(server, done),
+        lost: () => this.lose(server),
+      },
+    );
     this.#compare(server);
     this.#servers.add(server);
     this.#ages.kept(server, asked);

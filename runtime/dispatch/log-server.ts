@@ -3,18 +3,19 @@ import { type Address, isSharedLog, type Log, type Partition } from '../address.
 import type { EffectSettle } from '../effect-ledger.ts';
 import { SvcError, toSvcError } from '../errors.ts';
 import { closeEndedPatiently } from './close-ended.ts';
-import { type Committed, type Committing, commitTurns } from './commit-turns.ts';
-import { handleInParts, USUAL } from './in-parts.ts';
+import type { Committed, Committing } from './commit-turns.ts';
 import type { KernelParts } from './kernel-parts.ts';
-import { OwnResults } from './own-results.ts';
+import { LogBatches } from './log-batches.ts';
+import { LogOrder } from './log-order.ts';
 import { Progress } from './progress.ts';
-import { BatchRun, goOnAhead, type Handling } from './run-batch.ts';
 import { StoreClock } from './store-clock.ts';
+import { takePostponed } from './take-postponed.ts';
 
 /** How long the commit of a stopping node is repeated while the store is not reachable. */
 const DRAIN_MS = 5_000;
-
-const NONE: ReadonlyMap<string, string> = new Map();
+/** Results of effects handled beside the mailbox while its cursor stands: the rest of MOST_BESIDE is for postponed messages. */
+const MOST_RESULTS = 5_000;
+const LOOK_AGAIN_MS = 50;
 
 export interface ServedEvents {
   committed(done: Committed): void;
@@ -30,6 +31,8 @@ export interface Granted<L extends Log = Log> {
   readonly tail: number;
   readonly at: number;
   readonly mayBeOlder: boolean;
+  /** Partitions with messages that were postponed. */
+  readonly postponed: readonly Partition[];
 }
 
 /**
@@ -51,14 +54,12 @@ export class LogServer<L extends Log = Log> {
   /** A closed log that is read to its end: its partitions may be served by others. */
   #ended = false;
   #drainUntil = Number.POSITIVE_INFINITY;
-  #tail: Promise<void> = Promise.resolve();
-  #running = 0;
-  readonly #results = new OwnResults();
+  readonly #order = new LogOrder();
+  readonly #batches: LogBatches;
   /** The log that its partition shares now: it has the turns of its actors. */
   #joined: LogServer | null = null;
   /** Resolves when what the archive knows as ended is closed: before anything is served, and before effects are run. */
   readonly lookedThrough: Promise<void>;
-  readonly #committing: Committing;
 
   /** `partitions`: those that share the log. */
   constructor(granted: Granted<L>, partitions: Iterable<Partition>, parts: KernelParts, on: ServedEvents) {
@@ -71,14 +72,19 @@ export class LogServer<L extends Log = Log> {
     this.#on = on;
     const { lease, progress } = this;
     const isLost = (): boolean => this.#lost;
-    this.#committing = {
+    const committing: Committing = {
       ...{ lease, progress, lose: () => this.lose(), committed: (done) => on.committed(done) },
       get lost() {
         return isLost();
       },
       isOver: () => this.#lost || parts.clock.monotonic() > this.#drainUntil,
     };
-    this.lookedThrough = granted.mayBeOlder ? this.#exclusive(() => this.#lookThrough()) : Promise.resolve();
+    const mayCommit = (): boolean => !this.#lost && !this.#ended && !this.#draining();
+    this.#batches = new LogBatches(parts, this, committing, (work) =>
+      this.#order.between(async () => (mayCommit() ? work() : undefined)),
+    );
+    this.lookedThrough = granted.mayBeOlder ? this.#order.run(() => this.#lookThrough()) : Promise.resolve();
+    if (granted.postponed.length > 0) this.#beforeAll(() => this.#takePostponed(granted.postponed));
   }
 
   get cursor(): number {
@@ -92,12 +98,13 @@ export class LogServer<L extends Log = Log> {
   /** Stops serving: what is cached may be stale from now on, and a commit under way will be fenced or is done. */
   lose(): void {
     this.#lost = true;
+    this.#batches.slow?.stop();
     if (!this.#ended) this.#parts.cache.dropPartitions(this.partitions);
   }
 
-  /** Nothing runs and nothing waits to: the partition may begin to share a log. */
+  /** Nothing runs and nothing waits: the partition may begin to share a log. */
   get isIdle(): boolean {
-    return this.#running === 0 && !this.#results.isAnyWaiting;
+    return this.#order.isIdle && !this.#batches.results.isAnyWaiting && this.#batches.slow?.isAnyWaiting !== true;
   }
 
   /** Where the actor of an entry lives. */
@@ -110,10 +117,10 @@ export class LogServer<L extends Log = Log> {
 
   /** While `join` runs nothing else does; when it answers true, the turns of its actors are `shared`'s from then on. */
   async share(shared: LogServer, join: () => Promise<boolean>): Promise<void> {
-    await this.#exclusive(async () => {
+    await this.#order.run(async () => {
       if (await join()) this.#joined = shared;
     });
-    if (this.#joined !== null) this.#results.refuse();
+    if (this.#joined !== null) this.#batches.results.refuse();
   }
 
   /**
@@ -121,11 +128,18 @@ export class LogServer<L extends Log = Log> {
    * node may be reading it, and its actors are not served here.
    */
   resume(cursor: number, read: Promise<boolean>): void {
-    this.#exclusive(async () => {
+    this.#beforeAll(async () => {
       if (!(await read)) return this.#fencedOff();
       this.progress.moved(cursor, 0, []);
+      const shared = this.#joined;
       this.#joined = null;
-    }).catch((thrown: unknown) => this.#parts.warn(`${this.lease.log} does not go on`, toSvcError(thrown)));
+      await this.#takePostponed([...this.partitions].filter((one) => shared?.hasPostponed(one) === true));
+    });
+  }
+
+  /** Whether messages of a partition are postponed here. */
+  hasPostponed(partition: Partition): boolean {
+    return this.#batches.slow?.isAnyIn(partition) === true;
   }
 
   /**
@@ -145,11 +159,12 @@ export class LogServer<L extends Log = Log> {
       await this.serve(found);
     }
     if (this.#lost || this.cursor < tail) return false;
-    await this.#exclusive(async () => {
+    await this.#order.run(async () => {
       if (!goesOn) this.#parts.cache.dropPartitions(this.partitions);
       this.#ended = true;
+      this.#batches.slow?.stop();
     });
-    this.#results.refuse();
+    this.#batches.results.refuse();
     return true;
   }
 
@@ -166,7 +181,7 @@ export class LogServer<L extends Log = Log> {
   /** Handles entries and all that wait behind them. Resolves when none is left or the lease is lost. */
   serve(first: readonly MailboxEntry[]): Promise<void> {
     // Entries behind a cursor that moved while this call waited were handled by the batch that moved it.
-    return this.#exclusive(() => this.#serveAll(first.filter((entry) => entry.seq > this.cursor)));
+    return this.#order.run(() => this.#serveAll(first.filter((entry) => entry.seq > this.cursor)));
   }
 
   /**
@@ -177,11 +192,14 @@ export class LogServer<L extends Log = Log> {
   settle(result: EffectSettle, partition: Partition): Promise<boolean> {
     if (!this.#parts.takesResults() || this.#ended) return Promise.resolve(false);
     if (this.#joined !== null) return this.#joined.settle(result, partition);
-    return this.#results.add({ ...result, partition }, () => {
+    if (this.progress.beside >= MOST_RESULTS) return Promise.resolve(false);
+    return this.#batches.results.add({ ...result, partition }, () => {
       // What waits behind it is looked for again with the next bell, or without one.
-      this.#exclusive(() => this.#serveResults()).catch((thrown: unknown) =>
-        this.#parts.warn(`what follows a result in ${this.lease.log} waits`, toSvcError(thrown)),
-      );
+      this.#order
+        .run(() => this.#serveResults())
+        .catch((thrown: unknown) =>
+          this.#parts.warn(`what follows a result in ${this.lease.log} waits`, toSvcError(thrown)),
+        );
     });
   }
 
@@ -189,21 +207,24 @@ export class LogServer<L extends Log = Log> {
     try {
       await this.#serveAll([]);
     } finally {
-      this.#results.refuse();
+      this.#batches.results.refuse();
       if (this.#lost) this.#on.lost();
     }
   }
 
   async #serveAll(first: readonly MailboxEntry[]): Promise<void> {
     let entries = first;
-    while ((entries.length > 0 || this.#results.isAnyWaiting) && !this.#lost && !this.#draining())
-      entries = await this.#serveBatch(entries);
+    while ((entries.length > 0 || this.#batches.results.isAnyWaiting) && !this.#lost && !this.#draining()) {
+      entries = await this.#batches.handle(entries);
+      await this.#makeRoom();
+    }
   }
 
   /** Resolves when what runs now has committed, or the store was not reachable for long; nothing is served after. */
   drain(): Promise<void> {
     this.#drainUntil = this.#parts.clock.monotonic() + DRAIN_MS;
-    return this.#exclusive(async () => {});
+    this.#batches.slow?.stop();
+    return this.#order.run(async () => {});
   }
 
   #draining(): boolean {
@@ -215,7 +236,7 @@ export class LogServer<L extends Log = Log> {
    * one than the archived stays, and all stay when the lease is lost.
    */
   forget(archived: ReadonlyMap<Address, string>, partition: Partition): Promise<readonly Address[]> {
-    return this.#exclusive(async () => {
+    return this.#order.run(async () => {
       const { store, cache } = this.#parts;
       if (this.#joined !== null) return this.#joined.forget(archived, partition);
       if (this.#ended) return [];
@@ -223,8 +244,9 @@ export class LogServer<L extends Log = Log> {
       if (this.#lost) return [];
       const loaded = unknown.length === 0 ? [] : await store.load(partition, unknown);
       const records = new Map(unknown.map((address, index) => [address, loaded[index] ?? null]));
+      const isSlow = (address: Address): boolean => this.#batches.slow?.isWaiting(address) === true;
       const going = [...archived.keys()].filter(
-        (address) => (records.get(address) ?? cache.get(address)?.text) === archived.get(address),
+        (address) => (records.get(address) ?? cache.get(address)?.text) === archived.get(address) && !isSlow(address),
       );
       for (const address of going) cache.drop(address);
       if (going.length === 0 || (await store.forget(this.lease, this.cursor, going, partition))) return going;
@@ -233,66 +255,26 @@ export class LogServer<L extends Log = Log> {
     });
   }
 
-  /** One thing at a time: batches and removals never overlap. */
-  #exclusive<T>(work: () => Promise<T>): Promise<T> {
-    this.#running += 1;
-    const run = this.#tail.then(work);
-    const ended = (): void => {
-      this.#running -= 1;
-    };
-    this.#tail = run.then(ended, ended);
-    return run;
-  }
-
-  async #serveBatch(entries: readonly MailboxEntry[]): Promise<readonly MailboxEntry[]> {
-    if (entries.length === 0) return (await this.#handleWithResults([])) ?? [];
-    return handleInParts(entries, {
-      handle: async (part, handling) =>
-        (await (handling === USUAL ? this.#handleWithResults(part) : this.#handle(part, handling))) ?? [],
-      isLost: () => this.#lost,
-      unfit: ({ seq }, error) => this.#parts.warn(`entry ${seq} of ${this.lease.log} cannot be committed`, error),
+  /** Nothing is served before it is done. */
+  #beforeAll(work: () => Promise<void>): void {
+    this.#order.run(work).catch((thrown: unknown) => {
+      this.#parts.warn(`${this.lease.log} does not go on`, toSvcError(thrown));
+      this.#fencedOff();
     });
   }
 
-  /** Null: nothing was written. Results that cannot be handled beside the mailbox are sent like any other. */
-  async #handleWithResults(entries: readonly MailboxEntry[]): Promise<readonly MailboxEntry[] | null> {
-    const results = this.#results;
-    try {
-      const next = await this.#handle(entries, USUAL, true);
-      const sent = results.done(next !== null);
-      if (next !== null || this.#lost || sent === 0) return next;
-    } catch (thrown) {
-      const sent = results.done(false);
-      if (sent === 0) throw thrown;
-      // Sent like any other it comes again, and what is wrong with it is dealt with there.
-      this.#parts.counts.resultsFailed += 1;
-      this.#parts.warn(`${sent} results of ${this.lease.log} are sent: their turns failed`, toSvcError(thrown));
-    }
-    return entries.length === 0 ? null : this.#handle(entries, USUAL);
+  #takePostponed(partitions: readonly Partition[]): Promise<void> {
+    const { slow } = this.#batches;
+    const isOver = (): boolean => this.#lost || this.#draining();
+    return slow === null ? Promise.resolve() : takePostponed(this.#parts, partitions, slow, isOver);
   }
 
-  /** Null: nothing was written. `beside`: with results that are there, and effects that are run ahead. */
-  async #handle(
-    entries: readonly MailboxEntry[],
-    handling: Handling,
-    beside = false,
-  ): Promise<readonly MailboxEntry[] | null> {
-    const run = new BatchRun(this.#parts, this, handling, entries);
-    const mayRunAhead = beside && this.#parts.takesResults();
-    const ahead = mayRunAhead ? this.#parts.starts.ahead() : null;
-    let next: readonly MailboxEntry[] | null = null;
-    try {
-      const batch = await run.begin(beside ? this.#results.take(NONE) : []);
-      if (batch !== null && (ahead === null || (await goOnAhead(run, batch, ahead, this.#results)))) {
-        next = await commitTurns(this.#parts, this.#committing, run, batch, ahead);
-      }
-      return next;
-    } finally {
-      ahead?.end(next !== null);
-      if (next === null) {
-        if (ahead !== null) this.#results.drop(ahead.requests);
-        run.forget();
-      }
+  /** Waits while as many messages are postponed as may be. */
+  async #makeRoom(): Promise<void> {
+    await this.#order.runBetween();
+    while (this.#batches.slow?.isFull === true && !this.#lost && !this.#draining()) {
+      await new Promise<void>((resume) => void this.#parts.clock.after(LOOK_AGAIN_MS, resume));
+      await this.#order.runBetween();
     }
   }
 }

@@ -105,7 +105,7 @@ export class LogSharing {
     const made = await logs.make(log, node, grant, leaseTtlMs, partitions);
     this.#unsure = null;
     if (made === null) return null;
-    this.#shared = this.#serve({ ...made, tail: made.cursor, mayBeOlder: false }, []);
+    this.#shared = this.#serve({ ...made, tail: made.cursor, mayBeOlder: false, postponed: [] }, []);
     return this.#shared;
   }
 

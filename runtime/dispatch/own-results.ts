@@ -65,6 +65,20 @@ export class OwnResults {
     for (const { taken } of dropped) taken(false);
   }
 
+  /** Those that the batch that runs has to handle. */
+  get taken(): readonly OwnResult[] {
+    return this.#taken.map(({ result }) => result);
+  }
+
+  /** The batch that runs does not handle these: they are sent. */
+  refuseSome(refused: readonly OwnResult[]): void {
+    for (const result of refused) {
+      const at = this.#taken.findIndex((one) => one.result === result);
+      if (at < 0) continue;
+      for (const { taken } of this.#taken.splice(at, 1)) taken(false);
+    }
+  }
+
   /** Nothing is served any more: what waits is sent. */
   refuse(): void {
     for (const { taken } of this.#waiting.splice(0)) taken(false);

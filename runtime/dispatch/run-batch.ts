@@ -5,11 +5,14 @@ import { resultPosition } from '../journal-position.ts';
 import type { Message } from '../message.ts';
 import type { ProjectedCommit } from '../projection/projected-commit.ts';
 import { Batch } from '../turns/batch.ts';
-import { decodeEntry, isReadable, loadResidents, setAside, UNREADABLE } from '../turns/loading.ts';
+import { isReadable, UNREADABLE } from '../turns/loading.ts';
+import { isAside } from '../turns/payload.ts';
 import type { AheadOfCommit } from './ahead-of-commit.ts';
 import type { KernelParts } from './kernel-parts.ts';
 import type { OwnResult, OwnResults } from './own-results.ts';
 import type { Progress } from './progress.ts';
+import { type ReadyMessages, readyMessages } from './ready-messages.ts';
+import type { Postponed, SlowActors } from './slow-actors.ts';
 import type { StoreClock } from './store-clock.ts';
 
 /** How the entries of a batch are handled. */
@@ -22,7 +25,10 @@ export interface Handling {
   readonly bury?: SvcError;
 }
 
-interface Holder {
+const NONE: ReadonlyMap<string, unknown> = new Map();
+
+/** Whose batch it is: the server of a log. */
+export interface BatchHolder {
   readonly lease: Lease;
   readonly lost: boolean;
   readonly clock: Pick<StoreClock, 'turn' | 'now'>;
@@ -32,61 +38,82 @@ interface Holder {
   readonly partitionOf: (entry: MailboxEntry) => Partition;
 }
 
-/** A batch in the making: each message has one turn, those of the mailbox first, then results handled beside it. */
+/** What a batch takes. */
+export interface BatchInput {
+  /** Of the mailbox. */
+  readonly entries: readonly MailboxEntry[];
+  /** Postponed earlier, and handled beside the mailbox. */
+  readonly resumed?: readonly MailboxEntry[];
+  /** Messages of slow actors are postponed. Null: every actor is waited for. */
+  readonly slow: SlowActors | null;
+}
+
+/** A message that the batch took; `message` is null when its body was not read in time. */
+interface Taken {
+  readonly entry: MailboxEntry;
+  readonly message: Message | SvcError | null;
+}
+
+/** A batch in the making: each message has one turn, those of the mailbox first, then those handled beside it. */
 export class BatchRun {
   /** Of the mailbox. */
   readonly entries: readonly MailboxEntry[];
-  /** Handled beside the mailbox; their numbers are known with the commit. */
+  /** Handled beside the mailbox: results, and messages postponed earlier. Their numbers are known with the commit. */
   readonly results: MailboxEntry[] = [];
   /** Effects of these results that the store has. */
   readonly settles: (EffectAttemptRef & { readonly partition: Partition })[] = [];
+  readonly resumed: readonly MailboxEntry[];
+  /** Entries of the mailbox that are left for later. */
+  readonly postponed: Postponed[] = [];
+  /** Results of slow actors: they are sent like any other, and wait in the mailbox. */
+  readonly refused: OwnResult[] = [];
   /** Where the actors of its messages live. */
   readonly places = new Map<Address, Partition>();
-  readonly #messages: (Message | SvcError)[] = [];
+  readonly #taken: Taken[] = [];
   readonly #parts: KernelParts;
-  readonly #holder: Holder;
+  readonly #holder: BatchHolder;
   readonly #handling: Handling;
-  #batch: Batch | null = null;
+  readonly #slow: SlowActors | null;
 
-  constructor(parts: KernelParts, holder: Holder, handling: Handling, entries: readonly MailboxEntry[]) {
+  constructor(parts: KernelParts, holder: BatchHolder, handling: Handling, input: BatchInput) {
     this.#parts = parts;
     this.#holder = holder;
     this.#handling = handling;
-    this.entries = entries;
+    this.entries = input.entries;
+    this.resumed = input.resumed ?? [];
+    this.#slow = input.slow;
   }
 
   /** Runs the first turns. Null when the lease was lost meanwhile: what is cached may be a later holder's in this very process. */
   async begin(results: readonly OwnResult[]): Promise<Batch | null> {
-    const taken = this.#entriesOf(results);
-    const first = [...this.entries, ...taken];
     const { clock, retry } = this.#parts;
+    const first = [...this.entries, ...this.resumed, ...this.#entriesOf(results)];
     const now = this.#holder.clock.turn(Math.max(0, ...first.map((entry) => entry.at)));
     const { drainLimit, failAll } = this.#handling;
-    this.#batch = new Batch(now, () => clock.monotonic() * 1_000, { ...retry, drainLimit, failAll });
-    this.settles.push(...results.map(({ id, attempt, partition }) => ({ id, attempt, partition })));
-    this.results.push(...taken);
-    return (await this.#run(this.#batch, first)) ? this.#batch : null;
+    const batch = new Batch(now, () => clock.monotonic() * 1_000, { ...retry, drainLimit, failAll });
+    this.results.push(...this.resumed);
+    return (await this.#run(batch, [...this.entries, ...this.resumed], results, NONE)) ? batch : null;
   }
 
   /**
    * Runs the turns of results that came since. `ahead`: effects of this very batch, of which the store need not hear any
    * more. False when the lease was lost meanwhile.
    */
-  async goOn(batch: Batch, results: readonly OwnResult[], ahead: ReadonlyMap<string, unknown>): Promise<boolean> {
-    const { effectsCancelled, effectsEnded } = batch.writes;
+  goOn(batch: Batch, results: readonly OwnResult[], ahead: ReadonlyMap<string, unknown>): Promise<boolean> {
+    const { effectsCancelled } = batch.writes;
     const wanted = results.filter(({ id }) => !ahead.has(id) || !effectsCancelled.includes(id));
-    for (const { id, attempt, partition } of wanted) {
-      if (ahead.has(id)) effectsEnded.add(id);
-      else this.settles.push({ id, attempt, partition });
-    }
-    const taken = this.#entriesOf(wanted);
-    this.results.push(...taken);
-    return this.#run(batch, taken);
+    return this.#run(batch, [], wanted, ahead);
   }
 
-  /** Those that can be read. */
+  /**
+   * Messages that can be read and were taken from the mailbox. One whose body is stored aside counts as taken when it is
+   * handled: before, it may not have been read.
+   */
   get messages(): readonly Message[] {
-    return this.#messages.filter(isReadable);
+    const postponed = new Set(this.postponed.map(({ entry }) => entry.seq));
+    const isCounted = ({ seq, body }: MailboxEntry): boolean =>
+      isAside(body) ? !postponed.has(seq) : !this.resumed.some((one) => one.seq === seq);
+    return this.#taken.flatMap(({ entry, message }) => (isReadable(message) && isCounted(entry) ? [message] : []));
   }
 
   /** What its commit says of mailbox and results. */
@@ -103,7 +130,10 @@ export class BatchRun {
   handledAt(position: number): Pick<ProjectedCommit, 'upTo' | 'entries' | 'targets' | 'partitions'> {
     const count = this.results.length;
     const results = this.results.map((one, at) => ({ ...one, seq: resultPosition(position, at, count) }));
-    const targets = this.#messages.map((message) => (message instanceof SvcError ? UNREADABLE : message.to));
+    const postponed = new Set(this.postponed.map(({ entry }) => entry.seq));
+    const targets = this.#taken.map(({ entry, message }) =>
+      isReadable(message) && !postponed.has(entry.seq) ? message.to : UNREADABLE,
+    );
     const entries = [...this.entries, ...results];
     return { upTo: position, entries, targets, partitions: entries.map(this.#holder.partitionOf) };
   }
@@ -113,58 +143,68 @@ export class BatchRun {
     return results.map(({ delivery, partition }) => ({ seq: 0, at, body: delivery.body, partition }));
   }
 
-  async #run(batch: Batch, entries: readonly MailboxEntry[]): Promise<boolean> {
-    const parts = this.#parts;
-    const messages: (Message | SvcError)[] = [];
-    for (const { body } of entries) {
-      const decoded = decodeEntry(parts.payloads, body);
-      messages.push(decoded instanceof Promise ? await decoded : decoded);
-    }
-    this.#messages.push(...messages);
-    const { works } = batch.writes;
-    const unknown = new Map<Address, Partition>();
-    for (const [index, entry] of entries.entries()) {
-      const message = messages[index];
-      if (message === undefined || !isReadable(message)) continue;
-      const partition = this.places.get(message.to) ?? this.#holder.partitionOf(entry);
-      this.places.set(message.to, partition);
-      if (!works.has(message.to)) unknown.set(message.to, partition);
-    }
-    const residents = await loadResidents(parts, unknown, this.#begun(entries, messages));
-    for (const [address, { resident, record }] of works) residents.set(address, { ...resident, record });
-    const bodies = await setAside(parts, entries, messages, residents, this.#handling.drainLimit);
+  /** Runs the turns of entries, then those of results. */
+  async #run(
+    batch: Batch,
+    entries: readonly MailboxEntry[],
+    results: readonly OwnResult[],
+    ahead: ReadonlyMap<string, unknown>,
+  ): Promise<boolean> {
+    const all = [...entries, ...this.#entriesOf(results)];
+    const ready = await readyMessages(this.#parts, {
+      entries: all,
+      works: batch.writes.works,
+      placeOf: (to, entry) => this.#placeOf(to, entry),
+      takenAt: this.#holder.takenAt,
+      drainLimit: this.#handling.drainLimit,
+      slow: this.#slow,
+    });
     if (this.#holder.lost) return false;
-    for (const [index, entry] of entries.entries()) {
-      const message = messages[index];
-      if (message === undefined) continue;
-      if (message instanceof SvcError) batch.bury(entry, null, message);
-      else if (this.#handling.bury !== undefined) batch.bury(entry, message, this.#handling.bury);
-      else {
-        const resident = residents.get(message.to) ?? null;
-        if (resident instanceof SvcError) batch.bury(entry, message, resident);
-        else batch.deliver(entry, message, resident, bodies);
+    for (const [index, entry] of all.entries()) {
+      const message = ready.messages[index] ?? null;
+      const result = results[index - entries.length];
+      const slow = ready.slow.get(index);
+      if (slow !== undefined && result !== undefined) {
+        this.refused.push(result);
+        continue;
       }
+      this.#taken.push({ entry, message });
+      if (result !== undefined) this.#take(batch, entry, result, ahead);
+      if (slow !== undefined) this.#postpone(batch, entry, slow);
+      else if (message !== null) this.#deliver(batch, entry, message, ready);
     }
     return true;
   }
 
-  /**
-   * Actors whose first message is among these. One that was there when the partition was taken may have been handled by an
-   * earlier holder, and a store that went back to an older state brought it back.
-   */
-  #begun(entries: readonly MailboxEntry[], messages: readonly (Message | SvcError)[]): ReadonlySet<Address> {
-    const begun = new Set<Address>();
-    for (const [index, { seq }] of entries.entries()) {
-      const message = messages[index];
-      if (message instanceof SvcError || message?.first !== true) continue;
-      if (seq > this.#holder.takenAt) begun.add(message.to);
-    }
-    return begun;
+  #placeOf(to: Address, entry: MailboxEntry): Partition {
+    const partition = this.places.get(to) ?? this.#holder.partitionOf(entry);
+    this.places.set(to, partition);
+    return partition;
+  }
+
+  #take(batch: Batch, entry: MailboxEntry, result: OwnResult, ahead: ReadonlyMap<string, unknown>): void {
+    const { id, attempt, partition } = result;
+    this.results.push(entry);
+    if (ahead.has(id)) batch.writes.effectsEnded.add(id);
+    else this.settles.push({ id, attempt, partition });
+  }
+
+  #postpone(batch: Batch, entry: MailboxEntry, key: string): void {
+    this.postponed.push({ entry: { ...entry, partition: this.#holder.partitionOf(entry) }, key });
+    batch.postpone(entry);
+  }
+
+  #deliver(batch: Batch, entry: MailboxEntry, message: Message | SvcError, { residents, bodies }: ReadyMessages): void {
+    const resident = isReadable(message) ? (residents.get(message.to) ?? null) : message;
+    if (message instanceof SvcError) batch.bury(entry, null, message);
+    else if (this.#handling.bury !== undefined) batch.bury(entry, message, this.#handling.bury);
+    else if (resident instanceof SvcError) batch.bury(entry, message, resident);
+    else batch.deliver(entry, message, resident, bodies);
   }
 
   /** Handlers may have touched what they were given, and nothing of it was written. */
   forget(): void {
-    for (const { to } of this.#messages.filter(isReadable)) this.#parts.cache.drop(to);
+    for (const { message } of this.#taken) if (isReadable(message)) this.#parts.cache.drop(message.to);
   }
 }
 

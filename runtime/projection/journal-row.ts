@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { jsonField } from '../json-field.ts';
 
 export const turnRow = z.object({
-  outcome: z.enum(['done', 'refused', 'retried', 'deferred', 'stale', 'dead-lettered']),
+  outcome: z.enum(['done', 'refused', 'retried', 'deferred', 'stale', 'dead-lettered', 'postponed']),
   now: z.number(),
   waitMs: z.number(),
   turnUs: z.number(),

@@ -87,7 +87,7 @@ export function ledgerSegments(commits: readonly ProjectedCommit[]): LedgerSegme
     for (const [index, entry] of commit.entries.entries()) {
       const tenant = tenantOf(commit.targets[index] ?? 'unknown/svc-system/unknown');
       const partition = commit.partitions[index];
-      if (partition === undefined) continue;
+      if (partition === undefined || commit.rows[index]?.outcome === 'postponed') continue;
       const key = `${tenant} ${partition}`;
       const isReadable = commit.targets[index] !== UNREADABLE;
       const line = ledgerLine(entry, commit.epoch, commit.rows[index], isReadable);

@@ -163,9 +163,10 @@ export class Projector {
     }));
     const all = [...entries, ...taken];
     const targets: Address[] = [];
-    for (const entry of all) {
-      const message = await decodeEntry(this.#parts.payloads, entry.body);
-      targets.push(message instanceof SvcError ? UNREADABLE : message.to);
+    for (const [index, entry] of all.entries()) {
+      const isPostponed = turns[index]?.outcome === 'postponed';
+      const message = isPostponed ? null : await decodeEntry(this.#parts.payloads, entry.body);
+      targets.push(message === null || message instanceof SvcError ? UNREADABLE : message.to);
     }
     return { upTo, epoch, entries: all, targets, partitions: all.map(partitionOf), rows: turns };
   }

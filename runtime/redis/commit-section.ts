@@ -42,9 +42,12 @@ export function writeCommit(commit: Commit, call: Call, names: Keys, keys: strin
     const events = eventsOf(part);
     if (events.length > 0) writeEvents(events, args);
     writeTimersAndEffects(part, args);
+    writePostponed(part, args);
   }
   args.push('.');
 }
+
+const waits = ({ postponed = [], resumed = [] }: PartitionChanges): boolean => postponed.length + resumed.length > 0;
 
 const eventsOf = ({ events }: PartitionChanges) => events.filter((append) => append.data.length > 0);
 
@@ -55,6 +58,7 @@ function writeKeys(part: Changes, names: Keys, keys: string[]): void {
   const { effectsOpened, effectsCancelled, settles = [] } = part;
   if (effectsOpened.length + effectsCancelled.length + settles.length > 0) keys.push(own.effects, own.effectBodies);
   if (part.sends.length > 0) keys.push(own.outbox);
+  if (waits(part)) keys.push(own.postponed);
   const events = eventsOf(part);
   if (events.length === 0) return;
   keys.push(own.eventTails);
@@ -151,6 +155,13 @@ function writeTimersAndEffects(part: PartitionChanges, args: Words): void {
   if (settles.length === 0) return;
   args.push('q', 2 * settles.length);
   for (const { id, attempt } of settles) args.push(id, attempt);
+}
+
+function writePostponed({ postponed = [], resumed = [] }: PartitionChanges, args: Words): void {
+  if (resumed.length > 0) args.push('u', resumed.length, ...resumed);
+  if (postponed.length === 0) return;
+  args.push('w', 3 * postponed.length);
+  for (const { seq, at, body } of postponed) args.push(seq, at, body);
 }
 
 /** `upTo` of the commit: what is answered may begin before it. */

@@ -30,6 +30,8 @@ export interface LogKeys {
   readonly effectBodies: string;
   /** Stream of messages owed to other partitions, ids `<outbox seq>-0`. */
   readonly outbox: string;
+  /** Stream of messages whose actors were slow to come, ids `<number in the log>-0`. */
+  readonly postponed: string;
   /** Hash: address → number of its last event. */
   readonly eventTails: string;
   /** Hash: address → partition it lives in. */
@@ -98,6 +100,7 @@ export class Keys {
       effects: `${base}:effects`,
       effectBodies: `${base}:effect-bodies`,
       outbox: `${base}:outbox`,
+      postponed: `${base}:postponed`,
       eventTails: `${base}:event-tails`,
       directory: `${base}:directory`,
       directoryAsked: `${base}:directory-asked`,

@@ -23,13 +23,13 @@ export class RedisLeases implements Leases {
   }
 
   async acquire(partition: Partition, node: string, grant: string, ttlMs: number, over = ''): Promise<AcquireOutcome> {
-    const { meta, timers, states, effects } = this.#keys.of(partition);
+    const { meta, timers, states, effects, postponed } = this.#keys.of(partition);
     const number = this.#order.next();
     const reply = await this.#calls.call('acquire', partition, (keys, args) => {
-      keys.push(meta, timers, states, effects);
+      keys.push(meta, timers, states, effects, postponed);
       args.push(partition, node, grant, ttlMs, over, this.#order.caller, number);
     });
-    const [granted, second, third, fourth, life, at, vouched, beside, tail] = list(reply);
+    const [granted, second, third, fourth, life, at, vouched, beside, tail, waiting] = list(reply);
     if (granted !== 1) {
       const behind = text(life);
       const holder = { by: text(second), grant: text(fourth), remainingMs: integer(third) };
@@ -40,7 +40,8 @@ export class RedisLeases implements Leases {
     const mayBeOlder = vouched !== 1;
     const nextTimerAt = integerOrNull(fourth);
     const progress = { cursor: integer(third), beside: integer(beside), tail: integer(tail) };
-    return { kind: 'granted', lease, ...progress, nextTimerAt, at: integer(at), mayBeOlder };
+    const hasPostponed = integer(waiting) > 0;
+    return { kind: 'granted', lease, ...progress, nextTimerAt, at: integer(at), mayBeOlder, hasPostponed };
   }
 
   async vouch(lease: Lease): Promise<boolean> {

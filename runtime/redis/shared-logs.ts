@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Lease } from '../actor-store.ts';
+import type { Lease, MailboxEntry } from '../actor-store.ts';
 import { type Address, isLog, isPartition, isSharedLog, type Log, type Partition, type SharedLog } from '../address.ts';
 import { SvcError } from '../errors.ts';
 import type { AdoptOutcome, SharedLogs } from '../shared-logs.ts';
@@ -96,7 +96,7 @@ export class RedisSharedLogs implements SharedLogs {
       keys.push(this.#keys.of(log).meta);
       args.push(log, node, grant, ttlMs, over, this.#order.caller, number);
     });
-    const [kind, second, third, fourth, tail, life, at, vouched, partitions] = list(reply);
+    const [kind, second, third, fourth, tail, life, at, vouched, partitions, postponed] = list(reply);
     if (kind === 2) return { kind: 'gone' };
     if (kind !== 1) return { kind: 'held', by: text(second), remainingMs: integer(third), grant: text(fourth) };
     const lease: Lease<SharedLog> = { log, node, epoch: integer(second), grant };
@@ -110,6 +110,7 @@ export class RedisSharedLogs implements SharedLogs {
       at: integer(at),
       mayBeOlder,
       partitions: text(partitions).split(',').filter(isPartition),
+      postponed: text(postponed).split(',').filter(isPartition),
     };
   }
 
@@ -137,6 +138,19 @@ export class RedisSharedLogs implements SharedLogs {
     });
     const gone = list(reply);
     return asked.filter((_, at) => gone[at] === 1).map(([address]) => address);
+  }
+
+  async postponed(partition: Partition, after: number, limit: number): Promise<MailboxEntry[]> {
+    try {
+      const key = this.#keys.of(partition).postponed;
+      const rows = await this.#connection.xrange(key, String(after + 1), '+', 'COUNT', limit);
+      return rows.map(([id, fields]) => {
+        const seq = integer(id.slice(0, id.indexOf('-')));
+        return { seq, at: integer(fields[1]), body: text(fields[3]), partition };
+      });
+    } catch (error) {
+      throw redisFailure(error);
+    }
   }
 
   async list(): Promise<SharedLog[]> {

@@ -48,6 +48,11 @@ export class Batch {
     this.rows.push({ ...line, now: this.#now, waitMs, turnUs: Math.round(this.#micros() - started) });
   }
 
+  /** Leaves an entry for later: its actor is not in memory. */
+  postpone(entry: MailboxEntry): void {
+    this.rows.push({ outcome: 'postponed', now: this.#now, waitMs: Math.max(0, this.#now - entry.at), turnUs: 0 });
+  }
+
   /** Dead-letters an entry that cannot be read, or whose actor cannot. */
   bury(entry: MailboxEntry, message: Message | null, error: SvcError): void {
     if (message !== null) {

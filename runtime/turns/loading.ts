@@ -3,6 +3,7 @@ import type { Address, Partition } from '../address.ts';
 import { type ActorDefinition, isArchived } from '../define-actor.ts';
 import { SvcError, toSvcError } from '../errors.ts';
 import type { Message } from '../message.ts';
+import type { Patience } from '../patience.ts';
 import type { Archive } from '../projection/archive.ts';
 import type { Registry } from '../registry.ts';
 import type { ActorCache } from './actor-cache.ts';
@@ -38,15 +39,24 @@ export function decodeEntry(payloads: Payloads, body: string): Message | SvcErro
   }
 }
 
+export interface Loaded {
+  readonly residents: Map<Address, Resident | SvcError>;
+  /** Those that are not among them. */
+  readonly late: ReadonlySet<Address>;
+}
+
 /**
  * The actors of a batch, by address and where they live. An error stands for one that cannot be read. The archive is not asked for those in `isNew`: each
  * start would wait for it, to hear that it knows nothing of an id that was drawn a moment ago.
+ *
+ * With `patience` those are late that archive or blobs do not give in time, or cannot give now.
  */
 export async function loadResidents(
   parts: LoadingParts,
   actors: ReadonlyMap<Address, Partition>,
   isNew: ReadonlySet<Address>,
-): Promise<Map<Address, Resident | SvcError>> {
+  patience: Patience | null,
+): Promise<Loaded> {
   const { store, registry, cache } = parts;
   const residents = new Map<Address, Resident | SvcError>();
   const missing: { address: Address; partition: Partition; definition: ActorDefinition }[] = [];
@@ -65,16 +75,16 @@ export async function loadResidents(
         partition,
         some.map(({ address }) => address),
       );
-      await Promise.all(
-        some.map(async ({ address, definition }, index) => {
-          const self = { address, partition, definition };
-          const mayHaveEnded = isArchived(definition) && !isNew.has(address);
-          residents.set(address, await activate(parts, self, texts[index] ?? null, mayHaveEnded).catch(buriable));
-        }),
-      );
+      const loads = some.map(async ({ address, definition }, index) => {
+        const self = { address, partition, definition };
+        const mayHaveEnded = isArchived(definition) && !isNew.has(address);
+        residents.set(address, await activate(parts, self, texts[index] ?? null, mayHaveEnded).catch(buriable));
+      });
+      await (patience === null ? Promise.all(loads) : patience.for(loads));
     }),
   );
-  return residents;
+  const late = new Set(missing.map(({ address }) => address).filter((address) => !residents.has(address)));
+  return { residents, late };
 }
 
 async function activate(
@@ -110,7 +120,7 @@ async function activate(
 export async function setAside(
   parts: LoadingParts,
   entries: readonly MailboxEntry[],
-  messages: readonly (Message | SvcError)[],
+  messages: readonly (Message | SvcError | null)[],
   residents: ReadonlyMap<Address, Resident | SvcError>,
   drainLimit: number,
 ): Promise<ReadonlyMap<string, Message>> {
@@ -131,13 +141,14 @@ export async function setAside(
   // Entries of this very batch may be deferred before the retry drains them.
   for (const [index, message] of messages.entries()) {
     const body = entries[index]?.body;
-    if (body !== undefined && !(message instanceof SvcError)) bodies.set(body, message);
+    if (body !== undefined && isReadable(message)) bodies.set(body, message);
   }
   for (const body of waiting) if (!bodies.has(body)) bodies.set(body, await decodeMessage(parts.payloads, body));
   return bodies;
 }
 
-export const isReadable = (message: Message | SvcError): message is Message => !(message instanceof SvcError);
+export const isReadable = (message: Message | SvcError | null): message is Message =>
+  message !== null && !(message instanceof SvcError);
 
 /** What only makes one message or actor unreadable; a store or archive that is down stops the batch instead. */
 function buriable(thrown: unknown): SvcError {

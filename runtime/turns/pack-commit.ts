@@ -38,12 +38,16 @@ const MOST_WAITING_CHARS = 16_384;
 
 /** What a batch took. */
 export interface Taken {
-  /** Messages of the mailbox and results, those that can be read. */
+  /** Messages that it took from the mailbox, and results; those that can be read. */
   readonly messages: readonly Message[];
   /** Results handled beside the mailbox. */
   readonly results: readonly MailboxEntry[];
   /** Effects of these results that the store has. */
   readonly settles: readonly (EffectAttemptRef & { readonly partition: Partition })[];
+  /** Entries that are left for later. */
+  readonly postponed: readonly { readonly entry: MailboxEntry & { readonly partition: Partition } }[];
+  /** Those left earlier that it handled. */
+  readonly resumed: readonly MailboxEntry[];
   /** Where the actors of these messages live. */
   readonly places: ReadonlyMap<Address, Partition>;
 }
@@ -58,6 +62,8 @@ class Draft implements PartitionChanges {
   readonly effectsOpened: EffectOpen[] = [];
   readonly effectsCancelled: string[] = [];
   readonly settles: EffectAttemptRef[] = [];
+  readonly postponed: NonNullable<PartitionChanges['postponed']>[number][] = [];
+  readonly resumed: number[] = [];
 }
 
 /** What a batch changes, by partition. */
@@ -168,6 +174,11 @@ export async function packCommit(
   await openEffects(writes, drafts, payloads, requests);
   for (const id of writes.effectsCancelled) drafts.of(writes.owners.get(id)).effectsCancelled.push(id);
   for (const { partition, id, attempt } of run.settles) drafts.in(partition).settles.push({ id, attempt });
+  for (const { entry } of run.postponed) {
+    const { partition, seq, at, body } = entry;
+    drafts.in(partition).postponed.push({ seq, at, body });
+  }
+  for (const { partition, seq } of run.resumed) if (partition !== undefined) drafts.in(partition).resumed.push(seq);
   return {
     texts,
     sizes,

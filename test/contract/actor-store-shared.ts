@@ -1,79 +1,12 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import type { ActorStore, CommitOutcome, Delivery, Lease, PartitionChanges } from '../../runtime/actor-store.ts';
-import type { Address, Partition, SharedLog } from '../../runtime/address.ts';
-import type { AdoptOutcome, SharedLogs } from '../../runtime/shared-logs.ts';
-import { seeded } from '../support/faulty-store.ts';
-import { at, commitOf, eventually, type MakeStore, type Rig, section } from './actor-store-rig.ts';
+import type { CommitOutcome } from '../../runtime/actor-store.ts';
+import type { SharedLog } from '../../runtime/address.ts';
+import type { AdoptOutcome } from '../../runtime/shared-logs.ts';
+import { at, commitOf, eventually, type MakeStore, section } from './actor-store-rig.ts';
 
-const TTL_MS = 60_000;
-const BOUND = 10_000;
-const NO_CHANGES: PartitionChanges = {
-  ...{ records: [], events: [], sends: [], timersSet: [], timersCleared: [] },
-  ...{ effectsOpened: [], effectsCancelled: [] },
-};
-
-const logsOf = (store: ActorStore): SharedLogs => store.sharedLogs ?? assert.fail('the store has no shared logs');
-const fresh = (to: Address, body: string): Delivery => ({ id: randomUUID(), to, body, fresh: true });
-
-/** Partitions that share a log of node-a. */
-class Scene {
-  readonly rig: Rig;
-  readonly partitions: readonly Partition[];
-  readonly homes: readonly Lease<Partition>[];
-  readonly lease: Lease<SharedLog>;
-  cursor: number;
-
-  constructor(rig: Rig, homes: readonly Lease<Partition>[], lease: Lease<SharedLog>, cursor: number) {
-    this.rig = rig;
-    this.homes = homes;
-    this.partitions = homes.map(({ log }) => log);
-    this.lease = lease;
-    this.cursor = cursor;
-  }
-
-  static async make(rig: Rig, count = 3): Promise<Scene> {
-    const homes: Lease<Partition>[] = [];
-    for (const partition of await rig.partitions(count)) homes.push(await rig.lease(partition, 'node-a'));
-    const scene = await Scene.over(rig, homes);
-    assert.deepEqual(
-      await logsOf(rig.store).join(scene.lease, homes),
-      homes.map(() => 'joined'),
-    );
-    return scene;
-  }
-
-  /** A log that nothing shares yet. */
-  static async over(rig: Rig, homes: readonly Lease<Partition>[]): Promise<Scene> {
-    const log: SharedLog = `log-${randomUUID()}`;
-    const partitions = homes.map((home) => home.log);
-    const made = await logsOf(rig.store).make(log, 'node-a', randomUUID(), TTL_MS, partitions);
-    return made === null ? assert.fail('the log was not made') : new Scene(rig, homes, made.lease, made.cursor);
-  }
-
-  get logs(): SharedLogs {
-    return logsOf(this.rig.store);
-  }
-
-  async bodies(lease: Lease = this.lease, after = this.cursor): Promise<string[]> {
-    return (await this.rig.entries(lease, after)).map(({ partition, body }) => `${this.#nth(partition)}:${body}`);
-  }
-
-  #nth(partition: Partition | undefined): number {
-    return partition === undefined ? -1 : this.partitions.indexOf(partition);
-  }
-
-  /** Handles what waits. */
-  async commit(changes: readonly ({ readonly partition: Partition } & Partial<PartitionChanges>)[], upTo?: number) {
-    const entries = await this.rig.entries(this.lease, this.cursor);
-    const last = upTo ?? entries.at(-1)?.seq ?? this.cursor;
-    const partitions = changes.map((one) => ({ ...NO_CHANGES, ...one }));
-    const commit = { ...commitOf(this.lease, this.cursor, last, { journal: 'row' }), partitions };
-    const outcome = await this.rig.store.commit(commit, 100);
-    if (outcome.kind === 'committed') this.cursor = last;
-    return outcome;
-  }
-}
+import { sharedLogHistory } from './shared-log-histories.ts';
+import { BOUND, fresh, logsOf, NO_CHANGES, SharedLogScene, TTL_MS } from './shared-log-scene.ts';
 
 const kindOf = ({ kind }: CommitOutcome): string => kind;
 
@@ -81,13 +14,16 @@ function granted(outcome: AdoptOutcome): Extract<AdoptOutcome, { kind: 'granted'
   return outcome.kind === 'granted' ? outcome : assert.fail(`the log was not had: ${outcome.kind}`);
 }
 
+/** `SVC_SHARED_HISTORIES` for more. */
+const HISTORIES = Number(process.env.SVC_SHARED_HISTORIES ?? 20);
+
 /** Logs that the partitions of a node share; for adapters that have them. */
 export function sharedLogs(make: MakeStore): void {
   section('logs that partitions share', make, (promise) => {
     promise(
       'whatever is sent to a partition is in the log that it shares, in order, with its partition',
       async (rig) => {
-        const scene = await Scene.make(rig);
+        const scene = await SharedLogScene.make(rig);
         const [one, two] = [at(scene.partitions, 0), at(scene.partitions, 1)];
         const to = rig.address();
         await rig.store.append(one, [fresh(to, 'fresh')], BOUND);
@@ -127,7 +63,7 @@ export function sharedLogs(make: MakeStore): void {
     );
 
     promise('one commit changes several partitions, or none', async (rig) => {
-      const scene = await Scene.make(rig);
+      const scene = await SharedLogScene.make(rig);
       const [one, two] = [at(scene.partitions, 0), at(scene.partitions, 1)];
       const [to, other] = [rig.address(), rig.address()];
       const outcomes = await rig.store.append(one, [fresh(to, 'a')], BOUND);
@@ -176,8 +112,8 @@ export function sharedLogs(make: MakeStore): void {
         const [busy, lost, ahead] = await rig.partitions(3);
         assert.ok(busy && lost && ahead);
         const homes = [await rig.lease(busy), await rig.lease(lost), await rig.lease(ahead)];
-        const scene = await Scene.over(rig, homes);
-        const far = await Scene.make(rig, 1);
+        const scene = await SharedLogScene.over(rig, homes);
+        const far = await SharedLogScene.make(rig, 1);
         await rig.append(busy, rig.address(), 'waits');
         await rig.lease(lost, 'node-a');
         assert.deepEqual(await scene.logs.join(scene.lease, homes), ['busy', 'lost', 'joined']);
@@ -190,7 +126,7 @@ export function sharedLogs(make: MakeStore): void {
     );
 
     promise('while a partition shares a log nothing is committed in its own', async (rig) => {
-      const scene = await Scene.make(rig);
+      const scene = await SharedLogScene.make(rig);
       for (const home of scene.homes) {
         const cursor = await rig.cursor(home.log);
         assert.equal(
@@ -202,7 +138,7 @@ export function sharedLogs(make: MakeStore): void {
     });
 
     promise('a closed log takes nothing more; what comes goes to the partition, behind it', async (rig) => {
-      const scene = await Scene.make(rig);
+      const scene = await SharedLogScene.make(rig);
       const [one] = scene.partitions;
       assert.ok(one);
       const to = rig.address();
@@ -227,7 +163,7 @@ export function sharedLogs(make: MakeStore): void {
     });
 
     promise('a partition is had by nobody before the log that it shared is read to its end', async (rig) => {
-      const scene = await Scene.make(rig);
+      const scene = await SharedLogScene.make(rig);
       const one = at(scene.partitions, 0);
       await rig.store.append(one, [fresh(rig.address(), 'waits')], BOUND);
       const asked = () => rig.store.acquire(one, 'node-b', randomUUID(), TTL_MS, at(scene.homes, 0).grant);
@@ -241,7 +177,7 @@ export function sharedLogs(make: MakeStore): void {
       assert.equal(await scene.logs.close(scene.lease), null);
       const still = await asked();
       assert.deepEqual([still.kind, still.kind === 'held' && still.by], ['held', 'node-b']);
-      const reader = new Scene(rig, scene.homes, adopted.lease, adopted.cursor);
+      const reader = new SharedLogScene(rig, scene.homes, adopted.lease, adopted.cursor);
       assert.deepEqual(await reader.bodies(), ['0:waits']);
       assert.equal(await scene.logs.remove(adopted.lease), false, 'entries wait');
       assert.equal(kindOf(await reader.commit([])), 'committed');
@@ -263,7 +199,7 @@ export function sharedLogs(make: MakeStore): void {
       const homes = [await rig.lease(one, 'node-a'), await rig.lease(two, 'node-a')] as const;
       const sends = (body: string) => [{ partition: two, delivery: rig.delivery(rig.address(), body) }];
       await rig.mustCommit(homes[0], 0, 0, { sends: sends('owed') });
-      const scene = await Scene.over(rig, homes);
+      const scene = await SharedLogScene.over(rig, homes);
       assert.deepEqual(await scene.logs.join(scene.lease, homes), ['joined', 'joined']);
       const outcome = await scene.commit([{ partition: one, sends: sends('sent') }]);
       assert.deepEqual(outcome.kind === 'committed' && outcome.owing, [one]);
@@ -285,7 +221,7 @@ export function sharedLogs(make: MakeStore): void {
     promise(
       'an ended actor whose partition went on goes only while its record is the one that was seen',
       async (rig) => {
-        const scene = await Scene.make(rig);
+        const scene = await SharedLogScene.make(rig);
         const one = at(scene.partitions, 0);
         const [same, changed] = [rig.address(), rig.address()];
         const records = [same, changed].map((address) => ({ address, record: 'ended' }));
@@ -297,8 +233,52 @@ export function sharedLogs(make: MakeStore): void {
       },
     );
 
+    promise(
+      'a postponed message waits in its partition, whichever log that has, until a commit resumes it',
+      async (rig) => {
+        const scene = await SharedLogScene.make(rig);
+        const [one, two] = [at(scene.partitions, 0), at(scene.partitions, 1)];
+        const to = rig.address();
+        const append = (bodies: string[]) =>
+          rig.store.append(
+            one,
+            bodies.map((body) => fresh(to, body)),
+            BOUND,
+          );
+        const waiting = async (after = 0, limit = 10) =>
+          (await scene.logs.postponed(one, after, limit)).map(({ body }) => body);
+        await append(['a', 'b', 'c']);
+        const entries = await rig.entries(scene.lease, scene.cursor);
+        const [first, , third] = entries;
+        assert.ok(first && third);
+        const postponed = entries.map(({ seq, at: time, body }) => ({ seq, at: time, body }));
+        await scene.commit([{ partition: one, postponed }]);
+        assert.deepEqual(await scene.logs.postponed(one, 0, 2), entries.slice(0, 2));
+        assert.deepEqual(await waiting(first.seq), ['b', 'c']);
+        assert.deepEqual(await scene.logs.postponed(two, 0, 10), []);
+        const resumed = { ...NO_CHANGES, partition: one, resumed: [first.seq] };
+        const commit = { ...commitOf(scene.lease, scene.cursor, scene.cursor, { results: 1 }), partitions: [resumed] };
+        for (const time of ['first', 'again'])
+          assert.equal(kindOf(await rig.store.commit(commit, 0)), 'committed', time);
+        assert.deepEqual(await waiting(), ['b', 'c']);
+        const adopted = granted(
+          await scene.logs.adopt(scene.lease.log, 'node-b', randomUUID(), TTL_MS, scene.lease.grant),
+        );
+        assert.deepEqual(adopted.postponed, [one]);
+        const had = await rig.store.acquire(one, 'node-b', randomUUID(), TTL_MS);
+        const other = await rig.store.acquire(two, 'node-b', randomUUID(), TTL_MS);
+        assert.ok(had.kind === 'granted' && other.kind === 'granted');
+        assert.deepEqual([had.hasPostponed, other.hasPostponed], [true, false]);
+        const next = await SharedLogScene.over(rig, [had.lease, other.lease]);
+        assert.deepEqual(await next.logs.join(next.lease, [had.lease, other.lease]), ['busy', 'joined']);
+        await rig.mustCommit(had.lease, had.cursor, had.cursor, { results: 2, resumed: [third.seq - 1, third.seq] });
+        assert.deepEqual(await waiting(), []);
+        assert.deepEqual(await next.logs.join(next.lease, [had.lease]), ['joined']);
+      },
+    );
+
     promise('a client message is held back, and counts, in its partition wherever the log is', async (rig) => {
-      const scene = await Scene.make(rig);
+      const scene = await SharedLogScene.make(rig);
       const one = at(scene.partitions, 0);
       const to = rig.address();
       await rig.store.append(one, [fresh(to, 'a')], 2);
@@ -321,7 +301,9 @@ export function sharedLogs(make: MakeStore): void {
       async (rig) => {
         const calm = rig.disturb();
         try {
-          for (let seed = 1; seed <= HISTORIES; seed += 1) await history(rig, seed);
+          const done = { joins: 0, resumed: 0 };
+          for (let seed = 1; seed <= HISTORIES; seed += 1) await sharedLogHistory(rig, seed, done);
+          assert.ok(done.joins >= HISTORIES && done.resumed >= HISTORIES, JSON.stringify(done));
         } finally {
           await calm();
         }
@@ -329,169 +311,3 @@ export function sharedLogs(make: MakeStore): void {
     );
   });
 }
-
-/** `SVC_SHARED_HISTORIES` for more. */
-const HISTORIES = Number(process.env.SVC_SHARED_HISTORIES ?? 20);
-
-/** Senders append one behind the other while the partitions change hands between nodes, die and are adopted. */
-async function history(rig: Rig, seed: number): Promise<void> {
-  const random = seeded(seed);
-  const pick = (below: number): number => Math.floor(random() * below);
-  const partitions = await rig.partitions(3);
-  const handled = new Map<string, number[]>();
-  const nodes = ['node-a', 'node-b'].map((name) => new Reader(rig, `${name}-${seed}`, partitions, handled));
-  const senders = await Promise.all(
-    partitions.flatMap((partition, n) =>
-      [0, 1].map(async (m) => ({ partition, name: `${n}.${m}`, to: rig.address(), store: await rig.another() })),
-    ),
-  );
-  let over = false;
-  const sent = new Map<string, number>();
-  const sending = senders.map(async ({ partition, name, to, store }) => {
-    for (let n = 1; !over; n += 1) {
-      const body = `${name} ${n}`;
-      const delivery = n % 3 === 0 ? { id: randomUUID(), to, body } : fresh(to, body);
-      const [outcome] = await store.append(partition, [delivery], BOUND);
-      assert.equal(outcome?.kind, 'accepted', body);
-      sent.set(name, n);
-    }
-  });
-  for (let step = 0; step < 30; step += 1) {
-    const node = at(nodes, pick(2));
-    const dice = random();
-    if (dice < 0.3) await node.take(pick(3));
-    else if (dice < 0.5) await node.share();
-    else if (dice < 0.6) await node.handOver();
-    else if (dice < 0.68) node.die();
-    else await node.read();
-  }
-  over = true;
-  await Promise.all(sending);
-  const [last] = nodes;
-  assert.ok(last);
-  for (const node of nodes) node.die();
-  await eventually(`history ${seed}: everything is read`, async () => {
-    for (const n of partitions.keys()) await last.take(n);
-    await last.read();
-    return [...sent].every(([name, count]) => handled.get(name)?.length === count);
-  });
-  for (const [name, numbers] of handled) {
-    const inOrder = numbers.map((_, index) => index + 1);
-    assert.deepEqual(numbers, inOrder, `history ${seed}: sender ${name}`);
-  }
-  for (const { store } of senders) if (store !== rig.store) await store.close();
-}
-
-/** A node at the port: holds, shares, reads and commits. */
-class Reader {
-  readonly #rig: Rig;
-  readonly #name: string;
-  readonly #partitions: readonly Partition[];
-  readonly #handled: Map<string, number[]>;
-  readonly #held = new Map<string, { readonly lease: Lease; cursor: number }>();
-  #shared: Lease<SharedLog> | null = null;
-  readonly #joined = new Map<Partition, Lease<Partition>>();
-
-  constructor(rig: Rig, name: string, partitions: readonly Partition[], handled: Map<string, number[]>) {
-    this.#rig = rig;
-    this.#name = name;
-    this.#partitions = partitions;
-    this.#handled = handled;
-  }
-
-  /** Takes a partition that nobody holds, after the log that it is behind. Every lease has run out at once. */
-  async take(n: number): Promise<void> {
-    const partition = at(this.#partitions, n);
-    if (this.#held.has(partition) || this.#joined.has(partition)) return;
-    const { store } = this.#rig;
-    const first = await store.acquire(partition, this.#name, randomUUID(), TTL_MS);
-    const got =
-      first.kind === 'held' && first.behind === undefined && DEAD.has(first.grant)
-        ? await store.acquire(partition, this.#name, randomUUID(), TTL_MS, first.grant)
-        : first;
-    if (got.kind === 'granted') this.#held.set(partition, { lease: got.lease, cursor: got.cursor });
-    else if (got.behind !== undefined && !this.#held.has(got.behind)) {
-      const over = DEAD.has(got.grant) ? got.grant : undefined;
-      const outcome = await logsOf(store).adopt(got.behind, this.#name, randomUUID(), TTL_MS, over);
-      if (outcome.kind === 'granted') this.#held.set(got.behind, { lease: outcome.lease, cursor: outcome.cursor });
-    }
-  }
-
-  async share(): Promise<void> {
-    const homes = [...this.#held.values()].flatMap(({ lease }) => (isHome(lease) ? [lease] : []));
-    if (homes.length === 0) return;
-    const logs = logsOf(this.#rig.store);
-    if (this.#shared === null) {
-      const scene = await Scene.over(this.#rig, homes);
-      // Made for `node-a`; its lease is this reader's all the same.
-      this.#shared = scene.lease;
-      this.#held.set(scene.lease.log, { lease: scene.lease, cursor: scene.cursor });
-    }
-    const outcomes = (await logs.join(this.#shared, homes)) ?? [];
-    for (const [index, home] of homes.entries()) {
-      if (outcomes[index] !== 'joined') continue;
-      this.#held.delete(home.log);
-      this.#joined.set(home.log, home);
-    }
-    if (outcomes.includes('ahead')) await this.#disband();
-  }
-
-  async handOver(): Promise<void> {
-    await this.#disband();
-    for (const [log, { lease }] of [...this.#held]) {
-      if (!isHome(lease)) continue;
-      this.#held.delete(log);
-      await this.#rig.store.release(lease);
-    }
-  }
-
-  async #disband(): Promise<void> {
-    const shared = this.#shared;
-    if (shared === null) return;
-    const closed = await logsOf(this.#rig.store).close(shared);
-    this.#shared = null;
-    const homes = [...this.#joined.values()];
-    this.#joined.clear();
-    if (closed === null) return;
-    while ((this.#held.get(shared.log)?.cursor ?? closed.tail) < closed.tail) await this.#readOne(shared.log);
-    for (const home of homes) this.#held.set(home.log, { lease: home, cursor: closed.cursor });
-  }
-
-  /** What it holds is anybody's from now on, and it says nothing. */
-  die(): void {
-    for (const { lease } of this.#held.values()) DEAD.add(lease.grant);
-    for (const { grant } of this.#joined.values()) DEAD.add(grant);
-    this.#held.clear();
-    this.#joined.clear();
-    this.#shared = null;
-  }
-
-  async read(): Promise<void> {
-    for (const log of [...this.#held.keys()]) await this.#readOne(log);
-  }
-
-  async #readOne(log: string): Promise<void> {
-    const held = this.#held.get(log);
-    if (held === undefined) return;
-    const { store } = this.#rig;
-    const [entries] = await store.poll([{ lease: held.lease, after: held.cursor }], 7);
-    const last = entries?.at(-1);
-    if (entries == null) this.#held.delete(log);
-    if (entries == null || last === undefined) return;
-    const outcome = await store.commit(commitOf(held.lease, held.cursor, last.seq, { journal: 'row' }), 0);
-    if (outcome.kind !== 'committed') {
-      this.#held.delete(log);
-      return;
-    }
-    held.cursor = last.seq;
-    for (const { body } of entries) {
-      const [name = '', number] = body.split(' ');
-      this.#handled.set(name, [...(this.#handled.get(name) ?? []), Number(number)]);
-    }
-  }
-}
-
-/** Grants of nodes that died. */
-const DEAD = new Set<string>();
-
-const isHome = (lease: Lease): lease is Lease<Partition> => lease.log.includes(':');

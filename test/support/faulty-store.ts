@@ -80,6 +80,7 @@ export class FaultyStore implements ActorStore {
       adopt: (...a) => this.#through('sharedLogs', () => logs.adopt(...a)),
       remove: (...a) => this.#through('sharedLogs', () => logs.remove(...a)),
       forgetEnded: (...a) => this.#through('sharedLogs', () => logs.forgetEnded(...a)),
+      postponed: (...a) => this.#through('sharedLogs', () => logs.postponed(...a)),
       list: () => this.#through('sharedLogs', () => logs.list()),
     };
   }

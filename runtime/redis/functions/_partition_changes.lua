@@ -8,6 +8,7 @@ local function name_keys(part, keys, args, k)
   if from.t or from.c then part.timers, part.timer_bodies, k = keys[k], keys[k + 1], k + 2 end
   if from.f or from.x or from.q then part.effects, part.effect_bodies, k = keys[k], keys[k + 1], k + 2 end
   if from.o or from.s then part.outbox, k = keys[k], k + 1 end
+  if from.w or from.u then part.postponed, k = keys[k], k + 1 end
   if from.e then
     part.events, k = k, k + 1
     local i = from.e
@@ -59,6 +60,16 @@ local function write_sends(part, args, mail, tail, now, shares)
   return tail, owed > 0
 end
 
+-- Messages whose actors are slow to come wait here, under the numbers that they had in the log.
+local function write_postponed(key, args, from, to)
+  if from.u then
+    for i = from.u, to.u do redis.call('XDEL', key, args[i] .. '-0') end
+    if redis.call('XLEN', key) == 0 then redis.call('DEL', key) end
+  end
+  if not from.w then return end
+  for i = from.w, to.w, 3 do redis.call('XADD', key, args[i] .. '-0', 'a', args[i + 1], 'b', args[i + 2]) end
+end
+
 local function write_part(part, keys, args, log_meta, now, out)
   local from, to = part.from, part.to
   if from.q then close_effects(part.effects, part.effect_bodies, args, from.q, to.q) end
@@ -72,6 +83,7 @@ local function write_part(part, keys, args, log_meta, now, out)
     variadic('HDEL', part.timer_bodies, args, from.c, to.c)
   end
   if from.t then set_timers(part.timers, part.timer_bodies, args, from.t, to.t, now) end
+  if part.postponed then write_postponed(part.postponed, args, from, to) end
   if from.f then open_effects(part.effects, part.effect_bodies, args, from.f, to.f, now) end
   if from.x then
     variadic('HDEL', part.effects, args, from.x, to.x)

@@ -1,7 +1,7 @@
 -- Writes all that one batch of turns changed, or nothing (design K3).
 -- KEYS  a section: of the log meta, mail, journal, depths, replies; then of each partition that the commit changes (a
 --       partition's own log has one, itself) meta, states, held;
---       with group t or c: timers, timer bodies; with f, x or q: effects, effect bodies; with o or s: outbox;
+--       with group t or c: timers, timer bodies; with f, x or q: effects, effect bodies; with o or s: outbox; with w or u: postponed;
 --       with e: event tails, then the event stream of each item of the group
 -- ARGV  a section: number of keys, fence, after, upTo, commit id, readAhead, bell,
 --       server life at the grant, append time of the entry at upTo or '', results beside the mailbox at `after` or '',
@@ -18,6 +18,7 @@
 --         t timers set: id, afterMs, body      c timers cleared: id
 --         f effects opened: id, runner or '', ttlMs, end of its row, body      x effects cancelled: id
 --         q effects whose results this commit handled beside the mailbox: id, attempt
+--         w messages postponed: number, append time, body        u numbers of those that this commit handled or dropped
 -- returns a section: 0 (fenced) | 2 (unsettled) | {at, partitions that owe something, `,`-separated, results beside the mailbox
 --         at upTo, entries (entries_behind)}
 

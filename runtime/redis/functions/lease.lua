@@ -1,13 +1,13 @@
 -- Grants, extends and gives back the lease of a partition (design K4). Also under memory pressure: flag allow-oom.
--- KEYS  a section: meta, timers, states, effects (acquire) | meta (renew, release, vouch), also of a log that partitions share
+-- KEYS  a section: meta, timers, states, effects, postponed (acquire) | meta (renew, release, vouch), also of a log that partitions share
 
 -- ARGV  a section: partition, node, grant, ttlMs, over (the grant of a dead holder, or ''), caller, number of its call
 -- returns a section: {1, epoch, cursor, next timer's due time or '', server life, time of the grant, 1 | 0 (vouched for),
---         results beside the mailbox at the cursor, number of the last entry} (granted) |
+--         results beside the mailbox at the cursor, number of the last entry, messages postponed} (granted) |
 --         {0, holder, remaining ms, its grant, log or ''} (held, or a late copy: its process has asked again since; the holder
 --         is that of a log that the partition shares, or shared and that is not read to its end)
 local function acquire_section(keys, k, name, node, grant, ttl, over, asked, prefix, now)
-  local meta, timers = keys[k], keys[k + 1]
+  local meta, timers, postponed = keys[k], keys[k + 1], keys[k + 4]
   local m = redis.call('HMGET', meta, 'node', 'until', 'grant', 'epoch', 'cursor', 'life', 'asked', 'beside', 'tail', 'log', 'behind')
   local log = unread_log(prefix, m[10], m[11])
   if log then return { 0, log.node, math.max(log.remaining(now), 0), log.grant, log.name } end
@@ -33,7 +33,8 @@ local function acquire_section(keys, k, name, node, grant, ttl, over, asked, pre
     vouched = true
   end
   local cursor = tonumber(m[5] or 0)
-  return { 1, epoch, cursor, first[2] or '', server_life(), now, vouched and 1 or 0, beside_at(m[8], cursor), tonumber(m[9] or 0) }
+  return { 1, epoch, cursor, first[2] or '', server_life(), now, vouched and 1 or 0, beside_at(m[8], cursor), tonumber(m[9] or 0),
+    redis.call('XLEN', postponed) }
 end
 
 register('acquire', function(keys, args)
@@ -41,7 +42,7 @@ register('acquire', function(keys, args)
   for s = 1, tonumber(args[1]) do
     local a = s * 7 - 4
     local ttl, over, asked = tonumber(args[a + 3]), args[a + 4], { caller = args[a + 5], number = args[a + 6] }
-    results[s] = acquire_section(keys, s * 4 - 3, args[a], args[a + 1], args[a + 2], ttl, over, asked, args[2], now)
+    results[s] = acquire_section(keys, s * 5 - 4, args[a], args[a + 1], args[a + 2], ttl, over, asked, args[2], now)
   end
   return results
 end, { 'allow-oom' })

@@ -12,6 +12,8 @@ local function meta_of(prefix, name) return (keys_of_log(prefix, name)) end
 
 local function parts_of(prefix, log) return '{' .. prefix .. log .. '}:parts' end
 
+local function count_postponed(prefix, partition) return redis.call('XLEN', '{' .. prefix .. partition .. '}:postponed') end
+
 -- ARGV  a section: log, node, grant, ttlMs, n, then n partitions
 -- returns a section: {1, epoch, cursor, server life, time of the grant} | {0} (the name was used)
 local function make_section(keys, k, args, a, now)
@@ -51,7 +53,7 @@ local function join_one(prefix, log, partition, fence, cursor)
   if m[2] == shares then return 'joined' end
   if m[1] ~= fence or (m[2] and m[2] ~= '') then return 'lost' end
   local tail = tonumber(m[4] or 0)
-  if tail > tonumber(m[3] or 0) then return 'busy' end
+  if tail > tonumber(m[3] or 0) or count_postponed(prefix, partition) > 0 then return 'busy' end
   if tail >= cursor then return 'ahead' end
   redis.call('HSET', meta, 'log', shares, 'counted', '')
   redis.call('UNLINK', depths)
@@ -62,7 +64,7 @@ end
 
 -- KEYS  a section: meta of the log
 -- ARGV  a section: log, fence, server life at the grant, n, then n times: partition, fence of its lease
--- returns a section: n texts (joined | busy: entries wait | ahead: its numbers are | lost: its lease) | 0 (the log's lease is lost)
+-- returns a section: n texts (joined | busy: messages wait | ahead: its numbers are | lost: its lease) | 0 (the log's lease is lost)
 register('join_log', function(keys, args)
   local results, a = {}, 3
   for s = 1, tonumber(args[1]) do
@@ -121,7 +123,7 @@ end, { 'allow-oom' })
 -- Takes the log of a node that is gone, and closes it.
 -- ARGV  a section: log, node, grant, ttlMs, over (the grant of a dead holder, or ''), caller, number of its call
 -- returns a section: {1, epoch, cursor, results beside the mailbox, number of the last entry, server life, time of the grant,
---         1 | 0 (vouched for), partitions, `,`-separated} | {0, holder, remaining ms, its grant} | {2} (there is none)
+--         1 | 0 (vouched for), partitions, `,`-separated, those of them with messages postponed, `,`-separated} | {0, holder, remaining ms, its grant} | {2} (there is none)
 local function adopt_section(meta, args, a, now)
   local log, node, grant, ttl, over = args[a], args[a + 1], args[a + 2], tonumber(args[a + 3]), args[a + 4]
   local m = redis.call('HMGET', meta, 'open', 'node', 'until', 'grant', 'epoch', 'cursor', 'beside', 'tail', 'life', 'asked', 'fence')
@@ -140,8 +142,12 @@ local function adopt_section(meta, args, a, now)
   close_log(args[2], log, meta, true)
   local process, cursor = server_process(), tonumber(m[6])
   local vouched = process == '' or m[9] == process
-  local partitions = table.concat(redis.call('SMEMBERS', parts_of(args[2], log)), ',')
-  return { 1, epoch, cursor, beside_at(m[7], cursor), tonumber(m[8]), server_life(), now, vouched and 1 or 0, partitions }
+  local partitions, postponed = redis.call('SMEMBERS', parts_of(args[2], log)), {}
+  for i = 1, #partitions do
+    if count_postponed(args[2], partitions[i]) > 0 then postponed[#postponed + 1] = partitions[i] end
+  end
+  return { 1, epoch, cursor, beside_at(m[7], cursor), tonumber(m[8]), server_life(), now, vouched and 1 or 0,
+    table.concat(partitions, ','), table.concat(postponed, ',') }
 end
 
 -- KEYS  a section: meta of the log

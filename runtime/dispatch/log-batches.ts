@@ -1,0 +1,168 @@
+import type { MailboxEntry } from '../actor-store.ts';
+import type { Address } from '../address.ts';
+import { toSvcError } from '../errors.ts';
+import type { Batch } from '../turns/batch.ts';
+import type { PackedBatch } from '../turns/pack-commit.ts';
+import { StoringAside } from '../turns/storing-aside.ts';
+import type { Work } from '../turns/work.ts';
+import { type Committing, commitTurns, packTurns, type TurnsToCommit } from './commit-turns.ts';
+import { handleInParts, USUAL } from './in-parts.ts';
+import type { KernelParts } from './kernel-parts.ts';
+import { type OwnResult, OwnResults } from './own-results.ts';
+import { type BatchHolder, BatchRun, goOnAhead, type Handling } from './run-batch.ts';
+import { SlowActors } from './slow-actors.ts';
+
+type Entries = readonly MailboxEntry[];
+
+/** Runs work while no batch of the log is under way. */
+type Between = (work: () => Promise<void>) => Promise<void>;
+
+const NONE: ReadonlyMap<string, string> = new Map();
+
+/** Batches of one log: turns, then one commit. Who serves the log calls for them one after another. */
+export class LogBatches {
+  readonly results = new OwnResults();
+  /** Actors that the batches do not wait for; null with a store that postpones no messages. */
+  readonly slow: SlowActors | null;
+  readonly #parts: KernelParts;
+  readonly #holder: BatchHolder;
+  readonly #committing: Committing;
+
+  /** `between`: for commits of what was postponed. */
+  constructor(parts: KernelParts, holder: BatchHolder, committing: Committing, between: Between) {
+    this.#parts = parts;
+    this.#holder = holder;
+    this.#committing = committing;
+    const { clock, warn } = parts;
+    const handle = (entries: Entries) => this.#resumeAll(entries, between);
+    this.slow = parts.store.sharedLogs === undefined ? null : new SlowActors({ clock, warn, handle });
+  }
+
+  /** Handles entries of the mailbox and results that wait; answers the entries that wait behind them. */
+  async handle(entries: Entries): Promise<Entries> {
+    if (entries.length === 0) return (await this.#handleWithResults([])) ?? [];
+    return handleInParts(entries, {
+      handle: async (part, handling) =>
+        (await (handling === USUAL ? this.#handleWithResults(part) : this.#handle(part, handling, false))) ?? [],
+      isLost: () => this.#holder.lost,
+      unfit: (entry, error) => this.#unfit(entry, error),
+    });
+  }
+
+  /**
+   * Handles postponed messages beside the mailbox, and waits for their actors; answers those that it handled. Only the commit
+   * has to be between batches, since no other batch has messages of these actors.
+   */
+  async #resumeAll(entries: Entries, between: Between): Promise<Entries> {
+    const handled: MailboxEntry[] = [];
+    await handleInParts(entries, {
+      handle: async (part, handling) => {
+        if (await this.#resume(part, handling, between)) handled.push(...part);
+        return [];
+      },
+      isLost: () => this.#holder.lost,
+      unfit: (entry, error) => this.#unfit(entry, error),
+    });
+    return handled;
+  }
+
+  #unfit({ seq }: MailboxEntry, error: unknown): void {
+    this.#parts.warn(`entry ${seq} of ${this.#holder.lease.log} cannot be committed`, error);
+  }
+
+  /** Null: nothing was written. Results that cannot be handled beside the mailbox are sent like any other. */
+  async #handleWithResults(entries: Entries): Promise<Entries | null> {
+    const { results } = this;
+    try {
+      const next = await this.#handle(entries, USUAL, true);
+      const sent = results.done(next !== null);
+      if (next !== null || this.#holder.lost || sent === 0) return next;
+    } catch (thrown) {
+      const sent = results.done(false);
+      if (sent === 0) throw thrown;
+      // Sent like any other it comes again, and what is wrong with it is dealt with there.
+      this.#parts.counts.resultsFailed += 1;
+      this.#parts.warn(`${sent} results of ${this.#holder.lease.log} are sent: their turns failed`, toSvcError(thrown));
+    }
+    return entries.length === 0 ? null : this.#handle(entries, USUAL, false);
+  }
+
+  /** Null: nothing was written. `beside`: with results that are there, and effects that are run ahead. */
+  async #handle(entries: Entries, handling: Handling, beside: boolean): Promise<Entries | null> {
+    if (beside) this.results.take(NONE);
+    for (;;) {
+      const next = await this.#attempt(entries, handling, beside ? this.results.taken : null);
+      if (next !== 'slow') return next;
+    }
+  }
+
+  /** `slow`: nothing was written, and whose states take too long to be stored is known now. */
+  async #attempt(
+    entries: Entries,
+    handling: Handling,
+    results: readonly OwnResult[] | null,
+  ): Promise<Entries | null | 'slow'> {
+    const run = new BatchRun(this.#parts, this.#holder, handling, { entries, slow: this.slow });
+    const ahead = results !== null && this.#parts.takesResults() ? this.#parts.starts.ahead() : null;
+    let next: Entries | null = null;
+    try {
+      const batch = await run.begin(results ?? []);
+      if (batch === null || (ahead !== null && !(await goOnAhead(run, batch, ahead, this.results)))) return null;
+      this.results.refuseSome(run.refused);
+      const packed = await this.#pack({ run, batch, ahead });
+      if (packed === null) return 'slow';
+      next = await commitTurns(this.#parts, this.#committing, { run, batch, ahead }, packed, this.#parts.batchLimit);
+      if (next !== null) this.slow?.add(run.postponed);
+      return next;
+    } finally {
+      ahead?.end(next !== null);
+      if (next === null) {
+        if (ahead !== null) this.results.drop(ahead.requests);
+        run.forget();
+      }
+    }
+  }
+
+  /** Null: storing what is large takes too long. */
+  async #pack(turns: TurnsToCommit): Promise<PackedBatch | null> {
+    const { slow } = this;
+    if (slow === null || slow.isFull) return packTurns(this.#parts, this.#committing, turns);
+    const storing = new StoringAside(this.#parts.payloads, this.#parts.clock);
+    const packing = packTurns({ ...this.#parts, payloads: storing.payloads }, this.#committing, turns);
+    const packed = await storing.within(packing, (address, text) => {
+      const partition = turns.run.places.get(address);
+      if (partition !== undefined) this.#parts.replaced.add({ partition, address, text });
+    });
+    if (packed !== null) return packed;
+    const heavy = heavyOf(turns.batch.writes, storing.actors);
+    for (const address of heavy) slow.noteHeavy(address);
+    return heavy.length > 0 ? null : packTurns(this.#parts, this.#committing, turns);
+  }
+
+  /** False: nothing was written. */
+  async #resume(resumed: Entries, handling: Handling, between: Between): Promise<boolean> {
+    const run = new BatchRun(this.#parts, this.#holder, handling, { entries: [], resumed, slow: null });
+    let isWritten = false;
+    try {
+      const batch: Batch | null = await run.begin([]);
+      if (batch === null) return false;
+      const turns = { run, batch, ahead: null };
+      const packed = await packTurns(this.#parts, this.#committing, turns);
+      await between(async () => {
+        // What waits behind the cursor is for the batches.
+        isWritten = (await commitTurns(this.#parts, this.#committing, turns, packed, 0)) !== null;
+      });
+      return isWritten;
+    } finally {
+      if (!isWritten) run.forget();
+    }
+  }
+}
+
+/** Actors of a batch whose states or messages are stored aside. A message is stored for its receiver. */
+function heavyOf({ works, sends }: Batch['writes'], stored: ReadonlySet<Address>): Address[] {
+  const senders = new Set(sends.flatMap(({ from, to }) => (from !== null && stored.has(to) ? [from] : [])));
+  const isHeavy = ({ resident: { address, owned } }: Work): boolean =>
+    owned || stored.has(address) || senders.has(address);
+  return [...works.values()].filter(isHeavy).map(({ resident }) => resident.address);
+}

@@ -1,0 +1,181 @@
+import type { MailboxEntry } from '../actor-store.ts';
+import type { Address, Partition } from '../address.ts';
+import type { Clock } from '../clock.ts';
+import { ownerPart } from '../documents/blob-reference.ts';
+import { toSvcError } from '../errors.ts';
+import { isAside } from '../turns/payload.ts';
+
+export interface SlowActorsParts {
+  readonly clock: Clock;
+  readonly warn: (message: string, error: unknown) => void;
+  /** Runs and commits messages of one actor, however long that takes; answers those that it handled. */
+  readonly handle: (entries: readonly MailboxEntry[]) => Promise<readonly MailboxEntry[]>;
+}
+
+/** A message of the mailbox that is not handled with its batch. */
+export interface Postponed {
+  readonly entry: MailboxEntry & { readonly partition: Partition };
+  /** Of its actor (`keyOf`). */
+  readonly key: string;
+}
+
+/** Postponed messages of one actor, in order. */
+interface Waiting {
+  readonly messages: Postponed['entry'][];
+  working: boolean;
+}
+
+/** Messages that may be postponed at a time, of one log: all of them have a place beside the mailbox (journal-position.ts). */
+const MOST_POSTPONED = 4_096;
+const MOST_CHARS = 32_000_000;
+/** Actors whose messages are handled side by side, and messages of one commit. */
+const AT_ONCE = 32;
+const MOST_IN_ONE = 64;
+/** Who took long to write takes long again. */
+const HEAVY_MS = 10_000;
+const FIRST_DELAY_MS = 50;
+const MOST_DELAY_MS = 1_000;
+const WARN_EVERY_MS = 10_000;
+
+/**
+ * Actors of one log whose states are slow to come, or slow to be written. One commit is for many actors, and must not wait for
+ * one of them: their messages are postponed (shared-logs.ts) and handled here, each actor's in order, beside the batches of the
+ * log. While one of them waits, all that come for its actor are postponed as well.
+ */
+export class SlowActors {
+  readonly #parts: SlowActorsParts;
+  readonly #waiting = new Map<string, Waiting>();
+  /** Until when the messages of an actor are postponed at once. */
+  readonly #heavy = new Map<Address, number>();
+  #count = 0;
+  #chars = 0;
+  #working = 0;
+  #stopped = false;
+  #warnedAt = Number.NEGATIVE_INFINITY;
+
+  constructor(parts: SlowActorsParts) {
+    this.#parts = parts;
+  }
+
+  /** Whose body that is, which is stored aside: null when it does not say so. */
+  ownerOf(body: string): string | null {
+    const dot = body.lastIndexOf('.');
+    return isAside(body) && dot > 0 ? body.slice(dot + 1) : null;
+  }
+
+  /** Names the actor of a message, also of one whose body is stored aside and not read yet: its address is null. */
+  keyOf(body: string, to: Address | null): string {
+    return to === null ? (this.ownerOf(body) ?? '') : ownerPart(to);
+  }
+
+  /** Whether a message has to be postponed, since earlier ones of its actor are, or since writing it took long a moment ago. */
+  mustWait(key: string, to: Address): boolean {
+    return this.#waiting.has(key) || this.isHeavy(to);
+  }
+
+  get isAnyWaiting(): boolean {
+    return this.#waiting.size > 0;
+  }
+
+  /** Whether no message has to be looked at. */
+  get isEmpty(): boolean {
+    return this.#waiting.size === 0 && this.#heavy.size === 0;
+  }
+
+  /** Nothing more may be postponed for now. */
+  get isFull(): boolean {
+    return this.#count >= MOST_POSTPONED || this.#chars >= MOST_CHARS;
+  }
+
+  /** Whether messages of an actor are postponed. */
+  isWaiting(address: Address): boolean {
+    return this.#waiting.size > 0 && this.#waiting.has(ownerPart(address));
+  }
+
+  /** Whether messages of a partition are postponed. */
+  isAnyIn(partition: Partition): boolean {
+    for (const { messages } of this.#waiting.values()) {
+      if (messages.some((entry) => entry.partition === partition)) return true;
+    }
+    return false;
+  }
+
+  /** Its state takes long to be written. */
+  noteHeavy(address: Address): void {
+    this.#heavy.set(address, this.#parts.clock.monotonic() + HEAVY_MS);
+  }
+
+  isHeavy(address: Address): boolean {
+    const until = this.#heavy.get(address);
+    if (until === undefined) return false;
+    if (until > this.#parts.clock.monotonic()) return true;
+    this.#heavy.delete(address);
+    return false;
+  }
+
+  /** The store has them as postponed. */
+  add(postponed: readonly Postponed[]): void {
+    for (const { entry, key } of postponed) {
+      const waiting = this.#waiting.get(key);
+      if (waiting === undefined) this.#waiting.set(key, { messages: [entry], working: false });
+      else waiting.messages.push(entry);
+      this.#count += 1;
+      this.#chars += entry.body.length;
+    }
+    this.#begin();
+  }
+
+  /** The log is lost or read to its end: who serves the partitions next finds what is postponed. */
+  stop(): void {
+    this.#stopped = true;
+  }
+
+  #begin(): void {
+    for (const [key, waiting] of this.#waiting) {
+      if (this.#working >= AT_ONCE || this.#stopped) return;
+      if (waiting.working) continue;
+      waiting.working = true;
+      this.#working += 1;
+      this.#work(waiting)
+        .catch((thrown: unknown) => this.#parts.warn('postponed messages wait', toSvcError(thrown)))
+        .finally(() => {
+          this.#working -= 1;
+          waiting.working = false;
+          if (waiting.messages.length === 0) this.#waiting.delete(key);
+          this.#begin();
+        });
+    }
+  }
+
+  async #work({ messages }: Waiting): Promise<void> {
+    for (let failures = 0; messages.length > 0 && !this.#stopped; ) {
+      try {
+        const handled = new Set((await this.#parts.handle(messages.slice(0, MOST_IN_ONE))).map(({ seq }) => seq));
+        for (const { body } of messages.splice(0, handled.size)) {
+          this.#count -= 1;
+          this.#chars -= body.length;
+        }
+        failures = handled.size > 0 ? 0 : failures + 1;
+      } catch (thrown) {
+        failures += 1;
+        this.#warn(thrown);
+      }
+      if (failures > 0 && !this.#stopped) await this.#pause(Math.min(FIRST_DELAY_MS * 2 ** failures, MOST_DELAY_MS));
+    }
+  }
+
+  /** Many wait for the same store. */
+  #warn(thrown: unknown): void {
+    const now = this.#parts.clock.monotonic();
+    if (now - this.#warnedAt < WARN_EVERY_MS) return;
+    this.#warnedAt = now;
+    this.#parts.warn(
+      `${this.#count} messages of ${this.#waiting.size} actors wait for their states`,
+      toSvcError(thrown),
+    );
+  }
+
+  #pause(ms: number): Promise<void> {
+    return new Promise((resume) => void this.#parts.clock.after(ms, resume));
+  }
+}

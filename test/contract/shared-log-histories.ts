@@ -1,0 +1,252 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import type { Lease, MailboxEntry } from '../../runtime/actor-store.ts';
+import type { Partition, SharedLog } from '../../runtime/address.ts';
+import { seeded } from '../support/faulty-store.ts';
+import { at, commitOf, eventually, type Rig } from './actor-store-rig.ts';
+
+import { BOUND, fresh, logsOf, NO_CHANGES, SharedLogScene, TTL_MS } from './shared-log-scene.ts';
+
+/** Senders append one behind the other while the partitions change hands between nodes, die and are adopted. */
+export async function sharedLogHistory(
+  rig: Rig,
+  seed: number,
+  done: { joins: number; resumed: number },
+): Promise<void> {
+  const random = seeded(seed);
+  const pick = (below: number): number => Math.floor(random() * below);
+  const partitions = await rig.partitions(3);
+  const handled = new Map<string, number[]>();
+  const nodes = ['node-a', 'node-b'].map((name) => new Reader(rig, `${name}-${seed}`, partitions, handled, random));
+  const senders = await Promise.all(
+    partitions.flatMap((partition, n) =>
+      [0, 1].map(async (m) => ({ partition, name: `${n}.${m}`, to: rig.address(), store: await rig.another() })),
+    ),
+  );
+  const sent = new Map<string, number>();
+  const send = async ({ partition, name, to, store }: (typeof senders)[number], count: number): Promise<void> => {
+    for (let more = count; more > 0; more -= 1) {
+      const n = (sent.get(name) ?? 0) + 1;
+      const body = `${name} ${n}`;
+      const delivery = n % 3 === 0 ? { id: randomUUID(), to, body } : fresh(to, body);
+      const [outcome] = await store.append(partition, [delivery], BOUND);
+      assert.equal(outcome?.kind, 'accepted', body);
+      sent.set(name, n);
+    }
+  };
+  for (let step = 0; step < 30; step += 1) {
+    // So few that a node can read all of them: only then its partitions share a log.
+    const sending = senders.map((sender) => send(sender, random() < 0.4 ? 1 + pick(3) : 0));
+    const node = at(nodes, pick(2));
+    const dice = random();
+    if (dice < 0.3) await node.take(pick(3));
+    else if (dice < 0.55) await node.share();
+    else if (dice < 0.63) await node.handOver();
+    else if (dice < 0.7) node.die();
+    else await node.read();
+    await Promise.all(sending);
+  }
+  const [last] = nodes;
+  assert.ok(last);
+  for (const node of nodes) node.die();
+  await eventually(`history ${seed}: everything is read`, async () => {
+    for (const n of partitions.keys()) await last.take(n);
+    await last.read();
+    return [...sent].every(([name, count]) => handled.get(name)?.length === count);
+  });
+  for (const [name, numbers] of handled) {
+    const inOrder = numbers.map((_, index) => index + 1);
+    assert.deepEqual(numbers, inOrder, `history ${seed}: sender ${name}`);
+  }
+  for (const { store } of senders) if (store !== rig.store) await store.close();
+  for (const { joins, resumed } of nodes) {
+    done.joins += joins;
+    done.resumed += resumed;
+  }
+}
+
+/** A node at the port: holds, shares, reads and commits. */
+class Reader {
+  readonly #rig: Rig;
+  readonly #name: string;
+  readonly #partitions: readonly Partition[];
+  readonly #handled: Map<string, number[]>;
+  readonly #held = new Map<string, { readonly lease: Lease; cursor: number }>();
+  #shared: Lease<SharedLog> | null = null;
+  /** Partitions that came to share a log, messages that were postponed and are handled. */
+  joins = 0;
+  resumed = 0;
+  readonly #joined = new Map<Partition, Lease<Partition>>();
+  readonly #random: () => number;
+
+  constructor(
+    rig: Rig,
+    name: string,
+    partitions: readonly Partition[],
+    handled: Map<string, number[]>,
+    random: () => number,
+  ) {
+    this.#rig = rig;
+    this.#name = name;
+    this.#partitions = partitions;
+    this.#handled = handled;
+    this.#random = random;
+  }
+
+  /** Takes a partition that nobody holds, after the log that it is behind. Every lease has run out at once. */
+  async take(n: number): Promise<void> {
+    const partition = at(this.#partitions, n);
+    if (this.#held.has(partition) || this.#joined.has(partition)) return;
+    const { store } = this.#rig;
+    const first = await store.acquire(partition, this.#name, randomUUID(), TTL_MS);
+    const got =
+      first.kind === 'held' && first.behind === undefined && DEAD.has(first.grant)
+        ? await store.acquire(partition, this.#name, randomUUID(), TTL_MS, first.grant)
+        : first;
+    if (got.kind === 'granted') {
+      this.#held.set(partition, { lease: got.lease, cursor: got.cursor });
+      if (got.hasPostponed === true) await this.#resume(partition, partition, () => true);
+    } else if (got.behind !== undefined && !this.#held.has(got.behind)) {
+      const over = DEAD.has(got.grant) ? got.grant : undefined;
+      const outcome = await logsOf(store).adopt(got.behind, this.#name, randomUUID(), TTL_MS, over);
+      if (outcome.kind === 'granted') this.#held.set(got.behind, { lease: outcome.lease, cursor: outcome.cursor });
+    }
+  }
+
+  async share(): Promise<void> {
+    const homes = [...this.#held.values()].flatMap(({ lease }) => (isHome(lease) ? [lease] : []));
+    if (homes.length === 0) return;
+    const logs = logsOf(this.#rig.store);
+    for (const { log } of homes) while (await this.#readOne(log));
+    if (this.#shared === null) {
+      const scene = await SharedLogScene.over(this.#rig, homes);
+      // Made for `node-a`; its lease is this reader's all the same.
+      this.#shared = scene.lease;
+      this.#held.set(scene.lease.log, { lease: scene.lease, cursor: scene.cursor });
+    }
+    const outcomes = (await logs.join(this.#shared, homes)) ?? [];
+    for (const [index, home] of homes.entries()) {
+      if (outcomes[index] !== 'joined') continue;
+      this.joins += 1;
+      this.#held.delete(home.log);
+      this.#joined.set(home.log, home);
+    }
+    if (outcomes.includes('ahead')) await this.#disband();
+  }
+
+  async handOver(): Promise<void> {
+    await this.#disband();
+    for (const [log, { lease }] of [...this.#held]) {
+      if (!isHome(lease)) continue;
+      this.#held.delete(log);
+      await this.#rig.store.release(lease);
+    }
+  }
+
+  async #disband(): Promise<void> {
+    const shared = this.#shared;
+    if (shared === null) return;
+    const closed = await logsOf(this.#rig.store).close(shared);
+    this.#shared = null;
+    const homes = [...this.#joined.values()];
+    this.#joined.clear();
+    if (closed === null) return;
+    while ((this.#held.get(shared.log)?.cursor ?? closed.tail) < closed.tail) await this.#readOne(shared.log);
+    for (const home of homes) {
+      this.#held.set(home.log, { lease: home, cursor: closed.cursor });
+      await this.#resume(home.log, home.log, () => true);
+    }
+  }
+
+  /** What it holds is anybody's from now on, and it says nothing. */
+  die(): void {
+    for (const { lease } of this.#held.values()) DEAD.add(lease.grant);
+    for (const { grant } of this.#joined.values()) DEAD.add(grant);
+    this.#held.clear();
+    this.#joined.clear();
+    this.#shared = null;
+  }
+
+  async read(): Promise<void> {
+    for (const log of [...this.#held.keys()]) await this.#readOne(log);
+  }
+
+  /** True: there may be more. */
+  async #readOne(log: string): Promise<boolean> {
+    const held = this.#held.get(log);
+    if (held === undefined) return false;
+    const { store } = this.#rig;
+    const [entries] = await store.poll([{ lease: held.lease, after: held.cursor }], 7);
+    const last = entries?.at(-1);
+    if (entries == null) this.#held.delete(log);
+    if (entries == null || last === undefined) return false;
+    const commit = commitOf(held.lease, held.cursor, last.seq, { journal: 'row' });
+    const { now, partitions } = isHome(held.lease) ? { now: entries, partitions: [] } : await this.#postpone(entries);
+    const changes = partitions.length === 0 ? {} : { partitions };
+    if ((await store.commit({ ...commit, ...changes }, 0)).kind !== 'committed') {
+      this.#held.delete(log);
+      return false;
+    }
+    held.cursor = last.seq;
+    for (const { body } of now) this.#heard(body);
+    if (isHome(held.lease)) return true;
+    for (const partition of this.#partitions) {
+      const chances = new Map<string, boolean>();
+      const isResumed = (name: string): boolean => {
+        const chance = chances.get(name) ?? this.#random() < 0.3;
+        chances.set(name, chance);
+        return chance;
+      };
+      if (this.#joined.has(partition) && log === this.#shared?.log) await this.#resume(log, partition, isResumed);
+    }
+    return true;
+  }
+
+  #heard(body: string): void {
+    const [name = '', number] = body.split(' ');
+    this.#handled.set(name, [...(this.#handled.get(name) ?? []), Number(number)]);
+  }
+
+  /** Some senders at random, and those of whom messages are postponed already. */
+  async #postpone(entries: readonly MailboxEntry[]) {
+    const slow = new Set<string>();
+    const logs = logsOf(this.#rig.store);
+    const known = await Promise.all(this.#partitions.map((partition) => logs.postponed(partition, 0, BOUND)));
+    for (const { body } of known.flat()) slow.add(senderOf(body));
+    for (const { body } of entries) if (this.#random() < 0.1) slow.add(senderOf(body));
+    const later = entries.filter(({ body }) => slow.has(senderOf(body)));
+    const partitions = [...Map.groupBy(later, ({ partition }) => partition)].flatMap(([partition, some]) =>
+      partition === undefined
+        ? []
+        : [{ ...NO_CHANGES, partition, postponed: some.map(({ seq, at: time, body }) => ({ seq, at: time, body })) }],
+    );
+    return { now: entries.filter((entry) => !later.includes(entry)), partitions };
+  }
+
+  /** Handles what is postponed, of those senders. */
+  async #resume(log: string, partition: Partition, isResumed: (sender: string) => boolean): Promise<void> {
+    const held = this.#held.get(log);
+    const { store } = this.#rig;
+    const found = await logsOf(store).postponed(partition, 0, BOUND);
+    const some = found.filter(({ body }) => isResumed(senderOf(body)));
+    if (held === undefined || some.length === 0) return;
+    const changes = { resumed: some.map(({ seq }) => seq) };
+    const commit = commitOf(held.lease, held.cursor, held.cursor, { journal: 'row', results: some.length });
+    const outcome = await store.commit(
+      isHome(held.lease)
+        ? { ...commit, ...changes }
+        : { ...commit, partitions: [{ ...NO_CHANGES, partition, ...changes }] },
+      0,
+    );
+    if (outcome.kind === 'committed') for (const { body } of some) this.#heard(body);
+    else this.#held.delete(log);
+    if (outcome.kind === 'committed') this.resumed += some.length;
+  }
+}
+
+const senderOf = (body: string): string => body.split(' ')[0] ?? '';
+
+/** Grants of nodes that died. */
+const DEAD = new Set<string>();
+
+const isHome = (lease: Lease): lease is Lease<Partition> => lease.log.includes(':');

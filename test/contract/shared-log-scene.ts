@@ -1,0 +1,78 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import type { ActorStore, Delivery, Lease, PartitionChanges } from '../../runtime/actor-store.ts';
+import type { Address, Partition, SharedLog } from '../../runtime/address.ts';
+import type { SharedLogs } from '../../runtime/shared-logs.ts';
+import { commitOf, type Rig } from './actor-store-rig.ts';
+
+export const TTL_MS = 60_000;
+export const BOUND = 10_000;
+export const NO_CHANGES: PartitionChanges = {
+  ...{ records: [], events: [], sends: [], timersSet: [], timersCleared: [] },
+  ...{ effectsOpened: [], effectsCancelled: [] },
+};
+
+export const logsOf = (store: ActorStore): SharedLogs =>
+  store.sharedLogs ?? assert.fail('the store has no shared logs');
+export const fresh = (to: Address, body: string): Delivery => ({ id: randomUUID(), to, body, fresh: true });
+
+/** Partitions that share a log of node-a. */
+export class SharedLogScene {
+  readonly rig: Rig;
+  readonly partitions: readonly Partition[];
+  readonly homes: readonly Lease<Partition>[];
+  readonly lease: Lease<SharedLog>;
+  cursor: number;
+
+  constructor(rig: Rig, homes: readonly Lease<Partition>[], lease: Lease<SharedLog>, cursor: number) {
+    this.rig = rig;
+    this.homes = homes;
+    this.partitions = homes.map(({ log }) => log);
+    this.lease = lease;
+    this.cursor = cursor;
+  }
+
+  static async make(rig: Rig, count = 3): Promise<SharedLogScene> {
+    const homes: Lease<Partition>[] = [];
+    for (const partition of await rig.partitions(count)) homes.push(await rig.lease(partition, 'node-a'));
+    const scene = await SharedLogScene.over(rig, homes);
+    assert.deepEqual(
+      await logsOf(rig.store).join(scene.lease, homes),
+      homes.map(() => 'joined'),
+    );
+    return scene;
+  }
+
+  /** A log that nothing shares yet. */
+  static async over(rig: Rig, homes: readonly Lease<Partition>[]): Promise<SharedLogScene> {
+    const log: SharedLog = `log-${randomUUID()}`;
+    const partitions = homes.map((home) => home.log);
+    const made = await logsOf(rig.store).make(log, 'node-a', randomUUID(), TTL_MS, partitions);
+    return made === null
+      ? assert.fail('the log was not made')
+      : new SharedLogScene(rig, homes, made.lease, made.cursor);
+  }
+
+  get logs(): SharedLogs {
+    return logsOf(this.rig.store);
+  }
+
+  async bodies(lease: Lease = this.lease, after = this.cursor): Promise<string[]> {
+    return (await this.rig.entries(lease, after)).map(({ partition, body }) => `${this.#nth(partition)}:${body}`);
+  }
+
+  #nth(partition: Partition | undefined): number {
+    return partition === undefined ? -1 : this.partitions.indexOf(partition);
+  }
+
+  /** Handles what waits. */
+  async commit(changes: readonly ({ readonly partition: Partition } & Partial<PartitionChanges>)[], upTo?: number) {
+    const entries = await this.rig.entries(this.lease, this.cursor);
+    const last = upTo ?? entries.at(-1)?.seq ?? this.cursor;
+    const partitions = changes.map((one) => ({ ...NO_CHANGES, ...one }));
+    const commit = { ...commitOf(this.lease, this.cursor, last, { journal: 'row' }), partitions };
+    const outcome = await this.rig.store.commit(commit, 100);
+    if (outcome.kind === 'committed') this.cursor = last;
+    return outcome;
+  }
+}

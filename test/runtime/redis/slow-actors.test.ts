@@ -1,0 +1,423 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { z } from 'zod';
+import type { ActorStore } from '../../../runtime/actor-store.ts';
+import { type Address, addressOf, type Partition } from '../../../runtime/address.ts';
+import type { Blobs } from '../../../runtime/blobs.ts';
+import { systemClock } from '../../../runtime/clock.ts';
+import { defineActor } from '../../../runtime/define-actor.ts';
+import { EmbeddedEffectQueue } from '../../../runtime/effects/embedded-effect-queue.ts';
+import { SvcError } from '../../../runtime/errors.ts';
+import { type LedgerLine, readLedger } from '../../../runtime/projection/ledger-reader.ts';
+import { RedisActorStore } from '../../../runtime/redis/redis-actor-store.ts';
+import { connectClient, type Runtime, startRuntime } from '../../../runtime/runtime.ts';
+import { FileBlobs } from '../../../runtime/sqlite/blobs.ts';
+import { SqliteDocuments } from '../../../runtime/sqlite/documents.ts';
+import { createPayloads } from '../../../runtime/turns/payload.ts';
+import { replayActor } from '../../../runtime/turns/replay.ts';
+import { seeded } from '../../support/faulty-store.ts';
+import { type RedisServer, redisMissing, startRedis } from '../../support/redis.ts';
+import { waitUntil } from '../../support/wait-until.ts';
+
+const PARTITIONS = 4;
+const LARGE = 100 * 1_024;
+const RETRY = { maxAttempts: 2, initialDelayMs: 5, maxDelayMs: 20 };
+
+/** What it heard, in order, and as much text as wished. */
+const heap = defineActor({
+  kind: 'heap',
+  version: 1,
+  state: z.object({ text: z.string(), heard: z.array(z.number()) }),
+  initial: () => ({ text: '', heard: [] }),
+  messages: {
+    Grow: z.object({ chars: z.number() }),
+    Hear: z.object({ n: z.number() }),
+    Large: z.object({ n: z.number(), text: z.string() }),
+    Break: z.object({}),
+  },
+  events: {},
+  on: {
+    Grow: (state, { chars }) => ({ ...state, text: 'x'.repeat(chars) }),
+    Hear: (state, { n }, turn) => {
+      const heard = [...state.heard, n];
+      turn.reply(heard);
+      return { ...state, heard };
+    },
+    Large: (state, { n }, turn) => {
+      const heard = [...state.heard, n];
+      turn.reply(heard);
+      return { ...state, heard };
+    },
+    Break() {
+      throw new Error('this handler is broken');
+    },
+  },
+});
+
+const seedsOf = (usual: number): number[] => {
+  if (process.env.SVC_SEED !== undefined) return [Number(process.env.SVC_SEED)];
+  return Array.from({ length: Number(process.env.SVC_HISTORIES ?? usual) }, (_, n) => n + 1);
+};
+
+/** The store as a node has it that `isCut` cuts off. */
+function cutOff(store: ActorStore, isCut: () => boolean): ActorStore {
+  const guard = <T extends object>(of: T): T =>
+    new Proxy(of, {
+      get(target, name) {
+        const found: unknown = Reflect.get(target, name);
+        if (name === 'sharedLogs' && typeof found === 'object' && found !== null) return guard(found);
+        if (typeof found !== 'function') return found;
+        return (...asked: unknown[]) => {
+          if (isCut() && !String(name).startsWith('on')) return Promise.reject(new SvcError('unavailable', 'cut off'));
+          return found.apply(target, asked);
+        };
+      },
+    });
+  return guard(store);
+}
+
+/** Keeps calls for one actor waiting, or refuses them. */
+class Gate {
+  #open = Promise.withResolvers<void>();
+  #isClosed = false;
+  isAway: () => boolean = () => false;
+  delayMs: () => number = () => 0;
+  waiting = 0;
+
+  close(): void {
+    this.#open = Promise.withResolvers<void>();
+    this.#isClosed = true;
+  }
+
+  open(): void {
+    this.#isClosed = false;
+    this.isAway = () => false;
+    this.delayMs = () => 0;
+    this.#open.resolve();
+  }
+
+  async pass(): Promise<void> {
+    if (this.isAway()) throw new SvcError('unavailable', 'the store is away');
+    const delayMs = this.delayMs();
+    if (delayMs > 0) await new Promise((resume) => setTimeout(resume, delayMs));
+    if (!this.#isClosed) return;
+    this.waiting += 1;
+    await this.#open.promise.finally(() => {
+      this.waiting -= 1;
+    });
+  }
+}
+
+describe('actors that are slow to come', { skip: redisMissing() ?? false }, () => {
+  let server: RedisServer;
+  let directory: string;
+  before(async () => {
+    server = await startRedis();
+    directory = await mkdtemp(join(tmpdir(), 'svc-slow-'));
+  });
+  after(async () => {
+    await server.stop();
+    await rm(directory, { recursive: true, force: true });
+  });
+
+  async function world() {
+    const prefix = `s${randomUUID().slice(0, 8)}`;
+    const own = await mkdtemp(join(directory, prefix));
+    const documents = new SqliteDocuments({ directory: own });
+    const files = new FileBlobs({ directory: own });
+    const store = new RedisActorStore({ urls: server.url, prefix });
+    for (const port of [store, documents, files]) await port.open();
+    const [reads, writes] = [new Gate(), new Gate()];
+    const blobs: Blobs = {
+      ...{ open: () => files.open(), close: () => files.close(), delete: (...asked) => files.delete(...asked) },
+      deleteOwned: (...asked) => files.deleteOwned(...asked),
+      get: async (...asked) => {
+        await reads.pass();
+        return files.get(...asked);
+      },
+      put: async (...asked) => {
+        await writes.pass();
+        return files.put(...asked);
+      },
+    };
+    const warnings: string[] = [];
+    /** Nodes that reach the store no more. */
+    const cut = new Set<string>();
+    const common = {
+      ...{ documents, blobs, definitions: [heap] },
+      warn: (message: string, error: unknown) => void warnings.push(`${message}: ${String(error)}`),
+    };
+    const pools = { partitions: PARTITIONS, systemPartitions: 1 };
+    const start = async (node: string): Promise<Runtime> => {
+      const effects = new EmbeddedEffectQueue({ ledger: store, clock: systemClock, onFault: () => {} });
+      await effects.open();
+      return startRuntime({
+        ...{ ...common, effects, node, handlers: [], store: cutOff(store, () => cut.has(node)) },
+        settings: { ...pools, leaseTtlMs: 900, leaseRenewMs: 200, shareAfterMs: 20, retry: RETRY },
+      });
+    };
+    const names: Partition[] = [...Array.from({ length: PARTITIONS }, (_, n): Partition => `default:${n}`), 'system:0'];
+    const shared = () =>
+      waitUntil('all partitions share a log', async () => {
+        const [log, ...others] = (await store.sharedLogs?.list()) ?? [];
+        if (log === undefined || others.length > 0) return null;
+        const { cursor } = await store.backlog(log);
+        const all = await Promise.all(names.map((name) => store.backlog(name)));
+        return all.every((one) => one.cursor === cursor) ? log : null;
+      });
+    const postponed = async (): Promise<number> => {
+      const pages = await Promise.all(names.map((name) => store.sharedLogs?.postponed(name, 0, 10_000) ?? []));
+      return pages.flat().length;
+    };
+    const close = async () => {
+      for (const port of [store, documents, files]) await port.close();
+    };
+    return { cut, names, store, documents, common, pools, reads, writes, warnings, start, shared, postponed, close };
+  }
+
+  const large = addressOf('heap', 'acme', 'large');
+  const others = Array.from({ length: 20 }, (_, n) => addressOf('heap', 'acme', `o${n}`));
+  const hear = (runtime: Pick<Runtime, 'client'>, to: Address, n: number) =>
+    runtime.client.ask(to, 'Hear', { n }, { timeoutMs: 30_000 });
+
+  /** A node that shares a log, whose actor `large` is not in memory. */
+  async function begin(at: Awaited<ReturnType<typeof world>>, node = 'node-a') {
+    const runtime = await at.start(node);
+    await at.shared();
+    await runtime.client.ask(large, 'Grow', { chars: LARGE });
+    assert.ok(await runtime.dropActor(large));
+    return runtime;
+  }
+
+  test('its state is slow to be read: the others go on, and its own messages are handled in order', async () => {
+    const at = await world();
+    const runtime = await begin(at);
+    at.reads.close();
+    const answers = Promise.all(Array.from({ length: 30 }, (_, n) => hear(runtime, large, n)));
+    await waitUntil('its state is being read', () => at.reads.waiting > 0);
+    for (const n of [1, 2, 3]) for (const to of others) await hear(runtime, to, n);
+    await waitUntil('its messages are postponed', async () => (await at.postponed()) === 30);
+    const depths = await Promise.all(at.names.map((name) => at.store.depth(name, large)));
+    assert.equal(Math.max(...depths), 30, 'they count as waiting');
+    at.reads.open();
+    assert.deepEqual(
+      (await answers).at(-1),
+      Array.from({ length: 30 }, (_, n) => n),
+    );
+    assert.equal(await at.postponed(), 0);
+    assert.deepEqual(
+      await hear(runtime, large, 30),
+      Array.from({ length: 31 }, (_, n) => n),
+    );
+    await runtime.stop();
+    assert.deepEqual(at.warnings, []);
+    await at.close();
+  });
+
+  test('its state is slow to be written: the others go on, and what it heard is handled once', async () => {
+    const at = await world();
+    const runtime = await begin(at);
+    assert.deepEqual(await hear(runtime, large, 0), [0]);
+    at.writes.close();
+    const answers = Promise.all([1, 2, 3].map((n) => hear(runtime, large, n)));
+    await waitUntil('its state is being written', () => at.writes.waiting > 0);
+    for (const n of [1, 2, 3]) for (const to of others) await hear(runtime, to, n);
+    await waitUntil('its messages are postponed', async () => (await at.postponed()) === 3);
+    at.writes.open();
+    assert.deepEqual((await answers).at(-1), [0, 1, 2, 3]);
+    assert.equal(await at.postponed(), 0);
+    await runtime.stop();
+    assert.deepEqual(at.warnings, []);
+    await at.close();
+  });
+
+  test('a message whose body is slow to be read keeps its place before those behind it', async () => {
+    const at = await world();
+    const runtime = await begin(at);
+    at.reads.close();
+    const [to = large] = others;
+    const text = 'x'.repeat(LARGE);
+    const tell = (n: number) => runtime.client.tell(to, 'Large', { n, text });
+    await tell(1);
+    await waitUntil('its body is being read', () => at.reads.waiting > 0);
+    await runtime.client.tell(to, 'Hear', { n: 2 });
+    await tell(3);
+    const answer = hear(runtime, to, 4);
+    for (const n of [1, 2, 3]) for (const other of others.slice(1)) await hear(runtime, other, n);
+    at.reads.open();
+    assert.deepEqual(await answer, [1, 2, 3, 4]);
+    await runtime.stop();
+    assert.deepEqual(at.warnings, []);
+    await at.close();
+  });
+
+  test('the store of large payloads is away: only those wait that need it', async () => {
+    const at = await world();
+    const runtime = await begin(at);
+    at.reads.isAway = () => true;
+    const answers = Promise.all([1, 2].map((n) => hear(runtime, large, n)));
+    await waitUntil('its messages are postponed', async () => (await at.postponed()) === 2);
+    for (const n of [1, 2, 3]) for (const to of others) await hear(runtime, to, n);
+    at.reads.open();
+    assert.deepEqual((await answers).at(-1), [1, 2]);
+    assert.match(at.warnings.join(), /messages of 1 actors wait for their states/);
+    await runtime.stop();
+    await at.close();
+  });
+
+  test('a node that stops hands over what it postponed, and the next one handles it first', async () => {
+    const at = await world();
+    const runtime = await begin(at);
+    at.reads.close();
+    const client = await connectClient({ ...at.common, settings: at.pools, store: at.store });
+    for (const n of [1, 2, 3]) await client.tell(large, 'Hear', { n });
+    await waitUntil('its messages are postponed', async () => (await at.postponed()) === 3);
+    await runtime.stop();
+    assert.equal(await at.postponed(), 3);
+    for (const n of [4, 5]) await client.tell(large, 'Hear', { n });
+    at.reads.open();
+    const next = await at.start('node-b');
+    assert.deepEqual(await hear(next, large, 6), [1, 2, 3, 4, 5, 6]);
+    await at.shared();
+    assert.equal(await at.postponed(), 0);
+    client.close();
+    await next.stop();
+    await at.close();
+  });
+
+  test('a message that was postponed and fails is dead-lettered, and those behind it are handled', async () => {
+    const at = await world();
+    const runtime = await begin(at);
+    at.reads.close();
+    const broken = runtime.client.ask(large, 'Break', {}, { timeoutMs: 30_000 });
+    const failed = assert.rejects(broken, { code: 'dead_lettered' });
+    await waitUntil('its state is being read', () => at.reads.waiting > 0);
+    const answer = hear(runtime, large, 1);
+    at.reads.open();
+    await failed;
+    assert.deepEqual(await answer, [1]);
+    await runtime.stop();
+    await at.close();
+  });
+
+  test('a node that dies leaves what it postponed, and the next one handles it once and in order', async () => {
+    const at = await world();
+    const runtime = await begin(at);
+    at.reads.close();
+    const client = await connectClient({ ...at.common, settings: at.pools, store: at.store });
+    for (const n of [1, 2, 3]) await client.tell(large, 'Hear', { n });
+    await waitUntil('its messages are postponed', async () => (await at.postponed()) === 3);
+    at.cut.add('node-a');
+    for (const n of [4, 5]) await client.tell(large, 'Hear', { n });
+    const next = await at.start('node-b');
+    for (const to of others) await hear(next, to, 1);
+    await waitUntil('its later messages are postponed too', async () => (await at.postponed()) === 5);
+    const answer = hear(next, large, 6);
+    at.reads.open();
+    assert.deepEqual(await answer, [1, 2, 3, 4, 5, 6]);
+    client.close();
+    await Promise.all([runtime.stop(), next.stop()]);
+    await at.close();
+  });
+
+  test('each delivery is in the ledger once, and replaying them gives the state', async () => {
+    const at = await world();
+    const runtime = await begin(at);
+    at.reads.close();
+    const answers = Promise.all([1, 2, 3].map((n) => hear(runtime, large, n)));
+    await waitUntil('its messages are postponed', async () => (await at.postponed()) === 3);
+    at.reads.open();
+    await answers;
+    await runtime.stop();
+    const homes = await Promise.all(
+      at.names.map(async (name) => ((await at.store.load(name, [large]))[0] === null ? [] : [name])),
+    );
+    const [partition] = homes.flat();
+    assert.ok(partition);
+    const lines: LedgerLine[] = [];
+    const payloads = createPayloads(at.common.blobs);
+    for await (const line of readLedger(at.documents, payloads, { tenant: 'acme', address: large, partition })) {
+      lines.push(line);
+    }
+    assert.deepEqual(
+      lines.map(({ message }) => message.type),
+      ['Grow', 'Hear', 'Hear', 'Hear'],
+    );
+    const replayed = await replayActor(heap, large, lines, { retry: RETRY });
+    assert.deepEqual(replayed.record.state, { text: 'x'.repeat(LARGE), heard: [1, 2, 3] });
+    await at.close();
+  });
+
+  for (const seed of seedsOf(3))
+    test(`slow reads and writes, lost leases and adopted logs: each message once, in order (SVC_SEED=${seed})`, async () => {
+      const random = seeded(seed);
+      const pick = (below: number): number => Math.floor(random() * below);
+      const at = await world();
+      const runtime = await at.start('node-a');
+      await at.shared();
+      const actors = Array.from({ length: 6 }, (_, n) => addressOf('heap', 'acme', `r${n}`));
+      // Half of them are large.
+      for (const to of actors.slice(3)) await runtime.client.ask(to, 'Grow', { chars: LARGE });
+      at.reads.delayMs = () => (random() < 0.3 ? pick(60) : 0);
+      at.reads.isAway = () => random() < 0.05;
+      at.writes.delayMs = () => (random() < 0.2 ? pick(60) : 0);
+      let isOver = false;
+      const disturbing = (async () => {
+        while (!isOver) {
+          await new Promise((resume) => setTimeout(resume, 30 + pick(120)));
+          const [log] = (await at.store.sharedLogs?.list()) ?? [];
+          const dice = random();
+          if (dice < 0.15 && log !== undefined) await at.store.sharedLogs?.adopt(log, 'node-a', randomUUID(), 1);
+          else if (dice < 0.3) runtime.dropPartition(at.names[pick(PARTITIONS)] ?? 'default:0');
+          else for (const to of actors) if (random() < 0.5) await runtime.dropActor(to);
+        }
+      })();
+      await Promise.all(
+        actors.flatMap((to, a) =>
+          [0, 1].map(async (client) => {
+            for (let n = 0; n < 40; n += 1) {
+              const told = { n: client * 1_000 + n };
+              // Named, so that a repeat is known again.
+              const messageId = `${seed}-${a}-${client}-${n}`;
+              await insist(() => runtime.client.tell(to, 'Hear', told, { messageId }));
+              await new Promise((resume) => setTimeout(resume, pick(30)));
+            }
+          }),
+        ),
+      );
+      isOver = true;
+      await disturbing;
+      at.reads.open();
+      at.writes.open();
+      for (const to of actors) {
+        const heard = await insist(() => hear(runtime, to, 9_999));
+        const numbers = z.array(z.number()).parse(heard).slice(0, -1);
+        for (const client of [0, 1]) {
+          const own = numbers.filter((n) => Math.floor(n / 1_000) === client);
+          assert.deepEqual(
+            own,
+            Array.from({ length: 40 }, (_, n) => client * 1_000 + n),
+            `${to}, client ${client}`,
+          );
+        }
+      }
+      assert.equal(await at.postponed(), 0);
+      await runtime.stop();
+      await at.close();
+    });
+});
+
+async function insist<T>(call: () => Promise<T>): Promise<T> {
+  return waitUntil('the call is taken', async () => {
+    try {
+      return [await call()] as const;
+    } catch (thrown) {
+      if (thrown instanceof SvcError && thrown.code === 'unavailable') return null;
+      throw thrown;
+    }
+  }).then(([value]) => value);
+}
