@@ -16,6 +16,8 @@ export interface LocalNode {
   readonly residents: number;
   /** Partitions held here in which messages wait and are not read: an alarm, they are taken anew. */
   readonly unread_partitions: number;
+  /** Messages whose actors are slow to come: their states are in stores that take long, or are away. */
+  readonly postponed_messages: number;
   /** Commits that were refused since the start because the lease was another node's. */
   readonly fenced_commits: number;
   readonly running_effects: number;

@@ -91,7 +91,7 @@ export type AppendOutcome =
 export interface Backlog {
   readonly cursor: number;
   readonly tail: number;
-  /** When the oldest unhandled entry was appended; null when none waits. */
+  /** When the oldest unhandled entry was appended, also one that is postponed; null when none waits. */
   readonly oldestAt: number | null;
 }
 

@@ -81,6 +81,8 @@ export interface Runtime {
   held(): readonly Partition[];
   /** Logs served here in which something waits and is not read: an alarm, they are being taken anew. */
   unread(): readonly Log[];
+  /** Messages of logs served here that wait for the state of their actor. */
+  postponed(): number;
   /** Actors in memory now. */
   residents(): number;
   counts(): RuntimeCounts;
@@ -204,6 +206,7 @@ export async function createRuntime(parts: RuntimeParts): Promise<Runtime> {
     },
     ready: () => holdings.leaseAgeMs <= settings.leaseTtlMs && dispatcher.unread.length === 0,
     unread: () => dispatcher.unread,
+    postponed: () => holdings.logs.reduce((sum, { postponed }) => sum + postponed, 0),
     held: () => [...holdings.partitions],
     residents: () => cache.size,
     counts: () => ({ ...counts, leaseAgeMs: holdings.leaseAgeMs, effects: runner.counts }),

@@ -29,6 +29,7 @@ export function localNode(parts: {
     partitions,
     residents: runtime.residents(),
     unread_partitions: runtime.unread().length,
+    postponed_messages: runtime.postponed(),
     fenced_commits: fenced,
     running_effects: effects.running,
     lease_age_ms: Math.round(leaseAgeMs),

@@ -137,6 +137,11 @@ export class LogServer<L extends Log = Log> {
     });
   }
 
+  /** Messages that wait for the state of their actor. */
+  get postponed(): number {
+    return this.#batches.slow?.size ?? 0;
+  }
+
   /** Whether messages of a partition are postponed here. */
   hasPostponed(partition: Partition): boolean {
     return this.#batches.slow?.isAnyIn(partition) === true;

@@ -2,7 +2,7 @@ import type { MailboxEntry } from '../actor-store.ts';
 import type { Address, Partition } from '../address.ts';
 import type { Clock } from '../clock.ts';
 import { ownerPart } from '../documents/blob-reference.ts';
-import { toSvcError } from '../errors.ts';
+import { SvcError, toSvcError } from '../errors.ts';
 import { isAside } from '../turns/payload.ts';
 
 export interface SlowActorsParts {
@@ -71,6 +71,11 @@ export class SlowActors {
   /** Whether a message has to be postponed, since earlier ones of its actor are, or since writing it took long a moment ago. */
   mustWait(key: string, to: Address): boolean {
     return this.#waiting.has(key) || this.isHeavy(to);
+  }
+
+  /** Messages that are postponed. */
+  get size(): number {
+    return this.#count;
   }
 
   get isAnyWaiting(): boolean {
@@ -150,18 +155,25 @@ export class SlowActors {
   async #work({ messages }: Waiting): Promise<void> {
     for (let failures = 0; messages.length > 0 && !this.#stopped; ) {
       try {
-        const handled = new Set((await this.#parts.handle(messages.slice(0, MOST_IN_ONE))).map(({ seq }) => seq));
-        for (const { body } of messages.splice(0, handled.size)) {
+        const handled = await this.#handle(messages.slice(0, MOST_IN_ONE));
+        for (const { body } of messages.splice(0, handled.length)) {
           this.#count -= 1;
           this.#chars -= body.length;
         }
-        failures = handled.size > 0 ? 0 : failures + 1;
+        failures = handled.length > 0 ? 0 : failures + 1;
       } catch (thrown) {
         failures += 1;
         this.#warn(thrown);
       }
       if (failures > 0 && !this.#stopped) await this.#pause(Math.min(FIRST_DELAY_MS * 2 ** failures, MOST_DELAY_MS));
     }
+  }
+
+  /** A store that never answers is said, too. */
+  #handle(messages: readonly MailboxEntry[]): Promise<readonly MailboxEntry[]> {
+    const { clock, handle } = this.#parts;
+    const cancel = clock.after(WARN_EVERY_MS, () => this.#warn(new SvcError('unavailable', 'no answer for 10 s')));
+    return handle(messages).finally(cancel);
   }
 
   /** Many wait for the same store. */

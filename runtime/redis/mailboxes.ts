@@ -167,9 +167,9 @@ export class RedisMailboxes implements Mailboxes {
   }
 
   async backlog(log: Log): Promise<Backlog> {
-    const { meta, mail } = this.#keys.of(log);
+    const { meta, mail, postponed } = this.#keys.of(log);
     const reply = await this.#calls.call('backlog', log, (keys) => {
-      keys.push(meta, mail);
+      keys.push(meta, mail, postponed);
     });
     const [cursor, tail, oldestAt] = list(reply);
     return { cursor: integer(cursor), tail: integer(tail), oldestAt: integerOrNull(oldestAt) };

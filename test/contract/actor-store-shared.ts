@@ -253,6 +253,8 @@ export function sharedLogs(make: MakeStore): void {
         assert.ok(first && third);
         const postponed = entries.map(({ seq, at: time, body }) => ({ seq, at: time, body }));
         await scene.commit([{ partition: one, postponed }]);
+        assert.equal((await rig.store.backlog(one)).oldestAt, first.at);
+        assert.equal((await rig.store.backlog(two)).oldestAt, null);
         assert.deepEqual(await scene.logs.postponed(one, 0, 2), entries.slice(0, 2));
         assert.deepEqual(await waiting(first.seq), ['b', 'c']);
         assert.deepEqual(await scene.logs.postponed(two, 0, 10), []);

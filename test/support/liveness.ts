@@ -23,6 +23,8 @@ interface PartitionLook {
   /** Ids of timers that are overdue. */
   readonly timers: readonly string[];
   readonly outbox: number;
+  /** Numbers of postponed messages. */
+  readonly postponed: readonly string[];
   /** Addresses with a record. */
   readonly actors: readonly string[];
 }
@@ -70,6 +72,7 @@ function brokenIn(now: PartitionLook, first: PartitionLook | undefined, ended: r
   const { partition } = now;
   const effects = now.effects.filter((id) => first.effects.includes(id));
   const timers = now.timers.filter((id) => first.timers.includes(id));
+  const postponed = now.postponed.filter((id) => first.postponed.includes(id));
   const actors = now.actors.filter((address) => ended.some((id) => address.endsWith(`/${id}`)));
   const unread = now.cursor < first.tail;
   const unprojected = now.journalFrom !== null && now.journalFrom <= first.cursor;
@@ -77,6 +80,7 @@ function brokenIn(now: PartitionLook, first: PartitionLook | undefined, ended: r
     ...(unread ? [`${partition} is read to ${now.cursor}, its tail was ${first.tail}`] : []),
     ...(unprojected ? [`${partition}: the journal is not projected from ${now.journalFrom} on`] : []),
     ...(now.outbox > 0 && first.outbox > 0 ? [`${partition} owes ${now.outbox} messages to other partitions`] : []),
+    ...postponed.map((id) => `${partition}: message ${id} is postponed`),
     ...effects.map((id) => `${partition}: effect ${id} has not ended`),
     ...timers.map((id) => `${partition}: timer ${id} is overdue`),
     ...actors.map((address) => `${partition}: ${address} has ended and its record is left`),
@@ -121,17 +125,20 @@ function redisLooks(url: string): Looks {
   const keys = new Keys('svc');
   const lookAt = async (partition: Log, now: number): Promise<PartitionLook> => {
     const own = keys.of(partition);
-    const [[cursor, tail], rows, effects, timers, outbox, actors] = await Promise.all([
+    const [[cursor, tail], rows, effects, timers, outbox, postponed, actors] = await Promise.all([
       redis.hmget(own.meta, 'cursor', 'tail'),
       redis.xrange(own.journal, '-', '+', 'COUNT', 1),
       redis.hkeys(own.effects),
       redis.zrangebyscore(own.timers, '-inf', now - TIMER_GRACE_MS),
       redis.xlen(own.outbox),
+      redis.xrange(own.postponed, '-', '+'),
       redis.hkeys(own.states),
     ]);
     const journal = rows[0]?.[0];
     const journalFrom = journal === undefined ? null : Number(journal.split('-')[0]);
-    return { partition, cursor: Number(cursor), tail: Number(tail), journalFrom, effects, timers, outbox, actors };
+    const waits = postponed.map(([id]) => id);
+    const progress = { cursor: Number(cursor), tail: Number(tail), journalFrom };
+    return { partition, ...progress, effects, timers, outbox, postponed: waits, actors };
   };
   return {
     async look() {
@@ -174,6 +181,7 @@ function sqliteLooks(directory: string): Looks {
           effects: column('SELECT id FROM effects WHERE partition = ?', id),
           timers: column('SELECT id FROM timers WHERE partition = ? AND due < ?', id, due),
           outbox: 0,
+          postponed: [],
           actors: column('SELECT address FROM actors WHERE partition = ? AND record IS NOT NULL', id),
         };
       });

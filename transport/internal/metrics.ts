@@ -21,6 +21,11 @@ const GAUGES: readonly Figure[] = [
     'held partitions in which messages wait and are not read: an alarm, they are taken anew',
     (node) => node.unread_partitions,
   ],
+  [
+    'messages_postponed',
+    'taken from a mailbox, and waiting for the state of their actor',
+    (node) => node.postponed_messages,
+  ],
   ['actors_resident', 'actors in memory', ({ residents }) => residents],
   ['effects_running', 'model calls, tool calls, commands and other effects under way', (node) => node.running_effects],
   ['starts_in_flight', 'calls under way that start a run', (_node, { inFlight }) => inFlight],

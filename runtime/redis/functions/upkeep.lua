@@ -1,15 +1,19 @@
 -- Reads for operators and the projector, and what makes room again.
 
--- KEYS  a section: meta, mail
--- returns a section: {cursor, tail, append time of the oldest unhandled entry or ''}
+-- KEYS  a section: meta, mail, postponed
+-- returns a section: {cursor, tail, append time of the oldest unhandled entry, of a partition also of one that is postponed, or ''}
 register('backlog', function(keys, args)
   local results = {}
   for s = 1, tonumber(args[1]) do
-    local m = redis.call('HMGET', keys[s * 2 - 1], 'cursor', 'tail', 'log')
-    local box = box_of(args[2], keys[s * 2 - 1], keys[s * 2], nil, m[3])
+    local k = s * 3 - 2
+    local m = redis.call('HMGET', keys[k], 'cursor', 'tail', 'log')
+    local box = box_of(args[2], keys[k], keys[k + 1], nil, m[3])
     if box.log then m = redis.call('HMGET', box.meta, 'cursor', 'tail') end
     local cursor, tail = tonumber(m[1] or 0), tonumber(m[2] or 0)
-    results[s] = { cursor, tail, tail > cursor and entries_behind(box.mail, cursor, '1')[2] or '' }
+    local oldest = tail > cursor and entries_behind(box.mail, cursor, '1')[2] or ''
+    local first = redis.call('XRANGE', keys[k + 2], '-', '+', 'COUNT', 1)[1]
+    if first and (oldest == '' or tonumber(first[2][2]) < tonumber(oldest)) then oldest = first[2][2] end
+    results[s] = { cursor, tail, oldest }
   end
   return results
 end, { 'no-writes' })

@@ -14,7 +14,7 @@ import { NodeProcess } from '../../support/node-process.ts';
 const NODE: LocalNode = {
   ...{ node_id: 'node-a', incarnation: '00000000-0000-4000-8000-000000000001', role: 'worker', tags: ['gpu'] },
   ...{ ready: true, draining: false, partitions: { default: 3, system: 1 }, residents: 7, unread_partitions: 0 },
-  ...{ fenced_commits: 2, running_effects: 4, lease_age_ms: 1_500 },
+  ...{ postponed_messages: 4, fenced_commits: 2, running_effects: 4, lease_age_ms: 1_500 },
 };
 
 /** Reads the samples of a page, `name{labels}` to value. */
@@ -51,6 +51,7 @@ describe('/metrics of the internal address', () => {
         'svc_partitions_held{pool="default"}': 3,
         'svc_partitions_held{pool="system"}': 1,
         svc_partitions_unread: 0,
+        svc_messages_postponed: 4,
         svc_actors_resident: 7,
         svc_effects_running: 4,
         svc_commits_fenced_total: 2,

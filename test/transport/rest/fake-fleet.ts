@@ -70,6 +70,7 @@ export class FakeCluster implements ClusterApi {
     partitions: { default: 32 },
     residents: 3,
     unread_partitions: 0,
+    postponed_messages: 0,
     fenced_commits: 0,
     running_effects: 1,
     lease_age_ms: 12.5,

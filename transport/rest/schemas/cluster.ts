@@ -30,6 +30,7 @@ const LocalNode = z.object({
   partitions: Partitions,
   residents: z.number().int().describe('Actors in memory.'),
   unread_partitions: z.number().int().describe('Held partitions in which messages wait and are not read: an alarm.'),
+  postponed_messages: z.number().int().describe('Messages that wait for the state of their actor.'),
   fenced_commits: z.number().int().describe('Refused since the start because the lease was lost.'),
   running_effects: z.number().int(),
   lease_age_ms: z.number().describe('Since the node lease was last extended.'),
