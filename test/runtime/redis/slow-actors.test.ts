@@ -10,8 +10,12 @@ import { type Address, addressOf, type Partition } from '../../../runtime/addres
 import type { Blobs } from '../../../runtime/blobs.ts';
 import { systemClock } from '../../../runtime/clock.ts';
 import { defineActor } from '../../../runtime/define-actor.ts';
+import { solePlacement } from '../../../runtime/dispatch/sole-placement.ts';
+import { defineEffect, EffectResult } from '../../../runtime/effect.ts';
 import { EmbeddedEffectQueue } from '../../../runtime/effects/embedded-effect-queue.ts';
 import { SvcError } from '../../../runtime/errors.ts';
+import type { Json } from '../../../runtime/json.ts';
+import { LEDGER, type LedgerSegment } from '../../../runtime/projection/ledger.ts';
 import { type LedgerLine, readLedger } from '../../../runtime/projection/ledger-reader.ts';
 import { RedisActorStore } from '../../../runtime/redis/redis-actor-store.ts';
 import { connectClient, type Runtime, startRuntime } from '../../../runtime/runtime.ts';
@@ -38,6 +42,8 @@ const heap = defineActor({
     Hear: z.object({ n: z.number() }),
     Large: z.object({ n: z.number(), text: z.string() }),
     Break: z.object({}),
+    Work: z.object({}),
+    Worked: EffectResult,
   },
   events: {},
   on: {
@@ -55,6 +61,13 @@ const heap = defineActor({
     Break() {
       throw new Error('this handler is broken');
     },
+    Work: (state, _, turn) => {
+      turn.effect({ kind: 'test.gated', mode: 'once', input: {}, replyAs: 'Worked' });
+      turn.reply(null);
+      return state;
+    },
+    /** Heard as 100. */
+    Worked: (state) => ({ ...state, heard: [...state.heard, 100] }),
   },
 });
 
@@ -131,7 +144,15 @@ describe('actors that are slow to come', { skip: redisMissing() ?? false }, () =
     const files = new FileBlobs({ directory: own });
     const store = new RedisActorStore({ urls: server.url, prefix });
     for (const port of [store, documents, files]) await port.open();
-    const [reads, writes] = [new Gate(), new Gate()];
+    const [reads, writes, work] = [new Gate(), new Gate(), new Gate()];
+    const gated = defineEffect({
+      kind: 'test.gated',
+      input: z.object({}),
+      async run() {
+        await work.pass();
+        return null;
+      },
+    });
     const blobs: Blobs = {
       ...{ open: () => files.open(), close: () => files.close(), delete: (...asked) => files.delete(...asked) },
       deleteOwned: (...asked) => files.deleteOwned(...asked),
@@ -152,12 +173,23 @@ describe('actors that are slow to come', { skip: redisMissing() ?? false }, () =
       warn: (message: string, error: unknown) => void warnings.push(`${message}: ${String(error)}`),
     };
     const pools = { partitions: PARTITIONS, systemPartitions: 1 };
+    /** Partitions that nobody should serve. */
+    const unwanted = new Set<Partition>();
     const start = async (node: string): Promise<Runtime> => {
       const effects = new EmbeddedEffectQueue({ ledger: store, clock: systemClock, onFault: () => {} });
       await effects.open();
+      const sole = solePlacement(store, node, randomUUID());
+      const placement = {
+        ...sole,
+        async assign() {
+          const { wanted, queues } = await sole.assign();
+          return { wanted: new Set([...wanted].filter((one) => !unwanted.has(one))), queues };
+        },
+      };
       return startRuntime({
-        ...{ ...common, effects, node, handlers: [], store: cutOff(store, () => cut.has(node)) },
-        settings: { ...pools, leaseTtlMs: 900, leaseRenewMs: 200, shareAfterMs: 20, retry: RETRY },
+        placement,
+        ...{ ...common, effects, node, handlers: [gated], store: cutOff(store, () => cut.has(node)) },
+        settings: { ...pools, leaseTtlMs: 900, leaseRenewMs: 200, shareAfterMs: 20, retry: RETRY, cacheLimit: 8 },
       });
     };
     const names: Partition[] = [...Array.from({ length: PARTITIONS }, (_, n): Partition => `default:${n}`), 'system:0'];
@@ -176,7 +208,23 @@ describe('actors that are slow to come', { skip: redisMissing() ?? false }, () =
     const close = async () => {
       for (const port of [store, documents, files]) await port.close();
     };
-    return { cut, names, store, documents, common, pools, reads, writes, warnings, start, shared, postponed, close };
+    return {
+      cut,
+      unwanted,
+      names,
+      store,
+      documents,
+      common,
+      pools,
+      reads,
+      writes,
+      work,
+      warnings,
+      start,
+      shared,
+      postponed,
+      close,
+    };
   }
 
   const large = addressOf('heap', 'acme', 'large');
@@ -255,6 +303,33 @@ describe('actors that are slow to come', { skip: redisMissing() ?? false }, () =
     await at.close();
   });
 
+  test('a message keeps its place before one that was appended with it and can be read at once', async () => {
+    const at = await world();
+    const runtime = await begin(at);
+    const [to = large] = others;
+    await hear(runtime, to, 0);
+    const home = await runtime.client.partitionOf(to);
+    const payloads = createPayloads(at.common.blobs);
+    const message = (type: string, payload: Json) => ({
+      ...{ id: randomUUID(), to, from: null, cause: null, trace: 'ab'.repeat(16), origin: 'client' },
+      ...{ type, payload },
+    });
+    const first = message('Large', { n: 1, text: 'x'.repeat(LARGE) });
+    const second = message('Hear', { n: 2 });
+    at.reads.close();
+    const bodies = [await payloads.setAside(to, JSON.stringify(first)), JSON.stringify(second)];
+    await at.store.append(
+      home,
+      [first, second].map(({ id }, n) => ({ id, to, body: bodies[n] ?? '' })),
+      100,
+    );
+    await waitUntil('both are postponed', async () => (await at.postponed()) === 2);
+    at.reads.open();
+    assert.deepEqual(await hear(runtime, to, 3), [0, 1, 2, 3]);
+    await runtime.stop();
+    await at.close();
+  });
+
   test('the store of large payloads is away: only those wait that need it', async () => {
     const at = await world();
     const runtime = await begin(at);
@@ -266,6 +341,24 @@ describe('actors that are slow to come', { skip: redisMissing() ?? false }, () =
     assert.deepEqual((await answers).at(-1), [1, 2]);
     assert.match(at.warnings.join(), /messages of 1 actors wait for their states/);
     await runtime.stop();
+    await at.close();
+  });
+
+  test('the result of an effect that ran here is handled once, though its actor is slow', async () => {
+    const at = await world();
+    const runtime = await begin(at);
+    at.work.close();
+    await runtime.client.ask(large, 'Work', {});
+    await waitUntil('the effect runs', () => at.work.waiting > 0);
+    // It leaves memory for these, and its effect runs on.
+    for (const to of others) await hear(runtime, to, 1);
+    at.reads.close();
+    at.work.open();
+    await waitUntil('its result is postponed', async () => (await at.postponed()) === 1);
+    at.reads.open();
+    assert.deepEqual(await hear(runtime, large, 1), [100, 1]);
+    await runtime.stop();
+    assert.deepEqual(at.warnings, []);
     await at.close();
   });
 
@@ -286,6 +379,25 @@ describe('actors that are slow to come', { skip: redisMissing() ?? false }, () =
     assert.equal(await at.postponed(), 0);
     client.close();
     await next.stop();
+    await at.close();
+  });
+
+  test('a partition that goes on alone, since the log was closed, takes up what was postponed', async () => {
+    const at = await world();
+    const runtime = await begin(at);
+    const log = await at.shared();
+    at.reads.close();
+    const answers = Promise.all([1, 2].map((n) => hear(runtime, large, n)));
+    await waitUntil('its messages are postponed', async () => (await at.postponed()) === 2);
+    const home = await runtime.client.partitionOf(large);
+    at.unwanted.add(at.names.find((name) => name !== home) ?? home);
+    await waitUntil('the log is closed', async () => !((await at.store.sharedLogs?.list()) ?? []).includes(log));
+    const last = hear(runtime, large, 3);
+    at.reads.open();
+    assert.deepEqual(await answers, [[1], [1, 2]]);
+    assert.deepEqual(await last, [1, 2, 3]);
+    await runtime.stop();
+    assert.deepEqual(at.warnings, []);
     await at.close();
   });
 
@@ -347,6 +459,8 @@ describe('actors that are slow to come', { skip: redisMissing() ?? false }, () =
       lines.map(({ message }) => message.type),
       ['Grow', 'Hear', 'Hear', 'Hear'],
     );
+    const segments = await at.documents.collection<LedgerSegment>(LEDGER);
+    assert.equal(await segments.count({ tenant: 'svc-system' }), 0, 'nor is it there under no name');
     const replayed = await replayActor(heap, large, lines, { retry: RETRY });
     assert.deepEqual(replayed.record.state, { text: 'x'.repeat(LARGE), heard: [1, 2, 3] });
     await at.close();
