@@ -19,7 +19,7 @@ const LOOK_AGAIN_MS = 50;
 
 export interface ServedEvents {
   committed(done: Committed): void;
-  /** The lease turned out to be lost while a result was taken. */
+  /** The lease turned out to be lost while a result or a postponed message was handled. */
   lost(): void;
 }
 
@@ -81,7 +81,10 @@ export class LogServer<L extends Log = Log> {
     };
     const mayCommit = (): boolean => !this.#lost && !this.#ended && !this.#draining();
     this.#batches = new LogBatches(parts, this, committing, (work) =>
-      this.#order.between(async () => (mayCommit() ? work() : undefined)),
+      this.#order.between(async () => {
+        if (mayCommit()) await work();
+        if (this.#lost) on.lost();
+      }),
     );
     this.lookedThrough = granted.mayBeOlder ? this.#order.run(() => this.#lookThrough()) : Promise.resolve();
     if (granted.postponed.length > 0) this.#beforeAll(() => this.#takePostponed(granted.postponed));

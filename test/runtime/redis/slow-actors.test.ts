@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { z } from 'zod';
-import type { ActorStore } from '../../../runtime/actor-store.ts';
+import { type ActorStore, changesOf } from '../../../runtime/actor-store.ts';
 import { type Address, addressOf, type Partition } from '../../../runtime/address.ts';
 import type { Blobs } from '../../../runtime/blobs.ts';
 import { systemClock } from '../../../runtime/clock.ts';
@@ -173,6 +173,16 @@ describe('actors that are slow to come', { skip: redisMissing() ?? false }, () =
       warn: (message: string, error: unknown) => void warnings.push(`${message}: ${String(error)}`),
     };
     const pools = { partitions: PARTITIONS, systemPartitions: 1 };
+    /** Each has one commit refused that resumes something. */
+    const fenced: 'resumed'[] = [];
+    const bent = (node: string): ActorStore => {
+      const reached = cutOff(store, () => cut.has(node));
+      const commit: ActorStore['commit'] = async (wanted, readAhead) => {
+        const resumes = changesOf(wanted).some(({ resumed = [] }) => resumed.length > 0);
+        return resumes && fenced.pop() !== undefined ? { kind: 'fenced' } : reached.commit(wanted, readAhead);
+      };
+      return new Proxy(reached, { get: (target, name) => (name === 'commit' ? commit : Reflect.get(target, name)) });
+    };
     /** Partitions that nobody should serve. */
     const unwanted = new Set<Partition>();
     const start = async (node: string): Promise<Runtime> => {
@@ -188,7 +198,7 @@ describe('actors that are slow to come', { skip: redisMissing() ?? false }, () =
       };
       return startRuntime({
         placement,
-        ...{ ...common, effects, node, handlers: [gated], store: cutOff(store, () => cut.has(node)) },
+        ...{ ...common, effects, node, handlers: [gated], store: bent(node) },
         settings: { ...pools, leaseTtlMs: 900, leaseRenewMs: 200, shareAfterMs: 20, retry: RETRY, cacheLimit: 8 },
       });
     };
@@ -210,6 +220,7 @@ describe('actors that are slow to come', { skip: redisMissing() ?? false }, () =
     };
     return {
       cut,
+      fenced,
       unwanted,
       names,
       store,
@@ -412,6 +423,20 @@ describe('actors that are slow to come', { skip: redisMissing() ?? false }, () =
     at.reads.open();
     await failed;
     assert.deepEqual(await answer, [1]);
+    await runtime.stop();
+    await at.close();
+  });
+
+  test('a postponed message whose commit is refused is handled under the next lease', async () => {
+    const at = await world();
+    const runtime = await begin(at);
+    at.reads.close();
+    const answers = Promise.all([1, 2].map((n) => hear(runtime, large, n)));
+    await waitUntil('its messages are postponed', async () => (await at.postponed()) === 2);
+    at.fenced.push('resumed', 'resumed');
+    at.reads.open();
+    assert.deepEqual(await answers, [[1], [1, 2]]);
+    assert.equal(at.fenced.length, 0);
     await runtime.stop();
     await at.close();
   });
