@@ -1,10 +1,12 @@
 import type { Collection, Documents } from '../documents.ts';
-import { DEAD_LETTERS, type DeadLetter, deadLettersOf, LEDGER, type LedgerSegment, ledgerSegments } from './ledger.ts';
+import { DEAD_LETTERS, type DeadLetter, deadLettersOf, LEDGER, type LedgerSegment, LedgerSegments } from './ledger.ts';
 import { packLines } from './ledger-text.ts';
 import type { ProjectedCommit } from './projected-commit.ts';
 
 /** Bodies whose lines are made in one go: some milliseconds of the thread of turns. */
 const STRETCH_CHARS = 256_000;
+/** Lines that are gathered before they are written: the more, the fewer and larger the segments. */
+const GATHERED_CHARS = 8_000_000;
 
 /** Commits of one log, oldest first. */
 export type LedgerPart = readonly ProjectedCommit[];
@@ -32,30 +34,42 @@ export class LedgerWriter {
   }
 
   async write(parts: readonly LedgerPart[]): Promise<void> {
-    if (this.#segments !== null) {
-      for (const stretch of stretchesOf(parts)) {
-        const segments = stretch.flatMap((commits) => ledgerSegments(commits));
-        if (segments.length > 0) await this.#segments.putMany(await Promise.all(segments.map(packed)));
-      }
-    }
+    if (this.#segments !== null) await this.#writeSegments(this.#segments, parts);
     const letters = parts.flatMap((commits) => deadLettersOf(commits));
     if (letters.length > 0) await this.#deadLetters.putMany(letters);
   }
+
+  async #writeSegments(to: Collection<LedgerSegment>, parts: readonly LedgerPart[]): Promise<void> {
+    const segments = new LedgerSegments();
+    let stretch = 0;
+    for (const commits of parts) {
+      for (const commit of commits) {
+        segments.add(commit);
+        if (segments.chars >= GATHERED_CHARS) await put(to, segments.take());
+        for (const { body } of commit.entries) stretch += body.length;
+        if (stretch < STRETCH_CHARS) continue;
+        stretch = 0;
+        await turnsFirst();
+      }
+    }
+    await put(to, segments.take());
+  }
 }
 
-/** Cuts commits into stretches of so many characters, at least one commit each, in order. */
-function* stretchesOf(parts: readonly LedgerPart[]): Generator<readonly LedgerPart[]> {
-  let stretch: LedgerPart[] = [];
+/** In stretches as well. */
+async function put(to: Collection<LedgerSegment>, segments: readonly LedgerSegment[]): Promise<void> {
+  let some: LedgerSegment[] = [];
   let chars = 0;
-  for (const commits of parts) {
-    let from = 0;
-    for (const [index, { entries }] of commits.entries()) {
-      for (const { body } of entries) chars += body.length;
-      if (chars < STRETCH_CHARS) continue;
-      yield [...stretch, commits.slice(from, index + 1)];
-      [stretch, chars, from] = [[], 0, index + 1];
+  for (const segment of segments) {
+    if (some.length > 0 && chars + segment.lines.length > STRETCH_CHARS) {
+      await to.putMany(await Promise.all(some.map(packed)));
+      [some, chars] = [[], 0];
     }
-    if (from < commits.length) stretch.push(commits.slice(from));
+    some.push(segment);
+    chars += segment.lines.length;
   }
-  if (stretch.length > 0) yield stretch;
+  if (some.length > 0) await to.putMany(await Promise.all(some.map(packed)));
 }
+
+/** Turns and calls have the thread in between. */
+const turnsFirst = (): Promise<void> => new Promise((resume) => void setImmediate(resume));

@@ -48,8 +48,8 @@ export const LEDGER = {
 /** The collection of dead letters. */
 export const DEAD_LETTERS = { name: 'dead_letters', unique: [], indexes: [['address'], ['at', 'bytes']] } as const;
 
-/** A segment's text stays under this, so that a document store's own limit is never met. */
-const MAX_SEGMENT_CHARS = 1_000_000;
+/** A segment's text stays under this, so that making it keeps no turn waiting, and no document store's limit is met. */
+const MAX_SEGMENT_CHARS = 256_000;
 
 /** A segment in the making. */
 interface OpenSegment {
@@ -63,53 +63,61 @@ interface OpenSegment {
   chars: number;
 }
 
-export function ledgerSegments(commits: readonly ProjectedCommit[]): LedgerSegment[] {
-  const done: LedgerSegment[] = [];
-  const open = new Map<string, OpenSegment>();
-  const close = (key: string): void => {
-    const segment = open.get(key);
-    if (segment === undefined) return;
-    open.delete(key);
-    const { tenant, partition } = segment;
-    done.push({
-      tenant,
-      id: `${partition}.${segment.first}`,
-      version: countOf(segment.last),
-      partition,
-      first: segment.first,
-      last: segment.last,
-      from_at: segment.from,
-      to_at: segment.to,
-      lines: `[${segment.lines.join(',')}]`,
-    });
-  };
-  for (const commit of commits) {
+/** Segments of several logs in the making: each partition's deliveries of one tenant are gathered, so that segments are few. */
+export class LedgerSegments {
+  readonly #open = new Map<string, OpenSegment>();
+  #done: LedgerSegment[] = [];
+  /** Of the lines that are not taken yet. */
+  #chars = 0;
+
+  get chars(): number {
+    return this.#chars;
+  }
+
+  add(commit: ProjectedCommit): void {
     for (const [index, entry] of commit.entries.entries()) {
       const tenant = tenantOf(commit.targets[index] ?? 'unknown/svc-system/unknown');
       const partition = commit.partitions[index];
       if (partition === undefined || commit.rows[index]?.outcome === 'postponed') continue;
-      const key = `${tenant} ${partition}`;
       const isReadable = commit.targets[index] !== UNREADABLE;
-      const line = ledgerLine(entry, commit.epoch, commit.rows[index], isReadable);
-      let segment = open.get(key);
-      if (segment !== undefined && segment.chars + line.length > MAX_SEGMENT_CHARS) {
-        close(key);
-        segment = undefined;
-      }
-      if (segment === undefined) {
-        const { seq, at } = entry;
-        segment = { tenant, partition, first: seq, last: seq, from: at, to: at, lines: [], chars: 0 };
-        open.set(key, segment);
-      }
-      segment.last = entry.seq;
-      // A result's time is this node's reading of the store's clock.
-      segment.to = Math.max(segment.to, entry.at);
-      segment.lines.push(line);
-      segment.chars += line.length;
+      this.#addLine(tenant, partition, entry, ledgerLine(entry, commit.epoch, commit.rows[index], isReadable));
     }
   }
-  for (const key of [...open.keys()]) close(key);
-  return done;
+
+  #addLine(tenant: string, partition: Partition, entry: MailboxEntry, line: string): void {
+    const key = `${tenant} ${partition}`;
+    let segment = this.#open.get(key);
+    if (segment !== undefined && segment.chars + line.length > MAX_SEGMENT_CHARS) {
+      this.#close(key, segment);
+      segment = undefined;
+    }
+    if (segment === undefined) {
+      const { seq, at } = entry;
+      segment = { tenant, partition, first: seq, last: seq, from: at, to: at, lines: [], chars: 0 };
+      this.#open.set(key, segment);
+    }
+    segment.last = entry.seq;
+    // A result's time is this node's reading of the store's clock.
+    segment.to = Math.max(segment.to, entry.at);
+    segment.lines.push(line);
+    segment.chars += line.length;
+    this.#chars += line.length;
+  }
+
+  #close(key: string, { tenant, partition, first, last, from, to, lines }: OpenSegment): void {
+    this.#open.delete(key);
+    const segment = { tenant, partition, first, last, from_at: from, to_at: to, lines: `[${lines.join(',')}]` };
+    this.#done.push({ ...segment, id: `${partition}.${first}`, version: countOf(last) });
+  }
+
+  /** All that was gathered. */
+  take(): LedgerSegment[] {
+    for (const [key, segment] of this.#open) this.#close(key, segment);
+    const taken = this.#done;
+    this.#done = [];
+    this.#chars = 0;
+    return taken;
+  }
 }
 
 /** Bodies are JSON already and go in as they are: escaping them again would cost more than all the rest. */
