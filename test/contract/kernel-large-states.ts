@@ -173,7 +173,8 @@ export function largeStatesContract(name: string, make: () => Promise<KernelWorl
       const known = new Set(watched.stored);
       const to = await grown();
       for (let step = 0; step < 50; step += 1) await ask(to, 'Step');
-      assert.equal(watched.stored.size - known.size, 51, 'each commit stored one');
+      // More when storing one took too long for its batch, which then went on without it.
+      assert.ok(watched.stored.size - known.size >= 51, 'each commit stored one');
       await waitUntil('the replaced ones to be deleted', async () => (await left(known)).length === 1);
       assert.deepEqual(await left(known), [await refOf(to)]);
       await restart();
