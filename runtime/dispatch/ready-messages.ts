@@ -59,8 +59,10 @@ export async function readyMessages(parts: KernelParts, asked: MessagesToReady):
       if (!late.has(message.to) && !drainsLarge(residents.get(message.to))) continue;
       waiting.set(index, slow.keyOf(entry.body, message.to));
     }
-    const now = entries.filter((_, index) => isNow(index));
-    const readable = messages.filter((message, index) => message !== null && isNow(index));
+    const [now, readable] =
+      waiting.size === 0
+        ? [entries, messages]
+        : [entries.filter((_, index) => isNow(index)), messages.filter((_, index) => isNow(index))];
     const bodies = await setAside(parts, now, readable, residents, asked.drainLimit);
     return { messages, slow: waiting, residents, bodies };
   } finally {
