@@ -9,8 +9,18 @@ export interface StimulusContent {
   /** `base64`: what came were bytes and no text. */
   readonly contentEncoding?: 'base64';
   readonly idempotencyKey?: string;
+  /** Of the key; else what spec 1 and 2 say: refused for 24 hours. */
+  readonly repeats?: RepeatRules;
   /** Forwarded HTTP headers; those that could carry secrets are left out here. */
   readonly headers: Readonly<Record<string, string>>;
+}
+
+/** What becomes of a stimulus whose key came before. */
+export interface RepeatRules {
+  /** How long it is a repeat, from the first one on. */
+  readonly windowMs: number;
+  /** As the first one, once that has its workflow; otherwise it is refused. */
+  readonly answered: boolean;
 }
 
 export interface IngestStimulus extends StimulusContent {
@@ -29,6 +39,8 @@ export interface StimulusRecord {
 export interface StimulusStarted {
   readonly stimulus_id: string;
   readonly workflow_execution_id: string;
+  /** Both ids are those of an earlier delivery, and nothing was started now. */
+  readonly duplicate?: true;
 }
 
 export interface IngestOptions extends CallOptions {
@@ -41,7 +53,7 @@ export interface StimulusApi {
   /**
    * Resolves when its workflow is durably started. Throws `idempotent_duplicate` (see `duplicateOf`),
    * `classification_failed`, `no_router_configured`, `workflow_error`, `validation_failed`. Once it is received it goes
-   * on without its caller.
+   * on without its caller. A repeat whose rules say that it is answered resolves, or throws, as the first one does.
    */
   ingest(request: IngestStimulus, options?: IngestOptions): Promise<StimulusStarted>;
   /** The same for a webhook whose signature was verified; the route names the tenant. Throws `not_found` without route and router. */

@@ -27,8 +27,10 @@ export const Receive = z.object({
   content_encoding: ContentEncoding.optional(),
   /** Lower-case names; none that carries a secret. */
   headers: z.record(z.string(), z.string()),
-  /** How long a repeat is refused: 24 hours for one with an idempotency key. */
+  /** How long another one is a repeat of this one. */
   window_ms: z.number().int().min(1),
+  /** What it is told if it is a repeat itself: that it is refused, or what became of the first one. Default `refuse`. */
+  repeat: z.enum(['refuse', 'answer']).optional(),
   routing: Routing,
 });
 export type Receive = z.output<typeof Receive>;
@@ -36,8 +38,10 @@ export type Receive = z.output<typeof Receive>;
 export const Received = z.object({
   stimulus_id: z.string(),
   workflow_execution_id: z.string(),
-  /** Events of this actor before this delivery's. */
+  /** Events of this actor before those to come of this delivery. */
   after: z.number().int(),
+  /** Of a repeat: whether the first one has its workflow. */
+  first: z.enum(['pending', 'routed']).optional(),
 });
 
 export const stimulusMessages = {

@@ -8,13 +8,13 @@ import type { Known, StimulusState } from './state.ts';
 const WINDOW_TIMER = 'window';
 
 /**
- * The first delivery gets its ids and is routed; a later one within the window is refused with those of the first. One
- * that was rejected has started nothing, so the next delivery is a new one.
+ * The first delivery gets its ids and is routed; a later one within the window is told those of the first. One that was
+ * rejected has started nothing, so the next delivery is a new one.
  */
 export function Receive(state: StimulusState, receive: ReceiveMessage, turn: StimulusTurn): StimulusState {
   const { identity } = turn;
   if (identity === null) return turn.refuse('forbidden', 'a stimulus comes from a known caller');
-  if (state.status !== 'new' && isDuplicate(state, turn.now)) return refuseDuplicate(state, turn);
+  if (state.status !== 'new' && isDuplicate(state, turn.now)) return repeated(state, receive, turn);
   const { source, window_ms, routing } = receive;
   const after = state.status === 'new' ? 0 : state.emitted;
   const delivery = {
@@ -49,11 +49,20 @@ function isDuplicate(state: Known, now: number): boolean {
   return state.outcome.kind === 'routed' && now < state.expires_at;
 }
 
-function refuseDuplicate({ delivery }: Known, turn: StimulusTurn): never {
-  const { stimulus_id: original_stimulus_id, workflow_execution_id } = delivery;
+/** Starts nothing. While the first one is on its way nobody knows whether it will: who is answered waits for that. */
+function repeated(state: Known, { repeat }: ReceiveMessage, turn: StimulusTurn): StimulusState {
+  const { status, delivery, emitted } = state;
+  const { stimulus_id, workflow_execution_id } = delivery;
+  if (repeat !== 'answer') return refuseDuplicate(stimulus_id, workflow_execution_id, turn);
+  const first = status === 'settled' ? 'routed' : 'pending';
+  turn.reply({ stimulus_id, workflow_execution_id, after: emitted, first });
+  return state;
+}
+
+function refuseDuplicate(original_stimulus_id: string, workflow_execution_id: string, turn: StimulusTurn): never {
   return turn.refuse(
     'idempotent_duplicate',
-    `The same delivery was processed within 24 hours, as stimulus ${original_stimulus_id}.`,
+    `The same delivery was processed before, as stimulus ${original_stimulus_id}.`,
     duplicateDetails({ original_stimulus_id, workflow_execution_id }),
   );
 }

@@ -82,9 +82,12 @@ export function createStimulusApi(parts: StimulusParts): StimulusApi {
     const id = key === undefined ? random.uuid() : keyedId(identity.tenant, request.source, key);
     const address = addressOf('stimulus', identity.tenant, id);
     const received = Received.parse(await receive(address, payload, { ...options, identity }));
+    const { stimulus_id, workflow_execution_id, first } = received;
+    if (first === 'routed') return { stimulus_id, workflow_execution_id, duplicate: true };
     if (routing.kind === 'router') onBegun?.();
     const waitMs = ROUTING_WAIT_MS + (routing.kind === 'router' ? routing.timeout_ms : 0);
-    return followRouting({ client, clock }, address, received, { waitMs, signal: options.signal });
+    const started = await followRouting({ client, clock }, address, received, { waitMs, signal: options.signal });
+    return first === undefined ? started : { ...started, duplicate: true };
   }
 
   /** An actor whose window is over leaves within a moment; then the key is free. */
@@ -154,7 +157,7 @@ function checkSource(source: string): void {
 }
 
 function receiveOf(request: IngestStimulus, routing: Routing): Receive {
-  const { source, content, contentEncoding, headers, idempotencyKey: key } = request;
+  const { source, content, contentEncoding, headers, idempotencyKey: key, repeats } = request;
   if (key !== undefined && (key === '' || key.length > MAX_KEY_CHARS))
     throw expected('idempotency_key', `1 to ${MAX_KEY_CHARS} characters`);
   if (Buffer.byteLength(content) > MAX_CONTENT_BYTES) {
@@ -167,7 +170,8 @@ function receiveOf(request: IngestStimulus, routing: Routing): Receive {
     content,
     ...(contentEncoding === undefined ? {} : { content_encoding: contentEncoding }),
     headers: forwardedHeaders(headers),
-    window_ms: key === undefined ? KEYLESS_WINDOW_MS : IDEMPOTENCY_WINDOW_MS,
+    window_ms: key === undefined ? KEYLESS_WINDOW_MS : (repeats?.windowMs ?? IDEMPOTENCY_WINDOW_MS),
+    ...(repeats?.answered === true ? { repeat: 'answer' } : {}),
     routing,
   };
 }

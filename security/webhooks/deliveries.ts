@@ -6,7 +6,7 @@ import {
 } from '../../manifests/node/stimulus.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { SvcError } from '../../runtime/errors.ts';
-import { type DeliveryHeaders, eventIdOf, SCHEMES } from './schemes.ts';
+import { type DeliveryHeaders, eventIdOf, type RepeatRules, SCHEMES } from './schemes.ts';
 import { type BodySignature, HmacSignature } from './signature.ts';
 
 /** A delivery whose body is still to come. */
@@ -16,6 +16,8 @@ export interface SignedDelivery extends BodySignature {
    * `verify` it throws `internal`.
    */
   key(body: Uint8Array): string | undefined;
+  /** Undefined: as for every stimulus. */
+  readonly repeats: RepeatRules | undefined;
 }
 
 /** Who signs webhooks, and how (`spec.stimulus.webhooks`). */
@@ -60,6 +62,7 @@ export function createWebhooks({ webhooks, resolve, clock }: WebhooksParts): Web
       if (secrets.length === 0) throw new SvcError('secret_not_found');
       const signature = new HmacSignature(claimed, secrets);
       return {
+        repeats: rules.repeats,
         update: (chunk) => signature.update(chunk),
         verify: () => signature.verify(),
         key: (body) => {

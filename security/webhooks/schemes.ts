@@ -11,6 +11,14 @@ export interface ClaimedDelivery extends SignedContent {
   readonly key: string | undefined | null;
 }
 
+/** What becomes of a delivery whose key came before. */
+export interface RepeatRules {
+  /** How long it is a repeat, from the first delivery on. */
+  readonly windowMs: number;
+  /** As the first one is, for senders that take everything but 2xx for a failure; otherwise it is refused. */
+  readonly answered: boolean;
+}
+
 /** How one kind of sender signs. */
 export interface SchemeRules {
   /** Headers by name as documents write them, each with what is expected there. */
@@ -19,6 +27,8 @@ export interface SchemeRules {
   read(headers: DeliveryHeaders, now: number): ClaimedDelivery;
   /** The key of the HMAC; null: this is no secret of the scheme. */
   secret(text: string): Uint8Array | null;
+  /** What becomes of a repeat; without it as spec 2 has it: refused for 24 hours. */
+  readonly repeats?: RepeatRules;
   /** The member of the signed body that holds the id of the event, and how each id begins. */
   readonly eventId?: { readonly member: string; readonly prefix: string };
 }
@@ -28,6 +38,7 @@ const TOLERANCE_MS = 300_000;
 /** Senders that change their secret sign with two; each of more would be compared. */
 const MOST_DIGESTS = 8;
 const MAX_KEY_CHARS = 255;
+const DAY_MS = 86_400_000;
 
 const text = (secret: string): Uint8Array => Buffer.from(secret);
 
@@ -76,13 +87,15 @@ const standardWebhooks: SchemeRules = {
 
 /**
  * Stripe: one header holds the time and a signature for each secret; elements of other schemes mean nothing. Each try is
- * signed with its own time; the id of the event stays the same.
+ * signed with its own time; the id of the event stays the same. It tries for three days, and turns off an address that it
+ * finds failing.
  */
 const stripe: SchemeRules = {
   headers: {
     'Stripe-Signature': 't=, the time in whole seconds since 1970, and v1=, the HMAC-SHA256 of t.body in hexadecimal',
   },
   secret: text,
+  repeats: { windowMs: 4 * DAY_MS, answered: true },
   eventId: { member: 'id', prefix: 'evt_' },
   read(headers, now) {
     const elements = onlyValue(stripe, headers, 'Stripe-Signature').split(',');
@@ -100,7 +113,7 @@ const stripe: SchemeRules = {
 
 /**
  * Slack: version, time and body are signed. Each try is signed with its own time; the id of the event stays the same.
- * Commands and interactions have no such id.
+ * Commands and interactions have no such id. It tries for minutes, and turns off an address that fails often.
  */
 const slack: SchemeRules = {
   headers: {
@@ -108,6 +121,7 @@ const slack: SchemeRules = {
     'X-Slack-Signature': 'v0= and the HMAC-SHA256 of v0:timestamp:body in hexadecimal',
   },
   secret: text,
+  repeats: { windowMs: DAY_MS, answered: true },
   eventId: { member: 'event_id', prefix: 'Ev' },
   read(headers, now) {
     const time = timeOf(slack, headers, 'X-Slack-Request-Timestamp', now);
@@ -118,7 +132,7 @@ const slack: SchemeRules = {
   },
 };
 
-/** GitHub: the body alone is signed; the id of the delivery stays the same when it is sent again. */
+/** GitHub: the body alone is signed; the id of the delivery stays the same when somebody has it sent again. */
 const github: SchemeRules = {
   headers: {
     'X-Hub-Signature-256': 'sha256= and the HMAC-SHA256 of the raw body in hexadecimal',

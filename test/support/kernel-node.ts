@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ActorStore } from '../../runtime/actor-store.ts';
-import { systemClock } from '../../runtime/clock.ts';
+import { type Clock, systemClock } from '../../runtime/clock.ts';
 import type { ActorDefinition } from '../../runtime/define-actor.ts';
 import type { EffectHandler } from '../../runtime/effect.ts';
 import type { EffectQueue } from '../../runtime/effect-queue.ts';
@@ -20,6 +20,8 @@ export interface KernelNodeOptions {
   readonly settings?: RuntimeParts['settings'];
   readonly placement?: Placement;
   readonly contracted?: () => boolean;
+  /** Of the store, the queue and the kernel. */
+  readonly clock?: Clock;
   /** Replaces calls of the effect queue that the kernel sees. */
   readonly effects?: (inner: EffectQueue) => Partial<EffectQueue>;
   /** Replaces calls of the store that the kernel sees. */
@@ -40,7 +42,8 @@ export interface KernelNode {
 
 export async function startKernelNode(options: KernelNodeOptions): Promise<KernelNode> {
   const directory = await mkdtemp(join(tmpdir(), 'svc-kernel-node-'));
-  const inner = new SqliteActorStore({ directory });
+  const { clock = systemClock } = options;
+  const inner = new SqliteActorStore({ directory, clock });
   const documents = new SqliteDocuments({ directory });
   const blobs = new FileBlobs({ directory });
   await Promise.all([inner.open(), documents.open(), blobs.open()]);
@@ -51,7 +54,7 @@ export async function startKernelNode(options: KernelNodeOptions): Promise<Kerne
   };
   const effects = new EmbeddedEffectQueue({
     ledger: store,
-    clock: systemClock,
+    clock,
     onFault: (error) => warn('job', error),
   });
   Object.assign(effects, options.effects?.(effects) ?? {});
@@ -63,6 +66,7 @@ export async function startKernelNode(options: KernelNodeOptions): Promise<Kerne
     effects,
     definitions: options.definitions,
     handlers: options.handlers ?? [],
+    clock,
     node: 'node-a',
     ...(options.placement === undefined ? {} : { placement: options.placement }),
     ...(options.contracted === undefined ? {} : { contracted: options.contracted }),

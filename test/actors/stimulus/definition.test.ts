@@ -87,6 +87,35 @@ describe('stimulus', () => {
     assert.deepEqual([routing_mode, confidence], ['Deterministic', 1]);
   });
 
+  test('a repeat that is answered is told the ids of the first, and whether that has its workflow', () => {
+    const actor = received(direct);
+    const first = stateOf(actor);
+    assert.ok(first.status !== 'new');
+    const { stimulus_id, workflow_execution_id } = first.delivery;
+    for (const said of [
+      { after: 1, first: 'pending' },
+      { after: 2, first: 'routed' },
+    ]) {
+      if (said.first === 'routed') settle(actor, started);
+      const before = actor.state;
+      const turn = actor.send('Receive', { ...receive(direct), window_ms: 9 * DAY_MS, repeat: 'answer' });
+      assert.deepEqual(turn.reply, { ok: true, value: { stimulus_id, workflow_execution_id, ...said } });
+      assert.deepEqual([turn.effects.length, actor.state], [0, before]);
+    }
+    // The window is that of the first one: a repeat makes it no longer.
+    actor.advance(DAY_MS);
+    const next = actor.send('Receive', { ...receive(direct), repeat: 'answer' });
+    assert.notEqual(Object(next.reply?.ok === true ? next.reply.value : null).stimulus_id, stimulus_id);
+  });
+
+  test('one that started nothing is no first delivery, also where repeats are answered', () => {
+    const actor = received(direct);
+    settle(actor, failed('unavailable'));
+    const again = actor.send('Receive', { ...receive(direct), repeat: 'answer' });
+    assert.equal(Object(again.reply?.ok === true ? again.reply.value : null).first, undefined);
+    assert.equal(stateOf(actor).status, 'starting');
+  });
+
   test('a repeat counts as one until the last millisecond of 24 hours, also when the timer is late', () => {
     const actor = received(direct);
     settle(actor, started);

@@ -15,6 +15,13 @@ export const StimulusAnswer = z.object({
   workflow_execution_id: z.string().describe('The workflow execution that was started.'),
 });
 
+export const WebhookAnswer = StimulusAnswer.extend({
+  duplicate: z
+    .literal(true)
+    .optional()
+    .describe('A repeat, of a source whose scheme is stripe or slack: the ids are those of the first delivery.'),
+});
+
 /** What a refused repeat says of the first delivery. */
 export const DuplicateProblem = z.object({
   error: z.literal('idempotent_duplicate'),

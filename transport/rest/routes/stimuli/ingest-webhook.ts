@@ -7,7 +7,7 @@ import { SCHEMES, type SignedDelivery, type Webhooks } from '../../../../securit
 import { hasBegun } from '../../admit-starts.ts';
 import type { RestApp } from '../../parts.ts';
 import { problemSchemas } from '../../schemas/problems.ts';
-import { SourceParams, StimulusAnswer } from '../../schemas/stimuli.ts';
+import { SourceParams, WebhookAnswer } from '../../schemas/stimuli.ts';
 import { SignedBodies, type SignedBodyLimits } from '../../signed-body.ts';
 import { answerStimulusError, duplicateSchema } from './duplicate-answer.ts';
 
@@ -26,13 +26,14 @@ const schema = {
   summary: 'Take a webhook and start its workflow',
   description: `The raw body is signed with a secret of the source, in the scheme that \`spec.stimulus.webhooks\` of the
 node gives it: \`svc\` unless another one is set. The secret is the environment variable SVC_WEBHOOK_SECRET_<SOURCE> of the
-node unless others are set. Answers when the workflow execution is durably started.`,
+node unless others are set. Answers when the workflow execution is durably started. A repeat is 409, with schemes stripe and slack
+200 with \`duplicate\`.`,
   security: [],
   params: SourceParams,
   headers: z.looseObject(headerFields),
   body: { content: { '*/*': { schema: z.string().describe('Anything; at most 1 MiB.') } } },
   response: {
-    200: StimulusAnswer,
+    200: WebhookAnswer,
     ...problemSchemas({ style: 'coded', isPublic: true, also: [401, 404, 413, 422, 429, 503, 504] }),
     ...duplicateSchema,
   },
@@ -103,6 +104,7 @@ function bytesOf(body: unknown, { delivery }: Claim): Buffer {
 
 function contentOf(source: string, { delivery, headers }: Claim, body: Buffer): StimulusContent {
   const key = delivery.key(body);
+  const { repeats } = delivery;
   return {
     source,
     headers,
@@ -111,6 +113,7 @@ function contentOf(source: string, { delivery, headers }: Claim, body: Buffer): 
       ? { content: body.toString('utf8') }
       : { content: body.toString('base64'), contentEncoding: 'base64' }),
     ...(key === undefined ? {} : { idempotencyKey: key }),
+    ...(repeats === undefined ? {} : { repeats }),
   };
 }
 
