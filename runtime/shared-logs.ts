@@ -35,7 +35,7 @@ export type AdoptOutcome =
  * they leave the log and wait in their partition, in order, for who serves it (`PartitionChanges.postponed`).
  */
 export interface SharedLogs {
-  /** Whether logs may be made: no program that does not know them uses the store. */
+  /** Whether logs may be made and messages postponed: no program that does not know them uses the store. Once true it stays so. */
   mayBeMade(): boolean;
   /** Makes an empty log that is held by `node`, with numbers behind those of these partitions. False: its name was used. */
   make(

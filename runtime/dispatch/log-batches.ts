@@ -96,13 +96,18 @@ export class LogBatches {
     }
   }
 
+  /** Null while a program may take the log that does not know postponed messages. */
+  #postponing(): SlowActors | null {
+    return this.#parts.store.sharedLogs?.mayBeMade() === true ? this.slow : null;
+  }
+
   /** `slow`: nothing was written, and whose states take too long to be stored is known now. */
   async #attempt(
     entries: Entries,
     handling: Handling,
     results: readonly OwnResult[] | null,
   ): Promise<Entries | null | 'slow'> {
-    const run = new BatchRun(this.#parts, this.#holder, handling, { entries, slow: this.slow });
+    const run = new BatchRun(this.#parts, this.#holder, handling, { entries, slow: this.#postponing() });
     const ahead = results !== null && this.#parts.takesResults() ? this.#parts.starts.ahead() : null;
     let next: Entries | null = null;
     try {
@@ -125,7 +130,7 @@ export class LogBatches {
 
   /** Null: storing what is large takes too long. */
   async #pack(turns: TurnsToCommit): Promise<PackedBatch | null> {
-    const { slow } = this;
+    const slow = this.#postponing();
     if (slow === null || slow.isFull) return packTurns(this.#parts, this.#committing, turns);
     const storing = new StoringAside(this.#parts.payloads, this.#parts.clock);
     const packing = packTurns({ ...this.#parts, payloads: storing.payloads }, this.#committing, turns);

@@ -112,12 +112,12 @@ class Gate {
 }
 
 /** Nodes on one Redis whose large payloads are slow, away or cut off as a test wants. */
-export async function slowActorsScene(server: RedisServer, directory: string) {
+export async function slowActorsScene(server: RedisServer, directory: string, packs = true) {
   const prefix = `s${randomUUID().slice(0, 8)}`;
   const own = await mkdtemp(join(directory, prefix));
   const documents = new SqliteDocuments({ directory: own });
   const files = new FileBlobs({ directory: own });
-  const store = new RedisActorStore({ urls: server.url, prefix });
+  const store = new RedisActorStore({ urls: server.url, prefix, packs: () => packs });
   for (const port of [store, documents, files]) await port.open();
   const [reads, writes, work] = [new Gate(), new Gate(), new Gate()];
   const gated = defineEffect({

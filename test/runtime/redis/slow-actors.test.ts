@@ -36,7 +36,7 @@ describe('actors that are slow to come', { skip: redisMissing() ?? false }, () =
     await rm(directory, { recursive: true, force: true });
   });
 
-  const world = () => slowActorsScene(server, directory);
+  const world = (packs?: boolean) => slowActorsScene(server, directory, packs);
 
   const large = addressOf('heap', 'acme', 'large');
   const others = Array.from({ length: 20 }, (_, n) => addressOf('heap', 'acme', `o${n}`));
@@ -170,6 +170,27 @@ describe('actors that are slow to come', { skip: redisMissing() ?? false }, () =
     assert.deepEqual(await hear(runtime, large, 1), [100, 1]);
     await runtime.stop();
     assert.deepEqual(at.warnings, []);
+    await at.close();
+  });
+
+  test('nothing is postponed while a program of an older format may take the partition', async () => {
+    const at = await world(false);
+    const runtime = await at.start('node-a');
+    await runtime.client.ask(large, 'Grow', { chars: LARGE });
+    assert.ok(await runtime.dropActor(large));
+    at.reads.close();
+    const answer = hear(runtime, large, 1);
+    await waitUntil('its state is being read', () => at.reads.waiting > 0);
+    const home = await runtime.client.partitionOf(large);
+    const neighbours = await Promise.all(others.map(async (to) => [to, await runtime.client.partitionOf(to)] as const));
+    const [neighbour] = neighbours.flatMap(([to, partition]) => (partition === home ? [to] : []));
+    assert.ok(neighbour);
+    const later = hear(runtime, neighbour, 1);
+    for (const [to, partition] of neighbours) if (partition !== home) await hear(runtime, to, 1);
+    assert.equal(await at.postponed(), 0);
+    at.reads.open();
+    assert.deepEqual([await answer, await later], [[1], [1]]);
+    await runtime.stop();
     await at.close();
   });
 
