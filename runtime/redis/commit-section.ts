@@ -1,5 +1,5 @@
 import { type Commit, type CommitOutcome, changesOf, type PartitionChanges } from '../actor-store.ts';
-import { isPartition, type Partition } from '../address.ts';
+import { isPartition, isSharedLog, type Log, type Partition } from '../address.ts';
 import { readEntries } from './entries.ts';
 import { bellOf, depthField, fenceOf, type Keys, seenField } from './keys.ts';
 import { packReplies } from './replies.ts';
@@ -24,16 +24,23 @@ export function writeCommit(commit: Commit, call: Call, names: Keys, keys: strin
   const { lease } = commit;
   const log = names.of(lease.log);
   const changes = changesOf(commit);
+  const named = new Set(call.packs ? namedIn(commit) : []);
+  const isPlain = (part: Changes): boolean =>
+    isSharedLog(lease.log) && hasRecordsAlone(part) && !named.has(part.partition);
+  const plain = changes.filter(isPlain);
+  const parts = plain.length === 0 ? changes : changes.filter((part) => !isPlain(part));
   const before = keys.length;
   keys.push(log.meta, log.mail, log.journal, log.depths, log.replies);
-  for (const part of changes) writeKeys(part, names, keys);
+  for (const part of parts) writeKeys(part, names, keys);
+  for (const { partition } of plain) keys.push(names.of(partition).states);
   const settled = changes.reduce((sum, { settles = [] }) => sum + settles.length, 0);
   args.push(keys.length - before, fenceOf(lease), commit.after, commit.upTo, call.id, call.readAhead, bellOf(lease));
   args.push(call.serverLife, commit.upToAt ?? '', commit.beside ?? '', commit.results ?? settled);
   if (commit.journal !== null) args.push('j', 1, commit.journal);
   if (call.packs) writeReplies(commit, args);
   else writeRepliesOneByOne(commit, args);
-  for (const part of changes) {
+  if (plain.length > 0) writeRecordsAlone(plain, args);
+  for (const part of parts) {
     args.push('@', 1, part.partition);
     writeRecords(part, args);
     if (call.packs) writeNamedReplies(commit, part.partition, args);
@@ -63,6 +70,30 @@ function writeKeys(part: Changes, names: Keys, keys: string[]): void {
   if (events.length === 0) return;
   keys.push(own.eventTails);
   for (const append of events) keys.push(names.events(part.partition, append.address));
+}
+
+/** Partitions in which the commit changes more than `PartitionChanges` says. */
+function* namedIn({ replies, held = [], lease: { log } }: Commit): Generator<Log> {
+  for (const reply of replies) if (reply.fresh !== true) yield reply.partition ?? log;
+  for (const one of held) yield one.partition ?? log;
+}
+
+/** In most partitions a commit only writes states. */
+function hasRecordsAlone(part: Changes): boolean {
+  const { records, events, sends, timersSet, timersCleared, effectsOpened, effectsCancelled, settles = [] } = part;
+  const others = events.length + sends.length + timersSet.length + timersCleared.length + effectsOpened.length;
+  if (others + effectsCancelled.length + settles.length > 0 || waits(part)) return false;
+  return records.every(({ record }) => record !== null);
+}
+
+function writeRecordsAlone(plain: readonly Changes[], args: Words): void {
+  let words = plain.length;
+  for (const { records } of plain) words += 2 * records.length;
+  args.push('R', words);
+  for (const { records } of plain) {
+    args.push(2 * records.length);
+    for (const { address, record } of records) if (record !== null) args.push(address, record);
+  }
 }
 
 function writeRecords({ records }: PartitionChanges, args: Words): void {

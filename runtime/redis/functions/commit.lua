@@ -2,12 +2,13 @@
 -- KEYS  a section: of the log meta, mail, journal, depths, replies; then of each partition that the commit changes (a
 --       partition's own log has one, itself) meta, states, held;
 --       with group t or c: timers, timer bodies; with f, x or q: effects, effect bodies; with o or s: outbox; with w or u: postponed;
---       with e: event tails, then the event stream of each item of the group
+--       with e: event tails, then the event stream of each item of the group; then of each partition of group R: states
 -- ARGV  a section: number of keys, fence, after, upTo, commit id, readAhead, bell,
 --       server life at the grant, append time of the entry at upTo or '', results beside the mailbox at `after` or '',
 --       results beside it that this commit handled,
 --       then groups `tag, count of arguments, arguments`, ended by the tag `.`; of the log:
 --         j journal row       P replies: session, its replies as one text (replies.ts)
+--         R of partitions in which only states change: for each the count of its arguments, then address, record
 --         p, h as P and k in a fleet with programs of format 2: session, seen field, body; depth field, count
 --       and of each partition, begun by the tag `@` with its name:
 --         r states set: address, record        d states deleted: address
@@ -86,6 +87,14 @@ local function commit_section(keys, k, args, a, parts, now, out)
     local part = parts[i]
     write_part(part, keys, args, meta, now, out)
     if part.from.s or part.from.o then tail, part.owes = write_sends(part, args, mail, tail, now, part.meta ~= meta) end
+  end
+  if from.R then
+    local i = from.R
+    while i <= to.R do
+      local last = i + tonumber(args[i])
+      if last > i then variadic('HSET', keys[next_key], args, i + 1, last) end
+      next_key, i = next_key + 1, last + 1
+    end
   end
   if tail > sent then set[#set + 1], set[#set + 2] = 'tail', int(tail) end
   if from.h then lower_depths(m, 8, args, from.h, to.h, set) end
