@@ -115,13 +115,25 @@ describe('versions that share a fleet', { skip, timeout: 120_000 }, () => {
     assert.ok(first !== undefined);
     await assert.rejects(old.runtime.client.read(first), unavailable);
     assert.deepEqual((await fresh.runtime.client.read(first))?.state, { total: 1, turns: 1 });
-    // What shares its partition goes on.
+    // The price, while a program of an older format may be in the fleet: what shares its partition waits with it.
     const [neighbour] = among('counter', [partitionOf(first, layout)], 1);
     assert.ok(neighbour !== undefined);
-    assert.equal(await fresh.runtime.client.ask(neighbour, 'Add', { by: 1 }), 1);
+    let isAnswered = false;
+    const beside = fresh.runtime.client.ask(neighbour, 'Add', { by: 1 }, { timeoutMs: 60_000 }).then((value) => {
+      isAnswered = true;
+      return value;
+    });
+    await waitUntil(
+      'its message lies in the mailbox',
+      async () => (await fresh.runtime.client.mailbox(neighbour)).depth === 1,
+    );
+    const told = old.warnings.length;
+    await waitUntil('the old node has tried again', () => old.warnings.length > told + 1, 20_000);
+    assert.equal(isAnswered, false);
 
     await old.stop();
     assert.deepEqual(new Set(await Promise.all(asks)), new Set([2]));
+    assert.equal(await beside, 1);
     for (const address of sums)
       assert.deepEqual((await fresh.runtime.client.read(address))?.state, { total: 2, turns: 2 });
     await fresh.stop();
