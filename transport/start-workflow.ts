@@ -1,6 +1,6 @@
 import type { StartWorkflow, WorkflowApi } from '../actors/workflow/api.ts';
 import { actingFor, requireStartable, type WorkflowCatalog } from '../catalog/api.ts';
-import { checkInput } from '../manifests/workflow/input.ts';
+import { type TakenInput, takeInput } from '../manifests/workflow/input.ts';
 import type { WorkflowManifest } from '../manifests/workflow/schema.ts';
 import { SvcError } from '../runtime/errors.ts';
 import type { Identity } from '../runtime/identity.ts';
@@ -44,8 +44,8 @@ interface Parts extends StartLimits {
 }
 
 /**
- * Finds the workflow as the caller sees it (its own, its tenant's, global), checks the input against its schema and
- * starts an execution; resolves when the start is durable. Throws `not_found`; `failed_precondition` for a paused or
+ * Finds the workflow as the caller sees it (its own, its tenant's, global), checks the input against its schema, fills in
+ * the schema's defaults and starts an execution; resolves when the start is durable. Throws `not_found`; `failed_precondition` for a paused or
  * archived one; `validation_failed` with path and message
  * of each misfit, before anything is created or counted; `conflict` for a key or id that started another workflow, and for
  * a key given with another body; `rate_limited`; and what `WorkflowApi.start` throws.
@@ -71,7 +71,7 @@ export async function startWorkflow(
   }
   const found = await parts.catalog.get(identity, workflow, version);
   requireStartable(found);
-  const misfits = checkInput(found.manifest.metadata.input_schema, input);
+  const { input: taken, misfits } = takeInput(found.manifest.metadata.input_schema, input);
   if (misfits.length > 0) throw unfit(found.name, misfits);
   // Whoever asked has gone, so nothing is started for nobody.
   signal?.throwIfAborted();
@@ -84,7 +84,7 @@ export async function startWorkflow(
     executionId: id,
     workflowId: found.id,
     manifest: adapt(found.manifest),
-    input,
+    input: taken,
     identity: actingFor(identity, found),
   };
   const options = {
@@ -133,7 +133,7 @@ async function startedBefore(
   throw new SvcError('conflict', 'this key or id was used to start an execution of another workflow');
 }
 
-function unfit(name: string, misfits: ReturnType<typeof checkInput>): SvcError {
+function unfit(name: string, misfits: TakenInput['misfits']): SvcError {
   const [first] = misfits;
   const where = first === undefined ? '' : ` ${first.path}: ${first.message}.`;
   return new SvcError('validation_failed', `The input does not fit the schema of workflow ${name}.${where}`, {

@@ -1,6 +1,7 @@
 import { constants } from 'node:fs';
 import { type FileHandle, lstat, mkdir, open, readlink } from 'node:fs/promises';
 import { isAbsolute } from 'node:path';
+import { SvcError } from '../../runtime/errors.ts';
 import { systemCode } from './file-failure.ts';
 import { giveDirectory } from './ownership.ts';
 import { MAX_DEPTH, PathTraversal, UPLOADS } from './volume-path.ts';
@@ -131,7 +132,9 @@ export async function openParent(
   let wanted = [...parts];
   for (let links = 0; links <= MAX_LINKS; links += 1) {
     const name = wanted.at(-1);
-    if (name === undefined) throw new PathTraversal('path: expected a file, not the volume itself');
+    if (name === undefined) {
+      throw new SvcError('failed_precondition', 'the volume itself is a directory, not a file', { field: 'path' });
+    }
     const place = await openDirectory(root, wanted.slice(0, -1), make);
     const target = follow ? await readlink(place.entry(name)).catch(() => null) : null;
     if (target === null) return { place, name };

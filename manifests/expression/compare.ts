@@ -1,16 +1,7 @@
 import type { Budget } from '../template/budget.ts';
+import { isEqual, numberOf } from '../template/equal.ts';
 import type { Value } from '../template/value.ts';
 import type { Comparison } from './tree.ts';
-
-const NUMERIC = /^[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]{1,3})?$/;
-
-/** The number that a text is, white space around it aside; null when it is none. */
-export function numberIn(text: string): number | null {
-  // Numbers of more digits than this say nothing, and a pattern is not run over megabytes.
-  if (text.length > 1_000) return null;
-  const trimmed = text.trim();
-  return NUMERIC.test(trimmed) ? Number(trimmed) : null;
-}
 
 /** False, null, 0, '' and 'false' are not; a missing key is null. */
 export function isTruthy(value: Value): boolean {
@@ -23,11 +14,10 @@ export function isTruthy(value: Value): boolean {
  * (lists and maps as JSON, true and false as these words) by UTF-16 unit.
  */
 export function compare(operator: Comparison, left: Value, right: Value, budget: Budget): boolean {
-  if (left === null || right === null) {
-    return operator === '!=' ? left !== right : operator === '==' && left === right;
-  }
-  const isOrder = operator !== '==' && operator !== '!=';
-  const [a, b] = asNumbers(left, right, isOrder) ?? [budget.textOf(left), budget.textOf(right)];
+  if (operator === '==') return isEqual(left, right, budget);
+  if (operator === '!=') return !isEqual(left, right, budget);
+  if (left === null || right === null) return false;
+  const [a, b] = asNumbers(left, right) ?? [budget.textOf(left), budget.textOf(right)];
   switch (operator) {
     case '<':
       return a < b;
@@ -37,21 +27,11 @@ export function compare(operator: Comparison, left: Value, right: Value, budget:
       return a <= b;
     case '>=':
       return a >= b;
-    case '==':
-      return a === b;
-    case '!=':
-      return a !== b;
   }
 }
 
-function asNumbers(left: Value, right: Value, texts: boolean): [number, number] | null {
-  if (!texts && typeof left !== 'number' && typeof right !== 'number') return null;
+function asNumbers(left: Value, right: Value): [number, number] | null {
   const a = numberOf(left);
   const b = numberOf(right);
   return a === null || b === null ? null : [a, b];
-}
-
-function numberOf(value: Value): number | null {
-  if (typeof value === 'number') return value;
-  return typeof value === 'string' ? numberIn(value) : null;
 }

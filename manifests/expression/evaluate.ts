@@ -1,8 +1,9 @@
 import { Budget } from '../template/budget.ts';
+import { numberIn } from '../template/equal.ts';
 import { TemplateError } from '../template/fault.ts';
 import { Rendering } from '../template/rendering.ts';
 import { Missing, type Value, type ValueMap } from '../template/value.ts';
-import { compare, isTruthy, numberIn } from './compare.ts';
+import { compare, isTruthy } from './compare.ts';
 import { expressionOf } from './parse.ts';
 import type { Expression, Operand } from './tree.ts';
 

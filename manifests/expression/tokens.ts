@@ -14,7 +14,7 @@ const NUMBER = /-?[0-9]{1,40}(?:\.[0-9]{1,40})?(?:[eE][+-]?[0-9]{1,3})?(?![^\s<>
 const QUOTED = /'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"/sy;
 const SEGMENT = String.raw`(?:\[[^\]]*\]|[^\s!"#%&'()*+,./;<=>@[\\\]^${'`'}{|}~]+)`;
 const PATH = new RegExp(String.raw`${SEGMENT}(?:\.${SEGMENT})*`, 'y');
-const CALL = /\(\s*([a-z_]+)\s+(?![\s<>=!&|)])/y;
+const CALL = /\(\s*([a-zA-Z_]+)\s+(?![\s<>=!&|)])/y;
 const BLOCK_TAG = /\{\{~?\s*([#^/])([^}]*)/g;
 const ESCAPES = new Map([
   ['n', '\n'],
@@ -55,7 +55,7 @@ interface Cut {
 function tokenAt(text: string, at: number): Cut {
   if (text.startsWith('{{', at)) return template(text, at);
   if (match(CALL, text, at) !== null) {
-    const name = /[a-z_]+/.exec(text.slice(at))?.[0] ?? '';
+    const name = /[a-zA-Z_]+/.exec(text.slice(at))?.[0] ?? '';
     if (FUNCTIONS.has(name)) return call(text, at);
   }
   const sign = match(SIGN, text, at);

@@ -1,14 +1,18 @@
 import type { Budget } from './budget.ts';
+import { isEqual, numberIn } from './equal.ts';
+import { TemplateError } from './fault.ts';
 import { type Found, isList, isMap, Missing, memberOf, type Value } from './value.ts';
 
 /** One function that templates may call (spec 3, Helpers). */
 export interface TemplateFunction {
   readonly parameters: readonly string[];
-  /** `args` are as many as `parameters`, none missing unless `takesMissing`; `written` is how the author wrote each. */
+  /** Whether an argument that leads nowhere is null here; else the call itself leads nowhere. `before`: those already read. */
+  missingIsNull?(before: readonly Value[]): boolean;
+  /** `args` are as many as `parameters`; `written` is how the author wrote each. Throws TemplateError `invalid`. */
   apply(args: readonly Value[], written: readonly string[], budget: Budget): Found;
 }
 
-/** `default` sees a missing first argument as null; it and empty text give the fallback, false and 0 do not. */
+/** Null, which is what a missing value counts as, and empty text give the fallback, false and 0 do not. */
 export const DEFAULT = 'default';
 
 const text = (change: (text: string) => string): TemplateFunction => ({
@@ -31,9 +35,24 @@ export const FUNCTIONS: ReadonlyMap<string, TemplateFunction> = new Map<string, 
     DEFAULT,
     {
       parameters: ['value', 'fallback'],
-      apply: ([value = null, fallback = null]) => (value === null || value === '' ? fallback : value),
+      missingIsNull: ([value]) => value === undefined || !isAbsent(value),
+      apply: ([value = null, fallback = null]) => (isAbsent(value) ? fallback : value),
     },
   ],
+  [
+    'eq',
+    {
+      parameters: ['value', 'other'],
+      missingIsNull: () => true,
+      apply([value = null, other = null], _written, budget) {
+        if (typeof value === 'string' && typeof other === 'string' && value.length === other.length)
+          budget.working(value.length);
+        return isEqual(value, other, budget);
+      },
+    },
+  ],
+  ['add', { parameters: ['number', 'number'], apply: sum }],
+  ['parseJson', { parameters: ['text'], apply: parsed }],
   [
     'lookup',
     {
@@ -45,6 +64,48 @@ export const FUNCTIONS: ReadonlyMap<string, TemplateFunction> = new Map<string, 
     },
   ],
 ]);
+
+const isAbsent = (value: Value) => value === null || value === '';
+
+/** Numbers and texts that are numbers, since commands and the blackboard's own writes leave texts. */
+function sum(args: readonly Value[], written: readonly string[]): number {
+  let total = 0;
+  for (const [index, value] of args.entries()) {
+    const number = typeof value === 'string' ? numberIn(value) : value;
+    if (typeof number !== 'number') {
+      throw new TemplateError('invalid', `add takes numbers, ${nameOf(written, index)} is ${shown(value)}`);
+    }
+    total += number;
+  }
+  if (!Number.isFinite(total)) throw new TemplateError('invalid', 'add: the sum is no finite number');
+  return total;
+}
+
+/** What a JSON text says. Counted twice: once as text, once as the values made of it. */
+function parsed([value = null]: readonly Value[], written: readonly string[], budget: Budget): Value {
+  if (typeof value !== 'string') {
+    throw new TemplateError('invalid', `parseJson takes text, ${nameOf(written, 0)} is ${shown(value)}`);
+  }
+  budget.working(2 * value.length);
+  try {
+    const made: Value = JSON.parse(value);
+    return made;
+  } catch (thrown) {
+    // The parser's own words differ between versions of Node.
+    if (!(thrown instanceof SyntaxError)) throw thrown;
+    throw new TemplateError('invalid', `parseJson takes JSON, ${nameOf(written, 0)} is ${shown(value)}`);
+  }
+}
+
+const nameOf = (written: readonly string[], index: number) => (written[index] ?? '').slice(0, 80);
+
+/** A value in an error: its kind, of a text the beginning. */
+function shown(value: Value): string {
+  if (value === null) return 'null';
+  if (typeof value === 'string') return `the text ${JSON.stringify(value.slice(0, 40))}${value.length > 40 ? '…' : ''}`;
+  if (typeof value !== 'object') return String(value);
+  return isList(value) ? 'a list' : 'a map';
+}
 
 /** Items of a list, members of a map, characters of a text; anything else has none. */
 function lengthOf(value: Value, budget: Budget): number {

@@ -1,5 +1,5 @@
 import type { Budget } from './budget.ts';
-import { DEFAULT, FUNCTIONS } from './functions.ts';
+import { FUNCTIONS } from './functions.ts';
 import type { BlockKind, BlockNode, LoopName, PathTerm, TemplateNode, Term } from './tree.ts';
 import { type Found, isList, isMap, Missing, memberOf, type Value, type ValueMap } from './value.ts';
 
@@ -113,11 +113,10 @@ export class Rendering {
     const called = FUNCTIONS.get(term.name);
     if (called === undefined) return new Missing(term.written);
     const args: Value[] = [];
-    for (const [index, arg] of term.args.entries()) {
+    for (const arg of term.args) {
       const value = this.#value(arg, frame);
       if (!(value instanceof Missing)) args.push(value);
-      else if (term.name === DEFAULT && index === 0) args.push(null);
-      else if (term.name === DEFAULT && !isAbsent(args[0])) args.push(null);
+      else if (called.missingIsNull?.(args) === true) args.push(null);
       else return value;
     }
     return called.apply(
@@ -173,8 +172,6 @@ function stepsInto(kind: BlockKind, subject: Value): boolean {
   if (kind === 'section') return subject !== null && subject !== false;
   return isFilled(subject) || subject === 0;
 }
-
-const isAbsent = (value: Value | undefined) => value === undefined || value === null || value === '';
 
 /** Handlebars' own rule: false, null, 0, empty text and empty lists are not. */
 function isFilled(value: Value): boolean {

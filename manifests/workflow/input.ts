@@ -26,6 +26,52 @@ export function checkInput(schema: JsonObject | undefined, input: Json): readonl
   return fit.misfits.slice(0, MAX_MISFITS).map(({ path, message }) => ({ path: inputPath(path, input), message }));
 }
 
+export interface TakenInput {
+  /** What the run stores: the caller's, with the schema's defaults where it has nothing. */
+  readonly input: Json;
+  readonly misfits: readonly InputMisfit[];
+}
+
+/**
+ * Checks what the caller gave, as it was given, then adds the defaults: one does not stand in for what `required` asks
+ * for. The result is checked again, since a default may not fit its own schema.
+ */
+export function takeInput(schema: JsonObject | undefined, given: Json): TakenInput {
+  const misfits = checkInput(schema, given);
+  if (schema === undefined || misfits.length > 0) return { input: given, misfits };
+  const input = withDefaults(schema, given);
+  if (input === given) return { input, misfits };
+  const wrong = checkInput(schema, input).map(({ path, message }) => ({
+    path,
+    message: `${message} once the defaults of the schema are filled in`,
+  }));
+  return { input, misfits: wrong };
+}
+
+/**
+ * `default` of `properties`, in objects inside objects too; an object that is missing is only made by its own default.
+ * Items of lists are left as they are, so the result is never longer than the input and the schema together. A schema
+ * behind `$ref`, `anyOf` and the like adds nothing.
+ */
+function withDefaults(schema: Json | undefined, given: Json): Json {
+  if (!isMap(schema) || !isMap(given) || !isMap(schema.properties)) return given;
+  const added: [string, Json][] = [];
+  for (const [key, property] of Object.entries(schema.properties)) {
+    const before = Object.hasOwn(given, key) ? given[key] : defaultOf(property);
+    if (before === undefined) continue;
+    const after = withDefaults(property, before);
+    if (after !== before || !Object.hasOwn(given, key)) added.push([key, after]);
+  }
+  // No assignment: `__proto__` is a key like any other.
+  return added.length === 0 ? given : Object.fromEntries([...Object.entries(given), ...added]);
+}
+
+const defaultOf = (property: Json): Json | undefined =>
+  isMap(property) && Object.hasOwn(property, 'default') ? property.default : undefined;
+
+const isMap = (value: Json | undefined): value is JsonObject =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
 /** Why the schema cannot be compiled, such as a `$ref` into nothing; null when it can. */
 export function schemaFault(schema: JsonObject): string | null {
   try {
@@ -50,6 +96,5 @@ function inputPath(pointer: string, input: Json): string {
 
 function childOf(value: Json | undefined, key: string): Json | undefined {
   if (Array.isArray(value)) return value[Number(key)];
-  if (typeof value !== 'object' || value === null || !Object.hasOwn(value, key)) return undefined;
-  return value[key];
+  return isMap(value) && Object.hasOwn(value, key) ? value[key] : undefined;
 }

@@ -1,7 +1,7 @@
+import { FUNCTIONS } from '../../template/functions.ts';
 import { quoted, type Rule, statePath } from './rule.ts';
 import { RESERVED } from './scope-shape.ts';
 
-const FUNCTIONS = new Set(['length', 'upper', 'lower', 'trim', 'json', 'first_line', 'default', 'lookup']);
 const BLOCKS = new Set(['if', 'unless', 'each', 'with', 'else', 'this', 'true', 'false', 'null', 'undefined']);
 
 export const reservedStateName: Rule = {

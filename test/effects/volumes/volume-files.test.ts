@@ -52,7 +52,7 @@ describe('files in a volume', () => {
     await files.write('acme', id, 'file', text('12345'));
     await assert.rejects(files.read('acme', id, 'none'), { code: 'not_found' });
     await assert.rejects(files.read('acme', id, 'pipe'), { code: 'failed_precondition' });
-    await assert.rejects(files.read('acme', id, '/'), { code: 'forbidden' });
+    await assert.rejects(files.read('acme', id, '/'), { code: 'failed_precondition' });
     await assert.rejects(files.read('acme', id, 'file/below'), { code: 'failed_precondition' });
     await assert.rejects(files.read('acme', id, 'file', 4), { code: 'payload_too_large' });
     await assert.rejects(files.write('acme', id, 'a\0b', text('')), { code: 'invalid_argument' });
@@ -74,6 +74,22 @@ describe('files in a volume', () => {
 });
 
 describe('nothing leads out of a volume', () => {
+  test('the volume itself is a directory like any other, also over a link, and no attempt to leave it', async () => {
+    await using bench = await volumesBench();
+    const { files } = bench.volumes;
+    const id = await bench.volume();
+    const { directory } = await bench.volumes.open('acme', id);
+    await symlink('.', join(directory, 'top'));
+    bench.named();
+    for (const path of ['', '/', '.', 'top']) {
+      await assert.rejects(files.read('acme', id, path), { code: 'failed_precondition' }, path);
+      await assert.rejects(files.download('acme', id, path), { code: 'failed_precondition' }, path);
+    }
+    await assert.rejects(files.write('acme', id, '/', text('')), { code: 'failed_precondition' });
+    await assert.rejects(files.delete('acme', id, '/', { recursive: true }), { code: 'failed_precondition' });
+    assert.deepEqual(bench.named(), []);
+  });
+
   test('.. is refused wherever it leads, and told', async () => {
     await using bench = await volumesBench();
     const { files } = bench.volumes;

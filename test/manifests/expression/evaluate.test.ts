@@ -17,6 +17,7 @@ const SCOPE = {
     off: 'false',
     empty: '',
     nought: '0',
+    json: '{"ok":true}',
   },
   length: 7,
 };
@@ -65,6 +66,14 @@ const TRUE = [
   'nope != 0',
   "nope != ''",
   'nope != false',
+  // helpers of templates
+  "(eq BUILD.status 'success')",
+  '{{eq BUILD.output.stdout 10}}',
+  '(add BUILD.output.stdout 1) == 11',
+  '{{add (length input.items) 1}} > 3',
+  "(lookup (parseJson blackboard.json) 'ok')",
+  "(parseJson '3') < 4 && !(eq nope 1)",
+  '(eq nope null)',
   // truthiness
   'input.yes',
   '!input.no',

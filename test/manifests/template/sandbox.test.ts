@@ -56,6 +56,19 @@ const HOSTILE: readonly (readonly [string, string, { readonly [key: string]: Val
     `{{#each l}}${'{{#if @root.a.b.c.d.e.f.g.h}}{{/if}}'.repeat(50)}{{/each}}`,
     { l: LIST, a: {} },
   ],
+  ['a huge text read as JSON', '{{length (parseJson t)}}', { t: `[${'[],'.repeat(800_000)}0]` }],
+  [
+    'the same text read as JSON in a loop',
+    '{{#each l}}{{#if (parseJson @root.t)}}{{/if}}{{/each}}',
+    { l: LIST, t: '[0,0,0]'.padEnd(2_000) },
+  ],
+  ['large values compared in a loop', '{{#each l}}{{#if (eq @root.m @root.m)}}{{/if}}{{/each}}', { l: LIST, m: LIST }],
+  [
+    'large texts compared in a loop',
+    '{{#each l}}{{#if (eq @root.t (upper @root.t))}}{{/if}}{{/each}}',
+    { l: LIST, t: 'X'.repeat(5_000) },
+  ],
+  ['JSON nested too deep', '{{json (parseJson t)}}', { t: '['.repeat(50_000) + ']'.repeat(50_000) }],
   ['a value nested too deep', '{{json deep}}', { deep: nested(50_000) }],
 ];
 

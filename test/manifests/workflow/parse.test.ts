@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { parse } from 'yaml';
-import { checkInput } from '../../../manifests/workflow/input.ts';
+import type { Json, JsonObject } from '../../../manifests/json-schema/json.ts';
+import { checkInput, takeInput } from '../../../manifests/workflow/input.ts';
 import { WORKFLOW_MANIFEST_KEY, workflowJsonSchema } from '../../../manifests/workflow/json-schema.ts';
 import { parseWorkflowManifest } from '../../../manifests/workflow/parse.ts';
 import { END, type Kind, STATES, withValue, workflowDoc, workflowText } from './document.ts';
@@ -219,6 +220,39 @@ describe('the input of a workflow', () => {
     assert.equal(checkInput(endless, {})[0]?.path, 'metadata.input_schema');
     const nothing = { type: 'object', $ref: '#/$defs/none' };
     assert.equal(checkInput(nothing, {})[0]?.path, 'metadata.input_schema');
+  });
+  it('gets the defaults of the schema where it has nothing, in objects inside it too', () => {
+    const taken = (properties: JsonObject, given: Json, more: JsonObject = {}) =>
+      takeInput({ type: 'object', properties, ...more }, given);
+    const properties: JsonObject = {
+      depth: { type: 'integer', default: 3 },
+      none: { default: null },
+      deep: { type: 'object', properties: { a: { default: 1 }, b: { default: [1] }, c: {} } },
+      made: { type: 'object', default: {}, properties: { a: { default: false } } },
+      list: { type: 'array', items: { type: 'object', properties: { a: { default: 1 } } } },
+      plain: { type: 'string' },
+    };
+    const given = { depth: 0, deep: { b: null }, list: [{}], own: 'x' };
+    const { input } = taken(properties, given);
+    assert.deepEqual(input, { ...given, none: null, made: { a: false }, deep: { a: 1, b: null } });
+    assert.deepEqual(given, { depth: 0, deep: { b: null }, list: [{}], own: 'x' });
+    assert.deepEqual(taken(properties, {}).input, { depth: 3, none: null, made: { a: false } });
+    assert.deepEqual(takeInput(undefined, 7), { input: 7, misfits: [] });
+    const whole = { plain: 'x' };
+    assert.equal(taken({ plain: { default: 'y' } }, whole).input, whole);
+    const proto: JsonObject = JSON.parse('{"__proto__": {"default": {"x": 1}}}');
+    assert.equal(JSON.stringify(taken(proto, {}).input), '{"__proto__":{"x":1}}');
+  });
+  it('is checked as it was given: a default is no answer to what is required, and must fit itself', () => {
+    const required = { type: 'object', required: ['a'], properties: { a: { default: 1 } } };
+    assert.deepEqual(
+      takeInput(required, {}).misfits.map(({ path }) => path),
+      ['input'],
+    );
+    const wrong = { type: 'object', properties: { a: { type: 'integer', default: 'one' } } };
+    const [misfit] = takeInput(wrong, {}).misfits;
+    assert.deepEqual([misfit?.path, /defaults of the schema/.test(misfit?.message ?? '')], ['input.a', true]);
+    assert.deepEqual(takeInput(wrong, { a: 1 }).misfits, []);
   });
   it('has a bounded answer', () => {
     const users = Array.from({ length: 1_000 }, () => ({}));

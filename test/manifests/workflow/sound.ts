@@ -207,6 +207,11 @@ const reading: readonly Sound[] = [
     '{{first.output.lint.stdout}} {{#each first.output}}{{@key}}: {{this.exit_code}}{{/each}}',
     Runs,
   ),
+  reads(
+    'an agent that answers JSON',
+    "{{#with (parseJson first.output)}}{{field}}{{/with}}{{#if (eq first.status 'failed')}}{{add first.iterations 1}}{{/if}}",
+    Agent,
+  ),
   reads('an agent', '{{trim first.output}} {{upper first.status}} {{first.score}} {{first.iterations}}', Agent),
   reads(
     'a panel',

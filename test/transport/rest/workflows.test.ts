@@ -11,7 +11,7 @@ kind: Workflow
 metadata:
   name: ${name}
   version: "${version}"
-  input_schema: {type: object, required: [who], properties: {who: {type: string, maxLength: 20}}}
+  input_schema: {type: object, required: [who], properties: {who: {type: string, maxLength: 20}, times: {type: integer, minimum: 1, default: 2}}}
 spec:
   initial_state: NOTE
   states:
@@ -137,7 +137,8 @@ for (const { name: store, missing, start } of AREA_KERNELS) {
       const runId = await run(name);
       const { waiting_for, current_state, intent, input } = await waiting(runId);
       assert.deepEqual([waiting_for.kind, waiting_for.state_name, current_state], ['approval', 'GATE', 'GATE']);
-      assert.deepEqual([intent, input], ['ship it', { who: 'zoe' }]);
+      // The default of the schema is part of what the run was given.
+      assert.deepEqual([intent, input], ['ship it', { who: 'zoe', times: 2 }]);
       const signals = await Promise.all(
         Array.from({ length: 10 }, () => post(`${RUNS}/${runId}/signal`, { response: 'yes' })),
       );
