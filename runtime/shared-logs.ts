@@ -50,7 +50,7 @@ export interface SharedLogs {
   > | null>;
   /**
    * Takes partitions in. `joined` of each: it shares the log from now on; `busy`: something waits in its own mailbox, or is postponed; `ahead`:
-   * its numbers are ahead of the log's, which it cannot share; `lost`: its lease is. Null: the log's lease is lost.
+   * its numbers are ahead of the log's, which it cannot share; `lost`: its lease is, also since the store may have gone back behind the grant. Null: the log's lease is lost.
    */
   join(
     lease: Lease<SharedLog>,

@@ -68,7 +68,7 @@ export class RedisSharedLogs implements SharedLogs {
     const reply = await this.#calls.call('join_log', log, (keys, args) => {
       keys.push(this.#keys.of(log).meta);
       args.push(log, fenceOf(lease), this.#lives.at(lease), partitions.length);
-      for (const one of partitions) args.push(one.log, fenceOf(one));
+      for (const one of partitions) args.push(one.log, fenceOf(one), this.#lives.at(one));
     });
     if (reply === 0) return null;
     const outcomes = list(reply).map(joinOutcome);

@@ -46,12 +46,13 @@ register('make_log', function(keys, args)
   return results
 end, { 'allow-oom' })
 
-local function join_one(prefix, log, partition, fence, cursor)
+-- A lease of another life of the server does not join: its holder would never hear that it has to look through the partition.
+local function join_one(prefix, log, partition, fence, life, cursor)
   local meta, mail, depths = keys_of_log(prefix, partition)
   local m = redis.call('HMGET', meta, 'fence', 'log', 'cursor', 'tail', 'held')
   local shares = log .. '\n' .. partition
   if m[2] == shares then return 'joined' end
-  if m[1] ~= fence or (m[2] and m[2] ~= '') then return 'lost' end
+  if m[1] ~= fence or (m[2] and m[2] ~= '') or not is_of_this_life(life) then return 'lost' end
   local tail = tonumber(m[4] or 0)
   if tail > tonumber(m[3] or 0) or count_postponed(prefix, partition) > 0 then return 'busy' end
   if tail >= cursor then return 'ahead' end
@@ -63,7 +64,7 @@ local function join_one(prefix, log, partition, fence, cursor)
 end
 
 -- KEYS  a section: meta of the log
--- ARGV  a section: log, fence, server life at the grant, n, then n times: partition, fence of its lease
+-- ARGV  a section: log, fence, server life at the grant, n, then n times: partition, fence of its lease, server life at its grant
 -- returns a section: n texts (joined | busy: messages wait | ahead: its numbers are | lost: its lease) | 0 (the log's lease is lost)
 register('join_log', function(keys, args)
   local results, a = {}, 3
@@ -73,10 +74,11 @@ register('join_log', function(keys, args)
     if m[1] == args[a + 1] and m[2] == '1' and is_of_this_life(args[a + 2]) then
       results[s] = {}
       for i = 0, n - 1 do
-        results[s][i + 1] = join_one(args[2], args[a], args[a + 4 + i * 2], args[a + 5 + i * 2], tonumber(m[3]))
+        local p = a + 4 + i * 3
+        results[s][i + 1] = join_one(args[2], args[a], args[p], args[p + 1], args[p + 2], tonumber(m[3]))
       end
     end
-    a = a + 4 + 2 * n
+    a = a + 4 + 3 * n
   end
   return results
 end, { 'allow-oom' })

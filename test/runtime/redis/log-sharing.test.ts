@@ -192,4 +192,30 @@ describe('partitions of a node share a log', { skip: redisMissing() ?? false }, 
     assert.deepEqual(at.warnings, []);
     await at.close();
   });
+
+  test('a lease that an earlier life of the server granted joins no log: its partition has to be looked through', async () => {
+    const own = await startRedis({ appendfsync: 'always' });
+    const store = new RedisActorStore({ urls: own.url });
+    await store.open();
+    const leases = [];
+    for (const partition of ['default:0', 'default:1'] as const) {
+      const got = await store.acquire(partition, 'node-a', randomUUID(), 60_000);
+      assert.ok(got.kind === 'granted');
+      leases.push(got.lease);
+    }
+    await own.kill();
+    await own.restart();
+    await waitUntil('the server answers', () =>
+      store.now().then(
+        () => true,
+        () => false,
+      ),
+    );
+    const names = leases.map(({ log }) => log);
+    const made = await store.sharedLogs?.make(`log-${randomUUID()}`, 'node-a', randomUUID(), 60_000, names);
+    assert.ok(made);
+    assert.deepEqual(await store.sharedLogs?.join(made.lease, leases), ['lost', 'lost']);
+    await store.close();
+    await own.stop();
+  });
 });
