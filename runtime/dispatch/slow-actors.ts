@@ -84,6 +84,7 @@ export class SlowActors {
 
   /** Whether no message has to be looked at. */
   get isEmpty(): boolean {
+    for (const address of this.#heavy.keys()) if (this.isHeavy(address)) break;
     return this.#waiting.size === 0 && this.#heavy.size === 0;
   }
 
@@ -107,6 +108,8 @@ export class SlowActors {
 
   /** Its state takes long to be written. */
   noteHeavy(address: Address): void {
+    // Set anew it is the last one: the map is in the order in which times run out.
+    this.#heavy.delete(address);
     this.#heavy.set(address, this.#parts.clock.monotonic() + HEAVY_MS);
   }
 
