@@ -179,6 +179,8 @@ export interface Commit extends PartitionChanges {
   readonly after: number;
   /** Cursor to move to; equal to `after` when nothing was taken from the mailbox. */
   readonly upTo: number;
+  /** Number of the last entry that the caller has: the outcome's `next` begins behind it. Absent: `upTo`. */
+  readonly known?: number;
   /** `at` of the entry `upTo`: a store that was rolled back and gave its number to another entry answers fenced. */
   readonly upToAt?: number;
   /** Results handled beside the mailbox that the store must have at `after`; absent: not compared. */
@@ -204,7 +206,7 @@ export type CommitOutcome =
       readonly at: number;
       /** Results handled beside the mailbox since the cursor stands at `upTo`, with those of this commit. */
       readonly beside: number;
-      /** Entries waiting behind `upTo`, up to `readAhead`: saves the next poll. */
+      /** Entries waiting behind `upTo`, or behind `known`, up to `readAhead`: saves the next poll. */
       readonly next: readonly MailboxEntry[];
       /** Partitions of the commit whose outboxes hold messages for others. */
       readonly owing: readonly Partition[];
