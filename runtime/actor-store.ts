@@ -42,10 +42,7 @@ export interface ActorStore
   /** Creates what is missing (schema, functions) and connects. */
   open(): Promise<void>;
   close(): Promise<void>;
-  /**
-   * The clock that judges leases, timers and claims of a log, Unix milliseconds: each partition may have a server
-   * of its own. Without one, that of some server.
-   */
+  /** The clock that judges leases, timers and claims of a log, Unix milliseconds; without one, that of some server. */
   now(log?: Log): Promise<number>;
   /** Fixes a pool's partition count at first use; answers the count that holds. */
   definePool(pool: string, partitions: number): Promise<number>;
@@ -57,10 +54,7 @@ export interface Delivery {
   readonly to: Address;
   /** Encoded message. */
   readonly body: string;
-  /**
-   * Of an append: its id was made for this call, so only the process that appends it can repeat it. A store may know it
-   * again by other means than its id.
-   */
+  /** Of an append: its id was made for this call, which alone can repeat it. A store may know it again by other means. */
   readonly fresh?: boolean;
   /** Of a commit's send: its partition's bell need not ring, since the sender's kernel sees to it. */
   readonly unhurried?: boolean;

@@ -69,13 +69,7 @@ export class PipelinedCommits {
     const [first, second] = [entries.slice(0, half), entries.slice(half)];
     const one = await prepare(first, () => undefined);
     if (one === null || one.packed === null) return alone(first, one);
-    const written = commit(one, second);
-    // Calls to the store go out with the end of this turn of the event loop.
-    await new Promise<void>((resume) => void setImmediate(resume));
-    // Whose messages are postponed is known as slow when that is written: those behind them wait as well.
-    const mayGoOn = one.run.postponed.length === 0 && !this.#steps.mustWait();
-    const two = mayGoOn ? await prepare(second, after(one)) : null;
-    const behind = await written;
+    const [behind, two] = await Promise.all([commit(one, second), this.#prepareBehind(one, second)]);
     if (behind === null || isOver()) two?.run.forget();
     if (isOver()) return [];
     // Why it was not written is found by who handles it alone.
@@ -85,6 +79,15 @@ export class PipelinedCommits {
     const next = await commit(two, behind);
     if (next !== null) return [...behind, ...next];
     return isOver() ? [] : alone(second, null);
+  }
+
+  /** While the commit of the first half is in flight. */
+  async #prepareBehind(one: Packed, second: Entries): ReturnType<PipelineSteps['prepare']> {
+    // Calls to the store go out with the end of this turn of the event loop.
+    await new Promise<void>((resume) => void setImmediate(resume));
+    // Whose messages are postponed is known as slow when that is written: those behind them wait as well.
+    if (one.run.postponed.length > 0 || this.#steps.mustWait()) return null;
+    return this.#steps.prepare(second, after(one));
   }
 }
 
