@@ -1,7 +1,7 @@
 /**
  * Benchmarks, side by side with peers in one run; prints Markdown.
  *
- *   npm run bench                    all suites, median of three
+ *   npm run bench                    all suites, median of five
  *   npm run bench -- asks-redis      suites by name
  *   npm run bench -- --quick         one short repetition, to see that everything runs; `--small` is the same
  *   npm run bench -- --write         also keeps the result in docs/benchmarks.md
@@ -62,7 +62,7 @@ if (unknown.length > 0) {
 const plan: Plan =
   flags.has('--quick') || flags.has('--small')
     ? { inFlight: [1, 64], repetitions: 1, warmUpMs: 300, runMs: 500 }
-    : { inFlight: [1, 64, 512], repetitions: 3, warmUpMs: 1_500, runMs: 3_000 };
+    : { inFlight: [1, 64, 512], repetitions: 5, warmUpMs: 1_500, runMs: 3_000 };
 
 const parts = ['# Benchmarks', heading(`npm run bench${args.length > 0 ? ` -- ${args.join(' ')}` : ''}`)];
 console.log(parts.join('\n\n'));

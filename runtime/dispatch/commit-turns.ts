@@ -94,12 +94,11 @@ export async function commitTurns(
   }
   progress.moved(commit.upTo, outcome.beside, batch.writes.works.keys());
   remember(parts, server, batch, packed);
-  const jobs = changesOf(commit).flatMap(({ partition, effectsOpened }) =>
-    effectsOpened.map(({ id, queue, address, fairnessKey }) => ({
-      ...{ id, queue, address, partition },
-      ...fairnessPart(fairnessKey),
-    })),
-  );
+  const jobs: EffectJob[] = [];
+  for (const { partition, effectsOpened } of changesOf(commit)) {
+    for (const { id, queue, address, fairnessKey } of effectsOpened)
+      jobs.push({ id, queue, address, partition, ...fairnessPart(fairnessKey) });
+  }
   const projected = { ...run.handledAt(progress.position), epoch: lease.epoch, rows: batch.rows };
   server.committed({ commit, at: outcome.at, owing: outcome.owing, jobs, starting, projected });
   return outcome.next;

@@ -61,6 +61,8 @@ export class StartsHere {
 
   /** `bodies`: encoded requests by effect id, none stored aside. `ahead`: those that this process runs already. */
   of(commit: Commit, bodies: ReadonlyMap<string, string>, ahead: ReadonlyMap<string, unknown>): Starting {
+    // Most commits open none, and change many partitions.
+    if (!opensEffects(commit)) return { commit, begin: ({ id }) => ahead.has(id), free() {}, disown() {} };
     const { queue, runner, claimTtlMs, clock } = this.#options;
     const places = new Map<string, Place>();
     const claimedAt = clock.monotonic();
@@ -138,6 +140,9 @@ export class StartsHere {
     this.#disowned.set(id, given);
   }
 }
+
+const opensEffects = (commit: Commit): boolean =>
+  changesOf(commit).some(({ effectsOpened }) => effectsOpened.length > 0);
 
 function withOpened(
   commit: Commit,
