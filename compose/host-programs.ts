@@ -33,13 +33,7 @@ export async function openHostPrograms(parts: HostProgramsParts): Promise<Progra
       path === undefined ? [] : [resolve(path)],
     ),
   });
-  if (opened.sandbox !== null) {
-    if (network === 'host' && iam.realms.length === 0 && iam.local === 'open') {
-      const reach = "commands that have the host's network reach this node's API as the local operator";
-      log.warn({}, `spec.runtime.host_commands.network: host: ${reach}: set spec.iam.local: token`);
-    }
-    return opened.sandbox;
-  }
+  if (opened.sandbox !== null) return opened.sandbox;
   const { reason } = opened;
   const why = refusal({ wanted, realms: iam.realms.length, allowed: allow.length });
   if (why !== null)

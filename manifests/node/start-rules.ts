@@ -124,7 +124,13 @@ function webhookSecretsRule({ stimulus }: Spec, report: Report): void {
 
 /** Commands of one tenant must not read what belongs to another, or to the node. */
 function sandboxRule({ iam, runtime }: Spec, report: Report): void {
-  const { sandbox, allow } = runtime.host_commands;
+  const { sandbox, allow, network } = runtime.host_commands;
+  // With the machine's network a command reaches the node's API, where a call from loopback would be the operator's.
+  if (network === 'host' && iam.realms.length === 0 && iam.local === 'open')
+    report(
+      ['spec', 'runtime', 'host_commands', 'network'],
+      'host: commands would call the API of this node as its operator: set spec.iam.local: token, or expected none',
+    );
   if (sandbox !== 'off') return;
   const place = ['spec', 'runtime', 'host_commands', 'sandbox'];
   if (iam.realms.length > 0) report(place, 'off is for a node without identity providers: expected auto or required');

@@ -247,6 +247,34 @@ describe('a node does not start with', () => {
     settings({ file: file('git-hub', 'GIT-HUB') });
   });
 
+  it('the machine’s network for commands where a call from this machine is the operator’s', () => {
+    const file = (spec: string): string => `${head}spec: {runtime: {host_commands: {network: host}}${spec}}\n`;
+    assert.match(
+      problems({ file: file('') }).join(),
+      /^spec\.runtime\.host_commands\.network@3: host: .* set spec\.iam\.local: token/,
+    );
+    settings({ file: file(', iam: {local: token}') });
+    settings({ file: file(`, iam: {realms: [${realm}]}`) });
+  });
+
+  it('networks of containers that lead to the listeners of the node', () => {
+    const file = (runtime: string): string => `${head}spec: {runtime: ${runtime}}\n`;
+    const shared = ['host', 'default', 'private', 'container:abc', 'ns:/proc/1/ns/net', 'slirp4netns', 'pasta'];
+    for (const mode of [...shared, 'slirp4netns:allow_host_loopback=true', 'pasta:--map-gw', '']) {
+      const said = problems({
+        file: file(`{container_network_mode: "${mode}", containers: {agent_network: "${mode}"}}`),
+      });
+      assert.deepEqual(
+        said.map((line) => line.slice(0, line.indexOf('@'))),
+        ['spec.runtime.container_network_mode', 'spec.runtime.containers.agent_network'],
+        mode,
+      );
+      assert.match(said[0] ?? '', /expected none, bridge or the name of a network of the engine/);
+    }
+    for (const mode of ['none', 'bridge', 'agents_net-1.x'])
+      settings({ file: file(`{container_network_mode: ${mode}}`) });
+  });
+
   it('webhooks whose sources share a secret, are named twice, or ask for what their scheme does not have', () => {
     const file = (webhooks: string, routes = ''): string =>
       `${head}spec: {stimulus: {webhooks: [${webhooks}], routes: [${routes}]}}\n`;
