@@ -90,7 +90,7 @@ export class Sandbox implements ProgramView {
     { program, args }: ViewedProgram,
     binds: readonly Bind[],
     directory: string,
-    { network = 'none', file, waits = false }: ViewOptions = {},
+    { network = 'none', file, paths = [], waits = false }: ViewOptions = {},
   ): ViewedProgram {
     const { bwrap, filter, setpriv, ids } = this.#parts;
     const inside = ['/bin/sh', '-c', INSIDE, 'svc-sandbox', directory, waits ? 'wait' : '-', program, ...args];
@@ -100,7 +100,10 @@ export class Sandbox implements ProgramView {
       args: [
         ...['-c', OUTSIDE, 'svc-sandbox', filter ?? '-', bwrap],
         ...this.#namespaces(network),
-        ...this.#mounts(binds, network, file),
+        ...this.#mounts(binds, network, [
+          ...paths,
+          ...(file === undefined || isSystem(file.path) ? [] : [{ ...file, writable: false }]),
+        ]),
         ...(filter === null ? [] : ['--seccomp', '4']),
         ...['--chdir', '/', '--', ...become, ...inside],
       ],
@@ -137,20 +140,18 @@ export class Sandbox implements ProgramView {
     ];
   }
 
-  #mounts(binds: readonly Bind[], network: 'none' | 'host', file: SharedFile | undefined): string[] {
+  #mounts(binds: readonly Bind[], network: 'none' | 'host', own: readonly SharedPath[]): string[] {
     const { files, paths, hidden, programs } = this.#parts;
     const etc = network === 'host' ? [...ETC, ...ETC_WITH_NETWORK] : ETC;
-    const own = ['passwd', 'group', ...(network === 'host' ? [] : ['hosts'])];
-    const shared = [
-      ...paths,
-      ...(programs === null ? [] : [{ ...programs, writable: false }]),
-      ...(file === undefined || isSystem(file.path) ? [] : [{ ...file, writable: false }]),
-    ].toSorted((a, b) => a.path.length - b.path.length);
+    const made = ['passwd', 'group', ...(network === 'host' ? [] : ['hosts'])];
+    const shared = [...paths, ...(programs === null ? [] : [{ ...programs, writable: false }]), ...own].toSorted(
+      (a, b) => a.path.length - b.path.length,
+    );
     return [
       ...this.#system,
       ...['/etc', '/etc/pki', '/etc/pki/tls', '/etc/ssl'].flatMap(openDirectory),
       ...etc.flatMap((name) => ['--ro-bind-try', `/etc/${name}`, `/etc/${name}`]),
-      ...own.flatMap((name) => ['--ro-bind', join(files, name), `/etc/${name}`]),
+      ...made.flatMap((name) => ['--ro-bind', join(files, name), `/etc/${name}`]),
       ...['--proc', '/proc', ...this.#devices()],
       ...['--perms', '1777', '--size', String(SHARED_MEMORY_BYTES), '--tmpfs', '/dev/shm'],
       ...['--perms', '1777', '--size', String(TMP_BYTES), '--tmpfs', '/tmp'],

@@ -161,6 +161,8 @@ describe('settings', () => {
     assert.equal(found.builtin_dispatchers[0]?.name, 'cmd');
     assert.equal(found.builtin_dispatchers[0]?.default_timeout_secs, 5);
     assert.deepEqual(found.mcp_servers[0]?.capabilities, [{ name: 'a', skip_judge: false }]);
+    const { sandbox, network, paths } = found.mcp_servers[0] ?? {};
+    assert.deepEqual({ sandbox, network, paths }, { sandbox: 'auto', network: 'none', paths: [] });
   });
 });
 
@@ -255,6 +257,19 @@ describe('a node does not start with', () => {
     );
     settings({ file: file(', iam: {local: token}') });
     settings({ file: file(`, iam: {realms: [${realm}]}`) });
+    const servers = (more: string, spec = ''): string =>
+      `${head}spec: {mcp_servers: [{name: a, url: "http://h"}, {name: s, ${more}}]${spec}}\n`;
+    assert.match(
+      problems({ file: servers('executable: x, network: host') }).join(),
+      /^spec\.mcp_servers\[1\]\.network@3: host: the server would call/,
+    );
+    settings({ file: servers('executable: x, network: host', ', iam: {local: token}') });
+    settings({ file: servers('executable: x, network: host, enabled: false') });
+    for (const field of ['sandbox: off', 'network: host', 'paths: [{path: /opt}]'])
+      assert.match(
+        problems({ file: servers(`url: "http://i", ${field}`, ', iam: {local: token}') }).join(),
+        /^spec\.mcp_servers\[1\]\.(sandbox|network|paths)@3: only a server with an executable runs on this host$/,
+      );
   });
 
   it('networks of containers that lead to the listeners of the node', () => {
