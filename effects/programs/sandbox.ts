@@ -1,4 +1,4 @@
-import { lstatSync, readlinkSync } from 'node:fs';
+import { existsSync, lstatSync, readlinkSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import type { Owner } from '../volumes/ownership.ts';
 import type { Bind, ProgramView, SharedFile, ViewedProgram, ViewOptions } from './view.ts';
@@ -30,6 +30,10 @@ const ETC = [
 const ETC_WITH_NETWORK = ['hosts', 'resolv.conf'];
 /** Those that bwrap makes, without terminals. */
 const DEVICES = ['null', 'zero', 'full', 'random', 'urandom', 'tty'];
+/** Tables of the kernel that a process namespace does not hide: names of the node's keys, memory and timers of the machine. */
+const MASKED = ['keys', 'key-users', 'kcore', 'timer_list', 'sched_debug', 'latency_stats'].map(
+  (name) => `/proc/${name}`,
+);
 const SYSTEM = ['/usr', '/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32', '/nix/store', '/gnu/store'];
 
 /** What every command sees of the host beside the system (`spec.runtime.host_commands.paths`). */
@@ -66,6 +70,7 @@ export class Sandbox implements ProgramView {
   readonly hasOwnProcesses = true;
   readonly #parts: SandboxParts;
   readonly #system: readonly string[];
+  readonly #masked = MASKED.filter((path) => existsSync(path));
 
   constructor(parts: SandboxParts) {
     this.#parts = parts;
@@ -153,6 +158,7 @@ export class Sandbox implements ProgramView {
       ...etc.flatMap((name) => ['--ro-bind-try', `/etc/${name}`, `/etc/${name}`]),
       ...made.flatMap((name) => ['--ro-bind', join(files, name), `/etc/${name}`]),
       ...['--proc', '/proc', ...this.#devices()],
+      ...this.#masked.flatMap((path) => ['--ro-bind', '/dev/null', path]),
       ...['--perms', '1777', '--size', String(SHARED_MEMORY_BYTES), '--tmpfs', '/dev/shm'],
       ...['--perms', '1777', '--size', String(TMP_BYTES), '--tmpfs', '/tmp'],
       ...shared.flatMap(({ source, path, writable }) => [

@@ -5,8 +5,11 @@
  *   npm run attack                  all routes
  *   npm run attack -- WORDS         those whose title holds one of the words
  *
- * Ends with 1 when one holds it longer than 250 ms, or a lease was lost.
+ * Without words all attempts to leave the sandbox of commands are made too. Ends with 1 when one holds the loop longer than
+ * 250 ms, a lease was lost, or an attempt gained something.
  */
+import { spawnSync } from 'node:child_process';
+import { join } from 'node:path';
 import { AttackedNode } from './attacked-node.ts';
 import { restAttacks, strangerAttacks } from './cases.ts';
 import { measured } from './measure.ts';
@@ -29,4 +32,12 @@ const failed = rows.filter(({ heldMs }) => heldMs > MOST_MS).length;
 console.log(
   `${rows.length} attacks, ${over} over ${BAR_MS} ms, ${failed} over ${MOST_MS} ms, ${node.leasesLost} leases lost`,
 );
-process.exitCode = failed > 0 || node.leasesLost > 0 ? 1 : 0;
+const escaped = words.length === 0 && !escapesHold();
+process.exitCode = failed > 0 || node.leasesLost > 0 || escaped ? 1 : 0;
+
+/** Every attempt to leave the sandbox; a machine without one says so and gains nothing. */
+function escapesHold(): boolean {
+  const file = join(import.meta.dirname, '..', 'effects', 'programs', 'sandbox-escapes.test.ts');
+  const env = { ...process.env, SVC_ATTACK: 'whole' };
+  return spawnSync(process.execPath, ['--test', '--test-force-exit', file], { env, stdio: 'inherit' }).status === 0;
+}
