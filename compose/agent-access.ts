@@ -2,7 +2,9 @@ import type { Socket } from 'node:net';
 import type { NodeOffer } from '../actors/execution/node-fit.ts';
 import type { NodeControls } from '../cluster/operations/node-controls.ts';
 import { nodeVariables } from '../effects/agents/environment.ts';
+import { ContainerNetworks } from '../effects/containers/networks.ts';
 import type { GatewayListener } from '../effects/programs/gateway-relay.ts';
+import { isLoopback } from '../manifests/node/network.ts';
 import type { NodeSettings } from '../manifests/node/settings.ts';
 import { runtimeTable } from '../manifests/runtime-table/table.ts';
 import type { Clock } from '../runtime/clock.ts';
@@ -13,6 +15,8 @@ import type { Signing } from './signing.ts';
 /** How agents' programs and containers reach this node's internal listener (design S5). */
 export interface AgentAccess {
   readonly tokens: ExecutionTokens;
+  /** Of containers: from there the listeners take the calls of agents alone. */
+  readonly networks: ContainerNetworks;
   /** `http://HOST:PORT`; null until it listens. */
   url(): string | null;
   /** What one execution's program is told, and the capability token in it, which no output may show. */
@@ -50,6 +54,7 @@ export function openAgentAccess({
   const url = (): string | null => (listening === null ? null : (settings.runtime.orchestrator_url ?? listening));
   return {
     tokens,
+    networks: new ContainerNetworks({ onLoopback: listensOnLoopback(settings) }),
     url,
     async variables({ tenant, executionId, lastsMs, relayed }) {
       const token = await tokens.issue({ tenant, executionId, expiresAt: clock.now() + lastsMs + MARGIN_MS });
@@ -61,6 +66,10 @@ export function openAgentAccess({
       listener = { port: Number(new URL(address).port), accept };
     },
   };
+}
+
+function listensOnLoopback({ network, cluster }: NodeSettings): boolean {
+  return [network.bind, network.internal.bind, cluster.bind ?? network.bind].every(isLoopback);
 }
 
 /** What this node offers to executions that are started on it; deprecated runtimes are a line in its log (spec 3). */

@@ -24,14 +24,25 @@ export async function openContainers(world: EffectsWorld, volumes: VolumeDirecto
   const realm = await installationId(documents, random);
   const starts = await createContainerStarts(documents);
   const isWanted = (owner: ContainerOwner): Promise<boolean> => areas.isOpen(owner.address, owner.effectId);
+  if (engine !== null) learnNetworks(world, engine);
   const sweep = engine === null ? null : startContainerSweep({ engine, realm, isWanted, starts, clock, warn });
   const containers = {
-    ...{ engine, volumes, secrets, starts, isWanted, node, realm, clock, warn },
+    ...{ engine, networks: world.access.networks, volumes, secrets, starts, isWanted, node, realm, clock, warn },
     limits: containerLimits(settings),
     onEnd: (owner: ContainerOwner) => sweep?.soon(owner),
   };
   const handlers = [createContainerEffect(containers), await agentContainers(world, containers)];
   return { engine, handlers, close: async () => sweep?.stop() };
+}
+
+/** Of containers that an earlier life of the node has left running. An engine that is away is asked again before a container joins one. */
+function learnNetworks({ settings: { runtime }, access, log }: EffectsWorld, engine: ContainerEngine): void {
+  const modes = new Set([runtime.container_network_mode ?? 'none', runtime.containers.agent_network ?? 'none']);
+  for (const mode of modes) {
+    access.networks.learn(engine, mode, new AbortController().signal).catch((err: unknown) => {
+      log.warn({ err, network: mode }, 'containers cannot join this network');
+    });
+  }
 }
 
 /** Its client is loaded where there is an engine: an idle node without one does not carry it. */

@@ -33,15 +33,12 @@ export async function openHostPrograms(parts: HostProgramsParts): Promise<Progra
       path === undefined ? [] : [resolve(path)],
     ),
   });
-  if (opened.sandbox !== null) {
-    if (network === 'host' && iam.realms.length === 0 && iam.local === 'open') {
-      const reach = "commands that have the host's network reach this node's API as the local operator";
-      log.warn({}, `spec.runtime.host_commands.network: host: ${reach}: set spec.iam.local: token`);
-    }
-    return opened.sandbox;
-  }
+  if (opened.sandbox !== null) return opened.sandbox;
   const { reason } = opened;
-  const why = refusal({ wanted, realms: iam.realms.length, allowed: allow.length });
+  const server = settings.mcp_servers.findIndex(
+    ({ executable, enabled, sandbox }) => executable !== undefined && enabled && sandbox === 'auto',
+  );
+  const why = refusal({ wanted, realms: iam.realms.length, allowed: allow.length, server });
   if (why !== null)
     throw new SvcError('invalid_config', `${SETTING}: ${why}, and there is no sandbox here (${reason}): ${INSTALL}`);
   // With an identity provider and nobody allowed nothing would run in it.
@@ -52,10 +49,18 @@ export async function openHostPrograms(parts: HostProgramsParts): Promise<Progra
 }
 
 /** Why a node must not do without a sandbox; null when it may. */
-function refusal(about: { readonly wanted: 'auto' | 'required'; readonly realms: number; readonly allowed: number }) {
+function refusal(about: {
+  readonly wanted: 'auto' | 'required';
+  readonly realms: number;
+  readonly allowed: number;
+  /** Index of the first that wants to be in it; -1: none. */
+  readonly server: number;
+}) {
   if (about.wanted === 'required') return 'it is required';
   if (about.allowed > 1) return `spec.runtime.host_commands.allow names ${about.allowed} tenants`;
   if (about.realms > 0 && about.allowed > 0)
     return 'authentication is on and spec.runtime.host_commands.allow names a tenant';
+  if (about.realms > 0 && about.server >= 0)
+    return `authentication is on and spec.mcp_servers[${about.server}].sandbox is not off`;
   return null;
 }

@@ -55,14 +55,16 @@ export async function openNetworkCertificate(tls: NodeSettings['network']['tls']
 export function createServers(parts: ServersParts): { listen(): Promise<Addresses>; close(): Promise<void> } {
   const { settings, clusterNode, peers, executions, health, logger, access, clusterHost, admission } = parts;
   const { network, cluster } = settings;
+  const isOfAgents = access.networks.has;
   const rest = createRestServer({
     ...parts,
     runtimes: runtimeTable(settings.runtime.containers.runtimes),
     origins: network.cors.allow,
     proxies: network.trust_proxy,
+    isOfAgents,
     resource: { issuers: settings.iam.realms.map(({ issuer_url }) => issuer_url), publicUrl: network.public_url },
   });
-  const grpc = createGrpcServer({ ...parts, auth: settings.grpc_auth, proxies: network.trust_proxy });
+  const grpc = createGrpcServer({ ...parts, auth: settings.grpc_auth, proxies: network.trust_proxy, isOfAgents });
   const figures = { local: () => parts.cluster.local(), admission: () => admission.counts };
   const metrics = settings.observability.metrics.enabled ? figures : null;
   const internal = createInternalServers({ ...parts, metrics });
@@ -70,7 +72,7 @@ export function createServers(parts: ServersParts): { listen(): Promise<Addresse
     clusterNode === null
       ? null
       : createClusterServer({
-          ...{ ...clusterNode, peers, health, logger, admission },
+          ...{ ...clusterNode, peers, health, logger, admission, isOfAgents },
           openEnvelope: (authorization, envelope) => openNodeEnvelope(clusterNode, authorization, envelope),
           worker: cluster.role === 'controller' ? null : { executions, applyConfig: clusterNode.applyConfig },
           controller: cluster.role !== 'worker',

@@ -66,10 +66,10 @@ export function createInternalServers(parts: {
   const { dispatch, logger, health, metrics } = parts;
   // What agents call is part of what runs.
   const { admission: _admission, ...seal } = parts.seal;
-  const { tokens } = parts.access;
+  const { tokens, networks } = parts.access;
   return {
     rest: createInternalServer({
-      ...{ dispatch, tokens, logger },
+      ...{ dispatch, tokens, logger, isOfAgents: networks.has },
       addSealRoutes: (app) => addSealRoutes(app, seal, { bearer: false, tokens }),
       ...(metrics === null ? {} : { addRoutes: (app) => addMetrics(app, metrics) }),
     }),

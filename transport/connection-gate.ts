@@ -50,11 +50,16 @@ export class ConnectionGate {
   readonly #most: number;
   readonly #addresses = new Map<string, number>();
   readonly #proxies: BlockList;
+  readonly #refuses: (address: string) => boolean;
   #open = 0;
 
-  /** `proxies`: addresses and networks of proxies beside those of this machine (`spec.network.trust_proxy`). */
-  constructor(most: number, proxies: readonly string[] = []) {
+  /**
+   * `proxies`: addresses and networks of proxies beside those of this machine (`spec.network.trust_proxy`). `refuses`: addresses
+   * that this listener is not for.
+   */
+  constructor(most: number, proxies: readonly string[] = [], refuses: (address: string) => boolean = () => false) {
     this.#most = most;
+    this.#refuses = refuses;
     this.#proxies = proxiesAt([...THIS_MACHINE, ...proxies]);
   }
 
@@ -62,7 +67,7 @@ export class ConnectionGate {
   enter(socket: Socket): boolean {
     const address = socket.remoteAddress ?? '';
     const ofAddress = this.#addresses.get(address) ?? 0;
-    if (this.#open >= this.#most || ofAddress >= this.#mostOf(address)) {
+    if (this.#refuses(address) || this.#open >= this.#most || ofAddress >= this.#mostOf(address)) {
       socket.destroy();
       return false;
     }

@@ -23,8 +23,10 @@ export async function runContainer(
   owner: ContainerOwner,
   context: EffectContext,
 ): Promise<ContainerResult> {
-  const { engine } = parts;
+  const { engine, limits, networks } = parts;
   const { signal } = context;
+  // Of one that an earlier life has started too.
+  if (input.sealed !== true) await networks?.learn(engine, limits.networkMode, signal);
   // Nobody sweeps them away under the container.
   using held = new DisposableStack();
   for (const { volume_id } of input.mounts) held.defer(parts.volumes.hold(owner.tenant, volume_id));

@@ -1,4 +1,5 @@
 import Docker from 'dockerode';
+import { z } from 'zod';
 import type { Clock } from '../../runtime/clock.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import { pause } from '../../runtime/pause.ts';
@@ -17,6 +18,8 @@ export interface EngineOptions {
 /** What the engine can give. */
 export interface EngineFacts {
   readonly cpus: number;
+  /** It runs as an ordinary user: what its containers send goes out as this machine's own. */
+  readonly rootless: boolean;
 }
 
 const PATIENCE_MS = 60_000;
@@ -51,12 +54,10 @@ export class ContainerEngine {
   }
 
   facts(signal: AbortSignal): Promise<EngineFacts> {
-    this.#facts ??= this.call(signal, async (docker) => ({ cpus: Number((await docker.info()).NCPU) || 1 })).catch(
-      (error: unknown) => {
-        this.#facts = null;
-        throw error;
-      },
-    );
+    this.#facts ??= this.call(signal, async (docker) => factsOf(await docker.info())).catch((error: unknown) => {
+      this.#facts = null;
+      throw error;
+    });
     return this.#facts;
   }
 
@@ -106,6 +107,13 @@ export class ContainerEngine {
   pause(delayMs: number, signal: AbortSignal): Promise<void> {
     return pause(this.#clock, delayMs, signal);
   }
+}
+
+const Info = z.object({ NCPU: z.number().optional(), SecurityOptions: z.array(z.string()).nullish() });
+
+function factsOf(info: unknown): EngineFacts {
+  const { NCPU: cpus, SecurityOptions: options } = Info.parse(info);
+  return { cpus: cpus || 1, rootless: (options ?? []).some((option) => option.includes('rootless')) };
 }
 
 /** Not every call of the client heeds its signal; the wait for it ends all the same. */

@@ -3,6 +3,7 @@ import type { Secrets } from '../../security/api.ts';
 import type { VolumeDirectories, VolumeHolds } from '../volumes/api.ts';
 import type { ContainerEngine } from './engine.ts';
 import type { ContainerOwner } from './labels.ts';
+import type { ContainerNetworks } from './networks.ts';
 import type { ContainerStarts } from './starts.ts';
 import type { ContainerState } from './state.ts';
 
@@ -42,6 +43,8 @@ export interface ContainerParts {
   readonly engine: ContainerEngine | null;
   readonly limits: ContainerLimits;
   readonly extras?: ContainerExtras;
+  /** What the node's listeners refuse; absent: there are none. */
+  readonly networks?: ContainerNetworks;
   readonly volumes: VolumeDirectories & VolumeHolds;
   readonly secrets: Secrets;
   readonly starts: ContainerStarts;

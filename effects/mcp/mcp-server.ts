@@ -4,6 +4,7 @@ import { SvcError, toSvcError } from '../../runtime/errors.ts';
 import type { Random } from '../../runtime/random.ts';
 import type { Secrets } from '../../security/api.ts';
 import type { GroupWatch } from '../programs/group-watch.ts';
+import type { ProgramView } from '../programs/view.ts';
 import type { McpServers, McpTool } from './api.ts';
 import { Connection } from './connection.ts';
 import { lookUpCredentials } from './credentials.ts';
@@ -22,6 +23,8 @@ export interface McpServerParts {
   readonly dataDir: string;
   readonly workspaces: string;
   readonly watch: GroupWatch;
+  /** How this host starts programs; absent or null: as they are. */
+  readonly view?: ProgramView | null;
   readonly limits: McpLimits;
   readonly version: string;
 }

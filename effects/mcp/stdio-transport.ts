@@ -1,5 +1,4 @@
 import { mkdir } from 'node:fs/promises';
-import { resolve } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import type { JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js';
@@ -10,14 +9,14 @@ import { ProgramLimits } from '../programs/input.ts';
 import { type LaunchedProgram, launch } from '../programs/launch.ts';
 import { endRun, recordRun } from '../programs/leftovers.ts';
 import { signal } from '../programs/process-table.ts';
+import type { ProgramView } from '../programs/view.ts';
 import type { ServerCredentials } from './credentials.ts';
 import type { McpLimits } from './limits.ts';
 import type { McpSdk } from './sdk.ts';
 import type { ServerLog } from './server-log.ts';
+import { type ServerProgram, serverProgram } from './server-program.ts';
 import type { McpServerSettings } from './settings.ts';
 
-/** Variables of the node's own environment that a server sees; all else it must be given. */
-const INHERITED = ['PATH', 'HOME', 'LANG'];
 /** How long output may stay open once the group is gone: a process that left it may hold the pipe. */
 const DRAIN_MS = 1_000;
 const MiB = 1_024 * 1_024;
@@ -40,6 +39,8 @@ export interface StdioParts {
   readonly workspaces: string;
   readonly run: string;
   readonly watch: GroupWatch;
+  /** How this host starts programs; absent or null: as they are. */
+  readonly view?: ProgramView | null;
   readonly limits: McpLimits;
   readonly output: ServerLog;
 }
@@ -66,16 +67,16 @@ export class StdioTransport implements Transport {
   }
 
   async start(): Promise<void> {
-    const { settings, directory, workspaces, run, watch, limits, output, sdk } = this.#parts;
+    const { settings, directory, workspaces, run, watch, limits, output, sdk, view = null } = this.#parts;
     await mkdir(directory, { recursive: true, mode: 0o700 });
     await recordRun(workspaces, run);
     let program: LaunchedProgram;
     try {
+      const started = await serverProgram(settings, directory, view);
       program = await launch({
-        program: settings.executable.includes('/') ? resolve(settings.executable) : settings.executable,
-        args: settings.args,
+        ...started,
         directory,
-        environment: this.#environment(),
+        environment: this.#environment(started),
         limits: programLimits(settings),
         stdin: 'pipe',
       });
@@ -103,13 +104,9 @@ export class StdioTransport implements Transport {
     await recordRun(workspaces, run, program.group);
   }
 
-  #environment(): Record<string, string> {
+  #environment({ environment }: ServerProgram): Record<string, string> {
     const { credentials, run } = this.#parts;
-    const inherited = INHERITED.flatMap((name) => {
-      const value = process.env[name];
-      return value === undefined ? [] : [[name, value] as const];
-    });
-    return { ...Object.fromEntries(inherited), ...credentials.environment, [RUN_MARK]: run };
+    return { ...environment, ...credentials.environment, [RUN_MARK]: run };
   }
 
   #read(buffer: InstanceType<McpSdk['ReadBuffer']>, chunk: Buffer): void {
@@ -172,7 +169,8 @@ export class StdioTransport implements Transport {
     if (this.reason === '') this.reason = STOPPED;
     program.child.stdin?.end();
     if (!(await this.endsWithin(stopGraceMs))) {
-      this.#signal('SIGTERM');
+      // In a sandbox the program leads a group of its own, below the one that is started.
+      if (!this.#exited) signal(-program.asked(), 'SIGTERM');
       if (!(await this.endsWithin(stopGraceMs))) this.#signal('SIGKILL');
     }
     await this.#ended.promise;

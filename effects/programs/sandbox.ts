@@ -1,4 +1,4 @@
-import { lstatSync, readlinkSync } from 'node:fs';
+import { existsSync, lstatSync, readlinkSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import type { Owner } from '../volumes/ownership.ts';
 import type { Bind, ProgramView, SharedFile, ViewedProgram, ViewOptions } from './view.ts';
@@ -30,6 +30,10 @@ const ETC = [
 const ETC_WITH_NETWORK = ['hosts', 'resolv.conf'];
 /** Those that bwrap makes, without terminals. */
 const DEVICES = ['null', 'zero', 'full', 'random', 'urandom', 'tty'];
+/** Tables of the kernel that a process namespace does not hide: names of the node's keys, memory and timers of the machine. */
+const MASKED = ['keys', 'key-users', 'kcore', 'timer_list', 'sched_debug', 'latency_stats'].map(
+  (name) => `/proc/${name}`,
+);
 const SYSTEM = ['/usr', '/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32', '/nix/store', '/gnu/store'];
 
 /** What every command sees of the host beside the system (`spec.runtime.host_commands.paths`). */
@@ -66,6 +70,7 @@ export class Sandbox implements ProgramView {
   readonly hasOwnProcesses = true;
   readonly #parts: SandboxParts;
   readonly #system: readonly string[];
+  readonly #masked = MASKED.filter((path) => existsSync(path));
 
   constructor(parts: SandboxParts) {
     this.#parts = parts;
@@ -90,7 +95,7 @@ export class Sandbox implements ProgramView {
     { program, args }: ViewedProgram,
     binds: readonly Bind[],
     directory: string,
-    { network = 'none', file, waits = false }: ViewOptions = {},
+    { network = 'none', file, paths = [], waits = false }: ViewOptions = {},
   ): ViewedProgram {
     const { bwrap, filter, setpriv, ids } = this.#parts;
     const inside = ['/bin/sh', '-c', INSIDE, 'svc-sandbox', directory, waits ? 'wait' : '-', program, ...args];
@@ -100,7 +105,10 @@ export class Sandbox implements ProgramView {
       args: [
         ...['-c', OUTSIDE, 'svc-sandbox', filter ?? '-', bwrap],
         ...this.#namespaces(network),
-        ...this.#mounts(binds, network, file),
+        ...this.#mounts(binds, network, [
+          ...paths,
+          ...(file === undefined || isSystem(file.path) ? [] : [{ ...file, writable: false }]),
+        ]),
         ...(filter === null ? [] : ['--seccomp', '4']),
         ...['--chdir', '/', '--', ...become, ...inside],
       ],
@@ -137,21 +145,20 @@ export class Sandbox implements ProgramView {
     ];
   }
 
-  #mounts(binds: readonly Bind[], network: 'none' | 'host', file: SharedFile | undefined): string[] {
+  #mounts(binds: readonly Bind[], network: 'none' | 'host', own: readonly SharedPath[]): string[] {
     const { files, paths, hidden, programs } = this.#parts;
     const etc = network === 'host' ? [...ETC, ...ETC_WITH_NETWORK] : ETC;
-    const own = ['passwd', 'group', ...(network === 'host' ? [] : ['hosts'])];
-    const shared = [
-      ...paths,
-      ...(programs === null ? [] : [{ ...programs, writable: false }]),
-      ...(file === undefined || isSystem(file.path) ? [] : [{ ...file, writable: false }]),
-    ].toSorted((a, b) => a.path.length - b.path.length);
+    const made = ['passwd', 'group', ...(network === 'host' ? [] : ['hosts'])];
+    const shared = [...paths, ...(programs === null ? [] : [{ ...programs, writable: false }]), ...own].toSorted(
+      (a, b) => a.path.length - b.path.length,
+    );
     return [
       ...this.#system,
       ...['/etc', '/etc/pki', '/etc/pki/tls', '/etc/ssl'].flatMap(openDirectory),
       ...etc.flatMap((name) => ['--ro-bind-try', `/etc/${name}`, `/etc/${name}`]),
-      ...own.flatMap((name) => ['--ro-bind', join(files, name), `/etc/${name}`]),
+      ...made.flatMap((name) => ['--ro-bind', join(files, name), `/etc/${name}`]),
       ...['--proc', '/proc', ...this.#devices()],
+      ...this.#masked.flatMap((path) => ['--ro-bind', '/dev/null', path]),
       ...['--perms', '1777', '--size', String(SHARED_MEMORY_BYTES), '--tmpfs', '/dev/shm'],
       ...['--perms', '1777', '--size', String(TMP_BYTES), '--tmpfs', '/tmp'],
       ...shared.flatMap(({ source, path, writable }) => [

@@ -6,6 +6,8 @@ interface Architecture {
   readonly audit: number;
   readonly clone: number;
   readonly ioctl: number;
+  /** `socket` and `socketpair`. */
+  readonly sockets: readonly number[];
   /** See `REFUSED`; the same calls in each table. */
   readonly refused: readonly number[];
 }
@@ -24,14 +26,14 @@ const CLONE3 = 435;
  */
 const ARCHITECTURES: Readonly<Record<string, Architecture>> = {
   x64: {
-    ...{ audit: 0xc000003e, clone: 56, ioctl: 16 },
+    ...{ audit: 0xc000003e, clone: 56, ioctl: 16, sockets: [41, 53] },
     refused: [
       ...[103, 134, 155, 156, 163, 165, 166, 167, 168, 169, 170, 171, 172, 173, 174, 175, 176, 177, 178, 179, 180],
       ...[212, 246, 248, 249, 250, 272, 298, 300, 304, 305, 308, 313, 320, 321, 323],
     ],
   },
   arm64: {
-    ...{ audit: 0xc00000b7, clone: 220, ioctl: 29 },
+    ...{ audit: 0xc00000b7, clone: 220, ioctl: 29, sockets: [198, 199] },
     refused: [
       ...[18, 39, 40, 41, 42, 60, 89, 97, 104, 105, 106, 116, 142, 161, 162, 217, 218, 219, 224, 225],
       ...[241, 262, 265, 266, 268, 273, 280, 282, 294],
@@ -42,7 +44,9 @@ const ARCHITECTURES: Readonly<Record<string, Architecture>> = {
 const [LOAD, EQUAL, AT_LEAST, ANY_BIT, RETURN] = [0x20, 0x15, 0x35, 0x45, 0x06];
 const ALLOW = 0x7fff0000;
 const ERRNO = 0x00050000;
-const [EPERM, ENOSYS] = [1, 38];
+const [EPERM, ENOSYS, EAFNOSUPPORT] = [1, 38, 97];
+/** Unix, IPv4, IPv6, netlink: those that a network namespace holds, and that programs ask it about. Others lead to the host or to modules. */
+const FAMILIES = [1, 2, 10, 16];
 /** Offsets in `struct seccomp_data`; of 64-bit arguments the lower half is looked at. */
 const [NUMBER, ARCHITECTURE, FIRST_ARGUMENT, SECOND_ARGUMENT] = [0, 4, 16, 24];
 const X32_BIT = 0x40000000;
@@ -59,7 +63,7 @@ type Instruction = readonly [code: number, ifTrue: number, ifFalse: number, valu
 export function seccompFilter(architecture: string = process.arch): Buffer | null {
   const known = ARCHITECTURES[architecture];
   if (known === undefined || endianness() !== 'LE') return null;
-  const { audit, clone, ioctl, refused } = known;
+  const { audit, clone, ioctl, sockets, refused } = known;
   const refuse = (error: number): Instruction => [RETURN, 0, 0, ERRNO | error];
   const program: Instruction[] = [
     [LOAD, 0, 0, ARCHITECTURE],
@@ -84,6 +88,18 @@ export function seccompFilter(architecture: string = process.arch): Buffer | nul
         ...ifElse(EQUAL, TIOCLINUX, [refuse(EPERM)], []),
       ],
       [],
+    ),
+    ...sockets.flatMap((number) =>
+      ifElse(
+        EQUAL,
+        number,
+        [
+          [LOAD, 0, 0, FIRST_ARGUMENT],
+          ...FAMILIES.flatMap((family) => ifElse(EQUAL, family, [[RETURN, 0, 0, ALLOW]], [])),
+          refuse(EAFNOSUPPORT),
+        ],
+        [],
+      ),
     ),
     [RETURN, 0, 0, ALLOW],
   ];

@@ -23,6 +23,8 @@ export interface ViewOptions {
   readonly network?: 'none' | 'host';
   /** The program itself, when it is a file of the host outside of the system's directories. */
   readonly file?: SharedFile;
+  /** Of this program alone, beside what all programs see; a path is where it is on the host and inside. */
+  readonly paths?: readonly (SharedFile & { readonly writable: boolean })[];
   /** It begins once a line comes on its standard input, and has no input then. */
   readonly waits?: boolean;
 }

@@ -5,7 +5,7 @@ const tenant = z.string().min(1).max(128);
 /** Places that the sandbox itself fills: nothing of the host can be there. */
 const TAKEN = /^\/(?:$|(?:proc|sys|dev|workspace)(?:\/|$))/;
 
-const SharedPath = z.strictObject({
+export const SharedPath = z.strictObject({
   /** Of this host; commands find it at the same path. */
   path: z
     .string()

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { API_VERSION } from '../api-version.ts';
 import { NodeChaos, NodeCluster, NodeSelf } from './cluster.ts';
-import { NodeContainers } from './containers.ts';
+import { containerNetwork, NodeContainers } from './containers.ts';
 import { NodeCortex } from './cortex.ts';
 import { NodeHostCommands } from './host-commands.ts';
 import { NodeGrpcAuth, NodeIam, NodeSeal } from './identity.ts';
@@ -29,7 +29,7 @@ const Runtime = z.strictObject({
   bootstrap_script: path.optional(),
   container_socket_path: path.optional(),
   /** Default `none`: containers have no network. */
-  container_network_mode: z.string().min(1).max(200).optional(),
+  container_network_mode: containerNetwork,
   containers: NodeContainers.prefault({}),
   /** What agents' programs are told to call; default: the internal listener. */
   orchestrator_url: z.url({ protocol: /^https?$/, error: 'expected an http or https URL' }).optional(),

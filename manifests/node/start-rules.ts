@@ -123,8 +123,16 @@ function webhookSecretsRule({ stimulus }: Spec, report: Report): void {
 }
 
 /** Commands of one tenant must not read what belongs to another, or to the node. */
-function sandboxRule({ iam, runtime }: Spec, report: Report): void {
-  const { sandbox, allow } = runtime.host_commands;
+function sandboxRule({ iam, runtime, mcp_servers: servers }: Spec, report: Report): void {
+  const { sandbox, allow, network } = runtime.host_commands;
+  // With the machine's network a command reaches the node's API, where a call from loopback would be the operator's.
+  const isOpen = iam.realms.length === 0 && iam.local === 'open';
+  const asOperator = (who: string) =>
+    `host: ${who} would call the API of this node as its operator: set spec.iam.local: token, or expected none`;
+  if (network === 'host' && isOpen) report(['spec', 'runtime', 'host_commands', 'network'], asOperator('commands'));
+  for (const [index, { network: wanted, enabled }] of servers.entries())
+    if (wanted === 'host' && enabled && isOpen)
+      report(['spec', 'mcp_servers', index, 'network'], asOperator('the server'));
   if (sandbox !== 'off') return;
   const place = ['spec', 'runtime', 'host_commands', 'sandbox'];
   if (iam.realms.length > 0) report(place, 'off is for a node without identity providers: expected auto or required');

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { secretText } from '../secret.ts';
+import { SharedPath } from './host-commands.ts';
 
 const name = z.string().min(1).max(100);
 const names = z.array(z.string().min(1).max(1_024)).max(1_000);
@@ -42,6 +43,12 @@ const McpServer = z
     environment: z.record(name, secretText).default({}),
     /** Of each request over HTTP. */
     headers: z.record(name, secretText).default({}),
+    /** `auto`: in the sandbox of commands, where this node has one. `off`: as the node's user, with all that it sees. */
+    sandbox: z.enum(['auto', 'off']).default('auto'),
+    /** Of a program in the sandbox. */
+    network: z.enum(['none', 'host']).default('none'),
+    /** What it sees of this host beside the system's programs, its own file and `host_commands.paths`. */
+    paths: z.array(SharedPath).max(100).default([]),
     tool_timeout_seconds: count.max(86_400).default(60),
     health_check: z
       .strictObject({
@@ -69,6 +76,10 @@ const McpServer = z
         if (bad !== undefined) refuse(field, `${bad}: expected the name of an environment variable`);
       }
     } else {
+      for (const field of ['sandbox', 'network', 'paths'] as const) {
+        if (server[field] !== 'auto' && server[field] !== 'none' && server[field].length > 0)
+          refuse(field, 'only a server with an executable runs on this host');
+      }
       if (server.args.length > 0) refuse('args', 'only a server with an executable has arguments');
       if (Object.keys(server.environment).length > 0) refuse('environment', 'only a program has an environment');
       if (Object.keys(server.credentials).some((key) => key !== 'bearer')) {

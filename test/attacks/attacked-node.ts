@@ -1,17 +1,20 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { stringify } from 'yaml';
 import { z } from 'zod';
 import { removeTree } from '../../effects/volumes/remove-tree.ts';
+import { LOCAL_TOKEN_FILE } from '../../security/local-token.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
 const Held = z.object({ longestMs: z.number(), totalMs: z.number(), rssBytes: z.number() });
 
-/** A node of its own process, embedded and open to this machine, whose event loop is watched. */
+type Addresses = Readonly<Record<'url' | 'grpc' | 'internal' | 'internalGrpc' | 'cluster', string>>;
+
+/** A node of its own process, embedded and open to this machine unless it is guarded by a token, whose event loop is watched. */
 export class AttackedNode implements AsyncDisposable {
   readonly #child: ChildProcess;
   readonly #directory: string;
@@ -19,26 +22,31 @@ export class AttackedNode implements AsyncDisposable {
   readonly url: string;
   readonly grpcAddress: string;
   readonly internalUrl: string;
+  readonly internalGrpcAddress: string;
+  /** Empty: it has no such port. */
+  readonly clusterAddress: string;
+  /** Of the operator; empty: none is needed. */
+  readonly token: string;
 
-  private constructor(
-    child: ChildProcess,
-    directory: string,
-    at: Readonly<Record<'url' | 'grpc' | 'internal', string>>,
-  ) {
+  private constructor(child: ChildProcess, directory: string, at: Addresses, token: string) {
     this.#child = child;
     this.#directory = directory;
     this.url = at.url;
     this.grpcAddress = at.grpc;
     this.internalUrl = at.internal;
+    this.internalGrpcAddress = at.internalGrpc;
+    this.clusterAddress = at.cluster;
+    this.token = token;
     child.stderr?.on('data', (chunk: Buffer) => this.#said.push(chunk.toString()));
   }
 
-  static async start(): Promise<AttackedNode> {
+  static async start({ guarded = false }: { readonly guarded?: boolean } = {}): Promise<AttackedNode> {
     const directory = await mkdtemp(join(tmpdir(), 'svc-attacks-'));
     const script = join(directory, 'script.yaml');
     await writeFile(script, stringify({ rules: [{ reply: 'done' }] }));
     const provider = { name: 'script', type: 'scripted', script, models: [{ alias: 'default', model: 'script' }] };
-    const spec = { llm_providers: [provider], observability: { logging: { level: 'warn' } } };
+    const guard = guarded ? { iam: { local: 'token' }, cluster: { enabled: true, cluster_grpc_port: 0 } } : {};
+    const spec = { llm_providers: [provider], observability: { logging: { level: 'warn' } }, ...guard };
     const config = join(directory, 'svc.yaml');
     await writeFile(config, stringify({ apiVersion: 'svc.dev/v1', kind: 'NodeConfig', spec }));
     const flags = ['--config', config, '--data', join(directory, 'data'), '--http-port', '0', '--grpc-port', '0'];
@@ -46,7 +54,9 @@ export class AttackedNode implements AsyncDisposable {
     const env = { PATH: process.env.PATH, HOME: process.env.HOME, SVC_WEBHOOK_SECRET_MAIL: 'secret' };
     const child = spawn(process.execPath, args, { env, stdio: ['ignore', 'pipe', 'pipe', 'ipc'] });
     process.once('exit', () => child.kill('SIGKILL'));
-    return new AttackedNode(child, directory, await announced(child));
+    const at = await announced(child, guarded);
+    const token = guarded ? (await readFile(join(directory, 'data', LOCAL_TOKEN_FILE), 'utf8')).trim() : '';
+    return new AttackedNode(child, directory, at, token);
   }
 
   /** What `work` costs the thread of requests. */
@@ -83,14 +93,17 @@ export class AttackedNode implements AsyncDisposable {
   }
 }
 
-async function announced({ stdout }: ChildProcess): Promise<Readonly<Record<'url' | 'grpc' | 'internal', string>>> {
+async function announced({ stdout }: ChildProcess, hasCluster: boolean): Promise<Addresses> {
   if (stdout === null) throw new Error('the node has no output');
-  const found = { url: '', grpc: '', internal: '' };
+  const found = { url: '', grpc: '', internal: '', internalGrpc: '', cluster: '' };
   for await (const line of createInterface(stdout)) {
     found.url ||= /^REST\s+(\S+)/.exec(line)?.[1] ?? '';
     found.grpc ||= /^SvcRuntime\s+(\S+)/.exec(line)?.[1] ?? '';
-    found.internal ||= /^internal\s+(\S+)/.exec(line)?.[1] ?? '';
-    if (found.internal !== '') break;
+    const [, internal = '', internalGrpc = ''] = /^internal\s+(\S+)\s+(\S+)/.exec(line) ?? [];
+    found.internal ||= internal;
+    found.internalGrpc ||= internalGrpc;
+    found.cluster ||= /^NodeCluster\s+(\S+)/.exec(line)?.[1] ?? '';
+    if (found.internal !== '' && (found.cluster !== '' || !hasCluster)) break;
   }
   if (found.internal === '') throw new Error('the node did not start');
   return found;

@@ -3,11 +3,15 @@ import { connect } from 'node:http2';
 import { after, before, describe, test } from 'node:test';
 import { AttackedNode } from './attacked-node.ts';
 import { MOST_BYTES } from './bodies.ts';
+import { underAttack } from './bystander.ts';
 import { restAttacks, strangerAttacks } from './cases.ts';
+import { listenerAttacks } from './listeners.ts';
 import { measured } from './measure.ts';
 
 /** Where a shared machine ends to be a reason. */
 const MOST_MS = 250;
+/** For each way of each listener. */
+const STRANGERS_MS = 700;
 const MOST_GROWTH_BYTES = 200 * 1024 * 1024;
 
 describe('a node under the largest requests that it takes', { timeout: 400_000 }, () => {
@@ -59,6 +63,21 @@ describe('a node under the largest requests that it takes', { timeout: 400_000 }
     session.destroy();
     const { rssBytes: now } = await node.watch(async () => undefined);
     assert.ok(now - before < MOST_GROWTH_BYTES, `${(now - before) / 1024 / 1024} MiB more`);
+  });
+
+  test('every listener holds against strangers, and a caller is answered meanwhile', async () => {
+    await using guarded = await AttackedNode.start({ guarded: true });
+    assert.notEqual(guarded.clusterAddress, '');
+    const strangers = listenerAttacks(guarded).filter(({ token }) => !token);
+    assert.equal(strangers.length, 25);
+    const rows = [];
+    for (const attack of strangers) rows.push(await underAttack(guarded, attack, STRANGERS_MS));
+    const bad = rows.filter(
+      ({ failed, calls, heldMs, grownMiB }) =>
+        failed > 0 || calls === 0 || heldMs > MOST_MS || grownMiB * 1024 * 1024 > MOST_GROWTH_BYTES,
+    );
+    assert.deepEqual(bad, []);
+    assert.equal(guarded.leasesLost, 0, guarded.log);
   });
 
   test('and no lease was lost meanwhile', () => {

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { type PageServer, serve } from '../effects/web/bench.ts';
 import { agentYaml, type ProductNode } from '../product/product-node.ts';
 import { type Answered, type Door, grpcDoor, restDoor } from '../product/seal/doors.ts';
@@ -67,7 +67,13 @@ const SPEC = {
   web: { allow_addresses: ['127.0.0.2/32'], timeout_ceiling_secs: 3 },
   mcp_servers: [
     {
-      ...{ name: 'wild', executable: process.execPath, args: [WILD], tool_timeout_seconds: 3 },
+      ...{
+        name: 'wild',
+        executable: process.execPath,
+        args: [WILD],
+        tool_timeout_seconds: 3,
+        paths: [{ path: dirname(WILD) }],
+      },
       environment: { KEY: `literal:${MCP_KEY}` },
       resource_limits: { memory_mb: 200 },
     },

@@ -161,6 +161,8 @@ describe('settings', () => {
     assert.equal(found.builtin_dispatchers[0]?.name, 'cmd');
     assert.equal(found.builtin_dispatchers[0]?.default_timeout_secs, 5);
     assert.deepEqual(found.mcp_servers[0]?.capabilities, [{ name: 'a', skip_judge: false }]);
+    const { sandbox, network, paths } = found.mcp_servers[0] ?? {};
+    assert.deepEqual({ sandbox, network, paths }, { sandbox: 'auto', network: 'none', paths: [] });
   });
 });
 
@@ -245,6 +247,47 @@ describe('a node does not start with', () => {
       'spec.stimulus.routes[2].source@3: Git_Hub would share the secret of git-hub, SVC_WEBHOOK_SECRET_GIT_HUB: rename one of the sources',
     ]);
     settings({ file: file('git-hub', 'GIT-HUB') });
+  });
+
+  it('the machine’s network for commands where a call from this machine is the operator’s', () => {
+    const file = (spec: string): string => `${head}spec: {runtime: {host_commands: {network: host}}${spec}}\n`;
+    assert.match(
+      problems({ file: file('') }).join(),
+      /^spec\.runtime\.host_commands\.network@3: host: .* set spec\.iam\.local: token/,
+    );
+    settings({ file: file(', iam: {local: token}') });
+    settings({ file: file(`, iam: {realms: [${realm}]}`) });
+    const servers = (more: string, spec = ''): string =>
+      `${head}spec: {mcp_servers: [{name: a, url: "http://h"}, {name: s, ${more}}]${spec}}\n`;
+    assert.match(
+      problems({ file: servers('executable: x, network: host') }).join(),
+      /^spec\.mcp_servers\[1\]\.network@3: host: the server would call/,
+    );
+    settings({ file: servers('executable: x, network: host', ', iam: {local: token}') });
+    settings({ file: servers('executable: x, network: host, enabled: false') });
+    for (const field of ['sandbox: off', 'network: host', 'paths: [{path: /opt}]'])
+      assert.match(
+        problems({ file: servers(`url: "http://i", ${field}`, ', iam: {local: token}') }).join(),
+        /^spec\.mcp_servers\[1\]\.(sandbox|network|paths)@3: only a server with an executable runs on this host$/,
+      );
+  });
+
+  it('networks of containers that lead to the listeners of the node', () => {
+    const file = (runtime: string): string => `${head}spec: {runtime: ${runtime}}\n`;
+    const shared = ['host', 'default', 'private', 'container:abc', 'ns:/proc/1/ns/net', 'slirp4netns', 'pasta'];
+    for (const mode of [...shared, 'slirp4netns:allow_host_loopback=true', 'pasta:--map-gw', '']) {
+      const said = problems({
+        file: file(`{container_network_mode: "${mode}", containers: {agent_network: "${mode}"}}`),
+      });
+      assert.deepEqual(
+        said.map((line) => line.slice(0, line.indexOf('@'))),
+        ['spec.runtime.container_network_mode', 'spec.runtime.containers.agent_network'],
+        mode,
+      );
+      assert.match(said[0] ?? '', /expected none, bridge or the name of a network of the engine/);
+    }
+    for (const mode of ['none', 'bridge', 'agents_net-1.x'])
+      settings({ file: file(`{container_network_mode: ${mode}}`) });
   });
 
   it('webhooks whose sources share a secret, are named twice, or ask for what their scheme does not have', () => {

@@ -97,6 +97,11 @@ describe('a node that looks for its sandbox at the start', { timeout: 400_000 },
       `runtime: {host_commands: {allow: [acme]}}, ${REALM}`,
       /authentication is on/,
     ],
+    [
+      'an MCP server is to be in it',
+      `mcp_servers: [{name: out, executable: "true", sandbox: "off"}, {name: s, executable: "true"}], ${REALM}`,
+      /spec\.mcp_servers\[1\]\.sandbox is not off/,
+    ],
     ['several tenants may', 'runtime: {host_commands: {allow: [acme, globex]}}', /allow names 2 tenants/],
   ] as const)
     it(`does not start without one where ${what}, and names the setting and what to install`, hiding, async () => {

@@ -78,6 +78,8 @@ async function configOf(parts: {
           name: COUNTER,
           executable: process.execPath,
           args: [counter],
+          // It counts in a file of the test.
+          sandbox: 'off',
           environment: { COUNTS: counts, NODE_NO_WARNINGS: '1' },
         },
       ],

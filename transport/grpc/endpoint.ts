@@ -25,6 +25,8 @@ export interface EndpointParts {
   /** Absent: plain text. */
   readonly tls?: ServerTls | undefined;
   readonly proxies?: readonly string[];
+  /** Whether an address is that of a container of agents, to be refused; absent: none is. */
+  readonly isOfAgents?: (address: string) => boolean;
   /** Who calls, or null where that is nobody's business; throws for a call that is refused unread. `authority`: `host:port`. */
   admit(path: string, metadata: Metadata, authority: string): Promise<Identity | null>;
   /** Largest message of a call that was admitted; absent: `limits.messageBytes` for all that ask for a caller. */
@@ -56,7 +58,7 @@ export function createEndpoint(parts: EndpointParts, addMethods: (server: Server
   });
   addHealth(server, { ...parts, watches });
   addReflection(server, parts.services);
-  const gate = new ConnectionGate(mostConnections(limits), parts.proxies);
+  const gate = new ConnectionGate(mostConnections(limits), parts.proxies, parts.isOfAgents);
   const listener = new GrpcListener(gate, server.createConnectionInjector(ServerCredentials.createInsecure()), tls);
   let closing: Promise<void> | undefined;
   return {

@@ -13,5 +13,7 @@ export interface InternalServerParts {
   readonly addSealRoutes?: (app: RestApp) => void;
   /** The operator's routes of this address: /metrics. They must be of access `public`; programs in a sandbox have none of them. */
   readonly addRoutes?: (app: RestApp) => void;
+  /** Whether an address is that of a container of agents, which has no operator's route either. */
+  readonly isOfAgents?: (address: string) => boolean;
   readonly limits?: Partial<RestLimits>;
 }

@@ -49,7 +49,8 @@ export function createInternalServer(parts: InternalServerParts): RestApp {
   });
   app.register((scope: RestApp, _options, done) => {
     scope.addHook('onRequest', async ({ raw }) => {
-      if (ofPrograms.has(raw.socket)) throw new SvcError('not_found', 'There is no such path.');
+      const isOfAgents = ofPrograms.has(raw.socket) || parts.isOfAgents?.(raw.socket.remoteAddress ?? '') === true;
+      if (isOfAgents) throw new SvcError('not_found', 'There is no such path.');
     });
     parts.addRoutes?.(scope);
     done();

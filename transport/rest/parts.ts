@@ -101,6 +101,8 @@ export interface RestServerParts {
   readonly tls?: ServerTls;
   /** Proxies in front of it (`spec.network.trust_proxy`): each may hold more connections than a client. */
   readonly proxies?: readonly string[];
+  /** Whether an address is that of a container of agents, to be refused; absent: none is. */
+  readonly isOfAgents?: (address: string) => boolean;
   readonly limits?: Partial<RestLimits>;
 }
 

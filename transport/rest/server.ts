@@ -57,6 +57,8 @@ export interface AppParts extends Pick<RestParts, 'authenticator' | 'logger' | '
   readonly tls?: ServerTls;
   /** Addresses of proxies: each may hold more connections than a client. */
   readonly proxies?: readonly string[];
+  /** Whether an address is that of a container of agents, to be refused; absent: none is. */
+  readonly isOfAgents?: (address: string) => boolean;
 }
 
 /** An application without routes: bounds, identity, error answers and headers as everywhere. */
@@ -80,7 +82,7 @@ export function openApp(parts: AppParts): RestApp {
   addRequestContext(app, parts.authenticator, { paths, origins, ...admit });
   parseJsonBodies(app, limits.jsonDepth);
   if (parts.tls !== undefined) speakTls(app.server, parts.tls);
-  const gate = new ConnectionGate(mostConnections(limits), parts.proxies);
+  const gate = new ConnectionGate(mostConnections(limits), parts.proxies, parts.isOfAgents);
   app.server.prependListener('connection', (socket) => gate.enter(socket));
   return app;
 }

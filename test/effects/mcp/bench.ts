@@ -6,6 +6,7 @@ import type { z } from 'zod';
 import type { McpServers } from '../../../effects/mcp/api.ts';
 import type { McpLimits } from '../../../effects/mcp/limits.ts';
 import { createMcpServers } from '../../../effects/mcp/mcp-servers.ts';
+import type { ProgramView } from '../../../effects/programs/view.ts';
 import { McpServers as Settings } from '../../../manifests/node/tools.ts';
 import { systemClock } from '../../../runtime/clock.ts';
 import { SvcError } from '../../../runtime/errors.ts';
@@ -58,7 +59,11 @@ export interface McpBench extends AsyncDisposable {
 }
 
 /** MCP servers in a private directory, with short waits. */
-export async function mcpBench(settings: readonly object[], limits: Partial<McpLimits> = {}): Promise<McpBench> {
+export async function mcpBench(
+  settings: readonly object[],
+  limits: Partial<McpLimits> = {},
+  view: ProgramView | null = null,
+): Promise<McpBench> {
   const directory = await mkdtemp(join(tmpdir(), 'svc-mcp-'));
   const logged: string[] = [];
   const line = (fields: object, message: string): void => void logged.push(`${message} ${JSON.stringify(fields)}`);
@@ -71,6 +76,7 @@ export async function mcpBench(settings: readonly object[], limits: Partial<McpL
     log: { debug: line, warn: line },
     dataDir: directory,
     workspaces,
+    view,
     version: '0.0.1-test',
     limits: { backoffMs: 20, longestBackoffMs: 200, stopGraceMs: 200, ...limits },
   });

@@ -1,34 +1,7 @@
-/** An attempt of a program to get out of its sandbox. */
-export interface SandboxEscape {
-  readonly title: string;
-  /**
-   * A shell script that says `GAINED`, or the sentinel, when it got what it wanted. It finds: `$DATA` a data directory with
-   * `secret`, `key.pem` and `other/file`; `$FILE` a file in a directory of /tmp; `$OUT` a directory that everybody may write to; `$PORT` a server on loopback;
-   * `$SOCKET` and `$ABSTRACT` Unix sockets; `$PID` a process with the sentinel in its environment; `$MARKER` a file's name.
-   */
-  readonly script: string;
-  /** Who gets it without the sandbox: that proves that the attempt can succeed. Null: not tried, it would harm this machine. */
-  readonly without: 'anybody' | 'root' | null;
-}
-
-const perl = (code: string): string => `perl -MSocket -MFcntl -e '${code}' 2>&1`;
-/** Gains where the kernel does not refuse the call at once: what it says of bad arguments is beyond the check. */
-const call = (number: number, ...args: readonly string[]): string =>
-  perl(
-    `my @given = (${args.join(', ')}); my $r = syscall(${number}, @given); my $e = $! + 0; print "GAINED $r $e" if $r >= 0 or ($e != 1 and $e != 38 and $e != 13);`,
-  );
-const tcp = (host: string): string =>
-  perl(
-    `socket(S, PF_INET, SOCK_STREAM, 0); connect(S, sockaddr_in($ENV{PORT}, inet_aton("${host}"))) or die $!; print scalar <S>;`,
-  );
-const unix = (name: string): string =>
-  perl(`socket(S, PF_UNIX, SOCK_STREAM, 0); connect(S, sockaddr_un(${name})) or die $!; print scalar <S>;`);
-const row = (title: string, script: string, without: SandboxEscape['without'] = 'anybody'): SandboxEscape => ({
-  title,
-  script,
-  without,
-});
-const gained = (condition: string): string => `if ${condition}; then echo GAINED; fi`;
+import { CALLS } from './sandbox-calls.ts';
+import { CONFIGURATIONS } from './sandbox-configurations.ts';
+import { call, gained, perl, row, type SandboxEscape, tcp, unix } from './sandbox-escape.ts';
+import { PLACES } from './sandbox-places.ts';
 
 const FILES: readonly SandboxEscape[] = [
   row('a secret in the data directory', 'cat "$DATA/secret"'),
@@ -162,10 +135,19 @@ const READERS: readonly SandboxEscape[] = [
   row('a shell', 'while read -r line; do echo "$line"; done < "$DATA/secret"'),
 ];
 
+/** Attempts to get at the node and its machine, each with a title of its own. */
 export const SANDBOX_ESCAPES: readonly SandboxEscape[] = [
   ...FILES,
   ...PROCESSES,
   ...NETWORK,
   ...PRIVILEGES,
   ...READERS,
+  ...CALLS,
+  ...PLACES,
+  ...CONFIGURATIONS,
 ];
+
+/** Each second of them runs with the tests; `npm run attack` makes all (`SVC_ATTACK=whole`). */
+export const CHOSEN_ESCAPES: readonly SandboxEscape[] = SANDBOX_ESCAPES.filter(
+  (_escape, index) => process.env.SVC_ATTACK === 'whole' || index % 2 === 0,
+);

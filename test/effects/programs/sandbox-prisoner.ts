@@ -8,7 +8,7 @@ import { ProgramLimits } from '../../../effects/programs/input.ts';
 import { openSandbox } from '../../../effects/programs/open-sandbox.ts';
 import { supervise } from '../../../effects/programs/supervise.ts';
 import { WORKSPACE } from '../../../effects/programs/view.ts';
-import { SANDBOX_ESCAPES } from './sandbox-escapes.ts';
+import { CHOSEN_ESCAPES } from './sandbox-escapes.ts';
 
 /**
  * A node in a process of its own, whoever's it is: makes every attempt, in the sandbox (`inside`) or without it (`outside`), and
@@ -49,7 +49,7 @@ async function outside(directory: string, script: string): Promise<string> {
   return said.join('\n');
 }
 
-for (const [index, { title, script, without }] of SANDBOX_ESCAPES.entries()) {
+for (const [index, { title, script, without }] of CHOSEN_ESCAPES.entries()) {
   // It would harm the machine: an unmounted /proc is gone for everybody.
   if (where === 'outside' && without === null) continue;
   const directory = join(workspaces, `${where}-${index}`);

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
+import { connect, createServer } from 'node:net';
+import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { BUSYBOX, NEEDS_PODMAN } from '../../support/podman.ts';
@@ -32,12 +34,28 @@ const tokens: string[] = [];
 
 describe('an agent in a container, on a running node', NEEDS_PODMAN, () => {
   let scene: AgentScene;
+  let gateway = '';
+  // What an operator puts in front of the internal address, for containers with a network: that address itself is loopback's.
+  const front = createServer((inside) => {
+    const { port } = new URL(internal);
+    const outside = connect(Number(port), '127.0.0.1');
+    inside.pipe(outside).pipe(inside);
+    for (const socket of [inside, outside]) socket.on('error', () => [inside, outside].map((one) => one.destroy()));
+  });
+  let internal = '';
   before(async () => {
+    const all = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? []);
+    const own = all.find(({ family, address }) => family === 'IPv4' && !address.startsWith('127.'));
+    assert.ok(own !== undefined, 'this machine has an address beside loopback');
+    await new Promise<void>((done) => front.listen(0, own.address, done));
+    const address = front.address();
+    gateway = `http://${own.address}:${typeof address === 'object' ? address?.port : ''}`;
     scene = await AgentScene.start({
-      ...{ rules: RULES, env: NODE_ENV, containers: { agent_network: 'host' } },
+      ...{ rules: RULES, env: NODE_ENV, containers: { agent_network: 'bridge' } },
       programs: { ...PROGRAMS, 'over-http': `${MARK}${await readFile(BOOTSTRAP, 'utf8')}` },
-      runtime: (directory) => ({ bootstrap_script: join(directory, 'over-http') }),
+      runtime: (directory) => ({ bootstrap_script: join(directory, 'over-http'), orchestrator_url: gateway }),
     });
+    internal = (await scene.node.process.internal).url;
     const { podman } = scene;
     podman.podman('create', '--name', 'making', BUSYBOX, 'true');
     podman.podman('cp', join(scene.directory, 'holder'), 'making:/bin/holder');
@@ -45,7 +63,10 @@ describe('an agent in a container, on a running node', NEEDS_PODMAN, () => {
     podman.podman('commit', 'making', IMAGE);
     podman.podman('rm', 'making');
   });
-  after(() => scene?.[Symbol.asyncDispose]());
+  after(async () => {
+    front.close();
+    await scene?.[Symbol.asyncDispose]();
+  });
 
   const deploy = (name: string, spec: Members = {}) =>
     scene.deploy(name, {
@@ -64,9 +85,8 @@ describe('an agent in a container, on a running node', NEEDS_PODMAN, () => {
     });
     const id = await scene.node.run(agent, 'please');
     const env = environmentOf(await scene.written(id, 'env'));
-    const { url } = await scene.node.process.internal;
     const { SVC_ORCHESTRATOR_URL: orchestrator = '', SVC_PRIVATE_ENV: _names, ...rest } = env;
-    assert.ok(orchestrator.startsWith(`${url}/x/`), orchestrator);
+    assert.ok(orchestrator.startsWith(`${gateway}/x/`), orchestrator);
     const told = Object.fromEntries(
       Object.entries(rest).filter(([name]) => name.startsWith('SVC_') || name === 'COLOUR'),
     );
@@ -74,7 +94,7 @@ describe('an agent in a container, on a running node', NEEDS_PODMAN, () => {
       ...{ SVC_AGENT_ID: agent, SVC_EXECUTION_ID: id, SVC_ITERATION: '1', SVC_ITERATION_HISTORY: '[]' },
       ...{ SVC_MODEL_ALIAS: 'default', SVC_LLM_TIMEOUT_SECONDS: '77', SVC_AGENT_INSTRUCTION: 'Be brief.' },
       ...{ SVC_PROMPT_TEMPLATE: 'Asked: {{input}}', SVC_SECURITY_CONTEXT: 'svc-system-agent-runtime' },
-      ...{ SVC_SEAL_ENABLED: 'true', SVC_SEAL_GATEWAY_URL: url, COLOUR: 'red' },
+      ...{ SVC_SEAL_ENABLED: 'true', SVC_SEAL_GATEWAY_URL: gateway, COLOUR: 'red' },
     });
     const others = Object.keys(rest).filter((name) => !(name in told));
     const ofImage = ['HOME', 'HOSTNAME', 'PATH', 'PWD', 'SHLVL', 'TERM', 'container', 'USER', 'LOGNAME', 'SHELL', '_'];
@@ -88,7 +108,7 @@ describe('an agent in a container, on a running node', NEEDS_PODMAN, () => {
     const events = JSON.stringify(await scene.events(id));
     assert.match(events, /"action":"run"/);
     assert.match(events, /"output":"my own words"/);
-    assert.ok(!(await scene.said(id)).includes(orchestrator.slice(url.length + 40)));
+    assert.ok(!(await scene.said(id)).includes(orchestrator.slice(gateway.length + 40)));
   });
 
   test('attests with its container, named whole or as its host name, and its signed commands run inside it', async () => {
@@ -132,7 +152,7 @@ describe('an agent in a container, on a running node', NEEDS_PODMAN, () => {
     await scene.ended(id);
   });
 
-  test('bootstrap_script replaces the node’s own, and a container with the node’s network needs no mailbox', async () => {
+  test('bootstrap_script replaces the node’s own, and a container with a network needs no mailbox', async () => {
     const open = { security: { network: { mode: 'allow' } }, advanced: {} };
     const agent = await deploy('over-http', { runtime: { isolation: 'docker', image: BUSYBOX }, ...open });
     const id = await scene.node.run(agent, 'over HTTP');

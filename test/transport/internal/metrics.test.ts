@@ -72,6 +72,25 @@ describe('/metrics of the internal address', () => {
     }
   });
 
+  it('is not for containers of agents, which have the calls of agents at the same address', async () => {
+    const app = createInternalServer({
+      dispatch: new ScriptedLoop([]),
+      tokens: { issue: async () => '', verify: () => Promise.reject(new Error('no token is asked for')) },
+      logger: pino({ level: 'silent' }),
+      addRoutes: (scope) => scope.get('/metrics', { config: { access: 'public' } }, () => 'figures'),
+      isOfAgents: (address) => address === '10.88.0.2',
+    });
+    try {
+      const from = async (remoteAddress: string, url: string, method: 'GET' | 'POST' = 'GET') =>
+        (await app.inject({ url, method, remoteAddress })).statusCode;
+      assert.equal(await from('10.88.0.2', '/metrics'), 404);
+      assert.equal(await from('127.0.0.1', '/metrics'), 200);
+      assert.equal(await from('10.88.0.2', '/v1/dispatch-gateway', 'POST'), 401);
+    } finally {
+      await app.close();
+    }
+  });
+
   it('is on a node that was just started, not on its public address, and nowhere when it is turned off', async () => {
     const directory = await mkdtemp(join(tmpdir(), 'svc-metrics-'));
     const config = join(directory, 'svc.yaml');

@@ -36,6 +36,8 @@ export interface ClusterServerParts {
   readonly logger: GrpcLogger;
   /** Without it no execution that is forwarded here is refused for its amount. */
   readonly admission?: Pick<Admission, 'enter'>;
+  /** Whether an address is that of a container of agents, to be refused; absent: none is. */
+  readonly isOfAgents?: (address: string) => boolean;
   readonly limits?: Partial<ClusterLimits>;
 }
 
