@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import { flushCompileCache } from 'node:module';
 import { join, resolve } from 'node:path';
 import { pino } from 'pino';
@@ -7,7 +6,6 @@ import { executionActor } from './actors/execution/definition.ts';
 import { createDispatchApi } from './actors/execution/inner-loop/dispatches.ts';
 import { EXECUTIONS, type ExecutionDocument } from './actors/execution/view.ts';
 import { nodeActors } from './actors/node-peer/node-actors.ts';
-import { createNodePeerApi } from './actors/node-peer/node-peers.ts';
 import { isStartedBy } from './actors/owner-of.ts';
 import { toolSessionActor } from './actors/tool-session/definition.ts';
 import { openClusterNode } from './cluster/cluster-node.ts';
@@ -22,6 +20,7 @@ import { LateAreas } from './compose/areas.ts';
 import { openCallers } from './compose/callers.ts';
 import { openAgents } from './compose/catalogs.ts';
 import { openEffects } from './compose/effects.ts';
+import { openFleetTrust } from './compose/fleet-trust.ts';
 import { standardErrorLog } from './compose/log-output.ts';
 import { managementPorts } from './compose/management.ts';
 import type { Node, NodeInput } from './compose/node.ts';
@@ -156,11 +155,11 @@ export async function startNode(input: NodeInput): Promise<Node> {
   const toolAreas = await openToolAreas({
     ...{ ...ports, ...world, runtime, settings, signing, desk: effects.desk, admission },
   });
-  const peers = createNodePeerApi({ client: runtime.client, random: systemRandom, randomBytes });
+  const { peers, ...trust } = await openFleetTrust({ ...ports, ...world, client: runtime.client });
   const clusterNode = !settings.cluster.enabled
     ? null
     : await openClusterNode({
-        ...{ ...world, settings, dataDir, controls, log: logger, resolve: resolveSecret, signing },
+        ...{ ...world, ...trust, settings, dataDir, controls, log: logger, resolve: resolveSecret, signing },
         activeExecutions: () => runtime.counts().effects.running,
         managedConfig: async () => (await peers.config()).config_yaml,
       });
@@ -168,7 +167,7 @@ export async function startNode(input: NodeInput): Promise<Node> {
     ...{ ...world, settings, fleet, runtime, controls, stores: ports },
     peers: () => peers.list(),
     onDrained: () => clusterNode?.beatNow(),
-    push: (address) => clusterNode?.push(address) ?? Promise.resolve(NOT_ENABLED),
+    push: (id, address) => clusterNode?.push(id, address) ?? Promise.resolve(NOT_ENABLED),
   });
 
   const certificate = await openNetworkCertificate(settings.network.tls, { clock: systemClock, log: logger });

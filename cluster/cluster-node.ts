@@ -1,10 +1,12 @@
 import { join } from 'node:path';
 import type { NodeSettings } from '../manifests/node/settings.ts';
 import type { Clock } from '../runtime/clock.ts';
-import type { NodeTokens, SigningKeys } from '../security/api.ts';
+import type { NodeProofs, NodeTokens, SigningKeys } from '../security/api.ts';
 import type { CertificateFiles } from '../security/certificate-files.ts';
 import type { PublishedKeys } from '../security/keys/published-keys.ts';
 import { loadOrMakeNodeKey } from '../security/node-key.ts';
+import { createProofGuard } from '../security/node-proofs/guard.ts';
+import type { Pins } from '../security/node-proofs/pins.ts';
 import { createNodeTokens } from '../security/node-tokens.ts';
 import type { PushAnswer } from './api.ts';
 import { nodeCapabilities } from './enrolment/capabilities.ts';
@@ -24,6 +26,8 @@ export interface ClusterNodeParts {
   readonly signing: { readonly keys: SigningKeys; readonly published: PublishedKeys };
   /** A secret reference to its value. */
   readonly resolve: (reference: string) => Promise<string>;
+  /** Nodes that have sent proofs. */
+  readonly pins: Pins;
   readonly controls: NodeControls;
   readonly activeExecutions: () => number;
   /** What controllers manage now. */
@@ -36,11 +40,13 @@ export interface ClusterNodeParts {
 /** What a node with `spec.cluster.enabled` has beside its seat: keys, its word to controllers, calls to other nodes. */
 export interface ClusterNode {
   readonly tokens: NodeTokens;
+  /** Checks the proofs of calls that arrive. */
+  readonly proofs: NodeProofs;
   readonly joinToken: string | null;
   readonly tls: { readonly certificate: CertificateFiles; readonly minVersion: 'TLSv1.2' } | null;
   applyConfig(yaml: string): Promise<ConfigVerdict>;
   /** PushConfig of what is in force to another node. */
-  push(grpcAddress: string): Promise<Omit<PushAnswer, 'node_id'>>;
+  push(nodeId: string, grpcAddress: string): Promise<Omit<PushAnswer, 'node_id'>>;
   /** Registers with the controllers and stays so; `grpcAddress` is how others reach this node. Controllers do not. */
   enrol(grpcAddress: string): void;
   /** Heartbeats before it is due: something changed. */
@@ -84,11 +90,12 @@ export async function openClusterNode(parts: ClusterNodeParts): Promise<ClusterN
   let enrolment: Enrolment | null = null;
   return {
     tokens,
+    proofs: createProofGuard({ node, pins: parts.pins, required: cluster.require_proof, clock }),
     joinToken,
     tls: certificate === null ? null : { certificate, minVersion: 'TLSv1.2' },
     applyConfig: (yaml) => managed.apply(yaml),
-    async push(grpcAddress) {
-      const verdict = await calls.pushConfig(grpcAddress, await parts.managedConfig());
+    async push(nodeId, grpcAddress) {
+      const verdict = await calls.pushConfig({ nodeId, grpcAddress }, await parts.managedConfig());
       return verdict.accepted ? { accepted: true, reason: null } : verdict;
     },
     enrol(grpcAddress) {

@@ -46,6 +46,8 @@ export const NodeCluster = z.strictObject({
     .optional(),
   /** What a node must show a controller to be attested; needed where the cluster port is not on loopback without TLS. */
   join_token: secretText.optional(),
+  /** Calls of other nodes without a proof are refused: every node of the fleet must send them. */
+  require_proof: z.boolean().default(false),
   /** Address of the cluster port; default `network.bind`. */
   bind: z.string().min(1).max(255).optional(),
   /** Host that other nodes reach this one by; default the bound address, or the first that is not internal. */

@@ -11,6 +11,8 @@ import { createFileKeys } from '../../security/keys/file-keys.ts';
 import { createPublishedKeys } from '../../security/keys/published-keys.ts';
 import { openNodeEnvelope } from '../../security/node-envelope.ts';
 import { loadOrMakeNodeKey } from '../../security/node-key.ts';
+import { createProofGuard } from '../../security/node-proofs/guard.ts';
+import { openPins } from '../../security/node-proofs/pins.ts';
 import { createNodeTokens } from '../../security/node-tokens.ts';
 import { createClusterServer } from '../../transport/grpc/cluster/server.ts';
 import { OPERATOR, startController } from '../actors/node-peer/rig.ts';
@@ -31,10 +33,12 @@ async function realController(directory: string) {
   await keys.open();
   const published = createPublishedKeys({ documents: controller.stores.documents, clock: systemClock });
   const tokens = createNodeTokens({ keys, published, clock: systemClock });
+  const pins = await openPins({ documents: controller.stores.documents, clock: systemClock });
   const server = createClusterServer({
     peers: controller.peers,
     tokens,
     openEnvelope: (authorization, envelope) => openNodeEnvelope({ tokens }, authorization, envelope),
+    proofs: createProofGuard({ node: 'controller-1', pins, required: false, clock: systemClock }),
     worker: null,
     controller: true,
     joinToken: JOIN_TOKEN,

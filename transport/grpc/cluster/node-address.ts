@@ -5,7 +5,7 @@ import { single } from '../access.ts';
 import { invalid } from './wire-names.ts';
 
 /** Metadata of RegisterNode: where the node's own NodeClusterService is reached (decided.md "Nodes"). */
-const NODE_ADDRESS_KEY = 'svc-node-grpc-address';
+export const NODE_ADDRESS_KEY = 'svc-node-grpc-address';
 
 const DEFAULT_PORT = 50_056;
 const ADDRESS = /^(?:\[([0-9a-fA-F:.]{2,45})\]|([A-Za-z0-9][A-Za-z0-9._-]{0,252})):(\d{1,5})$/;

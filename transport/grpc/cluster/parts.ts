@@ -1,6 +1,6 @@
 import type { ExecutionApi } from '../../../actors/execution/api.ts';
 import type { NodePeerApi } from '../../../actors/node-peer/api.ts';
-import type { NodeEnvelope, NodeIdentity, NodeTokens } from '../../../security/api.ts';
+import type { NodeEnvelope, NodeIdentity, NodeProofs, NodeTokens } from '../../../security/api.ts';
 import type { Admission } from '../../admission.ts';
 import type { Health } from '../../health.ts';
 import type { OpenStreams } from '../../open-streams.ts';
@@ -24,6 +24,8 @@ export interface ClusterServerParts {
   readonly tokens: NodeTokens;
   /** Verifies token and signature of an envelope against the metadata `authorization`; throws `unauthenticated`. */
   openEnvelope(authorization: string | undefined, envelope: NodeEnvelope): Promise<NodeIdentity>;
+  /** Checks what the envelope does not say: for which call, which node and which time it was made. */
+  readonly proofs: NodeProofs;
   /** Null on a pure controller: ForwardExecution and PushConfig answer FAILED_PRECONDITION. */
   readonly worker: ClusterWorker | null;
   /** False on a pure worker: what only controllers do answers FAILED_PRECONDITION. */
