@@ -161,7 +161,7 @@ export async function startNode(input: NodeInput): Promise<Node> {
     : await openClusterNode({
         ...{ ...world, ...trust, settings, dataDir, controls, log: logger, resolve: resolveSecret, signing },
         activeExecutions: () => runtime.counts().effects.running,
-        managedConfig: async () => (await peers.config()).config_yaml,
+        managedConfig: () => peers.config(),
       });
   const operations = await openOperations({
     ...{ ...world, settings, fleet, runtime, controls, stores: ports },

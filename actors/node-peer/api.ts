@@ -42,6 +42,8 @@ export interface NodePeer {
 export interface ManagedConfig {
   readonly config_yaml: string;
   readonly config_hash: string;
+  /** Grows with each that is set; 0 before the first. */
+  readonly version: number;
 }
 
 /**

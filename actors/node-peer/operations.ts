@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import { parseManagedConfig } from '../../manifests/node/managed.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import { FLEET_CONFIG } from '../fleet/address.ts';
@@ -6,6 +7,9 @@ import type { NodePeerApi } from './api.ts';
 import { checked } from './checked.ts';
 import { Shutdown } from './messages.ts';
 import type { PeerCalls } from './peer-calls.ts';
+
+/** A node of an earlier version answers none. */
+const Versioned = z.object({ version: z.number().int().default(0) });
 
 type Operations = Pick<NodePeerApi, 'drain' | 'shutdown' | 'remove' | 'config' | 'setConfig'>;
 
@@ -33,8 +37,8 @@ export function operations({ client, ask }: PeerCalls): Operations {
           details: parsed.problems,
         });
       }
-      await client.ask(FLEET_CONFIG, 'SetConfig', { config_yaml: configYaml }, { identity: by });
-      return { config_yaml: configYaml, config_hash: hashOf(configYaml) };
+      const answer = await client.ask(FLEET_CONFIG, 'SetConfig', { config_yaml: configYaml }, { identity: by });
+      return { config_yaml: configYaml, config_hash: hashOf(configYaml), version: Versioned.parse(answer).version };
     },
   };
 }

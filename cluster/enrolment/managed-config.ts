@@ -27,13 +27,33 @@ export interface ManagedConfig {
   /** Begins with what was in force when the node ended. Never throws: a text that no longer fits is told and left out. */
   restore(): Promise<void>;
   /**
-   * Puts a text in force, wholly or not at all; the same text again changes nothing. It is on disk when the answer is
-   * given. Throws `unavailable` when it cannot be kept; then what was in force stays.
+   * Puts a text in force, wholly or not at all; the same text again changes nothing. A version that does not grow is rejected,
+   * after a restart too, and so is a text without one (0) once there was one. It is on disk when the answer is given. Throws `unavailable` when it cannot be kept; then what was in force stays.
    */
-  apply(yaml: string): Promise<ConfigVerdict>;
+  apply(yaml: string, version: number): Promise<ConfigVerdict>;
   /** Hash of the text in force; null when there is none. */
   hash(): string | null;
 }
+
+interface VersionedText {
+  readonly yaml: string;
+  readonly version: number;
+}
+
+/** One file for both, so that a crash leaves no text with the version of another: the version is a comment above the text. */
+const VERSION_LINE = /^# version (\d{1,16})\n/;
+
+const keptForm = ({ yaml, version }: VersionedText): string => (version === 0 ? yaml : `# version ${version}\n${yaml}`);
+
+function versionedText(kept: string): VersionedText {
+  const [line = '', version = '0'] = VERSION_LINE.exec(kept) ?? [];
+  return { yaml: kept.slice(line.length), version: Number(version) };
+}
+
+const tooOld = (version: number, inForce: number): ConfigVerdict => ({
+  accepted: false,
+  reason: `version: expected more than ${inForce}, which is in force, got ${version === 0 ? 'none' : version}; set the configuration again`,
+});
 
 const NOTHING: ManagedNodeConfig['spec'] = {};
 const MAX_PROBLEMS_SHOWN = 5;
@@ -41,36 +61,40 @@ const MAX_PROBLEMS_SHOWN = 5;
 export function createManagedConfig(parts: ManagedConfigParts): ManagedConfig {
   let inForce = NOTHING;
   let hash: string | null = null;
+  let versionInForce = 0;
   /** SyncConfig and PushConfig may arrive at once; they follow each other. */
   const changes = new OneAtATime();
 
-  const putInForce = async (yaml: string, keep: boolean): Promise<ConfigVerdict> => {
+  const putInForce = async ({ yaml, version }: VersionedText, keep: boolean): Promise<ConfigVerdict> => {
     const newHash = configHash(yaml);
-    if (newHash === hash) return { accepted: true };
+    if (newHash === hash && version <= versionInForce) return { accepted: true };
+    if (version < versionInForce || (version === versionInForce && version > 0)) return tooOld(version, versionInForce);
     const parsed = parseManagedConfig(yaml);
     if (!parsed.ok) return { accepted: false, reason: reasonOf(parsed.problems) };
     const { spec } = parsed.config;
     const refused = await switchTo(parts, spec, inForce);
     if (refused !== null) return { accepted: false, reason: refused.message };
     try {
-      if (keep) await keepText(parts.path, yaml);
+      if (keep) await keepText(parts.path, keptForm({ yaml, version }));
     } catch (thrown) {
       await takeBack(parts, inForce);
       throw thrown;
     }
     inForce = spec;
     hash = newHash;
+    versionInForce = version;
     return { accepted: true };
   };
 
   return {
-    apply(yaml) {
-      return changes.run(() => putInForce(yaml, true));
+    apply(yaml, version) {
+      return changes.run(() => putInForce({ yaml, version }, true));
     },
     async restore() {
       try {
-        const yaml = await keptText(parts.path);
-        const verdict: ConfigVerdict = yaml === null ? { accepted: true } : await putInForce(yaml, false);
+        const kept = await keptText(parts.path);
+        const verdict: ConfigVerdict =
+          kept === null ? { accepted: true } : await putInForce(versionedText(kept), false);
         if (!verdict.accepted)
           parts.warn('the kept configuration of the controllers is left out', new Error(verdict.reason));
       } catch (error) {

@@ -14,8 +14,8 @@ export type Applied = { readonly accepted: true } | { readonly accepted: false; 
 /** What a node that runs executions offers to controllers. */
 export interface ClusterWorker {
   readonly executions: ExecutionApi;
-  /** Takes over the controller-managed sections, wholly or not at all. */
-  applyConfig(configYaml: string): Promise<Applied>;
+  /** Takes over the controller-managed sections, wholly or not at all; an older version than the one in force is not taken. */
+  applyConfig(configYaml: string, version: number): Promise<Applied>;
 }
 
 /** What the server of the cluster port translates into calls of. */
