@@ -8,7 +8,6 @@ import { EXECUTIONS, type ExecutionDocument } from './actors/execution/view.ts';
 import { nodeActors } from './actors/node-peer/node-actors.ts';
 import { isStartedBy } from './actors/owner-of.ts';
 import { toolSessionActor } from './actors/tool-session/definition.ts';
-import { openClusterNode } from './cluster/cluster-node.ts';
 import { joinFleet } from './cluster/join-fleet.ts';
 import { watchFormats } from './cluster/operations/format-watch.ts';
 import { createNodeControls } from './cluster/operations/node-controls.ts';
@@ -20,7 +19,7 @@ import { LateAreas } from './compose/areas.ts';
 import { openCallers } from './compose/callers.ts';
 import { openAgents } from './compose/catalogs.ts';
 import { openEffects } from './compose/effects.ts';
-import { openFleetTrust } from './compose/fleet-trust.ts';
+import { openFleet } from './compose/fleet.ts';
 import { standardErrorLog } from './compose/log-output.ts';
 import { managementPorts } from './compose/management.ts';
 import type { Node, NodeInput } from './compose/node.ts';
@@ -155,14 +154,9 @@ export async function startNode(input: NodeInput): Promise<Node> {
   const toolAreas = await openToolAreas({
     ...{ ...ports, ...world, runtime, settings, signing, desk: effects.desk, admission },
   });
-  const { peers, ...trust } = await openFleetTrust({ ...ports, ...world, client: runtime.client });
-  const clusterNode = !settings.cluster.enabled
-    ? null
-    : await openClusterNode({
-        ...{ ...world, ...trust, settings, dataDir, controls, log: logger, resolve: resolveSecret, signing },
-        activeExecutions: () => runtime.counts().effects.running,
-        managedConfig: () => peers.config(),
-      });
+  const { peers, clusterNode, joinTokens } = await openFleet({
+    ...{ ...ports, ...world, settings, dataDir, controls, runtime, signing, logger, resolve: resolveSecret },
+  });
   const operations = await openOperations({
     ...{ ...world, settings, fleet, runtime, controls, stores: ports },
     peers: () => peers.list(),
@@ -193,7 +187,16 @@ export async function startNode(input: NodeInput): Promise<Node> {
   });
   areas.provideManagement(management);
   const servers = createServers({
-    ...{ agents, executions, ...workflowAreas, ...toolAreas, ...operations, peers, dispatch },
+    ...{
+      agents,
+      executions,
+      ...workflowAreas,
+      ...toolAreas,
+      ...operations,
+      peers,
+      dispatch,
+      joinTokens,
+    },
     ...{ volumes, commands, patterns, keys, rateOverrides, secretStore, startKeys, admission, ...allowance },
     ...{ search, intents: management.intents, authors: management.authors },
     ...{ settings, clusterNode, clusterHost, access, tierLimits, authenticator, logger, version: VERSION, health },

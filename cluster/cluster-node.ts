@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import type { NodeSettings } from '../manifests/node/settings.ts';
 import type { Clock } from '../runtime/clock.ts';
-import type { NodeProofs, NodeTokens, SigningKeys } from '../security/api.ts';
+import type { JoinDesk, NodeProofs, NodeTokens, SigningKeys } from '../security/api.ts';
 import type { CertificateFiles } from '../security/certificate-files.ts';
 import type { PublishedKeys } from '../security/keys/published-keys.ts';
 import { loadOrMakeNodeKey } from '../security/node-key.ts';
@@ -28,6 +28,7 @@ export interface ClusterNodeParts {
   readonly resolve: (reference: string) => Promise<string>;
   /** Nodes that have sent proofs. */
   readonly pins: Pins;
+  readonly joins: JoinDesk;
   readonly controls: NodeControls;
   readonly activeExecutions: () => number;
   /** What controllers manage now. */
@@ -42,7 +43,7 @@ export interface ClusterNode {
   readonly tokens: NodeTokens;
   /** Checks the proofs of calls that arrive. */
   readonly proofs: NodeProofs;
-  readonly joinToken: string | null;
+  readonly joins: JoinDesk;
   readonly tls: { readonly certificate: CertificateFiles; readonly minVersion: 'TLSv1.2' } | null;
   applyConfig(yaml: string, version: number): Promise<ConfigVerdict>;
   /** PushConfig of what is in force to another node. */
@@ -62,11 +63,15 @@ export async function openClusterNode(parts: ClusterNodeParts): Promise<ClusterN
   const { settings, dataDir, node, signing, resolve, controls, clock, log, warn } = parts;
   const { cluster } = settings;
   const role = ROLES[cluster.role];
-  const [key, certificate, joinToken, controllerToken] = await Promise.all([
+  const joinToken = cluster.controller?.token ?? cluster.join_token;
+  const shownToken = async (): Promise<string | undefined> =>
+    joinToken === undefined ? undefined : resolve(joinToken);
+  const [key, certificate] = await Promise.all([
     loadOrMakeNodeKey(cluster.node_keypair_path ?? join(dataDir, 'node-key.pem')),
     openClusterCertificate(cluster.tls, { clock, log }),
+    // Read with each use; one that cannot be had is told at the start.
+    shownToken(),
     cluster.join_token === undefined ? null : resolve(cluster.join_token),
-    cluster.controller?.token === undefined ? undefined : resolve(cluster.controller.token),
   ]);
   if (cluster.role !== 'worker') await signing.keys.open();
   const credentials = clusterCredentials(certificate);
@@ -91,7 +96,7 @@ export async function openClusterNode(parts: ClusterNodeParts): Promise<ClusterN
   return {
     tokens,
     proofs: createProofGuard({ node, pins: parts.pins, required: cluster.require_proof, clock }),
-    joinToken,
+    joins: parts.joins,
     tls: certificate === null ? null : { certificate, minVersion: 'TLSv1.2' },
     applyConfig: (yaml, version) => managed.apply(yaml, version),
     async push(nodeId, grpcAddress) {
@@ -106,7 +111,7 @@ export async function openClusterNode(parts: ClusterNodeParts): Promise<ClusterN
         // A hybrid that is told of no controllers is one itself.
         controllers: cluster.controller?.endpoint ?? [grpcAddress],
         credentials,
-        joinToken: controllerToken ?? joinToken ?? undefined,
+        joinToken: shownToken,
         key,
         grpcAddress,
         capabilities: () =>

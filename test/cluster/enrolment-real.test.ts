@@ -7,6 +7,7 @@ import type { NodePeer } from '../../actors/node-peer/api.ts';
 import type { EnrolmentOptions } from '../../cluster/enrolment/enrolment.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import { SvcError } from '../../runtime/errors.ts';
+import { openJoinDesk } from '../../security/join-tokens/join-desk.ts';
 import { createFileKeys } from '../../security/keys/file-keys.ts';
 import { createPublishedKeys } from '../../security/keys/published-keys.ts';
 import { openNodeEnvelope } from '../../security/node-envelope.ts';
@@ -33,6 +34,10 @@ async function realController(directory: string) {
   await keys.open();
   const published = createPublishedKeys({ documents: controller.stores.documents, clock: systemClock });
   const tokens = createNodeTokens({ keys, published, clock: systemClock });
+  const joins = await openJoinDesk({
+    ...{ documents: controller.stores.documents, clock: systemClock, required: true, audit: () => {} },
+    joinToken: async () => JOIN_TOKEN,
+  });
   const pins = await openPins({ documents: controller.stores.documents, clock: systemClock });
   const server = createClusterServer({
     peers: controller.peers,
@@ -41,7 +46,7 @@ async function realController(directory: string) {
     proofs: createProofGuard({ node: 'controller-1', pins, required: false, clock: systemClock }),
     worker: null,
     controller: true,
-    joinToken: JOIN_TOKEN,
+    joins,
     tls: null,
     health: { ready: async () => ({ ready: true }) },
     logger: {
@@ -83,7 +88,7 @@ describe('enrolment at a real controller', () => {
     await rm(directory, { recursive: true });
   });
   const enrol = (nodeId: string, given: Partial<EnrolmentOptions> = {}): EnrolledScene =>
-    new EnrolledScene([controller.address], { nodeId, joinToken: JOIN_TOKEN, ...given });
+    new EnrolledScene([controller.address], { nodeId, joinToken: async () => JOIN_TOKEN, ...given });
   const beaten = (nodeId: string) =>
     waitUntil(`a heartbeat of ${nodeId}`, async () => {
       const peer = await controller.peer(nodeId);

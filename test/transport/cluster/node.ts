@@ -16,6 +16,8 @@ import { openStores } from '../../../runtime/open-stores.ts';
 import { systemRandom } from '../../../runtime/random.ts';
 import { startRuntime } from '../../../runtime/runtime.ts';
 import { createAuthenticator } from '../../../security/authenticator.ts';
+import { openJoinDesk } from '../../../security/join-tokens/join-desk.ts';
+import { openJoinTokens } from '../../../security/join-tokens/join-tokens.ts';
 import { createFileKeys } from '../../../security/keys/file-keys.ts';
 import { createPublishedKeys } from '../../../security/keys/published-keys.ts';
 import { openNodeEnvelope } from '../../../security/node-envelope.ts';
@@ -33,10 +35,13 @@ rules:
   - reply: {text: "seven times seven", chunks: 3}
 `;
 
-interface FleetNodeOptions
-  extends Partial<Pick<ClusterServerParts, 'joinToken' | 'tls' | 'limits' | 'controller' | 'admission'>> {
+interface FleetNodeOptions extends Partial<Pick<ClusterServerParts, 'tls' | 'limits' | 'controller' | 'admission'>> {
   readonly challengeTtlMs?: number;
   readonly nodeId?: string;
+  readonly joinToken?: string | null;
+  readonly requireJoinToken?: boolean;
+  /** What join tokens are compared with. */
+  readonly now?: () => number;
   readonly requireProof?: boolean;
   /** What proofs are compared with. */
   readonly clock?: Clock;
@@ -55,6 +60,7 @@ export async function fleetNode(options: FleetNodeOptions = {}) {
     challengeTtlMs,
     nodeId = 'node-1',
     requireProof = false,
+    requireJoinToken = false,
     worker = true,
     controller = true,
     joinToken = null,
@@ -101,6 +107,16 @@ export async function fleetNode(options: FleetNodeOptions = {}) {
   };
   const health = { ready: async () => ({ ready: true }) };
   const peers = createNodePeerApi({ client, random: systemRandom, randomBytes });
+  const audited: Readonly<Record<string, string>>[] = [];
+  const audit = (event: Readonly<Record<string, string>>): void => void audited.push(event);
+  const joinClock = { ...systemClock, now: options.now ?? systemClock.now };
+  const joinParts = { documents: stores.documents, clock: joinClock, random: systemRandom, audit };
+  const joinTokens = await openJoinTokens(joinParts);
+  const joins = await openJoinDesk({
+    ...joinParts,
+    required: requireJoinToken || joinToken !== null,
+    joinToken: async () => joinToken,
+  });
   const pins = await openPins({ documents: stores.documents, clock: systemClock });
   const partsAs = (name: string, clock: Clock, required = requireProof): ClusterServerParts => ({
     peers,
@@ -109,7 +125,7 @@ export async function fleetNode(options: FleetNodeOptions = {}) {
     proofs: createProofGuard({ node: name, pins, required, clock }),
     worker: worker ? { executions, applyConfig } : null,
     controller,
-    joinToken,
+    joins,
     tls,
     health,
     logger,
@@ -135,6 +151,10 @@ export async function fleetNode(options: FleetNodeOptions = {}) {
     address: await server.listen('127.0.0.1', 0),
     runtimeAddress: await runtimeServer.listen('127.0.0.1', 0),
     nodeId,
+    joinTokens,
+    joins,
+    audited,
+    keys,
     /** Another node of the fleet, or the next life of this one: it shares all that is stored. */
     async listenAs(name: string, required = requireProof): Promise<string> {
       const another = createClusterServer(partsAs(name, options.clock ?? systemClock, required));

@@ -124,7 +124,7 @@ export class FakePeers implements NodePeerApi {
   }
   async setConfig(config_yaml: string): Promise<ManagedConfig> {
     const config_hash = createHash('sha256').update(config_yaml).digest('hex');
-    this.#config = { config_yaml, config_hash, version: this.#config.version + 1 };
+    this.#config = { config_yaml, config_hash, version: 1 };
     return this.#config;
   }
   attest = notForRest;
