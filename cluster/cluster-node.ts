@@ -74,6 +74,8 @@ export async function openClusterNode(parts: ClusterNodeParts): Promise<ClusterN
     cluster.join_token === undefined ? null : resolve(cluster.join_token),
   ]);
   if (cluster.role !== 'worker') await signing.keys.open();
+  const isItsOwn = role === 'HYBRID' && cluster.controller === undefined;
+  if (isItsOwn) await parts.joins.welcome({ nodeId: node, publicKeyPem: key.publicKeyPem });
   const credentials = clusterCredentials(certificate);
   const tokens = createNodeTokens({ ...signing, clock });
   const managed = createManagedConfig({

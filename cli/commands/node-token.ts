@@ -46,7 +46,7 @@ function create(token: Command): void {
       const json = {
         ...{ names, tags, addresses },
         ...(options.role.length === 0 ? {} : { roles: options.role.map(roleOf) }),
-        ...(uses === undefined ? {} : { uses: wholeNumber(uses, '--uses', 1) }),
+        ...(uses === undefined ? {} : { uses: Number(wholeNumber(uses, '--uses', 1)) }),
         ...(expiresIn === undefined ? {} : { expires_in: secondsOf(expiresIn) }),
       };
       const answer = await client.json('POST', PATH, { json });

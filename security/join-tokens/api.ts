@@ -63,6 +63,8 @@ export interface JoinDesk {
     node: NodeIdentity,
     offered: { readonly tags: readonly string[]; readonly grpcAddress: string; readonly from: string },
   ): Promise<void>;
+  /** This node itself, which is a controller: it needs no token to be one of its own nodes. */
+  welcome(node: Pick<Joining, 'nodeId' | 'publicKeyPem'>): Promise<void>;
   /** An operator removed the node: it needs a join token again. */
   forget(nodeId: string): Promise<void>;
 }

@@ -90,6 +90,14 @@ class DocumentsJoinDesk implements JoinDesk {
     throw await this.#refused(who, 'join_token_addresses', text, token);
   }
 
+  async welcome({ nodeId, publicKeyPem }: Parameters<JoinDesk['welcome']>[0]): Promise<void> {
+    const seen_at = new Date(this.#parts.clock.now()).toISOString();
+    await this.#keep({
+      ...{ tenant: SYSTEM_TENANT, id: nodeId, version: 1 },
+      ...{ key: keyOf(publicKeyPem), token_id: null, seen_at },
+    });
+  }
+
   async forget(nodeId: string): Promise<void> {
     await this.#joined.delete(SYSTEM_TENANT, nodeId);
   }
