@@ -181,6 +181,10 @@ test('the hash of a configuration is the SHA-256 of its UTF-8 text in lower-case
   const turn = actor.send('SetConfig', { config_yaml: text });
   // It grows, whatever the time is.
   assert.deepEqual(turn.reply, { ok: true, value: { config_hash: hash, version: Number.MAX_SAFE_INTEGER } });
+  // A count that was lost begins at the time.
+  actor.state = FleetConfigState.parse({ config_yaml: '', config_hash: '' });
+  actor.send('SetConfig', { config_yaml: text });
+  assert.equal(FleetConfigState.parse(actor.state).version, actor.now);
   assert.deepEqual(
     turn.sends.map(({ to, type, payload }) => [to, type, payload]),
     [['fleet/svc-system/fleet', 'ConfigChanged', { config_hash: hash }]],

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { CompactSign } from 'jose';
 import { SvcError } from '../../runtime/errors.ts';
 import type { NodeIdentity, ProvenCall } from '../../security/api.ts';
 import { createProofGuard, WINDOW_MS } from '../../security/node-proofs/guard.ts';
@@ -78,6 +79,9 @@ describe('a proof of a call between nodes', () => {
     for (const other of others) {
       await assert.rejects(other.check(worker.identity, CALL, proof), because('proof_receiver'));
     }
+    const { life } = guard.introduction();
+    const misnamed = await makeProof(worker.privateKey, CALL, { nodeId: 'ctl-2', life, at: at.clock.now() });
+    await assert.rejects(guard.check(worker.identity, CALL, misnamed), because('proof_receiver'));
   });
 
   it('is refused outside of its window, before and after', async () => {
@@ -99,6 +103,12 @@ describe('a proof of a call between nodes', () => {
     await using at = await scene();
     const [guard, worker, thief] = [await at.receiver(), at.sender('w'), at.sender('w')];
     const proof = await at.prove(guard, worker);
+    // The same words, signed by the right key, as something else.
+    const [, claims = ''] = proof.split('.');
+    const other = await new CompactSign(Buffer.from(claims, 'base64url'))
+      .setProtectedHeader({ alg: 'EdDSA', typ: 'JWT' })
+      .sign(worker.privateKey);
+    await assert.rejects(guard.check(worker.identity, CALL, other), because('proof_invalid'));
     const texts = [await at.prove(guard, thief), '', 'x', 'a.b.c', `${proof}x`, proof.slice(0, -4), 'y'.repeat(9_000)];
     for (const text of texts) {
       await assert.rejects(guard.check(worker.identity, CALL, text), because('proof_invalid'), text);

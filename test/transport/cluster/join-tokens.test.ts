@@ -66,9 +66,11 @@ describe('join tokens', { timeout: 120_000 }, () => {
   });
 
   test('of many that come at once with it as many get in as it has uses', async () => {
-    const { shown } = await token({ uses: 3 });
+    const { shown, id } = await token({ uses: 3 });
     const answers = await Promise.all(Array.from({ length: 12 }, () => fresh().attest({}, shown)));
     assert.equal(answers.filter(({ code }) => code === 'OK').length, 3);
+    const { items } = await at.joinTokens.list({ limit: 100 });
+    assert.equal(items.find((one) => one.id === id)?.used_by.length, 3);
   });
 
   test('an expired one lets nobody new in, and who came in by it stays', async () => {
