@@ -32,7 +32,7 @@ export interface ClusterNodeParts {
   readonly controls: NodeControls;
   readonly activeExecutions: () => number;
   /** What controllers manage now. */
-  readonly managedConfig: () => Promise<{ readonly config_yaml: string; readonly version: number }>;
+  readonly managedConfig: () => Promise<string>;
   readonly clock: Clock;
   readonly log: EnrolmentLog;
   readonly warn: (message: string, error: unknown) => void;
@@ -45,7 +45,7 @@ export interface ClusterNode {
   readonly proofs: NodeProofs;
   readonly joins: JoinDesk;
   readonly tls: { readonly certificate: CertificateFiles; readonly minVersion: 'TLSv1.2' } | null;
-  applyConfig(yaml: string, version: number): Promise<ConfigVerdict>;
+  applyConfig(yaml: string): Promise<ConfigVerdict>;
   /** PushConfig of what is in force to another node. */
   push(nodeId: string, grpcAddress: string): Promise<Omit<PushAnswer, 'node_id'>>;
   /** Registers with the controllers and stays so; `grpcAddress` is how others reach this node. Controllers do not. */
@@ -100,7 +100,7 @@ export async function openClusterNode(parts: ClusterNodeParts): Promise<ClusterN
     proofs: createProofGuard({ node, pins: parts.pins, required: cluster.require_proof, clock }),
     joins: parts.joins,
     tls: certificate === null ? null : { certificate, minVersion: 'TLSv1.2' },
-    applyConfig: (yaml, version) => managed.apply(yaml, version),
+    applyConfig: (yaml) => managed.apply(yaml),
     async push(nodeId, grpcAddress) {
       const verdict = await calls.pushConfig({ nodeId, grpcAddress }, await parts.managedConfig());
       return verdict.accepted ? { accepted: true, reason: null } : verdict;
@@ -124,7 +124,7 @@ export async function openClusterNode(parts: ClusterNodeParts): Promise<ClusterN
         tokenRefreshMarginMs: cluster.token_refresh_margin_secs * 1_000,
         onDrain: () => controls.drain(),
         onShutdown: (reason) => controls.shutDown(reason),
-        applyConfig: (yaml, version) => managed.apply(yaml, version),
+        applyConfig: (yaml) => managed.apply(yaml),
         log,
         clock,
       });

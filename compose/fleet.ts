@@ -51,7 +51,7 @@ export async function openFleet(parts: FleetParts): Promise<Fleet> {
         ...parts,
         ...{ pins, joins, log: logger },
         activeExecutions: () => runtime.counts().effects.running,
-        managedConfig: () => peers.config(),
+        managedConfig: async () => (await peers.config()).config_yaml,
       });
   return { peers, clusterNode, joinTokens: await openJoinTokens({ ...parts, audit }) };
 }

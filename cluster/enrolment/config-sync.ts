@@ -26,13 +26,13 @@ function checkConfigHash(yaml: string, hash: string): void {
  */
 export async function syncConfig(
   fetch: () => Promise<SyncConfigResponse>,
-  apply: (yaml: string, version: number) => Promise<ConfigVerdict>,
+  apply: (yaml: string) => Promise<ConfigVerdict>,
   log: EnrolmentLog,
 ): Promise<void> {
-  const { config_yaml: yaml, config_hash: hash, version } = await fetch();
+  const { config_yaml: yaml, config_hash: hash } = await fetch();
   // Controllers that manage nothing may leave the hash empty as well.
   if (yaml !== '' || hash !== '') checkConfigHash(yaml, hash);
-  const verdict = await apply(yaml, version);
+  const verdict = await apply(yaml);
   if (verdict.accepted) log.info({ config: hash }, 'configuration of the controllers is in force');
   else log.error({ config: hash, reason: verdict.reason }, 'configuration of the controllers was rejected');
 }

@@ -38,7 +38,7 @@ export interface EnrolmentOptions {
   readonly onDrain: () => void | Promise<void>;
   readonly onShutdown: (reason: string) => void | Promise<void>;
   /** Throws when the text could not be kept, which is tried again. */
-  readonly applyConfig: (yaml: string, version: number) => Promise<ConfigVerdict>;
+  readonly applyConfig: (yaml: string) => Promise<ConfigVerdict>;
   readonly log: EnrolmentLog;
 
   readonly clock?: Clock;

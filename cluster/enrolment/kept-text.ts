@@ -3,15 +3,11 @@ import { dirname } from 'node:path';
 import { MANAGED_CONFIG_BYTES } from '../../manifests/node/managed.ts';
 import { SvcError } from '../../runtime/errors.ts';
 
-/** The line above a text that says its version. */
-const VERSION_BYTES = 64;
-
 /** The text of the file, or null when there is none. */
 export async function keptText(path: string): Promise<string | null> {
   try {
     const bytes = await readFile(path);
-    if (bytes.length > MANAGED_CONFIG_BYTES + VERSION_BYTES)
-      throw new Error(`larger than ${MANAGED_CONFIG_BYTES} bytes`);
+    if (bytes.length > MANAGED_CONFIG_BYTES) throw new Error(`larger than ${MANAGED_CONFIG_BYTES} bytes`);
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null;

@@ -1,4 +1,4 @@
-import { type ManagedNodeConfig, parseManagedConfig } from '../../manifests/node/managed.ts';
+import { type ManagedNodeConfig, parseManagedConfig, versionOf } from '../../manifests/node/managed.ts';
 import type { Problem } from '../../manifests/problem.ts';
 import { type SvcError, toSvcError } from '../../runtime/errors.ts';
 import { OneAtATime } from '../../runtime/one-at-a-time.ts';
@@ -30,24 +30,9 @@ export interface ManagedConfig {
    * Puts a text in force, wholly or not at all; the same text again changes nothing. A version that does not grow is rejected,
    * after a restart too, and so is a text without one (0) once there was one. It is on disk when the answer is given. Throws `unavailable` when it cannot be kept; then what was in force stays.
    */
-  apply(yaml: string, version: number): Promise<ConfigVerdict>;
+  apply(yaml: string): Promise<ConfigVerdict>;
   /** Hash of the text in force; null when there is none. */
   hash(): string | null;
-}
-
-interface VersionedText {
-  readonly yaml: string;
-  readonly version: number;
-}
-
-/** One file for both, so that a crash leaves no text with the version of another: the version is a comment above the text. */
-const VERSION_LINE = /^# version (\d{1,16})\n/;
-
-const keptForm = ({ yaml, version }: VersionedText): string => (version === 0 ? yaml : `# version ${version}\n${yaml}`);
-
-function versionedText(kept: string): VersionedText {
-  const [line = '', version = '0'] = VERSION_LINE.exec(kept) ?? [];
-  return { yaml: kept.slice(line.length), version: Number(version) };
 }
 
 const tooOld = (version: number, inForce: number): ConfigVerdict => ({
@@ -65,9 +50,10 @@ export function createManagedConfig(parts: ManagedConfigParts): ManagedConfig {
   /** SyncConfig and PushConfig may arrive at once; they follow each other. */
   const changes = new OneAtATime();
 
-  const putInForce = async ({ yaml, version }: VersionedText, keep: boolean): Promise<ConfigVerdict> => {
+  const putInForce = async (yaml: string, keep: boolean): Promise<ConfigVerdict> => {
     const newHash = configHash(yaml);
-    if (newHash === hash && version <= versionInForce) return { accepted: true };
+    if (newHash === hash) return { accepted: true };
+    const version = versionOf(yaml);
     if (version < versionInForce || (version === versionInForce && version > 0)) return tooOld(version, versionInForce);
     const parsed = parseManagedConfig(yaml);
     if (!parsed.ok) return { accepted: false, reason: reasonOf(parsed.problems) };
@@ -75,7 +61,7 @@ export function createManagedConfig(parts: ManagedConfigParts): ManagedConfig {
     const refused = await switchTo(parts, spec, inForce);
     if (refused !== null) return { accepted: false, reason: refused.message };
     try {
-      if (keep) await keepText(parts.path, keptForm({ yaml, version }));
+      if (keep) await keepText(parts.path, yaml);
     } catch (thrown) {
       await takeBack(parts, inForce);
       throw thrown;
@@ -87,14 +73,13 @@ export function createManagedConfig(parts: ManagedConfigParts): ManagedConfig {
   };
 
   return {
-    apply(yaml, version) {
-      return changes.run(() => putInForce({ yaml, version }, true));
+    apply(yaml) {
+      return changes.run(() => putInForce(yaml, true));
     },
     async restore() {
       try {
-        const kept = await keptText(parts.path);
-        const verdict: ConfigVerdict =
-          kept === null ? { accepted: true } : await putInForce(versionedText(kept), false);
+        const yaml = await keptText(parts.path);
+        const verdict: ConfigVerdict = yaml === null ? { accepted: true } : await putInForce(yaml, false);
         if (!verdict.accepted)
           parts.warn('the kept configuration of the controllers is left out', new Error(verdict.reason));
       } catch (error) {

@@ -43,10 +43,7 @@ export interface ClusterCalls {
    */
   forward(to: Peer, request: ForwardExecutionRequest, signal?: AbortSignal): AsyncIterable<ExecutionEvent>;
   /** What a node says to a configuration; the reason when it does not take it. */
-  pushConfig(
-    to: Peer,
-    config: { readonly config_yaml: string; readonly version: number },
-  ): Promise<{ readonly accepted: boolean; readonly reason: string | null }>;
+  pushConfig(to: Peer, yaml: string): Promise<{ readonly accepted: boolean; readonly reason: string | null }>;
   /** Open connections to other nodes. */
   connections(): number;
   close(): void;
@@ -86,8 +83,8 @@ export function createClusterCalls(parts: ClusterCallsParts): ClusterCalls {
         peer.release();
       }
     },
-    async pushConfig(to, { config_yaml, version }) {
-      const request = { config_yaml, config_hash: configHash(config_yaml), version };
+    async pushConfig(to, yaml) {
+      const request = { config_yaml: yaml, config_hash: configHash(yaml) };
       const { envelope, ...shown } = await sealed('PushConfig', PushConfigRequest.encode(request).finish());
       const peer = peers.use(to);
       try {

@@ -173,18 +173,18 @@ test('a change of configuration is told to every node once, and to those that jo
 test('the hash of a configuration is the SHA-256 of its UTF-8 text in lower-case hex', () => {
   const actor = new ActorDriver(fleetConfig, SYSTEM_TENANT, 'fleet');
   const text = 'apiVersion: svc.dev/v1\nkind: ManagedConfig\nspec: {} # größer\n';
-  const hash = createHash('sha256').update(Buffer.from(text, 'utf8')).digest('hex');
-  actor.state = {
-    ...FleetConfigState.parse({ config_yaml: '', config_hash: '' }),
-    version: Number.MAX_SAFE_INTEGER - 1,
-  };
-  const turn = actor.send('SetConfig', { config_yaml: text });
-  // It grows, whatever the time is.
-  assert.deepEqual(turn.reply, { ok: true, value: { config_hash: hash, version: Number.MAX_SAFE_INTEGER } });
+  const stamped = (version: number): string => `# version ${version}\n${text}`;
+  const latest = Number.MAX_SAFE_INTEGER;
+  const hash = createHash('sha256')
+    .update(Buffer.from(stamped(latest), 'utf8'))
+    .digest('hex');
   // A count that was lost begins at the time.
-  actor.state = FleetConfigState.parse({ config_yaml: '', config_hash: '' });
   actor.send('SetConfig', { config_yaml: text });
-  assert.equal(FleetConfigState.parse(actor.state).version, actor.now);
+  assert.equal(FleetConfigState.parse(actor.state).config_yaml, stamped(actor.now));
+  // Its version grows, whatever the time is; one that the operator's text had counts for nothing.
+  actor.state = { config_yaml: `# version ${latest - 1}\n`, config_hash: '' };
+  const turn = actor.send('SetConfig', { config_yaml: `# version 7\n${text}` });
+  assert.deepEqual(turn.reply, { ok: true, value: { config_hash: hash, config_yaml: stamped(latest) } });
   assert.deepEqual(
     turn.sends.map(({ to, type, payload }) => [to, type, payload]),
     [['fleet/svc-system/fleet', 'ConfigChanged', { config_hash: hash }]],

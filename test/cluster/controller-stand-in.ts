@@ -44,7 +44,7 @@ export class FleetState {
   tokenLifetimeSecs = 3_600;
   /** Added to this side's clock when it makes tokens. */
   clockOffsetSecs = 0;
-  config = { config_yaml: '', config_hash: '', version: 0 };
+  config = { config_yaml: '', config_hash: '' };
   readonly challenges = new Map<string, { readonly nonce: string; readonly nodeId: string; readonly pem: string }>();
   readonly peers = new Map<
     string,
@@ -78,7 +78,7 @@ export class FleetState {
   }
 
   setConfig(yaml: string, hash = createHash('sha256').update(yaml).digest('hex')): void {
-    this.config = { config_yaml: yaml, config_hash: hash, version: this.config.version + 1 };
+    this.config = { config_yaml: yaml, config_hash: hash };
   }
 
   async token(nodeId: string, pem: string): Promise<{ token: string; expiresAt: string }> {

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, test } from 'node:test';
 import { createManagedConfig, type ManagedConfig } from '../../cluster/enrolment/managed-config.ts';
+import { withVersion } from '../../manifests/node/managed.ts';
 import { SvcError } from '../../runtime/errors.ts';
 
 let directory = '';
@@ -61,29 +62,29 @@ const LEVEL_ONLY = FULL.replace(/ {2}nodes:[\s\S]*?(?= {2}observability)/, '').r
 
 test('a text is put in force for this node, and what it does not name is the node’s own again', async () => {
   const { config, settings } = new Scene();
-  assert.deepEqual(await config.apply(FULL, 0), { accepted: true });
+  assert.deepEqual(await config.apply(FULL), { accepted: true });
   assert.deepEqual(settings, { tags: ['gpu', 'zone:eu'], level: 'debug', isolation: 'docker' });
-  assert.deepEqual(await config.apply(LEVEL_ONLY, 0), { accepted: true });
+  assert.deepEqual(await config.apply(LEVEL_ONLY), { accepted: true });
   assert.deepEqual(settings, { tags: null, level: 'debug', isolation: null });
-  assert.deepEqual(await config.apply('', 0), { accepted: true });
+  assert.deepEqual(await config.apply(''), { accepted: true });
   assert.deepEqual(settings, { tags: null, level: null, isolation: null });
 });
 
 test('the same text again changes nothing, also when both arrive at once', async () => {
   const scene = new Scene();
-  await Promise.all([scene.config.apply(FULL, 0), scene.config.apply(FULL, 0)]);
-  await scene.config.apply(FULL, 0);
+  await Promise.all([scene.config.apply(FULL), scene.config.apply(FULL)]);
+  await scene.config.apply(FULL);
   assert.equal(scene.sets, 1);
 });
 
 test('a text that breaks a rule is rejected with the place and the rule, and what was in force stays', async () => {
   const { config, settings } = new Scene();
-  await config.apply(FULL, 0);
+  await config.apply(FULL);
   const hash = config.hash();
-  const unknown = await config.apply(FULL.replace('spec:\n', 'spec:\n  stores: {data_dir: /x}\n'), 0);
+  const unknown = await config.apply(FULL.replace('spec:\n', 'spec:\n  stores: {data_dir: /x}\n'));
   assert.ok(!unknown.accepted);
   assert.match(unknown.reason, /spec.*line \d+.*"stores".*controllers do not manage it/);
-  const bad = await config.apply(FULL.replace('debug', 'loud'), 0);
+  const bad = await config.apply(FULL.replace('debug', 'loud'));
   assert.ok(!bad.accepted);
   assert.match(bad.reason, /spec\.observability\.logging\.level \(line 7\)/);
   assert.deepEqual(settings, { tags: ['gpu', 'zone:eu'], level: 'debug', isolation: 'docker' });
@@ -92,19 +93,19 @@ test('a text that breaks a rule is rejected with the place and the rule, and wha
 
 test('what one part of the node cannot do leaves all parts as they were', async () => {
   const scene = new Scene();
-  await scene.config.apply(LEVEL_ONLY, 0);
-  const refused = await scene.config.apply(FULL.replace('docker', 'firecracker'), 0);
+  await scene.config.apply(LEVEL_ONLY);
+  const refused = await scene.config.apply(FULL.replace('docker', 'firecracker'));
   assert.deepEqual(refused, { accepted: false, reason: 'no firecracker here' });
   scene.levelFails = true;
-  const again = await scene.config.apply(FULL.replace('debug', 'warn'), 0);
+  const again = await scene.config.apply(FULL.replace('debug', 'warn'));
   assert.deepEqual(again, { accepted: false, reason: 'this node logs nowhere' });
   assert.deepEqual([scene.settings.tags, scene.settings.isolation], [null, null]);
 });
 
 test('a restart begins with the last accepted text', async () => {
   const first = new Scene();
-  await first.config.apply(FULL, 0);
-  await first.config.apply('kind: Nonsense', 0);
+  await first.config.apply(FULL);
+  await first.config.apply('kind: Nonsense');
   const second = new Scene();
   await second.config.restore();
   assert.deepEqual(second.settings, { tags: ['gpu', 'zone:eu'], level: 'debug', isolation: 'docker' });
@@ -130,48 +131,43 @@ test('a first start, and a kept text that no longer fits, begin with the node’
 test('a text that cannot be kept is not in force, and the old one stays on disk', async () => {
   const path = join(directory, 'managed-config.yaml');
   const { config, settings } = new Scene(path);
-  await config.apply(LEVEL_ONLY, 0);
+  await config.apply(LEVEL_ONLY);
   // Where the draft would be written stands a directory.
   await mkdir(`${path}.new`);
-  await assert.rejects(config.apply(FULL, 0), /cannot be kept in the data directory/);
+  await assert.rejects(config.apply(FULL), /cannot be kept in the data directory/);
   assert.deepEqual(settings, { tags: null, level: 'debug', isolation: null });
   assert.equal(await readFile(path, 'utf8'), LEVEL_ONLY);
   await rm(`${path}.new`, { recursive: true });
-  assert.deepEqual(await config.apply(FULL, 0), { accepted: true });
+  assert.deepEqual(await config.apply(FULL), { accepted: true });
 });
 
 const LATER = FULL.replace('debug', 'warn');
 
 test('a version that does not grow is rejected, after a restart too', async () => {
   const { config, settings } = new Scene();
-  assert.deepEqual(await config.apply(FULL, 5), { accepted: true });
-  assert.deepEqual(await config.apply(LATER, 6), { accepted: true });
+  assert.deepEqual(await config.apply(withVersion(FULL, 5)), { accepted: true });
+  assert.deepEqual(await config.apply(withVersion(LATER, 6)), { accepted: true });
   const again = new Scene();
   await again.config.restore();
   assert.equal(again.settings.level, 'warn');
   for (const scene of [{ config, settings }, again]) {
-    for (const [yaml, version] of [
-      [FULL, 5],
-      [FULL, 6],
-      [FULL, 0],
-      ['', 0],
-    ] as const) {
-      const verdict = await scene.config.apply(yaml, version);
-      assert.ok(!verdict.accepted, `version ${version}`);
+    for (const yaml of [withVersion(FULL, 5), withVersion(FULL, 6), FULL, '']) {
+      const verdict = await scene.config.apply(yaml);
+      assert.ok(!verdict.accepted, yaml);
       assert.match(verdict.reason, /version: expected more than 6, which is in force, got (5|6|none)/);
     }
     assert.equal(scene.settings.level, 'warn');
     // What is in force already is no change.
-    assert.deepEqual(await scene.config.apply(LATER, 5), { accepted: true });
+    assert.deepEqual(await scene.config.apply(withVersion(LATER, 6)), { accepted: true });
   }
-  assert.deepEqual(await config.apply(FULL, 7), { accepted: true });
+  assert.deepEqual(await config.apply(withVersion(FULL, 7)), { accepted: true });
   assert.equal(settings.level, 'debug');
 });
 
 test('texts without a version follow each other until there is one', async () => {
   const { config } = new Scene();
-  for (const yaml of [FULL, LATER, FULL]) assert.deepEqual(await config.apply(yaml, 0), { accepted: true });
+  for (const yaml of [FULL, LATER, FULL]) assert.deepEqual(await config.apply(yaml), { accepted: true });
   assert.equal(await readFile(join(directory, 'managed-config.yaml'), 'utf8'), FULL);
-  assert.deepEqual(await config.apply(LATER, 1), { accepted: true });
-  assert.ok(!(await config.apply(FULL, 0)).accepted);
+  assert.deepEqual(await config.apply(withVersion(LATER, 1)), { accepted: true });
+  assert.ok(!(await config.apply(FULL)).accepted);
 });

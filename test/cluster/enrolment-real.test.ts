@@ -124,8 +124,8 @@ describe('enrolment at a real controller', () => {
   test('managed configuration arrives with the hash that controllers made of it', async () => {
     await using scene = enrol('worker-3');
     await beaten('worker-3');
-    await controller.peers.setConfig(MANAGED, OPERATOR);
-    await waitUntil('the configuration', () => scene.configs.includes(MANAGED));
+    const { config_yaml } = await controller.peers.setConfig(MANAGED, OPERATOR);
+    await waitUntil('the configuration', () => scene.configs.includes(config_yaml));
     assert.ok(!scene.lines.some(({ level }) => level === 'error'), JSON.stringify(scene.lines));
   });
 

@@ -110,7 +110,6 @@ function callsOf(given: Partial<ClusterCallsParts> = {}): ReturnType<typeof crea
   return calls;
 }
 
-const config = (config_yaml: string) => ({ config_yaml, version: 0 });
 const at = (grpcAddress: string) => ({ nodeId: 'worker-1', grpcAddress });
 
 const request = (input: string): ForwardExecutionRequest => ({
@@ -179,28 +178,28 @@ test('a route comes from the controllers, and a tag nobody has is their answer',
 test('a pushed configuration is accepted, or rejected with the reason of the node', async () => {
   const peer = await new Peer().start();
   const calls = callsOf();
-  assert.deepEqual(await calls.pushConfig(at(peer.address), config('good')), { accepted: true, reason: null });
-  assert.deepEqual(await calls.pushConfig(at(peer.address), config('bad')), {
+  assert.deepEqual(await calls.pushConfig(at(peer.address), 'good'), { accepted: true, reason: null });
+  assert.deepEqual(await calls.pushConfig(at(peer.address), 'bad'), {
     accepted: false,
     reason: 'spec.nodes: no such thing',
   });
-  await assert.rejects(calls.pushConfig(at('not an address'), config('good')), /expected host:port/);
+  await assert.rejects(calls.pushConfig(at('not an address'), 'good'), /expected host:port/);
 });
 
 test('unused connections are closed: the longest unused for a new one, all after a while', async () => {
   const peers = await Promise.all([new Peer().start(), new Peer().start(), new Peer().start()]);
   const bounded = callsOf({ maxPeers: 2 });
-  for (const { address } of peers) await bounded.pushConfig(at(address), config('good'));
+  for (const { address } of peers) await bounded.pushConfig(at(address), 'good');
   assert.equal(bounded.connections(), 2);
   const [one, two, three] = peers;
   const streams = [one, two].map((peer) =>
     bounded.forward(at(peer?.address ?? ''), request('stay'))[Symbol.asyncIterator](),
   );
   await Promise.all(streams.map((stream) => stream.next()));
-  await assert.rejects(bounded.pushConfig(at(three?.address ?? ''), config('good')), /the most at once/);
+  await assert.rejects(bounded.pushConfig(at(three?.address ?? ''), 'good'), /the most at once/);
   await Promise.all(streams.map((stream) => stream.return?.()));
   const brief = callsOf({ idleMs: 10 });
-  await brief.pushConfig(at(one?.address ?? ''), config('good'));
+  await brief.pushConfig(at(one?.address ?? ''), 'good');
   await waitUntil('the idle connection to be closed', () => brief.connections() === 0);
 });
 

@@ -81,14 +81,14 @@ describe('what nodes show one another is renewed while they talk', { timeout: 12
     await rm(directory, { recursive: true });
   });
 
-  /** Calls of a controller and a worker without a pause, until `change` has ended. What failed, and how many there were. */
+  /** Calls of a controller and a worker without a pause, until `change` has ended. What failed, and how many there were until then. */
   const underLoad = async (
     change: () => Promise<void>,
   ): Promise<{ readonly failed: string[]; readonly made: number }> => {
     const failed: string[] = [];
     let made = 0;
     let over = false;
-    const config = { config_yaml: 'spec: {}', version: 1 };
+    const config = 'spec: {}';
     const push = async (): Promise<void> => {
       while (!over) {
         made += 1;
@@ -109,10 +109,12 @@ describe('what nodes show one another is renewed while they talk', { timeout: 12
     await waitUntil('a heartbeat', () => worker.enrolment.state().phase === 'enrolled');
     const pushing = [push(), push()];
     await change();
+    const during = made;
+    await waitUntil('some calls after it', () => made >= during + 20);
     over = true;
     await Promise.all(pushing);
     failed.push(...worker.lines.filter(({ level }) => level !== 'info').map(({ text }) => text));
-    return { failed, made };
+    return { failed, made: during };
   };
 
   /** Whose certificate the port shows to who has `by`; what it is refused with. */
@@ -155,7 +157,7 @@ describe('what nodes show one another is renewed while they talk', { timeout: 12
       await renewed(() => put(live('ca'), [second.ca_cert]));
     });
     assert.deepEqual(failed, []);
-    assert.ok(made > 100, `${made} calls`);
+    assert.ok(made > 20, `${made} calls`);
     assert.equal(await shown(second), 'second');
     assert.notEqual(await shown(first), 'first');
     assert.ok(lines.includes('the new certificate cannot be used, the one before stays'));
@@ -169,7 +171,7 @@ describe('what nodes show one another is renewed while they talk', { timeout: 12
       }
     });
     assert.deepEqual(failed, []);
-    assert.ok(made > 100, `${made} calls`);
+    assert.ok(made > 20, `${made} calls`);
   });
 
   test('join tokens, while nodes are attested with the old and the new one: 0 failed calls', async () => {

@@ -71,7 +71,7 @@ describe('a rogue worker that recorded what nodes said to one another', { timeou
     });
     calls.push(own);
     const to = { nodeId: 'node-1', grpcAddress: tap.address };
-    assert.deepEqual(await own.pushConfig(to, { config_yaml: CONFIG, version: 1 }), { accepted: true, reason: null });
+    assert.deepEqual(await own.pushConfig(to, CONFIG), { accepted: true, reason: null });
     const execution_id = randomUUID();
     executions.push(execution_id);
     const forward = { execution_id, agent_id: 'a', manifest_yaml: MANIFEST, input: 'six', context_json: '' };
@@ -172,7 +172,7 @@ describe('a rogue worker that recorded what nodes said to one another', { timeou
     const before = at.applied.length;
     // The rogue registered as itself, and hands on what it gets to node-2, whose name and life it shows.
     const rogue = { nodeId: 'rogue', grpcAddress: told.address };
-    await assert.rejects(calling.pushConfig(rogue, { config_yaml: CONFIG, version: 2 }), /proof is for another node/);
+    await assert.rejects(calling.pushConfig(rogue, CONFIG), /proof is for another node/);
     assert.equal(at.applied.length, before);
     calling.close();
     told.close();

@@ -27,7 +27,8 @@ export class WireTap {
   readonly recorded: Recorded[] = [];
   /** Names of RPCs that never arrive. */
   readonly held = new Set<string>();
-  readonly #server = new Server();
+  // Without its bookkeeping the library finds no connection to cut.
+  readonly #server = new Server({ 'grpc.enable_channelz': 1 });
   #behind: Client;
   address = '';
 

@@ -51,6 +51,6 @@ export const listPeers = (parts: ClusterParts): UnaryInBytes =>
 /** SyncConfig (spec 1, rule 3): the controller-managed sections and their hash. */
 export const syncConfig = (parts: ClusterParts): UnaryInBytes =>
   forMembers(parts, SyncConfigRequest, async () => {
-    const { config_yaml, config_hash, version } = await parts.peers.config();
-    return SyncConfigResponse.encode({ config_yaml, config_hash, version }).finish();
+    const { config_yaml, config_hash } = await parts.peers.config();
+    return SyncConfigResponse.encode({ config_yaml, config_hash }).finish();
   });

@@ -15,7 +15,7 @@ export type Applied = { readonly accepted: true } | { readonly accepted: false; 
 export interface ClusterWorker {
   readonly executions: ExecutionApi;
   /** Takes over the controller-managed sections, wholly or not at all; an older version than the one in force is not taken. */
-  applyConfig(configYaml: string, version: number): Promise<Applied>;
+  applyConfig(configYaml: string): Promise<Applied>;
 }
 
 /** What the server of the cluster port translates into calls of. */

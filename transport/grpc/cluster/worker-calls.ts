@@ -34,11 +34,11 @@ export const forwardExecution = (parts: ClusterParts): StreamInBytes =>
 
 /** PushConfig (spec 1, rule 3): a text that is whole and valid is taken over, any other is refused with the reason. */
 export const pushConfig = (parts: ClusterParts): UnaryInBytes =>
-  sealed(parts, PushConfigRequest, async ({ node, request: { config_yaml, config_hash, version } }) => {
+  sealed(parts, PushConfigRequest, async ({ node, request: { config_yaml, config_hash } }) => {
     requireController(node);
     const applied: Applied =
       createHash('sha256').update(config_yaml).digest('hex') === config_hash
-        ? await workerOf(parts).applyConfig(config_yaml, version)
+        ? await workerOf(parts).applyConfig(config_yaml)
         : { accepted: false, reason: 'config_hash is not the SHA-256 of config_yaml in lower-case hex' };
     const { accepted } = applied;
     return PushConfigResponse.encode(

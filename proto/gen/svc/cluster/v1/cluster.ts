@@ -167,15 +167,11 @@ export interface SyncConfigResponse {
   config_yaml: string;
   /** SHA-256 of config_yaml, lower-case hex. */
   config_hash: string;
-  /** Grows with each configuration that is set; a node refuses an older one. 0 from those that know no versions. */
-  version: number;
 }
 
 export interface PushConfigRequest {
   config_yaml: string;
   config_hash: string;
-  /** As in SyncConfigResponse. */
-  version: number;
 }
 
 export interface PushConfigResponse {
@@ -1349,7 +1345,7 @@ export const SyncConfigRequest: MessageFns<SyncConfigRequest> = {
 };
 
 function createBaseSyncConfigResponse(): SyncConfigResponse {
-  return { config_yaml: "", config_hash: "", version: 0 };
+  return { config_yaml: "", config_hash: "" };
 }
 
 export const SyncConfigResponse: MessageFns<SyncConfigResponse> = {
@@ -1359,9 +1355,6 @@ export const SyncConfigResponse: MessageFns<SyncConfigResponse> = {
     }
     if (message.config_hash !== "") {
       writer.uint32(18).string(message.config_hash);
-    }
-    if (message.version !== 0) {
-      writer.uint32(24).uint64(message.version);
     }
     return writer;
   },
@@ -1395,14 +1388,6 @@ export const SyncConfigResponse: MessageFns<SyncConfigResponse> = {
             message.config_hash = reader.string();
             continue;
           }
-          case 3: {
-            if (tag !== 24) {
-              break;
-            }
-
-            message.version = longToNumber(reader.uint64());
-            continue;
-          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1417,7 +1402,7 @@ export const SyncConfigResponse: MessageFns<SyncConfigResponse> = {
 };
 
 function createBasePushConfigRequest(): PushConfigRequest {
-  return { config_yaml: "", config_hash: "", version: 0 };
+  return { config_yaml: "", config_hash: "" };
 }
 
 export const PushConfigRequest: MessageFns<PushConfigRequest> = {
@@ -1427,9 +1412,6 @@ export const PushConfigRequest: MessageFns<PushConfigRequest> = {
     }
     if (message.config_hash !== "") {
       writer.uint32(18).string(message.config_hash);
-    }
-    if (message.version !== 0) {
-      writer.uint32(24).uint64(message.version);
     }
     return writer;
   },
@@ -1461,14 +1443,6 @@ export const PushConfigRequest: MessageFns<PushConfigRequest> = {
             }
 
             message.config_hash = reader.string();
-            continue;
-          }
-          case 3: {
-            if (tag !== 24) {
-              break;
-            }
-
-            message.version = longToNumber(reader.uint64());
             continue;
           }
         }
@@ -2099,17 +2073,6 @@ export const NodeClusterServiceClient = makeGenericClientConstructor(
   service: typeof NodeClusterServiceService;
   serviceName: string;
 };
-
-function longToNumber(int64: { toString(): string }): number {
-  const num = globalThis.Number(int64.toString());
-  if (num > globalThis.Number.MAX_SAFE_INTEGER) {
-    throw new globalThis.Error("Value is larger than Number.MAX_SAFE_INTEGER");
-  }
-  if (num < globalThis.Number.MIN_SAFE_INTEGER) {
-    throw new globalThis.Error("Value is smaller than Number.MIN_SAFE_INTEGER");
-  }
-  return num;
-}
 
 export interface MessageFns<T> {
   encode(message: T, writer?: BinaryWriter): BinaryWriter;
