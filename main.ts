@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import { flushCompileCache } from 'node:module';
 import { join, resolve } from 'node:path';
 import { pino } from 'pino';
@@ -7,10 +6,8 @@ import { executionActor } from './actors/execution/definition.ts';
 import { createDispatchApi } from './actors/execution/inner-loop/dispatches.ts';
 import { EXECUTIONS, type ExecutionDocument } from './actors/execution/view.ts';
 import { nodeActors } from './actors/node-peer/node-actors.ts';
-import { createNodePeerApi } from './actors/node-peer/node-peers.ts';
 import { isStartedBy } from './actors/owner-of.ts';
 import { toolSessionActor } from './actors/tool-session/definition.ts';
-import { openClusterNode } from './cluster/cluster-node.ts';
 import { joinFleet } from './cluster/join-fleet.ts';
 import { watchFormats } from './cluster/operations/format-watch.ts';
 import { createNodeControls } from './cluster/operations/node-controls.ts';
@@ -22,6 +19,7 @@ import { LateAreas } from './compose/areas.ts';
 import { openCallers } from './compose/callers.ts';
 import { openAgents } from './compose/catalogs.ts';
 import { openEffects } from './compose/effects.ts';
+import { openFleet } from './compose/fleet.ts';
 import { standardErrorLog } from './compose/log-output.ts';
 import { managementPorts } from './compose/management.ts';
 import type { Node, NodeInput } from './compose/node.ts';
@@ -156,19 +154,14 @@ export async function startNode(input: NodeInput): Promise<Node> {
   const toolAreas = await openToolAreas({
     ...{ ...ports, ...world, runtime, settings, signing, desk: effects.desk, admission },
   });
-  const peers = createNodePeerApi({ client: runtime.client, random: systemRandom, randomBytes });
-  const clusterNode = !settings.cluster.enabled
-    ? null
-    : await openClusterNode({
-        ...{ ...world, settings, dataDir, controls, log: logger, resolve: resolveSecret, signing },
-        activeExecutions: () => runtime.counts().effects.running,
-        managedConfig: async () => (await peers.config()).config_yaml,
-      });
+  const { peers, clusterNode, joinTokens } = await openFleet({
+    ...{ ...ports, ...world, settings, dataDir, controls, runtime, signing, logger, resolve: resolveSecret },
+  });
   const operations = await openOperations({
     ...{ ...world, settings, fleet, runtime, controls, stores: ports },
     peers: () => peers.list(),
     onDrained: () => clusterNode?.beatNow(),
-    push: (address) => clusterNode?.push(address) ?? Promise.resolve(NOT_ENABLED),
+    push: (id, address) => clusterNode?.push(id, address) ?? Promise.resolve(NOT_ENABLED),
   });
 
   const certificate = await openNetworkCertificate(settings.network.tls, { clock: systemClock, log: logger });
@@ -194,7 +187,16 @@ export async function startNode(input: NodeInput): Promise<Node> {
   });
   areas.provideManagement(management);
   const servers = createServers({
-    ...{ agents, executions, ...workflowAreas, ...toolAreas, ...operations, peers, dispatch },
+    ...{
+      agents,
+      executions,
+      ...workflowAreas,
+      ...toolAreas,
+      ...operations,
+      peers,
+      dispatch,
+      joinTokens,
+    },
     ...{ volumes, commands, patterns, keys, rateOverrides, secretStore, startKeys, admission, ...allowance },
     ...{ search, intents: management.intents, authors: management.authors },
     ...{ settings, clusterNode, clusterHost, access, tierLimits, authenticator, logger, version: VERSION, health },

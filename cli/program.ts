@@ -33,6 +33,7 @@ import { nodeList } from './commands/node-list.ts';
 import { nodeRemove } from './commands/node-remove.ts';
 import { nodeShow } from './commands/node-show.ts';
 import { nodeStatus } from './commands/node-status.ts';
+import { nodeToken } from './commands/node-token.ts';
 import { patternList } from './commands/pattern-list.ts';
 import { patternQuery } from './commands/pattern-query.ts';
 import { patternStore } from './commands/pattern-store.ts';
@@ -115,8 +116,8 @@ const approval = group('approval', 'what waits for a human: list, approve, rejec
 const stimulus = group('stimulus', 'events from outside: list, send, route', [
   ...[stimulusList, stimulusSend, stimulusRoute],
 ]);
-const node = group('node', 'nodes of a fleet: set up, look at, drain, remove, configure', [
-  ...[nodeInit, nodeJoin, nodeStatus, nodeList, nodeShow, nodeDrain, nodeLeave, nodeRemove, nodeConfig],
+const node = group('node', 'nodes of a fleet: set up, look at, drain, remove, configure, join tokens', [
+  ...[nodeInit, nodeJoin, nodeStatus, nodeList, nodeShow, nodeDrain, nodeLeave, nodeRemove, nodeConfig, nodeToken],
 ]);
 const volume = group('volume', 'volumes: create, list, show, delete, and their files', [
   ...[volumeCreate, volumeList, volumeShow, volumeDelete, volumeLs, volumePut, volumeGet],

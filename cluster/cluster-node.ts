@@ -1,10 +1,12 @@
 import { join } from 'node:path';
 import type { NodeSettings } from '../manifests/node/settings.ts';
 import type { Clock } from '../runtime/clock.ts';
-import type { NodeTokens, SigningKeys } from '../security/api.ts';
+import type { JoinDesk, NodeProofs, NodeTokens, SigningKeys } from '../security/api.ts';
 import type { CertificateFiles } from '../security/certificate-files.ts';
 import type { PublishedKeys } from '../security/keys/published-keys.ts';
 import { loadOrMakeNodeKey } from '../security/node-key.ts';
+import { createProofGuard } from '../security/node-proofs/guard.ts';
+import type { Pins } from '../security/node-proofs/pins.ts';
 import { createNodeTokens } from '../security/node-tokens.ts';
 import type { PushAnswer } from './api.ts';
 import { nodeCapabilities } from './enrolment/capabilities.ts';
@@ -24,6 +26,9 @@ export interface ClusterNodeParts {
   readonly signing: { readonly keys: SigningKeys; readonly published: PublishedKeys };
   /** A secret reference to its value. */
   readonly resolve: (reference: string) => Promise<string>;
+  /** Nodes that have sent proofs. */
+  readonly pins: Pins;
+  readonly joins: JoinDesk;
   readonly controls: NodeControls;
   readonly activeExecutions: () => number;
   /** What controllers manage now. */
@@ -36,11 +41,13 @@ export interface ClusterNodeParts {
 /** What a node with `spec.cluster.enabled` has beside its seat: keys, its word to controllers, calls to other nodes. */
 export interface ClusterNode {
   readonly tokens: NodeTokens;
-  readonly joinToken: string | null;
+  /** Checks the proofs of calls that arrive. */
+  readonly proofs: NodeProofs;
+  readonly joins: JoinDesk;
   readonly tls: { readonly certificate: CertificateFiles; readonly minVersion: 'TLSv1.2' } | null;
   applyConfig(yaml: string): Promise<ConfigVerdict>;
   /** PushConfig of what is in force to another node. */
-  push(grpcAddress: string): Promise<Omit<PushAnswer, 'node_id'>>;
+  push(nodeId: string, grpcAddress: string): Promise<Omit<PushAnswer, 'node_id'>>;
   /** Registers with the controllers and stays so; `grpcAddress` is how others reach this node. Controllers do not. */
   enrol(grpcAddress: string): void;
   /** Heartbeats before it is due: something changed. */
@@ -56,13 +63,19 @@ export async function openClusterNode(parts: ClusterNodeParts): Promise<ClusterN
   const { settings, dataDir, node, signing, resolve, controls, clock, log, warn } = parts;
   const { cluster } = settings;
   const role = ROLES[cluster.role];
-  const [key, certificate, joinToken, controllerToken] = await Promise.all([
+  const joinToken = cluster.controller?.token ?? cluster.join_token;
+  const shownToken = async (): Promise<string | undefined> =>
+    joinToken === undefined ? undefined : resolve(joinToken);
+  const [key, certificate] = await Promise.all([
     loadOrMakeNodeKey(cluster.node_keypair_path ?? join(dataDir, 'node-key.pem')),
     openClusterCertificate(cluster.tls, { clock, log }),
+    // Read with each use; one that cannot be had is told at the start.
+    shownToken(),
     cluster.join_token === undefined ? null : resolve(cluster.join_token),
-    cluster.controller?.token === undefined ? undefined : resolve(cluster.controller.token),
   ]);
   if (cluster.role !== 'worker') await signing.keys.open();
+  const isItsOwn = role === 'HYBRID' && cluster.controller === undefined;
+  if (isItsOwn) await parts.joins.welcome({ nodeId: node, publicKeyPem: key.publicKeyPem });
   const credentials = clusterCredentials(certificate);
   const tokens = createNodeTokens({ ...signing, clock });
   const managed = createManagedConfig({
@@ -84,11 +97,12 @@ export async function openClusterNode(parts: ClusterNodeParts): Promise<ClusterN
   let enrolment: Enrolment | null = null;
   return {
     tokens,
-    joinToken,
+    proofs: createProofGuard({ node, pins: parts.pins, required: cluster.require_proof, clock }),
+    joins: parts.joins,
     tls: certificate === null ? null : { certificate, minVersion: 'TLSv1.2' },
     applyConfig: (yaml) => managed.apply(yaml),
-    async push(grpcAddress) {
-      const verdict = await calls.pushConfig(grpcAddress, await parts.managedConfig());
+    async push(nodeId, grpcAddress) {
+      const verdict = await calls.pushConfig({ nodeId, grpcAddress }, await parts.managedConfig());
       return verdict.accepted ? { accepted: true, reason: null } : verdict;
     },
     enrol(grpcAddress) {
@@ -99,7 +113,7 @@ export async function openClusterNode(parts: ClusterNodeParts): Promise<ClusterN
         // A hybrid that is told of no controllers is one itself.
         controllers: cluster.controller?.endpoint ?? [grpcAddress],
         credentials,
-        joinToken: controllerToken ?? joinToken ?? undefined,
+        joinToken: shownToken,
         key,
         grpcAddress,
         capabilities: () =>

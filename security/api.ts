@@ -4,12 +4,15 @@ import type { Rates, RateWindow } from '../manifests/node/rate-limits.ts';
 import type { Page, PageAsked } from '../runtime/documents/pages.ts';
 import type { Identity } from '../runtime/identity.ts';
 import type { Caller } from './api-keys/api.ts';
+import type { ProvenCall } from './node-proofs/proof.ts';
 
 export type { ApiKeys, ApiKeyView, Caller, KeyGrant, KeyVerifier, NewApiKey } from './api-keys/api.ts';
 export { requireScope } from './api-keys/require-scope.ts';
 export { SCOPES, type ScopeArea } from './api-keys/scopes.ts';
+export type { JoinDesk, JoinTokens, JoinTokenView, NewJoinToken } from './join-tokens/api.ts';
 export { openNodeEnvelope, sealNodeEnvelope } from './node-envelope.ts';
 export { parsePublicKeyPem } from './node-key.ts';
+export { PROOF_KEY, type ProvenCall } from './node-proofs/proof.ts';
 export type { SecurityContexts } from './policy/api.ts';
 export { isListed, type NamedTool } from './policy/matching.ts';
 export { domainProblem } from './policy/policy.ts';
@@ -206,6 +209,27 @@ export interface NodeEnvelope {
   readonly node_security_token: string;
   readonly signature: Uint8Array;
   readonly payload: Uint8Array;
+}
+
+/** Who a receiver says it is, in the trailers of its answers: what senders need to make a proof for it. */
+export interface Introduction {
+  readonly nodeId: string;
+  readonly life: string;
+  /** Unix ms, by its clock. */
+  readonly at: number;
+}
+
+/**
+ * Proofs of calls between nodes (metadata `svc-proof`): what an envelope does not say, signed with the node's key. Implemented
+ * by `createProofGuard`.
+ */
+export interface NodeProofs {
+  introduction(): Introduction;
+  /**
+   * Throws `unauthenticated` with a reason for a proof that is not good for this call here and now, for one that was used
+   * before, and for none where one is needed; `unavailable`, `rate_limited`. A node that sends a good one must do so from then on.
+   */
+  check(node: NodeIdentity, call: ProvenCall, proof: string | undefined): Promise<void>;
 }
 
 /** A certificate as files hold it, PEM, with its chain, leaf first. */

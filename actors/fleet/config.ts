@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
-import { MANAGED_CONFIG_BYTES } from '../../manifests/node/managed.ts';
+import { MANAGED_CONFIG_BYTES, versionOf, withVersion } from '../../manifests/node/managed.ts';
 import { defineActor } from '../../runtime/define-actor.ts';
 import { FLEET } from './address.ts';
 
@@ -22,11 +22,15 @@ export const fleetConfig = defineActor({
   /** `by`: subject of the operator. */
   events: { config_set: z.object({ config_hash: z.string(), by: z.string() }) },
   on: {
-    SetConfig(_state, { config_yaml }, turn) {
+    SetConfig(state, message, turn) {
+      // It grows, so that nodes can tell an older text. Beyond the time as well: a count that was lost with its store must not
+      // begin below what nodes have in force.
+      const version = Math.max(versionOf(state.config_yaml) + 1, turn.now);
+      const config_yaml = withVersion(message.config_yaml, version);
       const config_hash = hashOf(config_yaml);
       turn.emit('config_set', { config_hash, by: turn.identity?.subject ?? '' });
       turn.tell(FLEET, 'ConfigChanged', { config_hash });
-      turn.reply({ config_hash });
+      turn.reply({ config_hash, config_yaml });
       return { config_yaml, config_hash };
     },
   },

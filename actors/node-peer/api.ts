@@ -40,8 +40,11 @@ export interface NodePeer {
 
 /** Configuration that controllers manage for all nodes, and its SHA-256 in lower-case hex. */
 export interface ManagedConfig {
+  /** With its version in its first line, a comment. */
   readonly config_yaml: string;
   readonly config_hash: string;
+  /** Grows with each that is set; 0 before the first. */
+  readonly version: number;
 }
 
 /**

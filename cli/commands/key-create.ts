@@ -40,7 +40,7 @@ export function keyCreate(key: Command): void {
     });
 }
 
-function secondsOf(text: string): number {
+export function secondsOf(text: string): number {
   const [, count = '', unit = ''] = /^(\d{1,9})([smhd])$/.exec(text) ?? [];
   const seconds = Number(count) * (SECONDS[unit] ?? 0);
   if (seconds === 0) throw invalid(`--expires-in: expected a time such as 45m, 12h or 30d, got ${text}`);

@@ -16,7 +16,7 @@ export interface Attestant {
   readonly role: 'WORKER' | 'HYBRID';
   readonly key: NodeKey;
   /** What controllers ask new nodes for; undefined when they ask for nothing. */
-  readonly joinToken: string | undefined;
+  readonly joinToken: (() => Promise<string | undefined>) | undefined;
 }
 
 /** A token a controller gave, with its end on this machine's monotonic clock. */
@@ -41,7 +41,8 @@ export async function attest(
   clock: Clock,
   signal: AbortSignal,
 ): Promise<NodeToken> {
-  const { nodeId, key, joinToken } = attestant;
+  const { nodeId, key } = attestant;
+  const joinToken = await attestant.joinToken?.();
   const request = { node_id: nodeId, public_key_pem: key.publicKeyPem, role: NodeRole[attestant.role] };
   const challenge = await controllers.ask<AttestNodeResponse>(
     'AttestNode',

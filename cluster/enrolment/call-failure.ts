@@ -3,6 +3,8 @@ import { ERRORS, type ErrorCode, isErrorCode, SvcError } from '../../runtime/err
 
 /** Trailer in which our servers name the row of the error table. */
 const ERROR_CODE_KEY = 'svc-error-code';
+/** The precise reason, where many share a code. */
+const ERROR_REASON_KEY = 'svc-error-reason';
 const MAX_DETAIL_CHARS = 300;
 
 /** What a status means when the other side names no row of its own. */
@@ -31,7 +33,8 @@ export function callFailure(error: ServiceError, method: string, address: string
   const details = error.details.slice(0, MAX_DETAIL_CHARS).toWellFormed();
   const message = `${method} at ${address}: ${status[error.code] ?? error.code}${details === '' ? '' : `, ${details}`}`;
   if (typeof named === 'string' && isErrorCode(named) && status[ERRORS[named].grpc] === error.code) {
-    return new SvcError(named, message);
+    const reason = error.metadata?.get(ERROR_REASON_KEY)[0];
+    return new SvcError(named, message, typeof reason === 'string' ? { reason } : {});
   }
   return new SvcError(CODES[error.code] ?? 'internal', message);
 }

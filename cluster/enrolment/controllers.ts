@@ -6,9 +6,11 @@ import {
   type ServiceError,
 } from '@grpc/grpc-js';
 import type { NodeClusterServiceClient } from '../../proto/gen/svc/cluster/v1/cluster.ts';
+import { type Clock, systemClock } from '../../runtime/clock.ts';
 import { SvcError, toSvcError } from '../../runtime/errors.ts';
 import { callFailure, isWorthAskingElsewhere } from './call-failure.ts';
 import { clusterClient } from './channel.ts';
+import { KnownReceiver, type Prove } from './known-receiver.ts';
 
 /** One unary RPC of a client, with what every call carries. */
 export type UnaryCall<Answer> = (
@@ -21,6 +23,8 @@ export type UnaryCall<Answer> = (
 export interface Asking {
   /** Entries of the call's metadata. */
   readonly metadata?: Readonly<Record<string, string>>;
+  /** More of it, made for the one that is asked and for each attempt anew. */
+  readonly prove?: Prove;
   /** How long one controller has for its answer. */
   readonly timeoutMs?: number;
   /** How long the whole round may take. */
@@ -54,15 +58,21 @@ export function createControllers(given: {
   readonly credentials: ChannelCredentials;
   /** Default 5 s. */
   readonly callTimeoutMs?: number;
+  readonly clock?: Clock;
 }): Controllers {
-  const { addresses, callTimeoutMs = CALL_TIMEOUT_MS } = given;
+  const { addresses, callTimeoutMs = CALL_TIMEOUT_MS, clock = systemClock } = given;
   if (addresses.length < 1 || addresses.length > MAX_CONTROLLERS) {
     throw new SvcError(
       'invalid_config',
       `spec.cluster.controller.endpoint: expected 1 to ${MAX_CONTROLLERS} addresses`,
     );
   }
-  const known = addresses.map((address) => ({ address, client: clusterClient(address, given.credentials) }));
+  // Behind one address several controllers may answer, so who it is follows from their answers.
+  const known = addresses.map((address) => ({
+    address,
+    client: clusterClient(address, given.credentials),
+    receiver: new KnownReceiver(clock, null),
+  }));
   let preferred = 0;
 
   return {
@@ -77,7 +87,7 @@ export function createControllers(given: {
         if (one === undefined || leftMs <= 0) break;
         const timeoutMs = Math.min(asking.timeoutMs ?? callTimeoutMs, leftMs);
         try {
-          const answer = await askOne(one.client, call, { ...asking, timeoutMs }, (error) =>
+          const answer = await askOne(one, call, { ...asking, timeoutMs }, (error) =>
             callFailure(error, method, one.address),
           );
           preferred = at;
@@ -107,23 +117,59 @@ function noneAnswered(method: string, failures: readonly SvcError[]): SvcError {
   return new SvcError('unavailable', `${method}: no controller answered: ${what}`);
 }
 
-/** One call of one client as a promise; the signal cancels it. */
-export function askOne<Answer>(
-  client: NodeClusterServiceClient,
+/** A node that is called, and what is known of it. */
+export interface Called {
+  readonly client: NodeClusterServiceClient;
+  readonly receiver: KnownReceiver;
+}
+
+/**
+ * One call of one client as a promise; the signal cancels it. When the receiver turns out to be another one than was thought,
+ * or its clock another, it is called once more: a call that is refused for its proof had no effect.
+ */
+export async function askOne<Answer>(
+  called: Called,
   call: UnaryCall<Answer>,
   asking: Asking & { readonly timeoutMs: number },
   failure: (error: ServiceError) => SvcError,
 ): Promise<Answer> {
-  const { signal } = asking;
+  const { receiver } = called;
+  const deadline = Date.now() + asking.timeoutMs;
+  const attempt = async (to: ReturnType<KnownReceiver['now']>): Promise<Answer> => {
+    const metadata = { ...asking.metadata, ...(await asking.prove?.(to)) };
+    return askOnce(called, call, { metadata, deadline, signal: asking.signal }, failure);
+  };
+  const first = receiver.now();
+  try {
+    return await attempt(first);
+  } catch (thrown) {
+    const error = toSvcError(thrown);
+    if (asking.prove === undefined || !receiver.isWorthAnother(error, first)) throw thrown;
+    return attempt(receiver.now());
+  }
+}
+
+function askOnce<Answer>(
+  { client, receiver }: Called,
+  call: UnaryCall<Answer>,
+  asking: {
+    readonly metadata: Readonly<Record<string, string>>;
+    /** By the system's clock, which the library reads for its deadlines. */
+    readonly deadline: number;
+    readonly signal: AbortSignal | undefined;
+  },
+  failure: (error: ServiceError) => SvcError,
+): Promise<Answer> {
+  const { metadata, deadline, signal } = asking;
   return new Promise((resolve, reject) => {
     if (signal?.aborted === true) return reject(new SvcError('cancelled', 'the call was given up before it began'));
-    // The library reads the system's clock for its deadlines, so this one is used as well.
-    const options = { deadline: Date.now() + asking.timeoutMs };
-    const running = call(client, metadataOf(asking.metadata ?? {}), options, (error, answer) => {
+    const running = call(client, metadataOf(metadata), { deadline }, (error, answer) => {
       signal?.removeEventListener('abort', cancel);
+      receiver.hear(error?.metadata);
       if (error === null) resolve(answer);
       else reject(failure(error));
     });
+    running.on('status', ({ metadata: trailers }) => receiver.hear(trailers));
     const cancel = (): void => running.cancel();
     signal?.addEventListener('abort', cancel, { once: true });
   });

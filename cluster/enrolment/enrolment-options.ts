@@ -22,8 +22,8 @@ export interface EnrolmentOptions {
   readonly controllers: readonly string[];
   /** From `clusterCredentials`. */
   readonly credentials: ChannelCredentials;
-  /** The value itself, no reference. */
-  readonly joinToken?: string | undefined;
+  /** The value itself, no reference; asked for with each attestation, so that it can be replaced. */
+  readonly joinToken?: (() => Promise<string | undefined>) | undefined;
   readonly key: NodeKey;
   /** `host:port` under which other nodes reach this one's NodeClusterService. */
   readonly grpcAddress: string;

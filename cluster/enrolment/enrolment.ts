@@ -61,6 +61,7 @@ class EnrolmentLoop {
     this.#controllers = createControllers({
       addresses: options.controllers,
       credentials: options.credentials,
+      clock,
       ...(callTimeoutMs === undefined ? {} : { callTimeoutMs }),
     });
     this.#session = new PeerSession({

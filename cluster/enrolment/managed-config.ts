@@ -1,4 +1,4 @@
-import { type ManagedNodeConfig, parseManagedConfig } from '../../manifests/node/managed.ts';
+import { type ManagedNodeConfig, parseManagedConfig, versionOf } from '../../manifests/node/managed.ts';
 import type { Problem } from '../../manifests/problem.ts';
 import { type SvcError, toSvcError } from '../../runtime/errors.ts';
 import { OneAtATime } from '../../runtime/one-at-a-time.ts';
@@ -27,13 +27,18 @@ export interface ManagedConfig {
   /** Begins with what was in force when the node ended. Never throws: a text that no longer fits is told and left out. */
   restore(): Promise<void>;
   /**
-   * Puts a text in force, wholly or not at all; the same text again changes nothing. It is on disk when the answer is
-   * given. Throws `unavailable` when it cannot be kept; then what was in force stays.
+   * Puts a text in force, wholly or not at all; the same text again changes nothing. A version that does not grow is rejected,
+   * after a restart too, and so is a text without one (0) once there was one. It is on disk when the answer is given. Throws `unavailable` when it cannot be kept; then what was in force stays.
    */
   apply(yaml: string): Promise<ConfigVerdict>;
   /** Hash of the text in force; null when there is none. */
   hash(): string | null;
 }
+
+const tooOld = (version: number, inForce: number): ConfigVerdict => ({
+  accepted: false,
+  reason: `version: expected more than ${inForce}, which is in force, got ${version === 0 ? 'none' : version}; set the configuration again`,
+});
 
 const NOTHING: ManagedNodeConfig['spec'] = {};
 const MAX_PROBLEMS_SHOWN = 5;
@@ -41,12 +46,15 @@ const MAX_PROBLEMS_SHOWN = 5;
 export function createManagedConfig(parts: ManagedConfigParts): ManagedConfig {
   let inForce = NOTHING;
   let hash: string | null = null;
+  let versionInForce = 0;
   /** SyncConfig and PushConfig may arrive at once; they follow each other. */
   const changes = new OneAtATime();
 
   const putInForce = async (yaml: string, keep: boolean): Promise<ConfigVerdict> => {
     const newHash = configHash(yaml);
     if (newHash === hash) return { accepted: true };
+    const version = versionOf(yaml);
+    if (version < versionInForce || (version === versionInForce && version > 0)) return tooOld(version, versionInForce);
     const parsed = parseManagedConfig(yaml);
     if (!parsed.ok) return { accepted: false, reason: reasonOf(parsed.problems) };
     const { spec } = parsed.config;
@@ -60,6 +68,7 @@ export function createManagedConfig(parts: ManagedConfigParts): ManagedConfig {
     }
     inForce = spec;
     hash = newHash;
+    versionInForce = version;
     return { accepted: true };
   };
 

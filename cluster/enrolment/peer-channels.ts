@@ -1,8 +1,9 @@
 import type { ChannelCredentials } from '@grpc/grpc-js';
-import type { NodeClusterServiceClient } from '../../proto/gen/svc/cluster/v1/cluster.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import { clusterClient } from './channel.ts';
+import type { Called } from './controllers.ts';
+import { KnownReceiver } from './known-receiver.ts';
 
 const MAX_PEERS = 256;
 const IDLE_MS = 300_000;
@@ -10,20 +11,25 @@ const IDLE_MS = 300_000;
 /** One connection for each node that is called, kept between calls and closed when nobody has used it for a while. */
 export interface PeerChannels {
   /** Throws `invalid_argument` for no address, `unavailable` when all connections are in use. */
-  use(address: string): PeerChannel;
+  use(peer: Peer): PeerChannel;
   /** How many are open. */
   readonly size: number;
   close(): void;
 }
 
-export interface PeerChannel {
-  readonly client: NodeClusterServiceClient;
+/** A node to call: proofs are made for this id, whoever answers at the address. */
+export interface Peer {
+  readonly nodeId: string;
+  /** `host:port`. */
+  readonly grpcAddress: string;
+}
+
+export interface PeerChannel extends Called {
   /** Call once, when the call has ended. */
   release(): void;
 }
 
-interface Entry {
-  readonly client: NodeClusterServiceClient;
+interface Entry extends Called {
   users: number;
   cancelIdle: () => void;
 }
@@ -38,42 +44,45 @@ export function createPeerChannels(given: {
   /** Least recently used first. */
   const entries = new Map<string, Entry>();
 
-  const drop = (address: string, entry: Entry): void => {
+  const drop = (key: string, entry: Entry): void => {
     entry.cancelIdle();
     entry.client.close();
-    if (entries.get(address) === entry) entries.delete(address);
+    if (entries.get(key) === entry) entries.delete(key);
   };
   const makeRoom = (): void => {
     if (entries.size < maxPeers) return;
-    for (const [address, entry] of entries) {
+    for (const [key, entry] of entries) {
       if (entry.users > 0) continue;
-      drop(address, entry);
+      drop(key, entry);
       return;
     }
     throw new SvcError('unavailable', `calls to ${maxPeers} other nodes are running, which is the most at once`);
   };
-  const entryOf = (address: string): Entry => {
-    const known = entries.get(address);
+  const entryOf = (key: string, { nodeId, grpcAddress }: Peer): Entry => {
+    const known = entries.get(key);
     if (known !== undefined) {
-      entries.delete(address);
+      entries.delete(key);
       return known;
     }
     makeRoom();
-    return { client: clusterClient(address, credentials), users: 0, cancelIdle: () => {} };
+    const client = clusterClient(grpcAddress, credentials);
+    return { client, receiver: new KnownReceiver(clock, nodeId), users: 0, cancelIdle: () => {} };
   };
 
   return {
-    use(address) {
-      const entry = entryOf(address);
-      entries.set(address, entry);
+    use(peer) {
+      const key = `${peer.grpcAddress} ${peer.nodeId}`;
+      const entry = entryOf(key, peer);
+      entries.set(key, entry);
       entry.cancelIdle();
       entry.users += 1;
       return {
         client: entry.client,
+        receiver: entry.receiver,
         release() {
           entry.users -= 1;
           if (entry.users > 0) return;
-          entry.cancelIdle = clock.after(idleMs, () => drop(address, entry));
+          entry.cancelIdle = clock.after(idleMs, () => drop(key, entry));
         },
       };
     },
@@ -81,7 +90,7 @@ export function createPeerChannels(given: {
       return entries.size;
     },
     close() {
-      for (const [address, entry] of entries) drop(address, entry);
+      for (const [key, entry] of entries) drop(key, entry);
     },
   };
 }

@@ -16,7 +16,7 @@ import type { Clock } from '../../runtime/clock.ts';
 import { SvcError, toSvcError } from '../../runtime/errors.ts';
 import { type Attestant, attest, type NodeToken } from './attestation.ts';
 import type { Asking, Controllers, UnaryCall } from './controllers.ts';
-import { seal } from './seal.ts';
+import { GRPC_ADDRESS_KEY, sealCall } from './seal.ts';
 
 /** What a heartbeat says. */
 export interface Beat {
@@ -41,7 +41,6 @@ export interface PeerSessionOptions {
   readonly beatUnanswered: () => void;
 }
 
-const GRPC_ADDRESS_KEY = 'svc-node-grpc-address';
 const MIN_RENEWAL_MS = 1_000;
 const DEREGISTER_MS = 2_000;
 
@@ -113,10 +112,13 @@ export class PeerSession {
     if (this.#peerId !== null && this.#registered === text) return false;
     const payload = RegisterNodeRequest.encode({ capabilities }).finish();
     this.#mayBeRegistered = true;
-    const { peer_id } = await this.#ask<RegisterNodeResponse>('RegisterNode', payload, (envelope) => ({
-      call: (client, ...rest) => client.registerNode(envelope, ...rest),
-      metadata: { [GRPC_ADDRESS_KEY]: this.#options.grpcAddress },
-    }));
+    const metadata = { [GRPC_ADDRESS_KEY]: this.#options.grpcAddress };
+    const { peer_id } = await this.#ask<RegisterNodeResponse>(
+      'RegisterNode',
+      payload,
+      (envelope) => ({ call: (client, ...rest) => client.registerNode(envelope, ...rest) }),
+      metadata,
+    );
     this.#peerId = peer_id;
     this.#registered = text;
     return true;
@@ -160,26 +162,27 @@ export class PeerSession {
     this.#mayBeRegistered = false;
   }
 
-  /** Asks with the payload sealed and the token in the metadata (spec 1, Authentication of NodeClusterService). */
+  /** Asks with the payload sealed, the token in the metadata (spec 1, Authentication of NodeClusterService) and a proof. */
   async #ask<Answer>(
     method: string,
     payload: Uint8Array,
-    prepare: (envelope: SealNodeEnvelope) => SealedCall<Answer>,
+    prepare: (envelope: SealNodeEnvelope) => PreparedCall<Answer>,
+    more: Readonly<Record<string, string>> = {},
   ): Promise<Answer> {
     const token = this.#token;
     if (token === null) throw new SvcError('unauthenticated', `${method}: the node holds no token`);
-    const { call, metadata, signal, ...limits } = prepare(
-      seal(token.text, this.#options.attestant.key.privateKey, payload),
-    );
+    const { privateKey } = this.#options.attestant.key;
+    const { envelope, metadata, prove } = sealCall({ method, token: token.text, privateKey, payload, metadata: more });
+    const { call, signal, ...limits } = prepare(envelope);
     return await this.#options.controllers.ask(method, call, {
       ...limits,
-      metadata: { ...metadata, authorization: `Bearer ${token.text}` },
+      ...{ metadata, prove },
       ...(signal === null ? {} : { signal: this.#options.signal }),
     });
   }
 }
 
-type SealedCall<Answer> = Omit<Asking, 'signal'> & {
+type PreparedCall<Answer> = Omit<Asking, 'signal' | 'metadata' | 'prove'> & {
   readonly call: UnaryCall<Answer>;
   /** Null: also when the session was told to end. */
   readonly signal?: null;

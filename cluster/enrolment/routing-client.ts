@@ -13,9 +13,9 @@ import { type Clock, systemClock } from '../../runtime/clock.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import { callFailure } from './call-failure.ts';
 import { configHash } from './config-sync.ts';
-import { askOne, type Controllers, metadataOf } from './controllers.ts';
-import { createPeerChannels } from './peer-channels.ts';
-import { seal } from './seal.ts';
+import { askOne, type Called, type Controllers, metadataOf } from './controllers.ts';
+import { createPeerChannels, type Peer } from './peer-channels.ts';
+import { type SealedCall, sealCall } from './seal.ts';
 
 const PUSH_TIMEOUT_MS = 5_000;
 
@@ -36,17 +36,14 @@ export interface ClusterCallsParts {
 /** Calls from this node to others (spec 1: RouteExecution, ForwardExecution, PushConfig). Errors are SvcErrors. */
 export interface ClusterCalls {
   /** Which worker takes an execution. `unavailable` and `no_capable_worker` as the controllers answer. */
-  route(
-    executionId: string,
-    required: Partial<NodeCapabilityAdvertisement>,
-  ): Promise<{ readonly nodeId: string; readonly grpcAddress: string }>;
+  route(executionId: string, required: Partial<NodeCapabilityAdvertisement>): Promise<Peer>;
   /**
-   * Starts an execution on the worker at `host:port` and gives its events as they come. Ending the iteration or the
+   * Starts an execution on a worker and gives its events as they come. Ending the iteration or the
    * signal ends the stream, not the execution. `unavailable` when the worker is gone: the execution lives on elsewhere.
    */
-  forward(address: string, request: ForwardExecutionRequest, signal?: AbortSignal): AsyncIterable<ExecutionEvent>;
-  /** What the node at `host:port` says to a configuration; the reason when it does not take it. */
-  pushConfig(address: string, yaml: string): Promise<{ readonly accepted: boolean; readonly reason: string | null }>;
+  forward(to: Peer, request: ForwardExecutionRequest, signal?: AbortSignal): AsyncIterable<ExecutionEvent>;
+  /** What a node says to a configuration; the reason when it does not take it. */
+  pushConfig(to: Peer, yaml: string): Promise<{ readonly accepted: boolean; readonly reason: string | null }>;
   /** Open connections to other nodes. */
   connections(): number;
   close(): void;
@@ -55,59 +52,47 @@ export interface ClusterCalls {
 export function createClusterCalls(parts: ClusterCallsParts): ClusterCalls {
   const { clock = systemClock, controllers } = parts;
   const peers = createPeerChannels({ ...parts, clock });
-  const sealed = async (payload: Uint8Array) => {
-    const token = await parts.nodeToken();
-    return {
-      envelope: seal(token, parts.privateKey, payload),
-      metadata: { authorization: `Bearer ${token}` },
-    };
-  };
+  const sealed = async (method: string, payload: Uint8Array): Promise<SealedCall> =>
+    sealCall({ method, token: await parts.nodeToken(), privateKey: parts.privateKey, payload });
 
   return {
     async route(executionId, required) {
       if (controllers === null) throw new SvcError('failed_precondition', 'this node was told of no controllers');
       const request = { execution_id: executionId, required: { ...NO_MINIMUM, ...required } };
-      const { envelope, metadata } = await sealed(RouteExecutionRequest.encode(request).finish());
+      const { envelope, ...shown } = await sealed('RouteExecution', RouteExecutionRequest.encode(request).finish());
       const { target_node_id, worker_grpc_address } = await controllers.ask<RouteExecutionResponse>(
         'RouteExecution',
         (client, ...rest) => client.routeExecution(envelope, ...rest),
-        { metadata },
+        shown,
       );
       return { nodeId: target_node_id, grpcAddress: worker_grpc_address };
     },
-    async *forward(address, request, signal) {
-      const { envelope, metadata } = await sealed(ForwardExecutionRequest.encode(request).finish());
-      const peer = peers.use(address);
-      const stream = peer.client.forwardExecution(envelope, metadataOf(metadata));
-      const cancel = (): void => stream.cancel();
-      // The iteration below throws the error; after its end nobody asks for one any more.
-      stream.on('error', () => {});
-      signal?.addEventListener('abort', cancel, { once: true });
-      if (signal?.aborted === true) cancel();
+    async *forward(to, request, signal) {
+      const call = await sealed('ForwardExecution', ForwardExecutionRequest.encode(request).finish());
+      const peer = peers.use(to);
+      const before = peer.receiver.now();
       try {
-        yield* stream as AsyncIterable<ExecutionEvent>;
-      } catch (thrown) {
-        if (!isServiceError(thrown)) throw thrown;
-        const error = callFailure(thrown, 'ForwardExecution', address);
-        // A server that is shut down cancels its streams; a cancel that nobody here asked for is its end.
-        const isEnd = error.code === 'cancelled' && signal?.aborted !== true;
-        throw isEnd ? new SvcError('unavailable', error.message) : error;
+        try {
+          yield* forwarded(call, { peer, at: to.grpcAddress, to: before }, signal);
+        } catch (thrown) {
+          // A call that is refused for its proof started nothing and sent no event.
+          if (!(thrown instanceof SvcError) || !peer.receiver.isWorthAnother(thrown, before)) throw thrown;
+          yield* forwarded(call, { peer, at: to.grpcAddress, to: peer.receiver.now() }, signal);
+        }
       } finally {
-        signal?.removeEventListener('abort', cancel);
-        cancel();
         peer.release();
       }
     },
-    async pushConfig(address, yaml) {
+    async pushConfig(to, yaml) {
       const request = { config_yaml: yaml, config_hash: configHash(yaml) };
-      const { envelope, metadata } = await sealed(PushConfigRequest.encode(request).finish());
-      const peer = peers.use(address);
+      const { envelope, ...shown } = await sealed('PushConfig', PushConfigRequest.encode(request).finish());
+      const peer = peers.use(to);
       try {
         const answer = await askOne<PushConfigResponse>(
-          peer.client,
+          peer,
           (client, ...rest) => client.pushConfig(envelope, ...rest),
-          { metadata, timeoutMs: PUSH_TIMEOUT_MS },
-          (error) => callFailure(error, 'PushConfig', address),
+          { ...shown, timeoutMs: PUSH_TIMEOUT_MS },
+          (error) => callFailure(error, 'PushConfig', to.grpcAddress),
         );
         const reason = answer.accepted ? null : (answer.rejection_reason ?? 'the node gives no reason');
         return { accepted: answer.accepted, reason };
@@ -118,6 +103,35 @@ export function createClusterCalls(parts: ClusterCallsParts): ClusterCalls {
     connections: () => peers.size,
     close: () => peers.close(),
   };
+}
+
+/** One attempt of ForwardExecution, with a proof for `to`. */
+async function* forwarded(
+  { envelope, metadata, prove }: SealedCall,
+  on: { readonly peer: Called; readonly at: string; readonly to: ReturnType<Called['receiver']['now']> },
+  signal: AbortSignal | undefined,
+): AsyncIterable<ExecutionEvent> {
+  const { client, receiver } = on.peer;
+  const stream = client.forwardExecution(envelope, metadataOf({ ...metadata, ...(await prove(on.to)) }));
+  const cancel = (): void => stream.cancel();
+  // The iteration below throws the error; after its end nobody asks for one any more.
+  stream.on('error', () => {});
+  stream.on('status', ({ metadata: trailers }) => receiver.hear(trailers));
+  signal?.addEventListener('abort', cancel, { once: true });
+  if (signal?.aborted === true) cancel();
+  try {
+    yield* stream as AsyncIterable<ExecutionEvent>;
+  } catch (thrown) {
+    if (!isServiceError(thrown)) throw thrown;
+    receiver.hear(thrown.metadata);
+    const error = callFailure(thrown, 'ForwardExecution', on.at);
+    // A server that is shut down cancels its streams; a cancel that nobody here asked for is its end.
+    const isEnd = error.code === 'cancelled' && signal?.aborted !== true;
+    throw isEnd ? new SvcError('unavailable', error.message) : error;
+  } finally {
+    signal?.removeEventListener('abort', cancel);
+    cancel();
+  }
 }
 
 const NO_MINIMUM: NodeCapabilityAdvertisement = {

@@ -13,8 +13,11 @@ export interface ClusterApiParts {
   readonly local: () => LocalNode;
   /** Registered peers that can be reached. */
   readonly peers: () => Promise<readonly { readonly node_id: string; readonly grpc_address: string }[]>;
-  /** PushConfig of the configuration in force to one address (spec 1). */
-  readonly push: (grpcAddress: string) => Promise<{ readonly accepted: boolean; readonly reason: string | null }>;
+  /** PushConfig of the configuration in force to one node (spec 1). */
+  readonly push: (
+    nodeId: string,
+    grpcAddress: string,
+  ) => Promise<{ readonly accepted: boolean; readonly reason: string | null }>;
 }
 
 /** How long an operator's word may take until the fleet shows it. */
@@ -59,7 +62,7 @@ export function createClusterApi(parts: ClusterApiParts): ClusterApi {
         answers.push(
           ...(await Promise.all(
             chunk.map(({ node_id, grpc_address }) =>
-              push(grpc_address).then(
+              push(node_id, grpc_address).then(
                 (answer) => ({ node_id, ...answer }),
                 (thrown: unknown) => ({ node_id, accepted: false, reason: toSvcError(thrown).message }),
               ),

@@ -44,8 +44,14 @@ export const NodeCluster = z.strictObject({
       token: secretText.optional(),
     })
     .optional(),
-  /** What a node must show a controller to be attested; needed where the cluster port is not on loopback without TLS. */
+  /** What a node must show a controller to be attested; a token for all nodes, without an end. */
   join_token: secretText.optional(),
+  /** Plain text on a cluster port beyond loopback: only where the network between nodes is encrypted or nobody else's. */
+  insecure: z.boolean().default(false),
+  /** A node needs a join token to be attested, one that was made (`svc node token create`) or `join_token`. */
+  require_join_token: z.boolean().default(false),
+  /** Calls of other nodes without a proof are refused: every node of the fleet must send them. */
+  require_proof: z.boolean().default(false),
   /** Address of the cluster port; default `network.bind`. */
   bind: z.string().min(1).max(255).optional(),
   /** Host that other nodes reach this one by; default the bound address, or the first that is not internal. */

@@ -9,6 +9,20 @@ import { NodeConfigSchema } from './schema.ts';
 
 /** Longest text of a managed configuration. */
 export const MANAGED_CONFIG_BYTES = 256 * 1024;
+
+/** The first line of a text that controllers hand out: a comment, so that those who know no versions read the text all the same. */
+const VERSION_LINE = /^# version (\d{1,16})\n/;
+const VERSION_BYTES = 32;
+
+/** What an operator may write, so that there is room for the line. */
+export const OPERATORS_CONFIG_BYTES = MANAGED_CONFIG_BYTES - VERSION_BYTES;
+
+/** The text with its version above it, instead of the one that it had. */
+export const withVersion = (text: string, version: number): string =>
+  `# version ${version}\n${text.replace(VERSION_LINE, '')}`;
+
+/** Which of two texts is the later one; 0 for a text without. */
+export const versionOf = (text: string): number => Number(VERSION_LINE.exec(text)?.[1] ?? 0);
 const MOST_NODES = 10_000;
 
 const { runtime, observability } = NodeConfigSchema.shape.spec.unwrap().shape;

@@ -50,13 +50,22 @@ function bindRule(spec: Spec, path: Place, address: string, report: Report): voi
     report(['spec', ...path], `${address} is not loopback: spec.grpc_auth.enabled must be true, or bind 127.0.0.1`);
 }
 
-/** Whoever reaches the cluster port may ask to be attested: beyond loopback something must hold strangers off. */
+/**
+ * Beyond loopback nodes speak mutual TLS: tokens of nodes go over the cluster port, and who takes a place between two nodes could
+ * change what they say. Who does without asks for it, and then a join token must hold strangers off.
+ */
 function clusterBindRule({ cluster, network }: Spec, report: Report): void {
   const address = cluster.bind ?? network.bind;
-  if (!cluster.enabled || cluster.role === 'worker' || isLoopback(address)) return;
-  if (cluster.tls.enabled || cluster.join_token !== undefined) return;
-  const text = `${address} is not loopback: set spec.cluster.join_token or spec.cluster.tls, or bind 127.0.0.1`;
-  report(['spec', 'cluster', 'bind'], text);
+  if (!cluster.enabled || cluster.tls.enabled || isLoopback(address)) return;
+  const place = ['spec', 'cluster', 'bind'];
+  const or = 'set spec.cluster.tls, or bind 127.0.0.1';
+  if (!cluster.insecure)
+    report(place, `${address} is not loopback: ${or}; spec.cluster.insecure: true allows plain text`);
+  else if (cluster.role !== 'worker' && cluster.join_token === undefined && !cluster.require_join_token)
+    report(
+      place,
+      `${address} is not loopback: set spec.cluster.require_join_token or spec.cluster.join_token; or ${or}`,
+    );
 }
 
 /** Health says nothing, and the inner loop asks for the token of its execution. Any other method needs to know its caller. */

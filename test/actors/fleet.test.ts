@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { fleetConfig } from '../../actors/fleet/config.ts';
+import { FleetConfigState, fleetConfig } from '../../actors/fleet/config.ts';
 import { fleet } from '../../actors/fleet/definition.ts';
 import { FleetState, MOST_NODES, nodeIds } from '../../actors/fleet/roster.ts';
 import { fleetRotation } from '../../actors/fleet/rotation.ts';
@@ -173,9 +173,18 @@ test('a change of configuration is told to every node once, and to those that jo
 test('the hash of a configuration is the SHA-256 of its UTF-8 text in lower-case hex', () => {
   const actor = new ActorDriver(fleetConfig, SYSTEM_TENANT, 'fleet');
   const text = 'apiVersion: svc.dev/v1\nkind: ManagedConfig\nspec: {} # größer\n';
-  const hash = createHash('sha256').update(Buffer.from(text, 'utf8')).digest('hex');
-  const turn = actor.send('SetConfig', { config_yaml: text });
-  assert.deepEqual(turn.reply, { ok: true, value: { config_hash: hash } });
+  const stamped = (version: number): string => `# version ${version}\n${text}`;
+  const latest = Number.MAX_SAFE_INTEGER;
+  const hash = createHash('sha256')
+    .update(Buffer.from(stamped(latest), 'utf8'))
+    .digest('hex');
+  // A count that was lost begins at the time.
+  actor.send('SetConfig', { config_yaml: text });
+  assert.equal(FleetConfigState.parse(actor.state).config_yaml, stamped(actor.now));
+  // Its version grows, whatever the time is; one that the operator's text had counts for nothing.
+  actor.state = { config_yaml: `# version ${latest - 1}\n`, config_hash: '' };
+  const turn = actor.send('SetConfig', { config_yaml: `# version 7\n${text}` });
+  assert.deepEqual(turn.reply, { ok: true, value: { config_hash: hash, config_yaml: stamped(latest) } });
   assert.deepEqual(
     turn.sends.map(({ to, type, payload }) => [to, type, payload]),
     [['fleet/svc-system/fleet', 'ConfigChanged', { config_hash: hash }]],

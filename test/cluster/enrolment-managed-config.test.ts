@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, test } from 'node:test';
 import { createManagedConfig, type ManagedConfig } from '../../cluster/enrolment/managed-config.ts';
+import { withVersion } from '../../manifests/node/managed.ts';
 import { SvcError } from '../../runtime/errors.ts';
 
 let directory = '';
@@ -138,4 +139,35 @@ test('a text that cannot be kept is not in force, and the old one stays on disk'
   assert.equal(await readFile(path, 'utf8'), LEVEL_ONLY);
   await rm(`${path}.new`, { recursive: true });
   assert.deepEqual(await config.apply(FULL), { accepted: true });
+});
+
+const LATER = FULL.replace('debug', 'warn');
+
+test('a version that does not grow is rejected, after a restart too', async () => {
+  const { config, settings } = new Scene();
+  assert.deepEqual(await config.apply(withVersion(FULL, 5)), { accepted: true });
+  assert.deepEqual(await config.apply(withVersion(LATER, 6)), { accepted: true });
+  const again = new Scene();
+  await again.config.restore();
+  assert.equal(again.settings.level, 'warn');
+  for (const scene of [{ config, settings }, again]) {
+    for (const yaml of [withVersion(FULL, 5), withVersion(FULL, 6), FULL, '']) {
+      const verdict = await scene.config.apply(yaml);
+      assert.ok(!verdict.accepted, yaml);
+      assert.match(verdict.reason, /version: expected more than 6, which is in force, got (5|6|none)/);
+    }
+    assert.equal(scene.settings.level, 'warn');
+    // What is in force already is no change.
+    assert.deepEqual(await scene.config.apply(withVersion(LATER, 6)), { accepted: true });
+  }
+  assert.deepEqual(await config.apply(withVersion(FULL, 7)), { accepted: true });
+  assert.equal(settings.level, 'debug');
+});
+
+test('texts without a version follow each other until there is one', async () => {
+  const { config } = new Scene();
+  for (const yaml of [FULL, LATER, FULL]) assert.deepEqual(await config.apply(yaml), { accepted: true });
+  assert.equal(await readFile(join(directory, 'managed-config.yaml'), 'utf8'), FULL);
+  assert.deepEqual(await config.apply(withVersion(LATER, 1)), { accepted: true });
+  assert.ok(!(await config.apply(FULL)).accepted);
 });

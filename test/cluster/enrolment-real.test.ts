@@ -7,10 +7,13 @@ import type { NodePeer } from '../../actors/node-peer/api.ts';
 import type { EnrolmentOptions } from '../../cluster/enrolment/enrolment.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import { SvcError } from '../../runtime/errors.ts';
+import { openJoinDesk } from '../../security/join-tokens/join-desk.ts';
 import { createFileKeys } from '../../security/keys/file-keys.ts';
 import { createPublishedKeys } from '../../security/keys/published-keys.ts';
 import { openNodeEnvelope } from '../../security/node-envelope.ts';
 import { loadOrMakeNodeKey } from '../../security/node-key.ts';
+import { createProofGuard } from '../../security/node-proofs/guard.ts';
+import { openPins } from '../../security/node-proofs/pins.ts';
 import { createNodeTokens } from '../../security/node-tokens.ts';
 import { createClusterServer } from '../../transport/grpc/cluster/server.ts';
 import { OPERATOR, startController } from '../actors/node-peer/rig.ts';
@@ -31,13 +34,19 @@ async function realController(directory: string) {
   await keys.open();
   const published = createPublishedKeys({ documents: controller.stores.documents, clock: systemClock });
   const tokens = createNodeTokens({ keys, published, clock: systemClock });
+  const joins = await openJoinDesk({
+    ...{ documents: controller.stores.documents, clock: systemClock, required: true, audit: () => {} },
+    joinToken: async () => JOIN_TOKEN,
+  });
+  const pins = await openPins({ documents: controller.stores.documents, clock: systemClock });
   const server = createClusterServer({
     peers: controller.peers,
     tokens,
     openEnvelope: (authorization, envelope) => openNodeEnvelope({ tokens }, authorization, envelope),
+    proofs: createProofGuard({ node: 'controller-1', pins, required: false, clock: systemClock }),
     worker: null,
     controller: true,
-    joinToken: JOIN_TOKEN,
+    joins,
     tls: null,
     health: { ready: async () => ({ ready: true }) },
     logger: {
@@ -79,7 +88,7 @@ describe('enrolment at a real controller', () => {
     await rm(directory, { recursive: true });
   });
   const enrol = (nodeId: string, given: Partial<EnrolmentOptions> = {}): EnrolledScene =>
-    new EnrolledScene([controller.address], { nodeId, joinToken: JOIN_TOKEN, ...given });
+    new EnrolledScene([controller.address], { nodeId, joinToken: async () => JOIN_TOKEN, ...given });
   const beaten = (nodeId: string) =>
     waitUntil(`a heartbeat of ${nodeId}`, async () => {
       const peer = await controller.peer(nodeId);
@@ -115,8 +124,8 @@ describe('enrolment at a real controller', () => {
   test('managed configuration arrives with the hash that controllers made of it', async () => {
     await using scene = enrol('worker-3');
     await beaten('worker-3');
-    await controller.peers.setConfig(MANAGED, OPERATOR);
-    await waitUntil('the configuration', () => scene.configs.includes(MANAGED));
+    const { config_yaml } = await controller.peers.setConfig(MANAGED, OPERATOR);
+    await waitUntil('the configuration', () => scene.configs.includes(config_yaml));
     assert.ok(!scene.lines.some(({ level }) => level === 'error'), JSON.stringify(scene.lines));
   });
 

@@ -110,6 +110,8 @@ function callsOf(given: Partial<ClusterCallsParts> = {}): ReturnType<typeof crea
   return calls;
 }
 
+const at = (grpcAddress: string) => ({ nodeId: 'worker-1', grpcAddress });
+
 const request = (input: string): ForwardExecutionRequest => ({
   execution_id: 'e1',
   agent_id: 'a1',
@@ -124,7 +126,7 @@ test('a forwarded execution gives the events of its worker in order, many over o
   const outputs = await Promise.all(
     Array.from({ length: 20 }, async (_, index) => {
       const events: ExecutionEvent[] = [];
-      for await (const event of calls.forward(peer.address, request(`hello ${index}`))) events.push(event);
+      for await (const event of calls.forward(at(peer.address), request(`hello ${index}`))) events.push(event);
       assert.deepEqual(
         events.map(({ event }) => event?.$case),
         ['execution_started', 'execution_completed'],
@@ -143,11 +145,11 @@ test('a forwarded execution gives the events of its worker in order, many over o
 test('a client that stops listening, or gives up, ends the stream at the worker', async () => {
   const peer = await new Peer().start();
   const calls = callsOf();
-  for await (const _event of calls.forward(peer.address, request('stay'))) break;
+  for await (const _event of calls.forward(at(peer.address), request('stay'))) break;
   await waitUntil('the first end', () => peer.cancelled === 1);
   const given = new AbortController();
   await assert.rejects(async () => {
-    for await (const _event of calls.forward(peer.address, request('stay'), given.signal)) given.abort();
+    for await (const _event of calls.forward(at(peer.address), request('stay'), given.signal)) given.abort();
   }, /CANCELLED/);
   await waitUntil('the second end', () => peer.cancelled === 2);
 });
@@ -157,7 +159,7 @@ test('a worker that dies while it streams is unavailable, not an end', async () 
   const calls = callsOf();
   await assert.rejects(
     async () => {
-      for await (const _event of calls.forward(peer.address, request('stay'))) peer.server?.forceShutdown();
+      for await (const _event of calls.forward(at(peer.address), request('stay'))) peer.server?.forceShutdown();
     },
     { code: 'unavailable' },
   );
@@ -176,28 +178,28 @@ test('a route comes from the controllers, and a tag nobody has is their answer',
 test('a pushed configuration is accepted, or rejected with the reason of the node', async () => {
   const peer = await new Peer().start();
   const calls = callsOf();
-  assert.deepEqual(await calls.pushConfig(peer.address, 'good'), { accepted: true, reason: null });
-  assert.deepEqual(await calls.pushConfig(peer.address, 'bad'), {
+  assert.deepEqual(await calls.pushConfig(at(peer.address), 'good'), { accepted: true, reason: null });
+  assert.deepEqual(await calls.pushConfig(at(peer.address), 'bad'), {
     accepted: false,
     reason: 'spec.nodes: no such thing',
   });
-  await assert.rejects(calls.pushConfig('not an address', 'good'), /expected host:port/);
+  await assert.rejects(calls.pushConfig(at('not an address'), 'good'), /expected host:port/);
 });
 
 test('unused connections are closed: the longest unused for a new one, all after a while', async () => {
   const peers = await Promise.all([new Peer().start(), new Peer().start(), new Peer().start()]);
   const bounded = callsOf({ maxPeers: 2 });
-  for (const { address } of peers) await bounded.pushConfig(address, 'good');
+  for (const { address } of peers) await bounded.pushConfig(at(address), 'good');
   assert.equal(bounded.connections(), 2);
   const [one, two, three] = peers;
   const streams = [one, two].map((peer) =>
-    bounded.forward(peer?.address ?? '', request('stay'))[Symbol.asyncIterator](),
+    bounded.forward(at(peer?.address ?? ''), request('stay'))[Symbol.asyncIterator](),
   );
   await Promise.all(streams.map((stream) => stream.next()));
-  await assert.rejects(bounded.pushConfig(three?.address ?? '', 'good'), /the most at once/);
+  await assert.rejects(bounded.pushConfig(at(three?.address ?? ''), 'good'), /the most at once/);
   await Promise.all(streams.map((stream) => stream.return?.()));
   const brief = callsOf({ idleMs: 10 });
-  await brief.pushConfig(one?.address ?? '', 'good');
+  await brief.pushConfig(at(one?.address ?? ''), 'good');
   await waitUntil('the idle connection to be closed', () => brief.connections() === 0);
 });
 

@@ -100,7 +100,10 @@ describe('enrolment', () => {
     fleet.joinToken = 'let-me-in-please';
     fleet.tokenLifetimeSecs = 2;
     const { address, port, stop } = await controllerOf(fleet);
-    const scene = new EnrolledScene([address], { joinToken: 'let-me-in-please', tokenRefreshMarginMs: 1_500 });
+    const scene = new EnrolledScene([address], {
+      joinToken: async () => 'let-me-in-please',
+      tokenRefreshMarginMs: 1_500,
+    });
     await beats(fleet, 1);
     await stop();
     await waitUntil('the trouble to be told', () => scene.said('warn', /not enrolled/));
@@ -233,7 +236,7 @@ describe('refusals', () => {
     const fleet = new FleetState();
     fleet.joinToken = 'right';
     const { address } = await controllerOf(fleet);
-    await using scene = new EnrolledScene([address], { joinToken: 'wrong' });
+    await using scene = new EnrolledScene([address], { joinToken: async () => 'wrong' });
     await waitUntil('refused', () => scene.enrolment.state().phase === 'refused');
     assert.ok(scene.said('error', /join token is wrong/));
     assert.equal(fleet.count('AttestNode'), 1);
@@ -261,7 +264,7 @@ describe('refusals', () => {
   test('a join token that no metadata can hold is refused without showing it', async () => {
     const fleet = new FleetState();
     const { address } = await controllerOf(fleet);
-    await using scene = new EnrolledScene([address], { joinToken: 'gehe\u00efm\u2603' });
+    await using scene = new EnrolledScene([address], { joinToken: async () => 'gehe\u00efm\u2603' });
     await waitUntil('refused', () => scene.enrolment.state().phase === 'refused');
     assert.ok(scene.said('error', /svc-join-token: expected/));
     assert.ok(!scene.lines.some(({ text }) => text.includes('gehe')));

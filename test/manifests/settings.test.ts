@@ -7,6 +7,7 @@ import { SETTING_SOURCES } from '../../manifests/node/sources.ts';
 const head = 'apiVersion: svc.dev/v1\nkind: NodeConfig\n';
 const realm =
   '{slug: acme, issuer_url: "https://idp/acme", jwks_uri: "https://idp/acme/keys", audience: svc, kind: tenant}';
+const NOTHING_ASKED_OF_NODES = { insecure: false, require_join_token: false, require_proof: false };
 const none: SettingInput = { flags: {}, env: {}, file: null };
 
 function settings(input: Partial<SettingInput>): NodeSettings {
@@ -35,6 +36,8 @@ describe('settings', () => {
     });
     assert.deepEqual(stores, { data_dir: './data' });
     assert.equal(cluster.cluster_grpc_port, 50_056);
+    const { insecure, require_join_token, require_proof } = cluster;
+    assert.deepEqual({ insecure, require_join_token, require_proof }, NOTHING_ASKED_OF_NODES);
     assert.equal(kernel.partitions, 64);
     assert.deepEqual(grpc_auth, { enabled: true, exempt_methods: ['/svc.v1.InnerLoop/Generate'] });
   });
@@ -46,6 +49,27 @@ describe('settings', () => {
     assert.equal(settings({ file, env }).network.port, 2);
     assert.equal(settings({ file, env, flags: { 'http-port': '3' } }).network.port, 3);
     assert.equal(settings({ file, env, flags: { 'http-port': '3' } }).stores.data_dir, 'env');
+  });
+
+  it('ask for TLS between nodes beyond loopback, or for a word that it is not needed', () => {
+    const auth = `iam: {realms: [${realm}]}`;
+    const cluster = (text: string) => ({ file: `${head}spec: {${auth}, cluster: {enabled: true, ${text}}}\n` });
+    const tls = 'tls: {enabled: true, cert_path: a, key_path: b, ca_cert: c}';
+    const rows: readonly (readonly [string, RegExp])[] = [
+      ['bind: 10.0.0.1', /^spec\.cluster\.bind@3: 10\.0\.0\.1 is not loopback: set spec\.cluster\.tls/],
+      ['bind: 10.0.0.1, role: worker', /^spec\.cluster\.bind@3: 10\.0\.0\.1 is not loopback: set spec\.cluster\.tls/],
+      ['bind: 10.0.0.1, join_token: x', /spec\.cluster\.insecure: true allows plain text/],
+      ['bind: 10.0.0.1, insecure: true', /set spec\.cluster\.require_join_token or spec\.cluster\.join_token/],
+    ];
+    for (const [text, expected] of rows) assert.match(problems(cluster(text))[0] ?? '', expected, text);
+    const fine = [
+      `bind: 10.0.0.1, ${tls}`,
+      'bind: 127.0.0.1',
+      'bind: 10.0.0.1, insecure: true, require_join_token: true',
+      'bind: 10.0.0.1, insecure: true, join_token: x',
+      'bind: 10.0.0.1, insecure: true, role: worker',
+    ];
+    for (const text of fine) settings(cluster(text));
   });
 
   it('name the field of TLS, proxies and the public URL that cannot be', () => {

@@ -166,6 +166,9 @@ export const SURFACE: Readonly<Record<string, SurfaceRow>> = {
   'GET /v1/cluster/config': { access: 'inspect' },
   'PUT /v1/cluster/config': { access: 'operate', body: 'no configuration' },
   'POST /v1/cluster/config/push': { access: 'operate' },
+  'GET /v1/cluster/join-tokens': { access: 'inspect' },
+  'POST /v1/cluster/join-tokens': { access: 'operate', body: {} },
+  'DELETE /v1/cluster/join-tokens/{id}': { access: 'operate', thing: 'node' },
   'POST /v1/chaos/faults': { access: 'break', body: {} },
   'GET /v1/chaos/faults': { access: 'break' },
 };

@@ -57,7 +57,7 @@ function contextOf(metadata: Metadata): CallContext {
   return context;
 }
 
-type Entrance = Pick<EndpointParts, 'admit' | 'enter' | 'messageBytes' | 'limits' | 'logger'>;
+type Entrance = Pick<EndpointParts, 'admit' | 'enter' | 'messageBytes' | 'trailers' | 'limits' | 'logger'>;
 
 /**
  * Gives every call its trace and identity, or refuses it, before any of its message is read: a caller without a token
@@ -68,13 +68,15 @@ export function callContext(parts: Entrance): ServerInterceptor {
   return ({ path, requestStream }, call) => {
     let traceparent: string | undefined;
     let begun = (): void => {};
+    const ended = (status: PartialStatusObject): PartialStatusObject =>
+      withTrailers(withTrace(status, traceparent), parts.trailers?.(path));
     const ends: (() => void)[] = [];
     const end = (): void => {
-      for (const ended of ends.splice(0)) ended();
+      for (const each of ends.splice(0)) each();
     };
     const arrival = new Arrival(parts.limits.requestTimeoutMs, () => {
       end();
-      call.sendStatus(withTrace(statusOf(new SvcError('request_timed_out'), ''), traceparent));
+      call.sendStatus(ended(statusOf(new SvcError('request_timed_out'), '')));
     });
     ends.push(() => arrival.over());
     return new ServerInterceptingCall(call, {
@@ -85,7 +87,7 @@ export function callContext(parts: Entrance): ServerInterceptor {
             traceparent = traceparentOf(trace);
             const refused = (thrown: unknown): void => {
               end();
-              refuse(call, toSvcError(thrown), { path, trace, traceparent }, parts);
+              call.sendStatus(ended(refusal(toSvcError(thrown), { path, trace }, parts)));
             };
             try {
               begun = parts.enter?.(path) ?? begun;
@@ -118,7 +120,7 @@ export function callContext(parts: Entrance): ServerInterceptor {
       },
       sendStatus: (status, next) => {
         end();
-        next(withTrace(status, traceparent));
+        next(ended(status));
       },
     });
   };
@@ -160,14 +162,23 @@ async function admitCall(
   return parts.admit(path, metadata, authority);
 }
 
-function refuse(
-  call: ServerInterceptingCallInterface,
+function refusal(
   error: SvcError,
-  at: { readonly path: string; readonly trace: string; readonly traceparent: string | undefined },
+  at: { readonly path: string; readonly trace: string },
   parts: Entrance,
-): void {
+): PartialStatusObject {
   logRefusal(parts.logger, error, at);
-  call.sendStatus(withTrace(statusOf(error, at.trace), at.traceparent));
+  return statusOf(error, at.trace);
+}
+
+function withTrailers(
+  status: PartialStatusObject,
+  trailers: Readonly<Record<string, string>> | undefined,
+): PartialStatusObject {
+  if (trailers === undefined) return status;
+  const metadata = status.metadata?.clone() ?? new Metadata();
+  for (const [key, value] of Object.entries(trailers)) metadata.set(key, value);
+  return { ...status, metadata };
 }
 
 /** An error says in which trace it happened; a good end said so at the start. */

@@ -33,6 +33,8 @@ export interface EndpointParts {
   messageBytes?(path: string, metadata: Metadata): number;
   /** Counts a call that brings new work until it is answered; throws `overloaded`, before it is known who calls. */
   enter?(path: string): (() => void) | undefined;
+  /** Trailers of every answer to a call of `path`, refusals included. */
+  trailers?(path: string): Readonly<Record<string, string>>;
   readonly logger: GrpcLogger;
   readonly health: Health;
   readonly limits: GrpcLimits;

@@ -14,6 +14,7 @@ import type { RuntimeTable } from '../../manifests/runtime-table/table.ts';
 import type {
   ApiKeys,
   Authenticator,
+  JoinTokens,
   NodeTokens,
   RateOverrides,
   RateUsage,
@@ -50,6 +51,8 @@ export interface RestServerParts {
   readonly cluster?: ClusterApi;
   /** Registered peers, and the configuration controllers manage; without it /v1/cluster shows members alone. */
   readonly peers?: NodePeerApi;
+  /** Without it there is no /v1/cluster/join-tokens. */
+  readonly joinTokens?: JoinTokens;
   /** Without it there is no /.well-known/jwks.json. */
   readonly nodeTokens?: Pick<NodeTokens, 'keySet'>;
   /** Without it there is no /v1/chaos. */

@@ -178,8 +178,9 @@ test('what nobody registered is not found, and asking leaves nothing', async () 
 test('a configuration reaches every node with its heartbeat, once', async () => {
   const { peerId } = await join(peers, 'configured');
   const text = 'apiVersion: svc.dev/v1\nkind: ManagedConfig\nspec: {observability: {logging: {level: debug}}}\n';
-  const { config_hash } = await peers.setConfig(text, OPERATOR);
-  assert.deepEqual(await peers.config(), { config_yaml: text, config_hash });
+  const { config_yaml, config_hash, version } = await peers.setConfig(text, OPERATOR);
+  assert.equal(config_yaml, `# version ${version}\n${text}`);
+  assert.deepEqual(await peers.config(), { config_yaml, config_hash, version });
   await waitUntil('the command to be queued', async () => (await peers.get('configured')).pending_commands.length > 0);
   assert.deepEqual(await peers.heartbeat('configured', beatOf(peerId)), {
     commands: [{ command: 'sync_config', config_version: config_hash }],
@@ -187,4 +188,5 @@ test('a configuration reaches every node with its heartbeat, once', async () => 
   assert.deepEqual(await peers.heartbeat('configured', beatOf(peerId)), { commands: [] });
   await assert.rejects(peers.setConfig('spec: {network: {}}', OPERATOR), { code: 'invalid_manifest' });
   assert.equal((await peers.config()).config_hash, config_hash);
+  assert.ok((await peers.setConfig(text, OPERATOR)).version > version, 'each text has a later version');
 });

@@ -11,14 +11,18 @@ import { nodeActors } from '../../../actors/node-peer/node-actors.ts';
 import { createAgentCatalog } from '../../../catalog/agent-catalog.ts';
 import { createModelEffect } from '../../../effects/models/model-effect.ts';
 import { ModelSelection, ProviderConfig } from '../../../manifests/node/models.ts';
-import { systemClock } from '../../../runtime/clock.ts';
+import { type Clock, systemClock } from '../../../runtime/clock.ts';
 import { openStores } from '../../../runtime/open-stores.ts';
 import { systemRandom } from '../../../runtime/random.ts';
 import { startRuntime } from '../../../runtime/runtime.ts';
 import { createAuthenticator } from '../../../security/authenticator.ts';
+import { openJoinDesk } from '../../../security/join-tokens/join-desk.ts';
+import { openJoinTokens } from '../../../security/join-tokens/join-tokens.ts';
 import { createFileKeys } from '../../../security/keys/file-keys.ts';
 import { createPublishedKeys } from '../../../security/keys/published-keys.ts';
 import { openNodeEnvelope } from '../../../security/node-envelope.ts';
+import { createProofGuard } from '../../../security/node-proofs/guard.ts';
+import { openPins } from '../../../security/node-proofs/pins.ts';
 import { createNodeTokens } from '../../../security/node-tokens.ts';
 import type { Applied, ClusterServerParts } from '../../../transport/grpc/cluster/parts.ts';
 import { createClusterServer } from '../../../transport/grpc/cluster/server.ts';
@@ -31,9 +35,18 @@ rules:
   - reply: {text: "seven times seven", chunks: 3}
 `;
 
-interface FleetNodeOptions
-  extends Partial<Pick<ClusterServerParts, 'joinToken' | 'tls' | 'limits' | 'controller' | 'admission'>> {
+interface FleetNodeOptions extends Partial<Pick<ClusterServerParts, 'tls' | 'limits' | 'controller' | 'admission'>> {
   readonly challengeTtlMs?: number;
+  readonly nodeId?: string;
+  readonly joinToken?: string | null;
+  readonly requireJoinToken?: boolean;
+  /** What join tokens are compared with. */
+  readonly now?: () => number;
+  readonly requireProof?: boolean;
+  /** What proofs are compared with. */
+  readonly clock?: Clock;
+  /** Where it keeps what outlives it; else a directory that is gone with it. */
+  readonly keptIn?: string;
   /** False: a pure controller. */
   readonly worker?: boolean;
 }
@@ -45,6 +58,9 @@ interface FleetNodeOptions
 export async function fleetNode(options: FleetNodeOptions = {}) {
   const {
     challengeTtlMs,
+    nodeId = 'node-1',
+    requireProof = false,
+    requireJoinToken = false,
     worker = true,
     controller = true,
     joinToken = null,
@@ -52,7 +68,7 @@ export async function fleetNode(options: FleetNodeOptions = {}) {
     limits = {},
     admission,
   } = options;
-  const directory = await mkdtemp(join(tmpdir(), 'svc-cluster-'));
+  const directory = options.keptIn ?? (await mkdtemp(join(tmpdir(), 'svc-cluster-')));
   const script = join(directory, 'answers.yaml');
   await writeFile(script, SCRIPT);
   const logged: string[] = [];
@@ -69,7 +85,7 @@ export async function fleetNode(options: FleetNodeOptions = {}) {
         secrets: { resolve: async (_tenant: string, reference: string) => reference },
       }),
     ],
-    node: 'node-1',
+    node: nodeId,
     settings: { partitions: 4, systemPartitions: 4, pollMs: 50 },
     warn: (message, error) => logger.error({ error }, message),
   });
@@ -91,19 +107,34 @@ export async function fleetNode(options: FleetNodeOptions = {}) {
   };
   const health = { ready: async () => ({ ready: true }) };
   const peers = createNodePeerApi({ client, random: systemRandom, randomBytes });
-  const server = createClusterServer({
+  const audited: Readonly<Record<string, string>>[] = [];
+  const audit = (event: Readonly<Record<string, string>>): void => void audited.push(event);
+  const joinClock = { ...systemClock, now: options.now ?? systemClock.now };
+  const joinParts = { documents: stores.documents, clock: joinClock, random: systemRandom, audit };
+  const joinTokens = await openJoinTokens(joinParts);
+  const joins = await openJoinDesk({
+    ...joinParts,
+    required: requireJoinToken || joinToken !== null,
+    joinToken: async () => joinToken,
+  });
+  const pins = await openPins({ documents: stores.documents, clock: systemClock });
+  const partsAs = (name: string, clock: Clock, required = requireProof): ClusterServerParts => ({
     peers,
     tokens,
     openEnvelope: (authorization, envelope) => openNodeEnvelope({ tokens }, authorization, envelope),
+    proofs: createProofGuard({ node: name, pins, required, clock }),
     worker: worker ? { executions, applyConfig } : null,
     controller,
-    joinToken,
+    joins,
     tls,
     health,
     logger,
     ...(admission === undefined ? {} : { admission }),
     limits: { closeGraceMs: 500, ...limits },
   });
+  const servers = [createClusterServer(partsAs(nodeId, options.clock ?? systemClock))];
+  const [server] = servers;
+  assert.ok(server !== undefined);
   const agents = await createAgentCatalog({ documents: stores.documents, clock: systemClock, random: systemRandom });
   const runtimeServer = createGrpcServer({
     agents,
@@ -119,7 +150,19 @@ export async function fleetNode(options: FleetNodeOptions = {}) {
   return {
     address: await server.listen('127.0.0.1', 0),
     runtimeAddress: await runtimeServer.listen('127.0.0.1', 0),
+    nodeId,
+    joinTokens,
+    joins,
+    audited,
+    keys,
+    /** Another node of the fleet, or the next life of this one: it shares all that is stored. */
+    async listenAs(name: string, required = requireProof): Promise<string> {
+      const another = createClusterServer(partsAs(name, options.clock ?? systemClock, required));
+      servers.push(another);
+      return another.listen('127.0.0.1', 0);
+    },
     peers,
+    pins,
     tokens,
     /** Signs, with the same keys, what ran out an hour ago. */
     pastTokens: createNodeTokens({ keys, published, clock: earlier }),
@@ -129,11 +172,11 @@ export async function fleetNode(options: FleetNodeOptions = {}) {
     applied,
     logged,
     async [Symbol.asyncDispose]() {
-      await Promise.all([server.close(), runtimeServer.close()]);
+      await Promise.all([...servers, runtimeServer].map((one) => one.close()));
       await runtime.stop();
       await keys.close();
       await stores.close();
-      await rm(directory, { recursive: true, force: true });
+      if (options.keptIn === undefined) await rm(directory, { recursive: true, force: true });
       const errors = logged.filter((line) => JSON.parse(line).level >= 50);
       assert.deepEqual(errors, []);
     },

@@ -110,7 +110,7 @@ describe('a worker written from the tables of the specification alone', { timeou
     const worker = await new Stranger('stranger-2', client).join();
     await at.peers.drain('stranger-2', OPERATOR);
     await at.peers.shutdown('stranger-2', 'maintenance', OPERATOR);
-    const { config_hash } = await at.peers.setConfig(MANAGED, OPERATOR);
+    const { config_yaml, config_hash } = await at.peers.setConfig(MANAGED, OPERATOR);
     const { message } = await worker.heartbeat({ status: 1 });
     assert.ok(Array.isArray(message.commands));
     assert.deepEqual(
@@ -123,7 +123,10 @@ describe('a worker written from the tables of the specification alone', { timeou
     assert.deepEqual((await worker.heartbeat({ status: 1 })).message.commands, []);
 
     const { message: config } = await worker.call('SyncConfig');
-    assert.deepEqual(config, { config_yaml: MANAGED, config_hash });
+    assert.deepEqual(config, { config_yaml, config_hash });
+    // Its version is a comment above the text.
+    assert.match(config_yaml, /^# version \d+\n/);
+    assert.ok(config_yaml.endsWith(`\n${MANAGED}`));
     assert.equal(createHash('sha256').update(String(config.config_yaml)).digest('hex'), config_hash);
     await worker.call('DeregisterNode');
   });

@@ -98,7 +98,7 @@ export class FakeCluster implements ClusterApi {
 export class FakePeers implements NodePeerApi {
   readonly done: string[] = [];
   peers: NodePeer[] = [peerOf('beta'), peerOf('stranger', 'UNHEALTHY', ['gpu'])];
-  #config: ManagedConfig = { config_yaml: '', config_hash: '' };
+  #config: ManagedConfig = { config_yaml: '', config_hash: '', version: 0 };
 
   async list() {
     return this.peers;
@@ -123,7 +123,8 @@ export class FakePeers implements NodePeerApi {
     return this.#config;
   }
   async setConfig(config_yaml: string): Promise<ManagedConfig> {
-    this.#config = { config_yaml, config_hash: createHash('sha256').update(config_yaml).digest('hex') };
+    const config_hash = createHash('sha256').update(config_yaml).digest('hex');
+    this.#config = { config_yaml, config_hash, version: 1 };
     return this.#config;
   }
   attest = notForRest;

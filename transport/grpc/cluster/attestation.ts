@@ -5,11 +5,16 @@ import {
   ChallengeNodeResponse,
 } from '../../../proto/gen/svc/cluster/v1/cluster.ts';
 import { SvcError } from '../../../runtime/errors.ts';
+import { single } from '../access.ts';
 import { decoded, type UnaryInBytes } from '../service.ts';
-import { unary } from '../unary.ts';
+import { type UnaryCall, unary } from '../unary.ts';
 import { type RequestType, requireSize } from './envelope.ts';
+import { callerHost } from './node-address.ts';
 import type { ClusterParts } from './parts.ts';
 import { roleOf } from './wire-names.ts';
+
+/** Metadata of AttestNode on a fleet that does not let every node in. */
+const JOIN_TOKEN_KEY = 'svc-join-token';
 
 /** AttestNode and ChallengeNode (spec 1, node attestation, steps 1 and 3): the two that need no token yet. */
 export function attestation(parts: ClusterParts): {
@@ -18,9 +23,13 @@ export function attestation(parts: ClusterParts): {
 } {
   const bounded = boundedCalls(parts);
   return {
-    attestNode: bounded(AttestNodeRequest, async ({ node_id, public_key_pem, role }) => {
+    attestNode: bounded(AttestNodeRequest, async ({ node_id, public_key_pem, role }, call) => {
       const asked = { nodeId: node_id, publicKeyPem: public_key_pem, role: roleOf(role) };
+      const from = callerHost(call.getPeer());
+      const joining = await parts.joins.admit({ ...asked, from }, single(call.metadata, JOIN_TOKEN_KEY));
       const { challengeNonce, challengeId } = await parts.peers.attest(asked);
+      // A token is used up by a node that nothing else is against.
+      await joining.settle();
       return AttestNodeResponse.encode({ challenge_nonce: challengeNonce, challenge_id: challengeId }).finish();
     }),
     challengeNode: bounded(ChallengeNodeRequest, async ({ challenge_id, signature }) => {
@@ -36,7 +45,7 @@ export function attestation(parts: ClusterParts): {
 function boundedCalls(parts: ClusterParts) {
   const { attestations, attestationBytes } = parts.limits;
   let underWay = 0;
-  return <T>(message: RequestType<T>, handle: (request: T) => Promise<Uint8Array>): UnaryInBytes =>
+  return <T>(message: RequestType<T>, handle: (request: T, call: UnaryCall) => Promise<Uint8Array>): UnaryInBytes =>
     unary(parts, async (call) => {
       if (underWay >= attestations) {
         throw new SvcError('rate_limited', 'too many attestations are under way', { retryAfterMs: 1_000 });
@@ -44,7 +53,7 @@ function boundedCalls(parts: ClusterParts) {
       underWay += 1;
       try {
         requireSize(call.request, attestationBytes);
-        return await handle(decoded(message, call.request));
+        return await handle(decoded(message, call.request), call);
       } finally {
         underWay -= 1;
       }

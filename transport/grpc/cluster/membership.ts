@@ -10,7 +10,7 @@ import { SvcError } from '../../../runtime/errors.ts';
 import type { NodeIdentity } from '../../../security/api.ts';
 import type { UnaryInBytes } from '../service.ts';
 import { keyOf, sealed } from './envelope.ts';
-import { nodeAddress } from './node-address.ts';
+import { callerHost, nodeAddress } from './node-address.ts';
 import type { ClusterParts } from './parts.ts';
 import { commandToWire, invalid, statusNamed } from './wire-names.ts';
 
@@ -21,6 +21,8 @@ export const registerNode = (parts: ClusterParts): UnaryInBytes =>
   sealed(parts, RegisterNodeRequest, async ({ node, request }, call) => {
     if (request.capabilities === undefined) throw invalid('capabilities', 'a NodeCapabilityAdvertisement');
     const grpcAddress = nodeAddress(call.metadata, call.getPeer());
+    const { tags } = request.capabilities;
+    await parts.joins.requireScope(node, { tags, grpcAddress, from: callerHost(call.getPeer()) });
     const { peerId } = await parts.peers.register(node.nodeId, {
       role: node.role,
       capabilities: request.capabilities,

@@ -5,7 +5,7 @@ import { single } from '../access.ts';
 import { invalid } from './wire-names.ts';
 
 /** Metadata of RegisterNode: where the node's own NodeClusterService is reached (decided.md "Nodes"). */
-const NODE_ADDRESS_KEY = 'svc-node-grpc-address';
+export const NODE_ADDRESS_KEY = 'svc-node-grpc-address';
 
 const DEFAULT_PORT = 50_056;
 const ADDRESS = /^(?:\[([0-9a-fA-F:.]{2,45})\]|([A-Za-z0-9][A-Za-z0-9._-]{0,252})):(\d{1,5})$/;
@@ -16,7 +16,7 @@ const ADDRESS = /^(?:\[([0-9a-fA-F:.]{2,45})\]|([A-Za-z0-9][A-Za-z0-9._-]{0,252}
  */
 export function nodeAddress(metadata: Metadata, peer: string): string {
   const said = single(metadata, NODE_ADDRESS_KEY);
-  return said === undefined ? `${hostOf(peer)}:${DEFAULT_PORT}` : checked(said);
+  return said === undefined ? `${callerHost(peer)}:${DEFAULT_PORT}` : checked(said);
 }
 
 function checked(address: string): string {
@@ -27,7 +27,7 @@ function checked(address: string): string {
 }
 
 /** The library tells `address:port`, IPv6 without brackets, and IPv4 callers of a dual-stack socket as IPv6. */
-function hostOf(peer: string): string {
+export function callerHost(peer: string): string {
   const ip = peer.slice(0, peer.lastIndexOf(':')).replace(/^::ffff:(?=\d+\.)/, '');
   if (ip === '') throw new SvcError('invalid_argument', `${NODE_ADDRESS_KEY}: expected host:port`);
   return isIPv6(ip) ? `[${ip}]` : ip;

@@ -1,6 +1,6 @@
 import type { ExecutionApi } from '../../../actors/execution/api.ts';
 import type { NodePeerApi } from '../../../actors/node-peer/api.ts';
-import type { NodeEnvelope, NodeIdentity, NodeTokens } from '../../../security/api.ts';
+import type { JoinDesk, NodeEnvelope, NodeIdentity, NodeProofs, NodeTokens } from '../../../security/api.ts';
 import type { Admission } from '../../admission.ts';
 import type { Health } from '../../health.ts';
 import type { OpenStreams } from '../../open-streams.ts';
@@ -14,7 +14,7 @@ export type Applied = { readonly accepted: true } | { readonly accepted: false; 
 /** What a node that runs executions offers to controllers. */
 export interface ClusterWorker {
   readonly executions: ExecutionApi;
-  /** Takes over the controller-managed sections, wholly or not at all. */
+  /** Takes over the controller-managed sections, wholly or not at all; an older version than the one in force is not taken. */
   applyConfig(configYaml: string): Promise<Applied>;
 }
 
@@ -24,12 +24,14 @@ export interface ClusterServerParts {
   readonly tokens: NodeTokens;
   /** Verifies token and signature of an envelope against the metadata `authorization`; throws `unauthenticated`. */
   openEnvelope(authorization: string | undefined, envelope: NodeEnvelope): Promise<NodeIdentity>;
+  /** Checks what the envelope does not say: for which call, which node and which time it was made. */
+  readonly proofs: NodeProofs;
   /** Null on a pure controller: ForwardExecution and PushConfig answer FAILED_PRECONDITION. */
   readonly worker: ClusterWorker | null;
   /** False on a pure worker: what only controllers do answers FAILED_PRECONDITION. */
   readonly controller: boolean;
-  /** What AttestNode needs in metadata `svc-join-token`; null lets every node ask. */
-  readonly joinToken: string | null;
+  /** Who may be attested, and with what it may register. */
+  readonly joins: Pick<JoinDesk, 'admit' | 'requireScope'>;
   /** With it the port speaks TLS, and its authority says which clients it takes. */
   readonly tls: ServerTls | null;
   readonly health: Health;

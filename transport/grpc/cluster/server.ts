@@ -2,6 +2,7 @@ import { NodeClusterServiceClient, NodeClusterServiceService } from '../../../pr
 import { OpenStreams } from '../../open-streams.ts';
 import { createEndpoint, type GrpcServer } from '../endpoint.ts';
 import { admission } from './admission.ts';
+import { introduction } from './introduction.ts';
 import { CLUSTER_LIMITS, type ClusterLimits } from './limits.ts';
 import { addNodeCluster } from './node-cluster.ts';
 import type { ClusterParts, ClusterServerParts } from './parts.ts';
@@ -18,6 +19,7 @@ export function createClusterServer(given: ClusterServerParts): GrpcServer {
       services: [NodeClusterServiceClient.serviceName],
       tls: parts.tls ?? undefined,
       admit: admission(parts),
+      trailers: introduction(parts.proofs),
       messageBytes: (path) => (FOR_STRANGERS.has(path) ? limits.attestationBytes + SLACK_BYTES : limits.messageBytes),
       enter: (path) =>
         path === NodeClusterServiceService.forwardExecution.path ? parts.admission?.enter() : undefined,

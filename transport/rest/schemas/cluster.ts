@@ -85,6 +85,7 @@ export const ShutdownBody = z.object({
 export const ManagedConfigAnswer = z.object({
   config_yaml: z.string(),
   config_hash: z.string().describe('SHA-256 of the text, lower-case hex.'),
+  version: z.number().int().describe('Grows with each text that is set; nodes refuse an older one.'),
 });
 export const ManagedConfigBody = z.object({ config_yaml: z.string().max(1_048_576) });
 

@@ -1,0 +1,89 @@
+import { BlockList, isIP, isIPv6 } from 'node:net';
+import { SvcError } from '../../runtime/errors.ts';
+import type { JoinScope, NewJoinToken } from './api.ts';
+
+const MOST_USES = 1_000;
+const MIN_EXPIRY_SECONDS = 60;
+const MAX_EXPIRY_SECONDS = 30 * 86_400;
+const DEFAULT_EXPIRY_SECONDS = 3_600;
+const MOST_ENTRIES = 32;
+
+const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}\*?$|^\*$/;
+const TAG = /^[A-Za-z0-9][A-Za-z0-9._:/=-]{0,62}$/;
+const HOST = /^(\*\.)?[A-Za-z0-9][A-Za-z0-9._-]{0,252}$/;
+
+export interface CheckedToken extends JoinScope {
+  readonly uses: number;
+  readonly expiresInSeconds: number;
+}
+
+/** A request that keeps to the rules, with its defaults. Throws `invalid_argument` naming the field. */
+export function checkNewToken(request: NewJoinToken): CheckedToken {
+  const { uses = 1, expiresInSeconds = DEFAULT_EXPIRY_SECONDS } = request;
+  if (!Number.isSafeInteger(uses) || uses < 1 || uses > MOST_USES) throw wrong('uses', `1 to ${MOST_USES}`);
+  const isInTime = expiresInSeconds >= MIN_EXPIRY_SECONDS && expiresInSeconds <= MAX_EXPIRY_SECONDS;
+  if (!Number.isSafeInteger(expiresInSeconds) || !isInTime) {
+    throw wrong('expires_in', `whole seconds from ${MIN_EXPIRY_SECONDS} to ${MAX_EXPIRY_SECONDS} (30 days)`);
+  }
+  return {
+    names: checked('names', request.names, (name) => NAME.test(name), 'node ids, also with * at the end'),
+    tags: checked('tags', request.tags, (tag) => TAG.test(tag), 'tags such as gpu or zone:eu'),
+    addresses: checked('addresses', request.addresses, isAddress, 'IP addresses, networks (10.0.0.0/8) or host names'),
+    roles: request.roles === undefined || request.roles.length === 0 ? ['WORKER'] : [...new Set(request.roles)],
+    ...{ uses, expiresInSeconds },
+  };
+}
+
+function checked(
+  field: string,
+  given: readonly string[] | undefined,
+  isOne: (text: string) => boolean,
+  expected: string,
+): readonly string[] {
+  const all = [...new Set(given ?? [])];
+  if (all.length > MOST_ENTRIES || !all.every(isOne)) throw wrong(field, `at most ${MOST_ENTRIES} ${expected}`);
+  return all;
+}
+
+const wrong = (field: string, expected: string): SvcError =>
+  new SvcError('invalid_argument', `${field}: expected ${expected}`, { field });
+
+function isAddress(text: string): boolean {
+  if (isIP(text) !== 0) return true;
+  const [ip = '', bits = '', ...more] = text.split('/');
+  if (bits === '') return HOST.test(text) && more.length === 0;
+  const most = isIPv6(ip) ? 128 : 32;
+  return isIP(ip) !== 0 && /^\d{1,3}$/.test(bits) && Number(bits) <= most && more.length === 0;
+}
+
+export const isNamed = (names: readonly string[], nodeId: string): boolean =>
+  names.length === 0 ||
+  names.some((name) => (name.endsWith('*') ? nodeId.startsWith(name.slice(0, -1)) : name === nodeId));
+
+/** Whether a node that calls from `from` may be reached at `host`. */
+export function isAllowedAt(addresses: readonly string[], host: string, from: string): boolean {
+  if (addresses.length === 0) return plain(host) === plain(from);
+  const at = plain(host);
+  const list = new BlockList();
+  for (const address of addresses) {
+    const [ip = '', bits] = address.split('/');
+    if (isIP(ip) === 0) continue;
+    const family = isIPv6(ip) ? 'ipv6' : 'ipv4';
+    if (bits === undefined) list.addAddress(ip, family);
+    else list.addSubnet(ip, Number(bits), family);
+  }
+  if (isIP(at) !== 0) return list.check(at, isIPv6(at) ? 'ipv6' : 'ipv4');
+  return addresses.some((one) => {
+    const name = one.toLowerCase();
+    return name.startsWith('*.') ? at.endsWith(name.slice(1)) : name === at;
+  });
+}
+
+/** `host:port` without its port, `[::1]` and `::ffff:10.0.0.1` as the addresses they are. */
+export const hostOf = (address: string): string => address.slice(0, address.lastIndexOf(':'));
+
+const plain = (host: string): string =>
+  host
+    .replace(/^\[|\]$/g, '')
+    .replace(/^::ffff:(?=\d+\.)/i, '')
+    .toLowerCase();

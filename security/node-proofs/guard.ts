@@ -1,0 +1,81 @@
+import { randomUUID } from 'node:crypto';
+import type { Clock } from '../../runtime/clock.ts';
+import { SvcError } from '../../runtime/errors.ts';
+import type { NodeIdentity, NodeProofs } from '../api.ts';
+import { Nonces } from './nonces.ts';
+import type { Pins } from './pins.ts';
+import { claimsOf, type ProofClaims, type ProvenCall, readProof } from './proof.ts';
+
+/** How far the time of a proof may be from this node's. */
+export const WINDOW_MS = 30_000;
+
+export interface ProofGuardParts {
+  /** This node's id. */
+  readonly node: string;
+  readonly pins: Pins;
+  /** `spec.cluster.require_proof`. */
+  readonly required: boolean;
+  readonly clock: Clock;
+  readonly nonces?: Nonces;
+}
+
+/** Checks the proofs of calls that this node gets from others. What it refuses had no effect. */
+export function createProofGuard(parts: ProofGuardParts): NodeProofs {
+  const { node: receiver, pins, required, clock } = parts;
+  // A proof counts from its window before now to its window after.
+  const nonces = parts.nonces ?? new Nonces({ clock, windowMs: 2 * WINDOW_MS });
+  const life = randomUUID();
+
+  return {
+    introduction: () => ({ nodeId: receiver, life, at: clock.now() }),
+
+    async check(node, call, proof) {
+      if (proof === undefined) {
+        if (required) throw refused('proof_required', 'this node takes calls with a proof only');
+        if (!(await pins.isPinned(node.nodeId))) return;
+        throw refused('proof_required', 'this node id has sent proofs before, and now the call has none');
+      }
+      const claims = await readProof(proof, node.publicKey);
+      if (claims === null) throw refused('proof_invalid', 'the proof is not one that the key of the node token signed');
+      requireSame(claims, call);
+      if (claims.receiver !== receiver || claims.life !== life) {
+        throw refused('proof_receiver', 'the proof is for another node, or for an earlier life of this one');
+      }
+      const behindMs = clock.now() - claims.at;
+      if (Math.abs(behindMs) > WINDOW_MS) {
+        throw refused(
+          'proof_time',
+          `the time of the proof: expected at most ${WINDOW_MS / 1_000} s from the time here`,
+        );
+      }
+      if (!(await pins.pin(node))) throw refused('proof_key', 'the node id has another key now');
+      note(nonces, node, claims);
+    },
+  };
+}
+
+/** Everything that the proof says of the call must be so: one that was made for another call is worth nothing here. */
+function requireSame(claims: ProofClaims, call: ProvenCall): void {
+  const is = claimsOf(call);
+  for (const name of ['method', 'tenant', 'address', 'token', 'payload'] as const) {
+    if (claims[name] !== is[name]) throw refused(`proof_${name}`, `the proof is for another ${NAMES[name]}`);
+  }
+}
+
+const NAMES = {
+  method: 'method',
+  tenant: 'x-tenant-id',
+  address: 'svc-node-grpc-address',
+  token: 'node token',
+  payload: 'payload',
+} as const;
+
+function note(nonces: Nonces, { nodeId }: NodeIdentity, { nonce }: ProofClaims): void {
+  const noted = nonces.note(nodeId, nonce);
+  if (noted === 'new') return;
+  if (noted === 'repeated') throw refused('proof_repeated', 'the proof was used before');
+  throw new SvcError('rate_limited', 'too many calls of this node are remembered', { retryAfterMs: 1_000 });
+}
+
+const refused = (reason: string, message: string): SvcError =>
+  new SvcError('unauthenticated', `${message} (metadata svc-proof)`, { reason });

@@ -1,0 +1,234 @@
+import assert from 'node:assert/strict';
+import { createHash, randomUUID } from 'node:crypto';
+import { after, before, describe, test } from 'node:test';
+import { credentials } from '@grpc/grpc-js';
+import { createOwnToken } from '../../../cluster/enrolment/own-token.ts';
+import { createClusterCalls } from '../../../cluster/enrolment/routing-client.ts';
+import { SealNodeEnvelope } from '../../../proto/gen/svc/cluster/v1/cluster.ts';
+import { systemClock } from '../../../runtime/clock.ts';
+import { OPERATOR } from '../../actors/node-peer/rig.ts';
+import { EnrolledScene, newNodeKey } from '../../cluster/enrolment-scene.ts';
+import { waitUntil } from '../../support/wait-until.ts';
+import { type FleetNode, fleetNode } from './node.ts';
+import { eventsOf, PageClient } from './page.ts';
+import { Stranger } from './stranger.ts';
+import { type Recorded, WireTap } from './wire-tap.ts';
+
+const SERVICE = '/svc.cluster.v1.NodeClusterService/';
+const ENVELOPED = [
+  ...['RegisterNode', 'Heartbeat', 'DeregisterNode', 'RouteExecution'],
+  ...['ForwardExecution', 'SyncConfig', 'PushConfig', 'ListPeers'],
+];
+const CONFIG = 'apiVersion: svc.dev/v1\nkind: ManagedConfig\nspec: {}\n';
+const MANIFEST = `
+apiVersion: svc.dev/v1
+kind: Agent
+metadata: {name: forwarded, version: 1.0.0}
+spec: {task: {instruction: Answer.}}
+`;
+
+/** A call as somebody sends it who has only what was on the wire. */
+async function replayed(
+  address: string,
+  { method, metadata, request }: Recorded,
+): Promise<{ readonly code: string; readonly details: string }> {
+  const client = new PageClient(address);
+  try {
+    if (method === 'ForwardExecution') return await eventsOf(client.stream(`${SERVICE}${method}`, request, metadata));
+    return await client.unary(method, request, metadata);
+  } finally {
+    client.close();
+  }
+}
+
+describe('a rogue worker that recorded what nodes said to one another', { timeout: 120_000 }, () => {
+  let aheadMs = 0;
+  let at: FleetNode;
+  let tap: WireTap;
+  let worker: EnrolledScene;
+  let another = '';
+  let restarted = '';
+  const clock = { ...systemClock, now: () => Date.now() + aheadMs };
+  const calls: { close(): void }[] = [];
+  const executions: string[] = [];
+
+  before(async () => {
+    at = await fleetNode({ nodeId: 'node-1', clock });
+    [another, restarted] = await Promise.all([at.listenAs('node-2'), at.listenAs('node-1')]);
+    tap = await new WireTap(at.address).listen();
+    const key = newNodeKey();
+    worker = new EnrolledScene([tap.address], { nodeId: 'worker-1', key, heartbeatIntervalMs: 60_000 });
+    await waitUntil('a heartbeat', () => worker.enrolment.state().phase === 'enrolled');
+    const controller = newNodeKey();
+    const nodeToken = createOwnToken({
+      ...{ tokens: at.tokens, nodeId: 'ctl', role: 'CONTROLLER' },
+      ...{ publicKeyPem: controller.publicKeyPem, clock: systemClock },
+    });
+    const own = createClusterCalls({
+      controllers: null,
+      credentials: credentials.createInsecure(),
+      ...{ nodeToken, privateKey: controller.privateKey },
+    });
+    calls.push(own);
+    const to = { nodeId: 'node-1', grpcAddress: tap.address };
+    assert.deepEqual(await own.pushConfig(to, CONFIG), { accepted: true, reason: null });
+    const execution_id = randomUUID();
+    executions.push(execution_id);
+    const forward = { execution_id, agent_id: 'a', manifest_yaml: MANIFEST, input: 'six', context_json: '' };
+    for await (const _event of own.forward(to, forward));
+  });
+  after(async () => {
+    for (const one of calls) one.close();
+    await worker[Symbol.asyncDispose]();
+    tap.close();
+    await at[Symbol.asyncDispose]();
+  });
+
+  /** All that a call could have changed. */
+  const effects = async (): Promise<string> => {
+    const peers = await at.peers.list();
+    return JSON.stringify([
+      peers,
+      at.applied,
+      await Promise.all(executions.map((id) => at.executions.status('svc-system', id))),
+    ]);
+  };
+  const refusedEverywhere = async (messages: readonly Recorded[], addresses: readonly string[]): Promise<number> => {
+    let tried = 0;
+    for (const address of addresses) {
+      for (const message of messages) {
+        const answer = await replayed(address, message);
+        assert.equal(answer.code, 'UNAUTHENTICATED', `${message.method} at ${address}: ${answer.details}`);
+        tried += 1;
+      }
+    }
+    return tried;
+  };
+  const proven = (): Recorded[] => tap.recorded.filter(({ metadata }) => metadata['svc-proof'] !== undefined);
+
+  test('gets nothing by sending them again: to each method, to other receivers, after a restart', async () => {
+    await at.peers.drain('worker-1', OPERATOR);
+    const before = await effects();
+    const kinds = new Set(proven().map(({ method }) => method));
+    assert.deepEqual([...kinds].sort(), ['ForwardExecution', 'Heartbeat', 'PushConfig', 'RegisterNode', 'SyncConfig']);
+    const aimed = proven().flatMap((message) => ENVELOPED.map((method) => ({ ...message, method })));
+    const tried = await refusedEverywhere(aimed, [at.address, another, restarted]);
+    assert.ok(tried >= 5 * 8 * 3, `${tried} replays`);
+    assert.equal(await effects(), before);
+  });
+
+  test('gets nothing by leaving the proof away', async () => {
+    const before = await effects();
+    const bare = proven().map(({ metadata: { 'svc-proof': _proof, ...metadata }, ...message }) => ({
+      ...message,
+      metadata,
+    }));
+    await refusedEverywhere(
+      bare.flatMap((message) => ENVELOPED.map((method) => ({ ...message, method }))),
+      [at.address, another],
+    );
+    assert.equal(await effects(), before);
+  });
+
+  test('gets nothing by keeping a message back and sending it later, changed or to another method', async () => {
+    tap.held.add('Heartbeat');
+    const known = tap.recorded.length;
+    worker.enrolment.beatNow();
+    await waitUntil('the heartbeat that is kept back', () => tap.recorded.length > known);
+    tap.held.clear();
+    const kept = tap.last('Heartbeat');
+    const before = await effects();
+    const others = ENVELOPED.filter((method) => method !== 'Heartbeat').map((method) => ({ ...kept, method }));
+    const tenant = { ...kept, metadata: { ...kept.metadata, 'x-tenant-id': 'acme' } };
+    const address = { ...kept, metadata: { ...kept.metadata, 'svc-node-grpc-address': '10.6.6.6:50056' } };
+    const opened = SealNodeEnvelope.decode(kept.request);
+    const payload = Buffer.from(opened.payload);
+    payload[payload.length - 1] = (payload.at(-1) ?? 0) ^ 1;
+    const changed = { ...kept, request: Buffer.from(SealNodeEnvelope.encode({ ...opened, payload }).finish()) };
+    await refusedEverywhere([...others, tenant, address, changed], [at.address]);
+    await refusedEverywhere([kept], [another, restarted]);
+    aheadMs = 31_000;
+    await refusedEverywhere([kept], [at.address]);
+    aheadMs = 0;
+    assert.equal(await effects(), before);
+    // Within its window it is what the node itself said, and is taken once.
+    assert.equal((await replayed(at.address, kept)).code, 'OK');
+    await refusedEverywhere([kept], [at.address]);
+  });
+
+  test('has no proof made for another node by taking its name', async () => {
+    const told = new WireTap(another);
+    await told.listen();
+    const own = newNodeKey();
+    const calling = createClusterCalls({
+      controllers: null,
+      credentials: credentials.createInsecure(),
+      nodeToken: createOwnToken({
+        ...{ tokens: at.tokens, nodeId: 'ctl-9', role: 'CONTROLLER' },
+        ...{ publicKeyPem: own.publicKeyPem, clock: systemClock },
+      }),
+      privateKey: own.privateKey,
+    });
+    const before = at.applied.length;
+    // The rogue registered as itself, and hands on what it gets to node-2, whose name and life it shows.
+    const rogue = { nodeId: 'rogue', grpcAddress: told.address };
+    await assert.rejects(calling.pushConfig(rogue, CONFIG), /proof is for another node/);
+    assert.equal(at.applied.length, before);
+    calling.close();
+    told.close();
+  });
+});
+
+describe('a fleet with old and new nodes', { timeout: 60_000 }, () => {
+  test('an old worker works beside a new one until proofs are required', async () => {
+    await using at = await fleetNode();
+    const client = new PageClient(at.address);
+    const old = await new Stranger('old', client).join();
+    await using worker = new EnrolledScene([at.address], { nodeId: 'new', heartbeatIntervalMs: 50 });
+    await waitUntil(
+      'both',
+      async () => (await at.peers.list()).length === 2 && worker.enrolment.state().phase === 'enrolled',
+    );
+    assert.equal((await old.heartbeat()).code, 'OK');
+    const strict = new PageClient(await at.listenAs('node-1', true));
+    const answer = await strict.unary('ListPeers', old.seal(Buffer.alloc(0)), old.metadata());
+    assert.equal(answer.code, 'UNAUTHENTICATED');
+    assert.equal(answer.metadata.at(-1)?.get('svc-error-reason')[0], 'proof_required');
+    for (const one of [client, strict]) one.close();
+  });
+
+  test('a controller whose clock is minutes off is spoken to by its own time', async () => {
+    const off = { ...systemClock, now: () => Date.now() + 300_000 };
+    await using at = await fleetNode({ clock: off, requireProof: true });
+    await using worker = new EnrolledScene([at.address], { nodeId: 'w' });
+    await waitUntil('a heartbeat', () => worker.enrolment.state().phase === 'enrolled');
+    assert.ok(!worker.said('warn', /not enrolled/), JSON.stringify(worker.lines));
+  });
+
+  test('a controller that begins anew is told for its new life at once', async () => {
+    await using at = await fleetNode({ requireProof: true });
+    const tap = await new WireTap(at.address).listen();
+    await using worker = new EnrolledScene([tap.address], { nodeId: 'w', heartbeatIntervalMs: 60_000 });
+    await waitUntil('a heartbeat', () => worker.enrolment.state().phase === 'enrolled');
+    await waitUntil('its configuration', () => worker.configs.length > 0);
+    const beats = tap.recorded.filter(({ method }) => method === 'Heartbeat').length;
+    tap.moveTo(await at.listenAs('node-1'));
+    worker.enrolment.beatNow();
+    const count = () => tap.recorded.filter(({ method }) => method === 'Heartbeat').length;
+    await waitUntil('a beat and its repetition', () => count() === beats + 2);
+    assert.ok(!worker.said('warn', /not enrolled/), JSON.stringify(worker.lines));
+    tap.close();
+  });
+});
+
+/** The hash keeps its meaning for those who know nothing of proofs. */
+test('what an old controller sends is understood', async () => {
+  await using at = await fleetNode();
+  const key = newNodeKey();
+  const { token } = await at.tokens.issue({ nodeId: 'ctl-old', role: 'CONTROLLER', publicKeyPem: key.publicKeyPem });
+  const client = new PageClient(at.address);
+  const controller = Object.assign(new Stranger('ctl-old', client), { token, privateKey: key.privateKey });
+  const config_hash = createHash('sha256').update(CONFIG).digest('hex');
+  assert.equal((await controller.call('PushConfig', { config_yaml: CONFIG, config_hash })).message.accepted, true);
+  client.close();
+});
