@@ -60,7 +60,9 @@ describe('svc node', () => {
     const set = await scene.svc(['node', 'config', 'set', scene.file('managed.yaml')]);
     assert.equal(set.code, 0, set.stderr);
     assert.match(set.stdout, /^set configuration [0-9a-f]{64}$/m);
-    assert.equal((await scene.svc(['node', 'config', 'get'])).stdout, MANAGED);
+    const { stdout } = await scene.svc(['node', 'config', 'get']);
+    const [, version] = /^# version (\d+)\n/.exec(stdout) ?? [];
+    assert.equal(stdout, `# version ${version}\n${MANAGED}`);
     const wrong = await scene.svc(['node', 'config', 'set', '-'], MANAGED.replace('warn', 'loud'));
     assert.equal(wrong.code, 2);
     assert.match(wrong.stderr, /line 3, spec\.observability\.logging\.level: /);
