@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import type { NodeSettings } from '../manifests/node/settings.ts';
 import type { Clock } from '../runtime/clock.ts';
-import type { JoinDesk, NodeProofs, NodeTokens, SigningKeys } from '../security/api.ts';
+import type { NodeAdmission, NodeProofs, NodeTokens, SigningKeys } from '../security/api.ts';
 import type { CertificateFiles } from '../security/certificate-files.ts';
 import type { PublishedKeys } from '../security/keys/published-keys.ts';
 import { loadOrMakeNodeKey } from '../security/node-key.ts';
@@ -28,7 +28,7 @@ export interface ClusterNodeParts {
   readonly resolve: (reference: string) => Promise<string>;
   /** Nodes that have sent proofs. */
   readonly pins: Pins;
-  readonly joins: JoinDesk;
+  readonly joins: NodeAdmission;
   readonly controls: NodeControls;
   readonly activeExecutions: () => number;
   /** What controllers manage now. */
@@ -43,7 +43,7 @@ export interface ClusterNode {
   readonly tokens: NodeTokens;
   /** Checks the proofs of calls that arrive. */
   readonly proofs: NodeProofs;
-  readonly joins: JoinDesk;
+  readonly joins: NodeAdmission;
   readonly tls: { readonly certificate: CertificateFiles; readonly minVersion: 'TLSv1.2' } | null;
   applyConfig(yaml: string): Promise<ConfigVerdict>;
   /** PushConfig of what is in force to another node. */

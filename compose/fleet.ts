@@ -6,8 +6,8 @@ import type { Documents } from '../runtime/documents.ts';
 import type { Random } from '../runtime/random.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import type { JoinTokens } from '../security/api.ts';
-import { openJoinDesk } from '../security/join-tokens/join-desk.ts';
 import { openJoinTokens } from '../security/join-tokens/join-tokens.ts';
+import { openNodeAdmission } from '../security/join-tokens/node-admission.ts';
 import { openPins } from '../security/node-proofs/pins.ts';
 
 export interface FleetParts
@@ -33,7 +33,7 @@ export async function openFleet(parts: FleetParts): Promise<Fleet> {
   const nodePeers = createNodePeerApi({ client: runtime.client, random: parts.random, randomBytes });
   const audit = (event: Readonly<Record<string, string>>, message: string): void => logger.info(event, message);
   const pins = await openPins(parts);
-  const joins = await openJoinDesk({
+  const joins = await openNodeAdmission({
     ...parts,
     ...{ audit, required: require_join_token || join_token !== undefined },
     joinToken: async () => (enabled && join_token !== undefined ? resolve(join_token) : null),

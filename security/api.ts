@@ -9,7 +9,7 @@ import type { ProvenCall } from './node-proofs/proof.ts';
 export type { ApiKeys, ApiKeyView, Caller, KeyGrant, KeyVerifier, NewApiKey } from './api-keys/api.ts';
 export { requireScope } from './api-keys/require-scope.ts';
 export { SCOPES, type ScopeArea } from './api-keys/scopes.ts';
-export type { JoinDesk, JoinTokens, JoinTokenView, NewJoinToken } from './join-tokens/api.ts';
+export type { JoinTokens, JoinTokenView, NewJoinToken, NodeAdmission } from './join-tokens/api.ts';
 export { openNodeEnvelope, sealNodeEnvelope } from './node-envelope.ts';
 export { parsePublicKeyPem } from './node-key.ts';
 export { PROOF_KEY, type ProvenCall } from './node-proofs/proof.ts';

@@ -52,7 +52,7 @@ export interface Joining {
 }
 
 /** Who may join a fleet, asked by a controller. */
-export interface JoinDesk {
+export interface NodeAdmission {
   /**
    * Whether the node may be attested with the token that it shows. `settle` counts the use, once for each node and its key, and is
    * called when nothing else is against it. Both throw `forbidden` with a reason, `unavailable`; each refusal is recorded.

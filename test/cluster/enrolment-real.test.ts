@@ -7,7 +7,7 @@ import type { NodePeer } from '../../actors/node-peer/api.ts';
 import type { EnrolmentOptions } from '../../cluster/enrolment/enrolment.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import { SvcError } from '../../runtime/errors.ts';
-import { openJoinDesk } from '../../security/join-tokens/join-desk.ts';
+import { openNodeAdmission } from '../../security/join-tokens/node-admission.ts';
 import { createFileKeys } from '../../security/keys/file-keys.ts';
 import { createPublishedKeys } from '../../security/keys/published-keys.ts';
 import { openNodeEnvelope } from '../../security/node-envelope.ts';
@@ -34,7 +34,7 @@ async function realController(directory: string) {
   await keys.open();
   const published = createPublishedKeys({ documents: controller.stores.documents, clock: systemClock });
   const tokens = createNodeTokens({ keys, published, clock: systemClock });
-  const joins = await openJoinDesk({
+  const joins = await openNodeAdmission({
     ...{ documents: controller.stores.documents, clock: systemClock, required: true, audit: () => {} },
     joinToken: async () => JOIN_TOKEN,
   });

@@ -16,8 +16,8 @@ import { openStores } from '../../../runtime/open-stores.ts';
 import { systemRandom } from '../../../runtime/random.ts';
 import { startRuntime } from '../../../runtime/runtime.ts';
 import { createAuthenticator } from '../../../security/authenticator.ts';
-import { openJoinDesk } from '../../../security/join-tokens/join-desk.ts';
 import { openJoinTokens } from '../../../security/join-tokens/join-tokens.ts';
+import { openNodeAdmission } from '../../../security/join-tokens/node-admission.ts';
 import { createFileKeys } from '../../../security/keys/file-keys.ts';
 import { createPublishedKeys } from '../../../security/keys/published-keys.ts';
 import { openNodeEnvelope } from '../../../security/node-envelope.ts';
@@ -112,7 +112,7 @@ export async function fleetNode(options: FleetNodeOptions = {}) {
   const joinClock = { ...systemClock, now: options.now ?? systemClock.now };
   const joinParts = { documents: stores.documents, clock: joinClock, random: systemRandom, audit };
   const joinTokens = await openJoinTokens(joinParts);
-  const joins = await openJoinDesk({
+  const joins = await openNodeAdmission({
     ...joinParts,
     required: requireJoinToken || joinToken !== null,
     joinToken: async () => joinToken,

@@ -1,6 +1,6 @@
 import type { ExecutionApi } from '../../../actors/execution/api.ts';
 import type { NodePeerApi } from '../../../actors/node-peer/api.ts';
-import type { JoinDesk, NodeEnvelope, NodeIdentity, NodeProofs, NodeTokens } from '../../../security/api.ts';
+import type { NodeAdmission, NodeEnvelope, NodeIdentity, NodeProofs, NodeTokens } from '../../../security/api.ts';
 import type { Admission } from '../../admission.ts';
 import type { Health } from '../../health.ts';
 import type { OpenStreams } from '../../open-streams.ts';
@@ -31,7 +31,7 @@ export interface ClusterServerParts {
   /** False on a pure worker: what only controllers do answers FAILED_PRECONDITION. */
   readonly controller: boolean;
   /** Who may be attested, and with what it may register. */
-  readonly joins: Pick<JoinDesk, 'admit' | 'requireScope'>;
+  readonly joins: Pick<NodeAdmission, 'admit' | 'requireScope'>;
   /** With it the port speaks TLS, and its authority says which clients it takes. */
   readonly tls: ServerTls | null;
   readonly health: Health;

@@ -5,7 +5,7 @@ import type { Collection, Documents } from '../../runtime/documents.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import { SYSTEM_TENANT } from '../../runtime/identity.ts';
 import { parsePublicKeyPem } from '../node-key.ts';
-import type { JoinDesk, Joining } from './api.ts';
+import type { Joining, NodeAdmission } from './api.ts';
 import { changedToken, type JoinAudit } from './join-tokens.ts';
 import {
   deathOf,
@@ -23,7 +23,7 @@ const FORGET_AFTER_MS = 180 * 86_400_000;
 const DAY_MS = 86_400_000;
 const MAX_ATTEMPTS = 16;
 
-export interface JoinDeskParts {
+export interface NodeAdmissionParts {
   readonly documents: Documents;
   readonly clock: Clock;
   /** `spec.cluster.join_token`, which lets everybody in who knows it; read with each use, so that it can be replaced. */
@@ -37,21 +37,21 @@ export interface JoinDeskParts {
 /** By what a node comes in: a token that was made, `spec.cluster.join_token`, or nothing where nothing is needed. */
 type Way = { readonly token: JoinTokenDocument } | 'setting' | 'open';
 
-export async function openJoinDesk(parts: JoinDeskParts): Promise<JoinDesk> {
+export async function openNodeAdmission(parts: NodeAdmissionParts): Promise<NodeAdmission> {
   const { documents, clock } = parts;
   const tokens = await documents.collection<JoinTokenDocument>(JOIN_TOKENS);
   const joined = await documents.collection<JoinedNode>(JOINED_NODES);
   const before = new Date(clock.now() - FORGET_AFTER_MS).toISOString();
   await joined.deleteMany({ tenant: SYSTEM_TENANT, where: { seen_at: { lt: before } } });
-  return new DocumentsJoinDesk(parts, tokens, joined);
+  return new DocumentsNodeAdmission(parts, tokens, joined);
 }
 
-class DocumentsJoinDesk implements JoinDesk {
-  readonly #parts: JoinDeskParts;
+class DocumentsNodeAdmission implements NodeAdmission {
+  readonly #parts: NodeAdmissionParts;
   readonly #tokens: Collection<JoinTokenDocument>;
   readonly #joined: Collection<JoinedNode>;
 
-  constructor(parts: JoinDeskParts, tokens: Collection<JoinTokenDocument>, joined: Collection<JoinedNode>) {
+  constructor(parts: NodeAdmissionParts, tokens: Collection<JoinTokenDocument>, joined: Collection<JoinedNode>) {
     this.#parts = parts;
     this.#tokens = tokens;
     this.#joined = joined;
@@ -66,7 +66,7 @@ class DocumentsJoinDesk implements JoinDesk {
     return { settle: () => this.#settle(node, key, way, same) };
   }
 
-  async requireScope(...[node, offered]: Parameters<JoinDesk['requireScope']>): Promise<void> {
+  async requireScope(...[node, offered]: Parameters<NodeAdmission['requireScope']>): Promise<void> {
     const known = await this.#joined.get(SYSTEM_TENANT, node.nodeId);
     const key = node.publicKey.export({ format: 'jwk' }).x;
     if (known === null || known.key !== key || known.token_id === null) return;
@@ -90,7 +90,7 @@ class DocumentsJoinDesk implements JoinDesk {
     throw await this.#refused(who, 'join_token_addresses', text, token);
   }
 
-  async welcome({ nodeId, publicKeyPem }: Parameters<JoinDesk['welcome']>[0]): Promise<void> {
+  async welcome({ nodeId, publicKeyPem }: Parameters<NodeAdmission['welcome']>[0]): Promise<void> {
     const seen_at = new Date(this.#parts.clock.now()).toISOString();
     await this.#keep({
       ...{ tenant: SYSTEM_TENANT, id: nodeId, version: 1 },
