@@ -42,7 +42,10 @@ export interface ActorStore
   /** Creates what is missing (schema, functions) and connects. */
   open(): Promise<void>;
   close(): Promise<void>;
-  /** The clock that judges leases, timers and claims of a log, Unix milliseconds; without one, that of some server. */
+  /**
+   * The clock that judges leases, timers and claims of a log, Unix milliseconds: each partition may have a server
+   * of its own. Without one, that of some server.
+   */
   now(log?: Log): Promise<number>;
   /** Fixes a pool's partition count at first use; answers the count that holds. */
   definePool(pool: string, partitions: number): Promise<number>;
@@ -54,7 +57,10 @@ export interface Delivery {
   readonly to: Address;
   /** Encoded message. */
   readonly body: string;
-  /** Of an append: its id was made for this call, which alone can repeat it. A store may know it again by other means. */
+  /**
+   * Of an append: its id was made for this call, so only the process that appends it can repeat it. A store may know it
+   * again by other means than its id.
+   */
   readonly fresh?: boolean;
   /** Of a commit's send: its partition's bell need not ring, since the sender's kernel sees to it. */
   readonly unhurried?: boolean;
@@ -173,8 +179,6 @@ export interface Commit extends PartitionChanges {
   readonly after: number;
   /** Cursor to move to; equal to `after` when nothing was taken from the mailbox. */
   readonly upTo: number;
-  /** Number of the last entry that the caller has: the outcome's `next` begins behind it. Absent: `upTo`. */
-  readonly known?: number;
   /** `at` of the entry `upTo`: a store that was rolled back and gave its number to another entry answers fenced. */
   readonly upToAt?: number;
   /** Results handled beside the mailbox that the store must have at `after`; absent: not compared. */
@@ -200,7 +204,7 @@ export type CommitOutcome =
       readonly at: number;
       /** Results handled beside the mailbox since the cursor stands at `upTo`, with those of this commit. */
       readonly beside: number;
-      /** Entries waiting behind `upTo`, or behind `known`, up to `readAhead`: saves the next poll. */
+      /** Entries waiting behind `upTo`, up to `readAhead`: saves the next poll. */
       readonly next: readonly MailboxEntry[];
       /** Partitions of the commit whose outboxes hold messages for others. */
       readonly owing: readonly Partition[];

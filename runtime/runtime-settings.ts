@@ -17,8 +17,6 @@ export interface RuntimeSettings {
   /** An entry that nothing reads for so long in a partition that is held is an alarm; the partition is taken anew. */
   readonly unreadMs: number;
   readonly batchLimit: number;
-  /** So many messages at hand become two commits: turns of the second half run while the first is being written. */
-  readonly twoCommitsFrom: number;
   readonly mailboxBound: number;
   /** Most actors in memory, and most bytes of their encoded states. */
   readonly cacheLimit: number;
@@ -46,7 +44,6 @@ export const runtimeDefaults: RuntimeSettings = {
   pollMs: 1_000,
   unreadMs: 10_000,
   batchLimit: 256,
-  twoCommitsFrom: 48,
   mailboxBound: 1_024,
   cacheLimit: 10_000,
   cacheBytes: 256 * 1024 * 1024,

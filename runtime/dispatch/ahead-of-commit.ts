@@ -10,10 +10,6 @@ export interface AheadParts {
   readonly clock: Clock;
 }
 
-/** Whether an effect need not wait for the commit that opens it. */
-export const mayRunAhead = ({ request }: BatchWrites['effects'][number]): boolean =>
-  request.mode === 'repeatable' && request.ahead === true;
-
 /**
  * Effects of one batch that this process runs while the batch's commit is still to come (design E1): those that read, and
  * whose request says so (`EffectRequest.ahead`). What they bring waits for that commit or is handled by it; when it does
@@ -39,8 +35,8 @@ export class AheadOfCommit {
     const { queue, clock } = this.#parts;
     const before = this.#requests.size;
     for (const asked of effects.slice(this.#looked)) {
-      const { id, cause, fairnessKey } = asked;
-      if (!mayRunAhead(asked) || effectsCancelled.includes(id)) continue;
+      const { id, request, cause, fairnessKey } = asked;
+      if (request.mode !== 'repeatable' || request.ahead !== true || effectsCancelled.includes(id)) continue;
       const partition = works.get(cause.to)?.resident.partition;
       if (partition === undefined) continue;
       const name = poolOf(partition);

@@ -6,8 +6,6 @@ import type { ProjectedCommit } from '../projection/projected-commit.ts';
 import type { Batch } from '../turns/batch.ts';
 import { type PackedBatch, packCommit } from '../turns/pack-commit.ts';
 import { isAside } from '../turns/payload.ts';
-import type { Resident } from '../turns/resident.ts';
-import type { Work } from '../turns/work.ts';
 import type { AheadOfCommit } from './ahead-of-commit.ts';
 import { commitPatiently } from './commit-patiently.ts';
 import type { KernelParts } from './kernel-parts.ts';
@@ -56,30 +54,22 @@ export function packTurns(
   return packCommit(batch, lease, run.cursorFrom(progress), run, ahead?.requests ?? NONE, parts);
 }
 
-/** What the answer of a commit brings. */
-export interface ReadAhead {
-  /** Most entries. */
-  readonly limit: number;
-  /** Number of the last entry that is at hand: those behind it are wanted. Absent: those behind the commit. */
-  readonly known?: number;
-}
-
 /**
- * Writes it; answers the entries that wait behind it, null when nothing was written. Since it was packed the cursor may have
- * moved.
+ * Writes it; answers the entries that wait behind it, `readAhead` at most, null when nothing was written. Since it was packed
+ * the cursor may have moved.
  */
 export async function commitTurns(
   parts: KernelParts,
   server: Committing,
   { run, batch, ahead }: TurnsToCommit,
   packed: PackedBatch,
-  { limit, ...known }: ReadAhead,
+  readAhead: number,
 ): Promise<readonly MailboxEntry[] | null> {
   const { lease, progress } = server;
   const ran = ahead?.requests ?? NONE;
-  const starting = parts.starts.of({ ...packed.commit, ...run.cursorFrom(progress), ...known }, packed.requests, ran);
+  const starting = parts.starts.of({ ...packed.commit, ...run.cursorFrom(progress) }, packed.requests, ran);
   const { commit } = starting;
-  const how = { ...parts, batchLimit: limit };
+  const how = { ...parts, batchLimit: readAhead };
   const outcome = await commitPatiently(how, commit, () => server.isOver()).catch((thrown: unknown) => {
     starting.free();
     throw thrown;
@@ -104,21 +94,19 @@ export async function commitTurns(
   return outcome.next;
 }
 
-/** What of an actor a batch changes, when it is committed. */
-export function changedBy({ resident, record }: Work, packed: PackedBatch): Partial<Resident> {
-  const { address } = resident;
-  const text = packed.texts.get(address);
-  if (text === undefined) return { record };
-  return { record, text, owned: isAside(text), size: packed.sizes.get(address) ?? text.length };
-}
-
 /** Keeps the committed actors in memory. */
 function remember({ cache, replaced }: KernelParts, { lost }: Committing, batch: Batch, packed: PackedBatch): void {
   for (const work of batch.writes.works.values()) {
     const { resident } = work;
     const { address, partition, text, owned } = resident;
-    if (owned && text !== null && packed.texts.has(address)) replaced.add({ partition, address, text });
-    Object.assign(resident, changedBy(work, packed));
+    resident.record = work.record;
+    const written = packed.texts.get(address);
+    if (written !== undefined) {
+      if (owned && text !== null) replaced.add({ partition, address, text });
+      resident.text = written;
+      resident.owned = isAside(written);
+      resident.size = packed.sizes.get(address) ?? written.length;
+    }
     // A later holder may have changed it when the lease was lost meanwhile.
     if (resident.text !== null && !lost) cache.put(resident);
   }

@@ -24,8 +24,6 @@ export interface KernelParts {
   readonly retry: RetrySettings;
   /** Most entries a batch takes. */
   readonly batchLimit: number;
-  /** Fewest entries that become two commits: fewer are written sooner by one. */
-  readonly twoCommitsFrom: number;
   /** Whether each turn is recorded in the journal (design R3). */
   readonly ledger: boolean;
   /** Whether results of this process are handled beside the mailbox: nodes of formats 1 and 2 do not find them in the journal. */

@@ -5,26 +5,17 @@ import type { Batch } from '../turns/batch.ts';
 import type { PackedBatch } from '../turns/pack-commit.ts';
 import { StoringAside } from '../turns/storing-aside.ts';
 import type { Work } from '../turns/work.ts';
-import { mayRunAhead } from './ahead-of-commit.ts';
-import { type Committing, commitTurns, packTurns, type ReadAhead, type TurnsToCommit } from './commit-turns.ts';
+import { type Committing, commitTurns, packTurns, type TurnsToCommit } from './commit-turns.ts';
 import { handleInParts, USUAL } from './in-parts.ts';
 import type { KernelParts } from './kernel-parts.ts';
 import { type OwnResult, OwnResults } from './own-results.ts';
-import { type Begun, type Packed, PipelinedCommits, type PipelineSteps } from './pipelined-commits.ts';
-import { type BatchHolder, BatchRun, goOnAhead, type Handling, type InFlight } from './run-batch.ts';
+import { type BatchHolder, BatchRun, goOnAhead, type Handling } from './run-batch.ts';
 import { SlowActors } from './slow-actors.ts';
 
 type Entries = readonly MailboxEntry[];
 
-/** The order of what is done with the log. */
-export interface BatchOrder {
-  /** Runs work while no batch of the log is under way: commits of what was postponed. */
-  readonly between: (work: () => Promise<void>) => Promise<void>;
-  /** Runs what waits for that. */
-  readonly runBetween: () => Promise<void>;
-  /** No batch is begun any more. */
-  readonly isOver: () => boolean;
-}
+/** Runs work while no batch of the log is under way. */
+type Between = (work: () => Promise<void>) => Promise<void>;
 
 const NONE: ReadonlyMap<string, string> = new Map();
 
@@ -36,41 +27,23 @@ export class LogBatches {
   readonly #parts: KernelParts;
   readonly #holder: BatchHolder;
   readonly #committing: Committing;
-  readonly #pipeline: PipelinedCommits;
 
-  constructor(parts: KernelParts, holder: BatchHolder, committing: Committing, order: BatchOrder) {
+  /** `between`: for commits of what was postponed. */
+  constructor(parts: KernelParts, holder: BatchHolder, committing: Committing, between: Between) {
     this.#parts = parts;
     this.#holder = holder;
     this.#committing = committing;
     const { clock, warn } = parts;
-    const handle = (entries: Entries) => this.#resumeAll(entries, order.between);
+    const handle = (entries: Entries) => this.#resumeAll(entries, between);
     this.slow = parts.store.sharedLogs === undefined ? null : new SlowActors({ clock, warn, handle });
-    this.#pipeline = new PipelinedCommits(parts.twoCommitsFrom, {
-      prepare: (entries, inFlight) => this.#prepare(entries, inFlight),
-      commit: (packed, atHand) => this.#commitInFlight(packed, atHand),
-      alone: (entries, begun) => this.#handleAlone(entries, begun),
-      between: order.runBetween,
-      mustWait: () => order.isOver() || this.results.isAnyWaiting || this.slow?.isFull === true,
-      isOver: order.isOver,
-    });
   }
 
   /** Handles entries of the mailbox and results that wait; answers the entries that wait behind them. */
-  handle(entries: Entries): Promise<Entries> {
-    return this.#pipeline.isFor(entries) ? this.#pipeline.handle(entries) : this.#handleAlone(entries, null);
-  }
-
-  /** `begun`: a batch of them whose turns have run. */
-  async #handleAlone(entries: Entries, begun: Begun | null): Promise<Entries> {
-    if (entries.length === 0) return (await this.#handleWithResults([], null)) ?? [];
-    let first = begun;
+  async handle(entries: Entries): Promise<Entries> {
+    if (entries.length === 0) return (await this.#handleWithResults([])) ?? [];
     return handleInParts(entries, {
-      handle: async (part, handling) => {
-        const ran = first;
-        first = null;
-        if (handling === USUAL) return (await this.#handleWithResults(part, ran)) ?? [];
-        return (await this.#handle(part, handling, false, null)) ?? [];
-      },
+      handle: async (part, handling) =>
+        (await (handling === USUAL ? this.#handleWithResults(part) : this.#handle(part, handling, false))) ?? [],
       isLost: () => this.#holder.lost,
       unfit: (entry, error) => this.#unfit(entry, error),
     });
@@ -80,7 +53,7 @@ export class LogBatches {
    * Handles postponed messages beside the mailbox, and waits for their actors; answers those that it handled. Only the commit
    * has to be between batches, since no other batch has messages of these actors.
    */
-  async #resumeAll(entries: Entries, between: BatchOrder['between']): Promise<Entries> {
+  async #resumeAll(entries: Entries, between: Between): Promise<Entries> {
     const handled: MailboxEntry[] = [];
     await handleInParts(entries, {
       handle: async (part, handling) => {
@@ -98,10 +71,10 @@ export class LogBatches {
   }
 
   /** Null: nothing was written. Results that cannot be handled beside the mailbox are sent like any other. */
-  async #handleWithResults(entries: Entries, begun: Begun | null): Promise<Entries | null> {
+  async #handleWithResults(entries: Entries): Promise<Entries | null> {
     const { results } = this;
     try {
-      const next = await this.#handle(entries, USUAL, true, begun);
+      const next = await this.#handle(entries, USUAL, true);
       const sent = results.done(next !== null);
       if (next !== null || this.#holder.lost || sent === 0) return next;
     } catch (thrown) {
@@ -111,22 +84,16 @@ export class LogBatches {
       this.#parts.counts.resultsFailed += 1;
       this.#parts.warn(`${sent} results of ${this.#holder.lease.log} are sent: their turns failed`, toSvcError(thrown));
     }
-    return entries.length === 0 ? null : this.#handle(entries, USUAL, false, null);
+    return entries.length === 0 ? null : this.#handle(entries, USUAL, false);
   }
 
   /** Null: nothing was written. `beside`: with results that are there, and effects that are run ahead. */
-  async #handle(entries: Entries, handling: Handling, beside: boolean, begun: Begun | null): Promise<Entries | null> {
+  async #handle(entries: Entries, handling: Handling, beside: boolean): Promise<Entries | null> {
     if (beside) this.results.take(NONE);
-    for (let ran = begun; ; ran = null) {
-      const results = beside ? this.results.taken : null;
-      const next = await this.#attempt(ran ?? this.#newRun(entries, handling), results);
+    for (;;) {
+      const next = await this.#attempt(entries, handling, beside ? this.results.taken : null);
       if (next !== 'slow') return next;
     }
-  }
-
-  #newRun(entries: Entries, handling: Handling, inFlight?: InFlight): Pick<Begun, 'run'> & { readonly batch: null } {
-    const input = { entries, slow: this.#postponing(), ...(inFlight === undefined ? {} : { inFlight }) };
-    return { run: new BatchRun(this.#parts, this.#holder, handling, input), batch: null };
   }
 
   /** Null while a program may take the log that does not know postponed messages. */
@@ -136,19 +103,21 @@ export class LogBatches {
 
   /** `slow`: nothing was written, and whose states take too long to be stored is known now. */
   async #attempt(
-    { run, batch: begun }: Pick<Begun, 'run'> & { readonly batch: Batch | null },
+    entries: Entries,
+    handling: Handling,
     results: readonly OwnResult[] | null,
   ): Promise<Entries | null | 'slow'> {
+    const run = new BatchRun(this.#parts, this.#holder, handling, { entries, slow: this.#postponing() });
     const ahead = results !== null && this.#parts.takesResults() ? this.#parts.starts.ahead() : null;
     let next: Entries | null = null;
     try {
-      const batch = begun === null ? await run.begin(results ?? []) : begun;
-      if (batch === null || (begun !== null && !(await run.goOn(batch, results ?? [], NONE)))) return null;
-      if (ahead !== null && !(await goOnAhead(run, batch, ahead, this.results))) return null;
+      const batch = await run.begin(results ?? []);
+      if (batch === null || (ahead !== null && !(await goOnAhead(run, batch, ahead, this.results)))) return null;
       this.results.refuseSome(run.refused);
       const packed = await this.#pack({ run, batch, ahead });
       if (packed === null) return 'slow';
-      next = await this.#commit({ run, batch, ahead }, packed, { limit: this.#parts.batchLimit });
+      next = await commitTurns(this.#parts, this.#committing, { run, batch, ahead }, packed, this.#parts.batchLimit);
+      if (next !== null) this.slow?.add(run.postponed);
       return next;
     } finally {
       ahead?.end(next !== null);
@@ -157,48 +126,6 @@ export class LogBatches {
         run.forget();
       }
     }
-  }
-
-  async #commit(turns: TurnsToCommit, packed: PackedBatch, readAhead: ReadAhead): Promise<Entries | null> {
-    const next = await commitTurns(this.#parts, this.#committing, turns, packed, readAhead);
-    if (next !== null) this.slow?.add(turns.run.postponed);
-    return next;
-  }
-
-  /** For the pipeline: results of effects, and effects that run ahead, belong to batches that are alone. */
-  async #prepare(entries: Entries, inFlight: InFlight): ReturnType<PipelineSteps['prepare']> {
-    const { run } = this.#newRun(entries, USUAL, inFlight);
-    let made: Awaited<ReturnType<PipelineSteps['prepare']>> = null;
-    try {
-      const batch = await run.begin([]);
-      if (batch === null) return null;
-      const { effects } = batch.writes;
-      if (this.#parts.takesResults() && effects.some(mayRunAhead)) made = { run, batch, packed: null };
-      else {
-        const packed = await this.#pack({ run, batch, ahead: null });
-        made = packed === null ? null : { run, batch, packed };
-      }
-    } catch {
-      // Handled alone they fail again, and what is to be done about it is done there.
-    } finally {
-      if (made === null) run.forget();
-    }
-    return made;
-  }
-
-  async #commitInFlight({ run, batch, packed }: Packed, atHand: Entries): Promise<Entries | null> {
-    const last = atHand.at(-1);
-    const limit = Math.max(0, this.#parts.batchLimit - atHand.length);
-    let next: Entries | null = null;
-    try {
-      const readAhead = { limit, ...(last === undefined ? {} : { known: last.seq }) };
-      next = await this.#commit({ run, batch, ahead: null }, packed, readAhead);
-    } catch {
-      // As above.
-    } finally {
-      if (next === null) run.forget();
-    }
-    return next;
   }
 
   /** Null: storing what is large takes too long. */
@@ -218,7 +145,7 @@ export class LogBatches {
   }
 
   /** False: nothing was written. */
-  async #resume(resumed: Entries, handling: Handling, between: BatchOrder['between']): Promise<boolean> {
+  async #resume(resumed: Entries, handling: Handling, between: Between): Promise<boolean> {
     const run = new BatchRun(this.#parts, this.#holder, handling, { entries: [], resumed, slow: null });
     let isWritten = false;
     try {
@@ -228,7 +155,7 @@ export class LogBatches {
       const packed = await packTurns(this.#parts, this.#committing, turns);
       await between(async () => {
         // What waits behind the cursor is for the batches.
-        isWritten = (await commitTurns(this.#parts, this.#committing, turns, packed, { limit: 0 })) !== null;
+        isWritten = (await commitTurns(this.#parts, this.#committing, turns, packed, 0)) !== null;
       });
       return isWritten;
     } finally {

@@ -79,16 +79,13 @@ export class LogServer<L extends Log = Log> {
       },
       isOver: () => this.#lost || parts.clock.monotonic() > this.#drainUntil,
     };
-    const isOver = (): boolean => this.#lost || this.#ended || this.#draining();
-    const between = (work: () => Promise<void>): Promise<void> =>
+    const mayCommit = (): boolean => !this.#lost && !this.#ended && !this.#draining();
+    this.#batches = new LogBatches(parts, this, committing, (work) =>
       this.#order.between(async () => {
-        if (!isOver()) await work();
+        if (mayCommit()) await work();
         if (this.#lost) on.lost();
-      });
-    this.#batches = new LogBatches(parts, this, committing, {
-      ...{ between, isOver },
-      runBetween: () => this.#order.runBetween(),
-    });
+      }),
+    );
     this.lookedThrough = granted.mayBeOlder ? this.#order.run(() => this.#lookThrough()) : Promise.resolve();
     if (granted.postponed.length > 0) this.#beforeAll(() => this.#takePostponed(granted.postponed));
   }

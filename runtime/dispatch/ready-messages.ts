@@ -21,8 +21,6 @@ export interface MessagesToReady {
   readonly drainLimit: number;
   /** Null: every actor is waited for. */
   readonly slow: SlowActors | null;
-  /** Actors of a commit in flight as they are with it. */
-  readonly inFlight: ((address: Address) => Resident | undefined) | undefined;
 }
 
 /** Messages whose turns can run. */
@@ -48,10 +46,8 @@ export async function readyMessages(parts: KernelParts, asked: MessagesToReady):
     const messages = await decodeAll(parts, asked, patience);
     const waiting = slow === null ? new Map<number, string>() : findWaiting(asked, slow, messages);
     const isNow = (index: number): boolean => !waiting.has(index);
-    const { inFlight } = asked;
-    const get = (address: Address) => inFlight?.(address) ?? parts.cache.get(address);
     const { residents, late } = await loadResidents(
-      { ...parts, cache: { get } },
+      parts,
       unknownAmong(asked, messages, isNow),
       begunAmong(asked, messages),
       patience,

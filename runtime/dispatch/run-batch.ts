@@ -7,7 +7,6 @@ import type { ProjectedCommit } from '../projection/projected-commit.ts';
 import { Batch } from '../turns/batch.ts';
 import { isReadable, UNREADABLE } from '../turns/loading.ts';
 import { isAside } from '../turns/payload.ts';
-import type { Resident } from '../turns/resident.ts';
 import type { AheadOfCommit } from './ahead-of-commit.ts';
 import type { KernelParts } from './kernel-parts.ts';
 import type { OwnResult, OwnResults } from './own-results.ts';
@@ -47,12 +46,7 @@ export interface BatchInput {
   readonly resumed?: readonly MailboxEntry[];
   /** Messages of slow actors are postponed. Null: every actor is waited for. */
   readonly slow: SlowActors | null;
-  /** Actors of a commit in flight as they are with it. */
-  readonly inFlight?: InFlight;
 }
-
-/** Undefined: the commit does not change this actor. */
-export type InFlight = (address: Address) => Resident | undefined;
 
 /** A message that the batch took; `message` is null when its body was not read in time. */
 interface Taken {
@@ -80,7 +74,6 @@ export class BatchRun {
   readonly #holder: BatchHolder;
   readonly #handling: Handling;
   readonly #slow: SlowActors | null;
-  readonly #inFlight: InFlight | undefined;
 
   constructor(parts: KernelParts, holder: BatchHolder, handling: Handling, input: BatchInput) {
     this.#parts = parts;
@@ -89,7 +82,6 @@ export class BatchRun {
     this.entries = input.entries;
     this.resumed = input.resumed ?? [];
     this.#slow = input.slow;
-    this.#inFlight = input.inFlight;
   }
 
   /** Runs the first turns. Null when the lease was lost meanwhile: what is cached may be a later holder's in this very process. */
@@ -166,7 +158,6 @@ export class BatchRun {
       takenAt: this.#holder.takenAt,
       drainLimit: this.#handling.drainLimit,
       slow: this.#slow,
-      inFlight: this.#inFlight,
     });
     if (this.#holder.lost) return false;
     for (const [index, entry] of all.entries()) {

@@ -35,13 +35,7 @@ export function writeCommit(commit: Commit, call: Call, names: Keys, keys: strin
   for (const { partition } of plain) keys.push(names.of(partition).states);
   const settled = changes.reduce((sum, { settles = [] }) => sum + settles.length, 0);
   args.push(keys.length - before, fenceOf(lease), commit.after, commit.upTo, call.id, call.readAhead, bellOf(lease));
-  args.push(
-    call.serverLife,
-    commit.upToAt ?? '',
-    commit.beside ?? '',
-    commit.results ?? settled,
-    commit.known ?? commit.upTo,
-  );
+  args.push(call.serverLife, commit.upToAt ?? '', commit.beside ?? '', commit.results ?? settled);
   if (commit.journal !== null) args.push('j', 1, commit.journal);
   if (call.packs) writeReplies(commit, args);
   else writeRepliesOneByOne(commit, args);
@@ -201,8 +195,8 @@ function writePostponed({ postponed = [], resumed = [] }: PartitionChanges, args
   for (const { seq, at, body } of postponed) args.push(seq, at, body);
 }
 
-/** `behind`: number of the last entry that the caller has. What is answered may begin before it. */
-export function readCommitOutcome(reply: unknown, behind: number): CommitOutcome {
+/** `upTo` of the commit: what is answered may begin before it. */
+export function readCommitOutcome(reply: unknown, upTo: number): CommitOutcome {
   if (reply === 0) return { kind: 'fenced' };
   if (reply === 2) return { kind: 'unsettled' };
   const answer = list(reply);
@@ -210,7 +204,7 @@ export function readCommitOutcome(reply: unknown, behind: number): CommitOutcome
     kind: 'committed',
     at: integer(answer[0]),
     beside: integer(answer[2]),
-    next: readEntries(answer, 3, behind),
+    next: readEntries(answer, 3, upTo),
     owing: text(answer[1]).split(',').filter(isPartition),
   };
 }

@@ -105,7 +105,7 @@ export class RedisCommits implements Commits {
     const reply = await this.#calls.call('commit', commit.lease.log, (keys, args) =>
       writeCommit(commit, call, this.#keys, keys, args),
     );
-    return readCommitOutcome(reply, commit.known ?? commit.upTo);
+    return readCommitOutcome(reply, commit.upTo);
   }
 
   #idOf(commit: Commit): string {

@@ -25,13 +25,13 @@ export interface Tables {
 /** The one commit (design K3): everything is checked before the first write. */
 export function applyCommit(tables: Tables, commit: Commit, readAhead: number, now: number): CommitOutcome {
   const { book, mailbox, effects, applied } = tables;
-  const { settles = [], known = commit.upTo } = commit;
+  const { settles = [] } = commit;
   const state = book.held(commit.lease);
   if (state === undefined) return { kind: 'fenced' };
   const done = applied.of(commit);
   if (done !== undefined) {
     if (state.commits !== done.nth) return { kind: 'fenced' };
-    const next = mailbox.read(state, known, state.tail, readAhead);
+    const next = mailbox.read(state, state.cursor, state.tail, readAhead);
     return { kind: 'committed', at: done.at, beside: besideAt(state), next, owing: [] };
   }
   if (state.cursor !== commit.after) return { kind: 'fenced' };
@@ -58,7 +58,7 @@ export function applyCommit(tables: Tables, commit: Commit, readAhead: number, n
   write(tables, state, commit, now);
   state.commits += 1;
   applied.add(commit, { at: now, nth: state.commits });
-  const next = mailbox.read(state, known, state.tail, readAhead);
+  const next = mailbox.read(state, state.cursor, state.tail, readAhead);
   return { kind: 'committed', at: now, beside, next, owing: [] };
 }
 

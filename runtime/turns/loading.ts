@@ -23,7 +23,7 @@ export interface LoadingParts {
   readonly registry: Registry;
   readonly payloads: Payloads;
   readonly archive: Archive;
-  readonly cache: Pick<ActorCache, 'get'>;
+  readonly cache: ActorCache;
 }
 
 /**

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { at, commitOf, type MakeStore, section } from './actor-store-rig.ts';
+import { at, type MakeStore, section } from './actor-store-rig.ts';
 
 export function commitContract(make: MakeStore): void {
   section('the one commit', make, (promise) => {
@@ -112,23 +112,6 @@ export function commitContract(make: MakeStore): void {
         own.next.map((entry) => [entry.seq, entry.body]),
         [[5, 'own']],
       );
-    });
-
-    promise('entries that the caller has already do not come again with the answer', async (rig) => {
-      const partition = await rig.partition();
-      const self = rig.address();
-      await rig.append(partition, self, 'a', 'b', 'c', 'd');
-      const lease = await rig.lease(partition);
-      const bodies = ({ next }: { next: readonly { body: string }[] }) => next.map(({ body }) => body);
-      const first = commitOf(lease, 0, 1, { known: 2 });
-      const outcome = await rig.store.commit(first, 10);
-      assert.ok(outcome.kind === 'committed');
-      assert.deepEqual(bodies(outcome), ['c', 'd']);
-      const again = await rig.store.commit(first, 10);
-      assert.ok(again.kind === 'committed');
-      assert.deepEqual(bodies(again), ['c', 'd'], 'also when it is repeated');
-      assert.deepEqual(bodies(await rig.mustCommit(lease, 1, 2, { known: 4 }, 10)), []);
-      assert.deepEqual(bodies(await rig.mustCommit(lease, 2, 3, { known: 3 }, 10)), ['d']);
     });
 
     promise('commits in flight together over many partitions all apply', async (rig) => {

@@ -24,7 +24,6 @@ export interface FaultRun {
   readonly clients: number;
   /** Calls of each client, one after another. */
   readonly calls: number;
-  readonly twoCommitsFrom?: number;
 }
 
 const PARTITIONS = 3;
@@ -55,11 +54,6 @@ function idsOf(random: () => number): () => string {
  * was answered is counted once, nothing is lost, streams have no gaps. `SVC_SEED` repeats a run.
  */
 export function kernelFaults(name: string, make: () => Promise<FaultWorld>, run: FaultRun): void {
-  faultRun(name, make, run);
-  faultRun(`${name}, two commits from two messages on`, make, { ...run, twoCommitsFrom: 2 });
-}
-
-function faultRun(name: string, make: () => Promise<FaultWorld>, run: FaultRun): void {
   const seed = Number(process.env.SVC_SEED ?? Math.floor(Math.random() * 2 ** 31));
   test(`${name}: calls repeated through faults are counted once and nothing is lost (SVC_SEED=${seed})`, async () => {
     const world = await make();
@@ -80,7 +74,6 @@ function faultRun(name: string, make: () => Promise<FaultWorld>, run: FaultRun):
         systemPartitions: 1,
         pollMs: 50,
         leaseRenewMs: 40,
-        ...(run.twoCommitsFrom === undefined ? {} : { twoCommitsFrom: run.twoCommitsFrom }),
         retry: { maxAttempts: 3, initialDelayMs: 5, maxDelayMs: 20 },
       },
       warn: (message, error) => warnings.push(`${message}: ${String(error)}`),

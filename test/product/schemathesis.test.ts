@@ -69,6 +69,9 @@ const EXCEPTIONS: Readonly<Record<string, readonly (number | string)[]>> = {
   'POST /v1/volumes/{id}/files/mkdir': [400],
   // A name is no control character, a value no more bytes than characters.
   'POST /v1/api-keys': [400],
+  // Names, tags and addresses have forms; a page token is of one list.
+  'POST /v1/cluster/join-tokens': [400],
+  'GET /v1/cluster/join-tokens': [400],
   'PUT /v1/secrets/{path}': [400],
   // A key must be a point of the curve, an envelope signed.
   'POST /v1/seal/attest': [400],

@@ -5,7 +5,7 @@
 --       with e: event tails, then the event stream of each item of the group; then of each partition of group R: states
 -- ARGV  a section: number of keys, fence, after, upTo, commit id, readAhead, bell,
 --       server life at the grant, append time of the entry at upTo or '', results beside the mailbox at `after` or '',
---       results beside it that this commit handled, number of the last entry that the caller has,
+--       results beside it that this commit handled,
 --       then groups `tag, count of arguments, arguments`, ended by the tag `.`; of the log:
 --         j journal row       P replies: session, its replies as one text (replies.ts)
 --         R of partitions in which only states change: for each the count of its arguments, then address, record
@@ -33,9 +33,9 @@ local function is_behind(last, id)
 end
 
 -- The same commit again: its answer was lost. Nil when it is another one.
-local function repeated(last, mail, id, known, ahead, owed, beside)
+local function repeated(last, mail, id, upto, ahead, owed, beside)
   if not last or string.sub(last, 1, #id + 1) ~= id .. ' ' then return nil end
-  return { tonumber(string.sub(last, #id + 2)), owed, beside, unpack(entries_behind(mail, known, ahead)) }
+  return { tonumber(string.sub(last, #id + 2)), owed, beside, unpack(entries_behind(mail, upto, ahead)) }
 end
 
 -- Whether the entry at `upto` is the one that was handled. Only a server of another life is looked at: it may have lost
@@ -48,7 +48,6 @@ end
 local function commit_section(keys, k, args, a, parts, now, out)
   local meta, mail, from, to = keys[k], keys[k + 1], parts[1].from, parts[1].to
   local after, upto, ahead = tonumber(args[a + 2]), tonumber(args[a + 3]), args[a + 5]
-  local known = tonumber(args[a + 11])
   local fields = { 'fence', 'cursor', 'tail', 'log', 'commit', 'counted', 'beside', 'owed' }
   if from.h then
     for i = from.h, to.h, 2 do fields[#fields + 1] = args[i] end
@@ -63,7 +62,7 @@ local function commit_section(keys, k, args, a, parts, now, out)
     if parts[i].meta == meta then parts[i].owes = tonumber(m[8] or 0) > 0 end
   end
   if cursor == upto then
-    local done = repeated(m[5], mail, args[a + 4], known, ahead, owing_of(parts), beside)
+    local done = repeated(m[5], mail, args[a + 4], upto, ahead, owing_of(parts), beside)
     if done then return done end
   end
   if cursor ~= after or upto < after or upto > tail then return 0 end
@@ -103,9 +102,9 @@ local function commit_section(keys, k, args, a, parts, now, out)
   -- The caller gets what waits in this reply; the next wake-up is armed for later entries only.
   local next = {}
   if tail > upto then
-    if tail > known then next = entries_behind(mail, known, ahead) end
+    next = entries_behind(mail, upto, ahead)
     set[6] = ''
-    if #next == 0 and tail > known then ring(out.bells, args[a + 6], upto + 1, now, {}) end
+    if #next == 0 then ring(out.bells, args[a + 6], upto + 1, now, {}) end
   end
   variadic('HSET', meta, set, 1, #set)
   return { now, owing_of(parts), beside, unpack(next) }
@@ -116,7 +115,7 @@ register('commit', function(keys, args)
   local now, results = now_ms(), {}
   local k, a = 1, 3
   for s = 1, tonumber(args[1]) do
-    local parts, next = groups_of(args, a + 12)
+    local parts, next = groups_of(args, a + 11)
     results[s] = commit_section(keys, k, args, a, parts, now, out)
     k, a = k + tonumber(args[a]), next
   end

@@ -12,7 +12,7 @@ import { defineEffect, EffectResult } from '../../../runtime/effect.ts';
 import { EmbeddedEffectQueue } from '../../../runtime/effects/embedded-effect-queue.ts';
 import { SvcError } from '../../../runtime/errors.ts';
 import { RedisActorStore } from '../../../runtime/redis/redis-actor-store.ts';
-import { type Runtime, type RuntimeParts, startRuntime } from '../../../runtime/runtime.ts';
+import { type Runtime, startRuntime } from '../../../runtime/runtime.ts';
 import { FileBlobs } from '../../../runtime/sqlite/blobs.ts';
 import { SqliteDocuments } from '../../../runtime/sqlite/documents.ts';
 import type { RedisServer } from '../../support/redis.ts';
@@ -160,7 +160,7 @@ export async function slowActorsScene(server: RedisServer, directory: string, pa
   };
   /** Partitions that nobody should serve. */
   const unwanted = new Set<Partition>();
-  const start = async (node: string, more: RuntimeParts['settings'] = {}): Promise<Runtime> => {
+  const start = async (node: string): Promise<Runtime> => {
     const effects = new EmbeddedEffectQueue({ ledger: store, clock: systemClock, onFault: () => {} });
     await effects.open();
     const sole = solePlacement(store, node, randomUUID());
@@ -174,15 +174,7 @@ export async function slowActorsScene(server: RedisServer, directory: string, pa
     return startRuntime({
       placement,
       ...{ ...common, effects, node, handlers: [gated], store: bent(node) },
-      settings: {
-        ...pools,
-        leaseTtlMs: 900,
-        leaseRenewMs: 200,
-        shareAfterMs: 20,
-        retry: RETRY,
-        cacheLimit: 8,
-        ...more,
-      },
+      settings: { ...pools, leaseTtlMs: 900, leaseRenewMs: 200, shareAfterMs: 20, retry: RETRY, cacheLimit: 8 },
     });
   };
   const names: Partition[] = [...Array.from({ length: PARTITIONS }, (_, n): Partition => `default:${n}`), 'system:0'];
