@@ -49,8 +49,8 @@ export function createEndpoint(parts: EndpointParts, addMethods: (server: Server
     'grpc.max_concurrent_streams': limits.callsPerConnection,
     'grpc.keepalive_time_ms': limits.keepaliveMs,
     'grpc.keepalive_timeout_ms': limits.keepaliveTimeoutMs,
-    // Without its bookkeeping the library finds no connection to cut when the server is forced to shut down.
-    'grpc.enable_channelz': 1,
+    // Bookkeeping for a service that is not served.
+    'grpc.enable_channelz': 0,
     interceptors: [callContext(parts)],
   });
   addMethods(server);
@@ -73,18 +73,20 @@ export function createEndpoint(parts: EndpointParts, addMethods: (server: Server
       streams.endAll();
       watches.endAll();
       listener.close();
-      closing ??= shutDown(server, limits.closeGraceMs);
+      closing ??= shutDown(server, listener, limits.closeGraceMs);
       return closing;
     },
   };
 }
 
-async function shutDown(server: Server, graceMs: number): Promise<void> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(() => server.forceShutdown(), graceMs);
-    server.tryShutdown(() => {
-      clearTimeout(timer);
-      resolve();
-    });
-  });
+/**
+ * Waits for the connections themselves: `tryShutdown` calls back at once on Node.js 24, where closing an HTTP/2 server
+ * closes its sessions, which the library takes for connections that have ended. Calls that are cut off end as UNAVAILABLE,
+ * so that clients try another node; `forceShutdown` would end them as CANCELLED.
+ */
+async function shutDown(server: Server, listener: GrpcListener, graceMs: number): Promise<void> {
+  const timer = setTimeout(() => listener.cut(), graceMs);
+  server.tryShutdown(() => {});
+  await listener.empty();
+  clearTimeout(timer);
 }

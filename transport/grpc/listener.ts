@@ -17,6 +17,8 @@ export class GrpcListener {
   readonly #gate: ConnectionGate;
   readonly #injector: ConnectionInjector;
   readonly #servers: NetServer[] = [];
+  readonly #open = new Set<Socket>();
+  #whenEmpty: (() => void)[] = [];
   readonly #front: TlsFront | null;
 
   constructor(gate: ConnectionGate, injector: ConnectionInjector, tls?: ServerTls) {
@@ -44,6 +46,7 @@ export class GrpcListener {
   async #listenOn(host: string, port: number): Promise<number> {
     const server = createServer((socket) => {
       if (!this.#gate.enter(socket)) return;
+      this.#keep(socket);
       socket.setNoDelay(true);
       if (this.#front === null) this.#injector.injectConnection(socket);
       else this.#front.accept(socket);
@@ -55,9 +58,28 @@ export class GrpcListener {
     return typeof bound === 'object' && bound !== null ? bound.port : port;
   }
 
+  #keep(socket: Socket): void {
+    this.#open.add(socket);
+    socket.once('close', () => {
+      this.#open.delete(socket);
+      if (this.#open.size === 0) for (const resolve of this.#whenEmpty.splice(0)) resolve();
+    });
+  }
+
   /** Takes no more connections; those there are stay. */
   close(): void {
     for (const server of this.#servers.splice(0)) server.close();
     this.#front?.close();
+  }
+
+  /** Resolves once no connection is open. */
+  async empty(): Promise<void> {
+    if (this.#open.size === 0) return;
+    await new Promise<void>((resolve) => this.#whenEmpty.push(resolve));
+  }
+
+  /** Cuts every connection. */
+  cut(): void {
+    for (const socket of this.#open) socket.destroy();
   }
 }

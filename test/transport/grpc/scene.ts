@@ -15,7 +15,7 @@ import { clientOf, request } from './call.ts';
 export async function scene(limits: Partial<GrpcLimits> = {}, parts: Pick<GrpcServerParts, 'tierLimits'> = {}) {
   const agents = new FakeCatalog();
   const executions = new FakeExecutions();
-  const readiness: { now: Readiness; failure?: Error } = { now: { ready: true } };
+  const readiness: { now: Readiness; failure?: Error; until?: Promise<void> } = { now: { ready: true } };
   const logged: string[] = [];
   const server = createGrpcServer({
     agents,
@@ -27,6 +27,7 @@ export async function scene(limits: Partial<GrpcLimits> = {}, parts: Pick<GrpcSe
     version: '0.0.1-test',
     health: {
       async ready() {
+        await readiness.until;
         if (readiness.failure !== undefined) throw readiness.failure;
         return readiness.now;
       },
