@@ -16,6 +16,13 @@ export const FORMAT = 3;
 export const MIN_READER = 3;
 export const EXPANDS_FROM = 1;
 
+/**
+ * Beside it this program reads and writes one more: a store on Redis Cluster that was made by it, whose partitions have hash
+ * tags together (redis/slot-tags.ts). All other stores stay as they are.
+ */
+export const TAGS_FORMAT = 4;
+const NEWEST_READ = TAGS_FORMAT;
+
 /** What programs of one format left in a store. */
 export interface FormatNote {
   readonly format: number;
@@ -26,6 +33,10 @@ export interface FormatNote {
 }
 
 export const ownNote = (min_reader: number): FormatNote => ({ format: FORMAT, min_reader, written_by: VERSION });
+
+/** The note that refuses programs which do not read `format`. */
+export const formatNoteText = (format: number): string =>
+  JSON.stringify({ format, min_reader: format, written_by: VERSION } satisfies FormatNote);
 
 /** The note a text holds. Throws `failed_precondition`: a note that cannot be read is not of any version so far. */
 export function parseFormatNote(store: string, text: string): FormatNote {
@@ -49,11 +60,11 @@ function fieldsOf(text: string): Readonly<Record<string, unknown>> {
 /** Throws `failed_precondition` when a program of this format cannot read what such notes were left with. */
 export function refuseUnreadable(store: string, notes: readonly FormatNote[]): void {
   const newest = notes.reduce<FormatNote | null>((a, b) => (a === null || b.min_reader > a.min_reader ? b : a), null);
-  if (newest === null || newest.min_reader <= FORMAT) return;
+  if (newest === null || newest.min_reader <= NEWEST_READ) return;
   throw new SvcError(
     'failed_precondition',
     `${store} has format ${newest.format}, written by svc ${newest.written_by}, and this is svc ${VERSION}, which reads ` +
-      `formats 1 to ${FORMAT}: nothing was changed; start the newer version, or restore all stores from backups that the ` +
+      `formats 1 to ${NEWEST_READ}: nothing was changed; start the newer version, or restore all stores from backups that the ` +
       'older version wrote',
   );
 }

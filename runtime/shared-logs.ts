@@ -37,6 +37,8 @@ export type AdoptOutcome =
 export interface SharedLogs {
   /** Whether logs may be made and messages postponed: no program that does not know them uses the store. Once true it stays so. */
   mayBeMade(): boolean;
+  /** Partitions with equal tags may share a log; '' where all may. The name of a log begins with `log-TAG.` for one that is not ''. */
+  tagOf(partition: Partition): string;
   /** Makes an empty log that is held by `node`, with numbers behind those of these partitions. False: its name was used. */
   make(
     log: SharedLog,

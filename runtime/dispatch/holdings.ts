@@ -198,7 +198,7 @@ export class Holdings {
     this.#cancelWake();
     this.#cancelGather();
     await this.#settling.idle;
-    await patiently(this.#options, 'reading the shared log', this.#disband());
+    await patiently(this.#options, 'reading shared logs', this.#disband(this.#servers.all));
     await patiently(this.#options, 'telling the others', placement.drain());
     await this.#handOver(await servedByOthers(this.#options, this.#servers.all));
     await patiently(this.#options, 'ending effects', last.keepServing());
@@ -240,16 +240,16 @@ export class Holdings {
         !wanted.has(partition) && !(this.#servers.isKept(partition) && queues.includes(poolOf(partition))),
     );
     const missing = [...wanted].filter((partition) => !this.#servers.has(partition));
-    if (unwanted.some((home) => this.#sharing.sharedBy(home) !== null)) await this.#disband();
+    await this.#disband(unwanted);
     await Promise.all([this.#handOver(unwanted), this.#acquireAll(missing)]);
   }
 
-  /** From here on every partition reads its own log. */
-  async #disband(): Promise<void> {
+  /** From here on these read their own logs, and those that shared one with them. */
+  async #disband(homes: readonly LogServer<Partition>[]): Promise<void> {
     const { clock, warn } = this.#options;
-    const joined = this.#servers.all.filter((home) => this.#sharing.sharedBy(home) !== null);
+    const joined = this.#sharing.togetherWith(homes);
     const asked = clock.monotonic();
-    const disbanded = this.#sharing.disband();
+    const disbanded = this.#sharing.disband(homes);
     for (const home of joined) {
       this.#ages.kept(home, asked);
       this.#extend(home, asked).catch((thrown: unknown) =>
@@ -262,8 +262,7 @@ export class Holdings {
   /** Partitions share a log when none has come or gone for a while. */
   #gatherSoon(): void {
     this.#cancelGather();
-    const alone = this.#servers.all.filter((home) => this.#sharing.sharedBy(home) === null);
-    if (this.#stopped || alone.length === 0 || !this.#sharing.isPossible(this.#servers.size)) return;
+    if (this.#stopped || this.#sharing.alone(this.#servers.all).length === 0) return;
     const { clock, warn } = this.#options;
     this.#cancelGather = clock.after(this.#options.shareAfterMs, () => {
       this.#isGatherDue = true;
@@ -273,7 +272,7 @@ export class Holdings {
 
   async #gather(): Promise<void> {
     this.#isGatherDue = false;
-    if (this.#sharing.isBehind) await this.#disband();
+    await this.#disband(this.#sharing.behind);
     await this.#sharing.gather(this.#servers.all);
     for (const home of this.#servers.all) if (this.#sharing.sharedBy(home) !== null) this.#ages.drop(home);
   }

@@ -1,11 +1,13 @@
 import type { Lease } from '../actor-store.ts';
 import type { Partition, SharedLog } from '../address.ts';
+import { allDone } from '../all-done.ts';
 import { SvcError, toSvcError } from '../errors.ts';
 import type { SharedLogs } from '../shared-logs.ts';
 import type { Committed } from './commit-turns.ts';
 import type { KernelParts } from './kernel-parts.ts';
 import type { LeaseTaking } from './lease-taking.ts';
 import { LogServer } from './log-server.ts';
+import { LogsShared, type Shared } from './logs-shared.ts';
 
 export interface LogSharingParts extends KernelParts, LeaseTaking {
   /** Whether no program is in the fleet that does not know shared logs. */
@@ -37,8 +39,8 @@ interface Reading {
 const REPEAT_MS = 50;
 
 /**
- * The log that the partitions of this node share, and closed logs that it reads to their end: its own former ones, and those
- * of nodes that are gone (decision 0029).
+ * The logs that the partitions of this node share, one for each tag that the store has (`SharedLogs.tagOf`), and closed logs
+ * that it reads to their end: its own former ones, and those of nodes that are gone (decision 0029).
  */
 export class LogSharing {
   readonly #parts: LogSharingParts;
@@ -46,12 +48,9 @@ export class LogSharing {
   readonly #on: LogSharingEvents;
   readonly #reading = new Map<SharedLog, Reading>();
   readonly #adopting = new Map<SharedLog, Promise<number>>();
-  #shared: LogServer<SharedLog> | null = null;
-  readonly #joined = new Map<Partition, LogServer<Partition>>();
-  /** Whether it was made is not known. */
-  #unsure: Lease<SharedLog> | null = null;
-  /** The numbers of a partition are ahead of the log's. */
-  #isBehind = false;
+  readonly #shared = new LogsShared();
+  /** Whether they were made is not known. */
+  readonly #unsure = new Map<SharedLog, Lease<SharedLog>>();
 
   constructor(parts: LogSharingParts, on: LogSharingEvents) {
     this.#parts = parts;
@@ -62,60 +61,79 @@ export class LogSharing {
   /** Those that are served here. */
   get servers(): readonly LogServer[] {
     const reading = [...this.#reading.values()].map(({ server }) => server);
-    return this.#shared === null ? reading : [this.#shared, ...reading];
+    return [...this.#shared.all.map(({ server }) => server), ...reading];
   }
 
   get(log: SharedLog): LogServer | undefined {
-    return this.#shared?.lease.log === log ? this.#shared : this.#reading.get(log)?.server;
+    return this.#shared.of(log)?.server ?? this.#reading.get(log)?.server;
+  }
+
+  #sharedIn(partition: Partition): Shared | undefined {
+    return this.#logs === null ? undefined : this.#shared.joinedBy(partition, this.#logs.tagOf(partition));
   }
 
   /** The log that has the messages for a partition, when it is not its own. */
   logOf(partition: Partition): SharedLog | undefined {
-    return this.#joined.has(partition) ? this.#shared?.lease.log : undefined;
+    return this.#sharedIn(partition)?.server.lease.log;
   }
 
-  /** Whether so many partitions may share a log. */
-  isPossible(partitions: number): boolean {
-    return this.#logs?.mayBeMade() === true && partitions > 1 && this.#parts.sharesLogs();
+  /** Those that share no log and might: others of their tag are served here, too. */
+  alone(homes: readonly LogServer<Partition>[]): readonly LogServer<Partition>[] {
+    return [...this.#byTag(homes).values()].flat().filter((home) => this.sharedBy(home) === null);
   }
 
-  /** A partition cannot share the log as it is: its numbers are ahead. Another log is needed. */
-  get isBehind(): boolean {
-    return this.#isBehind;
+  /** Servers of partitions that may share a log, by its tag; none while logs may not be made. */
+  #byTag(homes: readonly LogServer<Partition>[]): Map<string, LogServer<Partition>[]> {
+    const logs = this.#logs;
+    if (logs?.mayBeMade() !== true || !this.#parts.sharesLogs()) return new Map();
+    const tags = Map.groupBy(homes, (home) => logs.tagOf(home.lease.log));
+    for (const [tag, own] of tags) if (own.length < 2) tags.delete(tag);
+    return tags;
   }
 
-  /** Has partitions share the log that have nothing to do just now. */
+  /** Those that share a log which one of their tag cannot share, since its numbers are ahead: another log is needed. */
+  get behind(): readonly LogServer<Partition>[] {
+    return this.#shared.all.filter(({ isBehind }) => isBehind).flatMap(({ homes }) => [...homes.values()]);
+  }
+
+  /** Has partitions share logs that have nothing to do just now. */
   async gather(homes: readonly LogServer<Partition>[]): Promise<void> {
     const logs = this.#logs;
-    if (logs === null || !this.isPossible(homes.length)) return;
-    const shared = this.#shared ?? (await this.#make(logs, homes));
-    if (shared === null) return;
-    const alone = homes.filter((home) => !home.lost && !this.#joined.has(home.lease.log));
-    const idle = alone.filter((home) => home.isIdle);
-    await Promise.all(idle.map((home) => home.share(shared, () => this.#join(logs, shared, home))));
+    if (logs === null) return;
+    await this.#closeUnsure(logs);
+    // Of those that nothing could share.
+    const behind = this.#shared.all.filter(({ isBehind }) => isBehind);
+    await allDone(behind.map((shared) => this.#disband(logs, shared)));
+    await allDone([...this.#byTag(homes)].map(([tag, own]) => this.#gatherTag(logs, tag, own)));
   }
 
-  async #make(logs: SharedLogs, homes: readonly LogServer<Partition>[]): Promise<LogServer<SharedLog> | null> {
+  async #gatherTag(logs: SharedLogs, tag: string, homes: readonly LogServer<Partition>[]): Promise<void> {
+    const shared = this.#shared.get(tag) ?? (await this.#make(logs, tag, homes));
+    if (shared === null) return;
+    const idle = homes.filter((home) => !home.lost && home.isIdle && this.sharedBy(home) === null);
+    await allDone(idle.map((home) => home.share(shared.server, () => this.#join(logs, shared, home))));
+  }
+
+  async #make(logs: SharedLogs, tag: string, homes: readonly LogServer<Partition>[]): Promise<Shared | null> {
     const { node, random, leaseTtlMs } = this.#parts;
-    await this.#closeUnsure(logs);
-    const log: SharedLog = `log-${random.uuid()}`;
+    const log: SharedLog = `log-${tag === '' ? '' : `${tag}.`}${random.uuid()}`;
     const grant = random.uuid();
-    this.#unsure = { log, node, epoch: 1, grant };
+    this.#unsure.set(log, { log, node, epoch: 1, grant });
     const partitions = homes.map(({ lease }) => lease.log);
     const made = await logs.make(log, node, grant, leaseTtlMs, partitions);
-    this.#unsure = null;
+    this.#unsure.delete(log);
     if (made === null) return null;
-    this.#shared = this.#serve({ ...made, tail: made.cursor, mayBeOlder: false, postponed: [] }, []);
-    return this.#shared;
+    const server = this.#serve({ ...made, tail: made.cursor, mayBeOlder: false, postponed: [] }, []);
+    return this.#shared.add(tag, server);
   }
 
   /** One whose outcome is not known must not come to be later: messages would go where nothing reads. */
   async #closeUnsure(logs: SharedLogs): Promise<void> {
-    const unsure = this.#unsure;
-    if (unsure === null) return;
-    await logs.close(unsure);
-    await logs.remove(unsure);
-    this.#unsure = null;
+    for (const [log, unsure] of this.#unsure) {
+      await logs.close(unsure);
+      await logs.remove(unsure);
+      this.#unsure.delete(log);
+    }
   }
 
   #serve(granted: ConstructorParameters<typeof LogServer<SharedLog>>[0], partitions: readonly Partition[]) {
@@ -128,40 +146,50 @@ export class LogSharing {
   }
 
   /** While it runs the partition does nothing else; an unknown outcome is asked for again. */
-  async #join(logs: SharedLogs, shared: LogServer<SharedLog>, home: LogServer<Partition>): Promise<boolean> {
+  async #join(logs: SharedLogs, shared: Shared, home: LogServer<Partition>): Promise<boolean> {
+    const { server, homes } = shared;
     const partition = home.lease.log;
-    const outcomes = await this.#patiently(shared, () => logs.join(shared.lease, [home.lease]));
+    const outcomes = await this.#patiently(server, () => logs.join(server.lease, [home.lease]));
     if (outcomes === undefined) return false;
     if (outcomes === null) {
-      this.#on.lost(shared);
+      this.#on.lost(server);
       return false;
     }
     const [outcome] = outcomes;
-    if (outcome === 'ahead') this.#isBehind = true;
+    if (outcome === 'ahead') shared.isBehind = true;
     if (outcome === 'lost') this.#on.doubted(home);
     if (outcome !== 'joined') return false;
-    shared.partitions.add(partition);
-    this.#joined.set(partition, home);
+    server.partitions.add(partition);
+    homes.set(partition, home);
     return true;
   }
 
-  /** Every partition goes back to its own log, after what is in the shared one. Resolves when that is handled. */
-  async disband(): Promise<void> {
+  /** Partitions that share a log with one of these. */
+  togetherWith(homes: readonly LogServer<Partition>[]): readonly LogServer<Partition>[] {
+    return this.#shared.with(homes).flatMap((shared) => [...shared.homes.values()]);
+  }
+
+  /**
+   * Every partition that shares a log with one of these goes back to its own log, after what is in the shared one. Resolves
+   * when that is handled.
+   */
+  async disband(homes: readonly LogServer<Partition>[]): Promise<void> {
     const logs = this.#logs;
-    const shared = this.#shared;
-    if (logs === null || shared === null) return;
-    this.#isBehind = false;
-    const closed = await this.#patiently(shared, () => logs.close(shared.lease));
+    if (logs === null) return;
+    await allDone(this.#shared.with(homes).map((shared) => this.#disband(logs, shared)));
+  }
+
+  async #disband(logs: SharedLogs, shared: Shared): Promise<void> {
+    const { server, homes } = shared;
+    const closed = await this.#patiently(server, () => logs.close(server.lease));
     if (closed === undefined) return;
     if (closed === null) {
-      this.#on.lost(shared);
+      this.#on.lost(server);
       return;
     }
-    this.#shared = null;
-    const { done } = this.#read(shared, closed.tail, true);
-    const homes = [...this.#joined.values()];
-    this.#joined.clear();
-    for (const home of homes) home.resume(closed.cursor, done);
+    this.#shared.remove(shared);
+    const { done } = this.#read(server, closed.tail, true);
+    for (const home of homes.values()) home.resume(closed.cursor, done);
     await done;
   }
 
@@ -222,16 +250,16 @@ export class LogSharing {
   lose(server: LogServer): readonly LogServer<Partition>[] {
     server.lose();
     for (const [log, reading] of this.#reading) if (reading.server === server) this.#reading.delete(log);
-    if (this.#shared !== server) return [];
-    this.#shared = null;
-    const homes = [...this.#joined.values()];
-    this.#joined.clear();
-    return homes;
+    const shared = this.#shared.of(server.lease.log);
+    if (shared?.server !== server) return [];
+    this.#shared.remove(shared);
+    return [...shared.homes.values()];
   }
 
   /** The log that a partition's server gave its messages to. */
   sharedBy(home: LogServer<Partition>): LogServer | null {
-    return this.#joined.get(home.lease.log) === home ? this.#shared : null;
+    const shared = this.#sharedIn(home.lease.log);
+    return shared?.homes.get(home.lease.log) === home ? shared.server : null;
   }
 
   /** Repeats a call of unknown outcome until it is known; undefined when the log is lost before. */

@@ -1,5 +1,6 @@
 import type { ActorStore } from '../actor-store.ts';
 import type { Address, Partition } from '../address.ts';
+import { allDone } from '../all-done.ts';
 import type { Clock } from '../clock.ts';
 import { type ActorDefinition, isArchived } from '../define-actor.ts';
 import type { LogServer } from '../dispatch/log-server.ts';
@@ -232,11 +233,6 @@ export class ActorProjection {
       return null;
     }
   }
-}
-
-/** Throws the first failure, but not before all have ended: nothing of a run goes on beside the next one. */
-async function allDone(work: readonly Promise<unknown>[]): Promise<void> {
-  for (const done of await Promise.allSettled(work)) if (done.status === 'rejected') throw done.reason;
 }
 
 /** What retention needs to know of an ended actor. */

@@ -6,6 +6,7 @@ import { redisFailure } from './failure.ts';
 import type { Keys } from './keys.ts';
 import { integer } from './reply.ts';
 import type { SectionCalls } from './sections.ts';
+import { taggedCount } from './slot-tags.ts';
 
 /** Behind a pool's count: programs of format 1 read the count alone at their start, and refuse what is no number. */
 const MARK = ` format=${FORMAT}`;
@@ -46,12 +47,16 @@ export class RedisFacts implements StoreFacts {
     inOrder(reply);
   }
 
+  #marked(count: number): string {
+    return this.#keys.hasTags ? taggedCount(count) : `${count}${MARK}`;
+  }
+
   async refuseOlderPrograms(): Promise<void> {
     const { pools } = this.#keys;
     try {
       const counts = Object.entries(await this.#connection.hgetall(pools));
       // A count never changes once it is there, so this may come late or twice.
-      for (const [pool, value] of counts) await this.#connection.hset(pools, pool, `${countOf(value)}${MARK}`);
+      for (const [pool, value] of counts) await this.#connection.hset(pools, pool, this.#marked(countOf(value)));
     } catch (error) {
       throw redisFailure(error);
     }

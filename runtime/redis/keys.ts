@@ -1,5 +1,11 @@
 import type { Lease } from '../actor-store.ts';
-import type { Address, Log, Partition } from '../address.ts';
+import { type Address, isLog, isSharedLog, type Log, type Partition } from '../address.ts';
+
+/** Slots that the partitions of a store on Redis Cluster are in. More would make smaller logs, fewer would share the masters worse. */
+export const SLOT_TAGS = 16;
+
+/** Name of a shared log whose partitions are in a slot of others too (`SharedLogs.make`). */
+const TAGGED_LOG = /^log-(t\d+)\./;
 
 /**
  * Keys of one partition. All share one hash tag, so that a function may touch them together on Redis Cluster. A log that
@@ -52,8 +58,6 @@ export class Keys {
   readonly facts: string;
   /** Hash: process → number of its last change of the facts. */
   readonly factsAsked: string;
-  /** Hash: name of each log that partitions share → when it was made. */
-  readonly logs: string;
   /** Hash: node → its lease and card (functions/members.lua). */
   readonly members: string;
   /** Hash: process → number of its last change of the members. */
@@ -66,13 +70,13 @@ export class Keys {
   readonly cancels: string;
   readonly #prefix: string;
   readonly #logs = new Map<Log, LogKeys>();
+  #hasTags = false;
 
   constructor(prefix: string) {
     this.#prefix = prefix;
     this.channels = `${prefix}:`;
     this.pools = `${prefix}:pools`;
     this.facts = `${prefix}:facts`;
-    this.logs = `${prefix}:logs`;
     this.members = `${prefix}:members`;
     // The tag is the other key's name: both are in one slot.
     this.factsAsked = `{${this.facts}}:asked`;
@@ -82,10 +86,40 @@ export class Keys {
     this.cancels = `${prefix}:cancel`;
   }
 
+  /**
+   * From now on partitions have one of `SLOT_TAGS` hash tags, by their number, so that a function may touch those of one tag
+   * together on Redis Cluster. Before any key is made: it is decided once for a store (redis/slot-tags.ts).
+   */
+  useTags(): void {
+    this.#hasTags = true;
+  }
+
+  get hasTags(): boolean {
+    return this.#hasTags;
+  }
+
+  /** The hash tag that a log shares with others, `t` and a number; '' when it has one of its own, or the name is that of no log. */
+  tagOf(name: string): string {
+    if (!this.#hasTags || !isLog(name)) return '';
+    if (isSharedLog(name)) return TAGGED_LOG.exec(name)?.[1] ?? '';
+    return `t${Number(name.slice(name.lastIndexOf(':') + 1)) % SLOT_TAGS}`;
+  }
+
+  /** What the keys of a log begin with (functions/_prelude.lua, `base_of`). */
+  #baseOf(log: Log): string {
+    const tag = this.tagOf(log);
+    return tag === '' ? `{${this.#prefix}:${log}}` : `{${this.#prefix}:${tag}}:${log}`;
+  }
+
+  /** Hash: name of each log that partitions of a tag share → when it was made. */
+  logs(tag: string): string {
+    return tag === '' ? `${this.#prefix}:logs` : `{${this.#prefix}:${tag}}:logs`;
+  }
+
   of(log: Log): LogKeys {
     const known = this.#logs.get(log);
     if (known !== undefined) return known;
-    const base = `{${this.#prefix}:${log}}`;
+    const base = this.#baseOf(log);
     const keys: LogKeys = {
       meta: `${base}:meta`,
       mail: `${base}:mail`,
@@ -112,7 +146,7 @@ export class Keys {
 
   /** Stream of one actor's events, ids `<seq>-0`. */
   events(partition: Partition, address: Address): string {
-    return `{${this.#prefix}:${partition}}:events:${address}`;
+    return `${this.#baseOf(partition)}:events:${address}`;
   }
 
   /** Channel that rings when a log held by `node` got an entry. */

@@ -30,7 +30,7 @@ export class RedisRateLimits implements RateLimits {
     this.#keys = new Keys(prefix);
     this.#connection = connect(urls, 'svc-rates', 'commands');
     this.#connection.on('error', (error: Error) => warn(`Redis connection: ${error.message}`));
-    this.#calls = new SectionCalls(this.#connection, this.#library, this.#keys.channels, () => null);
+    this.#calls = new SectionCalls(this.#connection, this.#library, this.#keys, () => null);
   }
 
   async open(): Promise<void> {

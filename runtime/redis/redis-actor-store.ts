@@ -26,6 +26,7 @@ import { SectionCalls } from './sections.ts';
 import { ServerLives } from './server-lives.ts';
 import { ServerTimes } from './server-times.ts';
 import { RedisSharedLogs } from './shared-logs.ts';
+import { hasSlotTags, taggedCount } from './slot-tags.ts';
 
 export interface RedisActorStoreOptions {
   /** One URL or several Cluster nodes: redis://, rediss://, redis+cluster://h1:p,h2:p, redis+sentinel://h1,h2/master. */
@@ -57,7 +58,8 @@ export class RedisActorStore implements ActorStore {
   readonly #history: RedisHistory;
   readonly #directory: RedisDirectory;
   readonly #facts: RedisFacts;
-  readonly sharedLogs?: SharedLogs;
+  sharedLogs?: SharedLogs;
+  readonly #logs: SharedLogs;
   readonly #library = readLibrary();
 
   constructor(options: RedisActorStoreOptions) {
@@ -75,7 +77,7 @@ export class RedisActorStore implements ActorStore {
       throw new SvcError('invalid_config', 'wait_replicas is not for Redis Cluster: set min-replicas-to-write there');
     }
     const { settled } = bulletins;
-    const calls = new SectionCalls(this.#connection, this.#library, this.#keys.channels, settled, waitReplicas);
+    const calls = new SectionCalls(this.#connection, this.#library, this.#keys, settled, waitReplicas);
     const bells = new Bells(bulletins, this.#keys);
     this.#connection.on('close', () => bells.forget());
     this.#subscriptions.on('close', () => bells.forget());
@@ -86,7 +88,7 @@ export class RedisActorStore implements ActorStore {
     this.#mailboxes = new RedisMailboxes(this.#connection, calls, bulletins, this.#keys, times, packs);
     this.#members = new RedisMembers(this.#connection, calls, bulletins, this.#keys, order);
     const logs = new RedisSharedLogs(this.#connection, calls, this.#keys, lives, order, packs);
-    // On Redis Cluster no function reaches the keys of two partitions.
+    this.#logs = logs;
     if (!(this.#connection instanceof Cluster)) this.sharedLogs = logs;
     const shares = (log: Log, partition: Partition) => logs.shares(log, partition);
     this.#commits = new RedisCommits(this.#connection, calls, bells, this.#keys, outbox, lives, order, packs, shares);
@@ -100,6 +102,10 @@ export class RedisActorStore implements ActorStore {
     try {
       await Promise.all([this.#connection.connect(), this.#subscriptions.connect()]);
       await loadLibrary(masters(this.#connection), this.#library);
+      if (this.#connection instanceof Cluster && (await hasSlotTags(this.#connection, this.#keys))) {
+        this.#keys.useTags();
+        this.sharedLogs = this.#logs;
+      }
     } catch (error) {
       await this.close();
       throw redisFailure(error);
@@ -132,7 +138,7 @@ export class RedisActorStore implements ActorStore {
 
   async definePool(pool: string, partitions: number): Promise<number> {
     try {
-      await this.#connection.hsetnx(this.#keys.pools, pool, partitions);
+      await this.#connection.hsetnx(this.#keys.pools, pool, this.#keys.hasTags ? taggedCount(partitions) : partitions);
       return countOf(await this.#connection.hget(this.#keys.pools, pool));
     } catch (error) {
       throw redisFailure(error);

@@ -26,11 +26,19 @@ interface Waiter {
 
 /** One FCALL in the making: writers push keys and arguments of their section. */
 class Bundle {
+  /** Name of the function, and the words in front of those of its sections (functions/_prelude.lua). */
+  readonly name: string;
+  readonly prefix: string;
   readonly keys: string[] = [];
   readonly args: (string | number)[] = [];
   readonly waiters: Waiter[] = [];
   #characters = 0;
   #measured = 0;
+
+  constructor(name: string, prefix: string) {
+    this.name = name;
+    this.prefix = prefix;
+  }
 
   get full(): boolean {
     const { args } = this;
@@ -42,14 +50,22 @@ class Bundle {
   }
 }
 
+/** Where the keys and channels of a store are. */
+export interface Placing {
+  /** In front of all of them. */
+  readonly channels: string;
+  /** The hash tag that the keys of `home` share with others; '' when they have a slot of their own. */
+  tagOf(home: string): string;
+}
+
 /**
  * Calls functions. What is asked in one turn of the event loop goes out together: on a single Redis as one FCALL for
- * many partitions, on Cluster as one FCALL for each partition, pipelined.
+ * many partitions, on Cluster as one FCALL for the partitions of each slot, pipelined.
  */
 export class SectionCalls {
   readonly #connection: Connection;
   readonly #library: FunctionLibrary;
-  readonly #channels: string;
+  readonly #placing: Placing;
   /** Resolves when subscriptions asked for before a call are in place; null when none is pending. */
   readonly #settled: () => Promise<void> | null;
   readonly #waitReplicas: number;
@@ -62,14 +78,14 @@ export class SectionCalls {
   constructor(
     connection: Connection,
     library: FunctionLibrary,
-    channels: string,
+    placing: Placing,
     settled: () => Promise<void> | null,
     waitReplicas = 0,
   ) {
     this.#waitReplicas = waitReplicas;
     this.#connection = connection;
     this.#library = library;
-    this.#channels = channels;
+    this.#placing = placing;
     this.#settled = settled;
   }
 
@@ -78,13 +94,15 @@ export class SectionCalls {
    * a partition, or a key that is alone in its slot.
    */
   call(name: string, home: string, write: Write): Promise<unknown> {
-    const slot = this.#slotOf(name, home);
-    const bundle = this.#bundleOf(slot);
+    const tag = this.#placing.tagOf(home);
+    // On a single server all is in one place; only a Cluster has tags.
+    const slot = this.#connection instanceof Cluster ? `${name} ${tag === '' ? home : tag}` : name;
+    const bundle = this.#bundleOf(slot, name, tag);
     write(bundle.keys, bundle.args);
     const reply = new Promise<unknown>((resolve, reject) => bundle.waiters.push({ write, resolve, reject }));
     if (bundle.full) {
       this.#bundles.delete(slot);
-      void this.#send(name, bundle);
+      void this.#send(bundle);
     } else this.#schedule();
     return reply;
   }
@@ -97,14 +115,11 @@ export class SectionCalls {
     });
   }
 
-  #slotOf(name: string, home: string): string {
-    return this.#connection instanceof Cluster ? `${name} ${home}` : name;
-  }
-
-  #bundleOf(slot: string): Bundle {
+  #bundleOf(slot: string, name: string, tag: string): Bundle {
     let bundle = this.#bundles.get(slot);
     if (bundle === undefined) {
-      bundle = new Bundle();
+      const { channels } = this.#placing;
+      bundle = new Bundle(name, tag === '' ? channels : `${channels}\t${tag}`);
       this.#bundles.set(slot, bundle);
     }
     return bundle;
@@ -124,11 +139,11 @@ export class SectionCalls {
     this.#scheduled = false;
     const bundles = this.#bundles;
     this.#bundles = new Map();
-    for (const [slot, bundle] of bundles) void this.#send(slot.split(' ', 1)[0] ?? slot, bundle);
+    for (const bundle of bundles.values()) void this.#send(bundle);
   }
 
-  async #send(name: string, bundle: Bundle): Promise<void> {
-    const { waiters } = bundle;
+  async #send(bundle: Bundle): Promise<void> {
+    const { name, waiters } = bundle;
     try {
       const settled = HEARD.has(name) ? this.#settled() : null;
       if (settled !== null) await settled;
@@ -141,7 +156,7 @@ export class SectionCalls {
       for (let n = 0; n < waiters.length; n += 1) waiters[n]?.resolve(results[n]);
     } catch (error) {
       const failure = redisFailure(error);
-      if (failure.code === 'internal' && waiters.length > 1) await this.#sendAlone(name, waiters);
+      if (failure.code === 'internal' && waiters.length > 1) await this.#sendAlone(bundle);
       else for (const waiter of waiters) waiter.reject(failure);
     }
   }
@@ -150,21 +165,21 @@ export class SectionCalls {
    * One section made the call fail, a corrupt key for example: it must harm its own caller only. Sections before it were
    * written, and every function takes the same section twice. All go out at once, so they keep their order.
    */
-  async #sendAlone(name: string, waiters: readonly Waiter[]): Promise<void> {
+  async #sendAlone({ name, prefix, waiters }: Bundle): Promise<void> {
     await Promise.all(
       waiters.map((waiter) => {
-        const alone = new Bundle();
+        const alone = new Bundle(name, prefix);
         waiter.write(alone.keys, alone.args);
         alone.waiters.push(waiter);
-        return this.#send(name, alone);
+        return this.#send(alone);
       }),
     );
   }
 
   async #invoke(name: string, bundle: Bundle): Promise<unknown> {
-    const { keys, args, waiters } = bundle;
+    const { prefix, keys, args, waiters } = bundle;
     const words: (string | number)[] = [name, keys.length];
-    const call = words.concat(keys, waiters.length, this.#channels, args);
+    const call = words.concat(keys, waiters.length, prefix, args);
     try {
       return await this.#fcall(call);
     } catch (error) {

@@ -6,14 +6,14 @@ import type { AdoptOutcome, SharedLogs } from '../shared-logs.ts';
 import type { CallOrder } from './call-order.ts';
 import type { Connection } from './connection.ts';
 import { redisFailure } from './failure.ts';
-import { fenceOf, type Keys } from './keys.ts';
+import { fenceOf, type Keys, SLOT_TAGS } from './keys.ts';
 import { integer, list, text } from './reply.ts';
 import type { SectionCalls } from './sections.ts';
 import type { ServerLives } from './server-lives.ts';
 
 const JOINED = ['joined', 'busy', 'ahead', 'lost'] as const;
 
-/** On a single Redis only: its functions reach the keys of all partitions (functions/shared_logs.lua). */
+/** On a single Redis, and on a Cluster whose partitions have slots together: functions reach the keys of all that share a log. */
 export class RedisSharedLogs implements SharedLogs {
   readonly #connection: Connection;
   readonly #calls: SectionCalls;
@@ -45,6 +45,10 @@ export class RedisSharedLogs implements SharedLogs {
     return this.#packs();
   }
 
+  tagOf(partition: Partition): string {
+    return this.#keys.tagOf(partition);
+  }
+
   /** Whether a commit of the log may write into the mailbox of that partition. */
   shares(log: Log, partition: Partition): boolean {
     return isSharedLog(log) && this.#partitions.get(log)?.has(partition) === true;
@@ -52,7 +56,7 @@ export class RedisSharedLogs implements SharedLogs {
 
   async make(log: SharedLog, node: string, grant: string, ttlMs: number, partitions: readonly Partition[]) {
     const reply = await this.#calls.call('make_log', log, (keys, args) => {
-      keys.push(this.#keys.of(log).meta, this.#keys.logs);
+      keys.push(this.#keys.of(log).meta, this.#keys.logs(this.#keys.tagOf(log)));
       args.push(log, node, grant, ttlMs, partitions.length, ...partitions);
     });
     const [made, epoch, cursor, life, at] = list(reply);
@@ -118,7 +122,7 @@ export class RedisSharedLogs implements SharedLogs {
     const { log } = lease;
     const { meta, mail, journal, depths, parts } = this.#keys.of(log);
     const reply = await this.#calls.call('remove_log', log, (keys, args) => {
-      keys.push(meta, mail, journal, depths, parts, this.#keys.logs);
+      keys.push(meta, mail, journal, depths, parts, this.#keys.logs(this.#keys.tagOf(log)));
       args.push(log, fenceOf(lease));
     });
     if (reply === 1) this.#lives.released(lease);
@@ -155,8 +159,9 @@ export class RedisSharedLogs implements SharedLogs {
 
   async list(): Promise<SharedLog[]> {
     try {
-      const names = await this.#connection.hkeys(this.#keys.logs);
-      return names.filter(isLog).filter(isSharedLog);
+      const tags = this.#keys.hasTags ? Array.from({ length: SLOT_TAGS }, (_, n) => `t${n}`) : [''];
+      const names = await Promise.all(tags.map((tag) => this.#connection.hkeys(this.#keys.logs(tag))));
+      return names.flat().filter(isLog).filter(isSharedLog);
     } catch (error) {
       throw redisFailure(error);
     }

@@ -21,6 +21,9 @@ export interface StoreUnderTest {
   close(): Promise<void>;
 }
 
+/** Slots of which a store may have partitions. */
+const MOST_TAGS = 16;
+
 export type MakeStore = () => Promise<StoreUnderTest>;
 
 type Change = Partial<Omit<Commit, 'lease' | 'after' | 'upTo'>>;
@@ -63,6 +66,15 @@ export class Rig {
     const pool = `p${randomBytes(5).toString('hex')}`;
     assert.equal(await this.store.definePool(pool, count), count);
     return partitionsOf({ pool, partitions: count });
+  }
+
+  /** Partitions that may share a log. */
+  async partitionsOfOneTag(count: number): Promise<Partition[]> {
+    const { sharedLogs } = this.store;
+    assert.ok(sharedLogs !== undefined, 'the store has no shared logs');
+    const all = await this.partitions(count * MOST_TAGS);
+    const tag = sharedLogs.tagOf(at(all, 0));
+    return all.filter((partition) => sharedLogs.tagOf(partition) === tag).slice(0, count);
   }
 
   async partition(): Promise<Partition> {

@@ -1,12 +1,11 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import type { CommitOutcome } from '../../runtime/actor-store.ts';
-import type { SharedLog } from '../../runtime/address.ts';
 import type { AdoptOutcome } from '../../runtime/shared-logs.ts';
 import { at, commitOf, eventually, type MakeStore, section } from './actor-store-rig.ts';
 
 import { sharedLogHistory } from './shared-log-histories.ts';
-import { BOUND, fresh, logsOf, NO_CHANGES, SharedLogScene, TTL_MS } from './shared-log-scene.ts';
+import { BOUND, fresh, logsOf, NO_CHANGES, nameOf, SharedLogScene, TTL_MS } from './shared-log-scene.ts';
 
 const kindOf = ({ kind }: CommitOutcome): string => kind;
 
@@ -109,7 +108,7 @@ export function sharedLogs(make: MakeStore): void {
     promise(
       'a partition joins only while nothing waits in it, with its lease, and with smaller numbers',
       async (rig) => {
-        const [busy, lost, ahead] = await rig.partitions(3);
+        const [busy, lost, ahead] = await rig.partitionsOfOneTag(3);
         assert.ok(busy && lost && ahead);
         const homes = [await rig.lease(busy), await rig.lease(lost), await rig.lease(ahead)];
         const scene = await SharedLogScene.over(rig, homes);
@@ -194,7 +193,7 @@ export function sharedLogs(make: MakeStore): void {
     });
 
     promise('what a partition owes comes before what it sends within the log', async (rig) => {
-      const [one, two] = await rig.partitions(2);
+      const [one, two] = await rig.partitionsOfOneTag(2);
       assert.ok(one && two);
       const homes = [await rig.lease(one, 'node-a'), await rig.lease(two, 'node-a')] as const;
       const sends = (body: string) => [{ partition: two, delivery: rig.delivery(rig.address(), body) }];
@@ -212,7 +211,7 @@ export function sharedLogs(make: MakeStore): void {
     promise('a log whose making was given up is never made', async (rig) => {
       const [partition] = await rig.partitions(1);
       assert.ok(partition);
-      const log: SharedLog = `log-${randomUUID()}`;
+      const log = nameOf(rig.store, [partition]);
       const grant = randomUUID();
       assert.ok(await logsOf(rig.store).close({ log, node: 'node-a', epoch: 1, grant }));
       assert.equal(await logsOf(rig.store).make(log, 'node-a', grant, TTL_MS, [partition]), null);

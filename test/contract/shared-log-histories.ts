@@ -15,7 +15,7 @@ export async function sharedLogHistory(
 ): Promise<void> {
   const random = seeded(seed);
   const pick = (below: number): number => Math.floor(random() * below);
-  const partitions = await rig.partitions(3);
+  const partitions = await rig.partitionsOfOneTag(3);
   const handled = new Map<string, number[]>();
   const nodes = ['node-a', 'node-b'].map((name) => new Reader(rig, `${name}-${seed}`, partitions, handled, random));
   const senders = await Promise.all(

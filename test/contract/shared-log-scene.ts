@@ -14,6 +14,11 @@ export const NO_CHANGES: PartitionChanges = {
 
 export const logsOf = (store: ActorStore): SharedLogs =>
   store.sharedLogs ?? assert.fail('the store has no shared logs');
+/** A name for a log that these may share. */
+export function nameOf(store: ActorStore, [partition]: readonly Partition[]): SharedLog {
+  const tag = partition === undefined ? '' : logsOf(store).tagOf(partition);
+  return `log-${tag === '' ? '' : `${tag}.`}${randomUUID()}`;
+}
 export const fresh = (to: Address, body: string): Delivery => ({ id: randomUUID(), to, body, fresh: true });
 
 /** Partitions that share a log of node-a. */
@@ -34,7 +39,7 @@ export class SharedLogScene {
 
   static async make(rig: Rig, count = 3): Promise<SharedLogScene> {
     const homes: Lease<Partition>[] = [];
-    for (const partition of await rig.partitions(count)) homes.push(await rig.lease(partition, 'node-a'));
+    for (const partition of await rig.partitionsOfOneTag(count)) homes.push(await rig.lease(partition, 'node-a'));
     const scene = await SharedLogScene.over(rig, homes);
     assert.deepEqual(
       await logsOf(rig.store).join(scene.lease, homes),
@@ -45,8 +50,8 @@ export class SharedLogScene {
 
   /** A log that nothing shares yet. */
   static async over(rig: Rig, homes: readonly Lease<Partition>[]): Promise<SharedLogScene> {
-    const log: SharedLog = `log-${randomUUID()}`;
     const partitions = homes.map((home) => home.log);
+    const log = nameOf(rig.store, partitions);
     const made = await logsOf(rig.store).make(log, 'node-a', randomUUID(), TTL_MS, partitions);
     return made === null
       ? assert.fail('the log was not made')

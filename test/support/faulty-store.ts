@@ -74,6 +74,7 @@ export class FaultyStore implements ActorStore {
     if (logs === undefined) return undefined;
     return {
       mayBeMade: () => logs.mayBeMade(),
+      tagOf: (partition) => logs.tagOf(partition),
       make: (...a) => this.#through('sharedLogs', () => logs.make(...a)),
       join: (...a) => this.#through('sharedLogs', () => logs.join(...a)),
       close: (...a) => this.#through('sharedLogs', () => logs.close(...a)),

@@ -144,7 +144,7 @@ function redisLooks(url: string): Looks {
     async look() {
       const [pools, shared, [seconds]] = await Promise.all([
         redis.hgetall(keys.pools),
-        redis.hkeys(keys.logs),
+        redis.hkeys(keys.logs('')),
         redis.time(),
       ]);
       const partitions = Object.entries(pools).flatMap(([pool, count]) =>

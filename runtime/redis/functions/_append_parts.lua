@@ -28,7 +28,7 @@ end
 
 -- The log that partitions share has keys like those of a partition. Only a server that has all keys may be asked for them.
 local function keys_of_log(prefix, name)
-  local base = '{' .. prefix .. name .. '}:'
+  local base = base_of(prefix, name)
   return base .. 'meta', base .. 'mail', base .. 'depths'
 end
 
@@ -193,6 +193,6 @@ end
 local function send_bells(prefix, bells)
   for node, held in pairs(bells) do
     local message = table.concat(held.head, '\n') .. '\n\n' .. table.concat(held.text)
-    redis.call('PUBLISH', prefix .. 'bell:' .. node, message)
+    publish(prefix, 'bell:' .. node, message)
   end
 end

@@ -35,7 +35,7 @@ local function write_events(keys, k, args, from, to, prefix, tails)
     for e = 0, n - 1 do redis.call('XADD', keys[stream], int(first + e) .. '-0', 'd', args[i + 3 + e]) end
     local tail = int(tails[address])
     redis.call('HSET', keys[k], address, tail)
-    redis.call('PUBLISH', prefix .. 'events:' .. address, tail)
+    publish(prefix, 'events:' .. address, tail)
     stream, i = stream + 1, i + 3 + n
   end
 end
@@ -153,7 +153,7 @@ local REPLIES_MS, MOST_REPLIES = 120000, 4096
 local function keep_replies(replies, upto, args, from, to, prefix)
   for i = from, to, 2 do
     redis.call('XADD', replies, 'MAXLEN', '~', MOST_REPLIES, int(upto) .. '-*', 'p', args[i + 1])
-    redis.call('PUBLISH', prefix .. 'reply:' .. args[i], args[i + 1])
+    publish(prefix, 'reply:' .. args[i], args[i + 1])
   end
   redis.call('PEXPIRE', replies, REPLIES_MS)
 end
@@ -177,6 +177,6 @@ end
 local function send_replies(prefix, replies)
   for session, held in pairs(replies) do
     local message = table.concat(held.head, ';') .. '\n' .. table.concat(held.text)
-    redis.call('PUBLISH', prefix .. 'reply:' .. session, message)
+    publish(prefix, 'reply:' .. session, message)
   end
 end

@@ -1,12 +1,30 @@
 -- Shared by every function of the library; the loader puts it in front of them.
--- A function here gets KEYS and ARGV flat. ARGV[1] = number of sections, ARGV[2] = prefix of pub/sub channels;
--- each section takes its own run of keys and arguments. The answer is one element a section.
+-- A function here gets KEYS and ARGV flat. ARGV[1] = number of sections, ARGV[2] = prefix of keys and channels; behind a tab,
+-- where logs share slots, the slot tag of all logs of the call (runtime/redis/keys.ts). Functions read it without the tag.
+-- Each section takes its own run of keys and arguments. The answer is one element a section.
 -- A function does not roll back: a section checks everything before its first write.
 
 -- Value of a seen message id that has no recorded reply.
 local NO_REPLY = '\0'
 -- unpack() of more than about 8,000 values overflows Lua's stack. Even, so that pairs stay together.
 local CHUNK = 4000
+
+-- Of the call that runs; nil where each log has a slot of its own.
+local slot_tag = nil
+
+local function split_prefix(args)
+  local at = args[2] and string.find(args[2], '\t', 1, true)
+  slot_tag = at and string.sub(args[2], at + 1) or nil
+  if at then args[2] = string.sub(args[2], 1, at - 1) end
+end
+
+-- What the keys of a log or partition begin with (Keys.of).
+local function base_of(prefix, name)
+  if slot_tag then return '{' .. prefix .. slot_tag .. '}:' .. name .. ':' end
+  return '{' .. prefix .. name .. '}:'
+end
+
+local function publish(prefix, channel, message) redis.call('PUBLISH', prefix .. channel, message) end
 
 local function now_ms()
   local time = redis.call('TIME')
@@ -93,12 +111,11 @@ local function variadic(command, key, list, from, to)
 end
 
 local function register(name, callback, flags)
-  local called = callback
-  if not flags or flags[1] ~= 'no-writes' then
-    called = function(keys, args)
-      hear(now_ms())
-      return callback(keys, args)
-    end
+  local writes = not flags or flags[1] ~= 'no-writes'
+  local function called(keys, args)
+    split_prefix(args)
+    if writes then hear(now_ms()) end
+    return callback(keys, args)
   end
   redis.register_function({ function_name = LIBRARY .. '_' .. name, callback = called, flags = flags or {} })
 end

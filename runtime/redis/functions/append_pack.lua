@@ -39,7 +39,7 @@ end
 local function held_keys(prefix, own, partitions)
   if partitions == '' then return function() return own end end
   local keys = {}
-  for partition in string.gmatch(partitions, '[^,]+') do keys[#keys + 1] = '{' .. prefix .. partition .. '}:held' end
+  for partition in string.gmatch(partitions, '[^,]+') do keys[#keys + 1] = base_of(prefix, partition) .. 'held' end
   return function(i) return keys[i] end
 end
 

@@ -121,6 +121,6 @@ register('commit', function(keys, args)
   end
   send_replies(out.prefix, out.replies)
   send_bells(out.prefix, out.bells)
-  if #out.cancelled > 0 then redis.call('PUBLISH', out.prefix .. 'cancel', table.concat(out.cancelled, '\n')) end
+  if #out.cancelled > 0 then publish(out.prefix, 'cancel', table.concat(out.cancelled, '\n')) end
   return results
 end)

@@ -1,7 +1,7 @@
 -- Logs that the partitions of one node share (runtime/shared-logs.ts). A log has meta, mail, journal, depths and replies like
 -- those of a partition, and key `parts`, a set of its partitions. Its meta says in field `open` whether it takes messages:
 -- 1, or 0 once it was closed. Key `logs` has the names of all.
--- Only for a single server: a function reaches keys of any tag.
+-- All keys of a call are on one server: on a Cluster a log and its partitions have one slot tag.
 
 -- Numbers of a fresh log begin so far behind those of its partitions: those may go on by as much before they share it.
 local GAP = 65536
@@ -10,9 +10,9 @@ local KNOWN_MS = 3600000
 
 local function meta_of(prefix, name) return (keys_of_log(prefix, name)) end
 
-local function parts_of(prefix, log) return '{' .. prefix .. log .. '}:parts' end
+local function parts_of(prefix, log) return base_of(prefix, log) .. 'parts' end
 
-local function count_postponed(prefix, partition) return redis.call('XLEN', '{' .. prefix .. partition .. '}:postponed') end
+local function count_postponed(prefix, partition) return redis.call('XLEN', base_of(prefix, partition) .. 'postponed') end
 
 -- ARGV  a section: log, node, grant, ttlMs, n, then n partitions
 -- returns a section: {1, epoch, cursor, server life, time of the grant} | {0} (the name was used)

@@ -1,11 +1,21 @@
 import { randomBytes } from 'node:crypto';
 import { after, before, describe } from 'node:test';
+import { connect } from '../../../runtime/redis/connection.ts';
+import { Keys } from '../../../runtime/redis/keys.ts';
 import { RedisActorStore } from '../../../runtime/redis/redis-actor-store.ts';
 import { actorStoreContract, type StoreUnderTest } from '../../contract/actor-store.ts';
 import { sharedLogs } from '../../contract/actor-store-shared.ts';
 import { redisMissing, startRedis } from '../../support/redis.ts';
 import { startRedisCluster } from '../../support/redis-cluster.ts';
 import { type RedisWire, startRedisWire } from '../../support/redis-wire.ts';
+
+/** As a program wrote it that gave each partition a slot of its own. */
+async function poolOfEarlierVersion(url: string, prefix: string): Promise<void> {
+  const connection = connect(url, 'test', 'commands');
+  await connection.connect();
+  await connection.hset(new Keys(prefix).pools, 'earlier', '4 format=3');
+  connection.disconnect();
+}
 
 interface Running {
   readonly url: string;
@@ -14,9 +24,10 @@ interface Running {
 }
 
 /** A store under a fresh key prefix, so that each section begins with nothing. */
-async function freshStore({ url, wires }: Running, packs: boolean): Promise<StoreUnderTest> {
+async function freshStore({ url, wires }: Running, packs: boolean, tags: boolean): Promise<StoreUnderTest> {
   const prefix = `t${randomBytes(6).toString('hex')}`;
   const opened: RedisActorStore[] = [];
+  if (!tags) await poolOfEarlierVersion(url, prefix);
   const open = async (): Promise<RedisActorStore> => {
     const store = new RedisActorStore({ urls: url, prefix, packs: () => packs });
     opened.push(store);
@@ -55,8 +66,12 @@ async function freshStore({ url, wires }: Running, packs: boolean): Promise<Stor
   };
 }
 
-/** `shared`: partitions of a node may share a log. */
-function contractOn(name: string, start: () => Promise<Running>, { packs = true, shared = false } = {}): void {
+/** `shared`: partitions of a node may share a log; `tags`: on a Cluster they have slots together. */
+function contractOn(
+  name: string,
+  start: () => Promise<Running>,
+  { packs = true, shared = false, tags = true } = {},
+): void {
   describe(name, { skip: redisMissing() ?? false }, () => {
     let server: Running | undefined;
     before(async () => {
@@ -67,7 +82,7 @@ function contractOn(name: string, start: () => Promise<Running>, { packs = true,
     });
     const make = () => {
       if (server === undefined) throw new Error(`${name} did not start`);
-      return freshStore(server, packs);
+      return freshStore(server, packs, tags);
     };
     actorStoreContract(name, make);
     if (shared) sharedLogs(make);
@@ -90,5 +105,6 @@ async function overWire(): Promise<Running> {
 }
 
 contractOn('Redis', overWire, { shared: true });
-contractOn('Redis Cluster', () => startRedisCluster({ wire: wireTo }));
+contractOn('Redis Cluster', () => startRedisCluster({ wire: wireTo }), { shared: true });
+contractOn('Redis Cluster with data of an earlier version', () => startRedisCluster({ wire: wireTo }), { tags: false });
 contractOn('Redis, in a fleet with programs of format 2', overWire, { packs: false });
