@@ -9,7 +9,7 @@ export const NodeKernel = z
     partitions: z.number().int().min(1).max(16_384).optional(),
     /** Of each pool for tags; fixed when the first actor with these tags is placed (design P1). */
     tag_pool_partitions: z.number().int().min(1).max(16_384).default(32),
-    /** Whether the partitions of this node share one log, on a single Redis (decision 0029). */
+    /** Whether the partitions of this node share one log, on a Redis Cluster one for each slot tag (decision 0029). */
     shared_logs: z.boolean().default(true),
     lease_ttl_ms: ms(500, 600_000).default(6_000),
     lease_renew_ms: ms(100, 300_000).default(2_000),

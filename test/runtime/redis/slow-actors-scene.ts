@@ -71,7 +71,8 @@ function cutOff(store: ActorStore, isCut: () => boolean): ActorStore {
         if (name === 'sharedLogs' && typeof found === 'object' && found !== null) return guard(found);
         if (typeof found !== 'function') return found;
         return (...asked: unknown[]) => {
-          if (isCut() && !String(name).startsWith('on')) return Promise.reject(new SvcError('unavailable', 'cut off'));
+          if (isCut() && name !== 'tagOf' && !String(name).startsWith('on'))
+            return Promise.reject(new SvcError('unavailable', 'cut off'));
           return found.apply(target, asked);
         };
       },
