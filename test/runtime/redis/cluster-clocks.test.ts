@@ -49,7 +49,7 @@ it('on a Cluster a partition is told the time of its own master, which judges it
     });
     assert.deepEqual(await store.fireTimers([lease]), [null], 'what is due by that time fires');
     // Which master has the partition is asked of the masters, not of the store.
-    const keys = await Promise.all(masters.map(({ client }) => client.keys(`{svc:${partition}}:*`)));
+    const keys = await Promise.all(masters.map(({ client }) => client.keys(`{svc:t*}:${partition}:*`)));
     const owner = masters[keys.findIndex((found) => found.length > 0)];
     assert.ok(owner, 'a master has the partition');
     seen.add(owner.port);

@@ -62,6 +62,9 @@ export const heap = defineActor({
   },
 });
 
+/** What a store answers without asking its server. */
+const AT_ONCE: ReadonlySet<PropertyKey> = new Set(['tagOf', 'mayBeMade']);
+
 /** The store as a node has it that `isCut` cuts off. */
 function cutOff(store: ActorStore, isCut: () => boolean): ActorStore {
   const guard = <T extends object>(of: T): T =>
@@ -71,7 +74,7 @@ function cutOff(store: ActorStore, isCut: () => boolean): ActorStore {
         if (name === 'sharedLogs' && typeof found === 'object' && found !== null) return guard(found);
         if (typeof found !== 'function') return found;
         return (...asked: unknown[]) => {
-          if (isCut() && name !== 'tagOf' && !String(name).startsWith('on'))
+          if (isCut() && !AT_ONCE.has(name) && !String(name).startsWith('on'))
             return Promise.reject(new SvcError('unavailable', 'cut off'));
           return found.apply(target, asked);
         };
