@@ -21,7 +21,7 @@ export const EXPANDS_FROM = 1;
  * tags together (redis/slot-tags.ts). All other stores stay as they are.
  */
 export const TAGS_FORMAT = 4;
-const NEWEST_READ = TAGS_FORMAT;
+export const NEWEST_READ = TAGS_FORMAT;
 
 /** What programs of one format left in a store. */
 export interface FormatNote {

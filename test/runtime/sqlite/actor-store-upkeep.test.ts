@@ -7,6 +7,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { describe, it } from 'node:test';
 import type { Address, Partition } from '../../../runtime/address.ts';
 import type { Clock } from '../../../runtime/clock.ts';
+import { NEWEST_READ } from '../../../runtime/format.ts';
 import { SqliteActorStore } from '../../../runtime/sqlite/actor-store.ts';
 import { at, commitOf, eventually } from '../../contract/actor-store-rig.ts';
 
@@ -193,7 +194,8 @@ describe('upkeep of the data file', () => {
     database.exec('PRAGMA user_version = 99');
     database.close();
     const store = new SqliteActorStore({ directory });
-    await assert.rejects(store.open(), { code: 'failed_precondition', message: /format 99.*formats 1 to 3/ });
+    const message = new RegExp(`format 99.*formats 1 to ${NEWEST_READ}`);
+    await assert.rejects(store.open(), { code: 'failed_precondition', message });
     await assert.rejects(store.open(), { code: 'failed_precondition' });
     await rm(directory, { recursive: true });
   });
