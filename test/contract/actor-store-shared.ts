@@ -3,7 +3,6 @@ import { randomUUID } from 'node:crypto';
 import type { CommitOutcome } from '../../runtime/actor-store.ts';
 import type { AdoptOutcome } from '../../runtime/shared-logs.ts';
 import { at, commitOf, eventually, type MakeStore, section } from './actor-store-rig.ts';
-
 import { sharedLogHistory } from './shared-log-histories.ts';
 import { BOUND, fresh, logsOf, NO_CHANGES, nameOf, SharedLogScene, TTL_MS } from './shared-log-scene.ts';
 
@@ -206,6 +205,28 @@ export function sharedLogs(make: MakeStore): void {
       assert.deepEqual(await scene.bodies(), ['1:owed', '1:sent']);
       await scene.commit([{ partition: one, sends: sends('at once') }]);
       assert.deepEqual(await scene.bodies(), ['1:at once']);
+    });
+
+    promise('a commit that is repeated, since its answer was lost, says again what is owed', async (rig) => {
+      const scene = await SharedLogScene.make(rig);
+      const [one, two] = [at(scene.partitions, 0), at(scene.partitions, 1)];
+      const elsewhere = await rig.partition();
+      await rig.append(one, rig.address(), 'waits');
+      const [entry] = await rig.entries(scene.lease, scene.cursor);
+      assert.ok(entry);
+      const sends = [{ partition: elsewhere, delivery: rig.delivery(rig.address(), 'sent') }];
+      const partitions = [
+        { ...NO_CHANGES, partition: one, sends },
+        { ...NO_CHANGES, partition: two, records: [{ address: rig.address(), record: 'quiet' }] },
+      ];
+      const commit = { ...commitOf(scene.lease, scene.cursor, entry.seq), partitions };
+      for (const time of ['first', 'again']) {
+        const outcome = await rig.store.commit(commit, 100);
+        assert.deepEqual(outcome.kind === 'committed' && outcome.owing, [one], time);
+      }
+      await rig.flush(at(scene.homes, 0));
+      const outcome = await rig.store.commit(commit, 100);
+      assert.deepEqual(outcome.kind === 'committed' && outcome.owing, [], 'handed over');
     });
 
     promise('a log whose making was given up is never made', async (rig) => {

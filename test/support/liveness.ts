@@ -4,6 +4,7 @@ import { Redis } from 'ioredis';
 import { z } from 'zod';
 import { isLog, type Log, partitionsOf } from '../../runtime/address.ts';
 import type { StoreLocation } from '../../runtime/open-stores.ts';
+import { countOf } from '../../runtime/redis/facts.ts';
 import { Keys } from '../../runtime/redis/keys.ts';
 
 /** When faults stop, everything that was under way ends within this. */
@@ -51,6 +52,7 @@ export async function livenessBroken(options: LivenessOptions): Promise<string[]
   const store = openLooks(location);
   try {
     const first = new Map((await store.look()).map((look) => [look.partition, look]));
+    if (first.size === 0) return ['the store has no partitions: nothing was looked at'];
     const deadline = performance.now() + withinMs;
     for (;;) {
       const looks = await store.look();
@@ -148,7 +150,7 @@ function redisLooks(url: string): Looks {
         redis.time(),
       ]);
       const partitions = Object.entries(pools).flatMap(([pool, count]) =>
-        partitionsOf({ pool, partitions: Number(count) }),
+        partitionsOf({ pool, partitions: countOf(count) }),
       );
       const logs = [...partitions, ...shared.filter(isLog)];
       return Promise.all(logs.map((log) => lookAt(log, Number(seconds) * 1_000)));

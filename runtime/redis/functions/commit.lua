@@ -32,10 +32,11 @@ local function is_behind(last, id)
   return tonumber(string.sub(id, ID_CHARS + 1)) < tonumber(string.match(last, '^%d+', ID_CHARS + 1))
 end
 
--- The same commit again: its answer was lost. Nil when it is another one.
-local function repeated(last, mail, id, upto, ahead, owed, beside)
+-- The same commit again: its answer was lost, and with it which partitions owe something. Nil when it is another one.
+local function repeated(last, mail, id, upto, ahead, parts, beside)
   if not last or string.sub(last, 1, #id + 1) ~= id .. ' ' then return nil end
-  return { tonumber(string.sub(last, #id + 2)), owed, beside, unpack(entries_behind(mail, upto, ahead)) }
+  for i = 2, #parts do parts[i].owes = tonumber(redis.call('HGET', parts[i].meta, 'owed') or 0) > 0 end
+  return { tonumber(string.sub(last, #id + 2)), owing_of(parts), beside, unpack(entries_behind(mail, upto, ahead)) }
 end
 
 -- Whether the entry at `upto` is the one that was handled. Only a server of another life is looked at: it may have lost
@@ -62,7 +63,7 @@ local function commit_section(keys, k, args, a, parts, now, out)
     if parts[i].meta == meta then parts[i].owes = tonumber(m[8] or 0) > 0 end
   end
   if cursor == upto then
-    local done = repeated(m[5], mail, args[a + 4], upto, ahead, owing_of(parts), beside)
+    local done = repeated(m[5], mail, args[a + 4], upto, ahead, parts, beside)
     if done then return done end
   end
   if cursor ~= after or upto < after or upto > tail then return 0 end
