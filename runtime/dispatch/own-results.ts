@@ -1,5 +1,6 @@
 import type { Partition } from '../address.ts';
 import type { EffectSettle } from '../effect-ledger.ts';
+import { isAside } from '../turns/payload.ts';
 
 /** A result, and where its actor lives. */
 export interface OwnResult extends EffectSettle {
@@ -19,6 +20,10 @@ export class OwnResults {
   /** By the batch that runs. */
   #taken: Waiting[] = [];
   #takenCount = 0;
+  /** Of effects of the batch that runs: whether it handles them is not known yet. */
+  #ahead: Waiting[] = [];
+  /** Those that it does not handle: the store hears of these effects with its commit, and only the next batch can end them. */
+  #behind: Waiting[] = [];
 
   /**
    * False: it was not written and must be sent like any other. `serve` is called when there is something to take and
@@ -35,24 +40,36 @@ export class OwnResults {
     return this.#waiting.length > 0;
   }
 
-  /**
-   * For the batch that runs, which ends with `done`. `ahead`: effects of that very batch. They have ended with it, whatever
-   * becomes of it, so that their places are free at once.
-   */
+  /** For the batch that runs, which ends with `done`. `ahead`: effects of that very batch, of which `tookAhead` tells. */
   take(ahead: ReadonlyMap<string, unknown>): readonly OwnResult[] {
     const now = this.#waiting.splice(0, MOST_AT_ONCE);
     this.#takenCount += now.length;
+    // Only a result that has to be read, and what comes behind it, may be refused: all others are taken at once.
+    const isSure = !now.some(({ result }) => isAside(result.delivery.body));
     for (const one of now) {
-      if (ahead.has(one.result.id)) one.taken(true);
-      else this.#taken.push(one);
+      if (!ahead.has(one.result.id)) this.#taken.push(one);
+      else if (isSure) one.taken(true);
+      else this.#ahead.push(one);
     }
     return now.map(({ result }) => result);
+  }
+
+  /**
+   * The batch has had what it took. Effects of its own have ended with it, whatever becomes of it, so that their places are
+   * free at once; those whose results it refused, since they could not be read soon enough, wait for the next one.
+   */
+  tookAhead(refused: readonly OwnResult[]): void {
+    for (const one of this.#ahead.splice(0)) {
+      if (refused.includes(one.result)) this.#behind.push(one);
+      else one.taken(true);
+    }
   }
 
   /** The batch has ended. Answers how many it had taken. */
   done(written: boolean): number {
     const all = this.#taken.splice(0);
     for (const { taken } of all) taken(written);
+    this.#waiting.unshift(...this.#behind.splice(0));
     const count = this.#takenCount;
     this.#takenCount = 0;
     return count;
@@ -60,9 +77,12 @@ export class OwnResults {
 
   /** What these effects brought counts for nothing. */
   drop(ids: ReadonlyMap<string, unknown>): void {
-    const dropped = this.#waiting.filter(({ result }) => ids.has(result.id));
-    this.#waiting = this.#waiting.filter(({ result }) => !ids.has(result.id));
-    for (const { taken } of dropped) taken(false);
+    const isDropped = ({ result }: Waiting): boolean => ids.has(result.id);
+    const held = [...this.#waiting, ...this.#ahead, ...this.#behind];
+    this.#waiting = this.#waiting.filter((one) => !isDropped(one));
+    this.#ahead = [];
+    this.#behind = [];
+    for (const { taken } of held.filter(isDropped)) taken(false);
   }
 
   /** Those that the batch that runs has to handle. */

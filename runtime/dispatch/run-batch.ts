@@ -219,13 +219,14 @@ export async function goOnAhead(
   run: BatchRun,
   batch: Batch,
   ahead: AheadOfCommit,
-  waiting: Pick<OwnResults, 'take'>,
+  waiting: Pick<OwnResults, 'take' | 'tookAhead'>,
 ): Promise<boolean> {
   while (ahead.start(batch.writes) && run.results.length < MOST_RESULTS) {
     await new Promise<void>((resume) => void setImmediate(resume));
     const results = waiting.take(ahead.requests);
     if (results.length === 0) break;
     if (!(await run.goOn(batch, results, ahead.requests))) return false;
+    waiting.tookAhead(run.refused);
   }
   return true;
 }

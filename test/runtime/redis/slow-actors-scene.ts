@@ -26,14 +26,14 @@ export const RETRY = { maxAttempts: 2, initialDelayMs: 5, maxDelayMs: 20 };
 export const heap = defineActor({
   kind: 'heap',
   version: 1,
-  state: z.object({ text: z.string(), heard: z.array(z.number()) }),
-  initial: () => ({ text: '', heard: [] }),
+  state: z.object({ text: z.string(), heard: z.array(z.number()), steps: z.number() }),
+  initial: () => ({ text: '', heard: [], steps: 0 }),
   messages: {
     Grow: z.object({ chars: z.number() }),
     Hear: z.object({ n: z.number() }),
     Large: z.object({ n: z.number(), text: z.string() }),
     Break: z.object({}),
-    Work: z.object({}),
+    Work: z.object({ ahead: z.boolean().optional(), chars: z.number().optional(), steps: z.number().optional() }),
     Worked: EffectResult,
   },
   events: {},
@@ -52,13 +52,18 @@ export const heap = defineActor({
     Break() {
       throw new Error('this handler is broken');
     },
-    Work: (state, _, turn) => {
-      turn.effect({ kind: 'test.gated', mode: 'once', input: {}, replyAs: 'Worked' });
+    Work: (state, { ahead = false, chars = 0, steps = 0 }, turn) => {
+      const mode = ahead ? 'repeatable' : 'once';
+      turn.effect({ kind: 'test.gated', mode, ahead, input: { chars }, replyAs: 'Worked' });
       turn.reply(null);
-      return state;
+      return { ...state, steps };
     },
-    /** Heard as 100. */
-    Worked: (state) => ({ ...state, heard: [...state.heard, 100] }),
+    /** Heard as 100 when all its steps are done. */
+    Worked: (state, _, turn) => {
+      if (state.steps === 0) return { ...state, heard: [...state.heard, 100] };
+      turn.effect({ kind: 'test.gated', mode: 'repeatable', ahead: true, input: { chars: 0 }, replyAs: 'Worked' });
+      return { ...state, steps: state.steps - 1 };
+    },
   },
 });
 
@@ -90,6 +95,7 @@ class Gate {
   isAway: () => boolean = () => false;
   delayMs: () => number = () => 0;
   waiting = 0;
+  begun = 0;
 
   close(): void {
     this.#open = Promise.withResolvers<void>();
@@ -126,10 +132,11 @@ export async function slowActorsScene(server: RedisServer, directory: string, pa
   const [reads, writes, work] = [new Gate(), new Gate(), new Gate()];
   const gated = defineEffect({
     kind: 'test.gated',
-    input: z.object({}),
-    async run() {
+    input: z.object({ chars: z.number() }),
+    async run({ chars }) {
+      work.begun += 1;
       await work.pass();
-      return null;
+      return 'x'.repeat(chars);
     },
   });
   const blobs: Blobs = {

@@ -19,6 +19,9 @@ import { waitUntil } from '../../support/wait-until.ts';
 
 import { heap, LARGE, PARTITIONS, RETRY, slowActorsScene } from './slow-actors-scene.ts';
 
+/** They take longer than storing a large result. */
+const STEPS = 200;
+
 const seedsOf = (usual: number): number[] => {
   if (process.env.SVC_SEED !== undefined) return [Number(process.env.SVC_SEED)];
   return Array.from({ length: Number(process.env.SVC_HISTORIES ?? usual) }, (_, n) => n + 1);
@@ -168,6 +171,25 @@ describe('actors that are slow to come', { skip: redisMissing() ?? false }, () =
     await waitUntil('its result is postponed', async () => (await at.postponed()) === 1);
     at.reads.open();
     assert.deepEqual(await hear(runtime, large, 1), [100, 1]);
+    await runtime.stop();
+    assert.deepEqual(at.warnings, []);
+    await at.close();
+  });
+
+  test('a large result of an effect that ran ahead of its commit is handled once, though it is slow to be read', async () => {
+    const at = await world();
+    const runtime = await begin(at);
+    at.reads.close();
+    const [to = large, stepper = large, ...more] = others;
+    // Handled by one batch, that goes on as long as the other's steps take.
+    const work = (of: Address, what: Json) => runtime.client.ask(of, 'Work', what);
+    await Promise.all([work(to, { ahead: true, chars: LARGE }), work(stepper, { ahead: true, steps: STEPS })]);
+    await waitUntil('its result is being read', () => at.reads.waiting > 0);
+    for (const other of more) await hear(runtime, other, 1);
+    at.reads.open();
+    const heard = async () => heap.state.parse((await runtime.client.read(to))?.state).heard;
+    await waitUntil('the result is handled', async () => (await heard()).includes(100), 5_000);
+    assert.deepEqual([await heard(), at.work.begun], [[100], STEPS + 2]);
     await runtime.stop();
     assert.deepEqual(at.warnings, []);
     await at.close();
