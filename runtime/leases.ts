@@ -49,6 +49,13 @@ export interface Leases {
   acquire(partition: Partition, node: string, grant: string, ttlMs: number, over?: string): Promise<AcquireOutcome>;
   /** Extends leases; answers those that were lost, also since the store may have gone back behind the grant. */
   renew(leases: readonly Lease[], ttlMs: number): Promise<Lease[]>;
+  /**
+   * When a lease was renewed last while the event loop of this process was held up, as `Clock.monotonic` of this process; null
+   * when it was not.
+   */
+  renewedAt(lease: Lease): number | null;
+  /** For faults on purpose: for so long nothing of this process renews a lease, as if all of it stood still. */
+  freeze(ms: number): void;
   /** The holder has looked through a partition that was granted as `mayBeOlder`. False: the lease is lost. */
   vouch(lease: Lease): Promise<boolean>;
   release(lease: Lease<Partition>): Promise<void>;

@@ -96,7 +96,13 @@ async function openRemote(
   const { lockDirectory } = await import('./sqlite/database.ts');
   const { redis: urls, mongodb: uri, dataDir, waitReplicas = 0, acceptOlderDocuments, warn } = location;
   const packs = (): boolean => formats.isAlone(3);
-  const store = new RedisActorStore({ urls, waitReplicas, packs, warn: (text) => warn(text, undefined) });
+  const store = new RedisActorStore({
+    urls,
+    waitReplicas,
+    packs,
+    leaseThread: true,
+    warn: (text) => warn(text, undefined),
+  });
   const documents = new MongoDocuments({ uri });
   const effects = new BullmqEffectQueue({ urls, ledger: store, onFault: (error) => warn('effect queue', error) });
   const rateLimits = new RedisRateLimits({ urls, warn: (text) => warn(text, undefined) });

@@ -90,6 +90,8 @@ export interface Runtime {
   dropPartition(partition: Partition): boolean;
   /** Drops an actor from memory and cuts its running effects, as if its node had died. False: it is in no memory here. */
   dropActor(address: Address): Promise<boolean>;
+  /** Nothing in this process runs for so long, nor keeps its leases, as if it were stopped: the call returns behind that. */
+  freeze(ms: number): void;
   /** Ends effects, lets batches commit, gives leases back. */
   stop(): Promise<void>;
 }
@@ -214,6 +216,10 @@ export async function createRuntime(parts: RuntimeParts): Promise<Runtime> {
       const server = holdings.get(partition);
       if (server !== undefined) holdings.lose(server);
       return server !== undefined;
+    },
+    freeze(ms) {
+      store.freeze(ms);
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
     },
     async dropActor(address) {
       const known = cache.get(address) !== undefined;

@@ -8,10 +8,7 @@ export function kernelFaults(runtime: Runtime, fleet: Pick<FleetPlacement, 'hold
   return {
     killActor: (address) => runtime.dropActor(address),
     dropPartition: async (partition) => runtime.dropPartition(partition),
-    stallMs(ms) {
-      // Nothing else runs in this thread meanwhile, as in a process that is stopped.
-      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
-    },
+    stallMs: (ms) => runtime.freeze(ms),
     exit() {
       process.kill(process.pid, 'SIGKILL');
       throw new Error('unreachable: the process was killed');

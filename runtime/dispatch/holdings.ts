@@ -1,3 +1,4 @@
+import type { Lease } from '../actor-store.ts';
 import { isSharedLog, type Log, type Partition, partitionsOf, poolOf } from '../address.ts';
 import { SvcError, toSvcError } from '../errors.ts';
 import { Coalesced } from './coalesced.ts';
@@ -166,8 +167,9 @@ export class Holdings {
 
   /** What was not renewed for a whole TTL, by a store that is away or a process that was frozen, others may hold. */
   loseIfLate(): void {
-    const { clock, leaseTtlMs } = this.#options;
-    for (const server of this.#ages.late(clock.monotonic() - leaseTtlMs)) this.lose(server);
+    const { clock, leaseTtlMs, store } = this.#options;
+    const renewedAt = (lease: Lease) => store.renewedAt(lease);
+    for (const server of this.#ages.late(clock.monotonic() - leaseTtlMs, renewedAt)) this.lose(server);
   }
 
   /** A partition of the pool that this node holds; a free one is taken when it holds none. */

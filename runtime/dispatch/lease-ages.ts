@@ -1,3 +1,4 @@
+import type { Lease } from '../actor-store.ts';
 import type { LogServer } from './log-server.ts';
 
 /** When the node lease and each partition lease were last known to be ours. All times are monotonic milliseconds. */
@@ -21,9 +22,13 @@ export class LeaseAges {
     if (this.#keptAt.delete(server) && at === this.#oldestAt) this.look();
   }
 
-  /** Leases that were not renewed since `before`. */
-  late(before: number): LogServer[] {
+  /** Leases that were not renewed since `before`. `renewedAt`: while the event loop was held up (`Leases.renewedAt`). */
+  late(before: number, renewedAt: (lease: Lease) => number | null): LogServer[] {
     if (this.#oldestAt >= before) return [];
+    for (const [server, at] of this.#keptAt) {
+      const since = at < before ? renewedAt(server.lease) : null;
+      if (since !== null && since > at) this.#keptAt.set(server, since);
+    }
     this.look();
     return [...this.#keptAt].flatMap(([server, at]) => (at < before ? [server] : []));
   }

@@ -3,6 +3,7 @@ import { isLog, isSharedLog, type Log, type Partition } from '../address.ts';
 import type { Bells } from './bells.ts';
 import type { CallOrder } from './call-order.ts';
 import { fenceOf, type Keys } from './keys.ts';
+import type { LeaseThread } from './lease-thread.ts';
 import { integer, integerOrNull, list, text } from './reply.ts';
 import type { SectionCalls } from './sections.ts';
 import type { ServerLives } from './server-lives.ts';
@@ -13,13 +14,22 @@ export class RedisLeases implements Leases {
   readonly #keys: Keys;
   readonly #lives: ServerLives;
   readonly #order: CallOrder;
+  readonly #thread: LeaseThread | null;
 
-  constructor(calls: SectionCalls, bells: Bells, keys: Keys, lives: ServerLives, order: CallOrder) {
+  constructor(
+    calls: SectionCalls,
+    bells: Bells,
+    keys: Keys,
+    lives: ServerLives,
+    order: CallOrder,
+    thread: LeaseThread | null,
+  ) {
     this.#calls = calls;
     this.#bells = bells;
     this.#keys = keys;
     this.#lives = lives;
     this.#order = order;
+    this.#thread = thread;
   }
 
   async acquire(partition: Partition, node: string, grant: string, ttlMs: number, over = ''): Promise<AcquireOutcome> {
@@ -53,15 +63,23 @@ export class RedisLeases implements Leases {
   }
 
   async renew(leases: readonly Lease[], ttlMs: number): Promise<Lease[]> {
-    const replies = await Promise.all(
-      leases.map((lease) =>
-        this.#calls.call('renew', lease.log, (keys, args) => {
-          keys.push(this.#keys.of(lease.log).meta);
-          args.push(fenceOf(lease), ttlMs, this.#lives.at(lease));
-        }),
-      ),
+    const kept = await Promise.all(
+      leases.map(async (lease) => {
+        const life = this.#lives.at(lease);
+        const isKept = await renewLease(this.#calls, this.#keys, lease, ttlMs, life);
+        if (isKept) this.#thread?.renewed(lease, life, ttlMs);
+        return isKept;
+      }),
     );
-    return leases.filter((_, n) => replies[n] !== 1);
+    return leases.filter((_, n) => kept[n] !== true);
+  }
+
+  renewedAt(lease: Lease): number | null {
+    return this.#thread?.renewedAt(lease) ?? null;
+  }
+
+  freeze(ms: number): void {
+    this.#thread?.freeze(ms);
   }
 
   /** Time of the server that has the log. */
@@ -71,6 +89,7 @@ export class RedisLeases implements Leases {
 
   async release(lease: Lease<Partition>): Promise<void> {
     this.#lives.released(lease);
+    this.#thread?.released(lease);
     await this.#calls.call('release', lease.log, (keys, args) => {
       keys.push(this.#keys.of(lease.log).meta);
       args.push(fenceOf(lease));
@@ -80,4 +99,19 @@ export class RedisLeases implements Leases {
   onBell(node: string, ring: (log: Log) => void): Unsubscribe {
     return this.#bells.onBell(node, ring);
   }
+}
+
+/** False: the lease is lost. `life`: of the server that granted it. */
+export async function renewLease(
+  calls: SectionCalls,
+  keys: Keys,
+  lease: Lease,
+  ttlMs: number,
+  life: string,
+): Promise<boolean> {
+  const reply = await calls.call('renew', lease.log, (names, args) => {
+    names.push(keys.of(lease.log).meta);
+    args.push(fenceOf(lease), ttlMs, life);
+  });
+  return reply === 1;
 }

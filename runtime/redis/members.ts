@@ -8,6 +8,7 @@ import type { Connection } from './connection.ts';
 import { countOf } from './facts.ts';
 import { redisFailure } from './failure.ts';
 import type { Keys } from './keys.ts';
+import type { LeaseThread } from './lease-thread.ts';
 import { list, text } from './reply.ts';
 import type { SectionCalls } from './sections.ts';
 
@@ -20,22 +21,33 @@ export class RedisMembers implements Members {
   readonly #bulletins: Bulletins;
   readonly #keys: Keys;
   readonly #order: CallOrder;
+  readonly #thread: LeaseThread | null;
   /** Of the leases of this fleet: all nodes have the same. */
   #ttlMs = USUAL_TTL_MS;
 
-  constructor(connection: Connection, calls: SectionCalls, bulletins: Bulletins, keys: Keys, order: CallOrder) {
+  constructor(
+    connection: Connection,
+    calls: SectionCalls,
+    bulletins: Bulletins,
+    keys: Keys,
+    order: CallOrder,
+    thread: LeaseThread | null,
+  ) {
     this.#connection = connection;
     this.#calls = calls;
     this.#bulletins = bulletins;
     this.#keys = keys;
     this.#order = order;
+    this.#thread = thread;
   }
 
   async announce(member: Member, ttlMs: number, first: boolean): Promise<boolean> {
     checkMember(member);
     const { node, incarnation, card } = member;
     this.#ttlMs = Math.ceil(ttlMs);
-    return this.#callInOrder('announce', [node, incarnation, card, Math.ceil(ttlMs), first ? 1 : 0]);
+    const isOurs = await this.#callInOrder('announce', [node, incarnation, card, this.#ttlMs, first ? 1 : 0]);
+    if (isOurs) this.#thread?.seated(node, incarnation, this.#ttlMs);
+    return isOurs;
   }
 
   async members(): Promise<LiveMember[]> {
@@ -54,6 +66,7 @@ export class RedisMembers implements Members {
   }
 
   async retire(node: string, incarnation: string): Promise<boolean> {
+    this.#thread?.left(node, incarnation);
     return this.#callInOrder('retire', [node, incarnation]);
   }
 

@@ -16,6 +16,7 @@ import { countOf, RedisFacts } from './facts.ts';
 import { redisFailure } from './failure.ts';
 import { RedisHistory } from './history.ts';
 import { Keys } from './keys.ts';
+import { LeaseThread } from './lease-thread.ts';
 import { RedisLeases } from './leases.ts';
 import { loadLibrary, readLibrary } from './library.ts';
 import { RedisMailboxes } from './mailboxes.ts';
@@ -39,6 +40,8 @@ export interface RedisActorStoreOptions {
   readonly packs?: () => boolean;
   /** Replicas that must have a write before it is acknowledged; single Redis and Sentinel only. */
   readonly waitReplicas?: number;
+  /** Leases are renewed by a thread of their own while the event loop is held up. Default false. */
+  readonly leaseThread?: boolean;
 }
 
 /**
@@ -61,6 +64,7 @@ export class RedisActorStore implements ActorStore {
   sharedLogs?: SharedLogs;
   readonly #logs: SharedLogs;
   readonly #library = readLibrary();
+  readonly #thread: LeaseThread | null;
 
   constructor(options: RedisActorStoreOptions) {
     const warn = options.warn ?? (() => {});
@@ -83,10 +87,13 @@ export class RedisActorStore implements ActorStore {
     this.#subscriptions.on('close', () => bells.forget());
     const outbox = new Outbox(this.#connection, calls, this.#keys);
     const [lives, order] = [new ServerLives(), new CallOrder()];
-    this.#leases = new RedisLeases(calls, bells, this.#keys, lives, order);
+    const hasTags = (): boolean => this.#keys.hasTags;
+    const { leaseThread = false, urls, prefix = 'svc' } = options;
+    this.#thread = leaseThread ? new LeaseThread({ urls, prefix, hasTags, warn }) : null;
+    this.#leases = new RedisLeases(calls, bells, this.#keys, lives, order, this.#thread);
     const times = new ServerTimes((log) => this.#leases.now(log), !(this.#connection instanceof Cluster));
     this.#mailboxes = new RedisMailboxes(this.#connection, calls, bulletins, this.#keys, times, packs);
-    this.#members = new RedisMembers(this.#connection, calls, bulletins, this.#keys, order);
+    this.#members = new RedisMembers(this.#connection, calls, bulletins, this.#keys, order, this.#thread);
     const logs = new RedisSharedLogs(this.#connection, calls, this.#keys, lives, order, packs);
     this.#logs = logs;
     if (!(this.#connection instanceof Cluster)) this.sharedLogs = logs;
@@ -114,6 +121,7 @@ export class RedisActorStore implements ActorStore {
 
   async close(): Promise<void> {
     this.#bulletins.close();
+    await this.#thread?.close();
     this.#connection.disconnect();
     this.#subscriptions.disconnect();
   }
@@ -160,6 +168,8 @@ export class RedisActorStore implements ActorStore {
   acquire = (partition: Partition, node: string, grant: string, ttlMs: number, over?: string) =>
     this.#leases.acquire(partition, node, grant, ttlMs, over);
   renew = (leases: readonly Lease[], ttlMs: number) => this.#leases.renew(leases, ttlMs);
+  renewedAt = (lease: Lease) => this.#leases.renewedAt(lease);
+  freeze = (ms: number): void => this.#leases.freeze(ms);
   release = (lease: Lease<Partition>) => this.#leases.release(lease);
   vouch = (lease: Lease) => this.#leases.vouch(lease);
   onBell = (node: string, ring: (log: Log) => void): Unsubscribe => this.#leases.onBell(node, ring);

@@ -94,6 +94,9 @@ export class SqliteActorStore implements ActorStore {
 
   release = (lease: Lease) => this.#write(({ leases }) => leases.release(lease));
 
+  /** Nothing renews them then: no other process can take them, and the loop takes them again when it goes on. */
+  renewedAt = (): null => null;
+  freeze = (): void => {};
   vouch = (lease: Lease) => this.#read(({ book }) => book.held(lease) !== undefined);
 
   onBell: ActorStore['onBell'] = (node, ring) => this.#notices.bells.subscribe(node, ring);

@@ -140,6 +140,8 @@ const CALLS: Readonly<Record<Exclude<keyof ActorStore, 'sharedLogs'>, Case | nul
   onSignal: null,
   onEvents: null,
   onEffectCancelled: null,
+  renewedAt: null,
+  freeze: null,
   now: read(({ store, partition }) => store.now(partition)),
   recallReply: read(({ store, partition, asked }) => store.recallReply(partition, asked)),
   depth: read(({ store, partition, self }) => store.depth(partition, self)),

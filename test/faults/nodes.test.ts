@@ -11,6 +11,7 @@ import { type Cluster, clusterMissing, startCluster } from '../support/cluster/c
 const skip = await clusterMissing();
 /** Far beyond the lease. */
 const BLOCKED_MS = 10_000;
+const TTL_MS = 2_000;
 const RUNS = 8;
 const STEPS = 6;
 
@@ -22,7 +23,7 @@ describe('nodes that stop, stall or die', { skip, timeout: 180_000 }, () => {
   const tickers = Array.from({ length: 24 }, () => addressOf('ticker', 'acme', randomUUID()));
 
   before(async () => {
-    const kernel = { lease_ttl_ms: 2_000, lease_renew_ms: 500 };
+    const kernel = { lease_ttl_ms: TTL_MS, lease_renew_ms: 500 };
     const chaos = { enabled: true, tenants: ['svc-system'] };
     const workload = new URL('workload.ts', import.meta.url);
     cluster = await startCluster({ nodes: 3, workload, config: { kernel, chaos } });
@@ -43,7 +44,7 @@ describe('nodes that stop, stall or die', { skip, timeout: 180_000 }, () => {
   }
   const restOf = async (who: number): Promise<string> => (await cluster.node(who).ready).rest ?? assert.fail('no REST');
 
-  test('an event loop blocked for 10 s: others take over after the lease, and what it wakes with is refused', async () => {
+  test('a node frozen for 10 s: others take over, and what it wakes with is refused', async () => {
     await tickAll();
     const body = JSON.stringify({ kind: 'freeze-node', node: 'node-0', ms: BLOCKED_MS });
     const headers = { 'content-type': 'application/json' };
@@ -56,6 +57,45 @@ describe('nodes that stop, stall or die', { skip, timeout: 180_000 }, () => {
     assert.ok(performance.now() - begun < BLOCKED_MS);
     await cluster.waitUntil('the blocked node to wake', () => cluster.local(0));
     await cluster.settled('after it woke');
+    await tickAll();
+    await oneCommitter();
+  });
+
+  /** Keeps the event loop busy of the node that has some actor; answers which that is. */
+  async function spin(message: 'Spin' | 'SpinOnce', ms: number) {
+    const to = addressOf('spinner', 'acme', randomUUID());
+    const before = await cluster.holders();
+    const asked = cluster.client.ask(to, message, { ms }, { withinMs: 60_000, tryMs: 30_000 });
+    const busy = await cluster.waitUntil('a node to be busy', async () => {
+      const answers = await Promise.all(cluster.names.map((name) => cluster.local(name, 500)));
+      const at = answers.indexOf(null);
+      return at >= 0 && { name: cluster.names[at] ?? '' };
+    });
+    return { asked, ...busy, held: [...(before.get(busy.name) ?? [])] };
+  }
+  const heldBy = async (name: string) => [...((await cluster.holders()).get(name) ?? [])];
+
+  test('an event loop that is busy for three terms of its leases keeps them, and what it does counts', async () => {
+    await cluster.settled('before it is busy');
+    const { asked, name, held } = await spin('Spin', 3 * TTL_MS);
+    assert.ok(held.length > 0);
+    assert.equal(await cluster.explained(asked), 1);
+    assert.deepEqual(await heldBy(name), held, 'the same partitions in the same epochs');
+    await tickAll();
+    assert.deepEqual(await heldBy(name), held);
+    await oneCommitter();
+  });
+
+  test('an event loop that does not come back for eight terms loses its partitions to others meanwhile', async () => {
+    await cluster.settled('before it is busy');
+    const { asked, name, held } = await spin('SpinOnce', 8 * TTL_MS);
+    await cluster.waitUntil('others to take over', async () => {
+      const now = new Set((await heldBy(name)).map(([partition, epoch]) => `${partition} ${epoch}`));
+      return held.every(([partition, epoch]) => !now.has(`${partition} ${epoch}`));
+    });
+    assert.equal(await cluster.local(name, 300), null, 'it is busy still');
+    await cluster.explained(asked);
+    await cluster.settled('after it came back');
     await tickAll();
     await oneCommitter();
   });

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { ActorDefinition } from '../../runtime/define-actor.ts';
 import { defineActor } from '../../runtime/define-actor.ts';
-import type { EffectHandler } from '../../runtime/effect.ts';
+import { defineEffect, type EffectHandler, EffectResult } from '../../runtime/effect.ts';
 import { step, steps } from '../chaos/steps.ts';
 import { ticker } from '../chaos/ticker.ts';
 
@@ -25,6 +25,43 @@ export const alarm = defineActor({
   },
 });
 
+function spinFor(ms: number): void {
+  const until = performance.now() + ms;
+  while (performance.now() < until);
+}
+
+const spin = defineEffect({
+  kind: 'test.spin',
+  input: z.object({ ms: z.number() }),
+  async run({ ms }) {
+    spinFor(ms);
+    return null;
+  },
+});
+
+/** Keeps the event loop of its node busy: in a turn, which another node would run again, or in an effect, which none does. */
+export const spinner = defineActor({
+  kind: 'spinner',
+  version: 1,
+  state: z.object({ spun: z.number() }),
+  initial: () => ({ spun: 0 }),
+  messages: { Spin: z.object({ ms: z.number() }), SpinOnce: z.object({ ms: z.number() }), Spun: EffectResult },
+  events: {},
+  on: {
+    Spin({ spun }, { ms }, turn) {
+      spinFor(ms);
+      turn.reply(spun + 1);
+      return { spun: spun + 1 };
+    },
+    SpinOnce(state, { ms }, turn) {
+      turn.effect({ kind: 'test.spin', mode: 'once', input: { ms }, replyAs: 'Spun' });
+      turn.reply(null);
+      return state;
+    },
+    Spun: ({ spun }) => ({ spun: spun + 1 }),
+  },
+});
+
 /** What the nodes of these tests serve beside the product's own. */
-export const actors: readonly ActorDefinition[] = [ticker, steps, alarm];
-export const effects: readonly EffectHandler[] = [step];
+export const actors: readonly ActorDefinition[] = [ticker, steps, alarm, spinner];
+export const effects: readonly EffectHandler[] = [step, spin];

@@ -106,6 +106,8 @@ export class FaultyStore implements ActorStore {
   backlog: ActorStore['backlog'] = (...a) => this.#through('backlog', () => this.#inner.backlog(...a));
   acquire: ActorStore['acquire'] = (...a) => this.#through('acquire', () => this.#inner.acquire(...a));
   renew: ActorStore['renew'] = (...a) => this.#through('renew', () => this.#inner.renew(...a));
+  renewedAt: ActorStore['renewedAt'] = (lease) => this.#inner.renewedAt(lease);
+  freeze: ActorStore['freeze'] = (ms) => this.#inner.freeze(ms);
   vouch: ActorStore['vouch'] = (...a) => this.#through('vouch', () => this.#inner.vouch(...a));
   recorded: ActorStore['recorded'] = (...a) => this.#through('recorded', () => this.#inner.recorded(...a));
   isKnown: ActorStore['isKnown'] = (...a) => this.#through('isKnown', () => this.#inner.isKnown(...a));

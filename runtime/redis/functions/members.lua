@@ -41,6 +41,25 @@ register('announce', function(keys, args)
   return results
 end, { 'allow-oom' })
 
+-- Extends a node lease and leaves its card as it is: for a node whose event loop is held up.
+-- ARGV  a section: node, incarnation, ttlMs
+-- returns a section: 1 | 0 (the lease is not this life's any more)
+register('extend', function(keys, args)
+  local now, results = now_ms(), {}
+  for s = 1, tonumber(args[1]) do
+    local key, node, incarnation = keys[s], args[s * 3], args[s * 3 + 1]
+    local _, holder, card = read_member(redis.call('HGET', key, node) or nil)
+    local own = holder == incarnation
+    if own then
+      lease_term = tonumber(args[s * 3 + 2])
+      redis.call('HSET', key, node, table.concat({ int(now + lease_term), incarnation, card }, '\n'))
+      wrote(key, node, now)
+    end
+    results[s] = own and 1 or 0
+  end
+  return results
+end, { 'allow-oom' })
+
 -- ARGV  a section: node, incarnation, caller, number of its call
 -- returns a section: 1 (ended) | 0 (that life does not hold it) | -1 (late)
 register('retire', function(keys, args)

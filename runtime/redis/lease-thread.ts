@@ -1,0 +1,106 @@
+import { extname } from 'node:path';
+import { MessageChannel, type MessagePort, receiveMessageOnPort, Worker } from 'node:worker_threads';
+import type { Lease } from '../actor-store.ts';
+import type { LeaseNote, LeaseWorkerData, RenewedAside } from './lease-worker.ts';
+
+export interface LeaseThreadOptions extends Omit<LeaseWorkerData, 'answers' | 'hasTags'> {
+  /** Known when the store is open. */
+  readonly hasTags: () => boolean;
+  readonly warn: (warning: string) => void;
+}
+
+const SIGNS_A_TERM = 6;
+const MAX_HEAP_MB = 32;
+
+/**
+ * Keeps the leases of this process while its event loop is held up: a busy node is slow, not dead (decision 0031). A thread
+ * with a connection of its own hears what is renewed here and that this loop turns; when it hears nothing it renews the
+ * same. It begins with the first renewal.
+ */
+export class LeaseThread {
+  readonly #options: LeaseThreadOptions;
+  #worker: Worker | null = null;
+  #answers: MessagePort | null = null;
+  #signs: NodeJS.Timeout | undefined;
+  #isClosed = false;
+  /** By grant: when this was asked for, milliseconds of `process.hrtime`. */
+  readonly #renewed = new Map<string, number>();
+
+  constructor(options: LeaseThreadOptions) {
+    this.#options = options;
+  }
+
+  renewed(lease: Lease, life: string, ttlMs: number): void {
+    this.#renewed.delete(lease.grant);
+    this.#start(ttlMs);
+    this.#say({ kind: 'renewed', granted: { lease, life }, ttlMs });
+  }
+
+  released({ grant }: Lease): void {
+    this.#renewed.delete(grant);
+    this.#say({ kind: 'released', grant });
+  }
+
+  seated(node: string, incarnation: string, ttlMs: number): void {
+    this.#start(ttlMs);
+    this.#say({ kind: 'seated', node, incarnation, ttlMs });
+  }
+
+  left(node: string, incarnation: string): void {
+    this.#say({ kind: 'left', node, incarnation });
+  }
+
+  /** When the thread asked last for a renewal that was granted, as `performance.now()`; null: since the last one here it did not. */
+  renewedAt({ grant }: Lease): number | null {
+    // Read at once: the loop that was held up decides before it gets events.
+    for (let found = this.#receive(); found !== null; found = this.#receive())
+      for (const one of found.grants) this.#renewed.set(one, found.at);
+    const at = this.#renewed.get(grant);
+    return at === undefined ? null : performance.now() - (Number(process.hrtime.bigint()) / 1e6 - at);
+  }
+
+  /** For so long the thread renews nothing. */
+  freeze(ms: number): void {
+    this.#say({ kind: 'frozen', ms });
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    clearInterval(this.#signs);
+    await this.#worker?.terminate();
+  }
+
+  #receive(): RenewedAside | null {
+    const found: { message: RenewedAside } | undefined =
+      this.#answers === null ? undefined : receiveMessageOnPort(this.#answers);
+    return found?.message ?? null;
+  }
+
+  #start(ttlMs: number): void {
+    if (this.#worker !== null || this.#isClosed) return;
+    const { urls, prefix, hasTags, warn } = this.#options;
+    const { port1, port2 } = new MessageChannel();
+    const workerData: LeaseWorkerData = { urls, prefix, hasTags: hasTags(), answers: port2 };
+    // As this file is named: from sources as from the package. It sees nothing of the node's environment.
+    const file = new URL(`./lease-worker${extname(import.meta.filename)}`, import.meta.url);
+    const options = { workerData, transferList: [port2], env: {}, execArgv: [], stdin: false };
+    const worker = new Worker(file, { ...options, resourceLimits: { maxOldGenerationSizeMb: MAX_HEAP_MB } });
+    worker.on('error', (error) => warn(`the thread that keeps leases ended: ${String(error)}`));
+    // The next renewal begins another.
+    worker.on('exit', () => {
+      clearInterval(this.#signs);
+      port1.close();
+      this.#worker = null;
+      this.#answers = null;
+    });
+    worker.unref();
+    port1.unref();
+    this.#worker = worker;
+    this.#answers = port1;
+    this.#signs = setInterval(() => this.#say({ kind: 'alive' }), ttlMs / SIGNS_A_TERM).unref();
+  }
+
+  #say(note: LeaseNote): void {
+    this.#worker?.postMessage(note);
+  }
+}

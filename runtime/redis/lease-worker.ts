@@ -1,0 +1,138 @@
+import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
+import type { Lease } from '../actor-store.ts';
+import { connect, masters } from './connection.ts';
+import { Keys } from './keys.ts';
+import { renewLease } from './leases.ts';
+import { loadLibrary, readLibrary } from './library.ts';
+import { SectionCalls } from './sections.ts';
+
+/** Where the store is. */
+export interface LeaseWorkerData {
+  readonly urls: string | readonly string[];
+  readonly prefix: string;
+  readonly hasTags: boolean;
+  /** Takes `RenewedAside`. */
+  readonly answers: MessagePort;
+}
+
+/** A lease with the life of the server that granted it. */
+export interface GrantedLease {
+  readonly lease: Lease;
+  readonly life: string;
+}
+
+/** What the thread of turns says. Each of these also says that it is not held up. */
+export type LeaseNote =
+  | { readonly kind: 'alive' }
+  | { readonly kind: 'renewed'; readonly granted: GrantedLease; readonly ttlMs: number }
+  | { readonly kind: 'released'; readonly grant: string }
+  | { readonly kind: 'seated'; readonly node: string; readonly incarnation: string; readonly ttlMs: number }
+  | { readonly kind: 'frozen'; readonly ms: number }
+  | { readonly kind: 'left'; readonly node: string; readonly incarnation: string };
+
+/** Leases that were renewed here. `at`: when that was asked for, milliseconds of `process.hrtime`. */
+export interface RenewedAside {
+  readonly grants: readonly string[];
+  readonly at: number;
+}
+
+/** Terms of a silence: a loop that never comes back must not keep its partitions from others. */
+const MOST_TERMS = 5;
+const LOOKS_A_TERM = 12;
+
+type Held = GrantedLease & { readonly heardAt: number };
+
+/** Renews what the thread of turns renewed last, while that is silent. */
+class LeaseWorker {
+  readonly #data: LeaseWorkerData;
+  readonly #calls: SectionCalls;
+  readonly #keys: Keys;
+  readonly #held = new Map<string, Held>();
+  #seat: { readonly node: string; readonly incarnation: string } | null = null;
+  #ttlMs = 0;
+  #heardAt = performance.now();
+  #frozenUntil = 0;
+  #isRenewing = false;
+  #looking: NodeJS.Timeout | undefined;
+
+  constructor(data: LeaseWorkerData) {
+    this.#data = data;
+    this.#keys = new Keys(data.prefix);
+    if (data.hasTags) this.#keys.useTags();
+    const connection = connect(data.urls, 'svc-leases', 'commands');
+    // The thread of turns has a connection too, and says what is wrong with the server.
+    connection.on('error', () => {});
+    const library = readLibrary();
+    const opened = connection.connect().then(() => loadLibrary(masters(connection), library));
+    opened.catch(() => {});
+    this.#calls = new SectionCalls(connection, library, this.#keys, () => null);
+  }
+
+  hear(note: LeaseNote): void {
+    this.#heardAt = performance.now();
+    if (note.kind === 'renewed') {
+      this.#held.set(note.granted.lease.grant, { ...note.granted, heardAt: this.#heardAt });
+      this.#lookEvery(note.ttlMs);
+    } else if (note.kind === 'released') this.#held.delete(note.grant);
+    else if (note.kind === 'left') this.#leave(note);
+    else if (note.kind === 'frozen') this.#frozenUntil = this.#heardAt + note.ms;
+    else if (note.kind === 'seated') {
+      this.#seat = note;
+      this.#lookEvery(note.ttlMs);
+    }
+  }
+
+  /** A node also ends the leases of others that died. */
+  #leave({ node, incarnation }: { readonly node: string; readonly incarnation: string }): void {
+    if (this.#seat?.node === node && this.#seat.incarnation === incarnation) this.#seat = null;
+  }
+
+  #lookEvery(ttlMs: number): void {
+    if (ttlMs === this.#ttlMs) return;
+    this.#ttlMs = ttlMs;
+    clearInterval(this.#looking);
+    this.#looking = setInterval(() => void this.#look(), ttlMs / LOOKS_A_TERM);
+  }
+
+  async #look(): Promise<void> {
+    const silentMs = performance.now() - this.#heardAt;
+    if (this.#isRenewing || silentMs < this.#ttlMs / 3 || silentMs > MOST_TERMS * this.#ttlMs) return;
+    if (performance.now() < this.#frozenUntil) return;
+    this.#isRenewing = true;
+    try {
+      const at = Number(process.hrtime.bigint()) / 1e6;
+      const [grants] = await Promise.all([this.#renewAll(), this.#extendSeat()]);
+      this.#data.answers.postMessage({ grants, at } satisfies RenewedAside);
+    } catch {
+      // A server that is away: the next look tries again, and the thread of turns reports it.
+    } finally {
+      this.#isRenewing = false;
+    }
+  }
+
+  /** One that was not renewed in the last half of a term before the silence had been given up. */
+  async #renewAll(): Promise<string[]> {
+    const since = this.#heardAt - this.#ttlMs / 2;
+    const renewed = await Promise.all(
+      [...this.#held].map(async ([grant, { lease, life, heardAt }]) => {
+        const isHeld = heardAt >= since && (await renewLease(this.#calls, this.#keys, lease, this.#ttlMs, life));
+        if (!isHeld) this.#held.delete(grant);
+        return isHeld ? [grant] : [];
+      }),
+    );
+    return renewed.flat();
+  }
+
+  async #extendSeat(): Promise<void> {
+    const seat = this.#seat;
+    if (seat === null) return;
+    const { members } = this.#keys;
+    await this.#calls.call('extend', members, (keys, args) => {
+      keys.push(members);
+      args.push(seat.node, seat.incarnation, Math.ceil(this.#ttlMs));
+    });
+  }
+}
+
+const worker = new LeaseWorker(workerData);
+parentPort?.on('message', (note: LeaseNote) => worker.hear(note));
