@@ -68,7 +68,7 @@ export const heap = defineActor({
 });
 
 /** What a store answers without asking its server. */
-const AT_ONCE: ReadonlySet<PropertyKey> = new Set(['tagOf', 'mayBeMade']);
+const AT_ONCE: ReadonlySet<PropertyKey> = new Set(['tagOf', 'mayBeMade', 'renewedAt', 'freeze']);
 
 /** The store as a node has it that `isCut` cuts off. */
 function cutOff(store: ActorStore, isCut: () => boolean): ActorStore {
