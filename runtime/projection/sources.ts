@@ -20,9 +20,8 @@ export interface Source {
   projected: number;
 }
 
-/** What is kept in memory while documents are away: of one partition, of all. */
-const MAX_PENDING_CHARS = 16_000_000;
-const MAX_ALL_CHARS = 64_000_000;
+/** What is kept in memory while documents are away, of all logs together: one alone may have all partitions of the node. */
+const MAX_CHARS = 64_000_000;
 
 const sizeOf = (commit: ProjectedCommit): number => commit.entries.reduce((sum, { body }) => sum + body.length, 100);
 
@@ -61,7 +60,7 @@ export class Sources {
     source.chars += chars;
     this.#chars += chars;
     // Documents are down for long: what does not fit into memory waits in the journal.
-    if (source.chars > MAX_PENDING_CHARS || this.#chars > MAX_ALL_CHARS) {
+    if (this.#chars > MAX_CHARS) {
       this.#chars -= source.chars;
       Object.assign(source, { pending: [], viewed: 0, chars: 0, readBackTo: commit.upTo });
     }

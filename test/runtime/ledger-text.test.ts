@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { deflateRawSync } from 'node:zlib';
 import fc from 'fast-check';
 import { packLines, unpackLines } from '../../runtime/projection/ledger-text.ts';
 
@@ -11,6 +12,11 @@ test('lines of a segment come back as they were, short or pressed', async () => 
     }),
     { numRuns: 100 },
   );
+});
+
+test('lines that an earlier version packed are read', async () => {
+  const text = JSON.stringify(Array.from({ length: 200 }, (_, n) => [n, 'a delivery of an earlier version']));
+  assert.equal(await unpackLines(deflateRawSync(text, { level: 1 }).toString('base64')), text);
 });
 
 test('a thousand like deliveries take less than a fifth of their text', async () => {
