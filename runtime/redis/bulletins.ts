@@ -1,12 +1,15 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Unsubscribe } from '../actor-store.ts';
 import type { Connection } from './connection.ts';
+import type { Keys } from './keys.ts';
 
 /** An append waits this long for a subscription at most: without it its reply may only be found by looking. */
 const SETTLE_MS = 500;
 /** How often the link is asked for a sign of life, and how long that may take before it is renewed. */
 const PROBE_EVERY_MS = 2_000;
 const ANSWER_WITHIN_MS = 4_000;
+/** A slot that is on its way to another server may refuse a subscription. */
+const REPEAT_MS = 100;
 
 type Receive = (message: Buffer) => void;
 
@@ -17,6 +20,9 @@ interface Listening {
   readonly missed?: () => void;
 }
 
+/** A channel of one slot of a Cluster, to which only the server of that slot carries messages (sharded pub/sub). */
+const isSharded = (channel: string): boolean => channel.startsWith('{');
+
 /**
  * Pub/sub: what is published here only shortens a wait, a lost message costs a poll. One subscription a channel,
  * shared by all listeners; they come back by themselves after a reconnect.
@@ -24,33 +30,50 @@ interface Listening {
 export class Bulletins {
   readonly #connection: Connection;
   readonly #commands: Connection;
+  readonly #keys: Pick<Keys, 'alive' | 'aliveInSlots'>;
   readonly #warn: (warning: string) => void;
   readonly #listeners = new Map<string, Map<Receive, () => void>>();
   readonly #probe: NodeJS.Timeout;
   #probing = false;
+  #isClosed = false;
   #pending = 0;
   #settled: Promise<void> | null = null;
 
-  /** `alive` is a channel on which nothing is published; `commands` is where hearers look for what they missed. */
-  constructor(connection: Connection, alive: string, commands: Connection, warn: (warning: string) => void) {
+  /** `commands` is where hearers look for what they missed. */
+  constructor(
+    connection: Connection,
+    keys: Pick<Keys, 'alive' | 'aliveInSlots'>,
+    commands: Connection,
+    warn: (warning: string) => void,
+  ) {
     this.#connection = connection;
     this.#commands = commands;
+    this.#keys = keys;
     this.#warn = warn;
-    this.#probe = setInterval(() => this.#look(alive), PROBE_EVERY_MS).unref();
-    connection.on('messageBuffer', (channel: Buffer, message: Buffer) => {
-      const listeners = this.#listeners.get(channel.toString('utf8'));
-      if (listeners !== undefined) for (const receive of listeners.keys()) receive(message);
-    });
-    // A Cluster moves its subscriptions to another node when theirs leaves.
-    for (const event of ['ready', '+node', '-node']) connection.on(event, () => void this.#afterGap(alive));
+    this.#probe = setInterval(() => this.#look(), PROBE_EVERY_MS).unref();
+    for (const event of ['messageBuffer', 'smessageBuffer']) {
+      connection.on(event, (channel: Buffer, message: Buffer) => {
+        const listeners = this.#listeners.get(channel.toString('utf8'));
+        if (listeners !== undefined) for (const receive of listeners.keys()) receive(message);
+      });
+    }
+    // A Cluster moves its subscriptions to another node when theirs leaves, or when slots move.
+    for (const event of ['ready', '+node', '-node', 'subscribersReady'])
+      connection.on(event, () => void this.#afterGap());
   }
 
   close(): void {
+    this.#isClosed = true;
     clearInterval(this.#probe);
   }
 
-  /** Subscribing once more changes nothing and is answered, on one server and on a Cluster: a half-open link keeps silent. */
-  #look(alive: string): void {
+  /** Subscribing once more, or leaving what nobody hears, changes nothing and is answered: a half-open link keeps silent. */
+  async #answers(): Promise<void> {
+    const slots = this.#keys.aliveInSlots().map((channel) => this.#connection.sunsubscribe(channel));
+    await Promise.all([this.#connection.subscribe(this.#keys.alive), ...slots]);
+  }
+
+  #look(): void {
     if (this.#probing || this.#connection.status !== 'ready') return;
     this.#probing = true;
     const late = setTimeout(() => {
@@ -59,8 +82,7 @@ export class Bulletins {
       this.#connection.once('ready', () => this.#resubscribe());
       this.#connection.disconnect(true);
     }, ANSWER_WITHIN_MS).unref();
-    this.#connection
-      .subscribe(alive)
+    this.#answers()
       .catch((error: unknown) => this.#warn(`subscription failed: ${String(error)}`))
       .finally(() => {
         clearTimeout(late);
@@ -69,10 +91,10 @@ export class Bulletins {
   }
 
   /** Behind this answer the channels of before are subscribed again: the client library asks for them first. */
-  async #afterGap(alive: string): Promise<void> {
+  async #afterGap(): Promise<void> {
     if (this.#listeners.size === 0 || this.#connection.status !== 'ready') return;
     try {
-      await this.#connection.subscribe(alive);
+      await this.#answers();
     } catch (error) {
       this.#warn(`subscription failed: ${String(error)}`);
     }
@@ -80,31 +102,57 @@ export class Bulletins {
     if (this.#commands.status === 'ready') resolve();
     else this.#commands.once('ready', () => resolve());
     await answering;
-    for (const listeners of this.#listeners.values()) for (const missed of listeners.values()) missed();
+    const all = [...this.#listeners.values()].flatMap((listeners) => [...listeners.values()]);
+    for (const missed of new Set(all)) missed();
   }
 
   #resubscribe(): void {
-    const channels = [...this.#listeners.keys()];
+    // The library remembers those of slots.
+    const channels = [...this.#listeners.keys()].filter((channel) => !isSharded(channel));
     if (channels.length > 0) this.#change(this.#connection.subscribe(...channels), false);
   }
 
   /** Resolves when the subscriptions that are waited for are in place (or took too long); null: none is on its way. */
   readonly settled = (): Promise<void> | null => this.#settled;
 
-  listen(channel: string, receive: Receive, { awaited = true, missed = () => {} }: Listening = {}): Unsubscribe {
-    let listeners = this.#listeners.get(channel);
-    if (listeners === undefined) {
-      listeners = new Map();
-      this.#listeners.set(channel, listeners);
-      this.#change(this.#connection.subscribe(channel), awaited);
-    }
+  listen(
+    channels: readonly string[],
+    receive: Receive,
+    { awaited = true, missed = () => {} }: Listening = {},
+  ): Unsubscribe {
     const own: Receive = (message) => receive(message);
-    listeners.set(own, missed);
+    const begun = channels.filter((channel) => !this.#listeners.has(channel));
+    for (const channel of begun) this.#listeners.set(channel, new Map());
+    for (const channel of channels) this.#listeners.get(channel)?.set(own, missed);
+    if (begun.length > 0) this.#change(Promise.all(begun.map((channel) => this.#subscribe(channel))), awaited);
     return () => {
-      if (!listeners.delete(own) || listeners.size > 0 || this.#listeners.get(channel) !== listeners) return;
-      this.#listeners.delete(channel);
-      this.#change(this.#connection.unsubscribe(channel), false);
+      const left = channels.filter((channel) => {
+        const listeners = this.#listeners.get(channel);
+        return listeners?.delete(own) === true && listeners.size === 0;
+      });
+      for (const channel of left) this.#listeners.delete(channel);
+      if (left.length > 0) this.#change(Promise.all(left.map((channel) => this.#unsubscribe(channel))), false);
     };
+  }
+
+  async #subscribe(channel: string): Promise<void> {
+    if (!isSharded(channel)) {
+      await this.#connection.subscribe(channel);
+      return;
+    }
+    for (let failed = false; this.#listeners.has(channel) && !this.#isClosed; failed = true) {
+      try {
+        await this.#connection.ssubscribe(channel);
+        return;
+      } catch (error) {
+        if (!failed) this.#warn(`subscription failed and is repeated: ${String(error)}`);
+        await pause(REPEAT_MS, undefined, { ref: false });
+      }
+    }
+  }
+
+  #unsubscribe(channel: string): Promise<unknown> {
+    return isSharded(channel) ? this.#connection.sunsubscribe(channel) : this.#connection.unsubscribe(channel);
   }
 
   #change(done: Promise<unknown>, awaited: boolean): void {

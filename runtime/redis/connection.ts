@@ -47,7 +47,7 @@ export function connect(urls: string | readonly string[], name: string, use: Use
     reconnectOnError: (error) => error.message.startsWith('READONLY'),
     ...BY_USE[use],
   };
-  return location.kind === 'cluster' ? cluster(location, options) : single(location, options);
+  return location.kind === 'cluster' ? cluster(location, options, use) : single(location, options);
 }
 
 function authentication(location: RedisLocation): RedisOptions {
@@ -76,7 +76,7 @@ function single(location: RedisLocation, options: RedisOptions): Redis {
   });
 }
 
-function cluster(location: RedisLocation, options: RedisOptions): Cluster {
+function cluster(location: RedisLocation, options: RedisOptions, use: Use): Cluster {
   return new Cluster([...location.hosts], {
     lazyConnect: true,
     enableOfflineQueue: options.enableOfflineQueue ?? false,
@@ -84,6 +84,8 @@ function cluster(location: RedisLocation, options: RedisOptions): Cluster {
     retryDelayOnFailover: 100,
     retryDelayOnClusterDown: 100,
     maxRedirections: 8,
+    // A connection to each master, once channels of its slots are listened to.
+    shardedSubscribers: use === 'subscriptions',
     slotsRefreshTimeout: CONNECT_TIMEOUT_MS,
     redisOptions: options,
   });

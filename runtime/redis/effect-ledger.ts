@@ -94,7 +94,7 @@ export class RedisEffectLedger implements EffectLedger {
   }
 
   onEffectCancelled(stop: (id: string) => void): Unsubscribe {
-    return this.#bulletins.listen(this.#keys.cancels, (message) => {
+    return this.#bulletins.listen(this.#keys.cancels(), (message) => {
       for (const id of message.toString('utf8').split('\n')) stop(id);
     });
   }

@@ -66,8 +66,6 @@ export class Keys {
   readonly signals: string;
   /** Channel on which nothing is published: who subscribes hears that the link lives. */
   readonly alive: string;
-  /** Channel of effect ids that a commit cancelled. */
-  readonly cancels: string;
   readonly #prefix: string;
   readonly #logs = new Map<Log, LogKeys>();
   #hasTags = false;
@@ -83,7 +81,6 @@ export class Keys {
     this.membersAsked = `{${this.members}}:asked`;
     this.signals = `${prefix}:signals`;
     this.alive = `${prefix}:alive`;
-    this.cancels = `${prefix}:cancel`;
   }
 
   /**
@@ -149,9 +146,18 @@ export class Keys {
     return `${this.#baseOf(partition)}:events:${address}`;
   }
 
-  /** Channel that rings when a log held by `node` got an entry. */
-  bell(node: string): string {
-    return `${this.#prefix}:bell:${node}`;
+  /**
+   * A channel on which functions publish, as it is listened to. Where partitions have slots together it is one in each slot
+   * (sharded pub/sub): a plain one would be carried to all servers of the Cluster.
+   */
+  #heard(channel: string): readonly string[] {
+    if (!this.#hasTags) return [`${this.#prefix}:${channel}`];
+    return Array.from({ length: SLOT_TAGS }, (_, n) => `{${this.#prefix}:t${n}}:${channel}`);
+  }
+
+  /** Rings when a log held by `node` got an entry. */
+  bell(node: string): readonly string[] {
+    return this.#heard(`bell:${node}`);
   }
 
   /** Channel of words to one node. */
@@ -164,12 +170,23 @@ export class Keys {
     return `{${this.#prefix}:rates:${encodeURIComponent(tenant)}}:${windowMs}:${key}`;
   }
 
-  replies(session: string): string {
-    return `${this.#prefix}:reply:${session}`;
+  replies(session: string): readonly string[] {
+    return this.#heard(`reply:${session}`);
   }
 
-  eventBell(address: Address): string {
-    return `${this.#prefix}:events:${address}`;
+  /** In every slot, since who listens does not know the actor's partition. */
+  eventBell(address: Address): readonly string[] {
+    return this.#heard(`events:${address}`);
+  }
+
+  /** Of effect ids that a commit cancelled. */
+  cancels(): readonly string[] {
+    return this.#heard('cancel');
+  }
+
+  /** As `alive`, in each slot in which something is heard. */
+  aliveInSlots(): readonly string[] {
+    return this.#hasTags ? this.#heard('alive') : [];
   }
 }
 

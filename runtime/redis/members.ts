@@ -102,7 +102,9 @@ export class RedisMembers implements Members {
 
   onSignal(node: string, receive: (word: string) => void): Unsubscribe {
     const hear = (message: Buffer) => receive(message.toString('utf8'));
-    const stops = [this.#keys.signal(node), this.#keys.signals].map((channel) => this.#bulletins.listen(channel, hear));
+    const stops = [this.#keys.signal(node), this.#keys.signals].map((channel) =>
+      this.#bulletins.listen([channel], hear),
+    );
     return () => {
       for (const stop of stops) stop();
     };

@@ -74,7 +74,7 @@ export class RedisActorStore implements ActorStore {
     for (const connection of [this.#connection, this.#subscriptions]) {
       connection.on('error', (error: Error) => warn(`Redis connection: ${error.message}`));
     }
-    const bulletins = new Bulletins(this.#subscriptions, this.#keys.alive, this.#connection, warn);
+    const bulletins = new Bulletins(this.#subscriptions, this.#keys, this.#connection, warn);
     this.#bulletins = bulletins;
     const { waitReplicas = 0, packs = () => true } = options;
     if (waitReplicas > 0 && this.#connection instanceof Cluster) {

@@ -24,7 +24,14 @@ local function base_of(prefix, name)
   return '{' .. prefix .. name .. '}:'
 end
 
-local function publish(prefix, channel, message) redis.call('PUBLISH', prefix .. channel, message) end
+-- Where logs share slots in the slot of the call: a plain message is carried to all servers of a Cluster (Keys, `heard`).
+local function publish(prefix, channel, message)
+  if slot_tag then
+    redis.call('SPUBLISH', '{' .. prefix .. slot_tag .. '}:' .. channel, message)
+  else
+    redis.call('PUBLISH', prefix .. channel, message)
+  end
+end
 
 local function now_ms()
   local time = redis.call('TIME')
