@@ -16,15 +16,17 @@ import { executionRate } from './suites/executions.ts';
 import { failover } from './suites/failover.ts';
 import { fileTools } from './suites/file-tools.ts';
 import { idleActors } from './suites/idle-actors.ts';
+import { idleFleet } from './suites/idle-fleet.ts';
 import { idleNode } from './suites/idle-node.ts';
 import { innerLoop } from './suites/inner-loop.ts';
 import { management } from './suites/management.ts';
+import { members } from './suites/members.ts';
 import { overload } from './suites/overload.ts';
 import { patterns } from './suites/patterns.ts';
 import { processes } from './suites/processes.ts';
 import { seal } from './suites/seal.ts';
 import { search } from './suites/search.ts';
-import { waiters } from './suites/waiters.ts';
+import { followers, waiters } from './suites/waiters.ts';
 import { waitingWorkflows } from './suites/waiting-workflows.ts';
 import { workflows } from './suites/workflows.ts';
 
@@ -35,12 +37,15 @@ const SUITES: Readonly<Record<string, (plan: Plan) => Promise<Section>>> = {
   assignment,
   checker,
   executions: executionRate,
+  followers,
   failover: (plan) => failover(plan, 'everysec'),
   'file-tools': fileTools,
   'idle-actors': idleActors,
+  'idle-fleet': idleFleet,
   'idle-node': idleNode,
   'inner-loop': innerLoop,
   management,
+  members,
   overload,
   patterns,
   processes,

@@ -15,6 +15,16 @@ export interface LiveMember extends Member {
   readonly remainingMs: number;
 }
 
+/** What a look at the members found. */
+export interface MembersLook {
+  /** Another one whenever somebody comes, goes or changes. Empty: the store cannot tell, so the next look reads them. */
+  readonly version: string;
+  /** As `members` answers them; null: as at the version that was known. */
+  readonly members: readonly LiveMember[] | null;
+  /** Until the first lease of another node runs out, unless it is extended; infinity for none. */
+  readonly soonestMs: number;
+}
+
 /**
  * Who is there. A lease that held when the store went away for all nodes holds for one more term after it came back. A
  * node lease is taken at start, renewed with the partition leases, and runs out on the store's clock;
@@ -30,6 +40,11 @@ export interface Members {
   announce(member: Member, ttlMs: number, first: boolean): Promise<boolean>;
   /** Members whose lease has not run out, ordered by node id. */
   members(): Promise<LiveMember[]>;
+  /**
+   * The same for `node`, which knows them at a version: nothing is read of them while that is theirs, so a large fleet costs
+   * each of its nodes no more than a small one.
+   */
+  lookAtMembers(node: string, known: string): Promise<MembersLook>;
   /** Ends a node lease early; false when that life does not hold it. */
   retire(node: string, incarnation: string): Promise<boolean>;
   /**

@@ -5,6 +5,7 @@ import { roleOptions, serveRole } from '../role.ts';
 export interface WaitingNodeAnswer {
   readonly url: string;
   readonly heapUsed: number;
+  readonly rss: number;
 }
 
 const { flags } = roleOptions<{ flags: Readonly<Record<string, string>> }>();
@@ -15,7 +16,8 @@ serveRole(
     if (globalThis.gc === undefined) throw new Error('run with --expose-gc');
     globalThis.gc();
     globalThis.gc();
-    return { url: node.restUrl, heapUsed: process.memoryUsage().heapUsed };
+    const { heapUsed, rss } = process.memoryUsage();
+    return { url: node.restUrl, heapUsed, rss };
   },
   () => node.stop(),
 );

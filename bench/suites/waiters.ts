@@ -77,6 +77,92 @@ export async function waiters(plan: Plan): Promise<Section> {
 const part = (values: readonly number[], share: number): number =>
   values.toSorted((a, b) => a - b)[Math.min(values.length - 1, Math.floor(values.length * share))] ?? 0;
 
+/** Followers of many event streams on one node: what they cost, and whether others still get through. */
+export async function followers(plan: Plan): Promise<Section> {
+  const sizes = plan.repetitions > 1 ? { followers: 10_000, executions: 1_000 } : { followers: 500, executions: 50 };
+  const rows: string[][] = [];
+  for (const [name, open] of STORES) {
+    await using opened = new AsyncDisposableStack();
+    const { openedMs, memoryMb: memory, cpu, otherMs, endedMs } = await follow(opened, await open(opened), sizes);
+    const each = ((memory[1] - memory[0]) * 1_024) / sizes.followers;
+    rows.push([
+      ...[name, whole(sizes.followers), whole(openedMs), memory.map(whole).join(' to '), each.toFixed(0)],
+      cpu.map((share) => `${(share * 100).toFixed(1)} %`).join(' to '),
+      ...[`${part(otherMs, 0.5).toFixed(1)}, ${part(otherMs, 0.99).toFixed(1)}`, whole(endedMs)],
+    ]);
+  }
+  const head = ['store', 'followers', 'until all follow, ms', 'memory, MB', 'KB each', 'CPU of a core'];
+  return {
+    title: `Followers of event streams (${whole(sizes.followers)} of ${whole(sizes.executions)} executions)`,
+    text: [
+      table([...head, 'other call p50, p99 ms', 'all told, ms'], rows),
+      'Each is GET /v1/executions/{id}/stream on a connection of its own, and has had its first event. The rest as above.',
+    ].join('\n\n'),
+  };
+}
+
+async function follow(
+  opened: AsyncDisposableStack,
+  flags: Flags,
+  sizes: { readonly followers: number; readonly executions: number },
+) {
+  const { node, url } = await install(opened, flags);
+  const agent = new Agent({ keepAlive: true, maxSockets: Number.POSITIVE_INFINITY });
+  opened.defer(async () => agent.destroy());
+  const call = (tool: string, args: object): Promise<Result> => callTool(url, agent, tool, args);
+  const { agent_id } = await call('svc.agent.create', { manifest_yaml: AGENT });
+  const executions: unknown[] = [];
+  for (let at = 0; at < sizes.executions; at += 1) {
+    executions.push((await call('svc.task.execute', { agent_id, intent: 'sleep' })).execution_id);
+  }
+  const cpuBefore = await calmCpu(node.pid);
+  const memoryBefore = await memoryMb(node.pid);
+  const since = performance.now();
+  const streams: Following[] = [];
+  for (let at = 0; at < sizes.followers; at += 1) {
+    const followed = followStream(`${url}/v1/executions/${String(executions[at % executions.length])}/stream`, agent);
+    streams.push(followed);
+    // As fast as the node takes them.
+    if (at % 100 === 99) await followed.begun;
+  }
+  await Promise.all(streams.map(({ begun }) => begun));
+  const openedMs = performance.now() - since;
+  const cpuOpen = await calmCpu(node.pid);
+  const memoryOpen = await memoryMb(node.pid);
+  const otherMs: number[] = [];
+  for (let at = 0; at < 100; at += 1) otherMs.push(await timed(() => call('svc.agent.list', {})));
+  const from = performance.now();
+  for (const execution_id of executions) await call('svc.task.cancel', { execution_id });
+  await Promise.all(streams.map(({ ended }) => ended));
+  const memory = [memoryBefore, memoryOpen] as const;
+  return { openedMs, memoryMb: memory, cpu: [cpuBefore, cpuOpen], otherMs, endedMs: performance.now() - from };
+}
+
+interface Following {
+  /** Has had an event. */
+  readonly begun: Promise<void>;
+  readonly ended: Promise<void>;
+}
+
+function followStream(url: string, agent: Agent): Following {
+  const begun = Promise.withResolvers<void>();
+  const ended = Promise.withResolvers<void>();
+  const fail = (error: Error): void => {
+    begun.reject(error);
+    ended.reject(error);
+  };
+  ended.promise.catch(() => {});
+  const call = request(url, { agent, headers: { accept: 'text/event-stream' } }, (response) => {
+    if (response.statusCode !== 200) return fail(new Error(`a stream was answered ${response.statusCode}`));
+    response.on('data', () => begun.resolve());
+    response.on('end', () => ended.resolve());
+    response.on('error', fail);
+  });
+  call.on('error', fail);
+  call.end();
+  return { begun: begun.promise, ended: ended.promise };
+}
+
 type Flags = Readonly<Record<string, string>>;
 
 const STORES: readonly (readonly [string, (opened: AsyncDisposableStack) => Promise<Flags>])[] = [

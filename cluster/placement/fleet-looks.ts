@@ -4,7 +4,7 @@ import type { Random } from '../../runtime/random.ts';
 import { Fleet, keyOf } from './fleet.ts';
 
 export interface FleetLooksParts {
-  readonly members: Pick<Members, 'members' | 'pools'>;
+  readonly members: Pick<Members, 'lookAtMembers' | 'pools'>;
   readonly node: string;
   readonly clock: Clock;
   readonly random: Random;
@@ -24,6 +24,7 @@ const AT_ONCE = 32;
 export class FleetLooks {
   readonly #parts: FleetLooksParts;
   #fleet: Fleet | null = null;
+  #known: { readonly version: string; readonly members: readonly LiveMember[] } = { version: '', members: [] };
   /** Looks are numbered, so that a slow one does not hide what a later one saw. */
   #looks = 0;
   #seen = 0;
@@ -48,6 +49,11 @@ export class FleetLooks {
     return size <= AT_ONCE ? 0 : this.#parts.random.fraction() * size;
   }
 
+  /** The next look reads all members: programs that keep no version of them may have told of a change. */
+  readAll(): void {
+    this.#known = { version: '', members: [] };
+  }
+
   /** No look by itself any more. */
   stop(): void {
     this.#stopped = true;
@@ -57,11 +63,15 @@ export class FleetLooks {
   async look(): Promise<Fleet> {
     this.#looks += 1;
     const look = this.#looks;
-    const [members, pools] = await Promise.all([this.#parts.members.members(), this.#parts.members.pools()]);
-    this.#lookWhenOneRunsOut(members);
+    const { node, members: store } = this.#parts;
+    const known = this.#known;
+    const [found, pools] = await Promise.all([store.lookAtMembers(node, known.version), store.pools()]);
+    this.#lookWhenOneRunsOut(found.soonestMs);
     const before = this.#fleet;
     if (before !== null && look < this.#seen) return before;
     this.#seen = look;
+    const members = found.members ?? known.members;
+    this.#known = { version: found.version, members };
     if (before?.key === keyOf(members, pools)) return before;
     this.#fleet = new Fleet(members, pools, before);
     this.#parts.onSeen(this.#fleet);
@@ -93,12 +103,11 @@ export class FleetLooks {
   }
 
   /** A lease that runs out is nobody's word: without this it would be seen at the next renewal only. */
-  #lookWhenOneRunsOut(members: readonly LiveMember[]): void {
-    const { clock, node, warn } = this.#parts;
+  #lookWhenOneRunsOut(soonestMs: number): void {
+    const { clock, warn } = this.#parts;
     this.#cancel();
-    const others = members.filter((member) => member.node !== node).map(({ remainingMs }) => remainingMs);
-    if (others.length === 0 || this.#stopped) return;
-    this.#cancel = clock.after(Math.min(...others) + SETTLED_MS + this.spreadMs, () => {
+    if (soonestMs === Number.POSITIVE_INFINITY || this.#stopped) return;
+    this.#cancel = clock.after(soonestMs + SETTLED_MS + this.spreadMs, () => {
       this.fresh().catch((error: unknown) => warn('who is there is not known', error));
     });
   }

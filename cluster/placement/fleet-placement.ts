@@ -217,7 +217,9 @@ export class FleetPlacement implements Placement {
 
   #hear(text: string): void {
     const word = parseFleetWord(text);
-    if (word !== null && word.by !== this.incarnation) this.#ring(this.#looks.spreadMs);
+    if (word === null || word.by === this.incarnation) return;
+    this.#looks.readAll();
+    this.#ring(this.#looks.spreadMs);
   }
 
   /** At most one ring a turn of the event loop: many words come together when a node goes. */

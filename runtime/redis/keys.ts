@@ -62,6 +62,10 @@ export class Keys {
   readonly members: string;
   /** Hash: process → number of its last change of the members. */
   readonly membersAsked: string;
+  /** Sorted set: node → when its lease runs out; of nodes whose programs know it. */
+  readonly membersDue: string;
+  /** Counts changes of who is there. */
+  readonly membersVersion: string;
   /** Channel of words to all nodes. */
   readonly signals: string;
   /** Channel on which nothing is published: who subscribes hears that the link lives. */
@@ -79,6 +83,8 @@ export class Keys {
     // The tag is the other key's name: both are in one slot.
     this.factsAsked = `{${this.facts}}:asked`;
     this.membersAsked = `{${this.members}}:asked`;
+    this.membersDue = `{${this.members}}:due`;
+    this.membersVersion = `{${this.members}}:version`;
     this.signals = `${prefix}:signals`;
     this.alive = `${prefix}:alive`;
   }

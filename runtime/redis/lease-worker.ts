@@ -126,9 +126,9 @@ class LeaseWorker {
   async #extendSeat(): Promise<void> {
     const seat = this.#seat;
     if (seat === null) return;
-    const { members } = this.#keys;
+    const { members, membersDue, membersVersion } = this.#keys;
     await this.#calls.call('extend', members, (keys, args) => {
-      keys.push(members);
+      keys.push(members, membersDue, membersVersion);
       args.push(seat.node, seat.incarnation, Math.ceil(this.#ttlMs));
     });
   }

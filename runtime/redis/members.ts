@@ -1,7 +1,7 @@
 import type { Unsubscribe } from '../actor-store.ts';
 import type { PoolLayout } from '../address.ts';
 import { checkMember, checkSignal } from '../member-limits.ts';
-import type { LiveMember, Member, Members } from '../members.ts';
+import type { LiveMember, Member, Members, MembersLook } from '../members.ts';
 import type { Bulletins } from './bulletins.ts';
 import { type CallOrder, inOrder } from './call-order.ts';
 import type { Connection } from './connection.ts';
@@ -56,13 +56,18 @@ export class RedisMembers implements Members {
       keys.push(members);
       args.push(this.#ttlMs);
     });
-    const words = list(reply).map(text);
-    const found: LiveMember[] = [];
-    for (let n = 0; n + 3 < words.length; n += 4) {
-      const [node = '', incarnation = '', card = '', remaining = ''] = words.slice(n, n + 4);
-      found.push({ node, incarnation, card, remainingMs: Number(remaining) });
-    }
-    return found.sort((a, b) => (a.node < b.node ? -1 : 1));
+    return membersOf(list(reply).map(text));
+  }
+
+  async lookAtMembers(node: string, known: string): Promise<MembersLook> {
+    const { members, membersDue, membersVersion } = this.#keys;
+    const reply = await this.#calls.call('look', members, (keys, args) => {
+      keys.push(members, membersDue, membersVersion);
+      args.push(this.#ttlMs, node, known);
+    });
+    const [version = '', soonest = '', ...words] = list(reply).map(text);
+    const soonestMs = soonest === '' ? Number.POSITIVE_INFINITY : Number(soonest);
+    return { version, members: version === known && known !== '' ? null : membersOf(words), soonestMs };
   }
 
   async retire(node: string, incarnation: string): Promise<boolean> {
@@ -111,12 +116,22 @@ export class RedisMembers implements Members {
   }
 
   async #callInOrder(name: string, words: readonly (string | number)[]): Promise<boolean> {
-    const { members, membersAsked } = this.#keys;
+    const { members, membersAsked, membersDue, membersVersion } = this.#keys;
     const number = this.#order.next();
     const reply = await this.#calls.call(name, members, (keys, args) => {
-      keys.push(members, membersAsked);
+      keys.push(members, membersAsked, membersDue, membersVersion);
       args.push(...words, this.#order.caller, number);
     });
     return inOrder(reply) === 1;
   }
+}
+
+/** Words of node, incarnation, card and remaining milliseconds. */
+function membersOf(words: readonly string[]): LiveMember[] {
+  const found: LiveMember[] = [];
+  for (let n = 0; n + 3 < words.length; n += 4) {
+    const [node = '', incarnation = '', card = '', remaining = ''] = words.slice(n, n + 4);
+    found.push({ node, incarnation, card, remainingMs: Number(remaining) });
+  }
+  return found.sort((a, b) => (a.node < b.node ? -1 : 1));
 }

@@ -176,6 +176,7 @@ export class RedisActorStore implements ActorStore {
 
   announce = (member: Member, ttlMs: number, first: boolean) => this.#members.announce(member, ttlMs, first);
   members = () => this.#members.members();
+  lookAtMembers = (node: string, known: string) => this.#members.lookAtMembers(node, known);
   retire = (node: string, incarnation: string) => this.#members.retire(node, incarnation);
   isKnown = (node: string, incarnation: string) => this.#members.isKnown(node, incarnation);
   pools = () => this.#members.pools();

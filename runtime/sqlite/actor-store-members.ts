@@ -1,6 +1,6 @@
 import type { Unsubscribe } from '../actor-store.ts';
 import { checkMember, checkSignal } from '../member-limits.ts';
-import type { LiveMember, Member } from '../members.ts';
+import type { LiveMember, Member, MembersLook } from '../members.ts';
 import { Topic } from './actor-store-notices.ts';
 
 /** A lease that ran out may be extended by its own life, so it stays for a while. */
@@ -8,6 +8,12 @@ const FORGET_AFTER_MS = 3_600_000;
 
 interface Row extends Member {
   readonly until: number;
+}
+
+/** What a store answers that has read all of them. */
+export function lookOf(node: string, version: string, members: readonly LiveMember[]): MembersLook {
+  const others = members.filter((member) => member.node !== node).map(({ remainingMs }) => remainingMs);
+  return { version, members, soonestMs: Math.min(Number.POSITIVE_INFINITY, ...others) };
 }
 
 /**

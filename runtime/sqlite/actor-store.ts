@@ -4,7 +4,7 @@ import type { Address, Log, Partition } from '../address.ts';
 import { type Clock, systemClock } from '../clock.ts';
 import { SvcError } from '../errors.ts';
 import { applyCommit } from './actor-store-commit.ts';
-import { MemberBook } from './actor-store-members.ts';
+import { lookOf, MemberBook } from './actor-store-members.ts';
 import { Notices } from './actor-store-notices.ts';
 import { type Opened, openTables } from './actor-store-opening.ts';
 import type { PartitionState } from './actor-store-partition.ts';
@@ -105,6 +105,8 @@ export class SqliteActorStore implements ActorStore {
     this.#read(() => this.#members.announce(member, ttlMs, first, this.#clock.monotonic()));
 
   members = () => this.#read(() => this.#members.members(this.#clock.monotonic()));
+  lookAtMembers: ActorStore['lookAtMembers'] = (node) =>
+    this.#read(() => lookOf(node, '', this.#members.members(this.#clock.monotonic())));
 
   retire: ActorStore['retire'] = (node, incarnation) => this.#read(() => this.#members.retire(node, incarnation));
 

@@ -147,6 +147,7 @@ const CALLS: Readonly<Record<Exclude<keyof ActorStore, 'sharedLogs'>, Case | nul
   depth: read(({ store, partition, self }) => store.depth(partition, self)),
   backlog: read(({ store, partition }) => store.backlog(partition)),
   members: read(({ store }) => store.members()),
+  lookAtMembers: read(({ store, node }) => store.lookAtMembers(node, '')),
   isKnown: read(({ store, node, lives }) => store.isKnown(node, lives[0])),
   pools: read(({ store }) => store.pools()),
   load: read(({ store, partition, self }) => store.load(partition, [self])),

@@ -52,6 +52,65 @@ function leaseTests(promise: Promises): void {
     assert.deepEqual(await present(other, ...lives), sorted);
   });
 
+  promise('a look at a known version reads nobody while nobody came, went or changed', async (rig) => {
+    const [own, peer] = [life(), life()];
+    const other = await rig.another();
+    for (const each of [own, peer]) await rig.store.announce(each, LONG_MS, true);
+    const look = async (known: string) => {
+      const { members, ...seen } = await rig.store.lookAtMembers(own.node, known);
+      const present = members?.flatMap(({ remainingMs: _, ...one }) => (one.node === peer.node ? [one] : [])) ?? null;
+      return { ...seen, peer: present };
+    };
+    const first = await look('');
+    assert.deepEqual(first.peer, [peer]);
+    assert.ok(first.soonestMs > 0, `${first.soonestMs}`);
+    let { version } = first;
+    // Members of other tests may run out meanwhile.
+    await eventually('nobody is read', async () => {
+      for (const each of [own, peer]) assert.ok(await other.announce(each, LONG_MS, false));
+      const again = await look(version);
+      assert.ok(again.soonestMs > 0, `${again.soonestMs}`);
+      const isRead = again.version !== version || again.peer !== null;
+      version = again.version;
+      // A store that keeps no version reads them each time.
+      return !isRead || !rig.severalConnections;
+    });
+    const changed = { ...peer, card: 'another' };
+    await other.announce(changed, LONG_MS, false);
+    const second = await look(version);
+    assert.deepEqual(second.peer, [changed]);
+    const later = life(peer.node);
+    await other.announce(later, LONG_MS, true);
+    const third = await look(second.version);
+    assert.deepEqual(third.peer, [later]);
+    assert.ok(await other.retire(later.node, later.incarnation));
+    const fourth = await look(third.version);
+    assert.deepEqual(fourth.peer, []);
+    const versions = [version, ...[second, third, fourth].map((one) => one.version)].filter((one) => one !== '');
+    assert.equal(new Set(versions).size, versions.length);
+  });
+
+  promise('a look at a known version sees who ran out, and who came back', async (rig) => {
+    const [own, peer] = [life(), life()];
+    await rig.store.announce(own, LONG_MS, true);
+    await rig.store.announce(peer, TTL_MS, true);
+    let known = '';
+    const sees = async (): Promise<boolean> => {
+      const { version, members } = await rig.store.lookAtMembers(own.node, known);
+      known = version;
+      if (members !== null) seen = members.some(({ node }) => node === peer.node);
+      return seen;
+    };
+    let seen = false;
+    assert.equal(await sees(), true);
+    await eventually('the peer has run out', async () => !(await sees()));
+    await rig.store.announce(own, LONG_MS, false);
+    await sees();
+    assert.equal(await sees(), false);
+    await rig.store.announce(peer, LONG_MS, false);
+    assert.equal(await sees(), true);
+  });
+
   promise('an extension brings a new card', async (rig) => {
     const first = life();
     await rig.store.announce(first, LONG_MS, true);

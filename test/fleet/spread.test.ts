@@ -9,10 +9,13 @@ import { systemRandom } from '../../runtime/random.ts';
 async function delaysIn(size: number): Promise<number[]> {
   const delays: number[] = [];
   let hear = (_word: string): void => {};
+  const found = Array.from({ length: size }, (_, n) => ({
+    ...{ node: `n${n}`, incarnation: 'one', card: '', remainingMs: 6_000 },
+  }));
   const members: Members = {
     announce: async () => true,
-    members: async () =>
-      Array.from({ length: size }, (_, n) => ({ node: `n${n}`, incarnation: 'one', card: '', remainingMs: 6_000 })),
+    members: async () => found,
+    lookAtMembers: async () => ({ version: '', members: found, soonestMs: 6_000 }),
     retire: async () => true,
     isKnown: async () => true,
     pools: async () => [{ pool: 'default', partitions: 1 }],

@@ -113,6 +113,8 @@ export class FaultyStore implements ActorStore {
   isKnown: ActorStore['isKnown'] = (...a) => this.#through('isKnown', () => this.#inner.isKnown(...a));
   release: ActorStore['release'] = (...a) => this.#through('release', () => this.#inner.release(...a));
   announce: ActorStore['announce'] = (...a) => this.#through('announce', () => this.#inner.announce(...a));
+  lookAtMembers: ActorStore['lookAtMembers'] = (...a) =>
+    this.#through('lookAtMembers', () => this.#inner.lookAtMembers(...a));
   members: ActorStore['members'] = () => this.#through('members', () => this.#inner.members());
   retire: ActorStore['retire'] = (...a) => this.#through('retire', () => this.#inner.retire(...a));
   pools: ActorStore['pools'] = () => this.#through('pools', () => this.#inner.pools());
