@@ -46,7 +46,7 @@ export class RedisLeases implements Leases {
       return { kind: 'held', ...holder, ...(isLog(behind) && isSharedLog(behind) ? { behind } : {}) };
     }
     const lease = { log: partition, node, epoch: integer(second), grant };
-    this.#lives.granted(lease, text(life));
+    this.#lives.granted(lease, text(life), ttlMs);
     const mayBeOlder = vouched !== 1;
     const nextTimerAt = integerOrNull(fourth);
     const progress = { cursor: integer(third), beside: integer(beside), tail: integer(tail) };
@@ -89,7 +89,6 @@ export class RedisLeases implements Leases {
 
   async release(lease: Lease<Partition>): Promise<void> {
     this.#lives.released(lease);
-    this.#thread?.released(lease);
     await this.#calls.call('release', lease.log, (keys, args) => {
       keys.push(this.#keys.of(lease.log).meta);
       args.push(fenceOf(lease));

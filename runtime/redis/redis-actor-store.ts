@@ -86,10 +86,10 @@ export class RedisActorStore implements ActorStore {
     this.#connection.on('close', () => bells.forget());
     this.#subscriptions.on('close', () => bells.forget());
     const outbox = new Outbox(this.#connection, calls, this.#keys);
-    const [lives, order] = [new ServerLives(), new CallOrder()];
     const hasTags = (): boolean => this.#keys.hasTags;
     const { leaseThread = false, urls, prefix = 'svc' } = options;
     this.#thread = leaseThread ? new LeaseThread({ urls, prefix, hasTags, warn }) : null;
+    const [lives, order] = [new ServerLives(this.#thread), new CallOrder()];
     this.#leases = new RedisLeases(calls, bells, this.#keys, lives, order, this.#thread);
     const times = new ServerTimes((log) => this.#leases.now(log), !(this.#connection instanceof Cluster));
     this.#mailboxes = new RedisMailboxes(this.#connection, calls, bulletins, this.#keys, times, packs);

@@ -1,5 +1,6 @@
 import type { Lease } from '../actor-store.ts';
 import type { Log } from '../address.ts';
+import type { LeaseThread } from './lease-thread.ts';
 
 /**
  * Which life of the server granted each lease (functions/_prelude.lua). Poll and renewal name it: a server of another
@@ -8,12 +9,21 @@ import type { Log } from '../address.ts';
  */
 export class ServerLives {
   readonly #lives = new Map<Log, { readonly grant: string; readonly life: string }>();
+  readonly #thread: LeaseThread | null;
 
-  granted({ log, grant }: Lease, life: string): void {
-    this.#lives.set(log, { grant, life });
+  /** `thread` keeps what was granted here while the event loop is busy. */
+  constructor(thread: LeaseThread | null) {
+    this.#thread = thread;
   }
 
-  released({ log, grant }: Lease): void {
+  granted(lease: Lease, life: string, ttlMs: number): void {
+    this.#lives.set(lease.log, { grant: lease.grant, life });
+    this.#thread?.renewed(lease, life, ttlMs);
+  }
+
+  released(lease: Lease): void {
+    const { log, grant } = lease;
+    this.#thread?.released(lease);
     if (this.#lives.get(log)?.grant === grant) this.#lives.delete(log);
   }
 

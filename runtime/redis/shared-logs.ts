@@ -62,7 +62,7 @@ export class RedisSharedLogs implements SharedLogs {
     const [made, epoch, cursor, life, at] = list(reply);
     if (made !== 1) return null;
     const lease: Lease<SharedLog> = { log, node, epoch: integer(epoch), grant };
-    this.#lives.granted(lease, text(life));
+    this.#lives.granted(lease, text(life), ttlMs);
     this.#partitions.set(log, new Set());
     return { kind: 'granted', lease, cursor: integer(cursor), beside: 0, at: integer(at) } as const;
   }
@@ -104,7 +104,7 @@ export class RedisSharedLogs implements SharedLogs {
     if (kind === 2) return { kind: 'gone' };
     if (kind !== 1) return { kind: 'held', by: text(second), remainingMs: integer(third), grant: text(fourth) };
     const lease: Lease<SharedLog> = { log, node, epoch: integer(second), grant };
-    this.#lives.granted(lease, text(life));
+    this.#lives.granted(lease, text(life), ttlMs);
     const progress = { cursor: integer(third), beside: integer(fourth), tail: integer(tail) };
     const mayBeOlder = vouched !== 1;
     return {

@@ -61,6 +61,18 @@ describe('nodes that stop, stall or die', { skip, timeout: 180_000 }, () => {
     await oneCommitter();
   });
 
+  /** Waits until no partition has changed hands for some terms: what was asked for before is done. */
+  async function unchanged(): Promise<void> {
+    await cluster.settled('before it is busy');
+    const look = async () => JSON.stringify([...(await cluster.holders())].map(([name, held]) => [name, [...held]]));
+    let [seen, since] = [await look(), performance.now()];
+    await cluster.waitUntil('no partition to change hands', async () => {
+      const now = await look();
+      if (now !== seen) [seen, since] = [now, performance.now()];
+      return performance.now() - since > 2 * TTL_MS;
+    });
+  }
+
   /** Keeps the event loop busy of the node that has some actor; answers which that is. */
   async function spin(message: 'Spin' | 'SpinOnce', ms: number) {
     const to = addressOf('spinner', 'acme', randomUUID());
@@ -76,7 +88,7 @@ describe('nodes that stop, stall or die', { skip, timeout: 180_000 }, () => {
   const heldBy = async (name: string) => [...((await cluster.holders()).get(name) ?? [])];
 
   test('an event loop that is busy for three terms of its leases keeps them, and what it does counts', async () => {
-    await cluster.settled('before it is busy');
+    await unchanged();
     const { asked, name, held } = await spin('Spin', 3 * TTL_MS);
     assert.ok(held.length > 0);
     assert.equal(await cluster.explained(asked), 1);
@@ -87,7 +99,7 @@ describe('nodes that stop, stall or die', { skip, timeout: 180_000 }, () => {
   });
 
   test('an event loop that does not come back for eight terms loses its partitions to others meanwhile', async () => {
-    await cluster.settled('before it is busy');
+    await unchanged();
     const { asked, name, held } = await spin('SpinOnce', 8 * TTL_MS);
     await cluster.waitUntil('others to take over', async () => {
       const now = new Set((await heldBy(name)).map(([partition, epoch]) => `${partition} ${epoch}`));
