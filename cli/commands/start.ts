@@ -38,6 +38,8 @@ export function start(program: Command): void {
 /** Runs the node here until a signal ends it. */
 export async function startInProcess(flags: readonly string[]): Promise<void> {
   const { runNode } = await import('../../main.ts').catch(explainOldNode);
+  // Other commands end when nobody reads them any more; a node goes on, whoever has read its first lines.
+  process.stdout.removeAllListeners('error').on('error', () => {});
   await runNode(flags);
   settleMemory();
 }

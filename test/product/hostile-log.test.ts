@@ -14,6 +14,7 @@ const DEBUG = { observability: { logging: { level: 'debug' } } };
 /** A node whose only thread waits for its log answers nothing for seconds. */
 const SOON_MS = 2_000;
 const MAIN = new URL('../../main.ts', import.meta.url).pathname;
+const SVC = new URL('../../cli/svc.ts', import.meta.url).pathname;
 
 /** Each is a line of the log, at level debug. */
 async function refused(node: { readonly url: string }, times: number): Promise<number> {
@@ -84,6 +85,39 @@ describe('the log of a node', { timeout: 120_000 }, () => {
       await rm(directory, { recursive: true, force: true });
     }
   });
+
+  for (const [name, program] of [
+    ['node main.ts', [MAIN]],
+    ['svc start', [SVC, 'start']],
+  ] as const) {
+    test(`and nobody reads its first words any more: the node goes on (${name})`, async () => {
+      const directory = await mkdtemp(join(tmpdir(), 'svc-unread-'));
+      const ports = ['grpc', 'internal', 'internal-grpc'].flatMap((port) => [`--${port}-port`, '0']);
+      const { freePort } = await import('../support/free-port.ts');
+      const port = await freePort();
+      const args = ['--http-port', String(port), ...ports, '--data', join(directory, 'data')];
+      const child = spawn(process.execPath, [...program, ...args], { stdio: ['ignore', 'pipe', 'ignore'] });
+      try {
+        child.stdout.destroy();
+        const health = () =>
+          fetch(`http://127.0.0.1:${port}/health`).then(
+            ({ status }) => status === 200,
+            () => false,
+          );
+        await waitUntil('the node answers', health, 60_000);
+        // Its first lines come behind that.
+        const started = performance.now();
+        await waitUntil('it has had time to write them', () => performance.now() - started > 500);
+        assert.deepEqual([await health(), child.exitCode], [true, null]);
+        const ended = once(child, 'exit');
+        child.kill('SIGTERM');
+        assert.deepEqual(await ended, [0, null]);
+      } finally {
+        child.kill('SIGKILL');
+        await rm(directory, { recursive: true, force: true });
+      }
+    });
+  }
 
   test('and its first words on a device that is full: the node starts and stops all the same', async (context) => {
     if (!existsSync('/dev/full')) return context.skip('there is no /dev/full');
