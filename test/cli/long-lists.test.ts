@@ -4,6 +4,7 @@ import { createServer } from 'node:http';
 import { after, before, describe, test } from 'node:test';
 import { listed } from '../../cli/list-pages.ts';
 import { NodeClient } from '../../cli/node-client.ts';
+import { waitUntil } from '../support/wait-until.ts';
 import { CliScene } from './scene.ts';
 
 describe('lists that are longer than a page', () => {
@@ -20,6 +21,11 @@ describe('lists that are longer than a page', () => {
     for (let n = 0; n < 4; n += 1)
       await client().json('POST', '/v1/agents', { body: { type: 'application/yaml', text: manifest(n) } });
     for (let n = 0; n < 5; n += 1) assert.equal((await at().svc(['task', 'execute', 'echo', '--input', 'x'])).code, 0);
+    // Lists may be 250 ms behind a start and an end, so two reads in a row may differ until all five have ended.
+    await waitUntil('five ended executions in the list', async () => {
+      const { executions } = await client().json('GET', '/v1/executions', { query: { status: 'completed' } });
+      return Array.isArray(executions) && executions.length === 5;
+    });
   });
   after(() => scene?.close());
 
