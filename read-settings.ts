@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
+import { CONFIG_FILE, SETTING_SOURCES } from './manifests/node/managed.ts';
 import { type NodeSettings, resolveSettings } from './manifests/node/settings.ts';
-import { CONFIG_FILE, SETTING_SOURCES } from './manifests/node/sources.ts';
 import { SvcError } from './runtime/errors.ts';
 import { type RuntimeSettings, runtimeDefaults } from './runtime/runtime.ts';
 

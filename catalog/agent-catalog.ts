@@ -2,10 +2,11 @@ import { parseAgentManifest } from '../manifests/agent/parse.ts';
 import type { AgentManifest } from '../manifests/agent/schema.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { type Page, shownPage } from '../runtime/documents/pages.ts';
-import type { Documents } from '../runtime/documents.ts';
+import type { Collection, Documents } from '../runtime/documents.ts';
+import { SvcError } from '../runtime/errors.ts';
 import type { Identity } from '../runtime/identity.ts';
+import { OneAtATimePerKey } from '../runtime/one-at-a-time.ts';
 import type { Random } from '../runtime/random.ts';
-import { type AgentQuota, hasRoom, quotaInsert } from './agent-quota.ts';
 import { AGENT_EVENTS, AGENT_MANIFESTS, AGENTS } from './agent-record.ts';
 import { AgentsWithoutScopes } from './agents-without-scopes.ts';
 import type {
@@ -19,15 +20,14 @@ import type {
   DeployedAgent,
 } from './api.ts';
 import { type BuiltIns, NO_BUILT_INS } from './built-in/api.ts';
-import { type InUse, NOT_IN_USE } from './in-use.ts';
-import { invalidManifest } from './invalid-manifest.ts';
-import { checkPage } from './page.ts';
+import { checkPage, invalidManifest } from './changes.ts';
 import type { ShelfEntry, Whole } from './shelf/entry.ts';
-import type { ShelfKind } from './shelf/kind.ts';
 import { readLog } from './shelf/log-reading.ts';
+import { type ShelfKind, type ShelfRecord, STATUSES } from './shelf/record.ts';
 import { notFound } from './shelf/rules.ts';
 import { openShelf, type Shelf } from './shelf/shelf.ts';
 import { ShelfCatalog } from './shelf/shelf-catalog.ts';
+import { type InUse, NOT_IN_USE } from './workflow-api.ts';
 
 const AGENT: ShelfKind<AgentManifest> = {
   noun: 'agent',
@@ -175,3 +175,42 @@ const shippedOf = ({ agent_id, tenant_id, ...agent }: DeployedAgent): Whole<Agen
   id: agent_id,
   tenant: tenant_id,
 });
+
+/** How many agents somebody may have; null: as many as they like (original-facts 13.1). */
+export interface AgentQuota {
+  most(identity: Identity): number | null | Promise<number | null>;
+}
+
+/** Whether somebody may have one more agent. */
+async function hasRoom(
+  agents: Collection<ShelfRecord>,
+  quota: AgentQuota | undefined,
+  identity: Identity,
+): Promise<boolean> {
+  const most = (await quota?.most(identity)) ?? null;
+  return most === null || (await countOf(agents, identity)) < most;
+}
+
+/**
+ * Puts new agents in as long as whoever deploys has room: agents of the tenant that the same user made and that are
+ * there still. On one node this user's creates go one by one, so races on several exceed it by one for each other node.
+ */
+function quotaInsert(
+  agents: Collection<ShelfRecord>,
+  quota: AgentQuota | undefined,
+): (identity: Identity, record: ShelfRecord) => Promise<boolean | SvcError> {
+  const queues = new OneAtATimePerKey();
+  return async (identity, record) => {
+    const most = (await quota?.most(identity)) ?? null;
+    if (most === null) return agents.insert(record);
+    const { tenant, subject } = identity;
+    return queues.run(JSON.stringify([tenant, subject]), async () => {
+      if ((await countOf(agents, identity)) < most) return agents.insert(record);
+      const rule = `${most} agents are the most this user may have (tier ${identity.tier})`;
+      return new SvcError('limit_reached', `${rule}; delete one first`, { field: 'agents' });
+    });
+  };
+}
+
+const countOf = (agents: Collection<ShelfRecord>, { tenant, subject }: Identity): Promise<number> =>
+  agents.count({ tenant, where: { created_by: subject, status: { in: STATUSES } } });

@@ -1,10 +1,9 @@
-import { positionOf } from '../runtime/documents/order.ts';
+import { positionOf } from '../runtime/documents/document-query.ts';
 import type { Collection, CollectionSpec, Documents, StoredDocument } from '../runtime/documents.ts';
 import { AGENT_MANIFESTS, AGENTS } from './agent-record.ts';
 import type { RecordedEvent } from './shelf/event-log.ts';
-import type { ShelfRecord } from './shelf/record.ts';
+import type { ShelfRecord, VersionEntry } from './shelf/record.ts';
 import type { ManifestRecord } from './shelf/stored-manifests.ts';
-import type { VersionEntry } from './shelf/versions.ts';
 
 /** An agent as it was stored before agents had scopes: one of a name in a tenant. */
 export interface AgentWithoutScope extends StoredDocument {

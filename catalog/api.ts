@@ -5,7 +5,6 @@ import type { CatalogReader, WorkflowScope } from './workflow-api.ts';
 
 export type { LearnedPattern, NewPattern, PatternQuery, Patterns, StoredPattern } from './patterns-api.ts';
 export type { CatalogSearch, Embeddings, SearchHit, SearchRequest } from './search-api.ts';
-export { actingFor, requireStartable } from './startable.ts';
 export type { StimulusRoute, StimulusRoutes } from './stimulus-routes.ts';
 export type {
   CatalogReader,
@@ -17,6 +16,7 @@ export type {
   WorkflowScope,
   WorkflowValidation,
 } from './workflow-api.ts';
+export { actingFor, requireStartable } from './workflow-api.ts';
 
 /** Where a name stands. Unique in each; a reader finds its own first, then its tenant's, then global ones. */
 export type CatalogScope = WorkflowScope;

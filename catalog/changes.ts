@@ -1,3 +1,4 @@
+import type { Problem } from '../manifests/schema-problems.ts';
 import type { Collection, CollectionSpec, Documents, StoredDocument } from '../runtime/documents.ts';
 import { SvcError } from '../runtime/errors.ts';
 import { OneAtATimePerKey } from '../runtime/one-at-a-time.ts';
@@ -12,10 +13,11 @@ const CATALOG_CHANGES: CollectionSpec = { name: 'catalog_changes', unique: [], i
 
 /** Who missed more compares everything. */
 const RECENT = 256;
+
 /** Other nodes write too; each lost race was somebody's success. */
 const MAX_ATTEMPTS = 200;
 
-export type ChangedKind = 'agent' | 'workflow';
+type ChangedKind = 'agent' | 'workflow';
 
 /**
  * What changed of late in a tenant's catalog, on whichever node: a count and the last ids, in one document. A change is
@@ -75,4 +77,25 @@ export class CatalogChanges {
 
 export async function openChanges(documents: Documents, kind: ChangedKind): Promise<CatalogChanges> {
   return new CatalogChanges(await documents.collection<ChangeRecord>(CATALOG_CHANGES), kind);
+}
+
+/** `invalid_manifest` with every problem's path, line and column. */
+export function invalidManifest(problems: readonly Problem[]): SvcError {
+  const [first] = problems;
+  const where =
+    first === undefined ? '' : ` First: ${first.path || 'document'} (line ${first.line}): ${first.message}.`;
+  const message = `The manifest breaks ${problems.length === 1 ? 'a rule' : `${problems.length} rules`}.${where}`;
+  return new SvcError('invalid_manifest', message, { field: 'manifest_yaml', details: problems });
+}
+
+/** A list holds at most so many entries. */
+export const MAX_PAGE = 1_000;
+
+/** Throws `invalid_argument` naming the field. */
+export function checkPage(limit: number, skip: number, skipName: string): { limit: number; skip: number } {
+  if (!Number.isInteger(limit) || limit < 1 || limit > MAX_PAGE)
+    throw new SvcError('invalid_argument', `limit: expected 1 to ${MAX_PAGE}`, { field: 'limit' });
+  if (!Number.isInteger(skip) || skip < 0 || skip > 1_000_000)
+    throw new SvcError('invalid_argument', `${skipName}: expected 0 to 1000000`, { field: skipName });
+  return { limit, skip };
 }

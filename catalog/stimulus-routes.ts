@@ -3,7 +3,7 @@ import {
   type WebhookSettings,
   webhookSecretReferences,
   webhooksBySource,
-} from '../manifests/node/stimulus.ts';
+} from '../manifests/node/rate-limits.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Collection, CollectionSpec, StoredDocument } from '../runtime/documents.ts';
 import { SvcError } from '../runtime/errors.ts';

@@ -1,8 +1,9 @@
 import type { Finding } from '../manifests/workflow/finding.ts';
 import type { WorkflowManifest } from '../manifests/workflow/schema.ts';
 import type { Page } from '../runtime/documents/pages.ts';
+import { SvcError } from '../runtime/errors.ts';
 import type { Identity } from '../runtime/identity.ts';
-import type { CatalogStatus } from './api.ts';
+import type { CatalogScope, CatalogStatus } from './api.ts';
 
 export type { Finding };
 
@@ -82,3 +83,31 @@ export interface WorkflowCatalog {
   /** global → tenant, tenant → user. */
   demote(identity: Identity, idOrName: string, target: 'tenant' | 'user', userId?: string): Promise<WorkflowEntry>;
 }
+
+/**
+ * In whose name a run of this goes on: what is started of a user's own (scope user) is that user's own too, and all that is
+ * started below it.
+ */
+export const actingFor = (identity: Identity, { scope }: { readonly scope: CatalogScope }): Identity =>
+  scope === 'user' ? { ...identity, confidential: true } : identity;
+
+/**
+ * The one check before a run starts, whoever starts it: throws `failed_precondition` naming the status of what is paused
+ * or archived. What runs already goes on.
+ */
+export function requireStartable(found: { readonly name: string; readonly status: CatalogStatus }): void {
+  if (found.status === 'deployed') return;
+  throw new SvcError('failed_precondition', `${found.name} is ${found.status}: nothing of it can be started`, {
+    field: 'status',
+  });
+}
+
+/** How many executions of an agent or workflow have not ended. Another area knows it (main.ts joins them). */
+export interface InUse {
+  /** `tenant` null: of all tenants, for what is global. */
+  agent(tenant: string | null, id: string): Promise<number>;
+  workflow(tenant: string | null, id: string): Promise<number>;
+}
+
+/** Where nothing runs: tests, tools without a runtime. */
+export const NOT_IN_USE: InUse = { agent: () => Promise.resolve(0), workflow: () => Promise.resolve(0) };

@@ -1,29 +1,30 @@
 import type { WorkflowManifest } from '../manifests/workflow/schema.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { type Page, shownPage } from '../runtime/documents/pages.ts';
-import type { Documents } from '../runtime/documents.ts';
+import type { CollectionSpec, Documents } from '../runtime/documents.ts';
 import { SvcError } from '../runtime/errors.ts';
 import { type Identity, SYSTEM_TENANT } from '../runtime/identity.ts';
 import type { Random } from '../runtime/random.ts';
 import type { AgentCatalog, CatalogStatus } from './api.ts';
 import { type BuiltIns, NO_BUILT_INS } from './built-in/api.ts';
-import { type InUse, NOT_IN_USE } from './in-use.ts';
 import type { ShelfEntry, Whole } from './shelf/entry.ts';
-import type { ShelfKind } from './shelf/kind.ts';
+import type { StoredEvent } from './shelf/event-log.ts';
+import type { ShelfKind } from './shelf/record.ts';
 import { openShelf } from './shelf/shelf.ts';
 import { ShelfCatalog } from './shelf/shelf-catalog.ts';
-import type {
-  CatalogReader,
-  DeployedWorkflow,
-  Finding,
-  WorkflowCatalog,
-  WorkflowEntry,
-  WorkflowFilter,
-  WorkflowScope,
-  WorkflowValidation,
+import {
+  type CatalogReader,
+  type DeployedWorkflow,
+  type Finding,
+  type InUse,
+  NOT_IN_USE,
+  type WorkflowCatalog,
+  type WorkflowEntry,
+  type WorkflowFilter,
+  type WorkflowScope,
+  type WorkflowValidation,
 } from './workflow-api.ts';
 import { checkedManifest, errorsOf, readWorkflowManifest, WorkflowChecks } from './workflow-checks.ts';
-import { WORKFLOW_EVENTS, WORKFLOW_MANIFESTS, WORKFLOWS } from './workflow-record.ts';
 
 const WORKFLOW: ShelfKind<WorkflowManifest> = {
   noun: 'workflow',
@@ -143,3 +144,23 @@ function nullIfNone(thrown: unknown): null {
   if (thrown instanceof SvcError && thrown.code === 'not_found') return null;
   throw thrown;
 }
+
+export interface WorkflowEventRecord extends StoredEvent {
+  readonly workflow_id: string;
+}
+
+export const WORKFLOWS: CollectionSpec = {
+  name: 'workflows',
+  unique: [['scope', 'owner', 'name']],
+  indexes: [['name']],
+  // A list reads these alone, and whole records only when it does not know them (shelf/kept-entries.ts).
+  beside: ['owner', 'scope', 'status', 'version'],
+};
+
+export const WORKFLOW_MANIFESTS: CollectionSpec = { name: 'workflow_manifests', unique: [], indexes: [] };
+
+export const WORKFLOW_EVENTS: CollectionSpec = {
+  name: 'workflow_events',
+  unique: [],
+  indexes: [['workflow_id', 'sequence'], ['recorded_at']],
+};

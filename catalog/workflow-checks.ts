@@ -1,11 +1,11 @@
 import { checkWorkflow, type Known } from '../manifests/workflow/check/check-workflow.ts';
-import { agentsNamedIn, childrenNamedIn } from '../manifests/workflow/deployed-names.ts';
+import { agentsNamedIn, childrenNamedIn } from '../manifests/workflow/finding.ts';
 import { parseWorkflowManifest, readWorkflow } from '../manifests/workflow/parse.ts';
 import type { WorkflowManifest } from '../manifests/workflow/schema.ts';
 import { type CheckedWorkflow, validateWorkflow } from '../manifests/workflow/validate.ts';
 import { SvcError } from '../runtime/errors.ts';
 import type { AgentCatalog } from './api.ts';
-import { invalidManifest } from './invalid-manifest.ts';
+import { invalidManifest } from './changes.ts';
 import type { CatalogReader, Finding } from './workflow-api.ts';
 
 /** Looking further down than children may go finds nothing more; wider than this the checker says nothing of the rest. */

@@ -1,7 +1,6 @@
 import { type ExecutionEvent, isLastEvent } from './follow.ts';
 import { isObject, numberOf, textOf } from './json.ts';
-import { type Paint, plain } from './paint.ts';
-import { printable } from './printable.ts';
+import { type Paint, plain, printable } from './paint.ts';
 
 export interface EventLinesOptions {
   readonly write: (line: string) => void;

@@ -1,5 +1,4 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { eventRecords } from './event-records.ts';
 import { CliFailure, EXIT } from './failure.ts';
 import { isObject, type JsonObject, parseJson } from './json.ts';
 import type { NodeClient } from './node-client.ts';
@@ -13,7 +12,7 @@ export interface ExecutionEvent {
   readonly data: string;
 }
 
-export interface FollowOptions {
+interface FollowOptions {
   /** Goes on behind this event. */
   readonly after: number;
   /** Ends the following, silently. */
@@ -25,12 +24,17 @@ export interface FollowOptions {
 }
 
 const PATIENCE_MS = 60_000;
+
 /** Three missed heartbeats. */
 const SILENCE_MS = 45_000;
+
 /** A stream that lasted so long was a good one, even if nothing happened on it. */
 const HEALTHY_MS = 5_000;
+
 const FIRST_DELAY_MS = 100;
+
 const MAX_DELAY_MS = 2_000;
+
 const LAST_EVENTS: ReadonlySet<string> = new Set(['execution_completed', 'execution_failed']);
 
 export const isLastEvent = (event: ExecutionEvent): boolean => LAST_EVENTS.has(event.name);
@@ -44,7 +48,7 @@ export const followExecution = (client: NodeClient, executionId: string, options
   );
 
 /** An event stream of the node, and which event is the last of all. */
-export interface EventSource {
+interface EventSource {
   readonly path: string;
   readonly isLast: (event: ExecutionEvent) => boolean;
 }
@@ -103,4 +107,63 @@ function eventOf(id: string, data: string): ExecutionEvent | null {
   if (entry === undefined) return null;
   const [name, payload] = entry;
   return { id: Number(id), name, payload: isObject(payload) ? payload : {}, data };
+}
+
+/** One server-sent event: its `id` and its `data` lines. */
+interface EventRecord {
+  readonly id: string;
+  readonly data: string;
+}
+
+const MAX_RECORD_CHARS = 32 * 1024 * 1024;
+
+/**
+ * Records of an event stream, comments left out. Heartbeats reset the silence as data does: after `silenceMs` without
+ * a byte it throws, since a dead peer closes nothing.
+ */
+async function* eventRecords(
+  body: ReadableStream<Uint8Array>,
+  silenceMs: number,
+): AsyncGenerator<EventRecord, void, undefined> {
+  const decoder = new TextDecoder();
+  const reader = body.getReader();
+  let rest = '';
+  try {
+    for (;;) {
+      const piece = await beforeSilence(reader.read(), silenceMs);
+      if (piece.done) return;
+      rest += decoder.decode(piece.value, { stream: true }).replaceAll('\r\n', '\n');
+      if (rest.length > MAX_RECORD_CHARS) throw new Error('an event is larger than any event may be');
+      const blocks = rest.split('\n\n');
+      rest = blocks.pop() ?? '';
+      for (const block of blocks) {
+        const record = recordOf(block);
+        if (record !== null) yield record;
+      }
+    }
+  } finally {
+    await reader.cancel().catch(() => undefined);
+  }
+}
+
+function recordOf(block: string): EventRecord | null {
+  let id = '';
+  const data: string[] = [];
+  for (const line of block.split('\n')) {
+    if (line.startsWith('id:')) id = line.slice(3).trim();
+    if (line.startsWith('data:')) data.push(line.slice(5).replace(/^ /, ''));
+  }
+  return data.length === 0 ? null : { id, data: data.join('\n') };
+}
+
+async function beforeSilence<T>(read: Promise<T>, silenceMs: number): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const silence = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => reject(new Error(`silent for ${silenceMs / 1_000} s`)), silenceMs);
+  });
+  try {
+    return await Promise.race([read, silence]);
+  } finally {
+    clearTimeout(timer);
+  }
 }

@@ -1,6 +1,6 @@
 import { invalid } from './failure.ts';
 import { isObject, type JsonObject } from './json.ts';
-import { forReader, printable } from './printable.ts';
+import { forReader, printable } from './paint.ts';
 
 const OUTPUT_FORMATS = ['text', 'table', 'json', 'yaml'] as const;
 export type OutputFormat = (typeof OUTPUT_FORMATS)[number];

@@ -1,81 +1,46 @@
 import { Command, CommanderError } from 'commander';
-import { agentDelete } from './commands/agent-delete.ts';
-import { agentDeploy } from './commands/agent-deploy.ts';
-import { agentList } from './commands/agent-list.ts';
-import { agentLogs } from './commands/agent-logs.ts';
-import { agentRun } from './commands/agent-run.ts';
-import { agentShow } from './commands/agent-show.ts';
-import { approvalApprove } from './commands/approval-approve.ts';
-import { approvalList } from './commands/approval-list.ts';
-import { approvalReject } from './commands/approval-reject.ts';
+import { agentDelete, agentDeploy, agentList, agentLogs, agentRun, agentShow } from './commands/agent.ts';
+import { approvalApprove, approvalList, approvalReject } from './commands/approval.ts';
 import { auditExport, auditVerify } from './commands/audit.ts';
-import { catalogExport } from './commands/catalog-export.ts';
+import { catalogExport, catalogScope, catalogSearch, catalogStatus, catalogVersions } from './commands/catalog.ts';
 import type { CatalogKind } from './commands/catalog-path.ts';
-import { catalogScope } from './commands/catalog-scope.ts';
-import { catalogStatus } from './commands/catalog-status.ts';
-import { catalogVersions } from './commands/catalog-versions.ts';
 import { chaosFaults, chaosList } from './commands/chaos-faults.ts';
 import { completion } from './commands/completion.ts';
-import { execute } from './commands/execute.ts';
-import { agentGenerate, workflowGenerate } from './commands/generate.ts';
-import { keyCreate } from './commands/key-create.ts';
-import { keyList } from './commands/key-list.ts';
-import { keyRevoke } from './commands/key-revoke.ts';
-import { keyValidate } from './commands/key-validate.ts';
-import { limitsOverride } from './commands/limits-override.ts';
-import { limitsUsage } from './commands/limits-usage.ts';
-import { nodeConfig } from './commands/node-config.ts';
-import { nodeDrain } from './commands/node-drain.ts';
-import { nodeInit } from './commands/node-init.ts';
-import { nodeJoin } from './commands/node-join.ts';
-import { nodeLeave } from './commands/node-leave.ts';
-import { nodeList } from './commands/node-list.ts';
-import { nodeRemove } from './commands/node-remove.ts';
-import { nodeShow } from './commands/node-show.ts';
-import { nodeStatus } from './commands/node-status.ts';
+import { agentGenerate, execute, workflowGenerate } from './commands/execute.ts';
+import { keyCreate, keyList, keyRevoke, keyValidate } from './commands/key.ts';
+import { limitsOverride, limitsUsage } from './commands/limits.ts';
+import { nodeConfig, nodeDrain, nodeList, nodeRemove, nodeShow, nodeStatus } from './commands/node.ts';
+import { nodeInit, nodeJoin, nodeLeave } from './commands/node-join.ts';
 import { nodeToken } from './commands/node-token.ts';
-import { patternList } from './commands/pattern-list.ts';
-import { patternQuery } from './commands/pattern-query.ts';
-import { patternStore } from './commands/pattern-store.ts';
+import { patternList, patternQuery, patternStore } from './commands/pattern.ts';
 import { run } from './commands/run.ts';
-import { catalogSearch } from './commands/search-catalog.ts';
-import { secretCreate, secretRotate } from './commands/secret-put.ts';
-import { secretDelete, secretGet, secretList } from './commands/secret-show.ts';
-import { sessionCalls } from './commands/session-calls.ts';
-import { sessionList } from './commands/session-list.ts';
-import { sessionRevoke } from './commands/session-revoke.ts';
-import { sessionShow } from './commands/session-show.ts';
+import { secretCreate, secretDelete, secretGet, secretList, secretRotate } from './commands/secret.ts';
+import { sessionCalls, sessionList, sessionRevoke, sessionShow } from './commands/session.ts';
 import { start } from './commands/start.ts';
-import { stimulusList } from './commands/stimulus-list.ts';
-import { stimulusRoute } from './commands/stimulus-route.ts';
-import { stimulusSend } from './commands/stimulus-send.ts';
-import { system } from './commands/system.ts';
-import { taskCancel } from './commands/task-cancel.ts';
-import { taskExecute } from './commands/task-execute.ts';
-import { taskList } from './commands/task-list.ts';
-import { taskLogs } from './commands/task-logs.ts';
-import { taskRemove } from './commands/task-remove.ts';
-import { taskStatus } from './commands/task-status.ts';
+import { stimulusList, stimulusRoute, stimulusSend } from './commands/stimulus.ts';
+import { system, version } from './commands/system.ts';
+import { taskCancel, taskExecute, taskList, taskLogs, taskRemove, taskStatus } from './commands/task.ts';
 import { tools } from './commands/tools.ts';
-import { version } from './commands/version.ts';
-import { volumeCreate } from './commands/volume-create.ts';
-import { volumeDelete } from './commands/volume-delete.ts';
-import { volumeGet, volumeLs, volumePut } from './commands/volume-files.ts';
-import { volumeList } from './commands/volume-list.ts';
-import { volumeShow } from './commands/volume-show.ts';
-import { workflowCancel } from './commands/workflow-cancel.ts';
-import { workflowDelete } from './commands/workflow-delete.ts';
-import { workflowDeploy } from './commands/workflow-deploy.ts';
-import { workflowExecutions } from './commands/workflow-executions.ts';
-import { workflowList } from './commands/workflow-list.ts';
-import { workflowLogs } from './commands/workflow-logs.ts';
-import { workflowRun } from './commands/workflow-run.ts';
-import { workflowShow } from './commands/workflow-show.ts';
-import { workflowSignal } from './commands/workflow-signal.ts';
-import { workflowStatus } from './commands/workflow-status.ts';
-import { workflowValidate } from './commands/workflow-validate.ts';
+import {
+  volumeCreate,
+  volumeDelete,
+  volumeGet,
+  volumeList,
+  volumeLs,
+  volumePut,
+  volumeShow,
+} from './commands/volume.ts';
+import { workflowDelete, workflowDeploy, workflowList, workflowShow, workflowValidate } from './commands/workflow.ts';
+import {
+  workflowCancel,
+  workflowExecutions,
+  workflowLogs,
+  workflowRun,
+  workflowSignal,
+  workflowStatus,
+} from './commands/workflow-runs.ts';
 import { CliFailure, EXIT, type ExitCode } from './failure.ts';
-import { printable } from './printable.ts';
+import { printable } from './paint.ts';
 
 type Add = (to: Command) => void;
 

@@ -1,7 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import { text as wholeText } from 'node:stream/consumers';
 import { invalid } from './failure.ts';
-import { isObject, type JsonObject, parseJson } from './json.ts';
+import { isObject, type JsonObject, parseJson, textOf } from './json.ts';
+import type { NodeClient } from './node-client.ts';
+import { structuredOf } from './tool-call.ts';
 
 /** `-` is standard input, `@FILE` the text of a file, everything else itself. */
 export async function readInput(given: string, option: string): Promise<string> {
@@ -43,4 +45,17 @@ export function wholeNumber(given: string | undefined, option: string, least: nu
     throw invalid(`${option}: expected a whole number of at least ${least}, got ${given}`);
   }
   return given;
+}
+
+/** Words that are paths of their own where a name of a workflow would stand; a test compares them with the API's description. */
+export const PATH_WORDS: readonly string[] = ['executions', 'generate', 'search', 'validate'];
+
+/** Route of a workflow that is named by its id or its name. One that is called like another path is named by its id. */
+export async function workflowPath(client: NodeClient, nameOrId: string): Promise<string> {
+  return `/v1/workflows/${encodeURIComponent(PATH_WORDS.includes(nameOrId) ? await idOf(client, nameOrId) : nameOrId)}`;
+}
+
+async function idOf(client: NodeClient, name: string): Promise<string> {
+  const { metadata } = await structuredOf(client, 'svc.workflow.export', { name });
+  return isObject(metadata) ? textOf(metadata, 'workflow_id') : '';
 }

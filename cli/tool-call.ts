@@ -1,6 +1,9 @@
+import type { CliContext } from './context.ts';
 import { CliFailure, EXIT, type ExitCode } from './failure.ts';
 import { isObject, type JsonObject, listOf, textOf } from './json.ts';
 import type { NodeClient } from './node-client.ts';
+import { print } from './output.ts';
+import { watchExecution } from './watch.ts';
 
 /** Longer than any tool takes. */
 const CALL_TIMEOUT_MS = 660_000;
@@ -38,3 +41,16 @@ const EXIT_CODES: readonly (readonly [RegExp, ExitCode])[] = [
   [/^(conflict|failed_precondition|cortex_not_configured|ALREADY_EXISTS)$/, EXIT.conflict],
   [/^(RateLimitExceeded|ConcurrentExecLimitExceeded|unavailable|deadline_exceeded)$/, EXIT.connection],
 ];
+
+/** What is shown of an execution that was just started: its id, or with `--follow` its events, with `--wait` its result. */
+export async function showStarted(
+  context: CliContext,
+  answer: JsonObject,
+  { follow, wait }: { readonly follow?: true; readonly wait?: true },
+): Promise<void> {
+  const executionId = textOf(answer, 'execution_id');
+  if (!follow && !wait) return print(context.output, { value: answer, text: executionId });
+  const show = follow ? (wait ? 'both' : 'events') : 'result';
+  if (show === 'result') process.stderr.write(`execution ${executionId}\n`);
+  return watchExecution(context, executionId, { after: 0, show });
+}

@@ -1,12 +1,11 @@
 import type { CliContext } from './context.ts';
-import { EventLines } from './event-lines.ts';
+import { describeEvent, EventLines } from './event-lines.ts';
 import { CliFailure, EXIT } from './failure.ts';
 import { type ExecutionEvent, followExecution, isLastEvent } from './follow.ts';
-import { textOf } from './json.ts';
+import { isObject, type JsonObject, numberOf, textOf } from './json.ts';
 import { paintFor } from './paint.ts';
-import { Progress } from './progress.ts';
 
-export interface WatchOptions {
+interface WatchOptions {
   /** Goes on behind this event. */
   readonly after: number;
   /** `events`: each event to standard output; `result`: the final output there, progress to standard error. */
@@ -88,4 +87,70 @@ function interrupted({ again }: CliContext, executionId: string, last: number): 
     `to go on:   ${again} task logs ${executionId} --follow${last > 0 ? ` --after ${last}` : ''}`,
     `to end it:  ${again} task cancel ${executionId}`,
   ]);
+}
+
+const TICK_MS = 200;
+
+const CLEAR_LINE = '\r\u001b[2K';
+
+/** Says on standard error that something happens: one line rewritten on a terminal, else plain lines. */
+class Progress {
+  readonly #stream: NodeJS.WriteStream;
+  readonly #startedAt = performance.now();
+  #doing = 'waiting';
+  #chars = 0;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(stream: NodeJS.WriteStream = process.stderr) {
+    this.#stream = stream;
+    if (stream.isTTY) this.#timer = setInterval(() => this.#redraw(), TICK_MS).unref();
+  }
+
+  add(event: ExecutionEvent): void {
+    if (event.name === 'iteration_output') {
+      this.#chars += textOf(event.payload, 'output').length;
+      return;
+    }
+    if (event.name === 'iteration_started') {
+      this.#doing = `iteration ${numberOf(event.payload, 'iteration_number')}`;
+      this.#chars = 0;
+    }
+    if (!this.#stream.isTTY) this.note(describeEvent(event));
+  }
+
+  /** A line that stays. */
+  note(line: string): void {
+    if (this.#timer === undefined) this.#stream.write(`${line}\n`);
+    else this.#stream.write(`${CLEAR_LINE}${line}\n`);
+  }
+
+  /** Takes the rewritten line away. */
+  end(): void {
+    if (this.#timer === undefined) return;
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+    this.#stream.write(CLEAR_LINE);
+  }
+
+  #redraw(): void {
+    const seconds = ((performance.now() - this.#startedAt) / 1_000).toFixed(1);
+    const output = this.#chars === 0 ? '' : ` · ${this.#chars} characters`;
+    this.#stream.write(`${CLEAR_LINE}${this.#doing} · ${seconds} s${output}`);
+  }
+}
+
+/**
+ * An execution for people: what it waits for as a sentence, such as "waiting for a node with tags gpu", or "waiting for
+ * an agent: iteration 1 waits for its model, attempt 1 on node n1 (until 2026-01-01T00:00:00.000Z)".
+ */
+export function waitingInWords(execution: JsonObject): JsonObject {
+  const { waiting_for } = execution;
+  return isObject(waiting_for) ? { ...execution, waiting_for: sentence(waiting_for) } : execution;
+}
+
+function sentence(wait: JsonObject): string {
+  const reason = textOf(wait, 'reason');
+  const until = textOf(wait, 'until');
+  const ended = until === '' || reason.includes(until) ? reason : `${reason} (until ${until})`;
+  return isObject(wait.child) ? `${ended}: ${sentence(wait.child)}` : ended;
 }

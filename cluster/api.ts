@@ -1,4 +1,4 @@
-import type { MemberCard } from './placement/card.ts';
+import type { MemberCard } from './placement/fleet.ts';
 
 /** This node as it sees itself. */
 export interface LocalNode {

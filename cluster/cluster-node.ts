@@ -1,22 +1,25 @@
 import { join } from 'node:path';
 import type { NodeSettings } from '../manifests/node/settings.ts';
 import type { Clock } from '../runtime/clock.ts';
+import type { Members } from '../runtime/members.ts';
+import type { Random } from '../runtime/random.ts';
 import type { NodeAdmission, NodeProofs, NodeTokens, SigningKeys } from '../security/api.ts';
 import type { CertificateFiles } from '../security/certificate-files.ts';
 import type { PublishedKeys } from '../security/keys/published-keys.ts';
 import { loadOrMakeNodeKey } from '../security/node-key.ts';
 import { createProofGuard } from '../security/node-proofs/guard.ts';
-import type { Pins } from '../security/node-proofs/pins.ts';
+import type { Pins } from '../security/node-proofs/proof.ts';
 import { createNodeTokens } from '../security/node-tokens.ts';
 import type { PushAnswer } from './api.ts';
-import { nodeCapabilities } from './enrolment/capabilities.ts';
+import { nodeCapabilities } from './enrolment/attestation.ts';
 import { clusterCredentials, openClusterCertificate } from './enrolment/channel.ts';
-import type { ConfigVerdict } from './enrolment/config-sync.ts';
-import { type Enrolment, type EnrolmentLog, startEnrolment } from './enrolment/enrolment.ts';
-import { createManagedConfig } from './enrolment/managed-config.ts';
-import { createOwnToken } from './enrolment/own-token.ts';
+import { createOwnToken, type Enrolment, type EnrolmentLog, startEnrolment } from './enrolment/enrolment.ts';
+import { type ConfigVerdict, createManagedConfig } from './enrolment/managed-config.ts';
 import { createClusterCalls } from './enrolment/routing-client.ts';
 import type { NodeControls } from './operations/node-controls.ts';
+import { FleetPlacement, type OwnCard } from './placement/fleet-placement.ts';
+import { advertisedHost, hostPort, startPulseServer } from './pulse/pulse-server.ts';
+import { startPulseWatch } from './pulse/pulse-watch.ts';
 
 export interface ClusterNodeParts {
   readonly settings: NodeSettings;
@@ -134,6 +137,55 @@ export async function openClusterNode(parts: ClusterNodeParts): Promise<ClusterN
       await enrolment?.stop('graceful_shutdown');
       calls.close();
       certificate?.close();
+    },
+  };
+}
+
+interface JoinFleetOptions {
+  readonly members: Members;
+  readonly node: string;
+  readonly card: Omit<OwnCard, 'pulse' | 'clusterAddress' | 'restUrl' | 'startedAt'>;
+  readonly leaseTtlMs: number;
+  /** Where the pulse listens; null: this node is not watched and watches nobody (one process on its own store). */
+  readonly pulseHost: string | null;
+  readonly advertiseHost: string | undefined;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly warn: (message: string, error: unknown) => void;
+}
+
+interface FleetSeat {
+  readonly placement: FleetPlacement;
+  /** Last of all: peers that cannot reach the pulse any more take this life for dead. */
+  close(): Promise<void>;
+}
+
+/** This node's seat among the members: its placement, and the pulses that tell early when one of them dies. */
+export async function joinFleet(options: JoinFleetOptions): Promise<FleetSeat> {
+  const { members, node, leaseTtlMs, pulseHost, clock, random, warn } = options;
+  const card = { ...options.card, startedAt: clock.now(), pulse: null, clusterAddress: null, restUrl: null };
+  const placement = new FleetPlacement({ members, node, card, leaseTtlMs, clock, random, warn });
+  if (pulseHost === null) return { placement, close: async () => {} };
+  const server = await startPulseServer({ node, incarnation: placement.incarnation, host: pulseHost, warn });
+  await placement.changeCard({ pulse: hostPort(advertisedHost(options.advertiseHost, server.host), server.port) });
+  const watch = startPulseWatch({
+    node,
+    clock,
+    random,
+    onDead(dead, incarnation) {
+      warn(`node ${dead} has died`, undefined);
+      placement
+        .declareDead(dead, incarnation)
+        .catch((thrown: unknown) => warn(`the end of node ${dead} could not be told; its lease runs out`, thrown));
+    },
+  });
+  const unwatch = placement.onMembers((live) => watch.watch(live));
+  return {
+    placement,
+    async close() {
+      unwatch();
+      watch.close();
+      await server.close();
     },
   };
 }

@@ -1,6 +1,9 @@
 import { join } from 'node:path';
 import { isLoopback } from '../manifests/node/network.ts';
 import type { NodeSettings } from '../manifests/node/settings.ts';
+import type { Documents } from '../runtime/documents.ts';
+import { SYSTEM_TENANT } from '../runtime/identity.ts';
+import type { Random } from '../runtime/random.ts';
 import { LOCAL_TOKEN_FILE } from '../security/local-token.ts';
 import type { Node } from './node.ts';
 
@@ -29,4 +32,18 @@ export function whoMayCall({ realms, local }: NodeSettings['iam'], dataDir: stri
     return `spec.iam.local: token: every call needs the token in ${join(dataDir, LOCAL_TOKEN_FILE)}`;
   const open = 'every call from this machine acts as the local operator in tenant svc-system, web pages excepted';
   return `no identity provider, spec.iam.local: open: ${open}`;
+}
+
+/** Name of this installation: all nodes with the same stores have the same; made at their first start. */
+export async function installationId(documents: Documents, random: Random): Promise<string> {
+  const installations = await documents.collection<{
+    readonly tenant: string;
+    readonly id: string;
+    readonly version: number;
+    readonly name: string;
+  }>({ name: 'installation', unique: [], indexes: [] });
+  const key = { tenant: SYSTEM_TENANT, id: 'this' };
+  const mine = { ...key, version: 1, name: random.uuid() };
+  if (await installations.insert(mine)) return mine.name;
+  return (await installations.get(key.tenant, key.id))?.name ?? mine.name;
 }

@@ -1,6 +1,5 @@
 import type { DispatchApi } from '../actors/execution/dispatch-api.ts';
-import type { AgentStarts } from '../effects/starts/agent-start.ts';
-import type { WorkflowStarts } from '../effects/starts/workflow-start.ts';
+import type { AgentStarts, WorkflowStarts } from '../effects/starts/child-start.ts';
 import type { Address } from '../runtime/address.ts';
 import type { LateManagement, ManagementPorts } from '../tools/management/ports.ts';
 

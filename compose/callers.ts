@@ -10,11 +10,10 @@ import type { Random } from '../runtime/random.ts';
 import type { RateLimits } from '../runtime/rate-limits.ts';
 import type { StartedKind } from '../security/api.ts';
 import { openApiKeys } from '../security/api-keys/api-keys.ts';
-import { openRateOverrides } from '../security/rate-overrides.ts';
-import { createRateUsage } from '../security/rate-usage.ts';
+import { createTierLimits } from '../security/rate-bounds.ts';
+import { createRateUsage, openRateOverrides } from '../security/rate-overrides.ts';
 import { openRunningLimits } from '../security/running-limits.ts';
 import { createFileSecretStore } from '../security/secret-store/file-secret-store.ts';
-import { createTierLimits } from '../security/tier-limits.ts';
 
 export interface CallersParts {
   readonly documents: Documents;

@@ -1,14 +1,20 @@
 import { EXECUTIONS, type ExecutionDocument } from '../actors/execution/view.ts';
 import { WORKFLOW_EXECUTIONS, type WorkflowExecutionDocument } from '../actors/workflow/api.ts';
-import { createAgentCatalog } from '../catalog/agent-catalog.ts';
-import type { AgentQuota } from '../catalog/agent-quota.ts';
+import { type AgentQuota, createAgentCatalog } from '../catalog/agent-catalog.ts';
 import { AgentsWithoutScopes } from '../catalog/agents-without-scopes.ts';
+import type { CatalogSearch, Embeddings } from '../catalog/api.ts';
+import type { BuiltIns } from '../catalog/built-in/api.ts';
 import { createBuiltIns } from '../catalog/built-in/built-ins.ts';
-import type { InUse } from '../catalog/in-use.ts';
+import type { PatternParts } from '../catalog/patterns/patterns.ts';
+import type { Patterns } from '../catalog/patterns-api.ts';
+import type { InUse } from '../catalog/workflow-api.ts';
+import { createEmbeddings } from '../effects/models/embeddings.ts';
 import type { NodeSettings } from '../manifests/node/settings.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Documents } from '../runtime/documents.ts';
+import { FirstUse } from '../runtime/first-use.ts';
 import type { Random } from '../runtime/random.ts';
+import type { Secrets } from '../security/api.ts';
 import { countBound } from '../security/rate-bounds.ts';
 import type { OverridesOf } from '../security/rate-overrides.ts';
 
@@ -46,4 +52,50 @@ export async function openAgents(parts: {
   const quota = agentQuota(settings, overrides);
   const agents = await createAgentCatalog({ documents, clock, random, builtIns, inUse, quota });
   return { agents, builtIns, inUse, oldAgents: await AgentsWithoutScopes.open(documents) };
+}
+
+interface SearchParts {
+  readonly documents: Documents;
+  readonly clock: Clock;
+  readonly settings: Pick<NodeSettings, 'cortex' | 'llm_providers' | 'llm_selection'>;
+  readonly secrets: Secrets;
+  readonly builtIns: BuiltIns;
+  readonly warn: (message: string, error: unknown) => void;
+}
+
+/**
+ * Search over the catalog; with the model of `spec.cortex.embeddings` where one is named. Made at the first search: an
+ * idle node does not carry it. Throws `invalid_config` at once for a model that nobody serves, so that the node says so
+ * when it starts.
+ */
+export function openSearch(parts: SearchParts): CatalogSearch {
+  const { documents, clock, settings, builtIns, warn } = parts;
+  const embeddings = embeddingsOf(parts);
+  const search = new FirstUse(async () => {
+    const { createCatalogSearch } = await import('../catalog/search/catalog-search.ts');
+    return createCatalogSearch({ documents, clock, builtIns, warn, settings: settings.cortex, ...embeddings });
+  });
+  return {
+    agents: async (...question) => (await search.get()).agents(...question),
+    workflows: async (...question) => (await search.get()).workflows(...question),
+  };
+}
+
+function embeddingsOf({ settings, secrets }: SearchParts): { readonly embeddings?: Embeddings } {
+  const { cortex, llm_providers: providers, llm_selection: selection } = settings;
+  if (cortex.embeddings === undefined) return {};
+  return { embeddings: createEmbeddings({ settings: cortex.embeddings, providers, selection, secrets }) };
+}
+
+/** Learned patterns, made when they are first asked for: an idle node does not carry them. */
+export function openPatterns(parts: PatternParts): Patterns {
+  const patterns = new FirstUse(async () => {
+    const { createPatterns } = await import('../catalog/patterns/patterns.ts');
+    return createPatterns(parts);
+  });
+  return {
+    query: async (...call) => (await patterns.get()).query(...call),
+    store: async (...call) => (await patterns.get()).store(...call),
+    list: async (...call) => (await patterns.get()).list(...call),
+  };
 }

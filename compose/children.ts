@@ -2,12 +2,11 @@ import type { ExecutionApi, StartExecution } from '../actors/execution/api.ts';
 import { ancestryProblem, type WorkflowApi } from '../actors/workflow/api.ts';
 import { type AgentCatalog, actingFor, requireStartable } from '../catalog/api.ts';
 import type { WorkflowCatalog } from '../catalog/workflow-api.ts';
-import type { AgentStartInput, AgentStarts } from '../effects/starts/agent-start.ts';
-import type { WorkflowStarts } from '../effects/starts/workflow-start.ts';
+import type { AgentStartInput, AgentStarts, WorkflowStarts } from '../effects/starts/child-start.ts';
 import type { AgentManifest } from '../manifests/agent/schema.ts';
 import { SvcError } from '../runtime/errors.ts';
 import type { Identity } from '../runtime/identity.ts';
-import { startOnce } from '../transport/start-execution.ts';
+import { startOnce } from '../transport/start-limits.ts';
 import { startWorkflow } from '../transport/start-workflow.ts';
 
 /** How actors start agents: by name as their identity sees them, once an execution id. */

@@ -3,18 +3,18 @@ import { join } from 'node:path';
 import { sweepBoxes } from '../effects/agents/box.ts';
 import { createAgentContainerEffect } from '../effects/agents/container-effect.ts';
 import { createContainerEffect } from '../effects/containers/container-effect.ts';
+import type { ContainerOwner } from '../effects/containers/create-options.ts';
 import type { ContainerEngine } from '../effects/containers/engine.ts';
-import { type EngineLocation, findEngine } from '../effects/containers/engine-location.ts';
-import type { ContainerOwner } from '../effects/containers/labels.ts';
+import { type EngineLocation, findEngine } from '../effects/containers/engine-error.ts';
 import type { ContainerLimits } from '../effects/containers/settings.ts';
-import { createContainerStarts } from '../effects/containers/starts.ts';
+import { createContainerStarts } from '../effects/containers/state.ts';
 import { startContainerSweep } from '../effects/containers/sweep.ts';
 import type { VolumeDirectories, VolumeHolds } from '../effects/volumes/api.ts';
 import type { NodeSettings } from '../manifests/node/settings.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { SvcError } from '../runtime/errors.ts';
+import { installationId } from './announcement.ts';
 import type { EffectsWorld } from './effects.ts';
-import { installationId } from './installation.ts';
 
 /** Containers of steps and of agents over whatever engine is there; without one the effects refuse by name. */
 export async function openContainers(world: EffectsWorld, volumes: VolumeDirectories & VolumeHolds) {

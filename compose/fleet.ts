@@ -2,16 +2,20 @@ import { randomBytes } from 'node:crypto';
 import type { Logger } from 'pino';
 import { createNodePeerApi, type NodePeerApi } from '../actors/node-peer/api.ts';
 import { type ClusterNode, type ClusterNodeParts, openClusterNode } from '../cluster/cluster-node.ts';
+import type { NodeSettings } from '../manifests/node/settings.ts';
+import type { Clock } from '../runtime/clock.ts';
 import type { Documents } from '../runtime/documents.ts';
+import { FirstUse } from '../runtime/first-use.ts';
 import type { Random } from '../runtime/random.ts';
 import type { Runtime } from '../runtime/runtime.ts';
-import type { JoinTokens } from '../security/api.ts';
+import type { JoinTokens, SigningKeys } from '../security/api.ts';
 import { openJoinTokens } from '../security/join-tokens/join-tokens.ts';
 import { openNodeAdmission } from '../security/join-tokens/node-admission.ts';
-import { openPins } from '../security/node-proofs/pins.ts';
+import { createSigningKeys } from '../security/keys/open-keys.ts';
+import { createPublishedKeys, type PublishedKeys } from '../security/keys/published-keys.ts';
+import { openPins } from '../security/node-proofs/proof.ts';
 
-export interface FleetParts
-  extends Omit<ClusterNodeParts, 'pins' | 'joins' | 'activeExecutions' | 'managedConfig' | 'log'> {
+interface FleetParts extends Omit<ClusterNodeParts, 'pins' | 'joins' | 'activeExecutions' | 'managedConfig' | 'log'> {
   readonly documents: Documents;
   readonly random: Random;
   readonly runtime: Pick<Runtime, 'client' | 'counts'>;
@@ -19,7 +23,7 @@ export interface FleetParts
 }
 
 /** What a node has to do with the others: registered peers, who may join, and with `spec.cluster.enabled` its calls to them. */
-export interface Fleet {
+interface Fleet {
   /** Whoever is removed is forgotten in all that the fleet knows of its nodes. */
   readonly peers: NodePeerApi;
   readonly joinTokens: JoinTokens;
@@ -54,4 +58,40 @@ export async function openFleet(parts: FleetParts): Promise<Fleet> {
         managedConfig: async () => (await peers.config()).config_yaml,
       });
   return { peers, clusterNode, joinTokens: await openJoinTokens({ ...parts, audit }) };
+}
+
+/** What tokens of nodes, agents and executions and heads of audit chains are signed and verified with. */
+export interface Signing {
+  readonly keys: SigningKeys;
+  readonly published: PublishedKeys;
+}
+
+interface SigningWorld {
+  readonly settings: NodeSettings;
+  readonly dataDir: string;
+  readonly documents: Documents;
+  readonly resolve: (reference: string) => Promise<string>;
+  readonly clock: Clock;
+  readonly warn: (message: string, error: unknown) => void;
+}
+
+/** Keys are made, or looked for, when something is first signed: most nodes on one machine never do. */
+export function openSigning({ settings, dataDir, documents, resolve, clock, warn }: SigningWorld): Signing {
+  const keys = createSigningKeys(settings.signing, { dataDir, resolve, clock, warn });
+  return { keys: openedAtFirstUse(keys), published: createPublishedKeys({ documents, clock }) };
+}
+
+function openedAtFirstUse(keys: SigningKeys): SigningKeys {
+  // A store of keys that was away may be back at the next use.
+  const opened = new FirstUse(async () => {
+    await keys.open();
+    return keys;
+  });
+  return {
+    open: async () => void (await opened.get()),
+    sign: async (data) => (await opened.get()).sign(data),
+    publicKeys: async () => (await opened.get()).publicKeys(),
+    rotate: async () => (await opened.get()).rotate(),
+    close: () => keys.close(),
+  };
 }

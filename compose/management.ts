@@ -3,18 +3,18 @@ import type { JudgePanelApi } from '../actors/judge-panel/api.ts';
 import type { WorkflowApi } from '../actors/workflow/api.ts';
 import type { AgentCatalog, CatalogSearch, WorkflowCatalog } from '../catalog/api.ts';
 import type { VolumeApi } from '../effects/volumes/api.ts';
+import { shownSettings } from '../manifests/node/managed.ts';
 import type { NodeSettings } from '../manifests/node/settings.ts';
-import { shownSettings } from '../manifests/node/shown.ts';
 import { runtimeTable } from '../manifests/runtime-table/table.ts';
 import type { ActorStore } from '../runtime/actor-store.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { RunningLimits, TierLimits } from '../security/api.ts';
+import { createAuthors } from '../tools/management/contracts.ts';
 import { createIntents } from '../tools/management/execute/intents.ts';
-import { createAuthors } from '../tools/management/generate/authors.ts';
 import type { ManagementPorts, NodeFacts, Starts } from '../tools/management/ports.ts';
 import { createEndWaits } from '../tools/management/waits.ts';
 import type { Health } from '../transport/health.ts';
-import { startExecution } from '../transport/start-execution.ts';
+import { startExecution } from '../transport/start-limits.ts';
 import { startWorkflow } from '../transport/start-workflow.ts';
 
 export interface ManagementParts extends NodeFactsParts {

@@ -1,12 +1,12 @@
 import type { Logger } from 'pino';
-import { APPROVALS } from '../actors/approval/view.ts';
+import { APPROVALS } from '../actors/approval/api.ts';
 import { EXECUTIONS } from '../actors/execution/view.ts';
-import { TOOL_SESSIONS } from '../actors/tool-session/view.ts';
-import type { NodeRetention } from '../manifests/node/retention.ts';
+import { TOOL_SESSIONS } from '../actors/tool-session/api.ts';
+import type { NodeRetention } from '../manifests/node/rate-limits.ts';
 import { type Address, parseAddress } from '../runtime/address.ts';
 import type { Collection, CollectionSpec, Condition, Documents, StoredDocument } from '../runtime/documents.ts';
 import { FirstUse } from '../runtime/first-use.ts';
-import { type RetentionRule, type RetentionRules, retentionPolicy } from '../runtime/retention/policy.ts';
+import { type RetentionRule, type RetentionRules, retentionPolicy } from '../runtime/retention/retention.ts';
 import type { RetentionSettings } from '../runtime/runtime.ts';
 import { START_KEYS } from '../transport/idempotency.ts';
 

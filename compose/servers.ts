@@ -2,7 +2,7 @@ import type { DispatchApi } from '../actors/execution/dispatch-api.ts';
 import type { NodePeerApi } from '../actors/node-peer/api.ts';
 import type { ClusterApi } from '../cluster/api.ts';
 import type { ClusterNode } from '../cluster/cluster-node.ts';
-import { advertised } from '../cluster/pulse/advertise.ts';
+import { advertised } from '../cluster/pulse/pulse-server.ts';
 import type { NodeSettings } from '../manifests/node/settings.ts';
 import { runtimeTable } from '../manifests/runtime-table/table.ts';
 import { CertificateFiles, type CertificateParts } from '../security/certificate-files.ts';
@@ -10,14 +10,13 @@ import { openNodeEnvelope } from '../security/node-envelope.ts';
 import type { Admission } from '../transport/admission.ts';
 import { createClusterServer } from '../transport/grpc/cluster/server.ts';
 import type { GrpcServerParts } from '../transport/grpc/parts.ts';
-import { createGrpcServer } from '../transport/grpc/server.ts';
+import { createGrpcServer } from '../transport/grpc/svc-runtime.ts';
 import { acceptProgram } from '../transport/internal/server.ts';
 import type { RestServerParts } from '../transport/rest/parts.ts';
 import { createRestServer } from '../transport/rest/server.ts';
 import type { SealParts } from '../transport/seal/parts.ts';
-import type { AgentAccess } from './agent-access.ts';
 import type { Node } from './node.ts';
-import { createInternalServers } from './tool-areas.ts';
+import { type AgentAccess, createInternalServers } from './tool-areas.ts';
 
 type Public = RestServerParts & Omit<GrpcServerParts, 'auth' | 'limits'>;
 

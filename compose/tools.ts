@@ -1,8 +1,8 @@
 import { isAuthor } from '../catalog/built-in/api.ts';
 import { createToolCommands } from '../effects/commands/tool-commands.ts';
 import type { ContainerEngine } from '../effects/containers/engine.ts';
+import type { McpLog } from '../effects/mcp/limits.ts';
 import { createMcpServers } from '../effects/mcp/mcp-servers.ts';
-import type { McpLog } from '../effects/mcp/settings.ts';
 import type { ProgramView } from '../effects/programs/view.ts';
 import type { Volumes } from '../effects/volumes/volumes.ts';
 import type { Web } from '../effects/web/api.ts';
@@ -18,15 +18,12 @@ import type { Random } from '../runtime/random.ts';
 import type { RateLimits } from '../runtime/rate-limits.ts';
 import type { Secrets, TierLimits } from '../security/api.ts';
 import { createSecurityContexts } from '../security/policy/contexts.ts';
-import { commandCeilings } from '../security/policy/limits.ts';
-import { isListed } from '../security/policy/matching.ts';
+import { commandCeilings, isListed } from '../security/policy/matching.ts';
 import { filesystemBreach } from '../security/policy/paths.ts';
 import { createToolPolicy, domainProblem } from '../security/policy/policy.ts';
-import { createBuiltInTools } from '../tools/built-in.ts';
-import { TOOL_CONTRACTS } from '../tools/contracts.ts';
+import { createBuiltInTools, TOOL_CONTRACTS } from '../tools/contracts.ts';
 import { createToolDesk } from '../tools/desk.ts';
-import { createGrantEffect } from '../tools/effects/grant-effect.ts';
-import { createToolEffect } from '../tools/effects/tool-effect.ts';
+import { createGrantEffect, createToolEffect } from '../tools/effects/tool-effect.ts';
 import type { LateManagement } from '../tools/management/ports.ts';
 
 /** Decides about tool calls, in turns: the same on every node of one version, for grants hold what is of one node. */

@@ -1,32 +1,34 @@
-import { createApprovalApi } from '../actors/approval/approvals.ts';
+import { APPROVALS, type ApprovalDocument, createApprovalApi } from '../actors/approval/api.ts';
 import { approvalActor } from '../actors/approval/definition.ts';
-import { APPROVALS, type ApprovalDocument } from '../actors/approval/view.ts';
 import type { ExecutionApi } from '../actors/execution/api.ts';
 import type { DispatchApi } from '../actors/execution/dispatch-api.ts';
-import { hasEnded } from '../actors/execution/has-ended.ts';
+import { hasEnded } from '../actors/execution/view.ts';
 import { judgePanel } from '../actors/judge-panel/definition.ts';
 import { createJudgePanelApi } from '../actors/judge-panel/judge-panels.ts';
-import { ownerOfRun } from '../actors/owner-of.ts';
+import { STIMULI, type StimulusDocument } from '../actors/stimulus/api.ts';
 import { stimulusActor } from '../actors/stimulus/definition.ts';
 import { createStimulusApi } from '../actors/stimulus/stimuli.ts';
-import { STIMULI, type StimulusDocument } from '../actors/stimulus/view.ts';
+import { ownerOfRun } from '../actors/wait-reason.ts';
 import { createWorkflowApi, WORKFLOW_EXECUTIONS, type WorkflowExecutionDocument } from '../actors/workflow/api.ts';
 import { workflowActor } from '../actors/workflow/definition.ts';
 import type { AgentCatalog } from '../catalog/api.ts';
 import type { BuiltIns } from '../catalog/built-in/api.ts';
-import type { InUse } from '../catalog/in-use.ts';
 import { createStimulusRoutes, STIMULUS_ROUTES, type StimulusRouteDocument } from '../catalog/stimulus-routes.ts';
+import type { InUse } from '../catalog/workflow-api.ts';
 import { createWorkflowCatalog } from '../catalog/workflow-catalog.ts';
 import type { NodeSettings } from '../manifests/node/settings.ts';
+import type { ActorStore } from '../runtime/actor-store.ts';
+import { type Address, parseAddress, poolOf } from '../runtime/address.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { ActorDefinition } from '../runtime/define-actor.ts';
 import type { Documents } from '../runtime/documents.ts';
+import type { EffectRow } from '../runtime/effect-ledger.ts';
+import type { TargetGates } from '../runtime/effects/target-gates.ts';
 import type { Random } from '../runtime/random.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import { createWebhooks } from '../security/webhooks/deliveries.ts';
 import type { LateAreas } from './areas.ts';
 import { agentStarts, workflowStarts } from './children.ts';
-import type { Waits } from './waits.ts';
 
 /** Kinds of actors behind workflows. */
 export const workflowActors = ({ workflow }: NodeSettings): readonly ActorDefinition[] => [
@@ -36,7 +38,7 @@ export const workflowActors = ({ workflow }: NodeSettings): readonly ActorDefini
   stimulusActor,
 ];
 
-export interface WorkflowAreasParts {
+interface WorkflowAreasParts {
   readonly runtime: Runtime;
   readonly documents: Documents;
   readonly agents: AgentCatalog;
@@ -92,5 +94,30 @@ export async function openWorkflowAreas(parts: WorkflowAreasParts) {
     workflows: { catalog, workflows },
     judges: createJudgePanelApi({ client }),
     webhooks,
+  };
+}
+
+/** Where it is looked up what an actor waits for: the pool that serves it, its effects that nobody has settled. */
+interface Waits {
+  poolOf(address: Address): Promise<string>;
+  effects(address: Address): Promise<readonly EffectRow[]>;
+  /** What an effect of this node waits for outside of it. */
+  heldBy(effectId: string): string | undefined;
+}
+
+/** From the directory of actors and the records of their partitions. */
+export function waitsOf(
+  { client }: Pick<Runtime, 'client'>,
+  store: Pick<ActorStore, 'openEffects'>,
+  gates?: Pick<TargetGates, 'waitOf'>,
+): Waits {
+  return {
+    poolOf: async (address) => poolOf(await client.partitionOf(address)),
+    async effects(address) {
+      parseAddress(address);
+      const rows = await store.openEffects(await client.partitionOf(address));
+      return rows.filter((row) => row.address === address);
+    },
+    heldBy: (effectId) => gates?.waitOf(effectId),
   };
 }

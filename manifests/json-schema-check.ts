@@ -1,8 +1,7 @@
 import { Ajv } from 'ajv';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { z } from 'zod';
-import { patternFault } from './pattern.ts';
-import { MAX_PATTERN_SIZE, patternSize } from './pattern-size.ts';
+import { MAX_PATTERN_SIZE, patternFault, patternSize } from './pattern.ts';
 
 type Json = z.output<ReturnType<typeof z.json>>;
 

@@ -9,6 +9,7 @@ const manifestName = z
     /^[a-z0-9][a-z0-9-]{0,62}$/,
     'expected 1 to 63 lower-case letters, digits and dashes, not starting with a dash',
   );
+
 const manifestVersion = z
   .string('expected text; write the version in quotes, such as "1.0.0"')
   .max(100)
@@ -24,3 +25,21 @@ export const metadataFields = {
   labels: texts,
   annotations: texts,
 };
+
+/** `{api_group}` of the specification. Every manifest and node configuration carries `apiVersion: svc.dev/v1`. */
+const API_GROUP = 'svc.dev';
+
+export const API_VERSION = `${API_GROUP}/v1` as const;
+
+/**
+ * What a step needs of a volume beside its id. It never changes, so a run keeps it in its state from the moment the volume was
+ * made, and an effect that gets it looks up no record: work goes on while the document store is away.
+ */
+export const KnownVolume = z.object({
+  /** Null: no limit. */
+  size_limit_bytes: z.number().int().nullable(),
+  /** The execution it was made for; null for one made through the API. */
+  workflow_execution_id: z.string().nullable(),
+});
+
+export type KnownVolume = z.output<typeof KnownVolume>;

@@ -1,5 +1,35 @@
+import { createRequire } from 'node:module';
 import type { RE2JS } from 're2js';
-import { lateLibrary } from './late-library.ts';
+
+/** Compiled patterns by source; a memo of a pure function, so replay is not touched. */
+const compiled = new Map<string, RE2JS>();
+
+const MAX_COMPILED = 64;
+
+/** A pattern on the RE2 engine: time linear in the input, whatever the pattern (no look-around, no back references). */
+export function linearRegex(pattern: string): { test(input: string): boolean } {
+  const known = compiled.get(pattern);
+  if (known !== undefined) return known;
+  const regex = compileRe2(pattern);
+  if (compiled.size >= MAX_COMPILED) compiled.clear();
+  compiled.set(pattern, regex);
+  return regex;
+}
+
+const load = createRequire(import.meta.url);
+
+/**
+ * A library for calls that cannot wait, loaded within the first one: an idle node does not carry it. `name` is that of its
+ * package, `Library` the type of its module; one that is missing is an error at each call.
+ */
+export function lateLibrary<Library>(name: string): () => Library {
+  let library: Library | null = null;
+  return () => {
+    const loaded: Library = library ?? load(name);
+    library = loaded;
+    return loaded;
+  };
+}
 
 const engine = lateLibrary<typeof import('re2js')>('re2js');
 

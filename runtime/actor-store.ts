@@ -3,7 +3,7 @@ import type { EffectAttemptRef, EffectLedger, EffectOpen } from './effect-ledger
 import type { Lease, Leases, Unsubscribe } from './leases.ts';
 import type { Members } from './members.ts';
 import type { SharedLogs } from './shared-logs.ts';
-import type { StoreFacts } from './store-facts.ts';
+import type { StoreFacts } from './store-formats.ts';
 
 export type {
   ClaimOutcome,

@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import type { Address } from './address.ts';
-import type { Json } from './json.ts';
-import { jsonField } from './json-field.ts';
+import { type Json, jsonField } from './json.ts';
 
 /** Payload schema of the message that brings an effect's result. Use it in a definition's `messages`. */
 export const EffectResult = z.object({

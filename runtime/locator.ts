@@ -1,4 +1,4 @@
-import type { Directory } from './actor-store.ts';
+import type { Directory, Unsubscribe } from './actor-store.ts';
 import type { Address, Partition } from './address.ts';
 import type { Registry } from './registry.ts';
 
@@ -71,3 +71,58 @@ export class Locator {
     this.#known.clear();
   }
 }
+
+/** What one node should serve. */
+export interface Assignment {
+  readonly wanted: ReadonlySet<Partition>;
+  /** Pools whose effects this node takes (design E1). */
+  readonly queues: readonly string[];
+}
+
+/**
+ * Who serves what (design P1, P2), as the kernel sees it: asked at each renewal and whenever `onChange` rings. Each
+ * node computes the same answer from the same members; where two disagree for a moment, the lease decides.
+ */
+export interface Placement {
+  /** UUID of this life of the node. */
+  readonly incarnation: string;
+  /** Takes the node lease. */
+  join(): Promise<void>;
+  /** Extends the node lease and looks at who is there. Throws `unavailable`; `lease_lost` when the node lease is gone. */
+  assign(): Promise<Assignment>;
+  /** Every life (`node/incarnation`) that held a node lease at the last look; none where no others are known. */
+  lives(): readonly string[];
+  /** Whether a node (`node`), or one life of it (`node/incarnation`), held its node lease at the last look. */
+  isLive(holder: string): boolean;
+  /**
+   * Whether it holds no node lease, by a look that began after the question: what it held may be taken at once. A node
+   * that joined a moment ago is never mistaken for a dead one.
+   */
+  isGone(holder: string): Promise<boolean>;
+  /**
+   * Whether that life (`node/incarnation`) of a node is gone and was seen to end: by a peer, by itself, or by the life
+   * that followed it. One that only let its lease run out may be cut off or frozen, and still at work.
+   */
+  hasEnded(holder: string): Promise<boolean>;
+  /** Whether some member would serve the pool; reads the members anew when it saw none. */
+  isServed(pool: string): Promise<boolean>;
+  /** Rings when `assign` may answer something else: members came, left or changed, or a partition was given back. */
+  onChange(wake: () => void): Unsubscribe;
+  /** Tells the others that partitions were given back, so that they need not wait for their next look. */
+  freed(): Promise<void>;
+  /** A pool was defined: this node and the others should look who serves it. */
+  poolDefined(): Promise<void>;
+  /** From now on this node wants nothing, and the others know (design P2, drain). */
+  drain(): Promise<void>;
+  /** Ends the node lease. */
+  leave(): Promise<void>;
+}
+
+/** Effects and actors that need tags live in a pool named after the sorted tags (design P1); none: `default`. */
+export function poolOfTags(tags: readonly string[]): string {
+  const sorted = [...new Set(tags)].sort();
+  return sorted.length === 0 ? 'default' : sorted.map((tag) => `+${tag}`).join('');
+}
+
+/** The tags a pool is for; empty for `default` and `system`. */
+export const tagsOfPool = (pool: string): string[] => (pool.startsWith('+') ? pool.slice(1).split('+') : []);

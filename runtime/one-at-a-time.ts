@@ -1,3 +1,8 @@
+import { z } from 'zod';
+import { type Address, parseAddress } from './address.ts';
+import type { Clock } from './clock.ts';
+import { jsonField } from './json.ts';
+
 /** Runs one piece of work after another; each begins when all before it have ended, however they ended. */
 export class OneAtATime {
   #last: Promise<unknown> = Promise.resolve();
@@ -29,4 +34,66 @@ export class OneAtATimePerKey {
   get busy(): number {
     return this.#last.size;
   }
+}
+
+/** Throws the first failure, but not before all have ended: nothing of a run goes on beside the next one. */
+export async function allDone(work: Iterable<Promise<unknown>>): Promise<void> {
+  for (const done of await Promise.allSettled(work)) if (done.status === 'rejected') throw done.reason;
+}
+
+/** Who wants to hear that an actor has ended, as which message, and what to send back unchanged. */
+export const Notify = z.object({
+  to: z.custom<Address>((value) => {
+    if (typeof value !== 'string') return false;
+    try {
+      parseAddress(value);
+      return true;
+    } catch {
+      return false;
+    }
+  }, 'expected an address kind/tenant/id'),
+  /** Message type of the one that is told. */
+  as: z.string().min(1).max(100),
+  context: jsonField,
+});
+
+export type Notify = z.output<typeof Notify>;
+
+/** Waits for work that is under way, in all its calls together no longer than a fixed time. */
+export class Patience {
+  readonly #clock: Pick<Clock, 'after'>;
+  readonly #ms: number;
+  readonly #over = Promise.withResolvers<void>();
+  #cancel: (() => void) | null = null;
+
+  constructor(clock: Pick<Clock, 'after'>, ms: number) {
+    this.#clock = clock;
+    this.#ms = ms;
+  }
+
+  /** Resolves when all of it has settled, or when the time is over, which begins with the first call. */
+  async for(work: readonly Promise<unknown>[]): Promise<void> {
+    if (work.length === 0) return;
+    this.#cancel ??= this.#clock.after(this.#ms, this.#over.resolve);
+    await Promise.race([Promise.allSettled(work), this.#over.promise]);
+  }
+
+  /** Nothing is waited for any more. */
+  end(): void {
+    this.#cancel?.();
+  }
+}
+
+/** Resolves after the delay, or at once when the signal is aborted, before or meanwhile. Never rejects. */
+export function pause(clock: Pick<Clock, 'after'>, delayMs: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) return resolve();
+    const end = (): void => {
+      cancel();
+      signal.removeEventListener('abort', end);
+      resolve();
+    };
+    const cancel = clock.after(delayMs, end);
+    signal.addEventListener('abort', end, { once: true });
+  });
 }

@@ -1,4 +1,4 @@
-import { randomBytes, randomUUID } from 'node:crypto';
+import { createHash, randomBytes, randomUUID } from 'node:crypto';
 
 /** Randomness as a port, so that a simulation can be seeded (design K9). */
 export interface Random {
@@ -11,7 +11,9 @@ export interface Random {
 
 /** Random bytes are drawn a page at a time: one call of the system for hundreds of ids. */
 const PAGE_BYTES = 4_096;
+
 let page = Buffer.alloc(0);
+
 let used = 0;
 
 function hex(bytes: number): string {
@@ -31,3 +33,12 @@ export const systemRandom: Random = {
   hex,
   fraction: () => Math.random(),
 };
+
+/** UUID made of words, the same for the same words at any time and place (RFC 9562, version 8). */
+export function derivedUuid(...words: readonly string[]): string {
+  const hash = createHash('sha256').update(JSON.stringify(words)).digest();
+  hash[6] = ((hash[6] ?? 0) & 0x0f) | 0x80;
+  hash[8] = ((hash[8] ?? 0) & 0x3f) | 0x80;
+  const hex = hash.toString('hex', 0, 16);
+  return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-');
+}

@@ -1,4 +1,4 @@
-import type { RetrySettings } from './turns/kernel-messages.ts';
+import type { RetrySettings } from './turns/work.ts';
 
 export interface RuntimeSettings {
   /** Partitions of pool `default`; fixed at the store's first start (design K2). */

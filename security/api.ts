@@ -7,17 +7,15 @@ import type { Caller } from './api-keys/api.ts';
 import type { ProvenCall } from './node-proofs/proof.ts';
 
 export type { ApiKeys, ApiKeyView, Caller, KeyGrant, KeyVerifier, NewApiKey } from './api-keys/api.ts';
-export { requireScope } from './api-keys/require-scope.ts';
-export { SCOPES, type ScopeArea } from './api-keys/scopes.ts';
-export type { JoinTokens, JoinTokenView, NewJoinToken, NodeAdmission } from './join-tokens/api.ts';
+export { requireScope, SCOPES, type ScopeArea } from './api-keys/api.ts';
+export type { JoinTokens, JoinTokenView, NewJoinToken, NodeAdmission } from './join-tokens/scope.ts';
 export { openNodeEnvelope, sealNodeEnvelope } from './node-envelope.ts';
 export { parsePublicKeyPem } from './node-key.ts';
 export { PROOF_KEY, type ProvenCall } from './node-proofs/proof.ts';
 export type { SecurityContexts } from './policy/api.ts';
 export { isListed, type NamedTool } from './policy/matching.ts';
 export { domainProblem } from './policy/policy.ts';
-export { type Action, requireRole } from './policy.ts';
-export { parseAgentPublicKey, publicKeyText } from './seal/agent-key.ts';
+export { decodeBase64, parseAgentPublicKey, publicKeyText } from './seal/agent-key.ts';
 export type {
   AgentClaims,
   AgentTokens,
@@ -30,13 +28,12 @@ export type {
   SealEnvelopes,
   VerifiedCall,
 } from './seal/api.ts';
-export { decodeBase64 } from './seal/base64.ts';
-export { payloadBytes } from './seal/payload.ts';
-export { delegatedTenant, mayActFor } from './tenant.ts';
-export { bearerToken } from './token.ts';
+export { payloadBytes } from './seal/strict-json.ts';
+export { bearerToken } from './signed-token.ts';
+export { type Action, delegatedTenant, mayActFor, requireRole } from './tenant.ts';
 export type { SignedDelivery, Webhooks } from './webhooks/deliveries.ts';
+export type { BodySignature } from './webhooks/schemes.ts';
 export { SCHEMES } from './webhooks/schemes.ts';
-export type { BodySignature } from './webhooks/signature.ts';
 
 /** What a tier bounds (original-facts 13.1): `tool:NAME` is one call of that tool. */
 export type Limited = 'agent_executions' | 'workflow_executions' | 'model_calls' | 'model_tokens' | `tool:${string}`;

@@ -4,13 +4,13 @@ import { SvcError } from '../runtime/errors.ts';
 import { type Identity, SYSTEM_TENANT } from '../runtime/identity.ts';
 import type { Authenticator, Credentials } from './api.ts';
 import type { Caller, KeyVerifier } from './api-keys/api.ts';
-import { looksLikeKey } from './api-keys/key-text.ts';
+import { looksLikeKey } from './api-keys/record.ts';
 import { type AmongRealms, amongRealms, identityOf, UnusableClaim } from './claims.ts';
 import { KeySet } from './key-set.ts';
 import { isLocalToken } from './local-token.ts';
-import { ADMIN_ROLE } from './policy.ts';
 import { type AuthenticatorSettings, CLAIM_NAMES, checkRealms } from './settings.ts';
-import { bearerToken, type Realm, verifyToken } from './token.ts';
+import { bearerToken, type Realm, verifyToken } from './signed-token.ts';
+import { ADMIN_ROLE } from './tenant.ts';
 
 const LOCAL_OPERATOR: Identity = {
   kind: 'local',

@@ -2,9 +2,8 @@ import { createHash } from 'node:crypto';
 import type { JWTPayload } from 'jose';
 import { SvcError } from '../runtime/errors.ts';
 import { type Identity, SYSTEM_TENANT } from '../runtime/identity.ts';
-import { ADMIN_ROLE, OPERATOR_ROLE, READONLY_ROLE } from './policy.ts';
 import { type ClaimNames, type RealmSettings, SERVICE_ACCOUNTS, type ServiceAccounts } from './settings.ts';
-import { delegatedTenant, isTenantSlug, mayActFor } from './tenant.ts';
+import { ADMIN_ROLE, delegatedTenant, isTenantSlug, mayActFor, OPERATOR_ROLE, READONLY_ROLE } from './tenant.ts';
 
 const KNOWN_ROLES = [ADMIN_ROLE, OPERATOR_ROLE, READONLY_ROLE];
 const TIERS = ['free', 'pro', 'business', 'enterprise'] as const;

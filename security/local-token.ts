@@ -1,7 +1,7 @@
 import { randomBytes, timingSafeEqual } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { makePrivateFile } from './keys/private-file.ts';
+import { makePrivateFile } from './keys/file-keys.ts';
 
 /** Name of the file in the data directory. */
 export const LOCAL_TOKEN_FILE = 'local-token';

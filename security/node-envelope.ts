@@ -2,7 +2,7 @@ import { hash, type KeyObject, sign, timingSafeEqual, verify } from 'node:crypto
 import { SvcError } from '../runtime/errors.ts';
 import type { NodeEnvelope, NodeIdentity, NodeTokens } from './api.ts';
 import { INVALID_NODE_TOKEN } from './node-tokens.ts';
-import { bearerToken } from './token.ts';
+import { bearerToken } from './signed-token.ts';
 
 const MISSING = 'A node token is needed, as bearer token and in a signed envelope.';
 const SIGNATURE_BYTES = 64;

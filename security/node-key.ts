@@ -3,7 +3,7 @@ import { mkdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { promisify } from 'node:util';
 import { SvcError } from '../runtime/errors.ts';
-import { makePrivateFile, readPrivateFile, unusable } from './keys/private-file.ts';
+import { makePrivateFile, readPrivateFile, unusable } from './keys/file-keys.ts';
 
 const MAX_PEM_BYTES = 4 * 1024;
 const newPair = promisify(generateKeyPair);

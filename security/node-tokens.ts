@@ -2,8 +2,7 @@ import { z } from 'zod';
 import type { Clock } from '../runtime/clock.ts';
 import { SvcError } from '../runtime/errors.ts';
 import type { NodeTokens } from './api.ts';
-import type { FindKey } from './keys/published-keys.ts';
-import { NODE_TOKEN_TTL_MS } from './keys/retention.ts';
+import { type FindKey, NODE_TOKEN_TTL_MS } from './keys/published-keys.ts';
 import { parsePublicKeyPem } from './node-key.ts';
 import {
   Confirmation,

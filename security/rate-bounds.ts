@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import {
   DEFAULT_TIER_RATES,
   type NodeRateLimits,
@@ -6,10 +7,13 @@ import {
   type Rates,
   type RateWindow,
 } from '../manifests/node/rate-limits.ts';
-import type { Limited, Principal } from './api.ts';
+import { SvcError } from '../runtime/errors.ts';
+import type { RateLimit, RateLimits } from '../runtime/rate-limits.ts';
+import type { Limited, Principal, TierLimits } from './api.ts';
+import type { OverridesOf } from './rate-overrides.ts';
 
 /** Week and month are 7 and 30 days: windows are fixed and of equal length (runtime/rate-limits.ts). */
-export const WINDOW_MS: Readonly<Record<RateWindow, number>> = {
+const WINDOW_MS: Readonly<Record<RateWindow, number>> = {
   minute: 60_000,
   hour: 3_600_000,
   day: 86_400_000,
@@ -18,7 +22,7 @@ export const WINDOW_MS: Readonly<Record<RateWindow, number>> = {
 };
 
 /** What is counted together, and how much of it fits a window. */
-export interface RateBucket {
+interface RateBucket {
   /** `model_calls`, or the pattern of tools: `tool:fs.*`. */
   readonly name: string;
   readonly bounds: readonly { readonly window: RateWindow; readonly limit: number }[];
@@ -126,3 +130,58 @@ const covers = (pattern: string, tool: string): boolean =>
 
 const spoken = (bounds: RateBounds | undefined): RateBounds =>
   Object.fromEntries(Object.entries(bounds ?? {}).filter(([, limit]) => limit !== undefined));
+
+/** One bound of a bucket, as the shared counters know it. */
+interface Counter extends RateLimit {
+  readonly bucket: string;
+  readonly window: RateWindow;
+}
+
+/** The counters of a bucket: one a window. */
+export function countersOf(principal: Pick<Principal, 'subject'>, { name, bounds }: RateBucket): Counter[] {
+  const key = `${subjectKey(principal)} ${name}`;
+  return bounds.map(({ window, limit }) => ({ key, limit, windowMs: WINDOW_MS[window], window, bucket: name }));
+}
+
+/** Subjects may be of any length and hold anything; a digest of one is a key of fixed length. */
+export const subjectKey = ({ subject }: Pick<Principal, 'subject'>): string =>
+  createHash('sha256').update(subject).digest('base64url').slice(0, 32);
+
+/**
+ * Limits of users over all nodes (decided.md "Limits", original-facts 13.1): per user of a tenant, by settings and by what
+ * operators set over them at run time. Fails with `unavailable` when the counters cannot be reached, or the overrides
+ * of somebody whose were never seen: what cannot be counted is not let through. Without `overrides` there are none.
+ */
+export function createTierLimits(parts: {
+  readonly limits: RateLimits;
+  readonly settings: NodeRateLimits;
+  readonly overrides?: OverridesOf;
+}): TierLimits {
+  return {
+    async take(principal, what, units = 1) {
+      const bucket = rateBucket(parts.settings, principal, what, await parts.overrides?.of(principal));
+      if (bucket === null) return;
+      const limits = countersOf(principal, bucket);
+      const outcome = await parts.limits.take(principal.tenant, limits, units);
+      if (outcome.taken) return;
+      const { limit, windowMs } = outcome.broken;
+      const window = limits.find((one) => one.windowMs === windowMs)?.window ?? `${windowMs} ms`;
+      throw refused(what, bucket.name, { limit, window, units, retryAfterMs: outcome.retryAfterMs });
+    },
+  };
+}
+
+interface Broken {
+  readonly limit: number;
+  readonly window: string;
+  readonly units: number;
+  readonly retryAfterMs: number;
+}
+
+function refused(what: Limited, bucket: string, { limit, window, units, retryAfterMs }: Broken): SvcError {
+  const name = (text: string): string => text.replace(/^tool:/, 'calls of tool ').replaceAll('_', ' ');
+  const counted = bucket === what ? '' : ` (counted together: ${bucket.slice('tool:'.length)})`;
+  const rule = `at most ${limit} ${name(what)} per ${window}${counted}`;
+  const text = units > limit ? `${rule}; ${units} at once can never be had.` : `${rule}; try again later.`;
+  return new SvcError('rate_limited', text, { field: what, retryAfterMs });
+}

@@ -1,14 +1,15 @@
 import { hash } from 'node:crypto';
-import type { Rates } from '../manifests/node/rate-limits.ts';
+import type { NodeRateLimits, Rates } from '../manifests/node/rate-limits.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { pageOf, shownPage } from '../runtime/documents/pages.ts';
 import type { CollectionSpec, Documents, StoredDocument } from '../runtime/documents.ts';
 import { SvcError } from '../runtime/errors.ts';
 import { SYSTEM_TENANT } from '../runtime/identity.ts';
-import type { OverrideTarget, Principal, RateOverride, RateOverrides } from './api.ts';
-import { BriefMemory } from './brief-memory.ts';
-import { LastWord } from './last-word.ts';
-import type { OverridingRates } from './rate-bounds.ts';
+import type { RateLimits } from '../runtime/rate-limits.ts';
+import type { OverrideTarget, Principal, RateOverride, RateOverrides, RateUsage } from './api.ts';
+import { BriefMemory, LastWord } from './brief-memory.ts';
+import { countBound, countersOf, type OverridingRates, rateBuckets } from './rate-bounds.ts';
+import type { RunningCounts } from './running-limits.ts';
 import { isTenantSlug } from './tenant.ts';
 
 /** Of the operators, so in their tenant. */
@@ -24,7 +25,7 @@ const BY_TARGET = [
 ] as const;
 
 /** `id` is made of the target. */
-export interface RateOverrideDocument extends StoredDocument {
+interface RateOverrideDocument extends StoredDocument {
   readonly target_tenant: string;
   readonly target_subject: string | null;
   readonly rates: Rates;
@@ -34,9 +35,13 @@ export interface RateOverrideDocument extends StoredDocument {
 
 /** What another node set counts here after this long, counted from before the store was asked. */
 const FRESH_MS = 1_000;
+
 const MOST_CACHED = 20_000;
+
 const MOST_OVERRIDES = 10_000;
+
 const MAX_SUBJECT_CHARS = 256;
+
 const MAX_ATTEMPTS = 64;
 
 /**
@@ -141,3 +146,33 @@ const viewOf = (document: RateOverrideDocument): RateOverride => ({
   updated_at: document.updated_at,
   updated_by: document.updated_by,
 });
+
+/** What somebody has used of its limits, over all nodes. Throws `unavailable` when the counters cannot be reached. */
+export function createRateUsage(parts: {
+  readonly limits: RateLimits;
+  readonly settings: NodeRateLimits;
+  readonly overrides: OverridesOf;
+  readonly running: RunningCounts;
+}): RateUsage {
+  const { limits, settings } = parts;
+  return {
+    async of(principal) {
+      const overrides = await parts.overrides.of(principal);
+      const counters = rateBuckets(settings, principal, overrides).flatMap((bucket) => countersOf(principal, bucket));
+      const counts = await limits.read(principal.tenant, counters);
+      const { tenant, subject, kind, tier } = principal;
+      return {
+        ...{ tenant, subject, kind, tier },
+        buckets: counters.map(({ bucket, window, limit }, n) => ({
+          ...{ name: bucket, window, limit, used: counts[n]?.used ?? 0 },
+          resets_at: new Date(counts[n]?.resetsAt ?? 0).toISOString(),
+        })),
+        concurrent_executions: {
+          used: await parts.running.count(principal),
+          limit: countBound(settings, principal, 'concurrent_executions', overrides),
+        },
+        agents: { limit: countBound(settings, principal, 'agents', overrides) },
+      };
+    },
+  };
+}

@@ -4,8 +4,7 @@ import type { Collection, CollectionSpec, Documents, StoredDocument } from '../r
 import { SvcError } from '../runtime/errors.ts';
 import { OneAtATimePerKey } from '../runtime/one-at-a-time.ts';
 import type { Principal, RunningLimits, StartedKind } from './api.ts';
-import { countBound } from './rate-bounds.ts';
-import { subjectKey } from './rate-counters.ts';
+import { countBound, subjectKey } from './rate-bounds.ts';
 import type { OverridesOf } from './rate-overrides.ts';
 
 /** What callers with a bound started and what was not seen ended yet: never many more than their bound. */

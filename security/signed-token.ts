@@ -1,26 +1,31 @@
 import { createPublicKey, type KeyObject } from 'node:crypto';
-import { type CryptoKey, errors, type JWK, jwtVerify } from 'jose';
+import { type CryptoKey, decodeJwt, decodeProtectedHeader, errors, type JWK, type JWTPayload, jwtVerify } from 'jose';
 import { z } from 'zod';
 import type { Clock } from '../runtime/clock.ts';
 import { SvcError } from '../runtime/errors.ts';
 import type { SigningKeys } from './api.ts';
-import type { FindKey, PublishedKeys } from './keys/published-keys.ts';
-import { NODE_TOKEN_TTL_MS } from './keys/retention.ts';
+import type { KeySet } from './key-set.ts';
+import { type FindKey, NODE_TOKEN_TTL_MS, type PublishedKeys } from './keys/published-keys.ts';
+import type { RealmSettings } from './settings.ts';
 
 /** Tokens, envelopes' bearers and audit heads are all signed by the node's RS256 keys; this is the one place that does it. */
 
 /** No token of ours lives longer: public keys are kept for this long (keys/retention.ts). */
 export const MAX_TOKEN_LIFE_MS = NODE_TOKEN_TTL_MS;
+
 export const MAX_TOKEN_LENGTH = 4_096;
+
 const CLOCK_TOLERANCE_S = 5;
 
 const MAX_SIGN_ATTEMPTS = 3;
+
 const THUMBPRINT = /^[A-Za-z0-9_-]{43}$/;
 
 /** `cnf` of RFC 7800: the Ed25519 key of whom the token is for. */
 export const Confirmation = z.strictObject({
   jwk: z.strictObject({ kty: z.literal('OKP'), crv: z.literal('Ed25519'), x: z.string().length(43) }),
 });
+
 export type Confirmation = z.output<typeof Confirmation>;
 
 /** When a token was made and until when it counts: in every one of ours. Unix seconds. */
@@ -32,7 +37,7 @@ export interface SigningParts {
 }
 
 /** What a token of one kind must be, so that none of another kind passes for it. */
-export interface TokenRules {
+interface TokenRules {
   /** Header `typ`; none for node tokens, which `iss` and `aud` tell apart. */
   readonly typ?: string;
   readonly issuer: string;
@@ -137,3 +142,46 @@ export function confirmationOf(key: KeyObject): object {
 }
 
 const encoded = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url');
+
+const ALGORITHMS = ['RS256', 'ES256', 'EdDSA'];
+
+const MAX_LENGTH = 16 * 1024;
+
+/** A realm with the keys that sign for it. */
+export interface Realm {
+  readonly settings: RealmSettings;
+  readonly keys: KeySet;
+}
+
+/** The token of `Bearer <token>`, or undefined. */
+export function bearerToken(authorization: string | undefined): string | undefined {
+  const match = /^bearer +([A-Za-z0-9._~+/=-]+) *$/i.exec(authorization ?? '');
+  const token = match?.[1];
+  return token !== undefined && token.length <= MAX_LENGTH ? token : undefined;
+}
+
+/**
+ * Claims of a token whose signature, `iss`, `aud`, `exp` and `nbf` hold (decided.md "Identity"). Throws an error of jose
+ * for a bad token, `unavailable` when the realm's keys cannot be had.
+ */
+export async function verifyToken(
+  token: string,
+  realms: ReadonlyMap<string, Realm>,
+  clock: Clock,
+  clockSkewMs: number,
+): Promise<{ claims: JWTPayload; realm: RealmSettings }> {
+  // Unverified, and only to choose the realm whose keys then have to fit.
+  const realm = realms.get(decodeJwt(token).iss ?? '');
+  if (realm === undefined) throw new errors.JWTInvalid('no realm has this issuer');
+  if (typeof decodeProtectedHeader(token).kid !== 'string') throw new errors.JWTInvalid('header has no kid');
+  const { settings, keys } = realm;
+  const verified = await jwtVerify(token, (header) => keys.keyFor(header), {
+    algorithms: ALGORITHMS,
+    issuer: settings.issuerUrl,
+    audience: typeof settings.audience === 'string' ? settings.audience : [...settings.audience],
+    requiredClaims: ['exp', 'sub'],
+    clockTolerance: clockSkewMs / 1000,
+    currentDate: new Date(clock.now()),
+  });
+  return { claims: verified.payload, realm: settings };
+}

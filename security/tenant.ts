@@ -28,3 +28,66 @@ const EVERY_TENANT = '*';
 /** Whether a caller may act in a tenant that is not its own: a service account, for the tenants named to it. */
 export const mayActFor = ({ kind, tenants = [] }: Pick<Identity, 'kind' | 'tenants'>, tenant: string): boolean =>
   kind === 'service_account' && (tenants.includes(tenant) || tenants.includes(EVERY_TENANT));
+
+/**
+ * What a call does: `read` looks, `run` starts or cancels executions, `write` changes what is deployed or removes
+ * records. The last three are about the fleet, which belongs to no tenant: `inspect` looks at it, `operate` drains,
+ * removes and configures nodes, `break` makes faults on purpose.
+ */
+export type Action = 'read' | 'run' | 'write' | FleetAction;
+
+type FleetAction = 'inspect' | 'operate' | 'break';
+
+export const ADMIN_ROLE = 'svc:admin';
+
+export const OPERATOR_ROLE = 'svc:operator';
+
+export const READONLY_ROLE = 'svc:readonly';
+
+const EVERYTHING: readonly Action[] = ['read', 'run', 'write'];
+
+const USE: readonly Action[] = ['read', 'run'];
+
+const LOOK: readonly Action[] = ['read'];
+
+const NOTHING: readonly Action[] = [];
+
+const FLEET: readonly string[] = ['inspect', 'operate', 'break'] satisfies FleetAction[];
+
+const isFleetAction = (action: Action): action is FleetAction => FLEET.includes(action);
+
+const USERS = new Set<Identity['kind']>(['consumer', 'tenant_user']);
+
+/** Actions of an identity in its own tenant; what no line grants is denied. */
+function allowedActions(identity: Identity): readonly Action[] {
+  if (identity.kind === 'local') return EVERYTHING;
+  if (identity.kind === 'actor') return NOTHING;
+  const writes = identity.roles.includes(ADMIN_ROLE) || identity.roles.includes(OPERATOR_ROLE);
+  if (writes && identity.kind !== 'consumer') return EVERYTHING;
+  if (identity.roles.includes(READONLY_ROLE)) return LOOK;
+  if (identity.kind === 'service_account') return EVERYTHING;
+  return USERS.has(identity.kind) ? USE : NOTHING;
+}
+
+/** The fleet is for operators alone: no tenant's role reaches it. */
+function mayInFleet(identity: Identity, action: FleetAction): boolean {
+  if (identity.kind === 'local') return true;
+  if (identity.kind !== 'operator') return false;
+  const { roles } = identity;
+  if (roles.includes(ADMIN_ROLE)) return true;
+  if (roles.includes(OPERATOR_ROLE)) return action !== 'break';
+  return roles.includes(READONLY_ROLE) && action === 'inspect';
+}
+
+/** Whether the identity may do this in its own tenant. */
+export const allows = (identity: Identity, action: Action): boolean =>
+  isFleetAction(action) ? mayInFleet(identity, action) : allowedActions(identity).includes(action);
+
+/**
+ * Throws `forbidden` unless the identity may do this in its own tenant (decided.md "Identity"). The tenant itself is no
+ * question here: every call acts in `identity.tenant` and there is no other path.
+ */
+export function requireRole(identity: Identity, action: Action): void {
+  if (allows(identity, action)) return;
+  throw new SvcError('forbidden', `The caller's role does not allow to ${action} here.`);
+}

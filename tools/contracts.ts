@@ -1,9 +1,17 @@
+import type { ToolCommands } from '../effects/commands/api.ts';
 import type { ToolContract } from '../manifests/tool/contract.ts';
-import { cmdRun } from './command/contract.ts';
-import { DISCOVERY_CONTRACTS } from './discovery/contracts.ts';
+import { cmdRun, commandTools } from './command/tools.ts';
+import { DISCOVERY_CONTRACTS, discoveryTools, type Listing } from './discovery/tools.ts';
 import { FILE_CONTRACTS } from './files/contracts.ts';
+import { editTools } from './files/edit-tools.ts';
+import { entryTools } from './files/entry-tools.ts';
+import type { FilePorts } from './files/places.ts';
+import { searchTools } from './files/search-tools.ts';
 import { MANAGEMENT_CONTRACTS } from './management/contracts.ts';
-import { WEB_CONTRACTS } from './web/contracts.ts';
+import { lateManagementTools } from './management/late-tools.ts';
+import type { LateManagement } from './management/ports.ts';
+import type { Tool } from './tool.ts';
+import { WEB_CONTRACTS, type WebPorts, webTools } from './web/tools.ts';
 
 /** Every built-in tool, each once. */
 export const BUILT_IN: readonly ToolContract[] = [
@@ -18,3 +26,26 @@ export const BUILT_IN: readonly ToolContract[] = [
 export const TOOL_CONTRACTS: ReadonlyMap<string, ToolContract> = new Map(
   BUILT_IN.flatMap((contract) => [contract.name, ...(contract.aliases ?? [])].map((name) => [name, contract] as const)),
 );
+
+/** What this node has for tools to work with. What is absent is not offered either: see `DeskParts.without`. */
+interface BuiltInParts {
+  readonly files: FilePorts;
+  readonly web?: WebPorts;
+  readonly commands?: ToolCommands;
+  readonly listing: Listing;
+  /** The areas behind svc.*. */
+  readonly management?: LateManagement;
+}
+
+/** Handlers of the built-in tools, for `createToolEffect`. */
+export function createBuiltInTools({ files, web, commands, listing, management }: BuiltInParts): Tool[] {
+  return [
+    ...entryTools(files),
+    ...editTools(files),
+    ...searchTools(files),
+    ...(web === undefined ? [] : webTools(web)),
+    ...(commands === undefined ? [] : commandTools(commands)),
+    ...discoveryTools(listing),
+    ...(management === undefined ? [] : lateManagementTools(management, listing)),
+  ];
+}

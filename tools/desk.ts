@@ -1,10 +1,12 @@
-import type { McpServers } from '../effects/mcp/api.ts';
+import { z } from 'zod';
+import type { McpServers, McpTool } from '../effects/mcp/api.ts';
+import { canonicalHash } from '../manifests/audit/record.ts';
+import type { ToolContract } from '../manifests/tool/contract.ts';
 import type { CommandCeilings, ToolGrant, ToolOffer, ToolScope } from '../manifests/tool/scope.ts';
+import type { JsonObject } from '../runtime/json.ts';
 import type { SecurityContexts } from '../security/policy/api.ts';
 import type { ToolDesk } from './api.ts';
 import { BUILT_IN, TOOL_CONTRACTS } from './contracts.ts';
-import { type DispatcherSettings, judgeOverrides } from './judge-overrides.ts';
-import { builtInOffer, mcpOffer, needsExecution } from './offer.ts';
 
 export interface DeskParts {
   readonly contexts: SecurityContexts;
@@ -74,4 +76,85 @@ export function createToolDesk(parts: DeskParts): Desk {
       return (await mcpOffers()).find((offer) => offer.name === name) ?? null;
     },
   };
+}
+
+/** One of `spec.builtin_dispatchers` (manifests/node/tools.ts), as far as judges go. */
+interface DispatcherSettings {
+  readonly name: string;
+  readonly enabled: boolean;
+  readonly capabilities: readonly { readonly name: string; readonly skip_judge: boolean }[];
+}
+
+/**
+ * The operator's word about judges of built-in tools (spec 3, Inner-loop judge defaults), by name or alias; null where
+ * there is none. Of two that name one tool the later counts. A dispatcher that is off is as if it were not there.
+ */
+function judgeOverrides(dispatchers: readonly DispatcherSettings[]): (tool: ToolContract) => boolean | null {
+  const said = new Map<string, boolean>();
+  for (const { enabled, capabilities } of dispatchers) {
+    if (enabled) for (const { name, skip_judge } of capabilities) said.set(name, skip_judge);
+  }
+  return ({ name, aliases = [] }) => {
+    const known = [name, ...aliases].find((one) => said.has(one));
+    return known === undefined ? null : (said.get(known) ?? null);
+  };
+}
+
+/** Schemas published once: a contract never changes while the process runs. */
+const published = new WeakMap<ToolContract, ToolOffer>();
+
+/** A built-in tool as it is offered. */
+export function builtInOffer(contract: ToolContract): ToolOffer {
+  const known = published.get(contract);
+  if (known !== undefined) return known;
+  const { name, description, skipJudge, mode, reads, runs } = contract;
+  const offer: ToolOffer = {
+    ...hashed({ name, description, input_schema: inputSchema(contract) }),
+    ...{ source: 'builtin', skip_judge: skipJudge, mode, reads, runs },
+  };
+  published.set(contract, offer);
+  return offer;
+}
+
+const results = new WeakMap<ToolContract, JsonObject>();
+
+/** JSON Schema of a built-in tool's structured result; undefined for one that answers with text. */
+export function outputSchema(name: string): JsonObject | undefined {
+  const contract = TOOL_CONTRACTS.get(name);
+  if (contract?.result === undefined) return undefined;
+  const known = results.get(contract);
+  if (known !== undefined) return known;
+  const { $schema: _dialect, '~standard': _standard, ...schema } = z.toJSONSchema(contract.result, { io: 'output' });
+  // A choice of objects does not say so by itself, and MCP wants it said.
+  const made = z.record(z.string(), z.json()).parse({ ...schema, type: 'object' });
+  results.set(contract, made);
+  return made;
+}
+
+/** What a caller may send, defaults optional. */
+function inputSchema(contract: ToolContract): ToolOffer['input_schema'] {
+  const { $schema: _dialect, '~standard': _standard, ...schema } = z.toJSONSchema(contract.input, { io: 'input' });
+  return z.record(z.string(), z.json()).parse(schema);
+}
+
+/** A tool of an MCP server as agents see it; null where its name is one of ours, which cannot be taken. */
+function mcpOffer(tool: McpTool): ToolOffer | null {
+  const name = `${tool.server}.${tool.tool}`;
+  if (TOOL_CONTRACTS.has(name)) return null;
+  const { server, description, inputSchema: input_schema, skipJudge, repeatable, reads } = tool;
+  return {
+    ...hashed({ name, description, input_schema }),
+    ...{ source: 'mcp', server, skip_judge: skipJudge, runs: 'node', reads },
+    mode: reads || repeatable ? 'repeatable' : 'once',
+  };
+}
+
+/** Files belong to the workspace of an execution, and commands run where its agent runs: a caller by itself has neither. */
+export const needsExecution = ({ name, source, runs }: ToolOffer): boolean =>
+  source === 'builtin' && (runs === 'agent' || name.startsWith('fs.'));
+
+/** The hash by which a grant notices that a tool has changed. */
+function hashed<Said extends { name: string; description: string; input_schema: JsonObject }>(said: Said) {
+  const { name, description, input_schema } = said;
+  return { name, description, input_schema, schema_hash: canonicalHash({ name, description, input_schema }) };
 }

@@ -1,9 +1,11 @@
 import type { z } from 'zod';
 import { expectation } from '../manifests/expectation.ts';
-import type { ToolRun } from '../manifests/tool/call.ts';
-import type { ToolContract } from '../manifests/tool/contract.ts';
+import { STORED_ABOVE_BYTES, type ToolOutcome, type ToolRun } from '../manifests/tool/call.ts';
+import { storedContent, type ToolContract, textContent } from '../manifests/tool/contract.ts';
+import type { DenialReason } from '../manifests/tool/decision.ts';
+import { type Blobs, PAYLOAD_LIMIT_BYTES } from '../runtime/blobs.ts';
+import type { ErrorCode } from '../runtime/errors.ts';
 import type { Json, JsonObject } from '../runtime/json.ts';
-import { ToolFailure } from './failure.ts';
 
 /** One call as its handler sees it. */
 export interface ToolCall {
@@ -54,4 +56,119 @@ export function defineTool<Input extends z.ZodType>(
       );
     },
   };
+}
+
+/** A result before its size is looked at. */
+export type WholeOutcome = Omit<ToolOutcome, 'stored' | 'duration_ms'>;
+
+const MAX_ERROR_CHARS = 2_000;
+
+/** What the caller gets of a tool that failed. */
+export function failedOutcome(failure: ToolFailure): WholeOutcome {
+  const { code, class: failureClass, message, retryAfterMs, structured } = failure;
+  const said = message.slice(0, MAX_ERROR_CHARS);
+  return {
+    // Spec 3 names this one by its text.
+    content: textContent(code === 'cortex_not_configured' ? said : `${code}: ${said}`),
+    ...(structured === undefined ? {} : { structured }),
+    is_error: true,
+    error: {
+      ...{ code, class: failureClass, message: said },
+      ...(retryAfterMs === undefined ? {} : { retry_after_ms: retryAfterMs }),
+    },
+  };
+}
+
+/**
+ * Bounds a result: one over `maxBytes` is an error of the tool, a large one is stored aside whole and only its beginning
+ * goes on in messages.
+ */
+export async function boundedOutcome(
+  whole: WholeOutcome,
+  bounds: { readonly tenant: string; readonly owner: string; readonly blobs: Blobs; readonly maxBytes: number },
+): Promise<Omit<ToolOutcome, 'duration_ms'>> {
+  const { content, structured } = whole;
+  const json = Buffer.from(JSON.stringify(structured === undefined ? { content } : { content, structured }));
+  const maxBytes = Math.min(bounds.maxBytes, PAYLOAD_LIMIT_BYTES);
+  if (answerBytes(whole) > maxBytes || json.length > PAYLOAD_LIMIT_BYTES) {
+    const text = `the result has more than the ${maxBytes} bytes that are allowed: ask for less of it`;
+    return failedOutcome(new ToolFailure('OutputSizeLimitExceeded', text));
+  }
+  if (json.length <= STORED_ABOVE_BYTES) return whole;
+  const ref = await bounds.blobs.put(bounds.tenant, json, bounds.owner);
+  const { structured: _aside, ...rest } = whole;
+  return { ...rest, content: headOf(whole), stored: { ref, bytes: json.length } };
+}
+
+/** What a tool answered: its texts, or where it has none all of its content. */
+function answerBytes({ content }: WholeOutcome): number {
+  let bytes = 0;
+  for (const part of content) {
+    bytes += Buffer.byteLength(typeof part.text === 'string' ? part.text : JSON.stringify(part));
+  }
+  return bytes;
+}
+
+/** The beginning of the first text. */
+function headOf({ content }: WholeOutcome): WholeOutcome['content'] {
+  const text = content.find((part) => typeof part.text === 'string')?.text;
+  return storedContent(typeof text === 'string' ? text : '');
+}
+
+type FailureClass = NonNullable<ToolOutcome['error']>['class'];
+
+/** Errors that tools have themselves (spec 3, Tool-level errors); codes of runtime/errors.ts and denials are used too. */
+type FailureCode =
+  | DenialReason
+  | ErrorCode
+  | 'NOT_FOUND'
+  | 'PERMISSION_DENIED'
+  | 'ALREADY_EXISTS'
+  | 'OutputSizeLimitExceeded'
+  | 'ExecTimeoutCeilingExceeded'
+  | 'BinaryFile'
+  | 'NotADirectory'
+  | 'NotAFile'
+  | 'DirectoryNotEmpty'
+  | 'FileTooLarge'
+  | 'TextNotFound'
+  | 'TextNotUnique'
+  | 'FileChanged'
+  | 'InvalidRegex'
+  | 'InvalidGlob'
+  | 'SearchTooLong'
+  | 'QuotaExceeded'
+  | 'FetchFailed'
+  | 'SearchFailed'
+  | 'TimedOut'
+  | 'CommandNotFound'
+  | 'MemoryLimitExceeded'
+  | 'ProcessLimitExceeded'
+  | 'ToolNotAvailable'
+  | 'ToolFailed';
+
+const REFUSED = ' This is not available to you: do not try it again.';
+
+/**
+ * A tool that could not do what it was asked: a result for the caller, not a failed effect. The message says what went
+ * wrong and what to do; one of class `policy` says that trying again is no use.
+ */
+export class ToolFailure extends Error {
+  override readonly name = 'ToolFailure';
+  readonly code: FailureCode;
+  readonly class: FailureClass;
+  /** Of a limit that passes. */
+  retryAfterMs: number | undefined;
+  /** What the caller gets beside the text. */
+  structured: JsonObject | undefined;
+
+  constructor(code: FailureCode, message: string, failureClass: FailureClass = 'recoverable', cause?: unknown) {
+    super(message, cause === undefined ? undefined : { cause });
+    this.code = code;
+    this.class = failureClass;
+  }
+
+  static denied(reason: FailureCode, message: string): ToolFailure {
+    return new ToolFailure(reason, `${message}${REFUSED}`, 'policy');
+  }
 }

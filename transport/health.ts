@@ -1,3 +1,5 @@
+import { type Random, systemRandom } from '../runtime/random.ts';
+
 /** What the readiness of the node's parts comes to. `why` is shown to anyone who asks: no addresses, no secrets. */
 export interface Readiness {
   readonly ready: boolean;
@@ -7,3 +9,21 @@ export interface Readiness {
 export interface Health {
   ready(): Promise<Readiness>;
 }
+
+const TRACEPARENT = /^(?!ff)[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}(?:-.*)?$/;
+
+const ZERO_TRACE = '0'.repeat(32);
+
+const ZERO_SPAN = '0'.repeat(16);
+
+/** Trace id of a W3C `traceparent`, else a new one: a header that is not valid starts a new trace (W3C rule). */
+export function traceOf(traceparent: string | string[] | undefined, random: Random = systemRandom): string {
+  const match = typeof traceparent === 'string' ? TRACEPARENT.exec(traceparent) : null;
+  const [trace, span] = [match?.[1], match?.[2]];
+  if (trace === undefined || trace === ZERO_TRACE || span === ZERO_SPAN) return random.hex(16);
+  return trace;
+}
+
+/** What the answer carries: the same trace, and a span of this node. */
+export const traceparentOf = (trace: string, random: Random = systemRandom): string =>
+  `00-${trace}-${random.hex(8)}-01`;

@@ -1,13 +1,12 @@
 import { z } from 'zod';
 import type { ExecutionApi, Presence } from '../actors/execution/api.ts';
 import type { WorkflowApi } from '../actors/workflow/api.ts';
-import { canonicalHash } from '../manifests/audit/chain.ts';
+import { canonicalHash } from '../manifests/audit/record.ts';
 import type { Clock } from '../runtime/clock.ts';
-import { derivedUuid } from '../runtime/derived-uuid.ts';
 import type { Collection, CollectionSpec, Documents, StoredDocument } from '../runtime/documents.ts';
 import { SvcError } from '../runtime/errors.ts';
 import type { Identity } from '../runtime/identity.ts';
-import { type Random, systemRandom } from '../runtime/random.ts';
+import { derivedUuid, type Random, systemRandom } from '../runtime/random.ts';
 
 const NAMESPACE = 'svc/execution/idempotency-key';
 const KEY_NAMESPACE = 'svc/start-key';

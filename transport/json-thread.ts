@@ -2,8 +2,15 @@ import { extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { SvcError } from '../runtime/errors.ts';
 import type { Json } from '../runtime/json.ts';
-import { measureJson } from './json-measure.ts';
-import { decoded, JSON_NAMES, JSON_VALUES, type JsonPlace, readMeasured, refusedJson } from './json-text.ts';
+import {
+  decoded,
+  JSON_NAMES,
+  JSON_VALUES,
+  type JsonPlace,
+  measureJson,
+  readMeasured,
+  refusedJson,
+} from './json-measure.ts';
 import type { JsonAnswer, JsonQuestion } from './json-worker.ts';
 
 /** Larger bodies, and those of more values, are read on a thread of their own: they would hold up every other call. */

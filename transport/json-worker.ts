@@ -1,7 +1,6 @@
 import { parentPort } from 'node:worker_threads';
 import type { Json } from '../runtime/json.ts';
-import { measureJson } from './json-measure.ts';
-import { type JsonProblem, readMeasured } from './json-text.ts';
+import { type JsonProblem, measureJson, readMeasured } from './json-measure.ts';
 
 /** What the thread of requests asks: are these bytes JSON within the bounds? The bytes are handed over. */
 export interface JsonQuestion {

@@ -1,9 +1,109 @@
-import { defineActor } from '../../runtime/define-actor.ts';
-import { approvalEvents } from './events.ts';
-import { Answer, Ask, Expired, Withdraw } from './handlers.ts';
-import { approvalMessages } from './messages.ts';
-import { ApprovalState } from './state.ts';
-import { APPROVALS, projectApproval } from './view.ts';
+import { defineActor, type Turn } from '../../runtime/define-actor.ts';
+import { sees } from '../../runtime/identity.ts';
+import { APPROVALS, projectApproval } from './api.ts';
+import {
+  type Answer as AnswerMessage,
+  ApprovalState,
+  type ApprovalWord,
+  type Ask as AskMessage,
+  approvalEvents,
+  approvalMessages,
+  type PendingApproval,
+} from './messages.ts';
+
+type ApprovalTurn = Turn<typeof approvalEvents, typeof approvalMessages>;
+
+type Word = Pick<ApprovalWord, 'kind' | 'payload' | 'feedback'>;
+
+const EXPIRY = 'expiry';
+
+const timeOf = (turn: ApprovalTurn): string => new Date(turn.now).toISOString();
+
+function tellAsker({ approval_id, notify }: PendingApproval, word: Word, turn: ApprovalTurn): void {
+  const told: ApprovalWord = { approval_id, context: notify.context, ...word };
+  turn.tell(notify.to, notify.as, told);
+}
+
+const subjectOf = ({ approval_id, execution_id, state_name }: PendingApproval) => ({
+  approval_id,
+  execution_id,
+  state_name,
+});
+
+/** What stays of a pending approval once it is over. */
+function closed({
+  status: _was,
+  expires_at: _due,
+  default_response: _text,
+  notify: _asker,
+  ...asked
+}: PendingApproval) {
+  return asked;
+}
+
+/** new → pending. The same question again changes nothing, whatever became of it meanwhile. */
+function Ask(state: ApprovalState, ask: AskMessage, turn: ApprovalTurn): ApprovalState {
+  turn.reply({ approval_id: ask.approval_id });
+  if (state.status !== 'new') return state;
+  const pending: PendingApproval = {
+    ...ask,
+    status: 'pending',
+    created_at: timeOf(turn),
+    expires_at: ask.timeout_ms === null ? null : turn.now + ask.timeout_ms,
+  };
+  const { prompt, timeout_ms, created_at } = pending;
+  turn.emit('ApprovalRequested', { ...subjectOf(pending), prompt, timeout_ms, requested_at: created_at });
+  if (timeout_ms !== null) turn.after(EXPIRY, timeout_ms, 'Expired', {});
+  tellAsker(pending, { kind: 'opened', payload: null, feedback: null }, turn);
+  return pending;
+}
+
+/** pending → answered. The first answer wins; every other one is refused `conflict`. */
+function Answer(state: ApprovalState, answer: AnswerMessage, turn: ApprovalTurn): ApprovalState {
+  const { identity } = turn;
+  if (state.status !== 'new' && identity !== null && !sees(identity, state.owner))
+    return turn.refuse('not_found', 'request not found');
+  if (state.status !== 'pending') {
+    return turn.refuse('conflict', `the request was ${state.status} already`);
+  }
+  // Timers may be late while a node is being replaced; the time that counts is the turn's.
+  if (state.expires_at !== null && turn.now >= state.expires_at) {
+    return turn.refuse('conflict', 'the request expired already');
+  }
+  const { payload, feedback, by } = answer;
+  const resolvedAt = timeOf(turn);
+  turn.clear(EXPIRY);
+  turn.emit('ApprovalAnswered', {
+    ...subjectOf(state),
+    payload,
+    feedback,
+    by,
+    answered_by: identity?.subject ?? null,
+    answered_at: resolvedAt,
+  });
+  tellAsker(state, { kind: 'answered', payload, feedback }, turn);
+  turn.reply({ approval_id: state.approval_id });
+  return { ...closed(state), status: 'answered', payload, feedback, by, identity, resolved_at: resolvedAt };
+}
+
+/** pending → expired, with the default response if there is one. */
+function Expired(state: ApprovalState, _message: object, turn: ApprovalTurn): ApprovalState {
+  if (state.status !== 'pending') return state;
+  const { default_response: payload } = state;
+  const resolvedAt = timeOf(turn);
+  turn.emit('ApprovalExpired', { ...subjectOf(state), default_response: payload, expired_at: resolvedAt });
+  tellAsker(state, { kind: 'expired', payload, feedback: null }, turn);
+  return { ...closed(state), status: 'expired', payload, resolved_at: resolvedAt };
+}
+
+/** pending → withdrawn; the asker is not told, it is the one who says so. */
+function Withdraw(state: ApprovalState, _message: object, turn: ApprovalTurn): ApprovalState {
+  if (state.status !== 'pending') return state;
+  const resolvedAt = timeOf(turn);
+  turn.clear(EXPIRY);
+  turn.emit('ApprovalWithdrawn', { ...subjectOf(state), withdrawn_at: resolvedAt });
+  return { ...closed(state), status: 'withdrawn', resolved_at: resolvedAt };
+}
 
 /** One question to a human (spec 2, Human approvals): pending → answered | expired | withdrawn. Idle, it is in no memory. */
 export const approvalActor = defineActor({

@@ -1,6 +1,7 @@
 import { z } from 'zod';
-import { jsonField } from '../../runtime/json-field.ts';
-import { Notify } from '../../runtime/notify.ts';
+import { Identity } from '../../runtime/identity.ts';
+import { jsonField } from '../../runtime/json.ts';
+import { Notify } from '../../runtime/one-at-a-time.ts';
 
 /** Opens an approval; the workflow hears `ApprovalOpened`, `ApprovalAnswered` or `ApprovalExpired` under `notify.as`. */
 export const Ask = z.object({
@@ -17,6 +18,7 @@ export const Ask = z.object({
   owner: z.string().optional(),
   notify: Notify,
 });
+
 export type Ask = z.output<typeof Ask>;
 
 export const Answer = z.object({
@@ -27,6 +29,7 @@ export const Answer = z.object({
   /** Claimed by the caller; the identity of the message is kept beside it. */
   by: z.string().max(500).nullable(),
 });
+
 export type Answer = z.output<typeof Answer>;
 
 export const approvalMessages = {
@@ -46,4 +49,74 @@ export const ApprovalWord = z.object({
   feedback: z.string().nullable(),
   context: jsonField,
 });
+
 export type ApprovalWord = z.output<typeof ApprovalWord>;
+
+/** What every approval knows from its first message on. Times are ISO 8601. */
+const asked = {
+  approval_id: z.string(),
+  execution_id: z.string(),
+  state_name: z.string(),
+  prompt: z.string(),
+  created_at: z.string(),
+  timeout_ms: z.number().int().nullable(),
+  /** Subject that alone sees and answers it, beside operators; absent: it is the tenant's. */
+  owner: z.string().optional(),
+} as const;
+
+const over = { ...asked, resolved_at: z.string() } as const;
+
+/** One approval: new → pending → answered | expired | withdrawn. */
+export const ApprovalState = z.discriminatedUnion('status', [
+  z.object({ status: z.literal('new') }),
+  z.object({
+    ...asked,
+    status: z.literal('pending'),
+    /** Unix ms; null: it waits without end. */
+    expires_at: z.number().nullable(),
+    default_response: z.string().nullable(),
+    notify: Notify,
+  }),
+  z.object({
+    ...over,
+    status: z.literal('answered'),
+    payload: z.string(),
+    feedback: z.string().nullable(),
+    /** As the caller claims. */
+    by: z.string().nullable(),
+    /** Who it really was; null when no client's message carried an identity. */
+    identity: Identity.nullable(),
+  }),
+  /** `payload`: the default response that was applied. */
+  z.object({ ...over, status: z.literal('expired'), payload: z.string().nullable() }),
+  z.object({ ...over, status: z.literal('withdrawn') }),
+]);
+
+export type ApprovalState = z.output<typeof ApprovalState>;
+
+export type PendingApproval = Extract<ApprovalState, { status: 'pending' }>;
+
+const subject = { approval_id: z.string(), execution_id: z.string(), state_name: z.string() } as const;
+
+/** What happened to one approval, in order; the first is always ApprovalRequested, one of the others the last. */
+export const approvalEvents = {
+  ApprovalRequested: z.object({
+    ...subject,
+    prompt: z.string(),
+    /** Null: it waits without end. */
+    timeout_ms: z.number().nullable(),
+    requested_at: z.string(),
+  }),
+  ApprovalAnswered: z.object({
+    ...subject,
+    payload: z.string(),
+    feedback: z.string().nullable(),
+    /** As the caller claims. */
+    by: z.string().nullable(),
+    /** Subject of the identity that answered. */
+    answered_by: z.string().nullable(),
+    answered_at: z.string(),
+  }),
+  ApprovalExpired: z.object({ ...subject, default_response: z.string().nullable(), expired_at: z.string() }),
+  ApprovalWithdrawn: z.object({ ...subject, withdrawn_at: z.string() }),
+} as const;

@@ -1,25 +1,22 @@
 import type { ToolPolicy } from '../../manifests/tool/decision.ts';
 import { defineActor } from '../../runtime/define-actor.ts';
+import type { Json, JsonObject } from '../../runtime/json.ts';
 import { executionEvents } from './events.ts';
 import { Attest } from './handlers/attest.ts';
-import { Cancel } from './handlers/cancel.ts';
-import { ExecutionTimedOut } from './handlers/execution-timed-out.ts';
-import { IterationTimedOut } from './handlers/iteration-timed-out.ts';
-import { modelAnswered } from './handlers/model-answered.ts';
-import { ModelChunk } from './handlers/model-chunk.ts';
-import { ModelJudged } from './handlers/model-judged.ts';
-import { PanelWord } from './handlers/panel-word.ts';
-import { ProgramChunk } from './handlers/program-chunk.ts';
-import { ProgramEnded } from './handlers/program-ended.ts';
+import { Cancel, ExecutionTimedOut, IterationTimedOut } from './handlers/cancel.ts';
+import {
+  MemoryAnswered,
+  MemoryTimedOut,
+  ModelChunk,
+  ModelJudged,
+  modelAnswered,
+  PanelWord,
+  ProgramChunk,
+  ProgramEnded,
+} from './handlers/results.ts';
 import { Start } from './handlers/start.ts';
-import { DispatchEnded } from './inner-loop/handlers/dispatch-ended.ts';
-import { Generate } from './inner-loop/handlers/generate.ts';
-import { ToolEnded } from './inner-loop/handlers/tool-ended.ts';
-import { ToolsGranted } from './inner-loop/handlers/tools-granted.ts';
-import { MemoryAnswered, MemoryTimedOut } from './memory/answered.ts';
-import { executionMessages } from './messages.ts';
-import { migrate } from './migrate.ts';
-import { parentOf } from './parent.ts';
+import { DispatchEnded, Generate, ToolEnded, ToolsGranted } from './inner-loop/handlers.ts';
+import { executionMessages, parentOf } from './messages.ts';
 import { ExecutionState } from './state.ts';
 import { EXECUTIONS, projectExecution } from './view.ts';
 
@@ -75,3 +72,16 @@ const noTools: ToolPolicy = {
 };
 
 export const execution = executionActor({ policy: noTools });
+
+/** Version 1 knew no tools and no containers; version 2 no learned patterns and no owners, which a state may lack. */
+function migrate(state: Json, fromVersion: number): Json {
+  if (fromVersion >= 2 || !isObject(state) || state.status === 'pending') return state;
+  const counted = { ...state, tool_calls_executed: 0, calls_in_doubt: [] };
+  if (state.status !== 'running' || !isObject(state.plan)) return counted;
+  const tools = { manifest: [], network: null, filesystem: null };
+  const plan = { ...state.plan, tool_checks: [], tools, container: null };
+  return { ...counted, plan, sessions: [], tool_history: [] };
+}
+
+const isObject = (value: Json | undefined): value is JsonObject =>
+  value !== null && typeof value === 'object' && !Array.isArray(value);

@@ -1,9 +1,10 @@
+import { addressOf } from '../../runtime/address.ts';
 import { keepHead } from './bounded-text.ts';
 import { closeSessions } from './inner-loop/audit.ts';
+import { breakOffCalls } from './inner-loop/settle-call.ts';
 import { LIMITS } from './limits.ts';
-import type { ExecutionTurn } from './messages.ts';
-import { tellParent } from './parent.ts';
-import type { EndedExecution, IdleExecution } from './state.ts';
+import { type ExecutionTurn, tellParent } from './messages.ts';
+import type { EndedExecution, IdleExecution, RunningExecution } from './state.ts';
 
 /** Names of the two timers an execution may have. */
 export const TIMERS = { iteration: 'iteration', execution: 'execution' } as const;
@@ -65,4 +66,55 @@ function end(
     ended_at: endedAt,
     updated_at: endedAt,
   };
+}
+
+/** Stops what the running iteration waits for: its effect, its loop, or the judges of its result. */
+export function stopWork(running: RunningExecution, reason: string, turn: ExecutionTurn): RunningExecution {
+  const { judging, effect_id, memory } = running.current;
+  if (memory !== undefined) turn.cancelEffect(memory.effect_id);
+  const by = judging?.by;
+  if (by?.kind === 'model') turn.cancelEffect(by.effect_id);
+  else if (by?.kind === 'panel') cancelPanel(by.panel_id, reason, turn);
+  else {
+    if (effect_id !== '') turn.cancelEffect(effect_id);
+    return stopCalls(running, reason, turn);
+  }
+  return running;
+}
+
+/**
+ * Stops what the inner loop waits for: the grant or the model, running calls, and judges of proposed ones. Calls that had
+ * begun are on record as ended, those that must not be repeated as in doubt.
+ */
+export function stopCalls(running: RunningExecution, reason: string, turn: ExecutionTurn): RunningExecution {
+  const { loop } = running.current;
+  if (loop === undefined) return running;
+  if (loop.effect_id !== null) turn.cancelEffect(loop.effect_id);
+  for (const { status, effect_id, panel_id } of loop.calls) {
+    if (status === 'running' && effect_id !== undefined) turn.cancelEffect(effect_id);
+    if (status === 'judging' && panel_id !== undefined) cancelPanel(panel_id, reason, turn);
+  }
+  return breakOffCalls(running, reason, turn);
+}
+
+function cancelPanel(panelId: string, reason: string, turn: ExecutionTurn): void {
+  turn.tell(addressOf('judge-panel', turn.tenant, panelId), 'Cancel', { reason });
+}
+
+/** When the running iteration times out, or the execution if that comes first; Unix ms. `updated_at` began the iteration. */
+export function endOfIteration({ started_at, updated_at, plan }: RunningExecution): number {
+  const iterationEnds = Date.parse(updated_at) + plan.iteration_timeout_ms;
+  const executionEnds = Date.parse(started_at) + plan.execution_timeout_ms;
+  return Math.min(iterationEnds, executionEnds);
+}
+
+const MARGIN_MS = 5_000;
+
+/**
+ * How long a judge may take: what the manifest says, but always so that one who hangs is left out, or skipped, before
+ * the iteration itself times out.
+ */
+export function judgeTimeoutMs(running: RunningExecution, askedMs: number, now: number): number {
+  const leftMs = endOfIteration(running) - now;
+  return Math.max(1, Math.min(askedMs, Math.floor(leftMs - Math.min(MARGIN_MS, leftMs / 10))));
 }

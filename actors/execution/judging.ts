@@ -1,18 +1,22 @@
+import { addressOf } from '../../runtime/address.ts';
 import { SvcError } from '../../runtime/errors.ts';
-import { conveneJudges, refuseTooLong } from './convene.ts';
+import type { Json, JsonObject } from '../../runtime/json.ts';
+import type { ReadJudge } from '../judge-panel/judge-output.ts';
+import type { Convene, PanelConcluded } from '../judge-panel/messages.ts';
+import { keepHead, keepTail } from './bounded-text.ts';
 import { MODEL_RETRY } from './effects.ts';
+import { judgeTimeoutMs } from './ending.ts';
 import { acceptIteration, rejectIteration } from './iteration.ts';
-import { judgeInput, judgePrompt } from './judge-input.ts';
+import { LIMITS } from './limits.ts';
 import type { ExecutionTurn } from './messages.ts';
 import { type ModelCheck, needsJudge, type PanelCheck, type ResultValidator } from './plan.ts';
-import { principalPart } from './principal.ts';
-import type { ExecutionState, Judging, RunningExecution, Verdict } from './state.ts';
-import { judgeTimeoutMs } from './time-left.ts';
-import { nameOf, validate } from './validators/validate.ts';
-import type { IterationResult } from './validators/verdict.ts';
+import { renderTask } from './prompt.ts';
+import { renderTemplate } from './prompt-template.ts';
+import { type ExecutionState, type Judging, principalPart, type RunningExecution, type Verdict } from './state.ts';
+import { type IterationResult, nameOf, validate } from './validators/validate.ts';
 
 /** A result, and the verdicts of the validators it has been through. */
-export interface Judged {
+interface Judged {
   readonly result: IterationResult;
   readonly verdicts: readonly Verdict[];
 }
@@ -106,4 +110,156 @@ function askModel(
     timeoutMs: judgeTimeoutMs(running, check.timeout_ms, turn.now),
   });
   return { kind: 'model', effect_id: effectId };
+}
+
+const STDERR_CHARS = 4 * 1024;
+
+/**
+ * What a judge agent is asked: JSON with the fields of original-facts 6.2 that exist here. The output is never cut: a
+ * judge who saw half of it would judge another one.
+ */
+function judgeInput(running: RunningExecution, check: PanelCheck, result: IterationResult): string {
+  const input: JsonObject = {
+    task: keepHead(renderTask(running, running.iteration_count), LIMITS.judgeTaskChars),
+    output: result.stdout,
+    criteria: check.criteria,
+    generation_evidence: {
+      iteration_number: running.iteration_count,
+      exit_code: result.exit_code,
+      stderr: keepTail(result.stderr, STDERR_CHARS),
+    },
+    ...(running.tool_history.length === 0
+      ? {}
+      : { tool_audit_history: running.tool_history.map((call) => ({ ...call })) }),
+    validation_context: check.type === 'semantic' ? 'semantic_judge_post_execution' : 'multi_judge_post_execution',
+  };
+  return JSON.stringify(input);
+}
+
+const DEFAULT_PROMPT = `Judge whether the output of an agent does what was asked of it.
+
+What was asked:
+{{criteria}}
+
+Exit code: {{exit_code}}
+{{#if stderr}}
+Error output:
+{{stderr}}
+{{/if}}
+
+Output:
+{{output}}`;
+
+const ANSWER = `Answer with one JSON object and nothing else:
+{"score": 0.0 to 1.0, "confidence": 0.0 to 1.0, "reasoning": "what is good, and what must change"}`;
+
+/**
+ * What a model is asked as a judge: the manifest's prompt or the default one, and how to answer. The criteria of the
+ * object form are the agent's instruction. Throws as `renderTemplate`.
+ */
+function judgePrompt({ plan }: RunningExecution, { prompt }: ModelCheck, result: IterationResult): string {
+  const variables = {
+    criteria: plan.instruction,
+    output: result.stdout,
+    exit_code: result.exit_code ?? 'none',
+    stderr: keepTail(result.stderr, STDERR_CHARS),
+  };
+  return `${renderTemplate(prompt ?? DEFAULT_PROMPT, variables, LIMITS.modelPromptBytes)}\n\n${ANSWER}`;
+}
+
+/** Passed: score and confidence reach what the manifest asks for. Else the next prompt is told what the judges said. */
+export function panelVerdict(check: PanelCheck, word: PanelConcluded): Verdict {
+  const { consensus, status, error, individual_results: results, agents } = word;
+  const validator = nameOf(check);
+  if (status !== 'concluded' || consensus === null) {
+    return { validator, passed: false, score: 0, reason: bounded(`no verdict: ${error ?? `the panel ${status}`}`) };
+  }
+  const { score, confidence } = consensus;
+  const lacks = lacking({ score, confidence }, check);
+  if (lacks === null) return { validator, passed: true, score, reason: '' };
+  const names = new Map(agents.map(({ agent_id }, at) => [agent_id, check.judges[at] ?? agent_id]));
+  const share = Math.floor(LIMITS.keptVerdictChars / 2 / results.length);
+  const said = results.map(
+    (judge) =>
+      `judge ${names.get(judge.agent_id) ?? judge.agent_id} (score ${figure(judge.score)}, confidence ${figure(judge.confidence)}): ${keepHead(judge.reasoning, share)}`,
+  );
+  return { validator, passed: false, score, reason: bounded([lacks, ...said].join('\n')) };
+}
+
+/** The same for a model; what is no judge's answer is no verdict. */
+export function modelVerdict(check: ModelCheck, said: ReadJudge): Verdict {
+  const validator = nameOf(check);
+  if (!said.ok) return { validator, passed: false, score: 0, reason: bounded(`no verdict: ${said.reason}`) };
+  const { score, confidence, reasoning } = said;
+  const lacks = lacking({ score, confidence }, { min_score: check.min_score, min_confidence: 0 });
+  if (lacks === null) return { validator, passed: true, score, reason: '' };
+  return { validator, passed: false, score, reason: bounded(`${lacks}\n${reasoning}`) };
+}
+
+function lacking(
+  { score, confidence }: { readonly score: number; readonly confidence: number },
+  least: { readonly min_score: number; readonly min_confidence: number },
+): string | null {
+  if (score < least.min_score) return `score ${figure(score)}, at least ${least.min_score} is needed`;
+  if (confidence >= least.min_confidence) return null;
+  return `score ${figure(score)}, but confidence ${figure(confidence)}, at least ${least.min_confidence} is needed`;
+}
+
+const figure = (value: number): string => String(Math.round(value * 1_000) / 1_000);
+
+const bounded = (reason: string): string => keepHead(reason, LIMITS.keptVerdictChars);
+
+/**
+ * Asks the judges of a check, of a result or of a proposed tool call; answers the panel's id. Throws `failed_precondition`
+ * when its judges would be too deep, `payload_too_large` for what no judge can be given.
+ */
+export function conveneJudges(
+  running: RunningExecution,
+  check: PanelCheck,
+  input: string,
+  turn: ExecutionTurn,
+): string {
+  const depth = (running.depth ?? 0) + 1;
+  if (depth > LIMITS.judgeDepth) {
+    const text = `MaxRecursiveDepthExceeded: its judges would run at depth ${depth}, the deepest is ${LIMITS.judgeDepth}`;
+    throw new SvcError('failed_precondition', text);
+  }
+  refuseTooLong(input);
+  const { judges, consensus: strategy, min_score: threshold, min_judges_required } = check;
+  const timeout_ms = judgeTimeoutMs(running, check.timeout_ms, turn.now);
+  const panelId = turn.newId();
+  const message: Convene = {
+    panel_id: panelId,
+    judges: judges.map((agent) => ({ agent, input, weight: 1, timeout_ms })),
+    consensus: {
+      strategy,
+      threshold,
+      min_judges_required,
+      // The confidence in one judge's word is its own.
+      confidence_weighting:
+        check.type === 'semantic'
+          ? { agreement_factor: 0, self_confidence_factor: 1 }
+          : { agreement_factor: 0.7, self_confidence_factor: 0.3 },
+      early_stop: false,
+    },
+    depth,
+    notify: { to: turn.self, as: 'PanelWord', context: { iteration: running.iteration_count } },
+    ...(running.workflow_execution_id === null ? {} : { workflow_execution_id: running.workflow_execution_id }),
+    ...(running.identity === undefined ? {} : { identity: running.identity }),
+  };
+  turn.tell(addressOf('judge-panel', turn.tenant, panelId), 'Convene', plain(message));
+  return panelId;
+}
+
+function refuseTooLong(input: string): void {
+  const bytes = Buffer.byteLength(input);
+  if (bytes <= LIMITS.judgeInputBytes) return;
+  const text = `a judge would be given ${bytes} bytes, at most ${LIMITS.judgeInputBytes} are judged`;
+  throw new SvcError('payload_too_large', text);
+}
+
+/** Optional fields may be present and undefined; JSON has no undefined. */
+function plain(convene: Convene): Json {
+  const json: Json = JSON.parse(JSON.stringify(convene));
+  return json;
 }

@@ -1,14 +1,17 @@
 import { z } from 'zod';
 import type { AgentManifest } from '../../manifests/agent/schema.ts';
+import type { Address } from '../../runtime/address.ts';
 import type { Turn } from '../../runtime/define-actor.ts';
 import { EffectProgress, EffectResult } from '../../runtime/effect.ts';
-import { jsonField } from '../../runtime/json-field.ts';
-import { Notify } from '../../runtime/notify.ts';
+import type { Identity } from '../../runtime/identity.ts';
+import { type Json, type JsonObject, jsonField } from '../../runtime/json.ts';
+import { Notify } from '../../runtime/one-at-a-time.ts';
 import { PanelConcluded } from '../judge-panel/messages.ts';
 import type { executionEvents } from './events.ts';
-import { Said } from './inner-loop/said.ts';
-import { Mounts } from './mounts.ts';
-import { SecurityPolicy } from './security-policy.ts';
+import { Said } from './inner-loop/state.ts';
+import { type Mount, Mounts, SecurityPolicy } from './plan.ts';
+import type { ExecutionState, IdleExecution } from './state.ts';
+import type { ExecutionWord } from './word.ts';
 
 /** The parts a plan is made of; the catalog checked the manifest itself when it was deployed. */
 const manifestShape = z.looseObject({
@@ -46,6 +49,7 @@ export const Start = z.object({
   /** How many executions are above it: 0 unless it is a judge's (original-facts 6.2). */
   depth: z.number().int().min(0).max(100).optional(),
 });
+
 export type Start = z.output<typeof Start>;
 
 const GenerateMessage = z.object({
@@ -57,6 +61,7 @@ const GenerateMessage = z.object({
   prompt: z.string(),
   messages: z.array(Said).max(1_000),
 });
+
 export type Generate = z.output<typeof GenerateMessage>;
 
 const DispatchEndedMessage = z.object({
@@ -70,9 +75,11 @@ const DispatchEndedMessage = z.object({
   /** A large result: its text's beginning, and the whole `{content, structured}` in Blobs. */
   stored: z.object({ ref: z.string(), bytes: z.number().int(), head: z.string() }).optional(),
 });
+
 export type DispatchEnded = z.output<typeof DispatchEndedMessage>;
 
 const AttestMessage = z.object({ session_id: id, agent_id: id, container_id: id });
+
 export type Attest = z.output<typeof AttestMessage>;
 
 /** Messages of an execution. Late, repeated and unknown ones are harmless: a result counts only while it is awaited. */
@@ -107,3 +114,72 @@ export const executionMessages = {
 } as const;
 
 export type ExecutionTurn = Turn<typeof executionEvents, typeof executionMessages>;
+
+export interface StartExecution {
+  /** UUID; made by the transport so that a retried call starts one execution. */
+  readonly executionId: string;
+  readonly agentId: string;
+  readonly manifest: AgentManifest;
+  readonly input: string;
+  /** Caller's `context_json`. */
+  readonly context?: JsonObject;
+  /** gRPC SecurityPolicy as JSON (snake_case), narrows the manifest's security. */
+  readonly securityPolicy?: JsonObject;
+  readonly workflowExecutionId?: string;
+  /** Volumes of the workflow that the execution finds at these paths. */
+  readonly mounts?: readonly Mount[];
+  /** For parents: never taken from a caller's request. */
+  readonly notify?: Notify;
+  /** For parents: how many executions are above it. Default 0. */
+  readonly depth?: number;
+  readonly identity: Identity;
+  /** Start it on the very node that is asked (spec 1, ForwardExecution; design P4). */
+  readonly here?: boolean;
+}
+
+/** Payload of the message Start. */
+export function startPayload(request: StartExecution): JsonObject {
+  return {
+    execution_id: request.executionId,
+    agent_id: request.agentId,
+    manifest: plain(request.manifest),
+    input: request.input,
+    ...(request.context === undefined ? {} : { context: request.context }),
+    ...(request.securityPolicy === undefined ? {} : { security_policy: request.securityPolicy }),
+    ...(request.workflowExecutionId === undefined ? {} : { workflow_execution_id: request.workflowExecutionId }),
+    ...(request.mounts === undefined ? {} : { mounts: request.mounts.map((mount) => ({ ...mount })) }),
+    ...(request.notify === undefined ? {} : { notify: request.notify }),
+    ...(request.depth === undefined ? {} : { depth: request.depth }),
+  };
+}
+
+/** A manifest is plain data whose optional fields may be present and undefined; JSON has no undefined. */
+function plain(manifest: StartExecution['manifest']): Json {
+  const json: Json = JSON.parse(JSON.stringify(manifest));
+  return json;
+}
+
+type Word = Pick<ExecutionWord, 'status' | 'output' | 'reason' | 'score'>;
+
+/** Tells whom the start named; nobody otherwise. */
+export function tellParent(execution: IdleExecution, word: Word, turn: ExecutionTurn): void {
+  const { notify } = execution;
+  if (notify === undefined) return;
+  const told: ExecutionWord = {
+    execution_id: execution.execution_id,
+    agent_id: execution.agent_id,
+    iterations: execution.iteration_count,
+    error: word.status === 'completed' ? null : execution.last_error,
+    context: notify.context,
+    ...word,
+  };
+  turn.tell(notify.to, notify.as, told);
+}
+
+/** The actor that started it and is told its end, or the run that it was started for; null for a run of its own. */
+export function parentOf(state: ExecutionState, { tenant }: { readonly tenant: string }): Address | null {
+  if (state.status === 'pending') return null;
+  const { notify, workflow_execution_id } = state;
+  if (notify !== undefined) return notify.to;
+  return workflow_execution_id === null ? null : `workflow/${tenant}/${workflow_execution_id}`;
+}

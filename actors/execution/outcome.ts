@@ -1,16 +1,15 @@
 import type { EffectResult } from '../../runtime/effect.ts';
 import { iterationEffect } from './effects.ts';
+import { stopCalls } from './ending.ts';
 import { doubtDispatch } from './inner-loop/settle-call.ts';
 import { abandonIteration, type IterationFailure, rejectIteration } from './iteration.ts';
 import { takeThrough } from './judging.ts';
 import { LIMITS } from './limits.ts';
 import type { ExecutionTurn } from './messages.ts';
-import { deathsInARow, progressOf } from './progress.ts';
 import { renderPrompt } from './prompt.ts';
-import type { ExecutionState, RunningExecution } from './state.ts';
-import { stopCalls } from './stop-work.ts';
+import { deathsInARow, type ExecutionState, progressOf, type RunningExecution } from './state.ts';
 import { expectRepeat, takeChunk } from './streamed.ts';
-import type { IterationResult } from './validators/verdict.ts';
+import type { IterationResult } from './validators/validate.ts';
 
 /** Failures of an effect that no further iteration can mend: somebody must change the manifest, node or rights. */
 const HOPELESS: ReadonlySet<string> = new Set([

@@ -1,14 +1,15 @@
-import type { AgentManifest } from '../../manifests/agent/schema.ts';
+import type { AgentManifest, Validator } from '../../manifests/agent/schema.ts';
+import { findRuntime, type Runtime, type RuntimeTable, runtimeTable } from '../../manifests/runtime-table/table.ts';
+import type { GrantRequest } from '../../manifests/tool/scope.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import { LIMITS } from './limits.ts';
-import type { ExecutionPlan } from './plan.ts';
-import { planGrant } from './plan-tools.ts';
-import { panelCheck, planValidator, unimplemented } from './plan-validators.ts';
+import type { StartExecution } from './messages.ts';
+import { type ExecutionPlan, narrow, type PanelCheck, type ResultValidator, type SecurityPolicy } from './plan.ts';
 import { checkTemplate } from './prompt-template.ts';
-import { narrow, type SecurityPolicy } from './security-policy.ts';
+import { checkJsonSchema, checkPattern } from './validators/json-schema.ts';
 
 /** Annotation that says what happens to a program whose outcome is unknown after a crash: `retry` or `fail`. */
-export const ON_IN_DOUBT = 'svc.dev/on-in-doubt';
+const ON_IN_DOUBT = 'svc.dev/on-in-doubt';
 
 /**
  * What is to be run, or why it cannot be: throws `unsupported_isolation`, `unimplemented` or `invalid_manifest`, each
@@ -111,4 +112,177 @@ function onInDoubt(annotations: Readonly<Record<string, string>>): 'retry' | 'fa
     field: path,
     details: [{ path, message: 'expected retry or fail' }],
   });
+}
+
+/** What is asked of the node's tools: the manifest's list, its network and files narrowed by the caller's policy. */
+function planGrant({ spec }: AgentManifest, policy: SecurityPolicy): GrantRequest {
+  return {
+    ...(spec.security_context === undefined ? {} : { security_context: spec.security_context }),
+    manifest: spec.tools.map(({ name, server, executor, config }) => ({
+      name,
+      ...(server === undefined ? {} : { server }),
+      ...(executor === undefined ? {} : { executor }),
+      config,
+    })),
+    network: narrowNetwork(spec.security.network, policy.network_policy ?? {}),
+    filesystem: narrowFiles(spec.security.filesystem, policy.filesystem_policy ?? {}),
+  };
+}
+
+type Network = AgentManifest['spec']['security']['network'];
+
+type Files = AgentManifest['spec']['security']['filesystem'];
+
+type Lists = Readonly<Record<string, readonly string[] | undefined>>;
+
+/** A policy never widens: allowed domains are what both allow, blocked ones come on top. */
+function narrowNetwork({ mode, allowlist, denylist }: Network, policy: Lists): Network {
+  const { allowed_domains: allowed = [], blocked_domains: blocked = [] } = policy;
+  const deny = [...new Set([...denylist, ...blocked])];
+  if (allowed.length === 0 || mode === 'none') return { mode, allowlist, denylist: deny };
+  const everything = mode === 'allow' && allowlist.length === 0;
+  const both = everything ? [...allowed] : intersect(allowlist, allowed, coversDomain);
+  // In mode deny an empty list allows nothing.
+  return { mode: 'deny', allowlist: both, denylist: deny };
+}
+
+/** An empty list leaves it to the security context, so what allows nothing needs a pattern of its own. */
+const NOTHING = '/.nothing-is-allowed';
+
+function narrowFiles({ read, write, read_only }: Files, policy: Lists): Files {
+  const both = (own: string[], given: readonly string[] = []): string[] => {
+    if (given.length === 0) return own;
+    if (own.length === 0) return [...given];
+    const narrowed = intersect(own, given, coversPath);
+    return narrowed.length === 0 ? [NOTHING] : narrowed;
+  };
+  return { read: both(read, policy.read_paths), write: both(write, policy.write_paths), read_only };
+}
+
+/** Of each pair where one covers the other, the narrower. */
+function intersect(
+  own: readonly string[],
+  given: readonly string[],
+  covers: (wide: string, narrow: string) => boolean,
+): string[] {
+  const kept = own.flatMap((mine) =>
+    given.flatMap((theirs) => (covers(mine, theirs) ? [theirs] : covers(theirs, mine) ? [mine] : [])),
+  );
+  return [...new Set(kept)];
+}
+
+/** Exact or a sub-domain at a label boundary (original-facts 4); `*.x` covers what is below x. */
+function coversDomain(wide: string, narrow: string): boolean {
+  const [a, b] = [wide.toLowerCase(), narrow.toLowerCase()];
+  if (a === b) return true;
+  const isBelow = b.endsWith(`.${a.replace(/^\*\./, '')}`);
+  return isBelow && !a.includes('/') && !/^[0-9.]+$/.test(a);
+}
+
+/** `/x/**` covers `/x` and all below it (decided.md); other patterns only themselves. */
+function coversPath(wide: string, narrow: string): boolean {
+  if (wide === narrow || wide === '/**') return true;
+  if (!wide.endsWith('/**')) return false;
+  const base = wide.slice(0, -3);
+  return !/[*?[{]/.test(base) && (narrow === base || narrow.startsWith(`${base}/`));
+}
+
+type Of<Type extends Validator['type']> = Extract<Validator, { readonly type: Type }>;
+
+/** One validator of a manifest, ready to be run. Throws `unimplemented` or `invalid_manifest`, naming its path. */
+function planValidator(validator: Validator, index: number): ResultValidator {
+  const path = `spec.execution.validation[${index}]`;
+  switch (validator.type) {
+    case 'exit_code':
+      return { type: 'exit_code', expected: validator.expected, min_score: validator.min_score };
+    case 'stderr_empty':
+    case 'tool_call':
+    case 'output_format':
+      return { ...validator };
+    case 'json_schema':
+      return schemaCheck(validator, path);
+    case 'regex': {
+      const { pattern, target, min_score } = validator;
+      if (target !== 'stdout' && target !== 'stderr') throw unimplemented(`${path}.target`, 'checking a file');
+      checkPattern(pattern, `${path}.pattern`);
+      return { type: 'regex', pattern, target, min_score };
+    }
+    case 'semantic':
+    case 'multi_judge':
+      return panelCheck(validator);
+    case 'semantic_prompt': {
+      const { model, prompt = null, min_score, timeout_seconds, fallback_on_unavailable: fallback } = validator;
+      if (prompt !== null) checkTemplate(prompt, 'spec.execution.validation.semantic.prompt');
+      return { type: 'semantic_prompt', model, prompt, min_score, timeout_ms: timeout_seconds * 1_000, fallback };
+    }
+    case 'script':
+      throw unimplemented(path, 'validator script');
+  }
+}
+
+function schemaCheck({ schema, target_path, min_score }: Of<'json_schema'>, path: string): ResultValidator {
+  if (schema === undefined) throw unimplemented(`${path}.schema_path`, 'a schema in a file');
+  if (target_path !== undefined) throw unimplemented(`${path}.target_path`, 'checking a file');
+  checkJsonSchema(schema, `${path}.schema`);
+  return { type: 'json_schema', schema, min_score };
+}
+
+/** Judges of a result, or of a proposed tool call. */
+function panelCheck(validator: Of<'semantic' | 'multi_judge'>): PanelCheck {
+  const { criteria, min_score, min_confidence, timeout_seconds } = validator;
+  const check = { criteria, min_score, timeout_ms: timeout_seconds * 1_000 };
+  if (validator.type === 'semantic') {
+    const judges = [validator.judge_agent];
+    return {
+      type: 'semantic',
+      ...check,
+      judges,
+      consensus: 'weighted_average',
+      min_judges_required: 1,
+      min_confidence,
+    };
+  }
+  const { judges, consensus, min_judges_required, min_agreement_confidence = 0 } = validator;
+  return {
+    type: 'multi_judge',
+    ...check,
+    ...{ judges, consensus, min_judges_required },
+    // Both are about the confidence of the consensus, in which agreement is counted.
+    min_confidence: Math.max(min_confidence, min_agreement_confidence),
+  };
+}
+
+function unimplemented(path: string, what: string): SvcError {
+  return new SvcError('unimplemented', `${path}: ${what} is not served by this version`, {
+    field: path,
+    details: [{ path, message: 'not served by this version' }],
+  });
+}
+
+/** What the node that takes a start offers to executions. */
+export interface NodeOffer {
+  /** What `isolation: inherit` means here. */
+  readonly isolation: AgentManifest['spec']['runtime']['isolation'];
+  /** Languages and versions that agents may name here. Default: those that ship with the product. */
+  readonly runtimes?: RuntimeTable;
+  /** Told of each start with a deprecated one. */
+  readonly onDeprecated?: (start: Pick<StartExecution, 'agentId' | 'executionId'>, runtime: Runtime) => void;
+}
+
+const SHIPPED = runtimeTable();
+
+/**
+ * The manifest with what it leaves to the node filled in. Throws `unsupported_runtime`, naming what there is, for a
+ * language and version that the node's table lacks (spec 3, Usage rules: no fallback).
+ */
+export function fitToNode(
+  start: StartExecution,
+  { isolation, runtimes = SHIPPED, onDeprecated }: NodeOffer,
+): AgentManifest {
+  const { manifest } = start;
+  const found = findRuntime(runtimes, manifest.spec.runtime);
+  if (!found.ok) throw new SvcError('unsupported_runtime', found.message, { field: 'spec.runtime.version' });
+  if (found.runtime?.deprecated === true) onDeprecated?.(start, found.runtime);
+  if (manifest.spec.runtime.isolation !== 'inherit') return manifest;
+  return { ...manifest, spec: { ...manifest.spec, runtime: { ...manifest.spec.runtime, isolation } } };
 }

@@ -1,5 +1,10 @@
 import { z } from 'zod';
+import type { ToolMount } from '../../manifests/tool/call.ts';
 import { GrantRequest } from '../../manifests/tool/scope.ts';
+import { keepHead } from './bounded-text.ts';
+import { historyJson } from './history.ts';
+import { LIMITS } from './limits.ts';
+import type { IdleExecution } from './state.ts';
 
 const ResultCheck = z.discriminatedUnion('type', [
   z.object({ type: z.literal('exit_code'), expected: z.number().int(), min_score: z.number() }),
@@ -18,6 +23,7 @@ const ResultCheck = z.discriminatedUnion('type', [
     min_score: z.number(),
   }),
 ]);
+
 /** Decided within the turn. */
 export type ResultCheck = z.infer<typeof ResultCheck>;
 
@@ -33,6 +39,7 @@ export const PanelCheck = z.object({
   min_confidence: z.number(),
   timeout_ms: z.number().int().positive(),
 });
+
 export type PanelCheck = z.infer<typeof PanelCheck>;
 
 /** A model judges (object form `semantic`). */
@@ -46,10 +53,12 @@ const ModelCheck = z.object({
   /** What becomes of the result when the model cannot be asked. */
   fallback: z.enum(['skip', 'fail']),
 });
+
 export type ModelCheck = z.infer<typeof ModelCheck>;
 
 /** One check of an iteration's result, in the order of the manifest (original-facts 2.6, 2.7). */
 export const ResultValidator = z.discriminatedUnion('type', [ResultCheck, PanelCheck, ModelCheck]);
+
 export type ResultValidator = z.infer<typeof ResultValidator>;
 
 /** Has to be asked for and waited for. */
@@ -74,6 +83,7 @@ const ContainerPlan = z.object({
   /** `open` only where the manifest allows everything: no engine enforces lists of domains. */
   network: z.enum(['none', 'open']),
 });
+
 export type ContainerPlan = z.infer<typeof ContainerPlan>;
 
 /** What of a manifest an execution needs while it runs. Smaller than the manifest: it is written with every turn. */
@@ -112,6 +122,7 @@ export const ExecutionPlan = z.object({
     })
     .nullable(),
 });
+
 export type ExecutionPlan = z.infer<typeof ExecutionPlan>;
 
 export const wantsTools = ({ tools }: ExecutionPlan): boolean => (tools.manifest ?? []).length > 0;
@@ -122,3 +133,101 @@ export const runsInNode = ({ program, container }: ExecutionPlan): boolean => pr
 /** A bootstrap of the agent's own says what is streamed and what the output is. */
 export const hasOwnBootstrap = ({ program, container }: ExecutionPlan): boolean =>
   program !== null || (container !== null && container.bootstrap_path !== null);
+
+/** Of executions whose manifest names none (original-facts 4). */
+const DEFAULT_CONTEXT = 'svc-system-agent-runtime';
+
+/**
+ * What a program or container is told (original-facts 2.11). What only the node knows, its addresses and the execution's
+ * capability token (SVC_ORCHESTRATOR_URL, SVC_SEAL_GATEWAY_URL), is added by the effect that starts it.
+ */
+export function nodeEnvironment(execution: IdleExecution): Record<string, string> {
+  const { plan } = execution;
+  return {
+    SVC_AGENT_ID: execution.agent_id,
+    SVC_EXECUTION_ID: execution.execution_id,
+    SVC_ITERATION: String(execution.iteration_count),
+    SVC_ITERATION_HISTORY: historyJson(execution.attempts),
+    SVC_MODEL_ALIAS: literal(plan.model),
+    SVC_AGENT_INSTRUCTION: literal(plan.instruction),
+    SVC_PROMPT_TEMPLATE: literal(plan.prompt_template ?? ''),
+    SVC_LLM_TIMEOUT_SECONDS: String(plan.llm_timeout_seconds),
+    ...(wantsTools(plan) || plan.container !== null
+      ? { SVC_SECURITY_CONTEXT: plan.tools.security_context ?? DEFAULT_CONTEXT }
+      : {}),
+  };
+}
+
+/** Text that must not be read as a reference (design S3), cut to what an environment variable can hold. */
+function literal(text: string): string {
+  const bounded = keepHead(argument(text), Math.floor(LIMITS.environmentTextBytes / 3));
+  return /^(env|secret|config|literal):/.test(bounded) ? `literal:${bounded}` : bounded;
+}
+
+/** Arguments and environment cannot hold NUL. */
+export function argument(text: string): string {
+  return text.replaceAll('\u0000', '\ufffd');
+}
+
+/** uint64 arrives as a number or, from protobuf JSON, as decimal text. Zero is protobuf's "not given". */
+const amount = z.union([
+  z.number().int().nonnegative().max(Number.MAX_SAFE_INTEGER),
+  z
+    .string()
+    .regex(/^\d{1,15}$/, 'expected a whole number')
+    .transform(Number),
+]);
+
+/** Lists of names; protobuf's empty list is "not given". */
+const rules = (...fields: readonly string[]) =>
+  z.strictObject(Object.fromEntries(fields.map((field) => [field, z.array(z.string()).default([])]))).nullish();
+
+/**
+ * gRPC SecurityPolicy as JSON (spec 1, original-facts 1.1). Only its resource limits act on the loop itself; network
+ * and filesystem rules speak to tools. Nothing here grants any, and a program they could not bind is refused.
+ */
+export const SecurityPolicy = z.looseObject({
+  network_policy: rules('allowed_domains', 'blocked_domains'),
+  filesystem_policy: rules('read_paths', 'write_paths'),
+  resource_limits: z
+    .looseObject({
+      cpu_millicores: amount.nullish(),
+      memory_bytes: amount.nullish(),
+      timeout_seconds: amount.nullish(),
+    })
+    .nullish(),
+});
+
+export type SecurityPolicy = z.output<typeof SecurityPolicy>;
+
+/** The smaller of what the manifest has and what the policy gives; a policy never widens. */
+export function narrow(own: number, given: number | null | undefined): number {
+  return given === null || given === undefined || given === 0 ? own : Math.min(own, given);
+}
+
+/** A volume of the workflow an execution belongs to, and where its program finds it (spec 3, volumes of a state). */
+export const Mount = z.object({
+  volume_id: z.string().min(1).max(128),
+  /** Absolute; isolation `process` has them at or under `/workspace`. */
+  mount_path: z.string().startsWith('/').max(4_096),
+  read_only: z.boolean(),
+});
+
+export type Mount = z.output<typeof Mount>;
+
+export const Mounts = z.array(Mount).max(50);
+
+const WORKSPACE = '/workspace';
+
+/**
+ * The volumes of an execution, the same for its tools, its program and its container. One with tools or a container has a
+ * workspace of its own, whose id is the execution's, unless its workflow mounts one there (decided.md, Workflows). What
+ * belongs to this run alone is made by the first that needs it.
+ */
+export function mountsOf(execution: IdleExecution): ToolMount[] {
+  const { mounts = [], workflow_execution_id: parent, execution_id, plan } = execution;
+  const given = mounts.map((mount) => ({ ...mount, create: mount.volume_id === parent }));
+  const covered = given.some(({ mount_path }) => mount_path.replace(/\/+$/, '') === WORKSPACE);
+  if (covered || !(wantsTools(plan) || plan.container !== null)) return given;
+  return [...given, { volume_id: execution_id, mount_path: WORKSPACE, read_only: false, create: true }];
+}

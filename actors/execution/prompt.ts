@@ -2,7 +2,7 @@ import { SvcError } from '../../runtime/errors.ts';
 import type { JsonObject } from '../../runtime/json.ts';
 import { historySection, previousError } from './history.ts';
 import { LIMITS } from './limits.ts';
-import { hintsSection } from './memory/hints.ts';
+import { hintsSection } from './memory/ask.ts';
 import { renderTemplate } from './prompt-template.ts';
 import type { IdleExecution } from './state.ts';
 

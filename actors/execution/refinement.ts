@@ -1,4 +1,4 @@
-import { lateLibrary } from '../../manifests/late-library.ts';
+import { lateLibrary } from '../../manifests/re2.ts';
 import { keepHead } from './bounded-text.ts';
 import { LIMITS } from './limits.ts';
 

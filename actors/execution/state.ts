@@ -1,21 +1,22 @@
 import { z } from 'zod';
+import type { ToolSubject } from '../../manifests/tool/call.ts';
 import { ToolGrant } from '../../manifests/tool/scope.ts';
 import { Identity } from '../../runtime/identity.ts';
-import { jsonField } from '../../runtime/json-field.ts';
-import { Notify } from '../../runtime/notify.ts';
+import { type JsonObject, jsonField } from '../../runtime/json.ts';
+import { Notify } from '../../runtime/one-at-a-time.ts';
 import { parsedOnce } from '../../runtime/parsed-once.ts';
 import { CallInDoubt, Loop, ToolHistory } from './inner-loop/state.ts';
 import { Hint, MemoryWait } from './memory/state.ts';
-import { Mounts } from './mounts.ts';
-import { ExecutionPlan } from './plan.ts';
+import { ExecutionPlan, Mounts } from './plan.ts';
 import { StreamedText } from './streamed.ts';
-import { IterationResult } from './validators/verdict.ts';
+import { IterationResult } from './validators/validate.ts';
 
 export const Usage = z.object({
   input_tokens: z.number().nonnegative(),
   output_tokens: z.number().nonnegative(),
   cost: z.number().nonnegative(),
 });
+
 export type Usage = z.infer<typeof Usage>;
 
 /** What one validator said. `reason` says why it failed, or is empty. */
@@ -25,6 +26,7 @@ export const Verdict = z.object({
   score: z.number(),
   reason: z.string(),
 });
+
 export type Verdict = z.infer<typeof Verdict>;
 
 /** A failed iteration, as later prompts and SVC_ITERATION_HISTORY show it. Texts are bounded (limits.ts). */
@@ -36,6 +38,7 @@ export const Attempt = z.object({
   exit_code: z.number().int().nullable(),
   verdicts: z.array(Verdict),
 });
+
 export type Attempt = z.infer<typeof Attempt>;
 
 /** Who was asked about the result of the running iteration, and what is known of it. */
@@ -48,6 +51,7 @@ const Judging = z.object({
   /** Of the validators before the one that is asked: their number is its index. */
   verdicts: z.array(Verdict),
 });
+
 export type Judging = z.infer<typeof Judging>;
 
 /** The iteration that runs now and the one effect it waits for, or waited for. */
@@ -100,6 +104,7 @@ const core = {
 };
 
 const Pending = z.object({ status: z.literal('pending') });
+
 const Running = z.object({
   status: z.literal('running'),
   ...core,
@@ -118,6 +123,7 @@ const Running = z.object({
   hints: z.array(Hint).optional(),
   current: Iteration,
 });
+
 const Ended = z.object({
   status: z.enum(['completed', 'failed', 'cancelled']),
   ...core,
@@ -128,8 +134,50 @@ const Ended = z.object({
 
 /** State of an execution. Bounded: texts are cut as limits.ts says, and what an ended one no longer needs is dropped. */
 export const ExecutionState = z.discriminatedUnion('status', [Pending, Running, Ended]);
+
 export type ExecutionState = z.infer<typeof ExecutionState>;
+
 export type RunningExecution = z.infer<typeof Running>;
+
 export type EndedExecution = z.infer<typeof Ended>;
+
 /** A running execution between two iterations. */
 export type IdleExecution = Omit<RunningExecution, 'current'>;
+
+/** Whose limits count: the one who started the execution. A start without an identity is the kernel's own. */
+export function principalOf({ identity }: IdleExecution): ToolSubject['principal'] {
+  if (identity === undefined) return { kind: 'actor', subject: 'execution', roles: [], tier: 'free' };
+  const { kind, subject, roles, tier, confidential, tenants } = identity;
+  return {
+    ...{ kind, subject, roles: [...roles], tier },
+    ...(confidential === true ? { confidential } : {}),
+    ...(tenants === undefined ? {} : { tenants: [...tenants] }),
+  };
+}
+
+/** `principal` of `model.generate`'s input: absent, nobody is counted. */
+export function principalPart({ identity }: IdleExecution): JsonObject {
+  if (identity === undefined) return {};
+  const { kind, subject, tier } = identity;
+  return { principal: { kind, subject, tier } };
+}
+
+type ProgressIteration = RunningExecution['current'];
+
+/**
+ * A loop that a program began has come further: the model has answered, or a call has ended. A call in doubt is not
+ * among them, since it may be what ended the node.
+ */
+export function progressed(running: RunningExecution): RunningExecution {
+  const { current } = running;
+  if (current.loop?.by !== 'gateway') return running;
+  return { ...running, current: { ...current, progress: progressOf(current) + 1 } };
+}
+
+/** Deaths of the node without progress in between, one that came just now included. */
+export function deathsInARow({ in_doubt, last_doubt, ...current }: ProgressIteration): number {
+  if (last_doubt === undefined) return in_doubt + 1;
+  return progressOf(current) > last_doubt.progress ? 1 : last_doubt.in_a_row + 1;
+}
+
+export const progressOf = ({ progress = 0 }: Pick<ProgressIteration, 'progress'>): number => progress;

@@ -1,11 +1,11 @@
 import { type Address, tenantOf } from '../../runtime/address.ts';
 import type { ActorClient, ActorSnapshot } from '../../runtime/client.ts';
-import { ownerPart } from '../../runtime/viewer.ts';
-import { judgesWait } from '../judge-panel/waiting.ts';
+import { ownerPart } from '../../runtime/identity.ts';
+import { judgesWait } from '../judge-panel/judge-panels.ts';
 import { nodeWait, turnWait, type WaitLookups, type WaitReason, waitedEffects, withProgress } from '../wait-reason.ts';
-import type { StartExecution } from './start-request.ts';
+import { endOfIteration } from './ending.ts';
+import type { StartExecution } from './messages.ts';
 import type { RunningExecution } from './state.ts';
-import { endOfIteration } from './time-left.ts';
 import type { ExecutionDocument } from './view.ts';
 
 const WAITING_VERSION = 0;

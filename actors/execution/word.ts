@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { jsonField } from '../../runtime/json-field.ts';
+import { jsonField } from '../../runtime/json.ts';
 
 /**
  * Payload of the message an execution sends to whom its start named (`notify`): once when it has started, once when it

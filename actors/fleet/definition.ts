@@ -1,9 +1,8 @@
 import { z } from 'zod';
 import { defineActor } from '../../runtime/define-actor.ts';
-import { Requirement } from '../node-peer/capabilities.ts';
-import { peerAddress } from '../node-peer/state.ts';
-import { type FleetState, MOST_NODES, nodeIds, RosterWord, FleetState as State } from './roster.ts';
-import { route } from './route.ts';
+import type { ErrorDetail } from '../../runtime/errors.ts';
+import { peerAddress, Requirement } from '../node-peer/state.ts';
+import { type FleetState, MOST_NODES, nodeIds, type RosterEntry, RosterWord, FleetState as State } from './roster.ts';
 
 /**
  * Who is in the fleet and who gets the next execution (design P4). It changes when a node joins, leaves or changes its
@@ -64,3 +63,84 @@ export const fleet = defineActor({
 /** A node may be called `constructor`. */
 const rowOf = ({ rows }: FleetState, id: string): FleetState['rows'][string] | undefined =>
   Object.hasOwn(rows, id) ? rows[id] : undefined;
+
+type Routed =
+  | { readonly kind: 'to'; readonly nodeId: string; readonly grpcAddress: string }
+  | { readonly kind: 'no healthy worker' }
+  | { readonly kind: 'none fits'; readonly missing: readonly ErrorDetail[] };
+
+interface Worker {
+  readonly id: string;
+  readonly entry: RosterEntry;
+}
+
+/** Round-robin over healthy workers that hold all that is required (spec 1, rule 1): `number` counts the calls. */
+function route(state: FleetState, required: Requirement, number: number): Routed {
+  const workers = nodeIds(state).flatMap((id): Worker[] => {
+    const entry = state.rows[id]?.entry;
+    return entry !== undefined && entry !== null && takesWork(entry) ? [{ id, entry }] : [];
+  });
+  if (workers.length === 0) return { kind: 'no healthy worker' };
+  const fitting = workers.filter(({ entry }) => missingIn(entry, required).length === 0);
+  const chosen = fitting[number % fitting.length];
+  if (chosen === undefined) return { kind: 'none fits', missing: leastMissing(workers, required) };
+  return { kind: 'to', nodeId: chosen.id, grpcAddress: chosen.entry.grpc_address };
+}
+
+const takesWork = ({ role, status, overdue }: RosterEntry): boolean =>
+  role !== 'CONTROLLER' && status === 'ACTIVE' && !overdue;
+
+const MINIMUMS = ['gpu_count', 'vram_gb', 'cpu_cores', 'available_memory_gb'] as const;
+
+const SETS = ['supported_runtimes', 'tags'] as const;
+
+function missingIn({ capabilities }: RosterEntry, required: Requirement): ErrorDetail[] {
+  const missing: ErrorDetail[] = [];
+  for (const path of MINIMUMS) {
+    const least = required[path] ?? 0;
+    if (capabilities[path] < least) missing.push({ path, message: `${path} ${least}` });
+  }
+  for (const path of SETS) {
+    for (const one of required[path] ?? []) {
+      if (!capabilities[path].includes(one)) missing.push({ path, message: `${path} ${one}` });
+    }
+  }
+  return missing;
+}
+
+/** What the worker that comes nearest still lacks: the shortest list of things an operator can add. */
+function leastMissing(workers: readonly Worker[], required: Requirement): ErrorDetail[] {
+  const lists = workers.map(({ entry }) => missingIn(entry, required));
+  return lists.reduce((least, one) => (one.length < least.length ? one : least));
+}
+
+/** Requirements that are counted apart; the one that was not asked for longest gives way. */
+const MOST_COUNTERS = 256;
+
+/**
+ * Numbers the calls of RouteExecution, each requirement for itself: with one count for all, two callers that take turns
+ * would each get every second worker only. Apart from the roster, since it changes with every call.
+ */
+export const fleetRotation = defineActor({
+  kind: 'fleet-rotation',
+  version: 1,
+  pool: 'system',
+  state: z.object({
+    total: z.number().int(),
+    /** Asked for last is last. */
+    counters: z.array(z.object({ key: z.string(), next: z.number().int() })).max(MOST_COUNTERS),
+  }),
+  initial: () => ({ total: 0, counters: [] }),
+  /** `key`: hash of the requirement. */
+  messages: { Next: z.object({ key: z.string().min(1).max(64) }) },
+  events: {},
+  on: {
+    Next({ total, counters }, { key }, turn) {
+      // A new requirement starts where all others together are, so that not all of them start with the same worker.
+      const number = counters.find((counter) => counter.key === key)?.next ?? total;
+      turn.reply({ number });
+      const others = counters.filter((counter) => counter.key !== key).slice(1 - MOST_COUNTERS);
+      return { total: total + 1, counters: [...others, { key, next: number + 1 }] };
+    },
+  },
+});

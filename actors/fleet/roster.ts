@@ -1,5 +1,10 @@
+import { createHash } from 'node:crypto';
 import { z } from 'zod';
-import { CapabilitySet, GrpcAddress, NodeId, NodeRoleName, PeerStatus } from '../node-peer/capabilities.ts';
+import { MANAGED_CONFIG_BYTES, versionOf, withVersion } from '../../manifests/node/managed.ts';
+import { addressOf } from '../../runtime/address.ts';
+import { defineActor } from '../../runtime/define-actor.ts';
+import { SYSTEM_TENANT } from '../../runtime/identity.ts';
+import { CapabilitySet, GrpcAddress, NodeId, NodeRoleName, PeerStatus } from '../node-peer/state.ts';
 
 /** What routing needs to know of a node. Load and time of the last heartbeat stay with the node's own actor. */
 export const RosterEntry = z.object({
@@ -9,6 +14,7 @@ export const RosterEntry = z.object({
   capabilities: CapabilitySet,
   grpc_address: GrpcAddress,
 });
+
 export type RosterEntry = z.output<typeof RosterEntry>;
 
 /** What a node peer tells the fleet; `entry` null: it has left. Of two words on a node the higher revision is newer. */
@@ -17,6 +23,7 @@ export const RosterWord = z.object({
   revision: z.number().int().min(1),
   entry: RosterEntry.nullable(),
 });
+
 export type RosterWord = z.output<typeof RosterWord>;
 
 export const FleetState = z.object({
@@ -25,6 +32,7 @@ export const FleetState = z.object({
   /** Newest managed configuration; empty: none was ever set. */
   config_hash: z.string(),
 });
+
 export type FleetState = z.output<typeof FleetState>;
 
 /** Most registered nodes. */
@@ -35,3 +43,43 @@ export const nodeIds = ({ rows }: FleetState): string[] =>
   Object.keys(rows)
     .filter((id) => rows[id]?.entry !== null)
     .sort();
+
+/** `config_hash` (decided.md "Nodes"): SHA-256 of the UTF-8 text, lower-case hex. */
+export const hashOf = (configYaml: string): string => createHash('sha256').update(configYaml, 'utf8').digest('hex');
+
+export const FleetConfigState = z.object({ config_yaml: z.string(), config_hash: z.string() });
+
+/** Before anybody set one: nothing is managed. */
+export const NO_CONFIG = { config_yaml: '', config_hash: hashOf('') };
+
+/** The configuration that controllers manage for all nodes (spec 1, SyncConfig). Apart from the roster: it is large. */
+export const fleetConfig = defineActor({
+  kind: 'fleet-config',
+  version: 1,
+  pool: 'system',
+  state: FleetConfigState,
+  initial: () => NO_CONFIG,
+  messages: { SetConfig: z.object({ config_yaml: z.string().max(MANAGED_CONFIG_BYTES) }) },
+  /** `by`: subject of the operator. */
+  events: { config_set: z.object({ config_hash: z.string(), by: z.string() }) },
+  on: {
+    SetConfig(state, message, turn) {
+      // It grows, so that nodes can tell an older text. Beyond the time as well: a count that was lost with its store must not
+      // begin below what nodes have in force.
+      const version = Math.max(versionOf(state.config_yaml) + 1, turn.now);
+      const config_yaml = withVersion(message.config_yaml, version);
+      const config_hash = hashOf(config_yaml);
+      turn.emit('config_set', { config_hash, by: turn.identity?.subject ?? '' });
+      turn.tell(FLEET, 'ConfigChanged', { config_hash });
+      turn.reply({ config_hash, config_yaml });
+      return { config_yaml, config_hash };
+    },
+  },
+});
+
+/** There is one of each. */
+export const FLEET = addressOf('fleet', SYSTEM_TENANT, 'fleet');
+
+export const FLEET_ROTATION = addressOf('fleet-rotation', SYSTEM_TENANT, 'fleet');
+
+export const FLEET_CONFIG = addressOf('fleet-config', SYSTEM_TENANT, 'fleet');

@@ -1,10 +1,18 @@
 import type { JsonObject } from '../../runtime/json.ts';
 import { keepHead } from '../execution/bounded-text.ts';
 import { isDecided, reachConsensus, type Verdict } from './consensus/consensus.ts';
-import { LIMITS } from './limits.ts';
 import type { PanelConcluded } from './messages.ts';
-import { isOpen, type JudgePanelTurn, nameOf, stopSeat, timerOf } from './seats.ts';
-import type { EndedPanel, JudgingPanel, Seat } from './state.ts';
+import {
+  type EndedPanel,
+  isOpen,
+  type JudgePanelTurn,
+  type JudgingPanel,
+  LIMITS,
+  nameOf,
+  type Seat,
+  stopSeat,
+  timerOf,
+} from './state.ts';
 
 /** Ends the panel when every judge is done, or, where that was asked for, when no missing one can change the outcome. */
 export function concludeIfDone(panel: JudgingPanel, turn: JudgePanelTurn): JudgingPanel | EndedPanel {

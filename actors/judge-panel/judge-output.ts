@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import type { Json } from '../../runtime/json.ts';
 import { keepHead } from '../execution/bounded-text.ts';
-import { parseOutputJson } from '../execution/validators/json-text.ts';
-import { LIMITS } from './limits.ts';
+import { parseOutputJson } from '../execution/validators/json-schema.ts';
+import { LIMITS } from './state.ts';
 
 const fraction = z.number().min(0).max(1);
 

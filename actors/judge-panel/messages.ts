@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { EffectResult } from '../../runtime/effect.ts';
 import { Identity } from '../../runtime/identity.ts';
-import { jsonField, jsonObjectField } from '../../runtime/json-field.ts';
-import { Notify } from '../../runtime/notify.ts';
+import { jsonField, jsonObjectField } from '../../runtime/json.ts';
+import { Notify } from '../../runtime/one-at-a-time.ts';
 import { ExecutionWord } from '../execution/word.ts';
 
 const fraction = z.number().min(0).max(1);
@@ -17,6 +17,7 @@ export const Judge = z.object({
   /** From the moment it is asked, its start included. */
   timeout_ms: z.number().int().min(1).max(86_400_000),
 });
+
 export type Judge = z.output<typeof Judge>;
 
 /** How verdicts become one (spec 3, ParallelAgents; spec 1, ConsensusConfig; decided.md). */
@@ -30,6 +31,7 @@ export const ConsensusRule = z.object({
   /** Conclude as soon as no missing judge can change the outcome. */
   early_stop: z.boolean(),
 });
+
 export type ConsensusRule = z.output<typeof ConsensusRule>;
 
 /** Asks a panel. The only message that creates one; the same id again is answered the same. */
@@ -44,6 +46,7 @@ export const Convene = z.object({
   identity: Identity.optional(),
   notify: Notify.optional(),
 });
+
 export type Convene = z.output<typeof Convene>;
 
 export const judgePanelMessages = {
@@ -89,4 +92,47 @@ export const PanelConcluded = z.object({
   agents: z.array(z.object({ agent_id: z.string(), output: jsonField, weight: z.number() })),
   context: jsonField,
 });
+
 export type PanelConcluded = z.output<typeof PanelConcluded>;
+
+const index = z.number().int();
+
+/** Events of a panel (original-facts 9.1 names MultiJudgeConsensus); `judge` is the index among the judges asked. */
+export const judgePanelEvents = {
+  JudgePanelConvened: z.object({
+    panel_id: z.string(),
+    workflow_execution_id: z.string().nullable(),
+    judges: z.array(z.object({ agent: z.string(), execution_id: z.string(), weight: z.number() })),
+    consensus: ConsensusRule,
+    convened_at: z.string(),
+  }),
+  /** Its execution was started. */
+  JudgeAsked: z.object({ judge: index, agent_id: z.string(), execution_id: z.string() }),
+  JudgeAnswered: z.object({
+    judge: index,
+    agent_id: z.string(),
+    execution_id: z.string(),
+    score: z.number(),
+    confidence: z.number(),
+  }),
+  /** Left out; `agent_id` is the name it was asked by when no such agent was found. */
+  JudgeFailed: z.object({ judge: index, agent_id: z.string(), execution_id: z.string(), reason: z.string() }),
+  MultiJudgeConsensus: z.object({
+    judge_scores: z.array(z.object({ agent_id: z.string(), score: z.number() })),
+    final_score: z.number(),
+    confidence: z.number(),
+  }),
+  JudgePanelConcluded: z.object({
+    panel_id: z.string(),
+    status: z.enum(['concluded', 'failed']),
+    error: z.string().nullable(),
+    strategy: z.string(),
+    score: z.number().nullable(),
+    confidence: z.number().nullable(),
+    binary_valid: z.boolean(),
+    /** Judges that were not waited for, because they could not change the outcome. */
+    not_awaited: z.number().int(),
+    concluded_at: z.string(),
+  }),
+  JudgePanelCancelled: z.object({ panel_id: z.string(), reason: z.string(), cancelled_at: z.string() }),
+} as const;

@@ -1,7 +1,16 @@
 import { z } from 'zod';
-import { jsonField } from '../../runtime/json-field.ts';
-import { Notify } from '../../runtime/notify.ts';
-import { ConsensusRule, JudgeResult, PanelConcluded } from './messages.ts';
+import { type Address, addressOf } from '../../runtime/address.ts';
+import type { Turn } from '../../runtime/define-actor.ts';
+import { jsonField } from '../../runtime/json.ts';
+import { Notify } from '../../runtime/one-at-a-time.ts';
+import { keepHead } from '../execution/bounded-text.ts';
+import {
+  ConsensusRule,
+  JudgeResult,
+  type judgePanelEvents,
+  type judgePanelMessages,
+  PanelConcluded,
+} from './messages.ts';
 
 /**
  * One judge of a panel. `asked`: its start was asked for; `judging`: its execution runs; `answered`: its verdict counts;
@@ -24,6 +33,7 @@ const Seat = z.object({
   /** Code of the error that kept it from starting. */
   code: z.string().nullable(),
 });
+
 export type Seat = z.output<typeof Seat>;
 
 const core = {
@@ -33,7 +43,9 @@ const core = {
 };
 
 const Idle = z.object({ status: z.literal('idle') });
+
 const Judging = z.object({ status: z.literal('judging'), ...core, notify: Notify.nullable() });
+
 const Ended = z.object({
   status: z.literal('ended'),
   ...core,
@@ -44,6 +56,70 @@ const Ended = z.object({
 
 /** State of a panel. Inputs are not kept: they went out with the effects that start the judges. */
 export const JudgePanelState = z.discriminatedUnion('status', [Idle, Judging, Ended]);
+
 export type JudgePanelState = z.output<typeof JudgePanelState>;
+
 export type JudgingPanel = z.output<typeof Judging>;
+
 export type EndedPanel = z.output<typeof Ended>;
+
+export type JudgePanelTurn = Turn<typeof judgePanelEvents, typeof judgePanelMessages>;
+
+/** Name of a judge's timer. */
+export const timerOf = (judge: number): string => `judge-${judge}`;
+
+export const isOpen = ({ status }: Seat): boolean => status === 'asked' || status === 'judging';
+
+/** As results name it. */
+export const nameOf = ({ agent_id, agent }: Seat): string => agent_id ?? agent;
+
+export const executionOf = (executionId: string, turn: JudgePanelTurn): Address =>
+  addressOf('execution', turn.tenant, executionId);
+
+/** The panel with one seat changed. */
+export function reseat(panel: JudgingPanel, judge: number, change: Partial<Seat>): JudgingPanel {
+  return { ...panel, seats: panel.seats.map((seat, index) => (index === judge ? { ...seat, ...change } : seat)) };
+}
+
+/** Leaves a judge out. What runs of it is stopped. */
+export function failSeat(
+  panel: JudgingPanel,
+  judge: number,
+  failure: { readonly reason: string; readonly code?: string; readonly output?: Seat['output'] },
+  turn: JudgePanelTurn,
+): JudgingPanel {
+  const seat = panel.seats[judge];
+  if (seat === undefined) return panel;
+  const reason = keepHead(failure.reason, LIMITS.reasonChars);
+  turn.clear(timerOf(judge));
+  turn.emit('JudgeFailed', { judge, agent_id: nameOf(seat), execution_id: seat.execution_id, reason });
+  return reseat(panel, judge, {
+    status: 'failed',
+    reason,
+    code: failure.code ?? null,
+    output: failure.output ?? null,
+  });
+}
+
+/**
+ * Stops a judge that is not wanted any more. Its start may still be on its way: then its first word is answered with
+ * another Cancel.
+ */
+export function stopSeat(seat: Seat, turn: JudgePanelTurn, reason: string): void {
+  if (seat.status === 'asked') turn.cancelEffect(seat.effect_id);
+  turn.tell(executionOf(seat.execution_id, turn), 'Cancel', { reason });
+}
+
+/** Bounds of one panel: its state, its judges' words and its verdict are written as a whole. In UTF-16 units. */
+export const LIMITS = {
+  /** Longest output that is read as a judge's. */
+  outputChars: 64 * 1024,
+  /** What is kept of an output that is none. */
+  keptOutputChars: 4 * 1024,
+  /** A judge's reasoning among the results. */
+  reasoningChars: 16 * 1024,
+  /** Why one judge has no verdict. */
+  reasonChars: 500,
+  /** Why a panel has none. */
+  errorChars: 4 * 1024,
+} as const;

@@ -3,10 +3,11 @@ import { z } from 'zod';
 import { type Address, addressOf } from '../../runtime/address.ts';
 import { defineActor } from '../../runtime/define-actor.ts';
 import { SYSTEM_TENANT } from '../../runtime/identity.ts';
-import { Claim, NodeChallengeState } from './state.ts';
+import { NodeRoleName } from '../node-peer/state.ts';
 
 /** How long a challenge can be answered (original-facts 1.5). */
 export const CHALLENGE_TTL_MS = 300_000;
+
 const OVER = { status: 'over' } as const;
 
 export const challengeAddress = (challengeId: string): Address =>
@@ -55,3 +56,27 @@ const isSigned = ({ nonce, public_key_pem }: Claim, signatureBase64: string): bo
   verify(null, Buffer.from(nonce, 'utf8'), public_key_pem, Buffer.from(signatureBase64, 'base64'));
 
 const provenBy = ({ node_id, public_key_pem, role }: Claim) => ({ node_id, public_key_pem, role });
+
+/** What a stranger claims to be, until it proves to hold the key. */
+const Claim = z.object({
+  node_id: z.string().min(1).max(128),
+  /** Ed25519, SPKI. */
+  public_key_pem: z.string().min(1).max(1_000),
+  role: NodeRoleName,
+  /** 32 random bytes as base64url; the UTF-8 bytes of this text are what is signed (decided.md "Nodes"). */
+  nonce: z.string().length(43),
+});
+
+type Claim = z.output<typeof Claim>;
+
+const NodeChallengeState = z.discriminatedUnion('status', [
+  z.object({ status: z.literal('new') }),
+  /** `expires_at` in Unix ms. */
+  z.object({ status: z.literal('open'), claim: Claim, expires_at: z.number() }),
+  z.object({ status: z.literal('over') }),
+]);
+
+/** Whom a right answer proved; null for a wrong one. */
+export const ChallengeAnswer = z.object({
+  proven: Claim.pick({ node_id: true, public_key_pem: true, role: true }).nullable(),
+});

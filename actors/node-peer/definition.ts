@@ -1,9 +1,21 @@
-import { defineActor } from '../../runtime/define-actor.ts';
+import { type ActorDefinition, defineActor } from '../../runtime/define-actor.ts';
+import { fleet, fleetRotation } from '../fleet/definition.ts';
+import { fleetConfig } from '../fleet/roster.ts';
+import { nodeChallengeActor } from '../node-challenge/definition.ts';
 import { nodePeerEvents } from './events.ts';
-import { Drain, Shutdown, SyncConfig } from './handlers/command.ts';
-import { HeartbeatsMissed, heartbeat, heartbeatOverdue } from './handlers/heartbeat.ts';
-import { Deregister, LeftLongAgo, Remove } from './handlers/leave.ts';
-import { Admit, register } from './handlers/register.ts';
+import {
+  Admit,
+  Deregister,
+  Drain,
+  HeartbeatsMissed,
+  heartbeat,
+  heartbeatOverdue,
+  LeftLongAgo,
+  Remove,
+  register,
+  Shutdown,
+  SyncConfig,
+} from './handlers.ts';
 import { nodePeerMessages } from './messages.ts';
 import { NodePeerState } from './state.ts';
 
@@ -44,3 +56,17 @@ export const nodePeerActor = ({
     done: ({ forgotten }) => forgotten,
     keepsArchive: false,
   });
+
+/** All kinds that `NodePeerApi` speaks to. Every node that holds partitions of pool `system` serves them. */
+export const nodeActors = (
+  options: { readonly heartbeatIntervalMs?: number; readonly challengeTtlMs?: number } = {},
+): readonly ActorDefinition[] => {
+  const { heartbeatIntervalMs, challengeTtlMs } = options;
+  return [
+    nodePeerActor(heartbeatIntervalMs === undefined ? {} : { heartbeatIntervalMs }),
+    nodeChallengeActor(challengeTtlMs === undefined ? {} : { ttlMs: challengeTtlMs }),
+    fleet,
+    fleetRotation,
+    fleetConfig,
+  ];
+};

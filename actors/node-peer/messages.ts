@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Turn } from '../../runtime/define-actor.ts';
-import { CapabilitySet, GrpcAddress, Load, NodeRoleName, PeerStatus } from './capabilities.ts';
 import type { nodePeerEvents } from './events.ts';
+import { CapabilitySet, GrpcAddress, Load, NodeRoleName, PeerStatus } from './state.ts';
 
 const key = z.string().min(1).max(1_000);
 const reason = z.string().max(1_000);

@@ -1,9 +1,45 @@
+import { createPublicKey } from 'node:crypto';
 import { z } from 'zod';
-import type { Address } from '../../runtime/address.ts';
-import { addressOf, parseAddress } from '../../runtime/address.ts';
+import { endpoint, NodeSelf, tag } from '../../manifests/node/cluster.ts';
+import { type Address, addressOf, parseAddress } from '../../runtime/address.ts';
+import { SvcError } from '../../runtime/errors.ts';
 import { SYSTEM_TENANT } from '../../runtime/identity.ts';
-import { CapabilitySet, GrpcAddress, Load, NodeRoleName, PeerStatus } from './capabilities.ts';
 import { MOST_COMMANDS, QueuedCommand } from './commands.ts';
+
+export const NodeRoleName = z.enum(['CONTROLLER', 'WORKER', 'HYBRID']);
+
+export const PeerStatus = z.enum(['ACTIVE', 'DRAINING', 'UNHEALTHY']);
+
+/** The same ids that a node may be configured with. */
+export const NodeId = NodeSelf.shape.id.unwrap();
+
+export const GrpcAddress = endpoint;
+
+const count = z.number().int().min(0).max(4_294_967_295);
+
+const amount = z.number().min(0).max(1_000_000_000);
+
+/** NodeCapabilityAdvertisement (spec 1), bounded. */
+export const CapabilitySet = z.object({
+  gpu_count: count,
+  vram_gb: amount,
+  cpu_cores: count,
+  available_memory_gb: amount,
+  supported_runtimes: z.array(z.string().min(1).max(64)).max(64),
+  tags: z.array(tag).max(64),
+});
+
+/** What an execution asks for: minimums, and every runtime and tag named (spec 1, RouteExecution). */
+export const Requirement = CapabilitySet.partial();
+
+export type Requirement = z.output<typeof Requirement>;
+
+/** What a node says of its load with each heartbeat. */
+export const Load = z.object({
+  active_execution_count: count,
+  cpu_utilization_percent: amount,
+  memory_utilization_percent: amount,
+});
 
 /** A registered node. */
 export const Peer = z.object({
@@ -23,6 +59,7 @@ export const Peer = z.object({
   load: Load,
   commands: z.array(QueuedCommand).max(MOST_COMMANDS),
 });
+
 export type Peer = z.output<typeof Peer>;
 
 export const NodePeerState = z.object({
@@ -33,7 +70,40 @@ export const NodePeerState = z.object({
   /** Not registered for so long that nothing of it needs to be kept. */
   forgotten: z.boolean(),
 });
+
 export type NodePeerState = z.output<typeof NodePeerState>;
 
 export const peerAddress = (nodeId: string): Address => addressOf('node-peer', SYSTEM_TENANT, nodeId);
+
 export const nodeIdOf = (address: Address): string => parseAddress(address).id;
+
+/** One spelling for one key, so that keys can be compared. Throws `invalid_argument` for all but an Ed25519 public key. */
+export function canonicalPublicKey(pem: string): string {
+  // A private key would be read too, and its public half taken: nobody should ever send one.
+  if (pem.length > 1_000 || !pem.trimStart().startsWith('-----BEGIN PUBLIC KEY-----')) throw notAKey();
+  try {
+    const key = createPublicKey(pem);
+    if (key.asymmetricKeyType !== 'ed25519') throw notAKey();
+    return key.export({ type: 'spki', format: 'pem' }).toString();
+  } catch (cause) {
+    throw notAKey(cause);
+  }
+}
+
+const notAKey = (cause?: unknown): SvcError =>
+  new SvcError('invalid_argument', 'public_key_pem: expected an Ed25519 public key (SPKI, PEM)', {
+    field: 'public_key_pem',
+    cause,
+  });
+
+/** `value` as the schema has it; `invalid_argument` that names the field under `name` and what was expected. */
+export function checked<T>(schema: z.ZodType<T>, value: unknown, name = ''): T {
+  const result = schema.safeParse(value);
+  if (result.success) return result.data;
+  const details = result.error.issues.slice(0, 20).map((issue) => ({
+    path: [name, ...issue.path].filter((part) => part !== '').join('.'),
+    message: issue.message,
+  }));
+  const field = details[0]?.path ?? name;
+  throw new SvcError('invalid_argument', `${field}: ${details[0]?.message ?? 'malformed'}`, { field, details });
+}

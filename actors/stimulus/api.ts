@@ -1,7 +1,9 @@
 import type { CallOptions } from '../../runtime/client.ts';
 import type { Page, PageAsked } from '../../runtime/documents/pages.ts';
+import type { CollectionSpec, StoredDocument } from '../../runtime/documents.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import type { Identity } from '../../runtime/identity.ts';
+import type { StimulusState } from './messages.ts';
 
 export interface StimulusContent {
   readonly source: string;
@@ -16,7 +18,7 @@ export interface StimulusContent {
 }
 
 /** What becomes of a stimulus whose key came before. */
-export interface RepeatRules {
+interface RepeatRules {
   /** How long it is a repeat, from the first one on. */
   readonly windowMs: number;
   /** As the first one, once that has its workflow; otherwise it is refused. */
@@ -65,7 +67,7 @@ export interface StimulusApi {
 }
 
 /** What a refused duplicate says of the first one. */
-export interface Duplicate {
+interface Duplicate {
   readonly original_stimulus_id: string;
   readonly workflow_execution_id: string;
 }
@@ -82,5 +84,31 @@ export function duplicateOf(thrown: unknown): Duplicate | null {
   return {
     original_stimulus_id: of('original_stimulus_id'),
     workflow_execution_id: of('workflow_execution_id'),
+  };
+}
+
+/** Where the lists of stimuli come from (design R2). A document's id is the stimulus' id, not its actor's. */
+export const STIMULI: CollectionSpec = { name: 'stimuli', unique: [], indexes: [['received_at'], ['source']] };
+
+/** One stimulus in lists. */
+export interface StimulusDocument extends StoredDocument, StimulusRecord {}
+
+export function projectStimulus(
+  state: StimulusState,
+  { tenant }: { readonly tenant: string },
+): Omit<StimulusDocument, 'version'> | null {
+  if (state.status === 'new') return null;
+  const { stimulus_id, workflow_execution_id, source, received_at } = state.delivery;
+  const outcome = 'outcome' in state ? state.outcome : null;
+  const rejected = outcome?.kind === 'rejected';
+  return {
+    tenant,
+    id: stimulus_id,
+    source,
+    status: outcome?.kind ?? 'received',
+    // One that was rejected has started nothing.
+    workflow_execution_id: rejected ? null : workflow_execution_id,
+    reason: rejected ? `${outcome.code}: ${outcome.reason}` : null,
+    received_at,
   };
 }

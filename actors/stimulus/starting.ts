@@ -1,11 +1,10 @@
 import { z } from 'zod';
 import type { EffectResult } from '../../runtime/effect.ts';
-import { type Content, workflowInput } from './content.ts';
-import type { StimulusTurn } from './messages.ts';
-import { rejected, routed, stimulusOf, unclassified } from './settle.ts';
-import type { Known, RoutingMode, Starting, StimulusState } from './state.ts';
+import type { Known, Outcome, RoutingMode, Settled, Starting, StimulusState, StimulusTurn } from './messages.ts';
+import { type Content, workflowInput } from './stimuli.ts';
 
 const RETRY = { maxAttempts: 5, initialDelayMs: 200, maxDelayMs: 5_000 } as const;
+
 const ATTEMPT_TIMEOUT_MS = 30_000;
 
 /** Asks for the start of its workflow; repeated, it starts one execution only. */
@@ -60,4 +59,60 @@ export function WorkflowStarted(state: StimulusState, result: EffectResult, turn
         `the router agent named workflow ${workflow}, which is unknown`,
         turn,
       );
+}
+
+export const CLASSIFICATION_TIMER = 'classification';
+
+export const timeOf = (turn: StimulusTurn): string => new Date(turn.now).toISOString();
+
+/** The delivery that an effect or an execution was asked for, from the context that comes back with its result. */
+export const stimulusOf = (context: unknown): unknown =>
+  typeof context === 'object' && context !== null && 'stimulus_id' in context ? context.stimulus_id : undefined;
+
+function settled({ delivery, expires_at, emitted }: Known, outcome: Outcome): Settled {
+  return { status: 'settled', delivery, expires_at, emitted: emitted + 1, outcome };
+}
+
+/** Its workflow is started. */
+function routed(
+  state: Known,
+  routing: RoutingMode,
+  workflow: { readonly workflow_id: string; readonly name: string },
+  turn: StimulusTurn,
+): Settled {
+  const { stimulus_id, workflow_execution_id } = state.delivery;
+  turn.emit('StimulusClassified', {
+    stimulus_id,
+    workflow_execution_id,
+    workflow_id: workflow.workflow_id,
+    workflow_name: workflow.name,
+    routing_mode: routing.mode,
+    confidence: routing.mode === 'Deterministic' ? 1 : routing.confidence,
+    classified_at: timeOf(turn),
+  });
+  return settled(state, { kind: 'routed', workflow_id: workflow.workflow_id, workflow_name: workflow.name });
+}
+
+/** Nothing is started for it. */
+export function rejected(
+  state: Known,
+  code: 'no_router_configured' | 'validation_failed' | 'workflow_error',
+  reason: string,
+  turn: StimulusTurn,
+): Settled {
+  const { stimulus_id } = state.delivery;
+  turn.emit('StimulusRejected', { stimulus_id, code, reason, rejected_at: timeOf(turn) });
+  return settled(state, { kind: 'rejected', code, reason });
+}
+
+/** Nobody could say which workflow it is for. `workflow_error`: the router agent itself failed (spec 1: INTERNAL). */
+export function unclassified(
+  state: Known,
+  code: 'classification_failed' | 'workflow_error',
+  error: string,
+  turn: StimulusTurn,
+): Settled {
+  const { stimulus_id } = state.delivery;
+  turn.emit('ClassificationFailed', { stimulus_id, code, error, failed_at: timeOf(turn) });
+  return settled(state, { kind: 'rejected', code, reason: error });
 }

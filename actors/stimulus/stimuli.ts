@@ -1,24 +1,24 @@
 import { createHash } from 'node:crypto';
+import type { z } from 'zod';
 import { type Address, addressOf } from '../../runtime/address.ts';
-import type { ActorClient, CallOptions } from '../../runtime/client.ts';
+import type { ActorClient, ActorEvent, CallOptions } from '../../runtime/client.ts';
 import { type Clock, systemClock } from '../../runtime/clock.ts';
 import { pageOf, shownPage } from '../../runtime/documents/pages.ts';
 import type { Collection } from '../../runtime/documents.ts';
-import { SvcError } from '../../runtime/errors.ts';
+import { isErrorCode, SvcError } from '../../runtime/errors.ts';
 import { SYSTEM_TENANT } from '../../runtime/identity.ts';
+import type { Json, JsonObject } from '../../runtime/json.ts';
 import { type Random, systemRandom } from '../../runtime/random.ts';
 import type {
   IngestOptions,
   IngestStimulus,
   StimulusApi,
   StimulusContent,
+  StimulusDocument,
   StimulusRecord,
   StimulusStarted,
 } from './api.ts';
-import { forwardedHeaders } from './forwarded-headers.ts';
-import { type Receive, Received, type Routing } from './messages.ts';
-import { followRouting, ROUTING_WAIT_MS } from './routing-outcome.ts';
-import type { StimulusDocument } from './view.ts';
+import { type Receive, Received, type Routing, stimulusEvents } from './messages.ts';
 
 /** `spec.stimulus` without its routes. */
 export interface StimulusSettings {
@@ -28,12 +28,12 @@ export interface StimulusSettings {
 }
 
 /** The table of direct routes, as far as routing reads it. */
-export interface StimulusRouteTable {
+interface StimulusRouteTable {
   find(tenant: string, source: string): Promise<string | null>;
   findWebhook(source: string): Promise<{ readonly tenant: string; readonly workflow: string } | null>;
 }
 
-export interface StimulusParts {
+interface StimulusParts {
   readonly client: Pick<ActorClient, 'ask' | 'follow'>;
   readonly stimuli: Collection<StimulusDocument>;
   readonly routes: StimulusRouteTable;
@@ -44,19 +44,28 @@ export interface StimulusParts {
 
 /** Spec 1 and 2, Limits. */
 const IDEMPOTENCY_WINDOW_MS = 24 * 3_600_000;
+
 /** Nobody can repeat one without a key; it stays a while for whoever still reads its end. */
 const KEYLESS_WINDOW_MS = 600_000;
+
 const MAX_CONTENT_BYTES = 2 * 1024 * 1024;
+
 const MAX_SOURCE_CHARS = 200;
+
 const CONTROL = /\p{Cc}/u;
+
 const MAX_KEY_CHARS = 1_024;
+
 const MOST_LISTED = 1_000;
+
 const NEWEST_FIRST = [
   ['received_at', 'desc'],
   ['id', 'desc'],
 ] as const;
+
 /** Lists lag some 250 ms (design R2); who has just sent one looks for it at once. */
 const LOOKS = 4;
+
 const LOOK_AGAIN_MS = 100;
 
 /** `StimulusApi` over messages and the collection `STIMULI`. Keeps nothing itself. */
@@ -197,3 +206,117 @@ const recordOf = ({
   reason,
   received_at,
 });
+
+/** Deeper JSON is taken as text: nothing behind may recurse into it without end. */
+const MAX_DEPTH = 100;
+
+export interface Content {
+  readonly content: string;
+  readonly content_encoding?: 'base64' | undefined;
+  /** Lower-case names; none that carries a secret. */
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** Input of the workflow (decided.md "Stimuli"): the content when it is a JSON object, else `{content}`. */
+export function workflowInput({ content, content_encoding }: Omit<Content, 'headers'>): JsonObject {
+  if (content_encoding !== undefined) return { content, content_encoding };
+  return objectOf(content) ?? { content };
+}
+
+function objectOf(text: string): JsonObject | null {
+  // Cheap, and spares a long text that is none.
+  if (!/^\s*\{/.test(text)) return null;
+  try {
+    const value: Json = JSON.parse(text);
+    return isObject(value) && isTame(value, MAX_DEPTH) ? value : null;
+  } catch {
+    // Text that is no JSON, or too deep for the parser, is text.
+    return null;
+  }
+}
+
+const isObject = (value: Json): value is JsonObject =>
+  value !== null && typeof value === 'object' && !Array.isArray(value);
+
+/**
+ * Whether the value has so many levels at most. No part of it may pose as a prototype when it is copied later: members of that
+ * name are removed. A walk behind the parser takes a twentieth of the time of a reviver, which is called for every value.
+ */
+function isTame(value: Json, levels: number): boolean {
+  if (value === null || typeof value !== 'object') return true;
+  if (levels === 0) return false;
+  if (Object.hasOwn(value, '__proto__')) Reflect.deleteProperty(value, '__proto__');
+  const inner = Array.isArray(value) ? value : Object.values(value);
+  return inner.every((one) => isTame(one, levels - 1));
+}
+
+/** Credentials, sessions and signatures never reach a message, a blackboard or a log. */
+const SECRET = /auth|cookie|signature|token|secret|password|credential|session|api-?key|^x-tenant-id$/;
+
+const MOST = 100;
+
+const MAX_CHARS = 32_768;
+
+/**
+ * Headers as the workflow sees them: lower-case names, none that could carry a secret. Throws `invalid_argument` for
+ * too many.
+ */
+function forwardedHeaders(headers: Readonly<Record<string, string>>): Record<string, string> {
+  const kept = Object.entries(headers)
+    .map(([name, value]) => [name.toLowerCase(), value] as const)
+    .filter(([name]) => name !== '' && name !== '__proto__' && !SECRET.test(name));
+  const chars = kept.reduce((sum, [name, value]) => sum + name.length + value.length, 0);
+  if (kept.length <= MOST && chars <= MAX_CHARS) return Object.fromEntries(kept);
+  throw new SvcError('invalid_argument', `headers: expected at most ${MOST}, with ${MAX_CHARS} characters together`, {
+    field: 'headers',
+  });
+}
+
+/** How long the start of a workflow may take before its caller is told to look later. */
+const ROUTING_WAIT_MS = 30_000;
+
+const HEARTBEAT_MS = 1_000;
+
+/**
+ * Waits for what becomes of one delivery. Throws what it was rejected with, and `deadline_exceeded` when it is still on
+ * its way: it goes on without its caller.
+ */
+async function followRouting(
+  parts: { readonly client: Pick<ActorClient, 'follow'>; readonly clock: Clock },
+  address: Address,
+  received: z.output<typeof Received>,
+  wait: { readonly waitMs: number; readonly signal: AbortSignal | undefined },
+): Promise<StimulusStarted> {
+  const { stimulus_id, workflow_execution_id, after } = received;
+  const patience = new AbortController();
+  const disarm = parts.clock.after(wait.waitMs, () => patience.abort());
+  const signal = wait.signal === undefined ? patience.signal : AbortSignal.any([patience.signal, wait.signal]);
+  try {
+    for await (const event of parts.client.follow(address, after, { signal, heartbeatMs: HEARTBEAT_MS })) {
+      if (event !== null && isEnd(event, stimulus_id)) return { stimulus_id, workflow_execution_id };
+    }
+  } finally {
+    disarm();
+  }
+  throw new SvcError('deadline_exceeded', `stimulus ${stimulus_id} was received and is not routed yet`);
+}
+
+/** Whether a delivery has its workflow with this event; throws when it will have none. */
+function isEnd({ name, payload }: ActorEvent, stimulusId: string): boolean {
+  switch (name) {
+    case 'StimulusClassified':
+      return stimulusEvents.StimulusClassified.parse(payload).stimulus_id === stimulusId;
+    case 'StimulusRejected': {
+      const { stimulus_id, code, reason } = stimulusEvents.StimulusRejected.parse(payload);
+      if (stimulus_id === stimulusId) throw new SvcError(isErrorCode(code) ? code : 'internal', reason);
+      return false;
+    }
+    case 'ClassificationFailed': {
+      const { stimulus_id, code, error } = stimulusEvents.ClassificationFailed.parse(payload);
+      if (stimulus_id === stimulusId) throw new SvcError(isErrorCode(code) ? code : 'internal', error);
+      return false;
+    }
+    default:
+      return false;
+  }
+}

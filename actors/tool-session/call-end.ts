@@ -5,7 +5,7 @@ import type { Blobs } from '../../runtime/blobs.ts';
 import type { ActorClient, ActorEvent } from '../../runtime/client.ts';
 import { isErrorCode, SvcError } from '../../runtime/errors.ts';
 import type { InvokeAnswer } from './api.ts';
-import { type CallResult, toolSessionEvents } from './events.ts';
+import { type CallResult, toolSessionEvents } from './messages.ts';
 
 export type SessionEvents = Pick<ActorClient, 'events' | 'follow'>;
 

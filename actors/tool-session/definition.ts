@@ -1,14 +1,10 @@
 import type { ToolPolicy } from '../../manifests/tool/decision.ts';
 import { defineActor } from '../../runtime/define-actor.ts';
-import { toolSessionEvents } from './events.ts';
-import { Close, Expired, Revoke } from './handlers/ends.ts';
+import { projectToolSession, TOOL_SESSIONS } from './api.ts';
 import { invoke } from './handlers/invoke.ts';
-import { Open } from './handlers/open.ts';
-import { Record, Refuse } from './handlers/record.ts';
-import { ToolEnded } from './handlers/tool-ended.ts';
-import { toolSessionMessages } from './messages.ts';
+import { Close, Expired, Open, Record, Refuse, Revoke, ToolEnded } from './handlers/open.ts';
+import { toolSessionEvents, toolSessionMessages } from './messages.ts';
 import { newSession, ToolSessionState } from './state.ts';
-import { projectToolSession, TOOL_SESSIONS } from './view.ts';
 
 /**
  * A session in which an agent or caller uses tools: new → active → closed | revoked. Its events are its audit chain

@@ -1,7 +1,17 @@
 import { z } from 'zod';
+import { type AuditBody, nextRecord } from '../../manifests/audit/record.ts';
 import { ToolSubject } from '../../manifests/tool/call.ts';
 import type { ToolGrant } from '../../manifests/tool/scope.ts';
-import type { Open } from './messages.ts';
+import type { Turn } from '../../runtime/define-actor.ts';
+import {
+  type CallResult,
+  type InvokeReply,
+  type Open,
+  SESSION_LIMITS,
+  type ToolSessionEventName,
+  type toolSessionEvents,
+  type toolSessionMessages,
+} from './messages.ts';
 
 const count = z.number().int();
 
@@ -9,7 +19,7 @@ const count = z.number().int();
 const checked = <T extends object>() => z.custom<T>((value) => typeof value === 'object' && value !== null);
 
 /** What is remembered of a call for as long as the session lives: little, for there may be thousands. */
-export interface CallRecord {
+interface CallRecord {
   readonly payload: string;
   /**
    * `denied` by policy, whose word is the same each time; `deferred`: not run because a limit was reached that passes,
@@ -29,7 +39,6 @@ const RunningCall = z.object({
   /** The session ends with it. */
   last: z.boolean(),
 });
-export type RunningCall = z.output<typeof RunningCall>;
 
 export const ToolSessionState = z.object({
   status: z.enum(['new', 'active', 'closed', 'revoked']),
@@ -51,7 +60,9 @@ export const ToolSessionState = z.object({
   running: z.record(z.string(), RunningCall),
   counts: z.object({ calls: count, denied: count, refused: count, replayed: count }),
 });
+
 export type ToolSessionState = z.output<typeof ToolSessionState>;
+
 export type Session = NonNullable<ToolSessionState['session']>;
 
 export const newSession: ToolSessionState = {
@@ -74,3 +85,46 @@ export const sessionOf = (open: z.output<typeof Open>, openedAt: string): Sessio
 
 /** Ids begin with their type, so none is the name of something every object has. */
 export const callOf = ({ calls }: ToolSessionState, id: string): CallRecord | undefined => calls[id];
+
+export type SessionTurn = Turn<typeof toolSessionEvents, typeof toolSessionMessages>;
+
+const NAMES: Readonly<Record<AuditBody['kind'], ToolSessionEventName>> = {
+  opened: 'SessionOpened',
+  decided: 'CallDecided',
+  ended: 'CallEnded',
+  refused: 'EnvelopeRefused',
+  replayed: 'CallReplayed',
+  closed: 'SessionClosed',
+};
+
+export const timeOf = (turn: SessionTurn): string => new Date(turn.now).toISOString();
+
+/** The one way an event comes about: the next link of the chain. */
+export function append(
+  state: ToolSessionState,
+  body: AuditBody,
+  turn: SessionTurn,
+  result?: CallResult,
+): ToolSessionState {
+  const record = nextRecord(state.chain, body, timeOf(turn));
+  if (result === undefined) turn.emit(NAMES[body.kind], record);
+  else turn.emit('CallEnded', { ...record, result });
+  return { ...state, chain: { sequence: record.sequence, hash: record.hash } };
+}
+
+export const replyWith = (turn: SessionTurn, reply: InvokeReply): void => turn.reply(reply);
+
+const SILENCE = 'further refusals of this session are not recorded';
+
+/** A refused envelope, or a request that is no call: strangers may send them without end, so their records end. */
+export function appendRefusal(
+  state: ToolSessionState,
+  refusal: { readonly envelope_hash: string; readonly reason: string },
+  turn: SessionTurn,
+): ToolSessionState {
+  const { refused } = state.counts;
+  if (refused > SESSION_LIMITS.refusals) return state;
+  const reason = refused === SESSION_LIMITS.refusals ? SILENCE : refusal.reason;
+  const counted = { ...state, counts: { ...state.counts, refused: refused + 1 } };
+  return append(counted, { kind: 'refused', envelope_hash: refusal.envelope_hash, reason }, turn);
+}

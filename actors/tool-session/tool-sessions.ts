@@ -1,29 +1,34 @@
-import { canonicalHash } from '../../manifests/audit/chain.ts';
-import { AuditRecord } from '../../manifests/audit/record.ts';
+import { AuditRecord, canonicalHash } from '../../manifests/audit/record.ts';
 import { type Address, addressOf } from '../../runtime/address.ts';
 import type { Blobs } from '../../runtime/blobs.ts';
 import type { ActorClient, CallOptions } from '../../runtime/client.ts';
 import { pageOf, shownPage } from '../../runtime/documents/pages.ts';
 import type { Collection, Condition } from '../../runtime/documents.ts';
 import { SvcError } from '../../runtime/errors.ts';
+import { seenPart, sees, tenantOfViewer, type Viewer } from '../../runtime/identity.ts';
 import type { Json } from '../../runtime/json.ts';
-import { seenPart, sees, tenantOfViewer, type Viewer } from '../../runtime/viewer.ts';
-import type { InvokeCall, SessionSummary, ToolSessionApi } from './api.ts';
+import {
+  type InvokeCall,
+  ownerOf,
+  projectToolSession,
+  type SessionSummary,
+  type ToolSessionApi,
+  type ToolSessionDocument,
+} from './api.ts';
 import { endBehind, endOf, type SessionEvents } from './call-end.ts';
-import { SESSION_LIMITS } from './limits.ts';
-import { InvokeReply } from './messages.ts';
-import { refusalsInTurn } from './refusing.ts';
+import { InvokeReply, SESSION_LIMITS } from './messages.ts';
 import { ToolSessionState } from './state.ts';
-import { ownerOf, projectToolSession, type ToolSessionDocument } from './view.ts';
 
 const MOST_LISTED = 1_000;
+
 const NEWEST_FIRST = [
   ['opened_at', 'desc'],
   ['id', 'desc'],
 ] as const;
+
 const PAGE = 500;
 
-export interface ToolSessionParts {
+interface ToolSessionParts {
   readonly client: Pick<ActorClient, 'ask' | 'read'> & SessionEvents;
   /** Collection `TOOL_SESSIONS`. */
   readonly sessions: Collection<ToolSessionDocument>;
@@ -187,4 +192,32 @@ async function begun(
     if (thrown instanceof SvcError && thrown.code === 'not_found') return INACTIVE;
     throw thrown;
   }
+}
+
+/** Refusals of one session that wait at this node; of a greater flood the rest is not recorded. */
+const MOST_WAITING = 64;
+
+const TIMEOUT_MS = 5_000;
+
+/**
+ * Tells sessions of refused envelopes, those of one session one after another: strangers send them, and its mailbox is
+ * for its calls. Throws as `ActorClient.ask`.
+ */
+export function refusalsInTurn(client: Pick<ActorClient, 'ask'>): (session: Address, refusal: Json) => Promise<void> {
+  const waiting = new Map<Address, { count: number; last: Promise<unknown> }>();
+  return async (session, refusal) => {
+    const line = waiting.get(session) ?? { count: 0, last: Promise.resolve() };
+    if (line.count >= MOST_WAITING) return;
+    line.count += 1;
+    waiting.set(session, line);
+    const told = line.last.then(() => client.ask(session, 'Refuse', refusal, { timeoutMs: TIMEOUT_MS }));
+    // What became of the one before is its own caller's to hear.
+    line.last = told.catch(() => {});
+    try {
+      await told;
+    } finally {
+      line.count -= 1;
+      if (line.count === 0) waiting.delete(session);
+    }
+  };
 }

@@ -4,27 +4,32 @@ import type { ActorClient, ActorEvent, ActorSnapshot, CallOptions } from '../../
 import { type Page, pageOf, shownPage } from '../../runtime/documents/pages.ts';
 import type { Collection, Condition } from '../../runtime/documents.ts';
 import { SvcError } from '../../runtime/errors.ts';
-import type { Identity } from '../../runtime/identity.ts';
-import { mayStop, seenPart, sees, tenantOfViewer, type Viewer } from '../../runtime/viewer.ts';
+import { type Identity, mayStop, seenPart, sees, tenantOfViewer, type Viewer } from '../../runtime/identity.ts';
 import type { ApprovalApi } from '../approval/api.ts';
 import type { ExecutionApi, Presence } from '../execution/api.ts';
 import type { OwnWait, WaitLookups, WaitReason } from '../wait-reason.ts';
-import { ancestryProblem } from './ancestry.ts';
-import { type IntentPipeline, pipelineResult } from './intent-pipeline.ts';
-import { type WorkflowLogEvent, workflowLogEvents } from './log.ts';
-import { type Ancestor, type StartWorkflow, startPayload } from './start-request.ts';
+import { type WorkflowLogEvent, workflowLogEvents } from './events.ts';
+import { ancestryProblem } from './messages.ts';
+import {
+  type Ancestor,
+  type IntentPipeline,
+  pipelineResult,
+  type StartWorkflow,
+  startPayload,
+} from './start-request.ts';
 import { type EndedWorkflow, isRunning, type RunningWorkflow, WorkflowState } from './state.ts';
 import {
   executionOf,
   listed,
   summaryOf,
   tombstone,
+  WORKFLOW_EXECUTIONS,
   type WorkflowExecution,
+  type WorkflowExecutionDocument,
   type WorkflowFilter,
   type WorkflowStatus,
   type WorkflowSummary,
-} from './status.ts';
-import { WORKFLOW_EXECUTIONS, type WorkflowExecutionDocument } from './view.ts';
+} from './view.ts';
 import { waitReason } from './waiting.ts';
 
 export type {

@@ -1,8 +1,8 @@
 import { type Address, addressOf } from '../../runtime/address.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import type { Json } from '../../runtime/json.ts';
-import type { Awaiting } from './awaiting.ts';
 import type { WorkflowTurn } from './messages.ts';
+import type { Awaiting } from './state.ts';
 
 /** Lets go of what a run waited for: its effects are cancelled, the actors it asked are told. */
 export function release(awaiting: Awaiting, why: string, turn: WorkflowTurn): void {

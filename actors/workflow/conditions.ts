@@ -2,11 +2,9 @@ import { evaluateExpression } from '../../manifests/expression/evaluate.ts';
 import type { StateSpec } from '../../manifests/workflow/schema.ts';
 import type { Transition } from '../../manifests/workflow/transition.ts';
 import type { Json, JsonObject } from '../../runtime/json.ts';
-import { isJsonObject, own } from './json-field.ts';
-import { scopeOf } from './scope.ts';
+import { isJsonObject, own, scopeOf } from './blackboard.ts';
 import type { IdleWorkflow } from './state.ts';
 import { failureOf } from './steps/step.ts';
-import { isNo, isYes } from './yes-no.ts';
 
 export interface Choice {
   /** The first that matches; null: none does. */
@@ -113,3 +111,15 @@ function inputMatches({ condition, value }: Transition, payload: Json | undefine
   if (condition === 'input_equals_yes') return isYes(payload);
   return condition === 'input_equals_no' ? isNo(payload) : payload === value;
 }
+
+const YES: ReadonlySet<string> = new Set(['yes', 'approve', 'approved', 'true']);
+
+const NO: ReadonlySet<string> = new Set(['no', 'reject', 'rejected', 'false']);
+
+const word = (payload: string): string => payload.trim().toLowerCase();
+
+/** Words of `input_equals_yes` (spec 3, Conditions). */
+export const isYes = (payload: string): boolean => YES.has(word(payload));
+
+/** Words of `input_equals_no`. */
+const isNo = (payload: string): boolean => NO.has(word(payload));

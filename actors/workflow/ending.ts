@@ -1,11 +1,11 @@
+import type { WorkflowManifest } from '../../manifests/workflow/schema.ts';
 import type { Json, JsonObject } from '../../runtime/json.ts';
 import { keepHead } from '../execution/bounded-text.ts';
-import { tellPipelineEnded } from './intent-pipeline.ts';
-import { isJsonObject, own } from './json-field.ts';
+import { isJsonObject, own } from './blackboard.ts';
 import { LIMITS } from './limits.ts';
-import type { WorkflowTurn } from './messages.ts';
+import type { WorkflowTurn, WorkflowWord } from './messages.ts';
+import { tellPipelineEnded } from './start-request.ts';
 import type { EndedWorkflow, IdleWorkflow } from './state.ts';
-import type { WorkflowWord } from './word.ts';
 
 /** Names of the timers a run may have, one of each. */
 export const TIMERS = { state: 'state', retry: 'retry' } as const;
@@ -85,4 +85,28 @@ function end(run: IdleWorkflow, outcome: Outcome, turn: WorkflowTurn): EndedWork
     ...ended,
     ended_at: isoTime(turn),
   };
+}
+
+/** What becomes of a command that had started when its node died (design E2). */
+type DoubtPolicy = 'retry' | 'fail' | 'ask';
+
+/** Annotation of a workflow; with `.STATE` behind it, of one state. */
+const ON_IN_DOUBT = 'svc.dev/on-in-doubt';
+
+const POLICIES: readonly DoubtPolicy[] = ['retry', 'fail', 'ask'];
+
+const policyOf = (text: string | undefined): DoubtPolicy | undefined => POLICIES.find((policy) => policy === text);
+
+/** The state's own policy, else the workflow's, else `fail`: never a silent repeat. */
+export function doubtPolicy({ metadata }: WorkflowManifest, state: string): DoubtPolicy {
+  const { annotations } = metadata;
+  return policyOf(own(annotations, `${ON_IN_DOUBT}.${state}`)) ?? policyOf(own(annotations, ON_IN_DOUBT)) ?? 'fail';
+}
+
+/** The first annotation of this kind that says something else; null when all are sound. */
+export function badDoubtPolicy({ metadata }: WorkflowManifest): string | null {
+  const bad = Object.entries(metadata.annotations).find(
+    ([key, value]) => (key === ON_IN_DOUBT || key.startsWith(`${ON_IN_DOUBT}.`)) && policyOf(value) === undefined,
+  );
+  return bad?.[0] ?? null;
 }

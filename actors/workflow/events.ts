@@ -1,10 +1,15 @@
 import { z } from 'zod';
-import { jsonField, jsonObjectField } from './json-field.ts';
+import type { ActorEvent } from '../../runtime/client.ts';
+import type { JsonObject } from '../../runtime/json.ts';
+import { jsonField, jsonObjectField } from './blackboard.ts';
 
 /** Events of a workflow execution (original-facts 9.1; spec 3, Events). Every one has the moment in its own words. */
 const run = { execution_id: z.string() };
+
 const inState = { ...run, state_name: z.string() };
+
 const count = z.number().int().min(0);
+
 const stepName = { step_name: z.string().nullable() };
 
 export const workflowEvents = {
@@ -142,3 +147,32 @@ export const workflowEvents = {
   }),
   WorkflowExecutionCancelled: z.object({ ...run, reason: z.string().nullable(), cancelled_at: z.string() }),
 } as const;
+
+/** One entry of svc.workflow.logs (spec 3). */
+export interface WorkflowLogEvent {
+  readonly sequence: number;
+  readonly event_type: string;
+  readonly state_name: string | null;
+  /** Iterations are in the logs of the agents' executions: null here. */
+  readonly iteration_number: number | null;
+  readonly payload: JsonObject;
+  /** ISO 8601. */
+  readonly recorded_at: string;
+}
+
+/** The stream as a log: same order and numbers. */
+export function workflowLogEvents(events: readonly ActorEvent[]): WorkflowLogEvent[] {
+  return events.map(({ seq, at, name, payload }) => {
+    const shown: JsonObject =
+      payload !== null && typeof payload === 'object' && !Array.isArray(payload) ? payload : { value: payload };
+    const state = shown.state_name ?? shown.parent_state_name;
+    return {
+      sequence: seq,
+      event_type: name,
+      state_name: typeof state === 'string' ? state : null,
+      iteration_number: null,
+      payload: shown,
+      recorded_at: new Date(at).toISOString(),
+    };
+  });
+}

@@ -1,16 +1,17 @@
 import type { StateSpec } from '../../manifests/workflow/schema.ts';
 import type { Json, JsonObject } from '../../runtime/json.ts';
 import { keepHead } from '../execution/bounded-text.ts';
-import { overwrite, writeBlackboard } from './blackboard.ts';
+import { jsonBytes, overwrite, own, renderer, writeBlackboard } from './blackboard.ts';
 import { type Choice, chooseTransition } from './conditions.ts';
 import { completeRun, failRun, isoTime, TIMERS } from './ending.ts';
-import { jsonBytes, own } from './json-field.ts';
 import { LIMITS } from './limits.ts';
 import type { WorkflowTurn } from './messages.ts';
-import { renderer } from './render.ts';
 import type { EndedWorkflow, IdleWorkflow, WorkflowState } from './state.ts';
-import { beginStep } from './steps/begin.ts';
+import { beginAgent, beginParallelAgents } from './steps/agent.ts';
+import { beginContainerRun, beginParallelContainerRun } from './steps/container.ts';
 import { type Begun, failureOf, type StepResult } from './steps/step.ts';
+import { beginHuman, beginSubworkflow } from './steps/subworkflow.ts';
+import { beginSystem } from './steps/system.ts';
 
 /** The current state as the manifest has it. */
 export function currentStep(run: IdleWorkflow): StateSpec {
@@ -144,4 +145,24 @@ function shown(record: JsonObject): Json {
   const bytes = jsonBytes(record);
   if (bytes <= LIMITS.eventOutputBytes) return record;
   return { truncated: true, bytes, head: keepHead(JSON.stringify(record), LIMITS.eventOutputBytes / 4) };
+}
+
+/** Asks for what the entered state needs. Throws a StepFailure or SvcError when it cannot be asked for. */
+function beginStep(run: IdleWorkflow, step: StateSpec, turn: WorkflowTurn): Begun {
+  switch (step.kind) {
+    case 'Agent':
+      return beginAgent(run, step, turn);
+    case 'System':
+      return beginSystem(run, step, turn);
+    case 'Human':
+      return beginHuman(run, step, turn);
+    case 'ParallelAgents':
+      return beginParallelAgents(run, step, turn);
+    case 'ContainerRun':
+      return beginContainerRun(run, step, turn);
+    case 'ParallelContainerRun':
+      return beginParallelContainerRun(run, step, turn);
+    case 'Subworkflow':
+      return beginSubworkflow(run, step, turn);
+  }
 }

@@ -1,5 +1,10 @@
+import type { PageAsked } from '../../runtime/documents/pages.ts';
 import type { CollectionSpec, StoredDocument } from '../../runtime/documents.ts';
-import { isRunning, type WorkflowState } from './state.ts';
+import type { Json, JsonObject } from '../../runtime/json.ts';
+import type { WaitReason } from '../wait-reason.ts';
+import { own } from './blackboard.ts';
+import { outputOf } from './ending.ts';
+import { type EndedWorkflow, isRunning, type RunningWorkflow, type WorkflowState } from './state.ts';
 
 /** Where lists of workflow executions come from (design R2). */
 export const WORKFLOW_EXECUTIONS: CollectionSpec = {
@@ -53,5 +58,107 @@ export function projectWorkflow(
     ended_at: ended?.ended_at ?? null,
     removed: false,
     ...(state.owner === undefined ? {} : { owner: state.owner }),
+  };
+}
+
+export type WorkflowStatus = 'running' | 'waiting_for_human_input' | 'completed' | 'failed' | 'cancelled';
+
+/** Result of svc.workflow.status (spec 3). */
+export interface WorkflowSummary {
+  readonly execution_id: string;
+  readonly workflow_id: string;
+  readonly workflow_name: string;
+  readonly workflow_version: string;
+  readonly status: WorkflowStatus;
+  readonly current_state: string | null;
+  /** Code of a failure (`no_transition_matched` …), words of a cancel. */
+  readonly reason: string | null;
+  /** What failed, for people. */
+  readonly error: string | null;
+  readonly started_at: string;
+  readonly last_transition_at: string;
+  readonly ended_at: string | null;
+}
+
+/** Which runs a list shows. */
+export interface WorkflowFilter extends PageAsked {
+  readonly workflowId?: string;
+  readonly status?: string;
+}
+
+/** Result of svc.workflow.executions.get (spec 3). */
+export interface WorkflowExecution extends WorkflowSummary {
+  readonly intent: string | null;
+  readonly input: Json;
+  readonly blackboard: JsonObject;
+  readonly state_outputs: JsonObject;
+  readonly output: Json;
+  /** What an unfinished one waits for. */
+  readonly waiting_for?: WaitReason;
+}
+
+type Visible = RunningWorkflow | EndedWorkflow;
+
+/** Above every revision of an actor, so that the projector never writes a removed run again. */
+const REMOVED_VERSION = Number.MAX_SAFE_INTEGER;
+
+/** From committed state, so a client reads its own writes (design R2). */
+export function summaryOf(state: Visible): WorkflowSummary {
+  const ended = isRunning(state) ? null : state;
+  return {
+    execution_id: state.execution_id,
+    workflow_id: state.workflow_id,
+    workflow_name: state.workflow_name,
+    workflow_version: state.workflow_version,
+    status: state.status,
+    current_state: state.current_state,
+    reason: ended?.reason ?? null,
+    error: ended?.error ?? null,
+    started_at: state.started_at,
+    last_transition_at: state.last_transition_at,
+    ended_at: ended?.ended_at ?? null,
+  };
+}
+
+export function executionOf(state: Visible): WorkflowExecution {
+  return {
+    ...summaryOf(state),
+    intent: state.intent,
+    input: state.input,
+    blackboard: state.blackboard,
+    state_outputs: stateOutputs(state),
+    output: state.status === 'completed' ? outputOf(state.blackboard, state.current_state) : null,
+  };
+}
+
+/** What the blackboard has under the names of the states that were entered. */
+function stateOutputs({ blackboard, visits }: Visible): JsonObject {
+  const names = Object.keys(visits).filter((name) => Object.hasOwn(blackboard, name));
+  return Object.fromEntries(names.map((name) => [name, own(blackboard, name) ?? null]));
+}
+
+/** From a list document. */
+export function listed(document: WorkflowExecutionDocument): WorkflowSummary {
+  const { id, tenant: _tenant, version: _version, removed: _removed, owner: _owner, ...rest } = document;
+  return { execution_id: id, ...rest };
+}
+
+/** Keeps only what tells that the id was removed: no text of the run stays in the collection. */
+export function tombstone(tenant: string, state: EndedWorkflow): WorkflowExecutionDocument {
+  return {
+    tenant,
+    id: state.execution_id,
+    version: REMOVED_VERSION,
+    workflow_id: state.workflow_id,
+    workflow_name: '',
+    workflow_version: '',
+    status: state.status,
+    current_state: null,
+    reason: null,
+    error: null,
+    started_at: state.started_at,
+    last_transition_at: state.ended_at,
+    ended_at: state.ended_at,
+    removed: true,
   };
 }

@@ -1,6 +1,6 @@
 import { type Address, tenantOf } from '../../runtime/address.ts';
 import type { ActorClient, ActorSnapshot } from '../../runtime/client.ts';
-import { judgesWait } from '../judge-panel/waiting.ts';
+import { judgesWait } from '../judge-panel/judge-panels.ts';
 import {
   type OwnWait,
   turnWait,
@@ -10,9 +10,8 @@ import {
   waitedEffects,
   withProgress,
 } from '../wait-reason.ts';
-import type { Awaiting, AwaitingOf } from './awaiting.ts';
-import { own } from './json-field.ts';
-import type { RunningWorkflow } from './state.ts';
+import { own } from './blackboard.ts';
+import type { Awaiting, AwaitingOf, RunningWorkflow } from './state.ts';
 
 /** Where what others do for a run is looked up. */
 export interface WorkflowWaitLookups extends WaitLookups {

@@ -1,7 +1,6 @@
-import { outcomeAnswer } from '../../actors/execution/inner-loop/call-text.ts';
-import { askingMessage, toolMessages, userMessage } from '../../actors/execution/inner-loop/conversation.ts';
-import { proposedCalls } from '../../actors/execution/inner-loop/proposed-calls.ts';
-import { SYSTEM_MESSAGE } from '../../actors/execution/inner-loop/system-message.ts';
+import { proposedCalls } from '../../actors/execution/inner-loop/answered.ts';
+import { askingMessage, SYSTEM_MESSAGE, toolMessages, userMessage } from '../../actors/execution/inner-loop/ask.ts';
+import { outcomeAnswer } from '../../actors/execution/inner-loop/settle-call.ts';
 import { ModelAnswer } from '../../actors/execution/model-answer.ts';
 import { ToolOutcome, type ToolRun } from '../../manifests/tool/call.ts';
 import type { ToolPolicy } from '../../manifests/tool/decision.ts';

@@ -9,7 +9,7 @@ import { systemClock } from '../../runtime/clock.ts';
 import type { EffectHandler } from '../../runtime/effect.ts';
 import type { OpenStores } from '../../runtime/open-stores.ts';
 import { systemRandom } from '../../runtime/random.ts';
-import { createTierLimits } from '../../security/tier-limits.ts';
+import { createTierLimits } from '../../security/rate-bounds.ts';
 import { script } from './agent.ts';
 
 export interface LoopWorld {

@@ -1,16 +1,16 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { joinFleet } from '../../cluster/join-fleet.ts';
+import { joinFleet } from '../../cluster/cluster-node.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import { EmbeddedEffectQueue } from '../../runtime/effects/embedded-effect-queue.ts';
-import { FORMAT } from '../../runtime/format.ts';
 import { systemRandom } from '../../runtime/random.ts';
 import { RedisActorStore } from '../../runtime/redis/redis-actor-store.ts';
 import { startRuntime } from '../../runtime/runtime.ts';
 import { runtimeDefaults } from '../../runtime/runtime-settings.ts';
 import { FileBlobs } from '../../runtime/sqlite/blobs.ts';
 import { SqliteDocuments } from '../../runtime/sqlite/documents.ts';
+import { FORMAT } from '../../runtime/store-formats.ts';
 import { counter } from '../counter.ts';
 import { serveProfiled } from '../profile.ts';
 import { roleOptions } from '../role.ts';

@@ -1,13 +1,17 @@
 import { mkdtemp, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { halfLife } from '../../catalog/patterns/decay.ts';
 import { errorWords } from '../../catalog/patterns/normal-form.ts';
-import { PATTERN_TERMS, PATTERNS, type PatternRecord, type TermRecord } from '../../catalog/patterns/pattern-record.ts';
+import {
+  halfLife,
+  PATTERN_TERMS,
+  PATTERNS,
+  type PatternRecord,
+  type TermRecord,
+} from '../../catalog/patterns/pattern-record.ts';
 import { given, newRecord } from '../../catalog/patterns/pattern-rules.ts';
 import { createPatterns } from '../../catalog/patterns/patterns.ts';
-import { createTermIndex, PATTERNS_OF_TERM, type PatternIndex } from '../../catalog/patterns/term-index.ts';
-import { termsOf } from '../../catalog/patterns/terms.ts';
+import { createTermIndex, PATTERNS_OF_TERM, type PatternIndex, termsOf } from '../../catalog/patterns/term-index.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import type { Collection, Documents, StoredDocument } from '../../runtime/documents.ts';
 import { MongoDocuments } from '../../runtime/mongo/documents.ts';

@@ -11,7 +11,7 @@ import type { SealEnvelope } from '../../security/api.ts';
 import { createFileKeys } from '../../security/keys/file-keys.ts';
 import { createPublishedKeys } from '../../security/keys/published-keys.ts';
 import { createSecurityContexts } from '../../security/policy/contexts.ts';
-import { commandCeilings } from '../../security/policy/limits.ts';
+import { commandCeilings } from '../../security/policy/matching.ts';
 import { createToolPolicy } from '../../security/policy/policy.ts';
 import { parseAgentPublicKey } from '../../security/seal/agent-key.ts';
 import { createAgentTokens } from '../../security/seal/agent-tokens.ts';

@@ -2,7 +2,7 @@ import MiniSearch from 'minisearch';
 import type { CatalogSearch } from '../../catalog/api.ts';
 import { NO_BUILT_INS } from '../../catalog/built-in/api.ts';
 import { createCatalogSearch } from '../../catalog/search/catalog-search.ts';
-import { NodeCortex } from '../../manifests/node/cortex.ts';
+import { NodeCortex } from '../../manifests/node/models.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import type { Documents } from '../../runtime/documents.ts';
 import { ROWS } from '../../test/catalog/search/corpus.ts';

@@ -1,11 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { parseAgentManifest } from '../../manifests/agent/parse.ts';
-import type { Parsed } from '../../manifests/problem.ts';
+import type { Parsed } from '../../manifests/schema-problems.ts';
 import { parseWorkflowManifest } from '../../manifests/workflow/parse.ts';
 import { SYSTEM_TENANT } from '../../runtime/identity.ts';
 import type { DeployedAgent, DeployedWorkflow } from '../api.ts';
-import type { BuiltIns } from './api.ts';
-import { BUILT_IN_AGENTS, BUILT_IN_WORKFLOWS, builtInId } from './names.ts';
+import { BUILT_IN_AGENTS, BUILT_IN_WORKFLOWS, type BuiltIns, builtInId } from './api.ts';
 
 /** They have no moment of their own: they are there from the start. */
 const SHIPPED_AT = '1970-01-01T00:00:00.000Z';

@@ -1,4 +1,4 @@
-import type { NodeCortex } from '../../manifests/node/cortex.ts';
+import type { NodeCortex } from '../../manifests/node/models.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { type Page, pageOf, shownPage } from '../../runtime/documents/pages.ts';
 import type { Collection, Documents } from '../../runtime/documents.ts';
@@ -12,13 +12,28 @@ import type {
   Patterns,
   StoredPattern,
 } from '../patterns-api.ts';
-import { checkPattern, checkPatternPage, checkQuery } from './checks.ts';
-import { type Decay, halfLife } from './decay.ts';
-import { likenessTo } from './likeness.ts';
-import { errorWords, typeKey } from './normal-form.ts';
-import { PATTERN_TERMS, PATTERNS, type PatternRecord, type TermRecord } from './pattern-record.ts';
-import { alike, countedBefore, type Given, given, learned, newRecord, reinforced } from './pattern-rules.ts';
-import { PatternRoom } from './room.ts';
+import { errorWords, likenessTo, typeKey } from './normal-form.ts';
+import {
+  type Decay,
+  halfLife,
+  PATTERN_TERMS,
+  PATTERNS,
+  type PatternRecord,
+  PatternRoom,
+  type TermRecord,
+} from './pattern-record.ts';
+import {
+  alike,
+  checkPattern,
+  checkPatternPage,
+  checkQuery,
+  countedBefore,
+  type Given,
+  given,
+  learned,
+  newRecord,
+  reinforced,
+} from './pattern-rules.ts';
 import { createTermIndex, type PatternIndex } from './term-index.ts';
 
 /** Patterns that are compared: the likest are among the first candidates. A query compares twice what it answers. */

@@ -1,20 +1,26 @@
-import type { NodeCortex } from '../../manifests/node/cortex.ts';
+import type { NodeCortex } from '../../manifests/node/models.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Collection, Documents } from '../../runtime/documents.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import { SYSTEM_TENANT } from '../../runtime/identity.ts';
 import type { CatalogReader, CatalogSearch, Embeddings, SearchHit, SearchRequest } from '../api.ts';
 import type { BuiltIns } from '../built-in/api.ts';
-import { BuiltInShelf } from './built-in-shelf.ts';
-import { CalmEmbeddings } from './calm-embeddings.ts';
-import { entryOf, isSeenBy, isWanted, type SearchEntry } from './entry.ts';
-import { EntryVectors, SEARCH_VECTORS, type VectorRecord } from './entry-vectors.ts';
-import { QueryVectors } from './query-vectors.ts';
-import { type Ranked, rank, type Shelf } from './ranking.ts';
-import { type CheckedRequest, checked } from './request.ts';
-import { byIds, openSources, type SearchedKind, type Sources } from './sources.ts';
-import { TenantIndex } from './tenant-index.ts';
-import { TenantIndexes } from './tenant-indexes.ts';
+import {
+  byIds,
+  entryOf,
+  type Filter,
+  isSeenBy,
+  isWanted,
+  openSources,
+  type SearchEntry,
+  type SearchedKind,
+  type Sources,
+  tellingText,
+} from './entry.ts';
+import { CalmEmbeddings, EntryVectors, SEARCH_VECTORS, type Vector, type VectorRecord } from './entry-vectors.ts';
+import { LexicalIndex } from './lexical-index.ts';
+import { type Meaning, type Ranked, rank, type Shelf } from './ranking.ts';
+import { TenantIndex, TenantIndexes } from './tenant-index.ts';
 
 export interface CatalogSearchParts {
   readonly documents: Documents;
@@ -141,3 +147,114 @@ class DocumentCatalogSearch {
 const hitOf = ({ entry: { id, name, version, description, labels }, score }: Ranked): SearchHit => ({
   ...{ id, name, version, description, labels, score },
 });
+
+const MAX_KNOWN = 256;
+
+const DEFAULTS = { weight: 0.7, cosine_floor: 0.2, cosine_ceiling: 0.8 };
+
+/** The meaning of queries; those asked lately are known. */
+class QueryVectors {
+  readonly #embeddings: CalmEmbeddings;
+  readonly #settings: typeof DEFAULTS;
+  readonly #known = new Map<string, Vector>();
+
+  constructor(embeddings: CalmEmbeddings, settings: NodeCortex['embeddings']) {
+    this.#embeddings = embeddings;
+    this.#settings = settings ?? DEFAULTS;
+  }
+
+  /** Null while the model does not answer. */
+  async of(query: string): Promise<Meaning | null> {
+    const vector = this.#known.get(query) ?? (await this.#embeddings.embed([query]))?.[0] ?? null;
+    if (vector === null) return null;
+    this.#known.delete(query);
+    this.#known.set(query, vector);
+    const [oldest] = this.#known.keys();
+    if (this.#known.size > MAX_KNOWN && oldest !== undefined) this.#known.delete(oldest);
+    const { weight, cosine_floor: cosineFloor, cosine_ceiling: cosineCeiling } = this.#settings;
+    return { vector, weight, cosineFloor, cosineCeiling };
+  }
+}
+
+/** What ships with the product, read at the first search. It never changes. */
+class BuiltInShelf {
+  readonly #builtIns: BuiltIns;
+  readonly #openVectors: () => EntryVectors | null;
+  readonly #shelves = new Map<SearchedKind, Shelf>();
+
+  constructor(builtIns: BuiltIns, openVectors: () => EntryVectors | null) {
+    this.#builtIns = builtIns;
+    this.#openVectors = openVectors;
+  }
+
+  open(kind: SearchedKind): Shelf {
+    const known = this.#shelves.get(kind);
+    if (known !== undefined) return known;
+    const shelf = { words: new LexicalIndex(), vectors: this.#openVectors() };
+    for (const { entry, instruction } of this.#read(kind)) {
+      shelf.words.put(entry, instruction);
+      shelf.vectors?.want(entry, instruction);
+    }
+    this.#shelves.set(kind, shelf);
+    return shelf;
+  }
+
+  has(kind: SearchedKind, id: string): boolean {
+    return this.get(kind, id) !== undefined;
+  }
+
+  get(kind: SearchedKind, id: string): SearchEntry | undefined {
+    const words = this.#shelves.get(kind)?.words;
+    const slot = words?.slotOf(id);
+    return slot === undefined ? undefined : words?.at(slot);
+  }
+
+  #read(kind: SearchedKind): { readonly entry: SearchEntry; readonly instruction: string }[] {
+    const { agents, workflows } = this.#builtIns;
+    const all = kind === 'agents' ? agents.map((agent) => ({ ...agent, id: agent.agent_id })) : workflows;
+    return all.map(({ id, name, version, description, labels, status, manifest_yaml }) => ({
+      entry: {
+        ...{ id, name, version, description, labels, status },
+        ...{ tenant: SYSTEM_TENANT, scope: 'global', owner: '', leavingTo: null, recordVersion: 0 },
+      },
+      instruction: tellingText(manifest_yaml),
+    }));
+  }
+}
+
+const MAX_QUERY_CHARS = 4_096;
+
+const MAX_LABELS = 64;
+
+const MAX_LIMIT = 100;
+
+const DEFAULT_LIMIT = 10;
+
+const DEFAULT_MIN_SCORE = 0.3;
+
+const STATUSES = ['deployed', 'paused', 'archived'];
+
+export interface CheckedRequest extends Filter {
+  readonly query: string;
+  readonly limit: number;
+  readonly minScore: number;
+}
+
+/** Defaults filled in (spec 3, svc.agent.search). Throws `invalid_argument` naming the argument of the tool. */
+export function checked(request: SearchRequest): CheckedRequest {
+  const { query, limit = DEFAULT_LIMIT, minScore = DEFAULT_MIN_SCORE, labels = {}, status } = request;
+  if (query.trim() === '' || query.length > MAX_QUERY_CHARS)
+    throw refused('query', `expected 1 to ${MAX_QUERY_CHARS} characters`);
+  if (!Number.isInteger(limit) || limit < 1 || limit > MAX_LIMIT) throw refused('limit', `expected 1 to ${MAX_LIMIT}`);
+  if (!(minScore >= 0 && minScore <= 1)) throw refused('min_score', 'expected 0 to 1');
+  if (Object.keys(labels).length > MAX_LABELS) throw refused('labels', `expected at most ${MAX_LABELS} pairs`);
+  if (status !== undefined && !STATUSES.includes(status)) throw refused('status', `expected ${STATUSES.join(', ')}`);
+  return {
+    ...{ query, limit, minScore, labels },
+    statuses: status === undefined ? ['deployed', 'paused'] : [status],
+    includePlatformTemplates: request.includePlatformTemplates ?? true,
+  };
+}
+
+const refused = (field: string, expected: string): SvcError =>
+  new SvcError('invalid_argument', `${field}: ${expected}`, { field });

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
+import type { Clock } from '../../runtime/clock.ts';
 import type { Collection, CollectionSpec, StoredDocument } from '../../runtime/documents.ts';
-import type { CalmEmbeddings } from './calm-embeddings.ts';
+import type { Embeddings } from '../api.ts';
 import type { SearchEntry } from './entry.ts';
-import { textOfVector, type Vector, vectorOfText } from './vector.ts';
 
 /** One vector, by the hash of its text and model: a restart, or another node, asks no model again. */
 export interface VectorRecord extends StoredDocument {
@@ -12,8 +12,10 @@ export interface VectorRecord extends StoredDocument {
 export const SEARCH_VECTORS: CollectionSpec = { name: 'search_vectors', unique: [], indexes: [] };
 
 const MAX_TEXT_CHARS = 8_192;
+
 /** Texts in one call of a model. */
 const BATCH = 64;
+
 const PAGE = 1_000;
 
 /** The vectors of one tenant's agents or workflows. */
@@ -122,6 +124,84 @@ export class EntryVectors {
       }
     } catch (thrown) {
       this.#warn('vectors of the catalog could not be stored', thrown);
+    }
+  }
+}
+
+/**
+ * A direction as whole numbers from -127 to 127: a quarter of the memory of floats, and cosines differ in the third
+ * decimal place.
+ */
+export interface Vector {
+  readonly parts: Int8Array;
+  readonly length: number;
+}
+
+/** Null for what has no direction. */
+function vectorOf(numbers: readonly number[]): Vector | null {
+  const most = numbers.reduce((max, number) => Math.max(max, Math.abs(number)), 0);
+  if (!Number.isFinite(most) || most === 0) return null;
+  return withLength(Int8Array.from(numbers, (number) => Math.round((number / most) * 127)));
+}
+
+const textOfVector = ({ parts }: Vector): string =>
+  Buffer.from(parts.buffer, parts.byteOffset, parts.byteLength).toString('base64');
+
+/** Null for a text that holds none. */
+function vectorOfText(text: string): Vector | null {
+  const parts = new Int8Array(Buffer.from(text, 'base64'));
+  return parts.length === 0 ? null : withLength(parts);
+}
+
+function withLength(parts: Int8Array): Vector | null {
+  const square = parts.reduce((sum, part) => sum + part * part, 0);
+  return square === 0 ? null : { parts, length: Math.sqrt(square) };
+}
+
+/** -1 to 1; 0 for vectors that do not go together. */
+export function cosine(one: Vector, other: Vector): number {
+  const { parts } = one;
+  if (parts.length !== other.parts.length) return 0;
+  let sum = 0;
+  for (let at = 0; at < parts.length; at += 1) sum += (parts[at] ?? 0) * (other.parts[at] ?? 0);
+  return sum / (one.length * other.length);
+}
+
+/** After a failure the model is left in peace for so long. */
+const PAUSE_MS = 10_000;
+
+/** One failure is said in the log, then no other for so long. */
+const QUIET_MS = 60_000;
+
+/** Embeddings that nobody waits for twice when they fail: searches then go by words alone, and the log says so. */
+export class CalmEmbeddings {
+  readonly model: string;
+  readonly #embeddings: Embeddings;
+  readonly #clock: Clock;
+  readonly #warn: (message: string, error: unknown) => void;
+  #pausedUntil = Number.NEGATIVE_INFINITY;
+  #quietUntil = Number.NEGATIVE_INFINITY;
+
+  constructor(embeddings: Embeddings, clock: Clock, warn: (message: string, error: unknown) => void) {
+    this.model = embeddings.model;
+    this.#embeddings = embeddings;
+    this.#clock = clock;
+    this.#warn = warn;
+  }
+
+  /** A vector for each text, null for one without direction; null when the model does not answer now. */
+  async embed(texts: readonly string[]): Promise<(Vector | null)[] | null> {
+    if (this.#clock.monotonic() < this.#pausedUntil) return null;
+    try {
+      return (await this.#embeddings.embed(texts)).map((numbers) => vectorOf(numbers));
+    } catch (thrown) {
+      const now = this.#clock.monotonic();
+      this.#pausedUntil = now + PAUSE_MS;
+      if (now >= this.#quietUntil) {
+        this.#quietUntil = now + QUIET_MS;
+        this.#warn('the model of spec.cortex.embeddings does not answer; searches go by words alone', thrown);
+      }
+      return null;
     }
   }
 }

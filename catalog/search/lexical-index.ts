@@ -1,17 +1,18 @@
 import type { SearchEntry } from './entry.ts';
-import { FIELDS, type Field, Postings } from './postings.ts';
-import type { Wordbook, Wording } from './question.ts';
-import { Vocabulary } from './vocabulary.ts';
+import type { Wordbook, Wording } from './ranking.ts';
 import { stemOf, tellingWordsOf } from './words.ts';
 
 /** How much a word says about an entry where it stands. */
 const STRENGTH: Readonly<Record<Field, number>> = { name: 1, labels: 0.9, description: 0.85, instruction: 0.5 };
+
 /** By the bits of the fields it stands in: the best of them. */
 const STRENGTHS = Float32Array.from({ length: 16 }, (_, mask) =>
   Math.max(0, ...keysOf(FIELDS).map((field) => ((mask & FIELDS[field]) === 0 ? 0 : STRENGTH[field]))),
 );
+
 /** Part of the score that only an entry gets whose whole name was asked for. */
 const NAME_SHARE = 0.06;
+
 /** An entry that answers a third of a question answers another one: above 1, so that parts count less than they are. */
 const CURVE = 1.25;
 
@@ -19,7 +20,7 @@ function keysOf(fields: typeof FIELDS): Field[] {
   return ['name', 'description', 'labels', 'instruction'].filter((key): key is Field => Object.hasOwn(fields, key));
 }
 
-export interface Asked {
+interface Asked {
   readonly wordings: readonly Wording[];
   readonly weight: number;
 }
@@ -149,5 +150,208 @@ const labelText = (labels: SearchEntry['labels']): string =>
 function grown(words: Uint8Array<ArrayBuffer>, atLeast: number): Uint8Array<ArrayBuffer> {
   const more = new Uint8Array(Math.max(atLeast, words.length * 2));
   more.set(words);
+  return more;
+}
+
+/** Below it two words are not taken for one another. */
+const MIN_LIKENESS = 0.55;
+
+const MIN_CHARS = 4;
+
+const MAX_FOUND = 5;
+
+/** With fewer trigrams in common words are not compared any further. */
+const MIN_SHARED = 3;
+
+const HAS_DIGIT = /\d/;
+
+const CHARS_PER_SLIP = 4;
+
+interface LikeWord {
+  readonly word: string;
+  /** 0 to 1: the best of shared trigrams (Dice's coefficient), letters to change, and how much of it a beginning is. */
+  readonly likeness: number;
+}
+
+/**
+ * All stems of an index by their character trigrams, for words of a query that it does not hold: slips of the pen, words
+ * written together, beginnings. Stems stay when their last entry goes; they then find nothing.
+ */
+class Vocabulary {
+  readonly #words: string[] = [];
+  /** Places in the list of words. */
+  readonly #byGram = new Map<string, number[]>();
+
+  /** Each word once: the caller knows which are new. Numbers have no slips of the pen. */
+  add(word: string): void {
+    if (word.length < MIN_CHARS || HAS_DIGIT.test(word)) return;
+    const at = this.#words.push(word) - 1;
+    for (const gram of gramsOf(word)) {
+      const places = this.#byGram.get(gram);
+      if (places === undefined) this.#byGram.set(gram, [at]);
+      else places.push(at);
+    }
+  }
+
+  /** The likest words, best first. */
+  like(word: string): LikeWord[] {
+    if (word.length < MIN_CHARS || HAS_DIGIT.test(word)) return [];
+    const grams = gramsOf(word);
+    const shared = new Uint8Array(this.#words.length);
+    for (const gram of grams) {
+      for (const at of this.#byGram.get(gram) ?? []) shared[at] = (shared[at] ?? 0) + 1;
+    }
+    const found: LikeWord[] = [];
+    for (let at = 0; at < shared.length; at += 1) {
+      const count = shared[at] ?? 0;
+      if (count < MIN_SHARED) continue;
+      const other = this.#words[at] ?? '';
+      const dice = (2 * count) / (grams.size + other.length + 1);
+      const likeness = Math.max(dice, beginning(word, other), slip(word, other));
+      if (likeness >= MIN_LIKENESS) found.push({ word: other, likeness: Math.min(1, likeness) });
+    }
+    return found.sort((a, b) => b.likeness - a.likeness || (a.word < b.word ? -1 : 1)).slice(0, MAX_FOUND);
+  }
+}
+
+/** `kube` is a beginning of `kubernet`; the half that is missing costs as much. */
+const beginning = (word: string, other: string): number =>
+  other.startsWith(word) ? 0.5 + (0.5 * word.length) / other.length : 0;
+
+/** The first letter is seldom wrong: with the mark before it, it counts twice. */
+function gramsOf(word: string): Set<string> {
+  const marked = `^^${word}$`;
+  const grams = new Set<string>();
+  for (let at = 0; at + 3 <= marked.length; at += 1) grams.add(marked.slice(at, at + 3));
+  return grams;
+}
+
+/** 0 when more than a letter in four has to be changed, left out, put in, or swapped with the next. */
+function slip(word: string, other: string): number {
+  const length = Math.max(word.length, other.length);
+  const most = Math.floor(length / CHARS_PER_SLIP);
+  if (Math.abs(word.length - other.length) > most) return 0;
+  const slips = slipsBetween(word, other);
+  return slips > most ? 0 : 1 - slips / length;
+}
+
+/** Optimal string alignment distance. */
+function slipsBetween(word: string, other: string): number {
+  let before: number[] = [];
+  let above = Array.from({ length: other.length + 1 }, (_, at) => at);
+  for (let row = 1; row <= word.length; row += 1) {
+    const line = [row];
+    for (let at = 1; at <= other.length; at += 1) {
+      const same = word[row - 1] === other[at - 1];
+      let least = Math.min((above[at] ?? 0) + 1, (line[at - 1] ?? 0) + 1, (above[at - 1] ?? 0) + (same ? 0 : 1));
+      const swapped = row > 1 && at > 1 && word[row - 1] === other[at - 2] && word[row - 2] === other[at - 1];
+      if (swapped) least = Math.min(least, (before[at - 2] ?? 0) + 1);
+      line.push(least);
+    }
+    before = above;
+    above = line;
+  }
+  return above.at(-1) ?? 0;
+}
+
+/** Where a stem stands in an entry, as bits. */
+const FIELDS = { name: 1, description: 2, labels: 4, instruction: 8 } as const;
+
+type Field = keyof typeof FIELDS;
+
+const MASK_BITS = 4;
+
+const MASK = (1 << MASK_BITS) - 1;
+
+/** Lists are made anew when more than this share of the slots is dead. */
+const MAX_DEAD_SHARE = 0.25;
+
+const MIN_DEAD = 1_000;
+
+interface List {
+  /** `slot << 4 | fields`. */
+  cells: Uint32Array;
+  length: number;
+}
+
+/**
+ * Which entries hold a stem, and in which of their fields: an inverted index, 4 bytes for each stem of an entry. Entries
+ * are slots, small numbers that are used again once nothing points to them any more.
+ */
+class Postings {
+  readonly #lists = new Map<string, List>();
+  readonly #dead = new Set<number>();
+  readonly #free: number[] = [];
+  #slots = 0;
+
+  /** One more than the highest slot. */
+  get slots(): number {
+    return this.#slots;
+  }
+
+  get stems(): number {
+    return this.#lists.size;
+  }
+
+  has(stem: string): boolean {
+    return this.#lists.has(stem);
+  }
+
+  /** In how many entries it is; those removed a moment ago may count still. */
+  frequency(stem: string): number {
+    return this.#lists.get(stem)?.length ?? 0;
+  }
+
+  /** Answers the slot and tells of every stem that was not there before. */
+  add(stems: ReadonlyMap<string, number>, onNew: (stem: string) => void): number {
+    const slot = this.#free.pop() ?? this.#slots++;
+    for (const [stem, mask] of stems) {
+      let list = this.#lists.get(stem);
+      if (list === undefined) {
+        list = { cells: new Uint32Array(2), length: 0 };
+        this.#lists.set(stem, list);
+        onNew(stem);
+      }
+      if (list.length === list.cells.length) list.cells = grownList(list.cells);
+      list.cells[list.length] = (slot << MASK_BITS) | mask;
+      list.length += 1;
+    }
+    return slot;
+  }
+
+  remove(slot: number): void {
+    this.#dead.add(slot);
+    if (this.#dead.size > MIN_DEAD && this.#dead.size > this.#slots * MAX_DEAD_SHARE) this.#sweep();
+  }
+
+  /** Calls back for each entry that holds the stem. Removed ones may be among them. */
+  each(stem: string, call: (slot: number, mask: number) => void): void {
+    const list = this.#lists.get(stem);
+    if (list === undefined) return;
+    for (let at = 0; at < list.length; at += 1) {
+      const cell = list.cells[at] ?? 0;
+      call(cell >>> MASK_BITS, cell & MASK);
+    }
+  }
+
+  #sweep(): void {
+    for (const list of this.#lists.values()) {
+      let kept = 0;
+      for (let at = 0; at < list.length; at += 1) {
+        const cell = list.cells[at] ?? 0;
+        if (this.#dead.has(cell >>> MASK_BITS)) continue;
+        list.cells[kept] = cell;
+        kept += 1;
+      }
+      list.length = kept;
+    }
+    this.#free.push(...this.#dead);
+    this.#dead.clear();
+  }
+}
+
+function grownList(cells: Uint32Array): Uint32Array {
+  const more = new Uint32Array(cells.length * 2);
+  more.set(cells);
   return more;
 }

@@ -2,20 +2,19 @@ import { setImmediate } from 'node:timers/promises';
 import type { Clock } from '../../runtime/clock.ts';
 import { OneAtATime } from '../../runtime/one-at-a-time.ts';
 import type { ShelfRecord } from '../shelf/record.ts';
-import { entryOf, type SearchEntry } from './entry.ts';
+import { byIds, entryOf, type SearchEntry, type Sources, tellingText } from './entry.ts';
 import type { EntryVectors } from './entry-vectors.ts';
 import { LexicalIndex } from './lexical-index.ts';
-import { tellingText } from './manifest-text.ts';
-import { SharedRuns } from './shared-runs.ts';
-import { byIds, type Sources } from './sources.ts';
 
 /** Records are read so many at a time, and entries made in smaller portions; in between others run. */
 const PAGE = 1_000;
+
 const PORTION = 100;
+
 /** So often everything is compared, beside the changes that are noted: one that a crash cut short is noted late. */
 const RECONCILE_MS = 300_000;
 
-export interface TenantIndexParts {
+interface TenantIndexParts {
   readonly tenant: string;
   readonly sources: Sources;
   readonly clock: Clock;
@@ -157,5 +156,58 @@ export class TenantIndex {
     if (!this.#isFull) warn(`search leaves out what tenant ${tenant} has beyond ${maxEntries}`, undefined);
     this.#isFull = true;
     return false;
+  }
+}
+
+/** Indexes by key. Those that were used longest ago go when together they hold too much. */
+export class TenantIndexes {
+  readonly #indexes = new Map<string, TenantIndex>();
+  readonly #maxEntries: number;
+
+  /** `maxEntries`: of all indexes together; the one in use may be larger. */
+  constructor(maxEntries: number) {
+    this.#maxEntries = maxEntries;
+  }
+
+  get(key: string, open: () => TenantIndex): TenantIndex {
+    const index = this.#indexes.get(key) ?? open();
+    // A Map keeps the order in which keys came: this one is the newest now.
+    this.#indexes.delete(key);
+    this.#indexes.set(key, index);
+    return index;
+  }
+
+  /** Call it when indexes may have grown. */
+  trim(): void {
+    let entries = 0;
+    for (const { words } of this.#indexes.values()) entries += 1 + words.size;
+    for (const [key, { words }] of this.#indexes) {
+      if (entries <= this.#maxEntries || this.#indexes.size === 1) return;
+      this.#indexes.delete(key);
+      entries -= 1 + words.size;
+    }
+  }
+}
+
+/**
+ * The same work for all who ask for it: whoever asks gets a run that begins after the question, and shares it with
+ * everybody else who waits for one.
+ */
+class SharedRuns {
+  readonly #queue: OneAtATime;
+  readonly #work: () => Promise<void>;
+  #waiting: Promise<void> | null = null;
+
+  constructor(queue: OneAtATime, work: () => Promise<void>) {
+    this.#queue = queue;
+    this.#work = work;
+  }
+
+  run(): Promise<void> {
+    this.#waiting ??= this.#queue.run(() => {
+      this.#waiting = null;
+      return this.#work();
+    });
+    return this.#waiting;
   }
 }

@@ -1,19 +1,85 @@
 import { stemmer } from 'stemmer';
-import { ALIKE } from './alike.ts';
-import { STOP_WORDS } from './stop-words.ts';
+
+/**
+ * Words that people use for the same thing, in the vocabulary of agents and workflows; abbreviations above all, which no
+ * stemmer knows. One group a line. Kept short on purpose: who needs more configures embeddings.
+ */
+const GROUPS = `
+k8s kubernetes
+js javascript node nodejs
+ts typescript
+py python
+db database
+pr pullrequest
+repo repository
+doc docs documentation
+config configuration settings
+auth authentication authorization login
+env environment
+infra infrastructure
+perf performance latency slow
+sec security
+cve vulnerability exploit
+ml machinelearning
+qa quality
+ci pipeline continuousintegration
+ui frontend interface
+api endpoint rest
+bug defect error fault issue crash failure
+fix repair correct solve resolve patch
+test verify check validate
+summarize summary digest brief shorten condense
+translate translation localize localization
+review reviewer inspect critique audit auditor
+write author compose draft create generate produce
+email mail inbox
+image picture photo
+invoice bill billing
+customer client
+delete remove erase
+deploy release rollout ship
+monitor watch observe alert
+scrape crawl harvest
+analyze analysis examine
+forecast predict prediction
+classify categorize triage label
+plan schedule calendar
+refactor restructure cleanup
+search lookup query retrieve
+meeting call conference
+salary payroll wage
+employee staff hr
+purchase buy procurement
+money finance financial accounting
+law legal contract compliance
+ticket incident outage
+lint style format
+convert transform migrate
+speech voice audio
+vacation holiday travel trip`;
+
+const ALIKE: readonly (readonly string[])[] = GROUPS.trim()
+  .split('\n')
+  .map((line) => line.split(' '));
 
 /** Of one text; what follows is left out. */
 const MAX_TEXT_CHARS = 16_384;
+
 const MAX_WORD_CHARS = 64;
+
 /** Stemming is half of the time an index takes to build, and catalogs repeat their words. */
 const MAX_KNOWN_STEMS = 50_000;
 
 const MARKS = /\p{M}+/gu;
+
 /** `codeReview`, `PDFReader` and `v2beta` are several words. */
 const HUMPS = /(\p{Ll}|\p{N})(\p{Lu})|(\p{Lu})(\p{Lu}\p{Ll})/gu;
+
 /** `PRs` and `APIs` are several of one. */
 const PLURALS = /(?<!\p{L})(\p{Lu}{2,})s(?!\p{L})/gu;
+
 const WORD = /[\p{L}\p{N}]+(?:'[\p{L}]+)?/gu;
+
 const PLAIN = /^[a-z]+$/;
 
 const stems = new Map<string, string>();
@@ -53,6 +119,7 @@ export function tellingWordsOf(text: string): string[] {
 export const isTelling = (word: string): boolean => !STOP_WORDS.has(word);
 
 const alike = new Map<string, readonly string[]>();
+
 for (const group of ALIKE) {
   const all = group.map((word) => stemOf(word));
   for (const stem of all) {
@@ -63,3 +130,19 @@ for (const group of ALIKE) {
 
 /** Stems of words with the same meaning. */
 export const alikeTo = (stem: string): readonly string[] => alike.get(stem) ?? [];
+
+/**
+ * Words that say nothing about what an agent or workflow does: small words of English, words with which people wrap a
+ * question ("I need something that can …"), and what every entry of this catalog is.
+ */
+const TEXT = `
+a about above across after against all along also am among an and any are as at be because been before being below between both but by can could did do does doing done during
+each either etc every few for from get give go goes had has have he her here him his how however i if in into is it its
+just like make makes many may me might more most much must my need needs no not now of off on one only onto or other our
+out over own please put same say she should since so some something such take than that the their them then there these
+they thing things this those through to too toward towards under until up upon us use used uses using very via want wants was we well were
+what when where whether which while who whom whose why will with within without would yet you your yours
+able anybody anyone anything find help helps kindly let lets looking search show somebody someone tell
+agent agents workflow workflows`;
+
+const STOP_WORDS: ReadonlySet<string> = new Set(TEXT.split(/\s+/).filter((word) => word !== ''));

@@ -1,8 +1,6 @@
 import type { CatalogScope, CatalogStatus } from '../api.ts';
-import type { ShelfKind, Shown } from './kind.ts';
-import type { SeenRecord } from './record.ts';
+import type { SeenRecord, ShelfKind, Shown, VersionEntry } from './record.ts';
 import { notFound } from './rules.ts';
-import type { VersionEntry } from './versions.ts';
 
 /** One version of an agent or workflow, as both kinds' surfaces make theirs of it. */
 export interface ShelfEntry extends Shown {

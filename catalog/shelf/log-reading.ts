@@ -1,12 +1,12 @@
 import { SYSTEM_TENANT } from '../../runtime/identity.ts';
 import type { CatalogLogEvent, CatalogReader } from '../api.ts';
-import { MAX_PAGE } from '../page.ts';
+import { MAX_PAGE } from '../changes.ts';
 import type { RecordedEvent } from './event-log.ts';
+import { merged, pagesOf } from './list.ts';
 import { ownersFor, UUID } from './lookup.ts';
 import { isSeen } from './record.ts';
 import { notFound } from './rules.ts';
 import type { Shelf } from './shelf.ts';
-import { merged, pagesOf } from './sorted.ts';
 
 interface Page {
   readonly limit: number;

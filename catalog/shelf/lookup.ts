@@ -1,10 +1,9 @@
 import { SvcError } from '../../runtime/errors.ts';
 import { type Identity, SYSTEM_TENANT } from '../../runtime/identity.ts';
 import type { CatalogReader, CatalogScope } from '../api.ts';
-import { MAX_PAGE } from '../page.ts';
-import { isTenantAdmin } from './permissions.ts';
+import { MAX_PAGE } from '../changes.ts';
 import { isSeen, type SeenRecord, STATUSES } from './record.ts';
-import { busy, notFound } from './rules.ts';
+import { busy, isTenantAdmin, notFound } from './rules.ts';
 import { MAX_ATTEMPTS, type Shelf } from './shelf.ts';
 
 export const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;

@@ -1,7 +1,7 @@
+import compareBuild from 'semver/functions/compare-build.js';
 import type { StoredDocument } from '../../runtime/documents.ts';
 import type { CatalogScope, CatalogStatus } from '../api.ts';
 import type { RecordedEvent } from './event-log.ts';
-import type { VersionEntry } from './versions.ts';
 
 /** Where something stands: at most one of a name. Global ones stand in the system tenant. */
 export interface Place {
@@ -48,3 +48,54 @@ export type SeenRecord = ShelfRecord & { readonly status: CatalogStatus };
 
 export const isSeen = (record: ShelfRecord): record is SeenRecord =>
   record.status !== 'arriving' && record.status !== 'deleted';
+
+/** One deployed version of an agent or workflow. */
+export interface VersionEntry {
+  /** Semantic version of the manifest. */
+  readonly version: string;
+  readonly manifest_id: string;
+  readonly deployed_at: string;
+}
+
+/** Versions of a name are kept in its record, so their number is bounded. */
+export const MAX_VERSIONS = 1_000;
+
+/** The list with `entry` added, or put in place of the same version; newest first by semantic version. */
+export function withVersion(entries: readonly VersionEntry[], entry: VersionEntry): VersionEntry[] {
+  const others = entries.filter((other) => other.version !== entry.version);
+  return [entry, ...others].sort((a, b) => compareBuild(b.version, a.version));
+}
+
+/** What every manifest says of itself. */
+export interface ManifestHead {
+  readonly metadata: {
+    readonly name: string;
+    readonly version: string;
+    readonly description: string;
+    readonly labels: Readonly<Record<string, string>>;
+  };
+}
+
+/** What tells agents from workflows: words, event types, and what a list shows of a manifest. */
+export interface ShelfKind<Manifest extends ManifestHead> {
+  readonly noun: 'agent' | 'workflow';
+  /** Names whose event it is, in the payload and in the row. */
+  readonly idField: 'agent_id' | 'workflow_id';
+  readonly events: {
+    readonly deployed: string;
+    readonly removed: string;
+    readonly moved: string;
+    /** By the status it has now; back to `deployed` is the event of resuming. */
+    readonly status: Readonly<Record<CatalogStatus, string>>;
+  };
+  /** Of a text that was deployed. */
+  read(manifestYaml: string): Manifest;
+  shown(manifest: Manifest): Shown;
+}
+
+/** What lists and summaries show of a manifest. */
+export interface Shown {
+  readonly description: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly initial_state?: string;
+}

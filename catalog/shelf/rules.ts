@@ -1,10 +1,18 @@
 import { SvcError } from '../../runtime/errors.ts';
 import { type Identity, SYSTEM_TENANT } from '../../runtime/identity.ts';
+import { ADMIN_ROLE, OPERATOR_ROLE } from '../../security/tenant.ts';
 import type { CatalogScope, CatalogStatus } from '../api.ts';
 import type { RecordedEvent } from './event-log.ts';
-import type { ManifestHead, ShelfKind, Shown } from './kind.ts';
-import { isSeen, type Place, type ShelfRecord } from './record.ts';
-import { MAX_VERSIONS, withVersion } from './versions.ts';
+import {
+  isSeen,
+  MAX_VERSIONS,
+  type ManifestHead,
+  type Place,
+  type ShelfKind,
+  type ShelfRecord,
+  type Shown,
+  withVersion,
+} from './record.ts';
 
 /** What a change makes of a record; pure. */
 
@@ -44,7 +52,7 @@ export function refusalOf(
     : new SvcError('failed_precondition', `${noun} ${name} has ${MAX_VERSIONS} versions, the most there may be`);
 }
 
-export interface Deploy extends Change {
+interface Deploy extends Change {
   readonly place: Place;
   readonly id: string;
   readonly manifestId: string;
@@ -132,3 +140,39 @@ export function notFound({ noun }: Kind): never {
 
 export const busy = ({ noun }: Kind): SvcError =>
   new SvcError('unavailable', `the ${noun} is being changed by others; try again`, { retryAfterMs: 1_000 });
+
+type PermissionsKind = Pick<ShelfKind<never>, 'noun'>;
+
+/** The operator role: the local operator, or a person of the system realm with the role (decided.md "Identity"). */
+const isOperator = ({ kind, roles }: Identity): boolean =>
+  kind === 'local' || (kind === 'operator' && (roles.includes(ADMIN_ROLE) || roles.includes(OPERATOR_ROLE)));
+
+/** An administrator of the tenant it acts in, or an operator. */
+export const isTenantAdmin = (identity: Identity): boolean =>
+  isOperator(identity) || (identity.kind === 'tenant_user' && identity.roles.includes(ADMIN_ROLE));
+
+/** Throws `forbidden` unless the identity may deploy to this scope (spec 3, metadata rule 4). */
+export function requireDeploy({ noun }: PermissionsKind, identity: Identity, scope: CatalogScope): void {
+  if (scope === 'global' && !isOperator(identity))
+    throw new SvcError('forbidden', `scope global: only an operator may change global ${noun}s`);
+}
+
+/** Throws `forbidden` unless the identity may delete, pause or archive what stands there. */
+export function requireChange(kind: PermissionsKind, identity: Identity, place: Place): void {
+  requireDeploy(kind, identity, place.scope);
+  if (place.scope === 'user' && place.owner !== identity.subject && !isTenantAdmin(identity))
+    throw new SvcError('forbidden', `the ${kind.noun} belongs to another user`);
+}
+
+/** Throws `forbidden` unless the identity may move it (spec 3, Authentication 3; decided.md "Identity"). */
+export function requireScopeChange(
+  kind: PermissionsKind,
+  identity: Identity,
+  from: CatalogScope,
+  to: CatalogScope,
+): void {
+  requireDeploy(kind, identity, from);
+  requireDeploy(kind, identity, to);
+  if (!isTenantAdmin(identity))
+    throw new SvcError('forbidden', 'only an operator or an administrator of the tenant may promote and demote');
+}

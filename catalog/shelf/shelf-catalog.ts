@@ -4,18 +4,24 @@ import { SvcError } from '../../runtime/errors.ts';
 import type { Identity } from '../../runtime/identity.ts';
 import type { Random } from '../../runtime/random.ts';
 import type { CatalogReader, CatalogScope, CatalogStatus } from '../api.ts';
-import { checkPage, MAX_PAGE } from '../page.ts';
+import { checkPage, MAX_PAGE } from '../changes.ts';
 import { entryOf, newestEntry, type ShelfEntry, type Whole } from './entry.ts';
-import { KeptEntries } from './kept-entries.ts';
-import type { ManifestHead } from './kind.ts';
 import { listEntries } from './list.ts';
 import { findStanding, findToChange, findVisible } from './lookup.ts';
-import { moveRecord } from './move.ts';
-import { requireChange, requireDeploy, requireScopeChange } from './permissions.ts';
-import type { Place, SeenRecord, ShelfRecord } from './record.ts';
-import { register } from './register.ts';
-import { busy, type Change, deletedRecord, notFound, placeOf, statusRecord } from './rules.ts';
-import { MAX_ATTEMPTS, type Shelf } from './shelf.ts';
+import { moveRecord, register } from './move.ts';
+import type { ManifestHead, Place, SeenRecord, ShelfRecord } from './record.ts';
+import {
+  busy,
+  type Change,
+  deletedRecord,
+  notFound,
+  placeOf,
+  requireChange,
+  requireDeploy,
+  requireScopeChange,
+  statusRecord,
+} from './rules.ts';
+import { KeptEntries, MAX_ATTEMPTS, type Shelf } from './shelf.ts';
 
 export interface ShelfCatalogParts<Manifest extends ManifestHead> {
   readonly shelf: Shelf<Manifest>;

@@ -1,6 +1,6 @@
 import { agentId } from '../find-agent.ts';
 import type { NodeClient } from '../node-client.ts';
-import { workflowPath } from '../workflow-path.ts';
+import { workflowPath } from '../read-input.ts';
 
 /** Agents and workflows have the same commands for status and scope. */
 export type CatalogKind = 'agent' | 'workflow';

@@ -5,7 +5,7 @@ import { isObject, textOf } from '../json.ts';
 import { listed } from '../list-pages.ts';
 import { print } from '../output.ts';
 import { wholeNumber } from '../read-input.ts';
-import { secondsOf } from './key-create.ts';
+import { secondsOf } from './key.ts';
 
 const PATH = '/v1/cluster/join-tokens';
 const COLUMNS = ['id', 'status', 'names', 'tags', 'addresses', 'used', 'refusals', 'expires_at'];

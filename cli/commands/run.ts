@@ -1,8 +1,7 @@
 import type { Command } from 'commander';
 import { contextOf } from '../context.ts';
 import { isObject, textOf } from '../json.ts';
-import { type RunOptions, startRun, statesOf, warn } from '../live-view-run.ts';
-import { watchWorkflow } from '../live-view-watch.ts';
+import { type RunOptions, startRun, statesOf, warn, watchWorkflow } from '../live-view-watch.ts';
 import { readText } from '../read-input.ts';
 
 /** `svc run FILE`: deploys the workflow of a manifest and follows a run of it, its states live on the terminal. */

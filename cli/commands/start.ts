@@ -1,6 +1,7 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import type { Command } from 'commander';
 import { CliFailure, EXIT } from '../failure.ts';
-import { settleMemory } from '../settle-memory.ts';
 
 /** Flags of a node with what `svc start --help` says of them; a test holds them against the settings. */
 export const NODE_FLAGS: Readonly<Record<string, string>> = {
@@ -54,4 +55,21 @@ function explainOldNode(thrown: unknown): never {
     throw new CliFailure(EXIT.validation, `a node needs Node.js 22.18 or newer, this is ${process.version}`);
   }
   throw thrown;
+}
+
+/** Late enough for what starting leaves behind to be garbage. */
+const AFTER_START_MS = 1_000;
+
+/**
+ * One thorough garbage collection soon after the start. Starting fills the young generation, which V8 would keep at that
+ * size for as long as the node has nothing to do: measured, an idle node holds 126 MB instead of 167 MB. It takes some
+ * 130 ms, once, and changes no limit, so throughput is what it was.
+ */
+function settleMemory(): void {
+  const timer = setTimeout(() => {
+    setFlagsFromString('--expose-gc');
+    const collect: unknown = runInNewContext('gc');
+    if (typeof collect === 'function') collect({ flavor: 'last-resort' });
+  }, AFTER_START_MS);
+  timer.unref();
 }

@@ -1,6 +1,6 @@
 import { parseAddress } from '../../runtime/address.ts';
 import type { Clock } from '../../runtime/clock.ts';
-import type { Documents } from '../../runtime/documents.ts';
+import type { Collection, Documents } from '../../runtime/documents.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import { type Identity, SYSTEM_TENANT } from '../../runtime/identity.ts';
 import type { Members } from '../../runtime/members.ts';
@@ -13,17 +13,15 @@ import {
   type FaultReport,
   type FaultRequest,
 } from './api.ts';
-import { FaultActor } from './fault-actor.ts';
-import { CHAOS_FAULTS, type FaultRecord, faultOf, REQUESTED } from './fault-record.ts';
-import { FaultWait } from './fault-wait.ts';
-import { type ChaosSettings, checkFence } from './fence.ts';
+import { type ChaosSettings, checkFence, FaultActor } from './fault-actor.ts';
+import { CHAOS_FAULTS, ENDED, type FaultRecord, faultOf, REQUESTED, wordOf } from './fault-record.ts';
 
-export type { ChaosSettings } from './fence.ts';
+export type { ChaosSettings } from './fault-actor.ts';
 
 /** Records kept; the oldest go first. */
 const MOST_RECORDS = 10_000;
 
-export interface ChaosParts {
+interface ChaosParts {
   readonly members: Pick<Members, 'members' | 'signal' | 'onSignal'>;
   readonly documents: Documents;
   /** Id of this node. */
@@ -129,4 +127,58 @@ function recordOf(
     reason: null,
     ms: request.kind === 'freeze-node' ? request.ms : null,
   };
+}
+
+const PATIENCE_MS = 5_000;
+
+const LOOK_EVERY_MS = 25;
+
+/** A word may be lost. */
+const SAY_AGAIN_EVERY_LOOKS = 20;
+
+/** The caller's side: tells the node that has to act, and waits for what it records. */
+class FaultWait {
+  readonly #records: Collection<FaultRecord>;
+  readonly #members: Pick<Members, 'signal'>;
+  readonly #clock: Clock;
+
+  constructor(parts: {
+    readonly records: Collection<FaultRecord>;
+    readonly members: Pick<Members, 'signal'>;
+    readonly clock: Clock;
+  }) {
+    this.#records = parts.records;
+    this.#members = parts.members;
+    this.#clock = parts.clock;
+  }
+
+  /** The record once the fault was done. Throws what the node refused it with, `unavailable` after 5 s without either. */
+  async until(asked: FaultRecord): Promise<FaultRecord> {
+    const deadline = this.#clock.monotonic() + PATIENCE_MS;
+    for (let look = 0; this.#clock.monotonic() < deadline; look += 1) {
+      if (look % SAY_AGAIN_EVERY_LOOKS === 0) await this.#members.signal(asked.node, wordOf(asked.id));
+      const now = await this.#records.get(SYSTEM_TENANT, asked.id);
+      if (now?.version === ENDED) return doneOrThrown(now);
+      await this.#pause();
+    }
+    return this.#giveUp(asked);
+  }
+
+  /** Takes the fault back, unless the node has taken it already: then it may still come. */
+  async #giveUp(asked: FaultRecord): Promise<never> {
+    const reason = `Node ${asked.node} did not answer within ${PATIENCE_MS / 1_000} s.`;
+    const back = { ...asked, version: ENDED, state: 'refused' as const, code: 'unavailable' as const, reason };
+    const takenBack = await this.#records.replace(back, REQUESTED);
+    const says = takenBack ? `${reason} The fault was taken back.` : `${reason} The fault may still come.`;
+    throw new SvcError('unavailable', says);
+  }
+
+  #pause(): Promise<void> {
+    return new Promise((resolve) => this.#clock.after(LOOK_EVERY_MS, resolve));
+  }
+}
+
+function doneOrThrown(record: FaultRecord): FaultRecord {
+  if (record.state === 'done') return record;
+  throw new SvcError(record.code ?? 'internal', record.reason ?? undefined);
 }

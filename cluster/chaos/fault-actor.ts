@@ -5,12 +5,11 @@ import { SvcError, toSvcError } from '../../runtime/errors.ts';
 import { SYSTEM_TENANT } from '../../runtime/identity.ts';
 import { type FaultPort, MAX_FREEZE_MS } from './api.ts';
 import { ENDED, type FaultRecord, idOfWord, REQUESTED, TAKEN } from './fault-record.ts';
-import { type ChaosSettings, checkFence } from './fence.ts';
 
 /** What ends or blocks the process comes so much later than its record, so that an answer on its way gets out. */
 const LAST_WORDS_MS = 200;
 
-export interface FaultActorParts {
+interface FaultActorParts {
   readonly node: string;
   readonly records: Collection<FaultRecord>;
   readonly faults: FaultPort;
@@ -87,4 +86,17 @@ const gone = (message: string): SvcError => new SvcError('failed_precondition', 
 function partitionIn(text: string): Partition {
   const colon = text.lastIndexOf(':');
   return `${text.slice(0, colon)}:${Number(text.slice(colon + 1))}`;
+}
+
+/** `spec.chaos` of one node. */
+export interface ChaosSettings {
+  readonly enabled: boolean;
+  readonly tenants: readonly string[];
+}
+
+/** Throws `forbidden` unless this node takes faults for what belongs to the tenant. */
+export function checkFence({ enabled, tenants }: ChaosSettings, node: string, tenant: string): void {
+  if (!enabled) throw new SvcError('forbidden', `spec.chaos.enabled is false on node ${node}.`);
+  if (tenants.includes(tenant)) return;
+  throw new SvcError('forbidden', `spec.chaos.tenants of node ${node} does not name ${tenant}.`);
 }

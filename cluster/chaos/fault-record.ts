@@ -1,6 +1,9 @@
+import type { Partition } from '../../runtime/address.ts';
 import type { CollectionSpec, StoredDocument } from '../../runtime/documents.ts';
 import type { ErrorCode } from '../../runtime/errors.ts';
-import type { Fault } from './api.ts';
+import type { Runtime } from '../../runtime/runtime.ts';
+import type { FleetPlacement } from '../placement/fleet-placement.ts';
+import type { Fault, FaultPort } from './api.ts';
 
 export const CHAOS_FAULTS: CollectionSpec = {
   name: 'chaos_faults',
@@ -10,7 +13,9 @@ export const CHAOS_FAULTS: CollectionSpec = {
 
 /** Versions of a record, so that each step is taken once: by the caller, by the node that acts, by what it did. */
 export const REQUESTED = 1;
+
 export const TAKEN = 2;
+
 export const ENDED = 3;
 
 /**
@@ -45,3 +50,20 @@ export const wordOf = (id: string): string => `${WORD}${id}`;
 /** Null for words of others. */
 export const idOfWord = (word: string): string | null =>
   word.startsWith(WORD) && word.length <= 200 ? word.slice(WORD.length) : null;
+
+/** Faults on purpose, done to this process and its kernel. */
+export function kernelFaults(runtime: Runtime, fleet: Pick<FleetPlacement, 'holderOf'>): FaultPort {
+  return {
+    killActor: (address) => runtime.dropActor(address),
+    dropPartition: async (partition) => runtime.dropPartition(partition),
+    stallMs: (ms) => runtime.freeze(ms),
+    exit() {
+      process.kill(process.pid, 'SIGKILL');
+      throw new Error('unreachable: the process was killed');
+    },
+    async ownerOf(address) {
+      const partition: Partition = await runtime.client.partitionOf(address);
+      return { partition, node: await fleet.holderOf(partition) };
+    },
+  };
+}

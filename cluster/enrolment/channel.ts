@@ -1,9 +1,20 @@
-import { type ChannelCredentials, type ClientOptions, credentials, experimental } from '@grpc/grpc-js';
+import type { KeyObject } from 'node:crypto';
+import {
+  type ChannelCredentials,
+  type ClientOptions,
+  credentials,
+  experimental,
+  type ServiceError,
+  status,
+} from '@grpc/grpc-js';
 import type { NodeSettings } from '../../manifests/node/settings.ts';
-import { NodeClusterServiceClient } from '../../proto/gen/svc/cluster/v1/cluster.ts';
-import { SvcError } from '../../runtime/errors.ts';
-import type { Certificate, Pem } from '../../security/api.ts';
+import { NodeClusterServiceClient, type SealNodeEnvelope } from '../../proto/gen/svc/cluster/v1/cluster.ts';
+import { ERRORS, type ErrorCode, isErrorCode, SvcError } from '../../runtime/errors.ts';
+import { type Certificate, type Pem, PROOF_KEY } from '../../security/api.ts';
 import { CertificateFiles, type CertificateParts } from '../../security/certificate-files.ts';
+import { sealNodeEnvelope } from '../../security/node-envelope.ts';
+import { makeProof } from '../../security/node-proofs/proof.ts';
+import type { Prove } from './enrolment-options.ts';
 
 const ADDRESS = /^(\[[0-9a-fA-F:.]{2,45}\]|[A-Za-z0-9._-]{1,253}):\d{1,5}$/;
 
@@ -61,6 +72,7 @@ export async function openClusterCertificate(
 }
 
 type CaListener = experimental.CaCertificateUpdateListener;
+
 type IdentityListener = experimental.IdentityCertificateUpdateListener;
 
 /** A certificate in files as the gRPC library takes one that may change. */
@@ -102,3 +114,84 @@ class Provider implements experimental.CertificateProvider {
     this.#stops.delete(listener);
   }
 }
+
+/** Metadata of RegisterNode: where the node's own NodeClusterService is reached. */
+export const GRPC_ADDRESS_KEY = 'svc-node-grpc-address';
+
+export interface SealedCall {
+  /** A serialized request inside its envelope, as the wire takes it (spec 1, SealNodeEnvelope). */
+  readonly envelope: SealNodeEnvelope;
+  readonly metadata: Readonly<Record<string, string>>;
+  /** Metadata of one attempt: the proof that this call is meant for that receiver, now. */
+  readonly prove: Prove;
+}
+
+/** A call of this node to another: the envelope of document 1, and what its proof is made of. */
+export function sealCall(call: {
+  /** Name of the RPC. */
+  readonly method: string;
+  readonly token: string;
+  readonly privateKey: KeyObject;
+  readonly payload: Uint8Array;
+  readonly metadata?: Readonly<Record<string, string>>;
+}): SealedCall {
+  const { token, privateKey, metadata = {} } = call;
+  const sealed = sealNodeEnvelope(token, privateKey, call.payload);
+  const proven = {
+    method: `/${NodeClusterServiceClient.serviceName}/${call.method}`,
+    tenant: metadata['x-tenant-id'] ?? '',
+    address: metadata[GRPC_ADDRESS_KEY] ?? '',
+    token,
+    payload: call.payload,
+  };
+  return {
+    envelope: { ...sealed, signature: Buffer.from(sealed.signature), payload: Buffer.from(sealed.payload) },
+    metadata: { ...metadata, authorization: `Bearer ${token}` },
+    prove: async (to) => ({ [PROOF_KEY]: await makeProof(privateKey, proven, to) }),
+  };
+}
+
+/** Trailer in which our servers name the row of the error table. */
+const ERROR_CODE_KEY = 'svc-error-code';
+
+/** The precise reason, where many share a code. */
+const ERROR_REASON_KEY = 'svc-error-reason';
+
+const MAX_DETAIL_CHARS = 300;
+
+/** What a status means when the other side names no row of its own. */
+const CODES: Readonly<Partial<Record<number, ErrorCode>>> = {
+  [status.CANCELLED]: 'cancelled',
+  [status.INVALID_ARGUMENT]: 'invalid_argument',
+  [status.OUT_OF_RANGE]: 'invalid_argument',
+  [status.DEADLINE_EXCEEDED]: 'deadline_exceeded',
+  [status.NOT_FOUND]: 'not_found',
+  [status.ALREADY_EXISTS]: 'conflict',
+  [status.PERMISSION_DENIED]: 'forbidden',
+  [status.RESOURCE_EXHAUSTED]: 'rate_limited',
+  [status.FAILED_PRECONDITION]: 'failed_precondition',
+  [status.ABORTED]: 'lease_lost',
+  [status.UNIMPLEMENTED]: 'unimplemented',
+  [status.UNAVAILABLE]: 'unavailable',
+  [status.UNAUTHENTICATED]: 'unauthenticated',
+};
+
+/**
+ * A failed call as an error of ours, naming the method and who was asked. The library's error is not kept as the cause:
+ * it carries metadata of the call, which holds tokens.
+ */
+export function callFailure(error: ServiceError, method: string, address: string): SvcError {
+  const named = error.metadata?.get(ERROR_CODE_KEY)[0];
+  const details = error.details.slice(0, MAX_DETAIL_CHARS).toWellFormed();
+  const message = `${method} at ${address}: ${status[error.code] ?? error.code}${details === '' ? '' : `, ${details}`}`;
+  if (typeof named === 'string' && isErrorCode(named) && status[ERRORS[named].grpc] === error.code) {
+    const reason = error.metadata?.get(ERROR_REASON_KEY)[0];
+    return new SvcError(named, message, typeof reason === 'string' ? { reason } : {});
+  }
+  return new SvcError(CODES[error.code] ?? 'internal', message);
+}
+
+const ELSEWHERE = new Set(['UNAVAILABLE', 'DEADLINE_EXCEEDED', 'INTERNAL', 'ABORTED', 'CANCELLED', 'UNIMPLEMENTED']);
+
+/** Whether another controller may do better: this one is gone, slow or broken, which is no answer to the question. */
+export const isWorthAskingElsewhere = (error: SvcError): boolean => ELSEWHERE.has(error.row.grpc);

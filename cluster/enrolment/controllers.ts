@@ -8,9 +8,8 @@ import {
 import type { NodeClusterServiceClient } from '../../proto/gen/svc/cluster/v1/cluster.ts';
 import { type Clock, systemClock } from '../../runtime/clock.ts';
 import { SvcError, toSvcError } from '../../runtime/errors.ts';
-import { callFailure, isWorthAskingElsewhere } from './call-failure.ts';
-import { clusterClient } from './channel.ts';
-import { KnownReceiver, type Prove } from './known-receiver.ts';
+import { callFailure, clusterClient, isWorthAskingElsewhere } from './channel.ts';
+import { KnownReceiver, type Prove } from './enrolment-options.ts';
 
 /** One unary RPC of a client, with what every call carries. */
 export type UnaryCall<Answer> = (

@@ -1,20 +1,22 @@
+import os from 'node:os';
 import { type Clock, systemClock } from '../../runtime/clock.ts';
 import { type SvcError, toSvcError } from '../../runtime/errors.ts';
 import { type Random, systemRandom } from '../../runtime/random.ts';
+import type { NodeTokens } from '../../security/api.ts';
+import { memoryLimitBytes } from './attestation.ts';
 import { type CommandDesk, createCommandDesk } from './commands.ts';
-import { syncConfig } from './config-sync.ts';
 import { type Controllers, createControllers } from './controllers.ts';
 import type { Enrolment, EnrolmentOptions, EnrolmentState } from './enrolment-options.ts';
-import { createLoadGauge, type MachineLoad } from './load.ts';
-import { nextStep } from './next-step.ts';
-import { backoffMs, createPause, type Pause } from './pause.ts';
+import { syncConfig } from './managed-config.ts';
 import { PeerSession } from './peer-session.ts';
 
 export type { Enrolment, EnrolmentLog, EnrolmentOptions, EnrolmentState } from './enrolment-options.ts';
 
 const REFUSED_PAUSE_MS = 60_000;
+
 /** How much of its interval a heartbeat may come early, so that a fleet started at once does not beat at once. */
 const BEAT_JITTER = 0.1;
+
 /** How long the node's own part in it may hold up a stop. */
 const STOP_GRACE_MS = 1_000;
 
@@ -186,3 +188,141 @@ const lineOf = (error: SvcError): Readonly<Record<string, unknown>> => ({
   reason: error.message,
   ...(error.row.kind === 'bug' ? { err: error.cause } : {}),
 });
+
+const BACKOFF_BASE_MS = 250;
+
+const BACKOFF_CAP_MS = 10_000;
+
+/** Full jitter: anything between nothing and a bound that doubles with each failure, up to 10 s. `failures` from 1. */
+export function backoffMs(failures: number, random: Random): number {
+  return random.fraction() * Math.min(BACKOFF_CAP_MS, BACKOFF_BASE_MS * 2 ** Math.min(failures, 20));
+}
+
+/** A wait that can be cut short. */
+interface Pause {
+  /** Resolves after `durationMs` or with the next `end`; at once when `end` was called since the last wait. */
+  wait(durationMs: number): Promise<void>;
+  end(): void;
+}
+
+function createPause(clock: Clock): Pause {
+  let ended = false;
+  let finish: (() => void) | null = null;
+  return {
+    async wait(durationMs) {
+      if (!ended) {
+        await new Promise<void>((resolve) => {
+          const cancel = clock.after(durationMs, resolve);
+          finish = () => {
+            cancel();
+            resolve();
+          };
+        });
+      }
+      finish = null;
+      ended = false;
+    },
+    end() {
+      ended = true;
+      finish?.();
+    },
+  };
+}
+
+/** What a failure means for what a node does next. */
+interface NextStep {
+  readonly forgetToken: boolean;
+  readonly forgetRegistration: boolean;
+  /** `slowly`: nobody but an operator can help, so it is tried again once a minute. */
+  readonly again: 'at once' | 'soon' | 'slowly';
+}
+
+/**
+ * Reads a refusal. The first lost token or registration is had again at once; the second in a row waits, since then
+ * having it again does not help.
+ */
+export function nextStep(error: SvcError, at: { readonly attested: boolean; readonly failures: number }): NextStep {
+  const once = at.failures <= 1 ? 'at once' : 'soon';
+  switch (error.row.grpc) {
+    case 'PERMISSION_DENIED':
+      // Another key is pinned to this id, or the registration is another node's: both begin anew.
+      return { forgetToken: true, forgetRegistration: true, again: 'slowly' };
+    case 'INVALID_ARGUMENT':
+      return { forgetToken: false, forgetRegistration: true, again: 'slowly' };
+    case 'UNAUTHENTICATED':
+      // Without a token it is the join token that is wrong.
+      if (!at.attested) return { forgetToken: true, forgetRegistration: false, again: 'slowly' };
+      return { forgetToken: true, forgetRegistration: at.failures > 1, again: once };
+    case 'FAILED_PRECONDITION':
+    case 'NOT_FOUND':
+      return { forgetToken: false, forgetRegistration: true, again: at.attested ? once : 'soon' };
+    default:
+      return { forgetToken: false, forgetRegistration: false, again: 'soon' };
+  }
+}
+
+/** Load of the machine as a heartbeat tells it, percent from 0 to 100. */
+interface MachineLoad {
+  readonly cpuPercent: number;
+  readonly memoryPercent: number;
+}
+
+/** A gauge of the machine: processor time is counted from one reading to the next, the first since this call. */
+export function createLoadGauge(): () => MachineLoad {
+  let last = processorTimes();
+  return () => {
+    const now = processorTimes();
+    const total = now.total - last.total;
+    const busy = now.busy - last.busy;
+    // Two readings within one tick of the system's counters: say what is known, nothing.
+    if (total > 0) last = now;
+    return {
+      cpuPercent: total > 0 ? percent(busy / total) : 0,
+      memoryPercent: percent(1 - process.availableMemory() / memoryLimitBytes()),
+    };
+  };
+}
+
+function processorTimes(): { readonly busy: number; readonly total: number } {
+  let busy = 0;
+  let total = 0;
+  for (const { times } of os.cpus()) {
+    busy += times.user + times.nice + times.sys + times.irq;
+    total += times.user + times.nice + times.sys + times.irq + times.idle;
+  }
+  return { busy, total };
+}
+
+const percent = (share: number): number => Math.min(100, Math.max(0, Math.round(share * 1_000) / 10));
+
+const MARGIN_MS = 120_000;
+
+/**
+ * The token of a controller, which signs itself one (decided.md "Identity"): made when it is needed and again 120 s
+ * before it ends. Throws what `NodeTokens.issue` throws.
+ */
+export function createOwnToken(given: {
+  readonly tokens: Pick<NodeTokens, 'issue'>;
+  readonly nodeId: string;
+  readonly role: 'CONTROLLER' | 'WORKER' | 'HYBRID';
+  readonly publicKeyPem: string;
+  readonly clock: Clock;
+}): () => Promise<string> {
+  const { tokens, nodeId, role, publicKeyPem, clock } = given;
+  let current: Promise<{ readonly token: string; readonly expiresAt: number }> | null = null;
+  let goodUntil = 0;
+  return async () => {
+    if (current === null || clock.now() >= goodUntil) {
+      const asked = tokens.issue({ nodeId, role, publicKeyPem });
+      current = asked;
+      goodUntil = Number.POSITIVE_INFINITY;
+      try {
+        goodUntil = (await asked).expiresAt - MARGIN_MS;
+      } catch (thrown) {
+        if (current === asked) current = null;
+        throw thrown;
+      }
+    }
+    return (await current).token;
+  };
+}

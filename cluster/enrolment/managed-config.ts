@@ -1,14 +1,23 @@
-import { type ManagedNodeConfig, parseManagedConfig, versionOf } from '../../manifests/node/managed.ts';
-import type { Problem } from '../../manifests/problem.ts';
-import { type SvcError, toSvcError } from '../../runtime/errors.ts';
+import { createHash, timingSafeEqual } from 'node:crypto';
+import { type FileHandle, open, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import {
+  MANAGED_CONFIG_BYTES,
+  type ManagedNodeConfig,
+  parseManagedConfig,
+  versionOf,
+} from '../../manifests/node/managed.ts';
+import type { Problem } from '../../manifests/schema-problems.ts';
+import type { SyncConfigResponse } from '../../proto/gen/svc/cluster/v1/cluster.ts';
+import { SvcError, toSvcError } from '../../runtime/errors.ts';
 import { OneAtATime } from '../../runtime/one-at-a-time.ts';
-import { type ConfigVerdict, configHash } from './config-sync.ts';
-import { keepText, keptText } from './kept-text.ts';
+import type { EnrolmentLog } from './enrolment-options.ts';
 
 type LogLevel = NonNullable<ManagedNodeConfig['spec']['observability']>['logging']['level'];
+
 type Isolation = NonNullable<ManagedNodeConfig['spec']['runtime']>['default_isolation'];
 
-export interface ManagedConfigParts {
+interface ManagedConfigParts {
   readonly nodeId: string;
   /** File in the data directory that holds the text in force. */
   readonly path: string;
@@ -41,6 +50,7 @@ const tooOld = (version: number, inForce: number): ConfigVerdict => ({
 });
 
 const NOTHING: ManagedNodeConfig['spec'] = {};
+
 const MAX_PROBLEMS_SHOWN = 5;
 
 export function createManagedConfig(parts: ManagedConfigParts): ManagedConfig {
@@ -133,4 +143,76 @@ function reasonOf(problems: readonly Problem[]): string {
     .map(({ path, line, message }) => `${path === '' ? 'the document' : path} (line ${line}): ${message}`);
   const more = problems.length - shown.length;
   return more > 0 ? `${shown.join('; ')}; and ${more} more` : shown.join('; ');
+}
+
+/** The text of the file, or null when there is none. */
+async function keptText(path: string): Promise<string | null> {
+  try {
+    const bytes = await readFile(path);
+    if (bytes.length > MANAGED_CONFIG_BYTES) throw new Error(`larger than ${MANAGED_CONFIG_BYTES} bytes`);
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null;
+    throw error;
+  }
+}
+
+/** Replaces the file in one step: after a crash it holds the old text or the new one. Throws `unavailable`. */
+async function keepText(path: string, text: string): Promise<void> {
+  const draft = `${path}.new`;
+  try {
+    await writeFile(draft, text, { mode: 0o600, flush: true });
+    await rename(draft, path);
+    await syncDirectory(dirname(path));
+  } catch (cause) {
+    // The cause is what is told; a draft that stays is written over by the next one.
+    await rm(draft, { force: true }).catch(() => undefined);
+    const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown';
+    throw new SvcError('unavailable', `the configuration cannot be kept in the data directory (${code})`, { cause });
+  }
+}
+
+/** Without it the rename itself may be lost with the power. */
+async function syncDirectory(path: string): Promise<void> {
+  let directory: FileHandle | undefined;
+  try {
+    directory = await open(path, 'r');
+    await directory.sync();
+  } finally {
+    await directory?.close();
+  }
+}
+
+/** What became of a configuration (spec 1, PushConfigResponse). */
+export type ConfigVerdict = { readonly accepted: true } | { readonly accepted: false; readonly reason: string };
+
+/** Lower-case hex of the SHA-256 of a configuration's UTF-8 text. */
+export const configHash = (yaml: string): string => createHash('sha256').update(yaml, 'utf8').digest('hex');
+
+/** Throws `invalid_argument` when a configuration is not the text its hash was made of. */
+function checkConfigHash(yaml: string, hash: string): void {
+  const expected = Buffer.from(configHash(yaml));
+  const given = Buffer.from(hash);
+  if (given.length !== expected.length || !timingSafeEqual(given, expected)) {
+    throw new SvcError('invalid_argument', 'config_hash: expected the SHA-256 of config_yaml in lower-case hex', {
+      field: 'config_hash',
+    });
+  }
+}
+
+/**
+ * Fetches what the controllers manage and applies it. Throws when it cannot be had, arrived damaged or could not be kept,
+ * all worth another try; a text that was rejected is told in the log and is settled.
+ */
+export async function syncConfig(
+  fetch: () => Promise<SyncConfigResponse>,
+  apply: (yaml: string) => Promise<ConfigVerdict>,
+  log: EnrolmentLog,
+): Promise<void> {
+  const { config_yaml: yaml, config_hash: hash } = await fetch();
+  // Controllers that manage nothing may leave the hash empty as well.
+  if (yaml !== '' || hash !== '') checkConfigHash(yaml, hash);
+  const verdict = await apply(yaml);
+  if (verdict.accepted) log.info({ config: hash }, 'configuration of the controllers is in force');
+  else log.error({ config: hash, reason: verdict.reason }, 'configuration of the controllers was rejected');
 }

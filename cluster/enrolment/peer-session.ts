@@ -15,8 +15,8 @@ import {
 import type { Clock } from '../../runtime/clock.ts';
 import { SvcError, toSvcError } from '../../runtime/errors.ts';
 import { type Attestant, attest, type NodeToken } from './attestation.ts';
+import { GRPC_ADDRESS_KEY, sealCall } from './channel.ts';
 import type { Asking, Controllers, UnaryCall } from './controllers.ts';
-import { GRPC_ADDRESS_KEY, sealCall } from './seal.ts';
 
 /** What a heartbeat says. */
 export interface Beat {

@@ -11,11 +11,10 @@ import {
 import type { ExecutionEvent } from '../../proto/gen/svc/runtime/v1/runtime.ts';
 import { type Clock, systemClock } from '../../runtime/clock.ts';
 import { SvcError } from '../../runtime/errors.ts';
-import { callFailure } from './call-failure.ts';
-import { configHash } from './config-sync.ts';
+import { callFailure, type SealedCall, sealCall } from './channel.ts';
 import { askOne, type Called, type Controllers, metadataOf } from './controllers.ts';
+import { configHash } from './managed-config.ts';
 import { createPeerChannels, type Peer } from './peer-channels.ts';
-import { type SealedCall, sealCall } from './seal.ts';
 
 const PUSH_TIMEOUT_MS = 5_000;
 

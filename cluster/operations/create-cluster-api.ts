@@ -1,10 +1,10 @@
+import { z } from 'zod';
 import type { Unsubscribe } from '../../runtime/actor-store.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { SvcError, toSvcError } from '../../runtime/errors.ts';
 import type { Members } from '../../runtime/members.ts';
 import type { ClusterApi, LocalNode, PushAnswer } from '../api.ts';
 import type { FleetPlacement } from '../placement/fleet-placement.ts';
-import { type OperatorWord, parseOperatorWord } from './operator-word.ts';
 
 export interface ClusterApiParts {
   readonly fleet: Pick<FleetPlacement, 'view'>;
@@ -22,8 +22,11 @@ export interface ClusterApiParts {
 
 /** How long an operator's word may take until the fleet shows it. */
 const TOLD_WITHIN_MS = 5_000;
+
 const LOOK_EVERY_MS = 100;
+
 const SIGNAL_AGAIN_EVERY = 10;
+
 const PUSH_AT_ONCE = 16;
 
 /** The fleet for operators, over the store's members. */
@@ -85,4 +88,22 @@ export function onOperatorWord(
     const word = parseOperatorWord(text);
     if (word !== null) hear(word);
   });
+}
+
+/** What an operator tells one node through the store's signals. May be lost; whoever sends it looks whether it worked. */
+const OperatorWord = z.object({
+  operator: z.enum(['drain', 'shutdown']),
+  reason: z.string().max(1_000),
+});
+
+type OperatorWord = z.output<typeof OperatorWord>;
+
+/** Null for words of others. */
+function parseOperatorWord(text: string): OperatorWord | null {
+  try {
+    return OperatorWord.safeParse(JSON.parse(text)).data ?? null;
+  } catch {
+    // Signals are shared; what is not JSON is somebody else's.
+    return null;
+  }
 }

@@ -1,6 +1,6 @@
 import type { Unsubscribe } from '../../runtime/actor-store.ts';
 import type { Clock } from '../../runtime/clock.ts';
-import { FORMAT } from '../../runtime/format.ts';
+import { FORMAT } from '../../runtime/store-formats.ts';
 import type { FleetMember } from '../placement/fleet.ts';
 import type { FleetPlacement } from '../placement/fleet-placement.ts';
 

@@ -1,9 +1,10 @@
+import { z } from 'zod';
 import type { Clock } from '../../runtime/clock.ts';
 import type { LiveMember, Members } from '../../runtime/members.ts';
 import type { Random } from '../../runtime/random.ts';
 import { Fleet, keyOf } from './fleet.ts';
 
-export interface FleetLooksParts {
+interface FleetLooksParts {
   readonly members: Pick<Members, 'lookAtMembers' | 'pools'>;
   readonly node: string;
   readonly clock: Clock;
@@ -17,6 +18,7 @@ export interface FleetLooksParts {
 
 /** After a lease ran out: the store's clock counts whole milliseconds. */
 const SETTLED_MS = 10;
+
 /** Up to so many members all may look at once; in a larger fleet each adds a millisecond over which they spread. */
 const AT_ONCE = 32;
 
@@ -111,4 +113,29 @@ export class FleetLooks {
       this.fresh().catch((error: unknown) => warn('who is there is not known', error));
     });
   }
+}
+
+/**
+ * What members tell each other through the store's signals. A word may be lost and proves nothing: it only makes the
+ * others look earlier than they would.
+ */
+export const FleetWord = z.object({
+  /** `joined`, `changed` (tags, draining), `left` and `retired` speak of a member, `freed` of partitions given back, `pooled` of a new pool. */
+  fleet: z.enum(['joined', 'changed', 'left', 'retired', 'freed', 'pooled']),
+  /** The life that tells it. */
+  by: z.string().max(128),
+});
+
+export type FleetWord = z.output<typeof FleetWord>;
+
+/** Null for words of others, and of later versions. */
+export function parseFleetWord(text: string): FleetWord | null {
+  let word: unknown;
+  try {
+    word = JSON.parse(text);
+  } catch {
+    // Signals are shared; what is not JSON is somebody else's.
+    return null;
+  }
+  return FleetWord.safeParse(word).data ?? null;
 }

@@ -2,15 +2,13 @@ import type { Unsubscribe } from '../../runtime/actor-store.ts';
 import { type Partition, poolOf } from '../../runtime/address.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { SvcError } from '../../runtime/errors.ts';
+import type { Assignment, Placement } from '../../runtime/locator.ts';
 import type { Members } from '../../runtime/members.ts';
-import type { Assignment, Placement } from '../../runtime/placement.ts';
 import type { Random } from '../../runtime/random.ts';
 import type { ClusterStatus } from '../api.ts';
-import type { MemberCard } from './card.ts';
-import type { FleetMember } from './fleet.ts';
-import { FleetLooks } from './fleet-looks.ts';
+import type { FleetMember, MemberCard } from './fleet.ts';
+import { FleetLooks, type FleetWord, parseFleetWord } from './fleet-looks.ts';
 import { statusOf } from './fleet-status.ts';
-import { type FleetWord, parseFleetWord } from './words.ts';
 
 /** Every node defines its pools before it joins: a store that knows none lost all it had. */
 const EMPTIED = 'the store knows no pools: it was emptied under this node, and what ran is lost; restart the nodes';

@@ -1,4 +1,4 @@
-import { tagsOfPool } from '../../runtime/placement.ts';
+import { tagsOfPool } from '../../runtime/locator.ts';
 import type { ClusterStatus, MemberStatus, PoolStatus, WaitingFor } from '../api.ts';
 import { type Fleet, isServing } from './fleet.ts';
 

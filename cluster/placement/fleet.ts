@@ -1,9 +1,8 @@
+import { z } from 'zod';
 import type { Partition, PoolLayout } from '../../runtime/address.ts';
+import { type Assignment, tagsOfPool } from '../../runtime/locator.ts';
 import type { Member } from '../../runtime/members.ts';
-import type { Assignment } from '../../runtime/placement.ts';
 import { assign } from './assign.ts';
-import { MemberCard } from './card.ts';
-import { isEligible } from './eligible.ts';
 
 /** A live member and what it says of itself; null when this version cannot read it, and then it serves nothing. */
 export interface FleetMember {
@@ -89,3 +88,36 @@ function readCard(text: string): MemberCard | null {
     return null;
   }
 }
+
+/** Whether a member may serve a pool (design P1). A draining one serves nothing. */
+function isEligible(pool: string, card: MemberCard): boolean {
+  if (card.draining) return false;
+  if (pool === 'system') return card.role !== 'worker';
+  return card.role !== 'controller' && tagsOfPool(pool).every((tag) => card.tags.includes(tag));
+}
+
+/**
+ * What a member tells the others with its node lease (design P2). Additive: a reader ignores what it does not know, so
+ * that nodes of different versions share a fleet.
+ */
+export const MemberCard = z.object({
+  role: z.enum(['controller', 'worker', 'hybrid']),
+  tags: z.array(z.string()).max(64),
+  /** Share beside other members of the same pool. */
+  weight: z.number().positive().max(100),
+  draining: z.boolean(),
+  /** Version of the product, shown to operators. */
+  version: z.string(),
+  /** Of what it stores (runtime/store-formats.ts); members that do not say are of format 1. */
+  format: z.number().int().positive().optional(),
+  /** Unix ms. */
+  startedAt: z.number(),
+  /** `host:port` that peers hold a connection to; null when the node is not watched. */
+  pulse: z.string().nullable(),
+  /** `host:port` of NodeClusterService; null without. */
+  clusterAddress: z.string().nullable(),
+  /** Base URL of REST, for operators. */
+  restUrl: z.string().nullable(),
+});
+
+export type MemberCard = z.output<typeof MemberCard>;

@@ -1,8 +1,7 @@
 import { connect, type Socket } from 'node:net';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Random } from '../../runtime/random.ts';
-import type { HostPort } from './advertise.ts';
-import { HELLO_LIMIT_BYTES, type Life, parseHello } from './hello.ts';
+import { HELLO_LIMIT_BYTES, type HostPort, type Life, parseHello } from './pulse-server.ts';
 
 export interface PulsePeerParts {
   readonly clock: Clock;

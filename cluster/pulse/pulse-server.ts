@@ -1,8 +1,8 @@
 import { once } from 'node:events';
-import { createServer, type Socket } from 'node:net';
-import { HELLO_LIMIT_BYTES, helloOf, type Life } from './hello.ts';
+import { createServer, isIPv6, type Socket } from 'node:net';
+import { networkInterfaces } from 'node:os';
 
-export interface PulseServerOptions extends Life {
+interface PulseServerOptions extends Life {
   readonly host: string;
   /** Default 0: a free one that the system picks. */
   readonly port?: number;
@@ -21,6 +21,7 @@ export interface PulseServer {
 }
 
 const CONNECTIONS = 1_000;
+
 const KEEP_ALIVE_MS = 15_000;
 
 /** Says who this is to whoever connects, and then nothing: that the connection stays is all there is to know. */
@@ -54,4 +55,69 @@ export async function startPulseServer(options: PulseServerOptions): Promise<Pul
       await closed;
     },
   };
+}
+
+/** One life of a node, as its pulse names it. */
+export interface Life {
+  readonly node: string;
+  readonly incarnation: string;
+}
+
+/** Longest line anybody reads. */
+export const HELLO_LIMIT_BYTES = 400;
+
+const HELLO = /^svc-pulse 1 ([^\s]{1,128}) ([^\s]{1,128})$/;
+
+/** The only thing a pulse connection ever carries: who is at the other end. */
+export const helloOf = ({ node, incarnation }: Life): string => `svc-pulse 1 ${node} ${incarnation}\n`;
+
+/** Null for anything that is not the hello line of this version. */
+export function parseHello(line: string): Life | null {
+  const [, node, incarnation] = HELLO.exec(line) ?? [];
+  return node === undefined || incarnation === undefined ? null : { node, incarnation };
+}
+
+export interface HostPort {
+  readonly host: string;
+  readonly port: number;
+}
+
+const WILDCARDS = ['0.0.0.0', '::', '', '*'];
+
+/**
+ * The host that other nodes reach this one by: `spec.cluster.advertise_host`, else the address that was bound, else
+ * (bound to all of them) the first that is not internal, IPv4 before IPv6; on a machine without any, loopback.
+ */
+export function advertisedHost(
+  configured: string | undefined,
+  bound: string,
+  interfaces: ReturnType<typeof networkInterfaces> = networkInterfaces(),
+): string {
+  if (configured !== undefined) return configured;
+  if (!WILDCARDS.includes(bound)) return bound;
+  const outer = Object.values(interfaces)
+    .flatMap((addresses) => addresses ?? [])
+    // Link-local addresses mean nothing without the interface.
+    .filter(({ internal, address }) => !internal && !/^(fe80:|169\.254\.)/i.test(address));
+  const first = outer.find(({ family }) => family === 'IPv4') ?? outer[0];
+  return first?.address ?? '127.0.0.1';
+}
+
+/** `host:port`, an IPv6 host in brackets. */
+export const hostPort = (host: string, port: number): string =>
+  isIPv6(host) ? `[${host}]:${port}` : `${host}:${port}`;
+
+/** Null for what `hostPort` would not have written. */
+export function parseHostPort(text: string): HostPort | null {
+  const [, bracketed, plain, digits] =
+    /^(?:\[([0-9a-fA-F:.]{2,45})\]|([A-Za-z0-9._-]{1,253})):(\d{1,5})$/.exec(text) ?? [];
+  const host = bracketed ?? plain;
+  const port = Number(digits);
+  return host === undefined || port < 1 || port > 65_535 ? null : { host, port };
+}
+
+/** A bound `host:port` as others reach it. */
+export function advertised(bound: string, configured: string | undefined): string {
+  const parsed = parseHostPort(bound);
+  return parsed === null ? bound : hostPort(advertisedHost(configured, parsed.host), parsed.port);
 }

@@ -1,8 +1,8 @@
 import type { Clock } from '../../runtime/clock.ts';
 import type { Random } from '../../runtime/random.ts';
 import type { FleetMember } from '../placement/fleet.ts';
-import { type HostPort, parseHostPort } from './advertise.ts';
 import { PulsePeer } from './pulse-peer.ts';
+import { type HostPort, parseHostPort } from './pulse-server.ts';
 
 export interface PulseWatchOptions {
   /** This node. */

@@ -1,17 +1,17 @@
 import { defineEffect, type EffectContext, type EffectHandler } from '../../runtime/effect.ts';
 import { toSvcError } from '../../runtime/errors.ts';
 import type { Json } from '../../runtime/json.ts';
+import { CapturedStream } from '../containers/captured-stream.ts';
 import { requireEngine, runOwned } from '../containers/container-effect.ts';
 import { runContainer } from '../containers/container-run.ts';
-import type { ContainerOwner } from '../containers/labels.ts';
+import type { ContainerOwner } from '../containers/create-options.ts';
+import type { ContainerResult } from '../containers/input.ts';
 import type { EngineParts } from '../containers/settings.ts';
-import { AgentWatch } from './agent-watch.ts';
-import { boxOf, removeBox } from './box.ts';
-import type { AgentContainerParts } from './container-parts.ts';
-import { gatewayOf } from './gateway.ts';
-import { AgentContainerInput } from './input.ts';
-import { planContainer } from './plan-container.ts';
-import { resultOf } from './result.ts';
+import { Redactor } from '../programs/captured-output.ts';
+import { type AgentGateway, answerGateway, type GatewayHandler } from './bootstrap/api.ts';
+import { AgentWatch, boxOf, removeBox } from './box.ts';
+import { AgentContainerInput, type AgentContainerResult } from './input.ts';
+import { type AgentContainerParts, planContainer } from './plan-container.ts';
 
 /**
  * `agent.container` (repeatable): one iteration of an agent of isolation `docker` (original-facts 2.11), in a container
@@ -66,4 +66,52 @@ async function tidy(engine: EngineParts, owner: ContainerOwner, boxes: readonly 
   } catch (error) {
     engine.warn(`the mailbox of a container is left to the sweep (${toSvcError(error).code})`, error);
   }
+}
+
+/** Answers what comes out of one container: it may speak of its own execution and of nothing else. */
+const gatewayOf =
+  (gateway: AgentGateway, own: { readonly tenant: string; readonly executionId: string }): GatewayHandler =>
+  (request, signal) =>
+    untilAborted(answerGateway(gateway, own, request, { signal }), signal);
+
+/** A loop that is slow to hear of the end keeps no container's node waiting. */
+async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  const { promise, reject } = Promise.withResolvers<never>();
+  const stop = (): void => reject(signal.reason);
+  signal.addEventListener('abort', stop, { once: true });
+  try {
+    if (signal.aborted) stop();
+    return await Promise.race([work, promise]);
+  } finally {
+    signal.removeEventListener('abort', stop);
+  }
+}
+
+/** How the container ended, in the words of `program.run`; secrets are taken out of what it wrote. */
+function resultOf(ended: ContainerResult, secrets: readonly string[], limitBytes: number): AgentContainerResult {
+  const stdout = cut(clean(ended.stdout, secrets), limitBytes);
+  const stderr = cut(clean(ended.stderr, secrets), limitBytes);
+  const { exit_code, duration_ms, timed_out, stopped_by } = ended;
+  return {
+    exit_code,
+    // Ended by a limit and not by itself: no validator judges it.
+    ...(stopped_by === undefined ? {} : { signal: 'SIGKILL' as const, stopped_by }),
+    stdout: stdout.text,
+    stderr: stderr.text,
+    duration_ms,
+    stdout_truncated: ended.stdout_truncated || stdout.truncated,
+    stderr_truncated: ended.stderr_truncated || stderr.truncated,
+    timed_out,
+  };
+}
+
+function clean(text: string, secrets: readonly string[]): string {
+  const redactor = new Redactor(secrets);
+  return redactor.push(text) + redactor.end();
+}
+
+function cut(text: string, limitBytes: number): { readonly text: string; readonly truncated: boolean } {
+  const kept = new CapturedStream(limitBytes);
+  kept.push(Buffer.from(text));
+  return { text: kept.text(), truncated: kept.truncated };
 }

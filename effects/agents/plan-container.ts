@@ -1,21 +1,29 @@
+import {
+  type AskedRuntime,
+  findRuntime,
+  type Runtime,
+  runtimeTable,
+  type RuntimeSettings as TableSettings,
+} from '../../manifests/runtime-table/table.ts';
+import { SvcError } from '../../runtime/errors.ts';
+import type { ExecutionTokens } from '../../security/api.ts';
+import { type ContainerOwner, KEEP_LABEL } from '../containers/create-options.ts';
 import type { ContainerInput } from '../containers/input.ts';
-import { type ContainerOwner, KEEP_LABEL } from '../containers/labels.ts';
-import type { ContainerExtras, EngineParts } from '../containers/settings.ts';
-import { BOX_LABEL } from './agent-watch.ts';
-import { BOOTSTRAP, boxOf, giveAway, makeBox, PROMPT_FILE } from './box.ts';
-import type { AgentContainerParts } from './container-parts.ts';
-import { nodeVariables, resolveEnvironment } from './environment.ts';
-import type { AgentContainerInput } from './input.ts';
-import { runtimeOf } from './runtimes.ts';
+import type { ContainerExtras, ContainerParts, EngineParts } from '../containers/settings.ts';
+import type { AgentGateway } from './bootstrap/api.ts';
+import { BOOTSTRAP, BOX_LABEL, boxOf, giveAway, makeBox, PROMPT_FILE } from './box.ts';
+import { type AgentContainerInput, nodeVariables, resolveEnvironment } from './input.ts';
 
 /** Well below what Linux takes in one argument; a longer prompt is a file. */
 const LONGEST_ARGUMENT_BYTES = 124 * 1_024;
+
 /** The token outlives the container a little: its last call may be under way. */
 const TOKEN_MARGIN_MS = 60_000;
+
 /** Where neither image nor settings name a user (original-facts 2.11). */
 const USER = '1000:1000';
 
-export interface PlannedContainer {
+interface PlannedContainer {
   readonly container: ContainerInput;
   readonly extras: Pick<ContainerExtras, 'binds' | 'labels' | 'user'>;
   /** The node's, narrowed to what this container may. */
@@ -118,4 +126,45 @@ async function shareVolumes(
     const { directory } = await volumes.open(tenant, volume_id, { create });
     if (!read_only) await giveAway(directory, user);
   }
+}
+
+export interface AgentContainerParts {
+  /** Those of `container.run` on this node. */
+  readonly containers: ContainerParts;
+  /** Directory of this node for mailboxes; the engine sees the same file system. Nobody else may enter it. */
+  readonly directory: string;
+  /** Content of `spec.runtime.bootstrap_script`; null: the node's own bootstrap. */
+  readonly script: Buffer | null;
+  /** The inner loop, asked for what comes out of mailboxes. */
+  readonly gateway: AgentGateway;
+  readonly tokens: Pick<ExecutionTokens, 'issue'>;
+  /** Of the internal listener, as containers with a network reach it; null: it is not served. */
+  readonly gatewayUrl: () => string | null;
+  readonly runtimes: RuntimeSettings;
+  /** `spec.runtime.containers.agent_network`, else `spec.runtime.container_network_mode`, else `none`. */
+  readonly network: string;
+  /** `spec.runtime.containers.keep_agent_containers`. */
+  readonly keep: boolean;
+}
+
+interface RuntimeSettings {
+  /** `spec.runtime.containers.runtimes`. */
+  readonly runtimes: TableSettings;
+  /** Of agents that name nothing. */
+  readonly defaultImage: string;
+}
+
+/**
+ * The image of an agent and what its bootstrap is told. A pair the table does not have is refused with
+ * `unsupported_runtime`: the node that took the start may have had another table.
+ */
+function runtimeOf(
+  settings: RuntimeSettings,
+  asked: AskedRuntime & { readonly image?: string | null | undefined },
+): Pick<Runtime, 'image' | 'env'> {
+  const plain = (name: string) => ({ image: name, env: {} });
+  if (asked.image !== undefined && asked.image !== null) return plain(asked.image);
+  const found = findRuntime(runtimeTable(settings.runtimes), asked);
+  if (!found.ok) throw new SvcError('unsupported_runtime', found.message, { field: 'spec.runtime.version' });
+  return found.runtime ?? plain(settings.defaultImage);
 }

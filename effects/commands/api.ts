@@ -1,5 +1,5 @@
-import type { KnownVolume } from '../../manifests/known-volume.ts';
-import type { ProgramRules } from '../../manifests/tool/program-rules.ts';
+import type { KnownVolume } from '../../manifests/metadata.ts';
+import type { ProgramRules } from '../../manifests/tool/contract.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import type { ProgramResult } from '../programs/input.ts';
 import type { Mount } from '../programs/mounts.ts';

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { defineEffect, type EffectHandler } from '../../runtime/effect.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import { commandEnvironment } from '../programs/environment.ts';
 import { GroupWatch } from '../programs/group-watch.ts';
@@ -8,9 +9,10 @@ import { PRIVATE } from '../programs/leftovers.ts';
 import type { Mount } from '../programs/mounts.ts';
 import { WORKSPACE } from '../programs/view.ts';
 import { beforeStart } from '../programs/workspace.ts';
-import { removeTree } from '../volumes/remove-tree.ts';
+import { removeTree } from '../volumes/tree.ts';
 import type { CommandRequest, CommandRunner } from './api.ts';
-import { heldVolume } from './held-volume.ts';
+import { CommandInput } from './input.ts';
+import { heldVolume } from './tool-program.ts';
 import { type HostParts, runInWorkspace, type Workspace } from './workspace-run.ts';
 
 export interface CommandRunnerOptions extends HostParts {
@@ -85,3 +87,23 @@ const about = ({ execution_id, state_name }: CommandRequest): Record<string, str
   ...(execution_id === undefined ? {} : { SVC_EXECUTION_ID: execution_id }),
   ...(state_name === undefined ? {} : { SVC_STATE: state_name }),
 });
+
+/**
+ * `command.run` (mode `once`): a System state's shell command in the workspace of its workflow execution (spec 3).
+ * Result: exit code, both streams (1 MiB each), duration, and which limit ended it. Never repeated silently.
+ */
+export function createCommandEffect(commands: CommandRunner): EffectHandler<typeof CommandInput> {
+  return defineEffect({
+    kind: 'command.run',
+    input: CommandInput,
+    lasting: true,
+    async run({ mounts, state_name, ...input }, { tenant, signal }) {
+      const request = {
+        ...{ ...input, tenant },
+        ...(mounts === undefined ? {} : { mounts }),
+        ...(state_name === undefined ? {} : { state_name }),
+      };
+      return { ...(await commands.run(request, signal)) };
+    },
+  });
+}

@@ -1,10 +1,13 @@
+import { StringDecoder } from 'node:string_decoder';
 import { z } from 'zod';
-import { KnownVolume } from '../../manifests/known-volume.ts';
+import { KnownVolume } from '../../manifests/metadata.ts';
 import { EnvironmentName, Segment, text } from '../programs/input.ts';
 import { Mounts } from '../programs/mounts.ts';
 
 const MAX_TIMEOUT_MS = 24 * 3_600_000;
+
 const MAX_VARIABLES = 256;
+
 const MAX_ENV_BYTES = 512 * 1024;
 
 const Environment = z
@@ -26,6 +29,7 @@ export const Command = z.object({
   workdir: text('workdir').max(1_024).default('/workspace'),
   timeout_ms: z.number().int().min(1).max(MAX_TIMEOUT_MS),
 });
+
 export type Command = z.output<typeof Command>;
 
 /** Input of the effect `command.run`. */
@@ -41,4 +45,22 @@ export const CommandInput = Command.extend({
   }),
   mounts: Mounts.optional(),
 });
+
 export type CommandInput = z.output<typeof CommandInput>;
+
+interface Streams {
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Both streams within so many bytes: bytes that are no UTF-8 became three each, so text may be longer than its bytes. */
+export function fitted({ stdout, stderr }: Streams, maxBytes: number): Streams {
+  const kept = head(stdout, maxBytes);
+  return { stdout: kept, stderr: head(stderr, maxBytes - Buffer.byteLength(kept)) };
+}
+
+/** Half a character at the cut is left out. */
+function head(text: string, bytes: number): string {
+  if (Buffer.byteLength(text) <= bytes) return text;
+  return new StringDecoder('utf8').write(Buffer.from(text).subarray(0, bytes));
+}

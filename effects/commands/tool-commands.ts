@@ -5,18 +5,14 @@ import { SvcError } from '../../runtime/errors.ts';
 import type { ContainerEngine } from '../containers/engine.ts';
 import { toolEnvironment } from '../programs/environment.ts';
 import { GroupWatch } from '../programs/group-watch.ts';
-import type { ProgramResult } from '../programs/input.ts';
+import { confined, Places, type ProgramResult } from '../programs/input.ts';
 import { Mounts } from '../programs/mounts.ts';
-import { Places } from '../programs/places.ts';
-import { confined } from '../programs/rules.ts';
 import { WORKSPACE } from '../programs/view.ts';
 import { beforeStart, TEMPORARY } from '../programs/workspace.ts';
 import type { ToolCommandRequest, ToolCommandResult, ToolCommands } from './api.ts';
 import { runInContainer } from './container-command.ts';
-import { heldVolume } from './held-volume.ts';
-import { fitted } from './output-ceiling.ts';
-import { scrubbed } from './tool-environment.ts';
-import { findToolProgram, parseToolProgram, type ToolProgram } from './tool-program.ts';
+import { fitted } from './input.ts';
+import { findToolProgram, heldVolume, parseToolProgram, scrubbed, type ToolProgram } from './tool-program.ts';
 import { type HostParts, runInWorkspace } from './workspace-run.ts';
 
 export interface ToolCommandsParts extends HostParts {

@@ -1,15 +1,20 @@
 import { stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
+import type { KnownVolume } from '../../manifests/metadata.ts';
 import { SvcError } from '../../runtime/errors.ts';
-import { SEARCH_PATH } from '../programs/environment.ts';
-import { findExecutable } from '../programs/executable.ts';
+import { RUN_MARK, SEARCH_PATH } from '../programs/environment.ts';
+import { findExecutable } from '../programs/launch.ts';
+import type { GuardedVolume, ProcessVolumes } from '../programs/mounts.ts';
 import { WORKSPACE } from '../programs/view.ts';
 import { partsOf } from '../volumes/volume-path.ts';
-import type { Place } from './workspace-run.ts';
+import type { Place, Workspace } from './workspace-run.ts';
 
 const NAME = /^[A-Za-z0-9_][A-Za-z0-9._+-]{0,254}$/;
+
 const LONGEST_ARGUMENT_BYTES = 131_071;
+
 const MOST_ARGUMENTS = 1_000;
+
 const ARGUMENT_BYTES = 1_024 * 1_024;
 
 /** A name that is looked up, or parts of a path below the workspace. */
@@ -70,3 +75,56 @@ export const missing = (command: string): SvcError =>
 
 const wrong = (field: string, expected: string): SvcError =>
   new SvcError('invalid_argument', `${field}: expected ${expected}`, { field });
+
+/**
+ * Names no command of a tool sees, whatever is given to it: cloud vendors, CI, model providers, names that say secret
+ * (original-facts 6.4). `*` at an end stands for anything.
+ */
+export const DENIED_NAMES: readonly string[] = [
+  ...['AWS_*', 'AZURE_*', 'ARM_*', 'GOOGLE_*', 'GCP_*', 'GCLOUD_*', 'CLOUDSDK_*', 'DIGITALOCEAN_*', 'ALICLOUD_*'],
+  ...['GITHUB_*', 'GH_*', 'GITLAB_*', 'CI_*', 'BITBUCKET_*', 'CIRCLE_*', 'JENKINS_*', 'BUILDKITE_*', 'ACTIONS_*'],
+  ...['OPENAI_*', 'ANTHROPIC_*', 'GEMINI_*', 'COHERE_*', 'MISTRAL_*', 'GROQ_*', 'HF_*', 'HUGGINGFACE_*'],
+  ...['NPM_*', 'DOCKER_*', 'KUBE*', 'VAULT_*', 'BAO_*', 'SSH_*', 'GPG_*', 'REDIS_*', 'MONGODB_*', 'DATABASE_*'],
+  ...['SECRET*', '*_SECRET', '*_SECRETS', 'TOKEN*', '*_TOKEN', '*_PASSWORD', '*_PASSPHRASE', '*_KEY', '*_CREDENTIALS'],
+  ...['LD_*', 'DYLD_*', 'BASH_ENV', 'ENV', 'NODE_OPTIONS', 'PYTHONSTARTUP'],
+];
+
+/** What is left of an environment without denied names; the run's mark stays, since it is how leftovers are found. */
+export function scrubbed(
+  environment: Readonly<Record<string, string>>,
+  denylist: readonly string[],
+): Readonly<Record<string, string>> {
+  const patterns = [...DENIED_NAMES, ...denylist];
+  return Object.fromEntries(
+    Object.entries(environment).filter(([name]) => name === RUN_MARK || !patterns.some((one) => matches(one, name))),
+  );
+}
+
+function matches(pattern: string, given: string): boolean {
+  const [wanted, name] = [pattern.toUpperCase(), given.toUpperCase()];
+  if (wanted === '*') return true;
+  if (wanted.startsWith('*')) return name.endsWith(wanted.slice(1));
+  return wanted.endsWith('*') ? name.startsWith(wanted.slice(0, -1)) : name === wanted;
+}
+
+interface HeldVolume extends Workspace, AsyncDisposable {
+  readonly volume: GuardedVolume;
+}
+
+/** A volume as a workspace, kept from the sweep until it is disposed. Throws `not_found`. */
+export async function heldVolume(
+  volumes: ProcessVolumes,
+  tenant: string,
+  volumeId: string,
+  options: { readonly create: boolean; readonly known?: KnownVolume | undefined },
+): Promise<HeldVolume> {
+  const release = volumes.hold(tenant, volumeId);
+  try {
+    const { directory, sizeLimitBytes, known } = await volumes.open(tenant, volumeId, options);
+    const volume = { volumeId, known };
+    return { directory, sizeLimitBytes, volume, [Symbol.asyncDispose]: async () => release() };
+  } catch (thrown) {
+    release();
+    throw thrown;
+  }
+}

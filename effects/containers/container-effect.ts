@@ -2,9 +2,9 @@ import { defineEffect, type EffectContext, type EffectHandler } from '../../runt
 import { SvcError, toSvcError } from '../../runtime/errors.ts';
 import type { Json } from '../../runtime/json.ts';
 import { runContainer } from './container-run.ts';
+import { type ContainerOwner, containerName } from './create-options.ts';
 import { isGone, refusalOf } from './engine-error.ts';
 import { ContainerInput } from './input.ts';
-import { type ContainerOwner, containerName } from './labels.ts';
 import type { ContainerParts, EngineParts } from './settings.ts';
 import { killContainer, removeContainer } from './state.ts';
 

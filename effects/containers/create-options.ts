@@ -1,7 +1,8 @@
+import { createHash } from 'node:crypto';
 import type { ContainerCreateOptions } from 'dockerode';
-import type { KnownVolume } from '../../manifests/known-volume.ts';
+import type { KnownVolume } from '../../manifests/metadata.ts';
+import { type Address, addressOf, parseAddress } from '../../runtime/address.ts';
 import type { ContainerInput } from './input.ts';
-import { type ContainerOwner, containerName, labelsOf } from './labels.ts';
 import type { ContainerExtras, ContainerLimits } from './settings.ts';
 
 export interface MountedVolume {
@@ -13,7 +14,7 @@ export interface MountedVolume {
   readonly known: KnownVolume;
 }
 
-export interface CreateRequest {
+interface CreateRequest {
   readonly input: ContainerInput;
   readonly owner: ContainerOwner;
   readonly realm: string;
@@ -91,4 +92,61 @@ function hostConfig(request: CreateRequest): NonNullable<ContainerCreateOptions[
     RestartPolicy: { Name: 'no' },
     AutoRemove: false,
   };
+}
+
+/** Who a container runs for; kept as labels of the container, so that any node with the engine can tell. */
+export interface ContainerOwner {
+  readonly tenant: string;
+  readonly executionId: string;
+  readonly effectId: string;
+  /** Actor that asked for the effect. */
+  readonly address: Address;
+}
+
+export const EFFECT_LABEL = 'dev.svc.effect';
+
+export const REALM_LABEL = 'dev.svc.realm';
+
+/** The node leaves the container to whoever wants to look into it. */
+export const KEEP_LABEL = 'dev.svc.keep';
+
+const TENANT_LABEL = 'dev.svc.tenant';
+
+const EXECUTION_LABEL = 'dev.svc.execution';
+
+const ADDRESS_LABEL = 'dev.svc.address';
+
+const NODE_LABEL = 'dev.svc.node';
+
+/** One name per effect: the engine itself refuses a second container for it. */
+export function containerName(effectId: string): string {
+  if (/^[A-Za-z0-9_.-]{1,64}$/.test(effectId)) return `svc-${effectId}`;
+  return `svc-${createHash('sha256').update(effectId).digest('hex')}`;
+}
+
+function labelsOf(owner: ContainerOwner, realm: string, node: string): Record<string, string> {
+  return {
+    [EFFECT_LABEL]: owner.effectId,
+    [TENANT_LABEL]: owner.tenant,
+    [EXECUTION_LABEL]: owner.executionId,
+    [ADDRESS_LABEL]: owner.address,
+    [NODE_LABEL]: node,
+    [REALM_LABEL]: realm,
+  };
+}
+
+/** Null for a container that carries other labels. */
+export function ownerOf(labels: Readonly<Record<string, string>>): ContainerOwner | null {
+  const effectId = labels[EFFECT_LABEL];
+  const tenant = labels[TENANT_LABEL];
+  const executionId = labels[EXECUTION_LABEL];
+  const address = labels[ADDRESS_LABEL];
+  if (effectId === undefined || tenant === undefined || executionId === undefined) return null;
+  if (address === undefined) return null;
+  try {
+    const { kind, tenant: of, id } = parseAddress(address);
+    return { tenant, executionId, effectId, address: addressOf(kind, of, id) };
+  } catch {
+    return null;
+  }
 }

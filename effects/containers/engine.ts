@@ -2,9 +2,8 @@ import Docker from 'dockerode';
 import { z } from 'zod';
 import type { Clock } from '../../runtime/clock.ts';
 import { SvcError } from '../../runtime/errors.ts';
-import { pause } from '../../runtime/pause.ts';
-import { isUnreachable } from './engine-error.ts';
-import { type EngineLocation, nameOf } from './engine-location.ts';
+import { pause } from '../../runtime/one-at-a-time.ts';
+import { type EngineLocation, isUnreachable, nameOf } from './engine-error.ts';
 
 export interface EngineOptions {
   readonly location: EngineLocation;

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { KnownVolume } from '../../manifests/known-volume.ts';
+import { KnownVolume } from '../../manifests/metadata.ts';
 
 /** One argument or `NAME=value` on Linux holds at most 128 KiB with its closing NUL (MAX_ARG_STRLEN). */
 const STRING_LIMIT_BYTES = 131_071;

@@ -1,11 +1,10 @@
 import type { Clock } from '../../runtime/clock.ts';
 import type { Secrets } from '../../security/api.ts';
 import type { VolumeDirectories, VolumeHolds } from '../volumes/api.ts';
+import type { ContainerOwner } from './create-options.ts';
 import type { ContainerEngine } from './engine.ts';
-import type { ContainerOwner } from './labels.ts';
-import type { ContainerNetworks } from './networks.ts';
-import type { ContainerStarts } from './starts.ts';
-import type { ContainerState } from './state.ts';
+import type { ContainerNetworks } from './find-or-create.ts';
+import type { ContainerStarts, ContainerState } from './state.ts';
 
 /** What every container of a node gets (`spec.runtime.containers`, `spec.runtime.container_network_mode`). */
 export interface ContainerLimits {

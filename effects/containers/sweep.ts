@@ -1,8 +1,14 @@
 import type { Clock } from '../../runtime/clock.ts';
+import {
+  type ContainerOwner,
+  containerName,
+  EFFECT_LABEL,
+  KEEP_LABEL,
+  ownerOf,
+  REALM_LABEL,
+} from './create-options.ts';
 import type { ContainerEngine } from './engine.ts';
-import { type ContainerOwner, containerName, EFFECT_LABEL, KEEP_LABEL, ownerOf, REALM_LABEL } from './labels.ts';
-import type { ContainerStarts } from './starts.ts';
-import { removeContainer } from './state.ts';
+import { type ContainerStarts, removeContainer } from './state.ts';
 
 export interface ContainerSweepOptions {
   readonly engine: ContainerEngine;

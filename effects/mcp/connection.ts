@@ -2,17 +2,17 @@ import type { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import type { RequestOptions } from '@modelcontextprotocol/sdk/shared/protocol.js';
 import { longTimer } from '../../runtime/clock.ts';
 import { SvcError } from '../../runtime/errors.ts';
+import { SYSTEM_TENANT } from '../../runtime/identity.ts';
 import type { JsonObject } from '../../runtime/json.ts';
-import { isParseError, isPassing, shareOf } from './answers.ts';
+import type { Secrets } from '../../security/api.ts';
+import { Redactor } from '../programs/captured-output.ts';
 import { createEndpoint, type Endpoint, type EndpointParts } from './endpoint.ts';
-import { FloodGauge } from './flood-gauge.ts';
-import { loadSdk, type McpSdk } from './sdk.ts';
-import type { McpLog } from './settings.ts';
+import type { McpLog, McpServerSettings } from './limits.ts';
+import { FloodGauge } from './server-log.ts';
 import { STOPPED } from './stdio-transport.ts';
-import { ToolPage } from './tool-list.ts';
-import { CallResult, type McpCallResult, resultOf } from './tool-result.ts';
+import { CallResult, loadSdk, type McpCallResult, type McpSdk, resultOf, ToolPage } from './tool-list.ts';
 
-export interface ConnectionParts extends EndpointParts {
+interface ConnectionParts extends EndpointParts {
   readonly log: McpLog;
   readonly now: () => number;
   /** Of the product, told to servers. */
@@ -24,8 +24,11 @@ export interface ConnectionParts extends EndpointParts {
 
 /** Aborts with one of these are ours; a server may answer with any error code. */
 const TIMED_OUT = 'timed out';
+
 const CANCELLED = 'cancelled';
+
 const TEXT_CHARS = 500;
+
 const PROGRESS_CHARS = 1_000;
 
 /** One life of a server: from its launch, or the first request, to its end. */
@@ -211,3 +214,54 @@ export class Connection {
     await this.#endpoint.end(this.#lose(STOPPED) ? null : this.#why);
   }
 }
+
+/** Something else than MCP says, by the SDK's own schemas or ours. */
+const isParseError = (error: unknown): boolean => error instanceof Error && /^\$?ZodError$/.test(error.name);
+
+/** Too many requests, or trouble that is not ours: the same session may work again. */
+const isPassing = (status: number | undefined): boolean => status === 429 || (status !== undefined && status >= 500);
+
+/** Of a call that says how far it is and nothing else. */
+const shareOf = (progress: number, total: number | undefined): string =>
+  total === undefined ? String(progress) : `${progress}/${total}`;
+
+/** What a server is given in secret, looked up at each start, so that a restart takes a renewed one. */
+export interface ServerCredentials {
+  /** Of a program. */
+  readonly environment: Readonly<Record<string, string>>;
+  /** Of each request over HTTP. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** Takes every value that was looked up out of a text. */
+  clean(text: string): string;
+}
+
+/** Throws `failed_precondition` naming the reference that leads nowhere. */
+export async function lookUpCredentials(
+  { credentials, environment, headers, url }: McpServerSettings,
+  secrets: Secrets,
+): Promise<ServerCredentials> {
+  const hidden: string[] = [];
+  const look = async (texts: Readonly<Record<string, string>>): Promise<Record<string, string>> => {
+    const found: Record<string, string> = {};
+    for (const [name, reference] of Object.entries(texts)) {
+      const value = await secrets.resolve(SYSTEM_TENANT, reference);
+      hidden.push(value);
+      found[name] = value;
+    }
+    return found;
+  };
+  const given = await look(credentials);
+  // Plain settings such as `LOG_LEVEL: debug` are no secrets; what is behind a reference is one.
+  const plain = Object.fromEntries(Object.entries(environment).filter(([, text]) => !isReference(text)));
+  const referred = await look(Object.fromEntries(Object.entries(environment).filter(([, text]) => isReference(text))));
+  const clean = (text: string): string => {
+    const redactor = new Redactor(hidden);
+    return redactor.push(text) + redactor.end();
+  };
+  if (url === undefined) return { environment: { ...plain, ...referred, ...given }, headers: {}, clean };
+  const { bearer } = given;
+  const authorization: Record<string, string> = bearer === undefined ? {} : { authorization: `Bearer ${bearer}` };
+  return { environment: {}, headers: { ...(await look(headers)), ...authorization }, clean };
+}
+
+const isReference = (text: string): boolean => /^(env|secret|literal):/.test(text);

@@ -1,4 +1,8 @@
+import type { z } from 'zod';
+import type { McpServers } from '../../manifests/node/tools.ts';
+
 const KiB = 1_024;
+
 const MiB = 1_024 * KiB;
 
 /** What a server may cost the node, whatever it does. Tests make them smaller. */
@@ -56,3 +60,12 @@ export const MCP_LIMITS: McpLimits = {
   logLines: 50,
   logLineChars: 2_000,
 };
+
+/** One entry of `spec.mcp_servers[]`, as it was checked. */
+export type McpServerSettings = z.output<typeof McpServers>[number];
+
+/** Structured log lines; a pino logger is one. */
+export interface McpLog {
+  debug(fields: object, message: string): void;
+  warn(fields: object, message: string): void;
+}

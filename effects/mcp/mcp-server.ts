@@ -6,11 +6,9 @@ import type { Secrets } from '../../security/api.ts';
 import type { GroupWatch } from '../programs/group-watch.ts';
 import type { ProgramView } from '../programs/view.ts';
 import type { McpServers, McpTool } from './api.ts';
-import { Connection } from './connection.ts';
-import { lookUpCredentials } from './credentials.ts';
-import type { McpLimits } from './limits.ts';
+import { Connection, lookUpCredentials } from './connection.ts';
+import type { McpLimits, McpLog, McpServerSettings } from './limits.ts';
 import { ServerLog } from './server-log.ts';
-import type { McpLog, McpServerSettings } from './settings.ts';
 import { toolsOf } from './tool-list.ts';
 import { waiting } from './waiting.ts';
 

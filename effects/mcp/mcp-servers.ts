@@ -1,9 +1,8 @@
 import { SvcError } from '../../runtime/errors.ts';
 import { GroupWatch } from '../programs/group-watch.ts';
 import type { McpServers } from './api.ts';
-import { MCP_LIMITS, type McpLimits } from './limits.ts';
+import { MCP_LIMITS, type McpLimits, type McpServerSettings } from './limits.ts';
 import { McpServer, type McpServerParts } from './mcp-server.ts';
-import type { McpServerSettings } from './settings.ts';
 
 export interface McpServersOptions extends Omit<McpServerParts, 'settings' | 'watch' | 'limits'> {
   /** `spec.mcp_servers`. */

@@ -10,12 +10,10 @@ import { type LaunchedProgram, launch } from '../programs/launch.ts';
 import { endRun, recordRun } from '../programs/leftovers.ts';
 import { signal } from '../programs/process-table.ts';
 import type { ProgramView } from '../programs/view.ts';
-import type { ServerCredentials } from './credentials.ts';
-import type { McpLimits } from './limits.ts';
-import type { McpSdk } from './sdk.ts';
-import type { ServerLog } from './server-log.ts';
-import { type ServerProgram, serverProgram } from './server-program.ts';
-import type { McpServerSettings } from './settings.ts';
+import type { ServerCredentials } from './connection.ts';
+import type { McpLimits, McpServerSettings } from './limits.ts';
+import { type ServerLog, type ServerProgram, serverProgram } from './server-log.ts';
+import type { McpSdk } from './tool-list.ts';
 
 /** How long output may stay open once the group is gone: a process that left it may hold the pipe. */
 const DRAIN_MS = 1_000;

@@ -1,9 +1,7 @@
 import { z } from 'zod';
-import type { JsonObject } from '../../runtime/json.ts';
-import { jsonObjectField } from '../../runtime/json-field.ts';
+import { type Json, type JsonObject, jsonObjectField } from '../../runtime/json.ts';
 import type { McpTool } from './api.ts';
-import type { McpLimits } from './limits.ts';
-import type { McpServerSettings } from './settings.ts';
+import type { McpLimits, McpServerSettings } from './limits.ts';
 
 /** One page of `tools/list`. Each tool is looked at by itself, so that a bad one does not take the others away. */
 export const ToolPage = z.object({ tools: z.array(z.unknown()), nextCursor: z.string().optional() });
@@ -19,6 +17,7 @@ const Listed = z.object({
 
 /** What a model's input takes as the name of a tool: `SERVER.TOOL`. */
 const NAME = /^[A-Za-z0-9_.-]+$/;
+
 const NAME_CHARS = 64;
 
 /**
@@ -83,3 +82,73 @@ function shownName(tool: unknown): string {
   const { data } = z.object({ name: z.string() }).safeParse(tool);
   return JSON.stringify(data?.name.slice(0, 100) ?? null);
 }
+
+/** Answer to `tools/call`, as far as it is looked at: MCP adds kinds of content, and they are passed on. */
+export const CallResult = z.object({
+  content: z.array(jsonObjectField).max(10_000).default([]),
+  structuredContent: jsonObjectField.optional(),
+  isError: z.boolean().default(false),
+});
+
+export interface McpCallResult {
+  readonly content: readonly JsonObject[];
+  readonly structured?: JsonObject;
+  readonly isError: boolean;
+}
+
+/** Deeper results are no results: whoever walks them next would run out of stack. */
+const DEPTH = 100;
+
+/** The result without the server's own secrets. Null: nested deeper than a result may be. */
+export function resultOf(
+  { content, structuredContent, isError }: z.output<typeof CallResult>,
+  clean: (text: string) => string,
+): McpCallResult | null {
+  try {
+    return {
+      content: content.map((item) => cleanObject(item, clean, DEPTH)),
+      ...(structuredContent === undefined ? {} : { structured: cleanObject(structuredContent, clean, DEPTH) }),
+      isError,
+    };
+  } catch (error) {
+    if (error instanceof TooDeep) return null;
+    throw error;
+  }
+}
+
+class TooDeep extends Error {}
+
+function cleanObject(value: JsonObject, clean: (text: string) => string, levels: number): JsonObject {
+  if (levels === 0) throw new TooDeep();
+  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, cleanJson(inner, clean, levels - 1)]));
+}
+
+function cleanJson(value: Json, clean: (text: string) => string, levels: number): Json {
+  if (typeof value === 'string') return clean(value);
+  if (typeof value !== 'object' || value === null) return value;
+  if (!Array.isArray(value)) return cleanObject(value, clean, levels);
+  if (levels === 0) throw new TooDeep();
+  return value.map((inner) => cleanJson(inner, clean, levels - 1));
+}
+
+/** The official SDK, loaded with the first server: a node without servers does not pay for it. */
+export async function loadSdk() {
+  const [client, http, stdio, types] = await Promise.all([
+    import('@modelcontextprotocol/sdk/client/index.js'),
+    import('@modelcontextprotocol/sdk/client/streamableHttp.js'),
+    import('@modelcontextprotocol/sdk/shared/stdio.js'),
+    import('@modelcontextprotocol/sdk/types.js'),
+  ]);
+  return {
+    Client: client.Client,
+    StreamableHTTPClientTransport: http.StreamableHTTPClientTransport,
+    StreamableHTTPError: http.StreamableHTTPError,
+    ReadBuffer: stdio.ReadBuffer,
+    serializeMessage: stdio.serializeMessage,
+    McpError: types.McpError,
+    EmptyResultSchema: types.EmptyResultSchema,
+    ToolListChangedNotificationSchema: types.ToolListChangedNotificationSchema,
+  };
+}
+
+export type McpSdk = Awaited<ReturnType<typeof loadSdk>>;

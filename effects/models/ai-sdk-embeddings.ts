@@ -1,7 +1,7 @@
 import { embedMany } from 'ai';
 import { toModelFailure } from './ai-sdk-failure.ts';
 import { openProvider } from './ai-sdk-providers.ts';
-import { ModelFailure } from './failure.ts';
+import { ModelFailure } from './call.ts';
 import { type ProviderCall, secretsOf } from './source.ts';
 
 export interface EmbedCall extends ProviderCall {

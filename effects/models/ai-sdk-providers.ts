@@ -1,12 +1,11 @@
 import type { EmbeddingModel, LanguageModel } from 'ai';
-import { boundedFetch } from './bounded-fetch.ts';
-import { ModelFailure } from './failure.ts';
+import { ModelFailure } from './call.ts';
 import type { ProviderCall } from './source.ts';
 
 const OLLAMA_ENDPOINT = 'http://127.0.0.1:11434/v1';
 
 /** The SDK's models of one provider, by the provider's own names for them. */
-export interface SdkProvider {
+interface SdkProvider {
   languageModel(model: string): Exclude<LanguageModel, string>;
   /** Throws for a provider that has none. */
   embeddingModel(model: string): Exclude<EmbeddingModel, string>;
@@ -64,4 +63,23 @@ function ollamaUrl(endpoint: string | undefined): string {
   if (endpoint === undefined) return OLLAMA_ENDPOINT;
   const url = new URL(endpoint);
   return url.pathname === '/' ? new URL('/v1', url).href : endpoint;
+}
+
+/** A streamed token costs some 200 bytes of framing, so this is beyond the longest real answers (128,000 tokens). */
+const MAX_RESPONSE_BYTES = 32 * 1024 * 1024;
+
+/** The fetch given to the AI SDK: follows no redirect (a key goes to the configured place only), reads a bounded body. */
+async function boundedFetch(input: string | URL | Request, init?: RequestInit): Promise<Response> {
+  const response = await fetch(input, { ...init, redirect: 'manual' });
+  if (response.body === null) return response;
+  let bytes = 0;
+  const limit = new TransformStream<Uint8Array, Uint8Array>({
+    transform(chunk, controller) {
+      bytes += chunk.byteLength;
+      if (bytes <= MAX_RESPONSE_BYTES) controller.enqueue(chunk);
+      else controller.error(new ModelFailure('refused', `the response is over ${MAX_RESPONSE_BYTES} bytes`));
+    },
+  });
+  const { status, statusText, headers } = response;
+  return new Response(response.body.pipeThrough(limit), { status, statusText, headers });
 }

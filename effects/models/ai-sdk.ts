@@ -3,18 +3,16 @@ import {
   jsonSchema,
   type LanguageModelUsage,
   type FinishReason as SdkFinishReason,
+  type ModelMessage as SdkMessage,
   streamText,
   type ToolSet,
   tool,
 } from 'ai';
 import type { JsonObject } from '../../runtime/json.ts';
 import { toModelFailure } from './ai-sdk-failure.ts';
-import { toSdkMessages } from './ai-sdk-messages.ts';
 import { openProvider } from './ai-sdk-providers.ts';
-import type { FinishReason, ModelInput, ModelPart } from './call.ts';
-import { ModelFailure } from './failure.ts';
+import { type FinishReason, ModelFailure, type ModelInput, type ModelMessage, type ModelPart } from './call.ts';
 import { type ModelCall, secretsOf } from './source.ts';
-import { ToolNames } from './tool-names.ts';
 
 // Its warnings would go to the console past our log; they are about settings a model ignores, such as temperature.
 globalThis.AI_SDK_LOG_WARNINGS = false;
@@ -129,3 +127,77 @@ function finish(reason: SdkFinishReason, raw: string | undefined, usage: Languag
   if (mapped === 'broken') throw new ModelFailure('broken', 'the answer stopped without an end');
   return { kind: 'finish', reason: mapped, inputTokens: usage.inputTokens, outputTokens: usage.outputTokens };
 }
+
+/**
+ * The conversation in the SDK's words. System messages at the beginning join `system`: some providers accept them
+ * nowhere else.
+ */
+function toSdkMessages(input: ModelInput, names: ToolNames): { system?: string; messages: SdkMessage[] } {
+  const first = input.messages.findIndex((message) => message.role !== 'system');
+  const leading = first === -1 ? input.messages : input.messages.slice(0, first);
+  const system = [input.system ?? '', ...leading.map((message) => message.content)].filter((text) => text !== '');
+  return {
+    ...(system.length === 0 ? {} : { system: system.join('\n\n') }),
+    messages: first === -1 ? [] : input.messages.slice(first).map((message) => toSdkMessage(message, names)),
+  };
+}
+
+function toSdkMessage(message: ModelMessage, names: ToolNames): SdkMessage {
+  if (message.role === 'tool') {
+    const { tool_call_id: toolCallId, tool_name: name, content } = message;
+    const output = { type: 'text' as const, value: content };
+    return { role: 'tool', content: [{ type: 'tool-result', toolCallId, toolName: names.toWire(name), output }] };
+  }
+  if (message.role !== 'assistant' || message.tool_calls === undefined || message.tool_calls.length === 0) {
+    return { role: message.role, content: message.content };
+  }
+  const calls = message.tool_calls.map((call) => ({
+    type: 'tool-call' as const,
+    toolCallId: call.id,
+    toolName: names.toWire(call.name),
+    input: call.arguments,
+  }));
+  const text = message.content === '' ? [] : [{ type: 'text' as const, text: message.content }];
+  return { role: 'assistant', content: [...text, ...calls] };
+}
+
+const MAX_WIRE_CHARS = 64;
+
+/**
+ * Tool names as providers accept them. Ours have dots (`fs.read`), theirs must match `[A-Za-z0-9_-]{1,64}`; the same
+ * input always gets the same names, and an answer is translated back.
+ */
+export class ToolNames {
+  readonly #toWire = new Map<string, string>();
+  readonly #fromWire = new Map<string, string>();
+
+  constructor(input: ModelInput) {
+    for (const tool of input.tools ?? []) this.#add(tool.name);
+    for (const message of input.messages) {
+      if (message.role === 'assistant') for (const call of message.tool_calls ?? []) this.#add(call.name);
+      if (message.role === 'tool') this.#add(message.tool_name);
+    }
+  }
+
+  toWire(name: string): string {
+    return this.#toWire.get(name) ?? plain(name);
+  }
+
+  /** A name the model made up comes back as it is. */
+  fromWire(wire: string): string {
+    return this.#fromWire.get(wire) ?? wire;
+  }
+
+  #add(name: string): void {
+    if (this.#toWire.has(name)) return;
+    let wire = plain(name);
+    for (let n = 2; this.#fromWire.has(wire); n += 1) {
+      const suffix = `_${n}`;
+      wire = `${plain(name).slice(0, MAX_WIRE_CHARS - suffix.length)}${suffix}`;
+    }
+    this.#toWire.set(name, wire);
+    this.#fromWire.set(wire, name);
+  }
+}
+
+const plain = (name: string): string => name.replace(/[^A-Za-z0-9_-]/g, '_').slice(0, MAX_WIRE_CHARS);

@@ -1,7 +1,6 @@
-import type { ModelPart, ToolCall } from './call.ts';
+import { ModelFailure, type ModelPart, type ToolCall } from './call.ts';
 import type { ChunkSender } from './chunk-sender.ts';
-import { ModelFailure } from './failure.ts';
-import type { Patience } from './patience.ts';
+import type { Patience } from './target-tries.ts';
 
 /** Characters; a model that says more than this is not answering a question. */
 const MAX_ANSWER_CHARS = 4 * 1024 * 1024;

@@ -1,10 +1,12 @@
 import { z } from 'zod';
+import { SvcError } from '../../runtime/errors.ts';
 import { Identity } from '../../runtime/identity.ts';
-import type { JsonObject } from '../../runtime/json.ts';
-import { jsonObjectField } from '../../runtime/json-field.ts';
+import { type JsonObject, jsonObjectField } from '../../runtime/json.ts';
+import type { Target } from './targets.ts';
 
 /** Characters of one message; a request as a whole is bounded by the payload limit (design K7). */
 const MAX_TEXT = 16 * 1024 * 1024;
+
 const Text = z.string().max(MAX_TEXT);
 
 const ToolCall = z.strictObject({
@@ -12,6 +14,7 @@ const ToolCall = z.strictObject({
   name: z.string().min(1).max(200),
   arguments: jsonObjectField,
 });
+
 export type ToolCall = z.output<typeof ToolCall>;
 
 /** One turn of a conversation (original-facts.md 6.4). */
@@ -29,6 +32,7 @@ export const ModelMessage = z.discriminatedUnion('role', [
     content_ref: z.string().max(200).optional(),
   }),
 ]);
+
 export type ModelMessage = z.output<typeof ModelMessage>;
 
 /** Input of the effect `model.generate`. */
@@ -63,9 +67,11 @@ export const ModelInput = z.strictObject({
   /** Whose limits count (original-facts 13.1); absent: nobody's. */
   principal: Identity.pick({ kind: true, subject: true, tier: true }).optional(),
 });
+
 export type ModelInput = z.output<typeof ModelInput>;
 
 export const FINISH_REASONS = ['stop', 'length', 'content-filter', 'tool-calls', 'other'] as const;
+
 export type FinishReason = (typeof FINISH_REASONS)[number];
 
 /** Value of the effect's result. */
@@ -88,6 +94,7 @@ export const ModelResult = z.object({
     estimated: z.boolean(),
   }),
 });
+
 export type ModelResult = z.output<typeof ModelResult>;
 
 /** What a model says, piece by piece; `finish` is last and there exactly once. */
@@ -102,3 +109,48 @@ export type ModelPart =
       readonly inputTokens: number | undefined;
       readonly outputTokens: number | undefined;
     };
+
+/**
+ * Why one call of a model did not bring an answer:
+ * `busy` nobody answered or it said come back (429, 5xx, no connection, silence): tried again, then the fallback;
+ * `broken` the answer stopped in the middle: tried again, then the fallback;
+ * `nonsense` the answer could not be understood: tried again, then the fallback;
+ * `refused` the request itself is wrong (400, 401, 403, 404): final, a fallback would hide it.
+ */
+type FailureKind = 'busy' | 'broken' | 'nonsense' | 'refused';
+
+/**
+ * A failed call. The text is public and carries no cause: errors of the AI SDK hold request bodies, headers and
+ * response bodies, and a provider may echo the key in any of them (design S3).
+ */
+export class ModelFailure extends Error {
+  override readonly name = 'ModelFailure';
+  readonly kind: FailureKind;
+  readonly retryAfterMs: number | undefined;
+
+  constructor(kind: FailureKind, message: string, retryAfterMs?: number) {
+    super(message);
+    this.kind = kind;
+    this.retryAfterMs = retryAfterMs;
+  }
+}
+
+export interface FailedTarget {
+  readonly target: Target;
+  readonly failure: ModelFailure;
+}
+
+/**
+ * What the effect throws when no target answered: `model_unavailable` (tried again by the effect's policy) as long as
+ * one of them may answer later, else `model_failed`.
+ */
+export function describeFailures(failed: readonly FailedTarget[]): SvcError {
+  const text = failed.map(({ target, failure }) => `${nameOf(target)}: ${failure.message}`).join('; then ');
+  const failures = failed.map((entry) => entry.failure);
+  const mayAnswerLater = failures.some((failure) => failure.kind === 'busy' || failure.kind === 'broken');
+  if (!mayAnswerLater) return new SvcError('model_failed', text);
+  const waits = failures.flatMap((failure) => failure.retryAfterMs ?? []);
+  return new SvcError('model_unavailable', text, waits.length === 0 ? {} : { retryAfterMs: Math.min(...waits) });
+}
+
+export const nameOf = ({ provider, model }: Target): string => `Provider "${provider.name}", model "${model.model}"`;

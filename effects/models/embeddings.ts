@@ -1,9 +1,8 @@
-import type { NodeCortex } from '../../manifests/node/cortex.ts';
-import type { ModelSelection, ProviderConfig } from '../../manifests/node/models.ts';
+import type { ModelSelection, NodeCortex, ProviderConfig } from '../../manifests/node/models.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import { SYSTEM_TENANT } from '../../runtime/identity.ts';
 import type { Secrets } from '../../security/api.ts';
-import { describeFailures, ModelFailure } from './failure.ts';
+import { describeFailures, ModelFailure } from './call.ts';
 import { ModelTargets, type Target } from './targets.ts';
 
 export interface EmbeddingsParts {

@@ -9,18 +9,22 @@ import type { Random } from '../../runtime/random.ts';
 import { systemRandom } from '../../runtime/random.ts';
 import type { Secrets, TierLimits } from '../../security/api.ts';
 import type { Answer } from './ask.ts';
-import { ModelInput, type ModelPart, type ModelResult } from './call.ts';
+import {
+  describeFailures,
+  type FailedTarget,
+  ModelFailure,
+  ModelInput,
+  type ModelPart,
+  type ModelResult,
+  nameOf,
+} from './call.ts';
 import { ChunkSender } from './chunk-sender.ts';
-import { EarlierMessages } from './earlier-messages.ts';
-import { describeFailures, type FailedTarget, ModelFailure, nameOf } from './failure.ts';
-import { Latencies } from './latencies.ts';
-import { takeCall, takeTokens } from './model-limits.ts';
+import { EarlierMessages, withToolResults } from './earlier-messages.ts';
+import { takeCall, takeTokens, usageOf } from './model-limits.ts';
 import { answerFromScript } from './scripted.ts';
 import type { ModelCall, ModelSource } from './source.ts';
 import { askTarget } from './target-tries.ts';
-import { ModelTargets, type Target } from './targets.ts';
-import { withToolResults } from './tool-results.ts';
-import { usageOf } from './usage.ts';
+import { Latencies, ModelTargets, type Target } from './targets.ts';
 
 const MODEL_GENERATE = 'model.generate';
 

@@ -3,20 +3,16 @@ import type { Clock } from '../../runtime/clock.ts';
 import type { EffectContext } from '../../runtime/effect.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import { SYSTEM_TENANT } from '../../runtime/identity.ts';
-import { pause } from '../../runtime/pause.ts';
+import { pause } from '../../runtime/one-at-a-time.ts';
 import type { Random } from '../../runtime/random.ts';
 import type { Secrets } from '../../security/api.ts';
 import { type Answer, readAnswer } from './ask.ts';
-import { backoffMs } from './backoff.ts';
-import type { ModelInput } from './call.ts';
+import { ModelFailure, type ModelInput } from './call.ts';
 import type { ChunkSender } from './chunk-sender.ts';
-import { ModelFailure } from './failure.ts';
-import type { Latencies } from './latencies.ts';
-import { Patience } from './patience.ts';
 import type { ModelSource } from './source.ts';
-import type { Target } from './targets.ts';
+import type { Latencies, Target } from './targets.ts';
 
-export interface TryTools {
+interface TryTools {
   readonly source: ModelSource;
   readonly secrets: Secrets;
   readonly selection: ModelSelection;
@@ -87,3 +83,91 @@ function throwIfCancelled(context: EffectContext, sender: ChunkSender | undefine
 
 const tooSlow = (selection: ModelSelection): ModelFailure =>
   new ModelFailure('busy', `no word for ${selection.llm_overall_timeout_secs} s (llm_overall_timeout_secs)`);
+
+/** Longest pause between two tries, unless the provider asks for more. */
+const MAX_BACKOFF_MS = 30_000;
+
+/** A provider that asks for more than this is taken to mean this. */
+const MAX_RETRY_AFTER_MS = 600_000;
+
+/** Pause after the n-th failed try: doubles, half of it random so that a fleet does not come back as one. */
+export function backoffMs(
+  baseMs: number,
+  failedTries: number,
+  retryAfterMs: number | undefined,
+  random: Random,
+): number {
+  const full = Math.min(baseMs * 2 ** (failedTries - 1), MAX_BACKOFF_MS);
+  const jittered = full * (0.5 + random.fraction() / 2);
+  return Math.ceil(Math.max(jittered, retryAfterMs ?? 0));
+}
+
+/** Reads `retry-after-ms`, else `Retry-After` as seconds or as an HTTP date. */
+export function retryAfterMs(headers: Readonly<Record<string, string>> | undefined, nowMs: number): number | undefined {
+  const precise = Number.parseFloat(headers?.['retry-after-ms'] ?? '');
+  if (Number.isFinite(precise)) return bounded(precise);
+  const plain = headers?.['retry-after']?.trim();
+  if (plain === undefined || plain === '') return undefined;
+  if (/^\d+(\.\d+)?$/.test(plain)) return bounded(Number(plain) * 1_000);
+  const date = Date.parse(plain);
+  return Number.isNaN(date) ? undefined : bounded(date - nowMs);
+}
+
+const bounded = (ms: number): number => Math.min(Math.max(ms, 0), MAX_RETRY_AFTER_MS);
+
+/**
+ * Ends a call whose model takes too long to begin, or falls silent in the middle. `signal` also ends with the
+ * effect's own signal, so what is given to the socket is this one alone.
+ */
+export class Patience {
+  readonly #clock: Clock;
+  readonly #silenceMs: number;
+  readonly #ending = new AbortController();
+  #dueAt: number;
+  #cancelTimer: () => void = () => {};
+  #held = false;
+  /** The time was used up; not set when the caller gave up for another reason. */
+  lost = false;
+  readonly signal: AbortSignal;
+
+  constructor(clock: Clock, outer: AbortSignal, limits: { readonly firstMs: number; readonly silenceMs: number }) {
+    this.#clock = clock;
+    this.#silenceMs = limits.silenceMs;
+    this.#dueAt = clock.monotonic() + limits.firstMs;
+    this.signal = AbortSignal.any([outer, this.#ending.signal]);
+    this.#arm();
+  }
+
+  /** The model said something. */
+  heard(): void {
+    this.#dueAt = this.#clock.monotonic() + this.#silenceMs;
+  }
+
+  /** Waits for something else than the model; that time does not count. */
+  async hold(wait: Promise<void>): Promise<void> {
+    this.#held = true;
+    try {
+      await wait;
+    } finally {
+      this.#held = false;
+      this.heard();
+    }
+  }
+
+  /** The call is over, well or badly: closes what is still open of it. */
+  end(): void {
+    this.#cancelTimer();
+    this.#ending.abort();
+  }
+
+  /** One timer for the whole call: at its end it looks how much time is really left. */
+  #arm(): void {
+    const leftMs = this.#held ? this.#silenceMs : this.#dueAt - this.#clock.monotonic();
+    if (leftMs > 0) {
+      this.#cancelTimer = this.#clock.after(Math.ceil(leftMs), () => this.#arm());
+      return;
+    }
+    this.lost = true;
+    this.#ending.abort();
+  }
+}

@@ -1,5 +1,7 @@
 import type { ModelConfig, ModelSelection, ProviderConfig } from '../../manifests/node/models.ts';
+import type { Clock } from '../../runtime/clock.ts';
 import { SvcError } from '../../runtime/errors.ts';
+import type { ModelPart } from './call.ts';
 
 /** One model at one provider: where a call can go. */
 export interface Target {
@@ -9,10 +11,11 @@ export interface Target {
 
 /** Targets tried for one call, fallbacks included. */
 const MAX_CHAIN = 8;
+
 const DEFAULT_ALIAS = 'default';
 
 /** How long a target takes to begin an answer; undefined when it was not asked yet. */
-export type LatencyOf = (target: Target) => number | undefined;
+type LatencyOf = (target: Target) => number | undefined;
 
 /**
  * Finds the models behind an alias. Throws `invalid_config` when the configuration names an alias or provider that
@@ -126,4 +129,34 @@ const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/;
 function isLocal(provider: ProviderConfig): boolean {
   if (provider.type === 'ollama' || provider.type === 'scripted') return true;
   return provider.endpoint !== undefined && LOOPBACK.test(new URL(provider.endpoint).hostname);
+}
+
+/** Weight of the newest measurement. */
+const NEWEST = 0.3;
+
+/**
+ * How long each target takes to begin an answer, as this node saw it lately, for the strategy `latency-optimized`.
+ * Kept in memory only: a new node measures anew.
+ */
+export class Latencies {
+  readonly #ms = new WeakMap<Target['model'], number>();
+
+  readonly of = (target: Target): number | undefined => this.#ms.get(target.model);
+
+  /** Failures are added with the whole time-out, so that a broken target stops looking fast. */
+  add(target: Target, ms: number): void {
+    const known = this.#ms.get(target.model);
+    this.#ms.set(target.model, known === undefined ? ms : known * (1 - NEWEST) + ms * NEWEST);
+  }
+
+  /** Passes the parts through and notes when the first one came. */
+  async *measure(target: Target, parts: AsyncIterable<ModelPart>, clock: Clock): AsyncGenerator<ModelPart> {
+    const startedAt = clock.monotonic();
+    let first = true;
+    for await (const part of parts) {
+      if (first) this.add(target, clock.monotonic() - startedAt);
+      first = false;
+      yield part;
+    }
+  }
 }

@@ -1,5 +1,4 @@
 import { StringDecoder } from 'node:string_decoder';
-import { Redactor } from './redact.ts';
 
 /** One stream of a program as text: UTF-8 across chunk borders, without secrets, the first `limitBytes` of it. */
 export class CapturedOutput {
@@ -48,5 +47,99 @@ export class CapturedOutput {
     if (kept === '') return;
     this.#parts.push(kept);
     this.#take(kept);
+  }
+}
+
+const REDACTED = '[redacted]';
+
+/** Shorter values are words such as `on`: replacing them would destroy the text and hide nothing. */
+const SHORTEST_CHARS = 4;
+
+/** Takes known secrets out of a text that arrives in pieces, also where one is cut in two. */
+export class Redactor {
+  readonly #secrets: readonly string[];
+  #held = '';
+
+  constructor(secrets: readonly string[]) {
+    // Longest first: a secret may hold another one.
+    this.#secrets = secrets.filter((one) => one.length >= SHORTEST_CHARS).sort((a, b) => b.length - a.length);
+  }
+
+  /** Answers what can be let go; an end that may be the start of a secret is held back. */
+  push(text: string): string {
+    if (this.#secrets.length === 0) return text;
+    const all = this.#clean(this.#held + text);
+    const held = this.#mayBeStart(all);
+    this.#held = all.slice(all.length - held);
+    return all.slice(0, all.length - held);
+  }
+
+  end(): string {
+    const rest = this.#held;
+    this.#held = '';
+    return rest;
+  }
+
+  #clean(text: string): string {
+    return this.#secrets.reduce((clean, secret) => clean.replaceAll(secret, REDACTED), text);
+  }
+
+  #mayBeStart(text: string): number {
+    let most = 0;
+    for (const secret of this.#secrets) {
+      for (let length = Math.min(secret.length - 1, text.length); length > most; length -= 1) {
+        if (text.endsWith(secret.slice(0, length))) most = length;
+      }
+    }
+    return most;
+  }
+}
+
+/** Gathers pieces of text and sends them on in order, at most one message each `everyMs`. */
+export class ProgressFlow {
+  readonly #send: (text: string) => Promise<boolean>;
+  readonly #unwanted: () => void;
+  readonly #everyMs: number;
+  #gathered = '';
+  #timer: NodeJS.Timeout | null = null;
+  #sending: Promise<void> = Promise.resolve();
+  #stopped = false;
+
+  /** `unwanted` is called when `send` answers false: nobody waits for the rest. */
+  constructor(send: (text: string) => Promise<boolean>, unwanted: () => void, everyMs = 50) {
+    this.#send = send;
+    this.#unwanted = unwanted;
+    this.#everyMs = everyMs;
+  }
+
+  push(text: string): void {
+    if (this.#stopped) return;
+    this.#gathered += text;
+    this.#timer ??= setTimeout(() => this.#flush(), this.#everyMs);
+  }
+
+  /** Sends the rest; resolves when all is durable. Rejects with the first failure. */
+  async finish(): Promise<void> {
+    this.#flush();
+    await this.#sending;
+  }
+
+  #flush(): void {
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#timer = null;
+    const previous = this.#sending;
+    this.#sending = previous.then(() => this.#sendGathered());
+    // Told by `finish`; until then it is not an unhandled rejection.
+    this.#sending.catch(() => {});
+  }
+
+  /** A slow store makes larger messages, not more of them. */
+  async #sendGathered(): Promise<void> {
+    if (this.#gathered === '' || this.#stopped) return;
+    const text = this.#gathered;
+    this.#gathered = '';
+    if (await this.#send(text)) return;
+    this.#stopped = true;
+    this.#unwanted();
   }
 }

@@ -1,9 +1,12 @@
 import { z } from 'zod';
-import { ProgramRules } from '../../manifests/tool/program-rules.ts';
+import { ProgramRules } from '../../manifests/tool/contract.ts';
+import { SvcError } from '../../runtime/errors.ts';
 import { Mounts } from './mounts.ts';
+import type { ProgramView } from './view.ts';
 
 /** One argument or `NAME=value` on Linux holds at most 128 KiB with its closing NUL. */
 const STRING_LIMIT_BYTES = 131_071;
+
 const MiB = 1024 * 1024;
 
 export const text = (what: string) =>
@@ -53,6 +56,7 @@ export const ProgramLimits = z.object({
     .min(512)
     .default(1024 * MiB),
 });
+
 export type ProgramLimits = z.output<typeof ProgramLimits>;
 
 export const ProgramInput = z.object({
@@ -68,6 +72,7 @@ export const ProgramInput = z.object({
   /** What its manifest allows; absent in what an older node asked for: nothing of the network, all of its workspace. */
   rules: ProgramRules.optional(),
 });
+
 export type ProgramInput = z.output<typeof ProgramInput>;
 
 export interface ProgramResult {
@@ -82,4 +87,75 @@ export interface ProgramResult {
   readonly timed_out: boolean;
   /** The limit for which this node ended it. */
   readonly stopped_by?: 'timeout' | 'output' | 'memory' | 'processes';
+}
+
+/**
+ * What rules mean to a program in a view. Throws `unsupported_isolation` naming the rule where the manifest asks for one that
+ * nothing would enforce: such a program is refused, the rule never ignored.
+ */
+export function confined(
+  view: ProgramView | null,
+  { network, read_only }: ProgramRules,
+): { readonly network: 'none' | 'host'; readonly readOnly: boolean } {
+  if (view?.confines !== true) {
+    if (network === 'none') throw unenforced('network', 'mode none');
+    if (read_only) throw unenforced('filesystem', 'read_only');
+    return { network: 'host', readOnly: false };
+  }
+  return { network: network === 'open' ? view.network : 'none', readOnly: read_only };
+}
+
+function unenforced(field: 'network' | 'filesystem', rule: string): SvcError {
+  const text = `spec.security.${field}: this node cannot enforce ${rule} for commands: it has no sandbox (install bubblewrap)`;
+  return new SvcError('unsupported_isolation', text, { field: `spec.security.${field}` });
+}
+
+interface Line {
+  held: number;
+  readonly waiting: (() => void)[];
+}
+
+/** So many at a time for each key; the others wait, first come first served. In this process only. */
+export class Places {
+  readonly #lines = new Map<string, Line>();
+
+  /** Resolves with what gives the place back. Throws the signal's reason when that comes first. */
+  async take(key: string, most: number, signal: AbortSignal): Promise<() => void> {
+    signal.throwIfAborted();
+    const line = this.#lines.get(key) ?? { held: 0, waiting: [] };
+    this.#lines.set(key, line);
+    if (line.held < most) line.held += 1;
+    else await handedOver(line, signal);
+    let given = false;
+    return () => {
+      if (given) return;
+      given = true;
+      this.#giveBack(key, line);
+    };
+  }
+
+  /** A place goes to the next in line without becoming free in between. */
+  #giveBack(key: string, line: Line): void {
+    const next = line.waiting.shift();
+    if (next !== undefined) next();
+    else {
+      line.held -= 1;
+      if (line.held === 0) this.#lines.delete(key);
+    }
+  }
+}
+
+function handedOver(line: Line, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const mine = (): void => {
+      signal.removeEventListener('abort', leave);
+      resolve();
+    };
+    const leave = (): void => {
+      line.waiting.splice(line.waiting.indexOf(mine), 1);
+      reject(signal.reason);
+    };
+    line.waiting.push(mine);
+    signal.addEventListener('abort', leave, { once: true });
+  });
 }

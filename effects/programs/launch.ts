@@ -1,8 +1,10 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, type StdioOptions, spawn } from 'node:child_process';
+import { constants, openSync, readdirSync, readFileSync } from 'node:fs';
+import { access, open, stat } from 'node:fs/promises';
+import { resolve } from 'node:path';
 import type { Readable } from 'node:stream';
 import { SvcError } from '../../runtime/errors.ts';
 import { RUN_MARK } from './environment.ts';
-import { withoutInherited } from './inherited.ts';
 import type { ProgramLimits } from './input.ts';
 import { sessionBelow } from './process-table.ts';
 import { type RunCgroup, runCgroups } from './run-cgroup.ts';
@@ -131,4 +133,87 @@ function launchFailure(error: unknown): SvcError {
     });
   }
   return new SvcError('program_failed', `the program could not be started (${code})`, { cause: error });
+}
+
+const STANDARD = 2;
+
+const CLOSE_ON_EXEC = 0o2000000;
+
+/** Highest of a program's own that `launch` asks for. */
+type Stdio = Exclude<StdioOptions, string>;
+
+let replaced: { readonly descriptors: readonly number[]; readonly nothing: number } | undefined;
+
+/**
+ * The same, with `/dev/null` in the place of every descriptor that whoever started this node left open in it: the node opens its own
+ * so that no other program gets them, but cannot close those.
+ */
+function withoutInherited(stdio: Stdio): Stdio {
+  replaced ??= { descriptors: inheritable(), nothing: openSync('/dev/null', 'r+') };
+  const all = [...stdio];
+  for (const descriptor of replaced.descriptors) {
+    if (descriptor < stdio.length) continue;
+    while (all.length < descriptor) all.push('ignore');
+    all[descriptor] = replaced.nothing;
+  }
+  return all;
+}
+
+/** Descriptors of this process that programs it starts would have too. Known on Linux only. */
+function inheritable(): readonly number[] {
+  if (process.platform !== 'linux') return [];
+  return readdirSync('/proc/self/fd')
+    .map(Number)
+    .filter((descriptor) => descriptor > STANDARD && !closesOnExec(descriptor))
+    .sort((a, b) => a - b);
+}
+
+/** One that is closed meanwhile was this look's own. */
+function closesOnExec(descriptor: number): boolean {
+  try {
+    const flags = /^flags:\s+([0-7]+)/m.exec(readFileSync(`/proc/self/fdinfo/${descriptor}`, 'latin1'))?.[1];
+    return flags === undefined || (Number.parseInt(flags, 8) & CLOSE_ON_EXEC) !== 0;
+  } catch {
+    return true;
+  }
+}
+
+/** Finds a program and says what is wrong with it before a process is made. Throws `program_failed`. */
+export async function findExecutable(baseDirectory: string, path: string): Promise<string> {
+  const file = resolve(baseDirectory, path);
+  const found = await stat(file).catch(() => null);
+  if (found === null) throw new SvcError('program_failed', `the program ${path} does not exist on this node`);
+  if (!found.isFile()) throw new SvcError('program_failed', `the program ${path} is not a file`);
+  const executable = await access(file, constants.X_OK).then(
+    () => true,
+    () => false,
+  );
+  if (!executable) throw new SvcError('program_failed', `the program ${path} is not executable (chmod +x)`);
+  await checkInterpreter(file, path);
+  return file;
+}
+
+/** A missing interpreter is reported by the system as if the script were missing. */
+async function checkInterpreter(file: string, path: string): Promise<void> {
+  const start = await firstLine(file);
+  if (start === null || !start.startsWith('#!')) return;
+  const [interpreter] = start.slice(2).trim().split(/\s+/);
+  if (interpreter === undefined || interpreter === '') {
+    throw new SvcError('program_failed', `the first line of ${path} names no interpreter`);
+  }
+  if ((await stat(interpreter).catch(() => null)) === null) {
+    throw new SvcError('program_failed', `the interpreter ${interpreter} of ${path} does not exist on this node`);
+  }
+}
+
+/** Null when the file may be run but not read, which is allowed. */
+async function firstLine(file: string): Promise<string | null> {
+  const handle = await open(file).catch(() => null);
+  if (handle === null) return null;
+  try {
+    const { buffer, bytesRead } = await handle.read(Buffer.alloc(256), 0, 256, 0);
+    return buffer.toString('latin1', 0, bytesRead).split('\n', 1)[0] ?? '';
+  } finally {
+    await handle.close();
+  }
 }

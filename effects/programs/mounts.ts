@@ -1,10 +1,10 @@
 import { readlink, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { KnownVolume } from '../../manifests/known-volume.ts';
+import { KnownVolume } from '../../manifests/metadata.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import type { VolumeDirectories, VolumeHolds, VolumeQuotas } from '../volumes/api.ts';
-import { fileFailure, systemCode } from '../volumes/file-failure.ts';
+import { fileFailure, systemCode } from '../volumes/file-operation.ts';
 import { openDirectory, openParent } from '../volumes/tree.ts';
 import { partsOf } from '../volumes/volume-path.ts';
 import type { Guard } from './supervise.ts';

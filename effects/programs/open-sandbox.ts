@@ -4,7 +4,7 @@ import { mkdir, mkdtemp, realpath, rm, stat, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { SvcError } from '../../runtime/errors.ts';
-import { handOver, type Owner, ownerOf } from '../volumes/ownership.ts';
+import { handOver, type Owner, ownerOf } from '../volumes/volume-path.ts';
 import { isUnder, SANDBOX_IDS, Sandbox, type SharedPath } from './sandbox.ts';
 import { seccompFilter } from './seccomp-filter.ts';
 import { type SharedFile, WORKSPACE } from './view.ts';

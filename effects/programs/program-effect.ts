@@ -1,21 +1,19 @@
 import { randomUUID } from 'node:crypto';
 import { realpath } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
-import type { ProgramRules } from '../../manifests/tool/program-rules.ts';
+import type { ProgramRules } from '../../manifests/tool/contract.ts';
 import { defineEffect, type EffectContext, type EffectHandler } from '../../runtime/effect.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import type { Json } from '../../runtime/json.ts';
 import type { Secrets } from '../../security/api.ts';
+import { ProgressFlow } from './captured-output.ts';
 import { programEnvironment } from './environment.ts';
-import { findExecutable } from './executable.ts';
 import { type GatewayListener, openGatewayRelay } from './gateway-relay.ts';
 import { GroupWatch } from './group-watch.ts';
-import { ProgramInput } from './input.ts';
-import type { LaunchedProgram } from './launch.ts';
+import { confined, ProgramInput } from './input.ts';
+import { findExecutable, type LaunchedProgram } from './launch.ts';
 import { linkMounts, makeMountPoints, openMounts, type ProcessVolumes, volumeGuard } from './mounts.ts';
 import { maySee } from './open-sandbox.ts';
-import { ProgressFlow } from './progress-flow.ts';
-import { confined } from './rules.ts';
 import { type Guard, supervise } from './supervise.ts';
 import {
   type Bind,

@@ -1,6 +1,6 @@
 import { existsSync, lstatSync, readlinkSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
-import type { Owner } from '../volumes/ownership.ts';
+import type { Owner } from '../volumes/volume-path.ts';
 import type { Bind, ProgramView, SharedFile, ViewedProgram, ViewOptions } from './view.ts';
 
 /** Ids of a program inside, and outside as well where the node runs as root and no other are set. */

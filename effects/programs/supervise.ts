@@ -1,9 +1,13 @@
+import { constants } from 'node:os';
+import { setTimeout as pause } from 'node:timers/promises';
+import { longTimer } from '../../runtime/clock.ts';
 import { SvcError } from '../../runtime/errors.ts';
-import type { GroupWatch } from './group-watch.ts';
-import type { ProgramResult } from './input.ts';
+import { CapturedOutput } from './captured-output.ts';
+import type { GroupExcess, GroupWatch } from './group-watch.ts';
+import type { ProgramLimits, ProgramResult } from './input.ts';
 import { type Launch, type LaunchedProgram, launch } from './launch.ts';
 import { endRun, recordRun } from './leftovers.ts';
-import { followProgram } from './program-run.ts';
+import { killTree, signal } from './process-table.ts';
 import { beforeStart } from './workspace.ts';
 
 /**
@@ -12,7 +16,7 @@ import { beforeStart } from './workspace.ts';
  */
 export type Guard = (end: (why: SvcError) => void) => Promise<() => Promise<void>>;
 
-export interface Supervision {
+interface Supervision {
   /** Directory in which runs are noted, so that a later life of the node ends what this one leaves. */
   readonly workspaces: string;
   /** Mark of the run; it is in the program's environment too. */
@@ -61,5 +65,132 @@ export async function supervise(program: Launch, supervision: Supervision): Prom
     } finally {
       await unguard();
     }
+  }
+}
+
+type StopCause = 'timeout' | 'output' | GroupExcess;
+
+interface RunOptions {
+  readonly limits: ProgramLimits;
+  readonly watch: GroupWatch;
+  /** Between TERM and KILL. */
+  readonly killGraceMs: number;
+  readonly secrets: readonly string[];
+  readonly onText: (text: string) => void;
+  readonly stop: AbortSignal;
+}
+
+/** How long output may stay open once all processes of the group are gone: one that left it may hold the pipe. */
+const DRAIN_MS = 1_000;
+
+/**
+ * Follows a started program to its end: output, time, memory, stop. Leaves no process of its group behind. Throws the
+ * signal's reason when that ended it.
+ */
+export async function followProgram(program: LaunchedProgram, options: RunOptions): Promise<ProgramResult> {
+  const { limits, watch, secrets, onText, stop } = options;
+  const startedAt = performance.now();
+  const stdout = new CapturedOutput(limits.output_bytes, secrets, onText);
+  const stderr = new CapturedOutput(limits.output_bytes, secrets);
+  const ender = new GroupEnder(program, options.killGraceMs);
+  let leftBytes = limits.total_output_bytes ?? Number.POSITIVE_INFINITY;
+  const take = (into: CapturedOutput, chunk: Buffer): void => {
+    into.push(chunk.length > leftBytes ? chunk.subarray(0, leftBytes) : chunk);
+    if (chunk.length > leftBytes) ender.kill('output');
+    leftBytes = Math.max(0, leftBytes - chunk.length);
+  };
+  program.stdout.on('data', (chunk: Buffer) => take(stdout, chunk));
+  program.stderr.on('data', (chunk: Buffer) => take(stderr, chunk));
+  const onStop = () => ender.end(null);
+  const cancelTimeout = longTimer(limits.timeout_ms, () => ender.end('timeout'));
+  const bounded = program.refused === undefined ? {} : { refused: program.refused };
+  const groupLimits = { memoryBytes: limits.memory_bytes ?? null, processes: limits.processes, ...bounded };
+  const unwatch = watch.watch(program.group, groupLimits, (what) => ender.kill(what));
+  stop.addEventListener('abort', onStop, { once: true });
+  if (stop.aborted) onStop();
+  const exit = await exited(program, () => {
+    cancelTimeout();
+    unwatch();
+    stop.removeEventListener('abort', onStop);
+    ender.over();
+  });
+  // Only when the stop came before the end: what finished by itself is a result.
+  if (ender.stopped) throw stop.reason;
+  // It may have given up by itself before the watch looked.
+  if (program.refused?.() === true) ender.cause ??= 'processes';
+  stdout.end();
+  stderr.end();
+  return {
+    exit_code: exit.code ?? 128 + (exit.signal === null ? 0 : constants.signals[exit.signal]),
+    ...(exit.signal === null ? {} : { signal: exit.signal }),
+    stdout: stdout.text,
+    stderr: stderr.text,
+    duration_ms: Math.round(performance.now() - startedAt),
+    stdout_truncated: stdout.truncated,
+    stderr_truncated: stderr.truncated,
+    timed_out: ender.cause === 'timeout',
+    ...(ender.cause === null ? {} : { stopped_by: ender.cause }),
+  };
+}
+
+interface Exit {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+}
+
+/** Resolves when the program has ended, the rest of its group is killed and its output is read. */
+async function exited({ child, stdout, stderr, release }: LaunchedProgram, ended: () => void): Promise<Exit> {
+  const closed = new Promise<void>((resolve) => child.once('close', () => resolve()));
+  const exit = await new Promise<Exit>((resolve) => {
+    if (child.exitCode !== null || child.signalCode !== null) {
+      return resolve({ code: child.exitCode, signal: child.signalCode });
+    }
+    child.once('exit', (code, signalName) => resolve({ code, signal: signalName }));
+  });
+  ended();
+  release();
+  const waited = new AbortController();
+  await Promise.race([closed, pause(DRAIN_MS, undefined, { signal: waited.signal }).catch(() => {})]);
+  waited.abort();
+  stdout.destroy();
+  stderr.destroy();
+  return exit;
+}
+
+/** Ends a process group: TERM, then KILL after a grace. Its id is valid until the leader's exit is seen. */
+class GroupEnder {
+  readonly #group: number;
+  readonly #asked: () => number;
+  readonly #graceMs: number;
+  #timer: NodeJS.Timeout | null = null;
+  #over = false;
+  cause: StopCause | null = null;
+  /** Ended because the signal said so, not for a limit. */
+  stopped = false;
+
+  constructor({ group, asked }: Pick<LaunchedProgram, 'group' | 'asked'>, graceMs: number) {
+    this.#group = group;
+    this.#asked = asked;
+    this.#graceMs = graceMs;
+  }
+
+  end(cause: StopCause | null): void {
+    if (this.#over || this.#timer !== null) return;
+    this.cause ??= cause;
+    this.stopped = cause === null;
+    signal(-this.#asked(), 'SIGTERM');
+    this.#timer = setTimeout(() => this.kill(cause), this.#graceMs);
+  }
+
+  kill(cause: StopCause | null): void {
+    if (this.#over) return;
+    this.cause ??= cause;
+    if (cause === 'processes') killTree(this.#group);
+    signal(-this.#group, 'SIGKILL');
+  }
+
+  over(): void {
+    this.#over = true;
+    if (this.#timer !== null) clearTimeout(this.#timer);
   }
 }

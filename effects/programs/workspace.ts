@@ -1,8 +1,7 @@
 import { lstat, mkdir } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { SvcError } from '../../runtime/errors.ts';
-import { removeTree } from '../volumes/remove-tree.ts';
-import { openDirectory } from '../volumes/tree.ts';
+import { openDirectory, removeTree } from '../volumes/tree.ts';
 import { Segment } from './input.ts';
 
 /** Directory of an execution, below its tenant's. Throws `invalid_argument` for ids that could leave it. */

@@ -1,10 +1,11 @@
 import { z } from 'zod';
-import type { EffectContext } from '../../runtime/effect.ts';
+import { defineEffect, type EffectContext, type EffectHandler } from '../../runtime/effect.ts';
 import { SvcError, toSvcError } from '../../runtime/errors.ts';
 import { Identity } from '../../runtime/identity.ts';
+import { Notify } from '../../runtime/one-at-a-time.ts';
 
 /** What the starts of agents and workflows have in common. */
-export const childFields = {
+const childFields = {
   /** Made by the parent's turn, so that a repeated start finds the child it started. */
   execution_id: z.uuid(),
   /** In whose name it runs; the tenant is the parent's. */
@@ -12,12 +13,12 @@ export const childFields = {
 };
 
 /** Name or UUID of what is started. */
-export const nameOrId = z.string().min(1).max(256);
+const nameOrId = z.string().min(1).max(256);
 
 /** What of the effect's context a start may use. */
-export type ChildCall = Pick<EffectContext, 'signal' | 'trace'>;
+type ChildCall = Pick<EffectContext, 'signal' | 'trace'>;
 
-export interface ChildStart<Started> {
+interface ChildStart<Started> {
   readonly executionId: string;
   readonly identity: Identity;
   /** For errors: `agent "judge"`. */
@@ -32,7 +33,7 @@ export interface ChildStart<Started> {
  * identity of another tenant, `not_found` naming what is not deployed, `validation_failed` with every misfit, else what
  * `start` throws.
  */
-export async function startChild<Started>(child: ChildStart<Started>, context: EffectContext): Promise<Started> {
+async function startChild<Started>(child: ChildStart<Started>, context: EffectContext): Promise<Started> {
   const { tenant, signal } = context;
   if (child.identity.tenant !== tenant) throw new SvcError('forbidden', 'a child runs in the tenant of its parent');
   signal.throwIfAborted();
@@ -69,4 +70,121 @@ function explained(error: SvcError, what: string): SvcError {
   const misfits = details.slice(0, 10).map((detail) => `${detail.path ?? 'input'}: ${detail.message}`);
   const text = [`${what}: ${message}`, ...misfits].join('; ');
   return new SvcError(code, text, { details, cause: error });
+}
+
+/** Input of the effect `agent.start`. */
+export const AgentStartInput = z.object({
+  ...childFields,
+  /** Name or UUID; the newest version runs. */
+  agent: nameOrId,
+  /** Rendered task input. */
+  input: z.string(),
+  /** Template variables of the prompt. */
+  context: z.record(z.string(), z.json()).optional(),
+  /** Default `inherit`: what the agent's manifest and the node say. */
+  isolation: z.enum(['inherit', 'firecracker', 'docker', 'process']).optional(),
+  /** Volumes that the execution finds at these paths. */
+  mounts: z
+    .array(
+      z.object({
+        volume_id: z.string().min(1).max(128),
+        mount_path: z.string().startsWith('/').max(4_096),
+        access_mode: z.enum(['read-write', 'read-only']),
+      }),
+    )
+    .max(50)
+    .optional(),
+  /** One iteration, whatever the manifest says: judges are asked once (original-facts 6.2). */
+  one_shot: z.boolean().default(false),
+  workflow_execution_id: z.string().min(1).max(128).optional(),
+  /** How many executions are above it: a judge's is one more than of whom it judges (original-facts 6.2). Default 0. */
+  depth: z.number().int().min(0).max(100).optional(),
+  /** Who is told, by an `ExecutionWord`, that it has started and that it has ended. */
+  notify: Notify,
+});
+
+export type AgentStartInput = z.output<typeof AgentStartInput>;
+
+export interface AgentStarts {
+  /**
+   * Finds the agent in the identity's tenant and starts the execution, or finds it started by an earlier attempt with
+   * the same `execution_id`. Throws `not_found`, `validation_failed`, `conflict`, and what a start throws.
+   */
+  start(request: AgentStartInput, call: ChildCall): Promise<{ readonly agent_id: string }>;
+  /** Cancels an execution; `not_found` and `failed_precondition` mean that there is nothing to cancel. */
+  cancel(tenant: string, executionId: string): Promise<void>;
+}
+
+/** `agent.start` (repeatable): a child execution of a deployed agent; answers `{agent_id}`, its UUID. */
+export function createAgentStart(starts: AgentStarts): EffectHandler<typeof AgentStartInput> {
+  return defineEffect({
+    kind: 'agent.start',
+    input: AgentStartInput,
+    async run(input, context) {
+      const { agent_id } = await startChild(
+        {
+          executionId: input.execution_id,
+          identity: input.identity,
+          what: `agent "${input.agent}"`,
+          start: () => starts.start(input, context),
+          cancel: (tenant, executionId) => starts.cancel(tenant, executionId),
+        },
+        context,
+      );
+      return { agent_id };
+    },
+  });
+}
+
+/** Input of the effect `workflow.start`. */
+export const WorkflowStartInput = z.object({
+  ...childFields,
+  /** Name or UUID. */
+  workflow: nameOrId,
+  /** Default: the newest. */
+  version: z.string().min(1).max(128).optional(),
+  intent: z.string().optional(),
+  /** Checked against the workflow's `input_schema` by whoever starts it. */
+  input: z.json(),
+  blackboard: z.record(z.string(), z.json()).optional(),
+  /** Workflows above it, outermost first, for depth and cycles. */
+  ancestors: z
+    .array(z.object({ workflow_id: z.string(), name: z.string(), execution_id: z.string() }))
+    .max(64)
+    .default([]),
+  /** Who is told, by a `WorkflowWord`; nobody for fire_and_forget. */
+  notify: Notify.optional(),
+});
+
+export type WorkflowStartInput = z.output<typeof WorkflowStartInput>;
+
+export interface WorkflowStarts {
+  /**
+   * Finds the workflow as the identity sees it and starts the execution, or finds it started by an earlier attempt with
+   * the same `execution_id`. Throws `not_found`, `validation_failed`, `conflict`, and what a start throws.
+   */
+  start(request: WorkflowStartInput, call: ChildCall): Promise<{ readonly workflow_id: string; readonly name: string }>;
+  /** Cancels an execution; `not_found` and `failed_precondition` mean that there is nothing to cancel. */
+  cancel(tenant: string, executionId: string): Promise<void>;
+}
+
+/** `workflow.start` (repeatable): a child workflow; answers `{workflow_id, name}`. */
+export function createWorkflowStart(starts: WorkflowStarts): EffectHandler<typeof WorkflowStartInput> {
+  return defineEffect({
+    kind: 'workflow.start',
+    input: WorkflowStartInput,
+    async run(input, context) {
+      const { workflow_id, name } = await startChild(
+        {
+          executionId: input.execution_id,
+          identity: input.identity,
+          what: `workflow "${input.workflow}"`,
+          start: () => starts.start(input, context),
+          cancel: (tenant, executionId) => starts.cancel(tenant, executionId),
+        },
+        context,
+      );
+      return { workflow_id, name };
+    },
+  });
 }

@@ -1,9 +1,8 @@
-import type { KnownVolume } from '../../manifests/known-volume.ts';
+import type { KnownVolume } from '../../manifests/metadata.ts';
 import type { Page, PageAsked } from '../../runtime/documents/pages.ts';
-import type { Identity } from '../../runtime/identity.ts';
-import type { Viewer } from '../../runtime/viewer.ts';
+import type { Identity, Viewer } from '../../runtime/identity.ts';
 
-export { STORAGE_EVENTS, type StorageEvent, type StorageEventName } from './events.ts';
+export { STORAGE_EVENTS, type StorageEvent, type StorageEventName } from './event-record.ts';
 export { PathTraversal } from './volume-path.ts';
 
 export interface Volume {

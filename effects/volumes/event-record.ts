@@ -1,7 +1,7 @@
 import type { Clock } from '../../runtime/clock.ts';
 import type { Collection, CollectionSpec, StoredDocument } from '../../runtime/documents.ts';
+import type { JsonObject } from '../../runtime/json.ts';
 import type { Random } from '../../runtime/random.ts';
-import type { StorageEvent } from './events.ts';
 
 /** Storage events as they can be searched: the newest of each volume. */
 export const STORAGE_EVENT_DOCUMENTS: CollectionSpec = {
@@ -16,8 +16,11 @@ export interface StorageEventDocument extends StorageEvent, StoredDocument {
 }
 
 const WRITE_EVERY_MS = 100;
+
 const MAX_WAITING = 10_000;
+
 const KEPT = 1_000;
+
 const PRUNE_EVERY = 200;
 
 /** Tells a sink at once and writes documents a moment later, so that reading a file waits for no database. */
@@ -106,4 +109,34 @@ export class EventRecord {
     }
     if (this.#sincePruned.size > MAX_WAITING) this.#sincePruned.clear();
   }
+}
+
+/** Names of storage events (spec 3, Events; original-facts 9.1). */
+export const STORAGE_EVENTS = [
+  'VolumeCreated',
+  'VolumeDeleted',
+  'VolumeExpired',
+  'FileRead',
+  'FileWritten',
+  'FileCreated',
+  'FileDeleted',
+  'DirectoryListed',
+  'PathTraversalBlocked',
+  'QuotaExceeded',
+] as const;
+
+export type StorageEventName = (typeof STORAGE_EVENTS)[number];
+
+/** One event for each operation on a volume. `details` has the fields of its kind and never the content of a file. */
+export interface StorageEvent {
+  readonly event: StorageEventName;
+  readonly tenant: string;
+  readonly volume_id: string;
+  /** Null for events of the volume itself. */
+  readonly path: string | null;
+  readonly workflow_execution_id: string | null;
+  /** ISO time. */
+  readonly at: string;
+  /** FileRead {offset, bytes_read}, FileWritten {bytes_written}, DirectoryListed {entry_count}, … */
+  readonly details: JsonObject;
 }

@@ -1,12 +1,10 @@
 import { z } from 'zod';
-import type { KnownVolume } from '../../manifests/known-volume.ts';
+import type { KnownVolume } from '../../manifests/metadata.ts';
 import { defineEffect, type EffectHandler } from '../../runtime/effect.ts';
 import { SvcError } from '../../runtime/errors.ts';
-import { Identity } from '../../runtime/identity.ts';
+import { Identity, sees, tenantOfViewer, type Viewer } from '../../runtime/identity.ts';
 import type { JsonObject } from '../../runtime/json.ts';
-import { sees, tenantOfViewer, type Viewer } from '../../runtime/viewer.ts';
-import { derivedVolumeId, type VolumeDocument } from './stored-volume.ts';
-import { mebibytes, sizeLimitBytes } from './volume-limits.ts';
+import { derivedVolumeId, mebibytes, sizeLimitBytes, type VolumeDocument } from './stored-volume.ts';
 import type { VolumeStore } from './volume-store.ts';
 
 const storage = {

@@ -1,10 +1,8 @@
 import { lstat, readdir } from 'node:fs/promises';
 import type { Clock } from '../../runtime/clock.ts';
-import { systemCode } from './file-failure.ts';
-import { removeTree } from './remove-tree.ts';
-import type { VolumeDocument } from './stored-volume.ts';
-import { openDirectory } from './tree.ts';
-import { implicitKeepMs } from './volume-limits.ts';
+import { systemCode } from './file-operation.ts';
+import { implicitKeepMs, type VolumeDocument } from './stored-volume.ts';
+import { openDirectory, removeTree } from './tree.ts';
 import { UPLOADS } from './volume-path.ts';
 import type { VolumeStore } from './volume-store.ts';
 

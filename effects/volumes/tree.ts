@@ -1,12 +1,14 @@
+import { execFile } from 'node:child_process';
 import { constants } from 'node:fs';
-import { type FileHandle, lstat, mkdir, open, readlink } from 'node:fs/promises';
+import { type FileHandle, lstat, mkdir, open, readlink, rm } from 'node:fs/promises';
 import { isAbsolute } from 'node:path';
+import { promisify } from 'node:util';
 import { SvcError } from '../../runtime/errors.ts';
-import { systemCode } from './file-failure.ts';
-import { giveDirectory } from './ownership.ts';
-import { MAX_DEPTH, PathTraversal, UPLOADS } from './volume-path.ts';
+import { systemCode } from './file-operation.ts';
+import { giveDirectory, MAX_DEPTH, PathTraversal, UPLOADS } from './volume-path.ts';
 
 const { O_DIRECTORY, O_NOFOLLOW, O_RDONLY, O_NONBLOCK } = constants;
+
 const MAX_LINKS = 40;
 
 /** A directory inside a volume that was reached without leaving it. Close it. */
@@ -111,7 +113,7 @@ async function step(at: Place, name: string, make: boolean): Promise<Place | str
 }
 
 /** Names from the root that a link's text leads to. */
-export function linked(from: readonly string[], target: string, rest: readonly string[]): string[] {
+function linked(from: readonly string[], target: string, rest: readonly string[]): string[] {
   if (isAbsolute(target)) throw new PathTraversal('path: a symbolic link leads out of the volume');
   const parts = [...from];
   for (const name of target.split('/')) {
@@ -142,4 +144,20 @@ export async function openParent(
     wanted = linked(place.parts, target, []);
   }
   throw new PathTraversal('path: too many symbolic links');
+}
+
+const run = promisify(execFile);
+
+/**
+ * Removes a directory with all that is in it; one that is not there is fine. Programs can make trees whose paths are longer
+ * than any the system takes: those are left to `rm`, which goes down step by step.
+ */
+export async function removeTree(directory: string): Promise<void> {
+  try {
+    await rm(directory, { recursive: true, force: true, maxRetries: 3, retryDelay: 50 });
+  } catch (thrown) {
+    if (systemCode(thrown) !== 'ENAMETOOLONG') throw thrown;
+    // Another process has other descriptors.
+    await run('/bin/rm', ['-rf', '--', directory.replace(/^\/proc\/self\//, `/proc/${process.pid}/`)]);
+  }
 }

@@ -1,8 +1,8 @@
 import { lstat, mkdir, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { SvcError } from '../../runtime/errors.ts';
-import { fileFailure, systemCode } from './file-failure.ts';
-import { removeTree } from './remove-tree.ts';
+import { fileFailure, systemCode } from './file-operation.ts';
+import { removeTree } from './tree.ts';
 import type { VolumeImages } from './volume-images.ts';
 
 const SEGMENT = /^[A-Za-z0-9][A-Za-z0-9._@-]{0,127}$/;

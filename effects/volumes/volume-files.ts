@@ -3,13 +3,10 @@ import { type FileHandle, lstat, mkdir, open, opendir, rename, rmdir, unlink } f
 import { SvcError } from '../../runtime/errors.ts';
 import type { Random } from '../../runtime/random.ts';
 import type { FileEntry, VolumeFiles } from './api.ts';
-import { systemCode } from './file-failure.ts';
-import { entryOf } from './file-kind.ts';
-import { FileOperation } from './file-operation.ts';
-import { removeTree } from './remove-tree.ts';
+import { entryOf, FileOperation, systemCode } from './file-operation.ts';
 import { createFileSearch } from './search/file-search.ts';
 import type { SearchThreads } from './search/threads.ts';
-import { openDirectory, openParent, openRoot, type Place } from './tree.ts';
+import { openDirectory, openParent, openRoot, type Place, removeTree } from './tree.ts';
 import { pathOf, UPLOADS } from './volume-path.ts';
 import type { VolumeStore } from './volume-store.ts';
 import { createVolumeWriter } from './volume-writes.ts';

@@ -1,8 +1,8 @@
-import { positionOf } from '../../runtime/documents/order.ts';
+import { positionOf } from '../../runtime/documents/document-query.ts';
 import { type Page, type PageAsked, pageOf } from '../../runtime/documents/pages.ts';
 import type { Collection } from '../../runtime/documents.ts';
 import { SvcError } from '../../runtime/errors.ts';
-import { seenPart, sees, tenantOfViewer, type Viewer } from '../../runtime/viewer.ts';
+import { seenPart, sees, tenantOfViewer, type Viewer } from '../../runtime/identity.ts';
 import type { VolumeDocument } from './stored-volume.ts';
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;

@@ -1,11 +1,9 @@
 import type { Clock } from '../../runtime/clock.ts';
 import { SvcError } from '../../runtime/errors.ts';
-import type { EventRecord } from './event-record.ts';
-import type { StorageEvent } from './events.ts';
-import type { VolumeDocument } from './stored-volume.ts';
-import { usedBytes } from './used-bytes.ts';
+import type { EventRecord, StorageEvent } from './event-record.ts';
+import { usedBytes } from './quota-watch.ts';
+import { expiry, type VolumeDocument, type VolumeLimits, volumesPerTenant } from './stored-volume.ts';
 import type { VolumeDisk } from './volume-disk.ts';
-import { expiry, type VolumeLimits, volumesPerTenant } from './volume-limits.ts';
 import type { VolumeRecords } from './volume-records.ts';
 
 export interface VolumeParts {

@@ -4,13 +4,10 @@ import { SvcError } from '../../runtime/errors.ts';
 import { OneAtATimePerKey } from '../../runtime/one-at-a-time.ts';
 import type { Random } from '../../runtime/random.ts';
 import type { VolumeFiles } from './api.ts';
-import { systemCode } from './file-failure.ts';
-import { FileOperation } from './file-operation.ts';
-import { giveFile } from './ownership.ts';
-import { quotaExceeded } from './quota-watch.ts';
+import { FileOperation, systemCode } from './file-operation.ts';
+import { quotaExceeded, usedBytes } from './quota-watch.ts';
 import { openDirectory, openParent, type Place } from './tree.ts';
-import { usedBytes } from './used-bytes.ts';
-import { refuseGitConfiguration, UPLOADS } from './volume-path.ts';
+import { giveFile, refuseGitConfiguration, UPLOADS } from './volume-path.ts';
 import type { VolumeStore } from './volume-store.ts';
 
 const { O_RDONLY, O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK } = constants;

@@ -1,19 +1,17 @@
 import { mkdir } from 'node:fs/promises';
-import type { KnownVolume } from '../../manifests/known-volume.ts';
+import type { KnownVolume } from '../../manifests/metadata.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Documents } from '../../runtime/documents.ts';
 import { beforeActing, SvcError } from '../../runtime/errors.ts';
 import type { Random } from '../../runtime/random.ts';
 import type { VolumeApi, VolumeDirectories, VolumeFiles, VolumeHolds, VolumeQuotas } from './api.ts';
-import { EventRecord, STORAGE_EVENT_DOCUMENTS, type StorageEventDocument } from './event-record.ts';
-import type { StorageEvent } from './events.ts';
+import { EventRecord, STORAGE_EVENT_DOCUMENTS, type StorageEvent, type StorageEventDocument } from './event-record.ts';
 import { QuotaWatch, quotaExceeded } from './quota-watch.ts';
 import { SearchThreads } from './search/threads.ts';
-import { shown, VOLUME_DOCUMENTS, type VolumeDocument } from './stored-volume.ts';
+import { shown, sizeLimitBytes, VOLUME_DOCUMENTS, type VolumeDocument, type VolumeLimits } from './stored-volume.ts';
 import { VolumeDisk } from './volume-disk.ts';
 import { createVolumeFiles } from './volume-files.ts';
 import { openVolumeImages } from './volume-images.ts';
-import { sizeLimitBytes, type VolumeLimits } from './volume-limits.ts';
 import { noVolume, VolumeRecords, volumeIdOf } from './volume-records.ts';
 import { type UsedVolume, VolumeStore } from './volume-store.ts';
 

@@ -1,14 +1,13 @@
 import { type Agent, request } from 'undici';
-import { ZodError } from 'zod';
+import { ZodError, z } from 'zod';
 import type { Clock } from '../../runtime/clock.ts';
 import { SvcError } from '../../runtime/errors.ts';
-import { pause } from '../../runtime/pause.ts';
+import { pause } from '../../runtime/one-at-a-time.ts';
 import type { Random } from '../../runtime/random.ts';
 import type { SearchResult } from './api.ts';
 import { readBody } from './body.ts';
-import { SEARCH_PROVIDERS, type SearchCall, type SearchProviderName, type SearchQuery } from './search-providers.ts';
 
-export interface SearchParts {
+interface SearchParts {
   readonly provider: SearchProviderName;
   readonly endpoint?: string | undefined;
   /** Looked up for each search and kept nowhere. */
@@ -20,11 +19,17 @@ export interface SearchParts {
 }
 
 const MOST_RESULTS = 20;
+
 const MOST_ATTEMPTS = 3;
+
 const BACKOFF_MS = 250;
+
 const ATTEMPT_TIMEOUT_MS = 10_000;
+
 const ANSWER_BYTES = 4 * 1_024 * 1_024;
+
 const LONGEST_QUERY_CHARS = 1_000;
+
 const LONGEST_SNIPPET_CHARS = 2_000;
 
 /**
@@ -118,3 +123,85 @@ const bounded = ({ title, url, snippet }: SearchResult): SearchResult => ({
   url: url.slice(0, 8_192),
   snippet: snippet.slice(0, LONGEST_SNIPPET_CHARS),
 });
+
+type SearchProviderName = 'searxng' | 'brave' | 'tavily';
+
+interface SearchQuery {
+  readonly text: string;
+  readonly max_results: number;
+}
+
+/** How one provider is asked and how its answer reads. Pure. */
+interface SearchProvider {
+  /** Null: the operator names it. */
+  readonly endpoint: string | null;
+  request(endpoint: string, query: SearchQuery, key: string | null): SearchCall;
+  /** Throws a ZodError for an answer of another shape. */
+  read(answer: unknown): readonly SearchResult[];
+}
+
+interface SearchCall {
+  readonly url: string;
+  readonly method: 'GET' | 'POST';
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: string;
+}
+
+const text = z
+  .string()
+  .nullish()
+  .transform((value) => value ?? '');
+
+const hit = { title: text, url: z.string() };
+
+const Searxng = z.object({ results: z.array(z.object({ ...hit, content: text })).default([]) });
+
+const Brave = z.object({
+  web: z.object({ results: z.array(z.object({ ...hit, description: text })).default([]) }).nullish(),
+});
+
+const Tavily = Searxng;
+
+const result = (title: string, url: string, snippet: string): SearchResult => ({ title, url, snippet });
+
+/** `path` behind the endpoint, whether or not that ends with a slash. */
+function at(endpoint: string, path: string, parameters: Readonly<Record<string, string>> = {}): string {
+  const url = new URL(endpoint);
+  url.pathname = `${url.pathname.replace(/\/+$/, '')}${path}`;
+  for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value);
+  return url.href;
+}
+
+const bearer = (key: string | null): Record<string, string> => (key === null ? {} : { authorization: `Bearer ${key}` });
+
+const SEARCH_PROVIDERS: Readonly<Record<SearchProviderName, SearchProvider>> = {
+  // https://docs.searxng.org/dev/search_api.html; the instance must allow the format json.
+  searxng: {
+    endpoint: null,
+    request: (endpoint, query, key) => ({
+      url: at(endpoint, '/search', { q: query.text, format: 'json' }),
+      ...{ method: 'GET', headers: bearer(key) },
+    }),
+    read: (answer) => Searxng.parse(answer).results.map(({ title, url, content }) => result(title, url, content)),
+  },
+  // https://api-dashboard.search.brave.com/app/documentation/web-search
+  brave: {
+    endpoint: 'https://api.search.brave.com',
+    request: (endpoint, query, key) => ({
+      url: at(endpoint, '/res/v1/web/search', { q: query.text, count: String(query.max_results) }),
+      ...{ method: 'GET', headers: { 'x-subscription-token': key ?? '' } },
+    }),
+    read: (answer) =>
+      (Brave.parse(answer).web?.results ?? []).map(({ title, url, description }) => result(title, url, description)),
+  },
+  // https://docs.tavily.com/documentation/api-reference/endpoint/search
+  tavily: {
+    endpoint: 'https://api.tavily.com',
+    request: (endpoint, query, key) => ({
+      url: at(endpoint, '/search'),
+      ...{ method: 'POST', headers: { ...bearer(key), 'content-type': 'application/json' } },
+      body: JSON.stringify({ query: query.text, max_results: query.max_results }),
+    }),
+    read: (answer) => Tavily.parse(answer).results.map(({ title, url, content }) => result(title, url, content)),
+  },
+};

@@ -1,11 +1,10 @@
 import { Agent } from 'undici';
-import type { NodeWeb } from '../../manifests/node/web.ts';
+import type { NodeWeb } from '../../manifests/node/containers.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Random } from '../../runtime/random.ts';
-import { AddressGuard } from './addresses.ts';
 import type { Web } from './api.ts';
 import { type FetchParts, fetchPage } from './fetch-page.ts';
-import { type Resolve, systemResolve } from './guarded-agent.ts';
+import { AddressGuard, type Resolve, systemResolve } from './guarded-agent.ts';
 import { MarkdownConversions } from './markdown.ts';
 import { misconfigured, searchWeb } from './search.ts';
 

@@ -1,8 +1,8 @@
 import { setTimeout as wait } from 'node:timers/promises';
+import { callsOf } from '../../cli/commands/session.ts';
 import { type JsonObject, listOf, textOf } from '../../cli/json.ts';
 import type { NodeClient } from '../../cli/node-client.ts';
 import type { Paint } from '../../cli/paint.ts';
-import { callsOf } from '../../cli/session-calls.ts';
 import { verifyAudit } from '../../manifests/audit/verify.ts';
 
 const POLL_MS = 50;

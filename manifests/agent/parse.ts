@@ -1,5 +1,5 @@
-import type { Parsed } from '../problem.ts';
-import { checkDocument } from '../schema-problems.ts';
+import { checkDocument, type Parsed } from '../schema-problems.ts';
+import type { Finding } from '../workflow/finding.ts';
 import { parseYaml } from '../yaml.ts';
 import { type AgentManifest, AgentManifestSchema } from './schema.ts';
 
@@ -7,4 +7,55 @@ import { type AgentManifest, AgentManifestSchema } from './schema.ts';
 export function parseAgentManifest(text: string): Parsed<AgentManifest> {
   const parsed = parseYaml(text);
   return parsed.ok ? checkDocument(AgentManifestSchema, parsed.yaml) : parsed;
+}
+
+/** Programs that run what a file, an argument or a configuration tells them: who may run one may run anything. */
+const RUNS_ANYTHING: ReadonlySet<string> = new Set([
+  ...[
+    'sh',
+    'bash',
+    'dash',
+    'zsh',
+    'busybox',
+    'env',
+    'xargs',
+    'find',
+    'awk',
+    'gawk',
+    'mawk',
+    'sed',
+    'tar',
+    'ssh',
+    'nice',
+  ],
+  ...['nohup', 'setsid', 'timeout', 'watch', 'make', 'gmake', 'cmake', 'ninja', 'npm', 'npx', 'pnpm', 'yarn', 'node'],
+  ...['deno', 'bun', 'python', 'python3', 'pip', 'pip3', 'perl', 'ruby', 'rake', 'php', 'lua', 'go', 'cargo', 'mvn'],
+  ...['gradle', 'docker', 'podman', 'vi', 'vim', 'ed', 'gdb', 'strace'],
+]);
+
+/** Warns of commands that an allowlist of first arguments does not bind. Nothing here refuses a deploy. */
+export function commandWarnings(text: string): Finding[] {
+  const parsed = parseAgentManifest(text);
+  const yaml = parseYaml(text);
+  if (!parsed.ok || !yaml.ok) return [];
+  const { locate } = yaml.yaml;
+  return parsed.manifest.spec.tools.flatMap((tool, index) => {
+    const allowed = typeof tool === 'string' ? undefined : tool.config.subcommand_allowlist;
+    if (typeof allowed !== 'object' || allowed === null) return [];
+    return Object.keys(allowed)
+      .filter((command) => RUNS_ANYTHING.has(command))
+      .map((command): Finding => {
+        const path = ['spec', 'tools', index, 'config', 'subcommand_allowlist', command];
+        return {
+          ...{
+            rule: 'runs_anything',
+            severity: 'warning',
+            path: `spec.tools[${index}].config.subcommand_allowlist.${command}`,
+          },
+          ...locate(path),
+          message: `${command} runs anything that a file or an argument tells it`,
+          cure: 'Allow a program that does one thing, or rely on the sandbox alone: what it runs has no more rights than it.',
+        };
+      });
+  });
 }

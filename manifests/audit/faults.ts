@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { recordHash } from './chain.ts';
-import { AuditRecord } from './record.ts';
+import { AuditRecord, recordHash } from './record.ts';
 
 /** What may be wrong with an audit chain. */
 export type FaultKind =

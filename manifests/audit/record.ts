@@ -1,4 +1,7 @@
+import { hash as linkHash } from 'node:crypto';
+import canonicalize from 'canonicalize';
 import { z } from 'zod';
+import type { ToolOutcome } from '../tool/call.ts';
 
 const hash = z.string().regex(/^[0-9a-f]{64}$/, 'expected SHA-256 in lower-case hex');
 
@@ -51,6 +54,7 @@ const body = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('replayed'), call: z.string(), envelope_hash: hash }),
   z.object({ kind: z.literal('closed'), reason: z.string() }),
 ]);
+
 export type AuditBody = z.output<typeof body>;
 
 /** One link. `sequence` counts 1, 2, 3 … without gaps; the first has no `previous_hash`. */
@@ -63,6 +67,7 @@ export const AuditRecord = z.object({
   /** SHA-256 of the canonical JSON of all above. */
   hash,
 });
+
 export type AuditRecord = z.output<typeof AuditRecord>;
 
 /**
@@ -76,4 +81,69 @@ export const AuditExport = z.strictObject({
   records: z.array(AuditRecord),
   head: z.string(),
 });
+
 export type AuditExport = z.output<typeof AuditExport>;
+
+/** SHA-256, hex, of the RFC 8785 form of a JSON value; half a surrogate pair, which has none, counts as U+FFFD. */
+export const canonicalHash = (value: unknown): string => linkHash('sha256', canonicalText(value), 'hex');
+
+function canonicalText(value: unknown): string {
+  try {
+    return canonicalize(value) ?? 'null';
+  } catch (error) {
+    const text = JSON.stringify(value);
+    const wellFormed = text.replace(ESCAPE, (one, half: string | undefined) => (half ? '\uFFFD' : one));
+    if (wellFormed === text) throw error;
+    return canonicalize(JSON.parse(wellFormed)) ?? 'null';
+  }
+}
+
+/** Escapes as `JSON.stringify` writes them: `\ud800` to `\udfff` only for halves that stand alone. */
+const ESCAPE = /\\(?:u(d[89a-f][0-9a-f]{2})|.)/g;
+
+type Unhashed = Omit<AuditRecord, 'hash'>;
+
+/** The hash a record must have; its body may be anything that was read. */
+export const recordHash = ({
+  sequence,
+  at,
+  body,
+  previous_hash,
+}: Omit<Unhashed, 'body'> & { readonly body?: unknown }): string =>
+  canonicalHash({ sequence, at, body, previous_hash });
+
+/** What a session remembers of its chain: the last link. */
+interface ChainEnd {
+  readonly sequence: number;
+  readonly hash: string | null;
+}
+
+export const emptyChain: ChainEnd = { sequence: 0, hash: null };
+
+/** The next link. */
+export function nextRecord(end: ChainEnd, body: AuditBody, at: string): AuditRecord {
+  const record: Unhashed = { sequence: end.sequence + 1, at, body, previous_hash: end.hash };
+  return { ...record, hash: recordHash(record) };
+}
+
+/** `typ` in the header of a head: no token of a node or an agent has it, and no head passes for one. */
+export const HEAD_TYPE = 'svc-audit+jws';
+
+/** What the signature over a chain says: this record was the last one when it was signed. */
+export const AuditHead = z.strictObject({
+  session_id: z.string(),
+  tenant: z.string(),
+  sequence: z.number().int().min(1),
+  hash: z.string().regex(/^[0-9a-f]{64}$/),
+  /** ISO time. */
+  signed_at: z.string(),
+});
+
+export type AuditHead = z.output<typeof AuditHead>;
+
+/**
+ * `result_hash` of a record: over what the caller, or the model, gets. Where the whole is stored aside, the SHA-256 with
+ * which its reference begins stands for it; whom the stored bytes belong to does not count.
+ */
+export const resultHash = ({ content, structured, is_error, stored }: ToolOutcome): string =>
+  canonicalHash({ content, structured: structured ?? null, is_error, stored: stored?.ref.split('.', 1)[0] ?? null });

@@ -1,8 +1,7 @@
 import { compactVerify, createLocalJWKSet, decodeProtectedHeader, errors, type JSONWebKeySet } from 'jose';
 import { z } from 'zod';
 import { type AuditFault, type FaultKind, sequenceFaults } from './faults.ts';
-import { AuditHead, HEAD_TYPE } from './head.ts';
-import { AuditExport, AuditRecord } from './record.ts';
+import { AuditExport, AuditHead, AuditRecord, HEAD_TYPE } from './record.ts';
 
 export type { AuditFault, FaultKind } from './faults.ts';
 

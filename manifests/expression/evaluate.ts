@@ -1,16 +1,12 @@
-import { Budget } from '../template/budget.ts';
-import { numberIn } from '../template/equal.ts';
-import { TemplateError } from '../template/fault.ts';
 import { Rendering } from '../template/rendering.ts';
-import { Missing, type Value, type ValueMap } from '../template/value.ts';
-import { compare, isTruthy } from './compare.ts';
-import { expressionOf } from './parse.ts';
-import type { Expression, Operand } from './tree.ts';
+import { Budget } from '../template/tree.ts';
+import { isEqual, Missing, numberIn, numberOf, TemplateError, type Value, type ValueMap } from '../template/value.ts';
+import { type Comparison, type Expression, expressionOf, type Operand } from './parse.ts';
 
 /** Text that an operand may render to. */
 const MAX_OPERAND_CHARS = 4 * 1_024 * 1_024;
 
-export interface EvaluateOptions {
+interface EvaluateOptions {
   /** State whose transition asks, named in errors. */
   readonly state: string;
 }
@@ -73,3 +69,36 @@ class Evaluation {
 }
 
 const orNull = (found: Value | Missing): Value => (found instanceof Missing ? null : found);
+
+/** False, null, 0, '' and 'false' are not; a missing key is null. */
+function isTruthy(value: Value): boolean {
+  return value !== 'false' && Boolean(value);
+}
+
+/**
+ * Compares two values. Null equals null only and has no order. Two numbers compare as numbers; so do a number and a
+ * numeric text, and for order two numeric texts too, since what commands print is text. Everything else compares as text
+ * (lists and maps as JSON, true and false as these words) by UTF-16 unit.
+ */
+function compare(operator: Comparison, left: Value, right: Value, budget: Budget): boolean {
+  if (operator === '==') return isEqual(left, right, budget);
+  if (operator === '!=') return !isEqual(left, right, budget);
+  if (left === null || right === null) return false;
+  const [a, b] = asNumbers(left, right) ?? [budget.textOf(left), budget.textOf(right)];
+  switch (operator) {
+    case '<':
+      return a < b;
+    case '>':
+      return a > b;
+    case '<=':
+      return a <= b;
+    case '>=':
+      return a >= b;
+  }
+}
+
+function asNumbers(left: Value, right: Value): [number, number] | null {
+  const a = numberOf(left);
+  const b = numberOf(right);
+  return a === null || b === null ? null : [a, b];
+}

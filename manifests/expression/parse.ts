@@ -1,13 +1,16 @@
-import { TemplateError } from '../template/fault.ts';
-import { RecentByText } from '../template/parsed.ts';
+import { RecentByText } from '../template/parse.ts';
+import { type Reference, templateReferences, termReferences } from '../template/references.ts';
+import type { Template, Term } from '../template/tree.ts';
+import { TemplateError, type Value } from '../template/value.ts';
 import { invalid, type Token, tokensOf } from './tokens.ts';
-import type { Comparison, Expression } from './tree.ts';
 
 /** An expression is a condition, not a program. */
 const MAX_EXPRESSION_CHARS = 8_192;
+
 const MAX_DEPTH = 64;
 
 const ORDER = new Set<string>(['<', '>', '<=', '>=']);
+
 const EQUALITY = new Set<string>(['==', '!=']);
 
 /**
@@ -112,3 +115,60 @@ class Parser {
 function isComparison(sign: string): sign is Comparison {
   return ORDER.has(sign) || EQUALITY.has(sign);
 }
+
+/** Why a text is no boolean expression, naming the place; null when it is one. */
+export function checkExpression(text: string): string | null {
+  try {
+    expressionOf(text);
+    return null;
+  } catch (thrown) {
+    if (thrown instanceof TemplateError) return thrown.message;
+    throw thrown;
+  }
+}
+
+/**
+ * Every variable that an expression reads, as written, in order.
+ * Throws TemplateError `invalid`.
+ */
+export function expressionReferences(text: string): readonly Reference[] {
+  return referencesOf(expressionOf(text));
+}
+
+function referencesOf(expression: Expression): readonly Reference[] {
+  switch (expression.kind) {
+    case 'literal':
+      return [];
+    case 'term':
+      return moved(termReferences(expression.term), expression.offset);
+    case 'text':
+      return moved(templateReferences(expression.text), expression.offset);
+    case 'not':
+      return referencesOf(expression.term);
+    case 'and':
+    case 'or':
+      return expression.terms.flatMap(referencesOf);
+    case 'compare':
+      return [...referencesOf(expression.left), ...referencesOf(expression.right)];
+  }
+}
+
+function moved(references: readonly Reference[], by: number): readonly Reference[] {
+  return references.map((reference) => ({ ...reference, offset: reference.offset + by }));
+}
+
+export type Comparison = '<' | '>' | '<=' | '>=' | '==' | '!=';
+
+/** What stands between operators. */
+export type Operand =
+  | { readonly kind: 'literal'; readonly value: Value }
+  /** `BUILD.score`, `{{BUILD.score}}`, `(length x)`. `offset` leads from the term's own offsets to the expression's. */
+  | { readonly kind: 'term'; readonly term: Term; readonly offset: number }
+  /** Quoted text with templates inside, or a block template: rendered, then a value. */
+  | { readonly kind: 'text'; readonly template: Template; readonly text: string; readonly offset: number };
+
+export type Expression =
+  | Operand
+  | { readonly kind: 'not'; readonly term: Expression }
+  | { readonly kind: 'and' | 'or'; readonly terms: readonly Expression[] }
+  | { readonly kind: 'compare'; readonly operator: Comparison; readonly left: Expression; readonly right: Expression };

@@ -1,7 +1,7 @@
-import { TemplateError } from '../template/fault.ts';
 import { FUNCTIONS } from '../template/functions.ts';
-import { templateOf } from '../template/parsed.ts';
-import type { Operand } from './tree.ts';
+import { templateOf } from '../template/parse.ts';
+import { TemplateError } from '../template/value.ts';
+import type { Operand } from './parse.ts';
 
 export type Token = { readonly offset: number } & (
   | { readonly kind: 'sign'; readonly sign: string }

@@ -1,14 +1,11 @@
-import type { ErrorObject, ValidateFunction } from 'ajv';
-import { Ajv, type Options } from 'ajv';
+import { Ajv, type ErrorObject, type KeywordDefinition, type Options, type ValidateFunction } from 'ajv';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
-import { linearRegex } from '../linear-regex.ts';
-import type { Json, JsonObject } from './json.ts';
-import { countSteps, StepsExceeded, stepKeyword, withSteps } from './steps.ts';
-import { uniqueItems } from './unique-items.ts';
+import { linearRegex } from '../re2.ts';
 
 /** Strings longer than this do not fit any format: some of the formats' expressions are not linear. */
 const FORMAT_CHARS = 4_096;
+
 const MAX_COMPILED = 64;
 
 /** Compiled schemas by text; a memo of a pure function, so replay is not touched. */
@@ -20,7 +17,7 @@ export interface Misfit {
   readonly message: string;
 }
 
-export type Fit =
+type Fit =
   | { readonly ok: true }
   | { readonly ok: false; readonly misfits: readonly Misfit[] }
   /** The schema itself does not let the check end. */
@@ -89,3 +86,84 @@ function formatTest(format: Format): ((text: string) => boolean) | null {
   if (typeof validate !== 'function' || format.type === 'number') return null;
   return (text) => Reflect.apply(validate, undefined, [text]) === true;
 }
+
+/**
+ * Bounds the work of one schema check. Without references the work is at most schema size times data size; a schema
+ * that refers to itself in two branches doubles it with each level, so every reference followed counts a step.
+ */
+const MAX_STEPS = 200_000;
+
+const KEYWORD = 'svc-step';
+
+class StepsExceeded extends Error {
+  override readonly name = 'StepsExceeded';
+  constructor() {
+    super(`the schema follows more than ${MAX_STEPS} references for this value`);
+  }
+}
+
+/** Steps left for the check that runs now; a check is synchronous, so there is only ever one. */
+let left = 0;
+
+function countSteps<T>(check: () => T): T {
+  left = MAX_STEPS;
+  return check();
+}
+
+const stepKeyword: KeywordDefinition = {
+  keyword: KEYWORD,
+  schemaType: 'boolean',
+  before: '$ref',
+  validate: () => {
+    left -= 1;
+    if (left < 0) throw new StepsExceeded();
+    return true;
+  },
+};
+
+const MAPS = new Set(['properties', 'patternProperties', '$defs', 'definitions', 'dependentSchemas', 'dependencies']);
+
+const DATA = new Set(['enum', 'const', 'default', 'examples']);
+
+/** A copy of the schema in which everything that holds a reference also counts. */
+function withSteps(schema: JsonObject): JsonObject {
+  const copy: JsonObject = {};
+  for (const [key, value] of Object.entries(schema)) {
+    if (DATA.has(key)) copy[key] = value;
+    else if (MAPS.has(key) && isObject(value)) copy[key] = mapValues(value);
+    else copy[key] = inside(value);
+  }
+  if (typeof schema.$ref === 'string' || typeof schema.$dynamicRef === 'string') copy[KEYWORD] = true;
+  return copy;
+}
+
+function mapValues(map: JsonObject): JsonObject {
+  return Object.fromEntries(Object.entries(map).map(([name, value]) => [name, inside(value)]));
+}
+
+function inside(value: Json): Json {
+  if (Array.isArray(value)) return value.map(inside);
+  return isObject(value) ? withSteps(value) : value;
+}
+
+function isObject(value: Json): value is JsonObject {
+  return value !== null && typeof value === 'object' && !Array.isArray(value);
+}
+
+/** `uniqueItems` in one pass over canonical texts: the stock keyword compares every pair. */
+function uniqueItems(wanted: boolean, items: readonly Json[]): boolean {
+  return !wanted || new Set(items.map(canonical)).size === items.length;
+}
+
+/** Same text for equal JSON: keys sorted. Depth is bounded by the parser before. */
+function canonical(value: Json): string {
+  if (value === null || typeof value !== 'object') return JSON.stringify(value);
+  if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`;
+  const entries = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
+  return `{${entries.map(([key, item]) => `${JSON.stringify(key)}:${canonical(item)}`).join(',')}}`;
+}
+
+/** Plain JSON, as documents and outputs hold it. */
+export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
+
+export type JsonObject = { [key: string]: Json };

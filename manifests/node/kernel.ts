@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { secretUrl } from '../secret.ts';
 
 const ms = (min: number, max: number) => z.number().int().min(min).max(max);
 
@@ -42,4 +43,60 @@ export const NodeLimits = z.strictObject({
   starts_in_flight: z.number().int().min(1).max(100_000).default(600),
   /** More are taken while they wait no longer than this. */
   start_wait_ms: ms(10, 60_000).default(1_000),
+});
+
+const megabytes = z.number().int().min(1).max(67_108_864);
+
+/** `spec.storage` (original-facts 3): volumes of workflows, kept in a directory of this host. */
+export const NodeStorage = z
+  .strictObject({
+    backend: z.literal('local_host').default('local_host'),
+    /** For ephemeral volumes that name none. */
+    default_ttl_hours: z.number().int().min(1).max(87_600).default(24),
+    /** MiB, for volumes that name none. */
+    default_size_limit_mb: megabytes.default(1_000),
+    /** MiB; nobody may ask for more. */
+    max_size_limit_mb: megabytes.default(10_000),
+    gc_interval_minutes: z.number().int().min(1).max(1_440).default(60),
+    local_host: z
+      .strictObject({
+        /** Directory of all volumes; default `<data_dir>/volumes`. Nodes that share volumes share this directory. */
+        mount_point: z.string().min(1).max(4_096).optional(),
+        /**
+         * How size limits hold for commands and containers. `sampled`: looked at while they run, and they are ended.
+         * `image`: every volume is a file system of its size (Linux, root, a directory of this node alone).
+         */
+        quota: z.enum(['sampled', 'image']).default('sampled'),
+      })
+      .prefault({}),
+  })
+  .superRefine((storage, context) => {
+    if (storage.default_size_limit_mb <= storage.max_size_limit_mb) return;
+    const message = `expected at most max_size_limit_mb, ${storage.max_size_limit_mb}`;
+    context.addIssue({ code: 'custom', path: ['default_size_limit_mb'], message });
+  });
+
+export type NodeStorage = z.output<typeof NodeStorage>;
+
+const redisUrl = secretUrl(['redis', 'rediss', 'redis+cluster', 'rediss+cluster', 'redis+sentinel', 'rediss+sentinel']);
+
+/** `spec.stores`: both URLs, or neither for the embedded store under `data_dir` (decided.md "Names"). */
+export const NodeStores = z.strictObject({
+  redis: z
+    .union([redisUrl, z.array(redisUrl).min(1).max(100)])
+    .transform((urls) => (typeof urls === 'string' ? [urls] : urls))
+    .optional(),
+  mongodb: secretUrl(['mongodb', 'mongodb+srv']).optional(),
+  /** The word that a refused start names: documents older than the log are taken as they are, once. */
+  accept_older_documents: z
+    .string()
+    .regex(/^[0-9a-f]{12}$/, 'must be the word that the refused start named, 12 of 0-9 and a-f')
+    .optional(),
+  data_dir: z.string().min(1).max(4_096).default('./data'),
+});
+
+/** `spec.workflow`: how workflows run here. */
+export const NodeWorkflow = z.strictObject({
+  /** Transitions of one run before it fails with `max_transitions_exceeded` (decided.md "Workflows"). */
+  max_transitions: z.number().int().min(1).max(1_000_000).default(1_000),
 });

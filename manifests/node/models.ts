@@ -15,6 +15,7 @@ const SecretString = z
 
 /** Money per 1,000 tokens in the currency the operator counts in; one number counts input and output alike. */
 const TokenPrice = z.number().min(0).max(1_000_000);
+
 const Cost = z.union([TokenPrice, z.strictObject({ input: TokenPrice, output: TokenPrice })], {
   error: 'expected a number or {input, output}, both numbers of at least 0',
 });
@@ -42,9 +43,11 @@ export const ModelConfig = z.strictObject({
   /** Alias that answers when this model does not. */
   fallback_alias: Name.optional(),
 });
+
 export type ModelConfig = z.output<typeof ModelConfig>;
 
 const PROVIDER_TYPES = ['ollama', 'openai', 'anthropic', 'gemini', 'openai-compatible', 'scripted'] as const;
+
 export type ProviderType = (typeof PROVIDER_TYPES)[number];
 
 export const ProviderConfig = z
@@ -76,6 +79,7 @@ export const ProviderConfig = z
     const twice = aliases.find((alias, index) => aliases.indexOf(alias) !== index);
     if (twice !== undefined) wrong('models', `the alias "${twice}" is there twice`);
   });
+
 export type ProviderConfig = z.output<typeof ProviderConfig>;
 
 const SELECTION_STRATEGIES = ['prefer-local', 'prefer-cloud', 'cost-optimized', 'latency-optimized'] as const;
@@ -93,6 +97,7 @@ export const ModelSelection = z.strictObject({
   /** Time in which a model must begin its answer, retries included; also the longest silence inside an answer. */
   llm_overall_timeout_secs: z.number().min(0.01).max(3_600).default(30),
 });
+
 export type ModelSelection = z.output<typeof ModelSelection>;
 
 export const ProviderConfigs = z
@@ -105,3 +110,82 @@ export const ProviderConfigs = z
       check.addIssue({ code: 'custom', path: [index, 'name'], message: `the provider "${name}" is there twice` });
     }
   });
+
+/** Scores of catalog search from meanings as a model sees them (docs/search.md). */
+const Embeddings = z.strictObject({
+  /** An alias of `spec.llm_providers` whose model makes embeddings. */
+  alias: z.string().min(1).max(100),
+  /** Of the blended score: how much the vectors count; what the words say is the rest. */
+  weight: z.number().min(0).max(1).default(0.7),
+  /** For one call; after it the words alone decide. */
+  timeout_secs: z.number().min(0.01).max(300).default(10),
+  /** Vectors of this length, for models that can shorten theirs. */
+  dimensions: z.number().int().min(1).max(16_384).optional(),
+  /**
+   * Cosines of texts that have nothing and everything in common; between them the score goes from 0 to 1. Models differ:
+   * many give 0.2 and more to any two texts of one language.
+   */
+  cosine_floor: z.number().min(-1).max(0.99).default(0.2),
+  cosine_ceiling: z.number().min(0).max(1).default(0.8),
+});
+
+const Search = z.strictObject({
+  /** Agents or workflows of one tenant that are searched; the newest when there are more. */
+  max_entries: z.number().int().min(1).max(1_000_000).default(100_000),
+  /** Entries of all tenants that are kept in memory; the tenants that were asked for longest ago go first. */
+  max_entries_in_memory: z.number().int().min(1).max(10_000_000).default(200_000),
+});
+
+/** Learned patterns: errors and what solved them (docs/memory.md). */
+const Patterns = z.strictObject({
+  /** Likeness, 0 to 1, from which two patterns count as one. */
+  dedup_threshold: z.number().min(0).max(1).default(0.85),
+  /** After this time without use a pattern counts half. */
+  half_life_days: z.number().min(0.01).max(36_500).default(30),
+  /** Beyond it the weakest make room. */
+  max_per_tenant: z.number().int().min(1).max(10_000_000).default(100_000),
+});
+
+/** `spec.cortex`: search over the catalog and learned patterns (decided.md). Off: both answer `Cortex not configured`. */
+export const NodeCortex = z.strictObject({
+  enabled: z.boolean().default(true),
+  embeddings: Embeddings.refine((at) => at.cosine_floor < at.cosine_ceiling, {
+    error: 'expected cosine_floor below cosine_ceiling',
+  }).optional(),
+  search: Search.prefault({}),
+  patterns: Patterns.prefault({}),
+});
+
+export type NodeCortex = z.output<typeof NodeCortex>;
+
+const seconds = z.number().int().min(1).max(86_400);
+
+const image = z.string().min(1).max(1_024);
+
+/** Longest that a program of svc.execute.intent may run, by the caller's tier (decided.md "svc.execute"). */
+const TierTimeouts = z.strictObject({
+  free: seconds.default(30),
+  pro: seconds.default(120),
+  business: seconds.default(600),
+  enterprise: seconds.default(600),
+});
+
+/** Images in which programs run: a POSIX `sh` and the language's own program must be in them. */
+const Images = z.strictObject({
+  python: image.default('docker.io/library/python:3.11-slim'),
+  javascript: image.default('docker.io/library/node:20-slim'),
+  bash: image.default('docker.io/library/ubuntu:22.04'),
+});
+
+/** `spec.execute`: the intent pipeline (docs/intent.md). */
+export const NodePipeline = z.strictObject({
+  /** Seconds. */
+  tier_timeouts: TierTimeouts.prefault({}),
+  images: Images.prefault({}),
+  /** Likeness, 0 to 1, from which an agent that was made for an earlier goal is taken again. */
+  reuse_min_score: z.number().min(0).max(1).default(0.75),
+  /** Whether an agent is made for a goal that none fits; if not, the code writers that ship with the product write. */
+  generate: z.boolean().default(true),
+});
+
+export type NodePipeline = z.output<typeof NodePipeline>;

@@ -1,12 +1,15 @@
 import { z } from 'zod';
+import { secretText, webhookSecretVariable } from '../secret.ts';
 
 /** Units in one window. `null`: no bound; 0: nothing at all. What is not said is left to the rates below it. */
 const bound = z.number().int().min(0).max(1_000_000_000_000).nullable().optional();
 
 export const RATE_WINDOWS = ['minute', 'hour', 'day', 'week', 'month'] as const;
+
 export type RateWindow = (typeof RATE_WINDOWS)[number];
 
 const Bounds = z.strictObject({ minute: bound, hour: bound, day: bound, week: bound, month: bound });
+
 export type RateBounds = z.output<typeof Bounds>;
 
 const toolPattern = z
@@ -27,6 +30,7 @@ export const Rates = z.strictObject({
   /** Executions of agents and workflows that run at once, children not counted; no window. */
   concurrent_executions: bound,
 });
+
 export type Rates = z.output<typeof Rates>;
 
 const name = z.string().min(1).max(256);
@@ -42,6 +46,7 @@ export const NodeRateLimits = z.strictObject({
   /** By subject of the token, or `TENANT/SUBJECT`. */
   users: z.record(z.string().min(1).max(513), Rates).default({}),
 });
+
 export type NodeRateLimits = z.output<typeof NodeRateLimits>;
 
 const all = (minute: number, hour: number, day: number, week: number, month: number): RateBounds => ({
@@ -87,3 +92,137 @@ export const DEFAULT_TIER_RATES: Readonly<Record<'free' | 'pro' | 'business' | '
     tools: { 'fs.*': { minute: 1_200 }, 'web.search': { minute: 500, hour: 5_000 }, '*': { minute: 600 } },
   },
 };
+
+const source = z.string().min(1).max(200);
+
+/** How deliveries of a source are signed. `svc` is the form of spec 2, the others are those of their senders. */
+export const WebhookScheme = z.enum(['svc', 'standard-webhooks', 'stripe', 'slack', 'github']);
+
+export type WebhookScheme = z.output<typeof WebhookScheme>;
+
+/** Their signature covers the body alone, so a delivery that was recorded could be sent again for ever. */
+const BODY_ONLY: readonly WebhookScheme[] = ['svc', 'github'];
+
+const Webhook = z
+  .strictObject({
+    source,
+    scheme: WebhookScheme.default('svc'),
+    /** `key`: deliveries with one key are one stimulus. `digest`: those with one body and signature are, whatever their key. */
+    repeat: z.enum(['key', 'digest']).default('key'),
+    /** Each of them signs: the new one and the one before while senders change over. */
+    secrets: z.array(secretText).min(1).max(4).optional(),
+  })
+  .superRefine(({ scheme, repeat }, context) => {
+    if (repeat === 'key' || BODY_ONLY.includes(scheme)) return;
+    const message = `expected key: ${scheme} signs the time of a delivery, so that each try has another signature`;
+    context.addIssue({ code: 'custom', path: ['repeat'], message });
+  });
+
+/** `spec.stimulus` (decided.md "Stimuli"). */
+export const NodeStimulus = z.strictObject({
+  routes: z
+    .array(
+      z.strictObject({
+        source,
+        workflow: z.string().min(1).max(200),
+        tenant: z.string().min(1).max(128).optional(),
+      }),
+    )
+    .max(1_000)
+    .default([]),
+  /** Sources that are not named here sign as spec 2 has it, with the secret of their variable. */
+  webhooks: z.array(Webhook).max(1_000).default([]),
+  router_agent: z.string().min(1).max(200).optional(),
+  classification_confidence_threshold: z.number().min(0).max(1).default(0.7),
+  classification_timeout_secs: z.number().int().min(1).max(3_600).default(30),
+});
+
+/** One of `spec.stimulus.webhooks`; `scheme` and `repeat` of a source that is not there are the defaults. */
+export interface WebhookSettings {
+  readonly source: string;
+  readonly scheme: WebhookScheme;
+  readonly repeat: 'key' | 'digest';
+  readonly secrets?: readonly string[] | undefined;
+}
+
+/** What is set for each source; sources know no case. */
+export function webhooksBySource(webhooks: readonly WebhookSettings[]): (source: string) => WebhookSettings {
+  const known = new Map(webhooks.map((one) => [one.source.toLowerCase(), one]));
+  return (name) => known.get(name.toLowerCase()) ?? { source: name, scheme: 'svc', repeat: 'key' };
+}
+
+/**
+ * References to the secrets of a source: those that are set, else the variable of spec 2. Equal ones are equal texts:
+ * `literal:VALUE` and `VALUE` are one.
+ */
+export const webhookSecretReferences = ({ source: name, secrets }: WebhookSettings): readonly string[] =>
+  secrets?.map((reference) => reference.replace(/^literal:/, '')) ?? [`env:${webhookSecretVariable(name)}`];
+
+/** How an error names a secret: never by its value. */
+export function secretName(reference: string): string {
+  if (reference.startsWith('env:')) return reference.slice('env:'.length);
+  return reference.startsWith('secret:') ? reference : 'a value in the settings';
+}
+
+const DAY_MS = 86_400_000;
+
+const MOST_MS = 36_500 * DAY_MS;
+
+const WITHOUT_END = -1;
+
+const orWithoutEnd = (from: number, to: number, expected: string) =>
+  z
+    .number()
+    .int()
+    .refine((value) => value === WITHOUT_END || (value >= from && value <= to), expected);
+
+const bytes = orWithoutEnd(1_024, Number.MAX_SAFE_INTEGER, 'expected bytes, at least 1024, or -1 for no limit');
+
+const milliseconds = (from: number) =>
+  orWithoutEnd(from, MOST_MS, `expected milliseconds from ${from} to ${MOST_MS}, or -1 for no limit`);
+
+/** How long and how much is kept, whichever comes first: the words of Kafka; -1 is without end. */
+const rule = (from: number) => ({ retention_ms: milliseconds(from), retention_bytes: bytes });
+
+const RUNS = rule(1_000);
+
+/** A webhook that comes again within a day is a duplicate, so its stimulus is known for that long. */
+const STIMULI = rule(DAY_MS);
+
+const ruleOf = (fields: typeof RUNS, retentionMs: number) =>
+  z
+    .strictObject({
+      retention_ms: fields.retention_ms.default(retentionMs),
+      retention_bytes: fields.retention_bytes.default(WITHOUT_END),
+    })
+    .prefault({});
+
+const ownRuleOf = (fields: typeof RUNS) =>
+  z.strictObject({ retention_ms: fields.retention_ms.optional(), retention_bytes: fields.retention_bytes.optional() });
+
+const Tenant = z.strictObject({
+  runs: ownRuleOf(RUNS).optional(),
+  stimuli: ownRuleOf(STIMULI).optional(),
+  ledger: ownRuleOf(RUNS).optional(),
+  dead_letters: ownRuleOf(RUNS).optional(),
+});
+
+/** `spec.retention`: what is removed by itself (docs/retention-and-backup.md). */
+export const NodeRetention = z.strictObject({
+  /** From the end of one sweep to the next. */
+  interval_secs: z.number().int().min(1).max(86_400).default(60),
+  /** Ended executions and workflow runs, with all that is theirs. */
+  runs: ruleOf(RUNS, 30 * DAY_MS),
+  stimuli: ruleOf(STIMULI, 30 * DAY_MS),
+  /** The record of all deliveries. */
+  ledger: ruleOf(RUNS, 7 * DAY_MS),
+  /** Messages whose handler failed for good. */
+  dead_letters: ruleOf(RUNS, 30 * DAY_MS),
+  /** By tenant; what is not said is as above. */
+  tenants: z
+    .record(z.string().min(1).max(128), Tenant)
+    .refine((tenants) => Object.keys(tenants).length <= 10_000, 'expected at most 10000 tenants')
+    .default({}),
+});
+
+export type NodeRetention = z.output<typeof NodeRetention>;

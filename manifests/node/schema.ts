@@ -1,23 +1,13 @@
 import { z } from 'zod';
-import { API_VERSION } from '../api-version.ts';
+import { API_VERSION } from '../metadata.ts';
 import { NodeChaos, NodeCluster, NodeSelf } from './cluster.ts';
-import { containerNetwork, NodeContainers } from './containers.ts';
-import { NodeCortex } from './cortex.ts';
-import { NodeHostCommands } from './host-commands.ts';
-import { NodeGrpcAuth, NodeIam, NodeSeal } from './identity.ts';
-import { NodeKernel, NodeLimits } from './kernel.ts';
-import { ModelSelection, ProviderConfigs } from './models.ts';
+import { containerNetwork, NodeContainers, NodeHostCommands, NodeWeb } from './containers.ts';
+import { NodeGrpcAuth, NodeIam, NodeSeal, NodeSigning } from './identity.ts';
+import { NodeKernel, NodeLimits, NodeStorage, NodeStores, NodeWorkflow } from './kernel.ts';
+import { ModelSelection, NodeCortex, NodePipeline, ProviderConfigs } from './models.ts';
 import { NodeNetwork } from './network.ts';
-import { NodePipeline } from './pipeline.ts';
-import { NodeRateLimits } from './rate-limits.ts';
-import { NodeRetention } from './retention.ts';
-import { NodeSigning } from './signing.ts';
-import { NodeStimulus } from './stimulus.ts';
-import { NodeStorage } from './storage.ts';
-import { NodeStores } from './stores.ts';
+import { NodeRateLimits, NodeRetention, NodeStimulus } from './rate-limits.ts';
 import { BuiltinDispatchers, McpServers, SecurityContexts } from './tools.ts';
-import { NodeWeb } from './web.ts';
-import { NodeWorkflow } from './workflow.ts';
 
 const path = z.string().min(1).max(4_096);
 

@@ -1,10 +1,8 @@
-import { API_VERSION } from '../api-version.ts';
-import { type Problem, pathText } from '../problem.ts';
-import { checkDocument } from '../schema-problems.ts';
-import { parseYaml, type YamlText } from '../yaml.ts';
-import type { Json } from '../yaml-value.ts';
+import { API_VERSION } from '../metadata.ts';
+import { checkDocument, type Problem, pathText } from '../schema-problems.ts';
+import { type Json, parseYaml, type YamlText } from '../yaml.ts';
+import { SETTING_SOURCES, type SettingSource } from './managed.ts';
 import { type NodeConfig, NodeConfigSchema } from './schema.ts';
-import { SETTING_SOURCES, type SettingSource } from './sources.ts';
 import { startRules } from './start-rules.ts';
 
 /** Everything the node runs by: the file's `spec` with defaults, flags and environment laid over it. */

@@ -1,8 +1,8 @@
-import { type Problem, pathText } from '../problem.ts';
+import { type Problem, pathText } from '../schema-problems.ts';
 import type { YamlText } from '../yaml.ts';
 import { isLoopback } from './network.ts';
+import { secretName, type WebhookSettings, webhookSecretReferences, webhooksBySource } from './rate-limits.ts';
 import type { NodeConfig } from './schema.ts';
-import { secretName, type WebhookSettings, webhookSecretReferences, webhooksBySource } from './stimulus.ts';
 
 type Spec = NodeConfig['spec'];
 

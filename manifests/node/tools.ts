@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { secretText } from '../secret.ts';
-import { SharedPath } from './host-commands.ts';
+import { SharedPath } from './containers.ts';
 
 const name = z.string().min(1).max(100);
 const names = z.array(z.string().min(1).max(1_024)).max(1_000);

@@ -1,5 +1,7 @@
-import { DEFAULT_RUNTIMES } from './defaults.ts';
-import { LANGUAGES, type Language, type RuntimeEntry, type RuntimeSettings } from './settings.ts';
+import { z } from 'zod';
+import { parseAgentManifest } from '../agent/parse.ts';
+import type { Finding } from '../workflow/finding.ts';
+import { parseYaml } from '../yaml.ts';
 
 /** One row: what `spec.runtime.language` and `version` of an agent stand for. */
 export interface Runtime {
@@ -41,7 +43,7 @@ export interface AskedRuntime {
   readonly version?: string | null | undefined;
 }
 
-export type FoundRuntime =
+type FoundRuntime =
   /** Null: no language was asked for. */
   { readonly ok: true; readonly runtime: Runtime | null } | { readonly ok: false; readonly message: string };
 
@@ -56,4 +58,98 @@ export function findRuntime(table: RuntimeTable, { language, version }: AskedRun
   const offer = versions.length > 0 ? `${language} ${offered}` : `no version of it, only ${languages || 'no language'}`;
   const asked = `${language} ${version ?? '(no version)'}`;
   return { ok: false, message: `runtime ${asked} is not in the table of this node, which has ${offer}` };
+}
+
+const entry = (name: string, description: string): RuntimeEntry => ({
+  ...{ image: `docker.io/library/${name}`, description, deprecated: false, env: {} },
+});
+
+const python = (version: string) => entry(`python:${version}-slim`, `Python ${version} on slim Debian`);
+
+const node = (version: string) => entry(`node:${version}-alpine`, `Node.js ${version} on Alpine`);
+
+const rust = (version: string) => entry(`rust:${version}-alpine`, `Rust ${version} with Cargo on Alpine`);
+
+const go = (version: string) => entry(`golang:${version}-alpine`, `Go ${version} on Alpine`);
+
+const nodeTypes = (version: string) => entry(`node:${version}-alpine`, `TypeScript as Node.js ${version} runs it`);
+
+/** Usual public images (original-facts 10, and newer ones); each has the POSIX shell that the node's bootstrap needs. */
+const DEFAULT_RUNTIMES: Readonly<Record<Language, Readonly<Record<string, RuntimeEntry>>>> = {
+  python: {
+    '3.9': { ...python('3.9'), deprecated: true },
+    '3.10': python('3.10'),
+    '3.11': python('3.11'),
+    '3.12': python('3.12'),
+    '3.13': python('3.13'),
+  },
+  javascript: { '18': node('18'), '20': node('20'), '22': node('22'), '24': node('24') },
+  typescript: {
+    '5.1': {
+      ...entry('node:20-alpine', 'TypeScript 5.1 on Node.js 20, Alpine'),
+      env: { SVC_TYPESCRIPT_VERSION: '5.1' },
+    },
+    '22': nodeTypes('22'),
+    '24': nodeTypes('24'),
+  },
+  rust: { '1.74': rust('1.74'), '1.75': rust('1.75'), '1.85': rust('1.85'), '1.90': rust('1.90') },
+  go: { '1.20': go('1.20'), '1.21': go('1.21'), '1.24': go('1.24'), '1.25': go('1.25') },
+};
+
+const LANGUAGES = ['python', 'javascript', 'typescript', 'rust', 'go'] as const;
+
+type Language = (typeof LANGUAGES)[number];
+
+const image = z.string().min(1).max(1_024);
+
+const Entry = z.union([
+  image.transform((name): RuntimeEntry => ({ image: name, deprecated: false, env: {} })),
+  z.strictObject({
+    image,
+    /** For those who choose one (svc.runtime.list); default: language, version and image. */
+    description: z.string().min(1).max(500).optional(),
+    /** It works still; each execution with it is a warning in the log. */
+    deprecated: z.boolean().default(false),
+    /** For the agent's bootstrap, beside what the manifest says. */
+    env: z
+      .record(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'expected letters, digits and _'), z.string())
+      .default({}),
+  }),
+]);
+
+/** What a language and a version stand for. */
+interface RuntimeEntry {
+  readonly image: string;
+  readonly description?: string | undefined;
+  readonly deprecated: boolean;
+  readonly env: Readonly<Record<string, string>>;
+}
+
+/** `spec.runtime.containers.runtimes`: language, version, image; null takes a default away. Laid over the table. */
+export const RuntimeSettings = z.partialRecord(
+  z.enum(LANGUAGES),
+  z.record(z.string().min(1).max(50), Entry.nullable()),
+);
+
+export type RuntimeSettings = z.output<typeof RuntimeSettings>;
+
+/** What to tell whoever deploys an agent about its language and version. Nothing here refuses a deploy. */
+export function runtimeWarnings(text: string, table: RuntimeTable): Finding[] {
+  const parsed = parseAgentManifest(text);
+  const yaml = parseYaml(text);
+  if (!parsed.ok || !yaml.ok) return [];
+  const { language, version } = parsed.manifest.spec.runtime;
+  const warning = (rule: string, message: string, cure: string): Finding => ({
+    ...{ rule, severity: 'warning', path: 'spec.runtime.version', message, cure },
+    ...yaml.yaml.locate(['spec', 'runtime', 'version']),
+  });
+  const found = findRuntime(table, { language, version });
+  if (!found.ok) {
+    const cure = 'Write one of those, or an image; an execution with this one is refused here.';
+    return [warning('unknown_runtime', found.message, cure)];
+  }
+  if (found.runtime?.deprecated !== true) return [];
+  const newer = table.filter((row) => row.language === language && !row.deprecated).map((row) => row.version);
+  const cure = newer.length === 0 ? 'Write an image.' : `Write one of ${newer.join(', ')}.`;
+  return [warning('deprecated_runtime', `runtime ${language} ${version} is deprecated`, cure)];
 }

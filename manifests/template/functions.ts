@@ -1,7 +1,5 @@
-import type { Budget } from './budget.ts';
-import { isEqual, numberIn } from './equal.ts';
-import { TemplateError } from './fault.ts';
-import { type Found, isList, isMap, Missing, memberOf, type Value } from './value.ts';
+import type { Budget } from './tree.ts';
+import { type Found, isEqual, isList, isMap, Missing, memberOf, numberIn, TemplateError, type Value } from './value.ts';
 
 /** One function that templates may call (spec 3, Helpers). */
 export interface TemplateFunction {

@@ -1,7 +1,7 @@
-import { TemplateError } from './fault.ts';
 import { FUNCTIONS } from './functions.ts';
 import { TemplateSource } from './source.ts';
 import { type Base, type BlockKind, LOOP_NAMES, type Template, type TemplateNode, type Term } from './tree.ts';
+import { TemplateError } from './value.ts';
 
 const BLOCKS = new Map<string, BlockKind>([
   ['if', 'if'],
@@ -11,7 +11,7 @@ const BLOCKS = new Map<string, BlockKind>([
 ]);
 
 /** Handlebars text to a checked tree. Throws TemplateError `invalid`, naming the line. */
-export function parseTemplate(text: string): Template {
+function parseTemplate(text: string): Template {
   const source = new TemplateSource(text);
   return { nodes: new Builder(source).nodes(source.parse(), []) };
 }
@@ -155,13 +155,65 @@ function fault(node: hbs.AST.Node, message: string): TemplateError {
 }
 
 const unquoted = (written: string) => written.replace(/^(["'])(.*)\1$/s, '$2');
+
 const shorten = (written: string) => written.slice(0, 80);
 
 const isContent = (node: hbs.AST.Node): node is hbs.AST.ContentStatement => node.type === 'ContentStatement';
+
 const isMustache = (node: hbs.AST.Node): node is hbs.AST.MustacheStatement => node.type === 'MustacheStatement';
+
 const isBlock = (node: hbs.AST.Node): node is hbs.AST.BlockStatement => node.type === 'BlockStatement';
+
 const isPath = (node: hbs.AST.Node): node is hbs.AST.PathExpression => node.type === 'PathExpression';
+
 const isCall = (node: hbs.AST.Node): node is hbs.AST.SubExpression => node.type === 'SubExpression';
+
 const isString = (node: hbs.AST.Node): node is hbs.AST.StringLiteral => node.type === 'StringLiteral';
+
 const isNumber = (node: hbs.AST.Node): node is hbs.AST.NumberLiteral => node.type === 'NumberLiteral';
+
 const isBoolean = (node: hbs.AST.Node): node is hbs.AST.BooleanLiteral => node.type === 'BooleanLiteral';
+
+/** Keeps the most recently used results of `make` by text, bounded by number and by characters of text. */
+export class RecentByText<T> {
+  readonly #make: (text: string) => T;
+  readonly #maxEntries: number;
+  readonly #maxChars: number;
+  readonly #entries = new Map<string, T>();
+  #chars = 0;
+
+  constructor(make: (text: string) => T, maxEntries: number, maxChars: number) {
+    this.#make = make;
+    this.#maxEntries = maxEntries;
+    this.#maxChars = maxChars;
+  }
+
+  get size(): number {
+    return this.#entries.size;
+  }
+
+  get(text: string): T {
+    const kept = this.#entries.get(text);
+    if (kept !== undefined) {
+      this.#entries.delete(text);
+      this.#entries.set(text, kept);
+      return kept;
+    }
+    const made = this.#make(text);
+    this.#entries.set(text, made);
+    this.#chars += text.length;
+    for (const oldest of this.#entries.keys()) {
+      if (this.#entries.size <= this.#maxEntries && this.#chars <= this.#maxChars) break;
+      this.#entries.delete(oldest);
+      this.#chars -= oldest.length;
+    }
+    return made;
+  }
+}
+
+const recent = new RecentByText(parseTemplate, 2_000, 4 * 1_024 * 1_024);
+
+/** The tree of a template, parsed once. Throws TemplateError `invalid`. */
+export function templateOf(text: string): Template {
+  return recent.get(text);
+}

@@ -1,6 +1,7 @@
 import { DEFAULT } from './functions.ts';
-import { templateOf } from './parsed.ts';
+import { templateOf } from './parse.ts';
 import type { BlockNode, PathTerm, TemplateNode, Term } from './tree.ts';
+import { TemplateError } from './value.ts';
 
 /** A variable that a template or an expression reads. */
 export interface Reference {
@@ -102,3 +103,17 @@ function pathOf({ base, parts }: PathTerm, place: Place): Path | null {
 }
 
 const startsWith = (path: Path, start: Path) => start.every((part, index) => path[index] === part);
+
+/**
+ * Why a text is no template: it does not parse, is too long or nested too deep, has a partial or a decorator, an
+ * unknown helper, or a helper with the wrong number of arguments. Null when it is one.
+ */
+export function checkTemplate(text: string): string | null {
+  try {
+    templateOf(text);
+    return null;
+  } catch (thrown) {
+    if (thrown instanceof TemplateError) return thrown.message;
+    throw thrown;
+  }
+}

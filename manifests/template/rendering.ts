@@ -1,7 +1,15 @@
-import type { Budget } from './budget.ts';
 import { FUNCTIONS } from './functions.ts';
-import type { BlockKind, BlockNode, LoopName, PathTerm, TemplateNode, Term } from './tree.ts';
-import { type Found, isList, isMap, Missing, memberOf, type Value, type ValueMap } from './value.ts';
+import { templateOf } from './parse.ts';
+import {
+  type BlockKind,
+  type BlockNode,
+  Budget,
+  type LoopName,
+  type PathTerm,
+  type TemplateNode,
+  type Term,
+} from './tree.ts';
+import { type Found, isList, isMap, Missing, memberOf, TemplateError, type Value, type ValueMap } from './value.ts';
 
 /** What `this` is at a place of a template, and what the blocks around it have named. */
 interface Frame {
@@ -12,7 +20,7 @@ interface Frame {
 }
 
 /** The text for a path that leads nowhere, written as a value or as what `#each` or `#with` is about. */
-export type Placeholder = (written: string, place: 'value' | BlockKind) => string;
+type Placeholder = (written: string, place: 'value' | BlockKind) => string;
 
 const NO_PARAMS: ReadonlyMap<string, Value> = new Map();
 
@@ -176,4 +184,38 @@ function stepsInto(kind: BlockKind, subject: Value): boolean {
 /** Handlebars' own rule: false, null, 0, empty text and empty lists are not. */
 function isFilled(value: Value): boolean {
   return isList(value) ? value.length > 0 : Boolean(value);
+}
+
+interface RenderOptions {
+  /** State that renders, named in placeholders. */
+  readonly state: string;
+  /** Longest result, in UTF-16 units. */
+  readonly maxChars: number;
+  /** Nodes and values visited; MAX_STEPS by default. */
+  readonly maxSteps?: number;
+}
+
+/**
+ * Renders a template over plain data (spec 3, Template variables, Helpers, Missing key). A path that leads nowhere
+ * renders `[missing: PATH in STATE]`. Throws TemplateError: `invalid`, `too_long`, `too_much_work`.
+ */
+export function renderTemplate(text: string, scope: ValueMap, options: RenderOptions): string {
+  return renderWith(text, scope, (written) => `[missing: ${written} in ${options.state}]`, options);
+}
+
+/** The same with placeholders of the caller's own. */
+export function renderWith(
+  text: string,
+  scope: ValueMap,
+  placeholder: Placeholder,
+  options: { readonly maxChars: number; readonly maxSteps?: number },
+): string {
+  const { nodes } = templateOf(text);
+  try {
+    return new Rendering(scope, new Budget(options.maxChars, options.maxSteps), placeholder).text(nodes);
+  } catch (thrown) {
+    // JSON.stringify on a value nested too deep for the stack.
+    if (thrown instanceof RangeError) throw new TemplateError('too_much_work', 'a value is nested too deep');
+    throw thrown;
+  }
 }

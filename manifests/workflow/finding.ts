@@ -1,4 +1,5 @@
-import type { Problem } from '../problem.ts';
+import type { Problem } from '../schema-problems.ts';
+import type { WorkflowManifest } from './schema.ts';
 
 /** A finding of the manifest checker: a warning never refuses a deploy (decided.md). */
 export interface Finding extends Problem {
@@ -8,3 +9,29 @@ export interface Finding extends Problem {
   /** What to write instead. */
   readonly cure: string;
 }
+
+/** A name of something deployed, as a state gives it; templates are left out: only a run knows what they become. */
+interface NamedAt {
+  readonly name: string;
+  readonly path: readonly PropertyKey[];
+}
+
+/** Agents that a workflow starts: what a catalog looks up before it calls the checker. */
+export function agentsNamedIn({ spec }: WorkflowManifest): readonly NamedAt[] {
+  return Object.entries(spec.states).flatMap(([state, step]) => {
+    const path = ['spec', 'states', state];
+    if (step.kind === 'Agent') return literal(step.agent, [...path, 'agent']);
+    if (step.kind !== 'ParallelAgents') return [];
+    return step.agents.flatMap(({ agent }, index) => literal(agent, [...path, 'agents', index, 'agent']));
+  });
+}
+
+/** Child workflows that a workflow starts. */
+export function childrenNamedIn({ spec }: WorkflowManifest): readonly NamedAt[] {
+  return Object.entries(spec.states).flatMap(([state, step]) =>
+    step.kind === 'Subworkflow' ? literal(step.workflow_id, ['spec', 'states', state, 'workflow_id']) : [],
+  );
+}
+
+const literal = (name: string, path: readonly PropertyKey[]): NamedAt[] =>
+  name.includes('{{') ? [] : [{ name, path }];

@@ -1,6 +1,5 @@
-import { compileSchema, fitSchema } from '../json-schema/fit.ts';
-import type { Json, JsonObject } from '../json-schema/json.ts';
-import { pathText } from '../problem.ts';
+import { compileSchema, fitSchema, type Json, type JsonObject } from '../json-schema/fit.ts';
+import { pathText } from '../schema-problems.ts';
 
 /** More would only make a large answer. */
 const MAX_MISFITS = 50;

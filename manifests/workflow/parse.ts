@@ -1,17 +1,15 @@
-import { MAX_PROBLEMS, type Parsed, type Problem, pathText } from '../problem.ts';
-import { checkDocument } from '../schema-problems.ts';
-import { parseYaml, type YamlText } from '../yaml.ts';
-import { unknownNames } from './cross-references.ts';
+import { checkDocument, MAX_PROBLEMS, type Parsed, type Problem, pathText } from '../schema-problems.ts';
+import { type Json, parseYaml, type YamlText } from '../yaml.ts';
 import { type WorkflowManifest, WorkflowManifestSchema } from './schema.ts';
 
 /** Which check found a problem. */
 export type ProblemRule = 'invalid_yaml' | 'invalid_field' | 'unknown_state' | 'unknown_volume';
 
-export interface RuledProblem extends Problem {
+interface RuledProblem extends Problem {
   readonly rule: ProblemRule;
 }
 
-export type ReadWorkflow =
+type ReadWorkflow =
   | { readonly ok: true; readonly manifest: WorkflowManifest; readonly yaml: YamlText }
   | { readonly ok: false; readonly problems: readonly RuledProblem[] };
 
@@ -41,3 +39,66 @@ export function readWorkflow(text: string): ReadWorkflow {
 
 const ruled = (rule: ProblemRule, problems: readonly Problem[]): RuledProblem[] =>
   problems.map((problem) => ({ ...problem, rule }));
+
+/** A name that must be declared elsewhere in the same document, and is not. */
+interface UnknownName {
+  readonly rule: 'unknown_state' | 'unknown_volume';
+  readonly path: readonly PropertyKey[];
+  readonly message: string;
+}
+
+type Fields = Readonly<Record<string, Json>>;
+
+/**
+ * Rules of spec 3 between parts of a document: `initial_state` and every `target` are keys of `states`; a container's
+ * volume is one of the workflow. Reads the document as written, so it finds them beside any other problem.
+ */
+function unknownNames(document: Json): UnknownName[] {
+  const spec = fieldsOf(fieldsOf(document).spec ?? null);
+  const states = fieldsOf(spec.states ?? null);
+  const volumes = volumeNames(spec);
+  const found: UnknownName[] = [];
+  const wantState = (name: Json | undefined, path: readonly PropertyKey[]): void => {
+    if (typeof name === 'string' && name !== '' && !Object.hasOwn(states, name))
+      found.push({ rule: 'unknown_state', path, message: `expected the name of a state, got ${shown(name)}` });
+  };
+  wantState(spec.initial_state, ['spec', 'initial_state']);
+  for (const [name, value] of Object.entries(states)) {
+    const state = fieldsOf(value);
+    const path = ['spec', 'states', name];
+    for (const [index, transition] of listOf(state.transitions).entries())
+      wantState(fieldsOf(transition).target, [...path, 'transitions', index, 'target']);
+    if (state.kind === 'ContainerRun') found.push(...unknownVolumes(state, path, volumes));
+    if (state.kind === 'ParallelContainerRun')
+      for (const [index, step] of listOf(state.steps).entries())
+        found.push(...unknownVolumes(fieldsOf(step), [...path, 'steps', index], volumes));
+  }
+  return found;
+}
+
+function unknownVolumes(step: Fields, path: readonly PropertyKey[], known: ReadonlySet<string>): UnknownName[] {
+  return [...listOf(step.volumes).entries()].flatMap(([index, mount]): UnknownName[] => {
+    const { name } = fieldsOf(mount);
+    if (typeof name !== 'string' || known.has(name)) return [];
+    const message = `expected the name of a volume of the workflow (${[...known].slice(0, 10).join(', ')}), got ${shown(name)}`;
+    return [{ rule: 'unknown_volume', path: [...path, 'volumes', index, 'name'], message }];
+  });
+}
+
+/** Every execution has a workspace (decided.md), declared or not. */
+function volumeNames(spec: Fields): Set<string> {
+  const names = new Set(['workspace']);
+  for (const volume of listOf(fieldsOf(spec.storage ?? null).shared_volumes)) {
+    const { name } = fieldsOf(volume);
+    if (typeof name === 'string') names.add(name);
+  }
+  return names;
+}
+
+function fieldsOf(value: Json): Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : {};
+}
+
+const listOf = (value: Json | undefined): readonly Json[] => (Array.isArray(value) ? value : []);
+
+const shown = (name: string): string => JSON.stringify(name.slice(0, 60));

@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { duration } from '../duration.ts';
-import { ContainerStep, containerFields, Retry } from './containers.ts';
+import { bytes, duration } from '../duration.ts';
 import {
   absolutePath,
   besideProblems,
@@ -10,10 +9,62 @@ import {
   template,
   templatedMap,
 } from './fields.ts';
-import { panelFields } from './panel.ts';
-import { Transition } from './transition.ts';
+import { panelFields, Transition } from './transition.ts';
+
+const HOUR_MS = 3_600_000;
+
+const runTimeout = duration({ minMs: 1, maxMs: 365 * 24 * HOUR_MS, text: 'at most 365d' });
+
+const VolumeMount = z.strictObject({
+  /** `workspace`, or the name of a shared volume of the workflow. */
+  name: z.string().min(1).max(128),
+  mount_path: absolutePath,
+  read_only: z.boolean().default(false),
+});
+
+const Resources = z
+  .strictObject({
+    /** Millicores. */
+    cpu: z.number().int().min(1).max(1_024_000).optional(),
+    memory: bytes({ min: 1, max: 64 * 1_024 ** 4, text: 'at most 64Ti' }).optional(),
+    timeout: runTimeout.prefault('5m'),
+  })
+  .transform(({ cpu, memory, timeout }) => ({
+    ...(cpu === undefined ? {} : { cpu_millicores: cpu }),
+    ...(memory === undefined ? {} : { memory_bytes: memory }),
+    timeout_ms: timeout,
+  }));
+
+/** What ContainerRun and a step of ParallelContainerRun have in common (spec 3). */
+const containerFields = {
+  image: z.string().min(1).max(1_024),
+  image_pull_policy: z.enum(['Always', 'IfNotPresent', 'Never']).default('IfNotPresent'),
+  /** Each element templated. */
+  command: z.array(template).min(1).max(256),
+  /** Elements joined by spaces and given to `sh -c`. */
+  shell: z.boolean().default(false),
+  env: templatedMap,
+  workdir: template.default('/workspace'),
+  volumes: z.array(VolumeMount).max(50).default([]),
+  resources: Resources.prefault({}),
+  /** Path in the secret store; the container never sees it. */
+  registry_credentials: z.string().min(1).max(500).optional(),
+};
+
+export const ContainerStep = z.strictObject({ name: keyName(128), ...containerFields });
+
+export type ContainerStep = z.output<typeof ContainerStep>;
+
+const Retry = z
+  .strictObject({
+    /** Total, the first one included. */
+    max_attempts: z.number().int().min(1).max(100).default(1),
+    backoff: duration({ minMs: 0, maxMs: 24 * HOUR_MS, text: 'at most 24h' }).prefault('0s'),
+  })
+  .transform(({ max_attempts, backoff }) => ({ max_attempts, backoff_ms: backoff }));
 
 const DAY_MS = 86_400_000;
+
 const timeout = duration({ minMs: 1, maxMs: 365 * DAY_MS, text: 'at most 365d' });
 
 const AgentMount = z.strictObject({
@@ -23,8 +74,10 @@ const AgentMount = z.strictObject({
 });
 
 const transitions = z.array(Transition).max(100);
+
 /** A field of every state, read for Agent states only; elsewhere it is legal and does nothing. */
 const agentMounts = z.array(AgentMount).max(50);
+
 const timed = { timeout: timeout.prefault('300s'), transitions };
 
 const AgentStep = z.strictObject({
@@ -122,6 +175,9 @@ export const NormalStep = WorkflowStep.transform((step) => {
       return inMs(step);
   }
 });
+
 export type StateSpec = z.output<typeof NormalStep>;
+
 export type StateKind = StateSpec['kind'];
+
 export type StateOf<Kind extends StateKind> = Extract<StateSpec, { kind: Kind }>;

@@ -11,10 +11,10 @@ import type {
 } from '../client.ts';
 import type { Clock } from '../clock.ts';
 import { isArchived } from '../define-actor.ts';
-import { SvcError, toSvcError } from '../errors.ts';
+import { isErrorCode, SvcError, toSvcError } from '../errors.ts';
 import type { Json } from '../json.ts';
 import type { Locator } from '../locator.ts';
-import type { Message } from '../message.ts';
+import type { Message, Reply } from '../message.ts';
 import type { Archive } from '../projection/archive.ts';
 import type { Random } from '../random.ts';
 import type { Registry } from '../registry.ts';
@@ -22,12 +22,10 @@ import { decodeEvent, decodeReply, encodeMessage } from '../turns/codec.ts';
 import type { Payloads } from '../turns/payload.ts';
 import { decodeRecord } from '../turns/record.ts';
 import { followEvents } from './follow.ts';
-import { nap } from './nap.ts';
 import { PendingAsks } from './pending-asks.ts';
 import { type PlacingParts, placeActor } from './place-actor.ts';
-import { unwrapReply } from './unwrap-reply.ts';
 
-export interface MailboxClientParts {
+interface MailboxClientParts {
   readonly store: ActorStore;
   readonly registry: Registry;
   readonly locator: Locator;
@@ -41,6 +39,7 @@ export interface MailboxClientParts {
 }
 
 const ASK_TIMEOUT_MS = 30_000;
+
 /** How long a call waits for a store that answers and cannot take it now: one on a full disk. */
 const REFUSED_MS = 1_000;
 
@@ -227,5 +226,38 @@ export class MailboxClient implements ActorClient {
         await nap(clock, delayMs, signal);
       }
     }
+  }
+}
+
+/** The value of an answer; a refusal is thrown as its `SvcError`. */
+function unwrapReply(reply: Reply): Json {
+  if (reply.ok) return reply.value;
+  const code = isErrorCode(reply.code) ? reply.code : 'internal';
+  const details = Array.isArray(reply.details) ? reply.details.flatMap(toDetail) : undefined;
+  throw new SvcError(code, reply.message, details === undefined ? {} : { details });
+}
+
+function toDetail(value: Json): { path?: string; message: string }[] {
+  if (value === null || typeof value !== 'object' || Array.isArray(value) || typeof value.message !== 'string')
+    return [];
+  return [{ message: value.message, ...(typeof value.path === 'string' ? { path: value.path } : {}) }];
+}
+
+/** Resolves after the delay; rejects `cancelled` when the caller gives up before. */
+async function nap(clock: Clock, delayMs: number, signal: AbortSignal | undefined): Promise<void> {
+  let end = (): void => {};
+  try {
+    await new Promise<void>((resolve, reject) => {
+      const giveUp = (): void => reject(new SvcError('cancelled', 'the caller gave up'));
+      const disarm = clock.after(delayMs, resolve);
+      end = () => {
+        disarm();
+        signal?.removeEventListener('abort', giveUp);
+      };
+      signal?.addEventListener('abort', giveUp, { once: true });
+      if (signal?.aborted === true) giveUp();
+    });
+  } finally {
+    end();
   }
 }

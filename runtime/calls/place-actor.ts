@@ -2,9 +2,8 @@ import type { ActorStore } from '../actor-store.ts';
 import type { Address, Partition } from '../address.ts';
 import type { PlaceOutcome, PlaceWish } from '../client.ts';
 import { SvcError } from '../errors.ts';
-import type { Locator } from '../locator.ts';
+import { type Locator, type Placement, poolOfTags } from '../locator.ts';
 import type { Members } from '../members.ts';
-import { type Placement, poolOfTags } from '../placement.ts';
 import type { Registry } from '../registry.ts';
 
 /** `default` and `system` among them. */

@@ -1,8 +1,7 @@
 import { poolOf } from '../address.ts';
 import type { Clock } from '../clock.ts';
 import type { EffectQueue } from '../effect-queue.ts';
-import { encodeRequest } from '../effects/effect-envelope.ts';
-import { fairnessPart } from '../effects/flow.ts';
+import { encodeRequest, fairnessPart } from '../effects/effect-envelope.ts';
 import type { BatchWrites } from '../turns/batch-writes.ts';
 
 export interface AheadParts {

@@ -1,17 +1,25 @@
-import { type Commit, changesOf, type Lease, type MailboxEntry } from '../actor-store.ts';
+import {
+  type ActorStore,
+  type Commit,
+  type CommitOutcome,
+  changesOf,
+  type Lease,
+  type MailboxEntry,
+} from '../actor-store.ts';
 import type { Partition } from '../address.ts';
+import type { Clock } from '../clock.ts';
 import type { EffectJob } from '../effect-queue.ts';
-import { fairnessPart } from '../effects/flow.ts';
-import type { ProjectedCommit } from '../projection/projected-commit.ts';
+import { fairnessPart } from '../effects/effect-envelope.ts';
+import { toSvcError } from '../errors.ts';
+import type { ProjectedCommit } from '../projection/views.ts';
 import type { Batch } from '../turns/batch.ts';
 import { type PackedBatch, packCommit } from '../turns/pack-commit.ts';
 import { isAside } from '../turns/payload.ts';
 import type { AheadOfCommit } from './ahead-of-commit.ts';
-import { commitPatiently } from './commit-patiently.ts';
 import type { KernelParts } from './kernel-parts.ts';
-import type { Progress } from './progress.ts';
 import type { BatchRun } from './run-batch.ts';
 import type { Starting } from './starts-here.ts';
+import type { Progress } from './unread-watch.ts';
 
 /** What a committed batch sets going. */
 export interface Committed {
@@ -109,5 +117,40 @@ function remember({ cache, replaced }: KernelParts, { lost }: Committing, batch:
     }
     // A later holder may have changed it when the lease was lost meanwhile.
     if (resident.text !== null && !lost) cache.put(resident);
+  }
+}
+
+interface CommitParts {
+  readonly store: Pick<ActorStore, 'commit'>;
+  readonly clock: Clock;
+  readonly batchLimit: number;
+  readonly counts: { fenced: number };
+}
+
+const FIRST_DELAY_MS = 20;
+
+const MOST_DELAY_MS = 1_000;
+
+/**
+ * Repeats a commit whose outcome is unknown: the store recognises one that happened (actor-store.ts). When it is over
+ * with the partition here, whoever holds it next finds what the store has.
+ */
+async function commitPatiently(
+  { store, clock, batchLimit, counts }: CommitParts,
+  commit: Commit,
+  isOver: () => boolean,
+): Promise<CommitOutcome> {
+  for (let attempt = 0; ; attempt += 1) {
+    try {
+      const outcome = await store.commit(commit, batchLimit);
+      if (outcome.kind === 'fenced') counts.fenced += 1;
+      return outcome;
+    } catch (thrown) {
+      if (toSvcError(thrown).code !== 'unavailable') throw thrown;
+      if (isOver()) return { kind: 'fenced' };
+      await new Promise<void>(
+        (resume) => void clock.after(Math.min(FIRST_DELAY_MS * 2 ** attempt, MOST_DELAY_MS), resume),
+      );
+    }
   }
 }

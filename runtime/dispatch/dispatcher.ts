@@ -4,13 +4,11 @@ import type { EffectQueue } from '../effect-queue.ts';
 import type { Projector } from '../projection/projector.ts';
 import { Background } from './background.ts';
 import type { Committed } from './commit-turns.ts';
-import { DirectorySweep } from './directory-sweep.ts';
 import { Holdings, type HoldingsOptions } from './holdings.ts';
 import type { LogServer } from './log-server.ts';
-import { OutboxRelay } from './outbox-relay.ts';
-import { PartitionSweeps } from './partition-sweeps.ts';
+import { OutboxRelay, Unhurried } from './outbox-relay.ts';
+import { DirectorySweep, PartitionSweeps } from './partition-sweeps.ts';
 import { TimerFiring } from './timer-firing.ts';
-import { Unhurried } from './unhurried.ts';
 import { UnreadWatch } from './unread-watch.ts';
 
 export interface DispatcherOptions extends Omit<HoldingsOptions, 'isProjected'> {

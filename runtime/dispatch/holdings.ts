@@ -1,16 +1,21 @@
 import type { Lease } from '../actor-store.ts';
 import { isSharedLog, type Log, type Partition, partitionsOf, poolOf } from '../address.ts';
 import { SvcError, toSvcError } from '../errors.ts';
-import { Coalesced } from './coalesced.ts';
 import type { Committed } from './commit-turns.ts';
-import { drained, handOver, patiently } from './hand-over.ts';
-import { LeaseAges } from './lease-ages.ts';
-import { servedByOthers, takeAll, takeLease } from './lease-taking.ts';
+import {
+  Coalesced,
+  drained,
+  handOver,
+  LeaseAges,
+  patiently,
+  servedByOthers,
+  takeAll,
+  takeLease,
+} from './lease-taking.ts';
 import { LogServer } from './log-server.ts';
 import { LogSharing, type LogSharingParts } from './log-sharing.ts';
-import type { Progress } from './progress.ts';
-import { Seat } from './seat.ts';
-import { ServersHeld } from './servers-held.ts';
+import { Seat, ServersHeld } from './seat.ts';
+import type { Progress } from './unread-watch.ts';
 
 export interface HoldingsOptions extends LogSharingParts {
   readonly leaseRenewMs: number;

@@ -4,8 +4,8 @@ import type { Locator } from '../locator.ts';
 import type { Archive } from '../projection/archive.ts';
 import type { Registry } from '../registry.ts';
 import type { ActorCache } from '../turns/actor-cache.ts';
-import type { RetrySettings } from '../turns/kernel-messages.ts';
 import type { Payloads } from '../turns/payload.ts';
+import type { RetrySettings } from '../turns/work.ts';
 import type { ReplacedStates } from './replaced-states.ts';
 import type { StartsHere } from './starts-here.ts';
 

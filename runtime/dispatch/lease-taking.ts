@@ -1,7 +1,8 @@
-import type { AcquireOutcome, ActorStore } from '../actor-store.ts';
+import type { AcquireOutcome, ActorStore, Lease } from '../actor-store.ts';
 import { type Partition, poolOf } from '../address.ts';
+import type { Clock } from '../clock.ts';
 import { toSvcError } from '../errors.ts';
-import type { Placement } from '../placement.ts';
+import type { Placement } from '../locator.ts';
 import type { Random } from '../random.ts';
 import type { LogServer } from './log-server.ts';
 
@@ -66,4 +67,111 @@ export async function servedByOthers(
     warn('who else serves is not known', toSvcError(thrown));
   }
   return servers.filter(({ lease }) => served.get(poolOf(lease.log)) === true);
+}
+
+/** When the node lease and each partition lease were last known to be ours. All times are monotonic milliseconds. */
+export class LeaseAges {
+  #seatedAt = Number.NEGATIVE_INFINITY;
+  readonly #keptAt = new Map<LogServer, number>();
+  /** Not later than any of `#keptAt`: looking at all of them at each turn would cost more than the turn. */
+  #oldestAt = Number.POSITIVE_INFINITY;
+
+  seated(at: number): void {
+    this.#seatedAt = at;
+  }
+
+  kept(server: LogServer, at: number): void {
+    this.#keptAt.set(server, at);
+    this.#oldestAt = Math.min(this.#oldestAt, at);
+  }
+
+  drop(server: LogServer): void {
+    const at = this.#keptAt.get(server);
+    if (this.#keptAt.delete(server) && at === this.#oldestAt) this.look();
+  }
+
+  /** Leases that were not renewed since `before`. `renewedAt`: while the event loop was held up (`Leases.renewedAt`). */
+  late(before: number, renewedAt: (lease: Lease) => number | null): LogServer[] {
+    if (this.#oldestAt >= before) return [];
+    for (const [server, at] of this.#keptAt) {
+      const since = at < before ? renewedAt(server.lease) : null;
+      if (since !== null && since > at) this.#keptAt.set(server, since);
+    }
+    this.look();
+    return [...this.#keptAt].flatMap(([server, at]) => (at < before ? [server] : []));
+  }
+
+  /** After renewals, which `#oldestAt` does not follow by itself. */
+  look(): void {
+    this.#oldestAt = Math.min(Number.POSITIVE_INFINITY, ...this.#keptAt.values());
+  }
+
+  /** The oldest of all, the node's own with them. */
+  get oldestAt(): number {
+    return Math.min(this.#seatedAt, this.#oldestAt);
+  }
+}
+
+interface HandOverParts {
+  readonly store: Pick<ActorStore, 'release'>;
+  readonly clock: Clock;
+  readonly warn: (message: string, error: unknown) => void;
+}
+
+/** A batch that runs longer than this is left to the fence: its commit will be refused. */
+const DRAINED_WITHIN_MS = 10_000;
+
+/** Gives one partition to whoever wants it, after the batch that runs (design P2). */
+export async function handOver(parts: HandOverParts, server: LogServer<Partition>, lose: () => void): Promise<void> {
+  try {
+    await drained(parts.clock, server);
+    lose();
+    await parts.store.release(server.lease);
+  } catch (thrown) {
+    parts.warn('a lease was not released and will run out', toSvcError(thrown));
+  }
+}
+
+/** Resolves when what runs has committed, or nobody waits for it any more. */
+export async function drained(clock: Clock, server: LogServer): Promise<void> {
+  const late = Promise.withResolvers<void>();
+  const cancel = clock.after(DRAINED_WITHIN_MS, late.resolve);
+  await Promise.race([server.drain(), late.promise]).finally(cancel);
+}
+
+/** Leaving goes on without a store that does not answer: leases run out. */
+export async function patiently(
+  { warn }: Pick<HandOverParts, 'warn'>,
+  what: string,
+  work: Promise<void>,
+): Promise<void> {
+  await work.catch((thrown: unknown) => warn(`${what} failed`, toSvcError(thrown)));
+}
+
+/** Work that runs one at a time; all who ask for it while it runs are served by one more run. */
+export class Coalesced {
+  readonly #work: () => Promise<void>;
+  #last: Promise<void> = Promise.resolve();
+  #again = false;
+
+  constructor(work: () => Promise<void>) {
+    this.#work = work;
+  }
+
+  /** Who asked first hears of a failure, the others only of the end. */
+  run(): Promise<void> {
+    if (this.#again) return this.#last;
+    this.#again = true;
+    const run = this.#last.then(() => {
+      this.#again = false;
+      return this.#work();
+    });
+    this.#last = run.catch(() => undefined);
+    return run;
+  }
+
+  /** Resolves when what was asked for so far has run, also when it failed. */
+  get idle(): Promise<void> {
+    return this.#last;
+  }
 }

@@ -1,12 +1,12 @@
 import type { MailboxEntry } from '../actor-store.ts';
-import type { Address } from '../address.ts';
-import { toSvcError } from '../errors.ts';
+import type { Address, Partition } from '../address.ts';
+import { type SvcError, toSvcError } from '../errors.ts';
 import type { Batch } from '../turns/batch.ts';
+import { decodeMessageText } from '../turns/codec.ts';
 import type { PackedBatch } from '../turns/pack-commit.ts';
-import { StoringAside } from '../turns/storing-aside.ts';
+import { isAside, StoringAside } from '../turns/payload.ts';
 import type { Work } from '../turns/work.ts';
 import { type Committing, commitTurns, packTurns, type TurnsToCommit } from './commit-turns.ts';
-import { handleInParts, USUAL } from './in-parts.ts';
 import type { KernelParts } from './kernel-parts.ts';
 import { type OwnResult, OwnResults } from './own-results.ts';
 import { type BatchHolder, BatchRun, goOnAhead, type Handling } from './run-batch.ts';
@@ -170,4 +170,95 @@ function heavyOf({ works, sends }: Batch['writes'], stored: ReadonlySet<Address>
   const isHeavy = ({ resident: { address, owned } }: Work): boolean =>
     owned || stored.has(address) || senders.has(address);
   return [...works.values()].filter(isHeavy).map(({ resident }) => resident.address);
+}
+
+interface HandledInParts {
+  /** Runs and commits entries; answers those read ahead. */
+  readonly handle: (entries: Entries, handling: Handling) => Promise<Entries>;
+  readonly isLost: () => boolean;
+  /** Told about an entry that cannot be committed. */
+  readonly unfit: (entry: MailboxEntry, error: SvcError) => void;
+}
+
+const USUAL: Handling = { drainLimit: 100 };
+
+/**
+ * A batch that cannot be written is halved until the entry that makes it so stands alone. That one is a failing
+ * message like any other (design K6); it never stops those behind it.
+ */
+async function handleInParts(entries: Entries, how: HandledInParts): Promise<Entries> {
+  try {
+    return await how.handle(entries, USUAL);
+  } catch (thrown) {
+    if (toSvcError(thrown).code === 'unavailable' || how.isLost()) throw thrown;
+    const [first, ...others] = entries;
+    if (others.length > 0) return handleInParts(entries.slice(0, Math.ceil(entries.length / 2)), how);
+    return first === undefined ? [] : handleAlone(first, thrown, how);
+  }
+}
+
+async function handleAlone(entry: MailboxEntry, thrown: unknown, { handle, unfit }: HandledInParts): Promise<Entries> {
+  const error = toSvcError(thrown);
+  unfit(entry, error);
+  const failAll = thrown instanceof Error ? thrown.message : error.message;
+  const careful: readonly Handling[] = [
+    // A retry that drains many messages: find the one.
+    { drainLimit: 1 },
+    { drainLimit: 1, failAll },
+    { drainLimit: 1, bury: error },
+  ];
+  for (const [step, handling] of careful.entries()) {
+    try {
+      return await handle([entry], handling);
+    } catch (again) {
+      if (toSvcError(again).code === 'unavailable' || step === careful.length - 1) throw again;
+    }
+  }
+  return [];
+}
+
+const PAGE = 256;
+
+const LOOK_AGAIN_MS = 100;
+
+const WARN_EVERY = 100;
+
+/**
+ * Takes up the messages that were postponed before a log was taken: their actors are slow as before, so that what is in the log
+ * for them comes behind. It waits for a store that does not answer, unless it `isOver` with the log.
+ */
+export async function takePostponed(
+  { store, clock, warn }: Pick<KernelParts, 'store' | 'clock' | 'warn'>,
+  partitions: readonly Partition[],
+  slow: SlowActors,
+  isOver: () => boolean,
+): Promise<void> {
+  for (const partition of partitions) {
+    let [after, failures, isLeft] = [0, 0, true];
+    while (isLeft && !isOver()) {
+      try {
+        const page = (await store.sharedLogs?.postponed(partition, after, PAGE)) ?? [];
+        slow.add(
+          page.map((entry) => ({ entry: { ...entry, partition }, key: slow.keyOf(entry.body, receiverOf(entry)) })),
+        );
+        after = page.at(-1)?.seq ?? after;
+        isLeft = page.length > 0;
+      } catch (thrown) {
+        if (failures % WARN_EVERY === 0) warn(`messages postponed in ${partition} wait`, toSvcError(thrown));
+        failures += 1;
+        await new Promise<void>((resume) => void clock.after(LOOK_AGAIN_MS, resume));
+      }
+    }
+  }
+}
+
+/** Null when its body is stored aside, or cannot be read. */
+function receiverOf({ body }: MailboxEntry): Address | null {
+  if (isAside(body)) return null;
+  try {
+    return decodeMessageText(body).to;
+  } catch {
+    // Who handles it dead-letters it.
+    return null;
+  }
 }

@@ -2,14 +2,12 @@ import type { Lease, MailboxEntry } from '../actor-store.ts';
 import { type Address, isSharedLog, type Log, type Partition } from '../address.ts';
 import type { EffectSettle } from '../effect-ledger.ts';
 import { SvcError, toSvcError } from '../errors.ts';
-import { closeEndedPatiently } from './close-ended.ts';
+import { closeEndedPatiently, LogOrder } from './close-ended.ts';
 import type { Committed, Committing } from './commit-turns.ts';
 import type { KernelParts } from './kernel-parts.ts';
-import { LogBatches } from './log-batches.ts';
-import { LogOrder } from './log-order.ts';
-import { Progress } from './progress.ts';
+import { LogBatches, takePostponed } from './log-batches.ts';
 import { StoreClock } from './store-clock.ts';
-import { takePostponed } from './take-postponed.ts';
+import { Progress } from './unread-watch.ts';
 
 /** How long the commit of a stopping node is repeated while the store is not reachable. */
 const DRAIN_MS = 5_000;

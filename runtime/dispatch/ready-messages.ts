@@ -2,11 +2,10 @@ import type { MailboxEntry } from '../actor-store.ts';
 import type { Address, Partition } from '../address.ts';
 import { SvcError } from '../errors.ts';
 import type { Message } from '../message.ts';
-import { Patience } from '../patience.ts';
+import { Patience } from '../one-at-a-time.ts';
 import { decodeEntry, isReadable, loadResidents, setAside } from '../turns/loading.ts';
 import { isAside } from '../turns/payload.ts';
-import type { Resident } from '../turns/resident.ts';
-import type { Work } from '../turns/work.ts';
+import type { Resident, Work } from '../turns/work.ts';
 import type { KernelParts } from './kernel-parts.ts';
 import type { SlowActors } from './slow-actors.ts';
 

@@ -1,6 +1,6 @@
 import type { ActorStore } from '../actor-store.ts';
 import { partitionsOf } from '../address.ts';
-import type { Placement } from '../placement.ts';
+import type { Placement } from '../locator.ts';
 
 /**
  * Placement of a process that looks at no others: it wants every partition that is free and takes jobs of every pool.

@@ -2,7 +2,7 @@ import { type Commit, changesOf, type EffectLedger, type PartitionChanges } from
 import { isSharedLog, type Partition } from '../address.ts';
 import type { Clock } from '../clock.ts';
 import type { EffectJob, EffectPlace, EffectQueue, StartedEffect } from '../effect-queue.ts';
-import { persist } from '../effects/effect-runner-persist.ts';
+import { persist } from '../effects/effect-runner-report.ts';
 import { toSvcError } from '../errors.ts';
 import type { Random } from '../random.ts';
 import { AheadOfCommit } from './ahead-of-commit.ts';

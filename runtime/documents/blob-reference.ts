@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { PAYLOAD_LIMIT_BYTES } from '../blobs.ts';
 import { SvcError } from '../errors.ts';
-import { checkKey } from './document-shape.ts';
+import { checkKey } from './document-query.ts';
 
 const REFERENCE = /^[0-9a-f]{64}(\.[0-9a-f]{32})?$/;
 

@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Collection, Find, Position, StoredDocument } from '../documents.ts';
 import { SvcError } from '../errors.ts';
-import { isScalar } from './document-query.ts';
-import { positionOf } from './order.ts';
+import { isScalar, positionOf } from './document-query.ts';
 
 /** How much of a list, and from where: the start, behind `skip` entries, or behind the page that gave the token. */
 export interface PageAsked {

@@ -1,8 +1,9 @@
 import { z } from 'zod';
 import { type Address, tenantOf } from '../address.ts';
 import type { EffectRequest } from '../define-actor.ts';
+import type { EffectJob } from '../effect-queue.ts';
 import { SvcError } from '../errors.ts';
-import { jsonField, jsonObjectField } from '../json-field.ts';
+import { jsonField, jsonObjectField } from '../json.ts';
 import type { Message } from '../message.ts';
 
 /** What `EffectOpen.body` holds: the request, and what is needed to send its results as messages. */
@@ -70,3 +71,22 @@ export function decodeEffect(body: string): EffectEnvelope {
 /** Of an attempt that begins at `now`. Clocks of nodes may differ: never less than nothing. */
 export const askedAgo = ({ askedAtMs }: EffectEnvelope, now: number): { readonly askedAgoMs?: number } =>
   askedAtMs === undefined ? {} : { askedAgoMs: Math.max(0, now - askedAtMs) };
+
+/** Whose turn an effect is: tenants take turns, and within a tenant its agents, workflows and other sources of effects. */
+export interface Flow {
+  readonly tenant: string;
+  readonly key: string;
+}
+
+/** Without a fairness key all actors of one kind share a turn. */
+export const flowOf = ({ address, fairnessKey }: Pick<EffectJob, 'address' | 'fairnessKey'>): Flow => ({
+  tenant: tenantOf(address),
+  key: fairnessKey ?? address.slice(0, address.indexOf('/')),
+});
+
+const MOST_KEY_CHARS = 200;
+
+/** The fairness key as jobs and rows of effects hold it, in one short line; nothing without one. */
+export function fairnessPart(key: string | null | undefined): { readonly fairnessKey?: string } {
+  return key == null ? {} : { fairnessKey: key.slice(0, MOST_KEY_CHARS).replaceAll('\n', ' ') };
+}

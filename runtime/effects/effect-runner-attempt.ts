@@ -1,20 +1,26 @@
+import type { EffectMode } from '../actor-store.ts';
 import type { Address } from '../address.ts';
+import type { RetryPolicy } from '../define-actor.ts';
 import type { EffectContext, EffectHandler } from '../effect.ts';
 import type { EffectJob, JobOutcome } from '../effect-queue.ts';
 import { type ErrorCode, SvcError, storeAway, toSvcError } from '../errors.ts';
 import type { Json } from '../json.ts';
+import type { Random } from '../random.ts';
 import { askedAgo, type EffectEnvelope } from './effect-envelope.ts';
-import { type Renewing, renewClaim, renewOnceCommitted } from './effect-runner-claim.ts';
-import type { RunnerSettings, RunnerShared } from './effect-runner-options.ts';
-import { persist } from './effect-runner-persist.ts';
-import { EffectReport, failure } from './effect-runner-report.ts';
-import { MOST_ATTEMPTS, retryDelayMs } from './effect-runner-retry.ts';
+import {
+  type Renewing,
+  type RunnerSettings,
+  type RunnerShared,
+  renewClaim,
+  renewOnceCommitted,
+} from './effect-runner-claim.ts';
+import { EffectReport, failure, persist } from './effect-runner-report.ts';
 
 /**
  * Why running work is stopped. `unwanted`: cancelled, the store told. `gone`: cancelled, settled or taken over, the
  * claim says no more. `cut`: as if this process had died, nothing is reported.
  */
-export type AbortCause = 'unwanted' | 'gone' | 'cut' | 'timeout' | 'shutdown';
+type AbortCause = 'unwanted' | 'gone' | 'cut' | 'timeout' | 'shutdown';
 
 const REASONS = {
   unwanted: 'cancelled',
@@ -25,6 +31,7 @@ const REASONS = {
 } as const satisfies Record<AbortCause, ErrorCode>;
 
 const DONE: JobOutcome = { kind: 'done' };
+
 /**
  * The attempt is not the current one any more. The store may have gone back to an open effect, which the queue did not
  * take again while it still had this job: the record says what follows.
@@ -314,4 +321,30 @@ function invalidInput(
   const details = issues.slice(0, 20).map(({ path, message }) => ({ path: path.map(String).join('.'), message }));
   const text = details.map(({ path, message }) => `${path}: ${message}`).join('; ');
   return new SvcError('invalid_argument', `input of ${kind} does not fit: ${text}`, { details });
+}
+
+/** No policy sets more, and an effect that takes its node down each time ends here instead of going round for ever. */
+const MOST_ATTEMPTS = 100;
+
+/** No Retry-After of the other side makes an effect wait longer. */
+const LONGEST_WAIT_MS = 60 * 60_000;
+
+/**
+ * Delay before the next attempt of a failed effect, null when it is not to be tried again (design E3). Attempts that
+ * ended with a crash or a restart count too. Full jitter, so that a thousand refused callers do not come back at once;
+ * a wait that the other side asked for is kept. A `once` effect whose time ran out may have acted: it is not repeated.
+ */
+export function retryDelayMs(
+  error: SvcError,
+  attempt: number,
+  mode: EffectMode,
+  policy: RetryPolicy | undefined,
+  random: Random,
+): number | null {
+  if (policy === undefined || error.row.kind !== 'retry') return null;
+  if (attempt >= Math.min(policy.maxAttempts, MOST_ATTEMPTS)) return null;
+  if (mode === 'once' && error.code === 'deadline_exceeded') return null;
+  if (error.retryAfterMs !== undefined) return Math.min(Math.max(0, error.retryAfterMs), LONGEST_WAIT_MS);
+  const ceiling = Math.min(policy.maxDelayMs, policy.initialDelayMs * 2 ** (attempt - 1), LONGEST_WAIT_MS);
+  return Math.round(random.fraction() * ceiling);
 }

@@ -1,13 +1,15 @@
 import type { Delivery } from '../actor-store.ts';
+import type { Clock } from '../clock.ts';
 import type { EffectProgress, EffectResult } from '../effect.ts';
 import type { EffectJob } from '../effect-queue.ts';
-import { ERRORS, type SvcError, toSvcError } from '../errors.ts';
+import { ERRORS, SvcError, toSvcError } from '../errors.ts';
 import type { Json } from '../json.ts';
+import { pause } from '../one-at-a-time.ts';
+import type { Random } from '../random.ts';
 import type { EffectEnvelope } from './effect-envelope.ts';
-import type { RunnerSettings } from './effect-runner-options.ts';
-import { persist } from './effect-runner-persist.ts';
+import type { RunnerSettings } from './effect-runner-claim.ts';
 
-export type Outcome = EffectResult['outcome'];
+type Outcome = EffectResult['outcome'];
 
 /** What an actor may read about a failure; the cause of our own bugs stays in the log. */
 export function failure(error: SvcError): Outcome {
@@ -108,5 +110,28 @@ export class EffectReport {
     const id = random.uuid();
     const message = { id, to, from: null, cause, trace, origin: 'effect', type, payload } as const;
     return { id, to, body: await persist(async () => encode(message), this.#settings, this.#giveUp) };
+  }
+}
+
+const FIRST_DELAY_MS = 50;
+
+const MAX_DELAY_MS = 2_000;
+
+/**
+ * Repeats a call of the store until it is answered: a call that rejects with `unavailable` may have happened, and
+ * repeating is harmless (ActorStore). Other errors pass through; so does the last one when `giveUp` aborts.
+ */
+export async function persist<T>(
+  call: () => Promise<T>,
+  { clock, random }: { readonly clock: Clock; readonly random: Random },
+  giveUp: AbortSignal,
+): Promise<T> {
+  for (let delayMs = FIRST_DELAY_MS; ; delayMs = Math.min(MAX_DELAY_MS, delayMs * 2)) {
+    try {
+      return await call();
+    } catch (error) {
+      if (giveUp.aborted || !(error instanceof SvcError) || error.code !== 'unavailable') throw error;
+      await pause(clock, delayMs * (0.5 + random.fraction() / 2), giveUp);
+    }
   }
 }

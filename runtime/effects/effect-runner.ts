@@ -4,18 +4,17 @@ import type { EffectHandler } from '../effect.ts';
 import type { EffectJob, JobOutcome, StartedEffect } from '../effect-queue.ts';
 import { SvcError, storeAway, toSvcError } from '../errors.ts';
 import { decodeEffect } from './effect-envelope.ts';
-import { EffectParking } from './effect-parking.ts';
 import { EffectAttempt } from './effect-runner-attempt.ts';
-import { type Renewing, renewClaim } from './effect-runner-claim.ts';
 import {
   type EffectRunnerOptions,
+  type Renewing,
   type RunnerCounts,
   type RunnerSettings,
+  renewClaim,
   runnerSettings,
-} from './effect-runner-options.ts';
-import { persist } from './effect-runner-persist.ts';
-import { EffectReport } from './effect-runner-report.ts';
-import { StoreOutages } from './store-outages.ts';
+} from './effect-runner-claim.ts';
+import { EffectReport, persist } from './effect-runner-report.ts';
+import { EffectParking, StoreOutages } from './store-outages.ts';
 
 const DONE: JobOutcome = { kind: 'done' };
 const BUSY_FLOOR_MS = 50;

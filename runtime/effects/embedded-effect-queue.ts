@@ -2,9 +2,8 @@ import type { ClaimOutcome, EffectLedger } from '../actor-store.ts';
 import type { Clock } from '../clock.ts';
 import type { EffectJob, EffectPlace, EffectQueue, RunJob, StartedEffect } from '../effect-queue.ts';
 import { SvcError } from '../errors.ts';
-import { FairLine } from './fair-line.ts';
-import { FairPlaces } from './fair-places.ts';
-import { type Flow, flowOf } from './flow.ts';
+import { type Flow, flowOf } from './effect-envelope.ts';
+import { FairLine, FairPlaces } from './fair-places.ts';
 
 export interface EmbeddedEffectQueueOptions {
   readonly ledger: Pick<EffectLedger, 'claimEffect'>;

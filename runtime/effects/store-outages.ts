@@ -1,12 +1,12 @@
 import type { Clock } from '../clock.ts';
 import type { OwnStore } from '../errors.ts';
-import { pause } from '../pause.ts';
+import { pause } from '../one-at-a-time.ts';
 import type { Random } from '../random.ts';
 
 /** Asks a store for something small; rejects while it is away. */
 export type StoreProbe = () => Promise<unknown>;
 
-export interface StoreOutagesParts {
+interface StoreOutagesParts {
   readonly clock: Clock;
   readonly random: Random;
   /** A store without one is asked again by the work itself. */
@@ -16,6 +16,7 @@ export interface StoreOutagesParts {
 }
 
 const FIRST_PAUSE_MS = 100;
+
 const LONGEST_PAUSE_MS = 2_000;
 
 interface Outage {
@@ -95,4 +96,57 @@ function overOrAborted(over: Promise<void>, signal: AbortSignal): Promise<void> 
     void over.then(end);
     if (signal.aborted) end();
   });
+}
+
+/**
+ * Effects that wait without a place (`EffectContext.parked`): how many there may be, and the places in which they go on.
+ * The queue has given theirs to others, so there are as many again as it has; no more go on at a time.
+ */
+export class EffectParking {
+  readonly #most: number;
+  readonly #waiting = new Set<() => void>();
+  #free: number;
+  #parked = 0;
+
+  constructor(bounds: { readonly most: number; readonly places: number }) {
+    this.#most = bounds.most;
+    this.#free = bounds.places;
+  }
+
+  /** False: too many wait already. */
+  enter(): boolean {
+    if (this.#parked >= this.#most) return false;
+    this.#parked += 1;
+    return true;
+  }
+
+  /**
+   * Ends the wait. True with a place to go on in, which `leave` gives back; first in, first out. False as soon as the
+   * signal is aborted: what unwinds needs none.
+   */
+  async goOn(signal: AbortSignal): Promise<boolean> {
+    this.#parked -= 1;
+    if (signal.aborted) return false;
+    if (this.#free > 0) {
+      this.#free -= 1;
+      return true;
+    }
+    return new Promise((resolve) => {
+      const settle = (hasPlace: boolean): void => {
+        this.#waiting.delete(resume);
+        signal.removeEventListener('abort', giveUp);
+        resolve(hasPlace);
+      };
+      const resume = (): void => settle(true);
+      const giveUp = (): void => settle(false);
+      this.#waiting.add(resume);
+      signal.addEventListener('abort', giveUp, { once: true });
+    });
+  }
+
+  leave(): void {
+    const [next] = this.#waiting;
+    if (next === undefined) this.#free += 1;
+    else next();
+  }
 }

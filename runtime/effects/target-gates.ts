@@ -1,8 +1,7 @@
 import type { Clock } from '../clock.ts';
 import type { EffectContext } from '../effect.ts';
-import { FairLine } from './fair-line.ts';
-import { FairPlaces } from './fair-places.ts';
-import { type Flow, flowOf } from './flow.ts';
+import { type Flow, flowOf } from './effect-envelope.ts';
+import { FairLine, FairPlaces } from './fair-places.ts';
 
 export interface TargetGatesOptions {
   readonly clock: Clock;

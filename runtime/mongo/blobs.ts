@@ -8,9 +8,9 @@ import {
   referenceOf,
   unknownBlob,
 } from '../documents/blob-reference.ts';
-import { checkKey } from '../documents/document-shape.ts';
+import { checkKey } from '../documents/document-query.ts';
+import { keyOf } from './collection.ts';
 import { MongoConnection, type MongoOptions } from './connection.ts';
-import { keyOf } from './row.ts';
 import type { MongoSession } from './session.ts';
 
 const READ_ATTEMPTS = 3;

@@ -1,14 +1,21 @@
-import type { FindOptions } from 'mongodb';
-import { checkField, checkFind } from '../documents/document-query.ts';
-import { checkKey } from '../documents/document-shape.ts';
-import { rangesOf } from '../documents/order.ts';
-import type { Collection, CollectionSpec, Find, Query, Stored, StoredDocument } from '../documents.ts';
+import type { Filter, FindOptions, Sort } from 'mongodb';
+import {
+  type Bound,
+  type Comparison,
+  checkField,
+  checkFind,
+  checkKey,
+  comparisons,
+  documentOf,
+  isQueryField,
+  rangesOf,
+  shapeOf,
+  termsOf,
+} from '../documents/document-query.ts';
+import type { Collection, CollectionSpec, Find, Query, Scalar, Stored, StoredDocument } from '../documents.ts';
 import { isDuplicate } from './failures.ts';
-import { filterOf, sortOf } from './filter.ts';
-import { documentOfRow, keyOf, type Row, rowOf } from './row.ts';
-import type { MongoSession, Rows } from './session.ts';
+import { type MongoSession, QUERY_TIMEOUT_MS, type Rows } from './session.ts';
 import type { VersionedWrites } from './versioned-writes.ts';
-import { QUERY_TIMEOUT_MS } from './waits.ts';
 
 /** One MongoDB collection of documents. A document is found by `_id`, which is `tenant/id`. */
 export class MongoCollection<T extends StoredDocument> implements Collection<T> {
@@ -133,4 +140,88 @@ export class MongoCollection<T extends StoredDocument> implements Collection<T> 
       return found;
     });
   }
+}
+
+/** Values only ever stand behind an operator written here, so none can be one. */
+function condition(comparison: Comparison): Filter<Row> {
+  const { field } = comparison;
+  if (comparison.kind === 'equal') return { [field]: { $eq: comparison.value } };
+  if (comparison.kind === 'in') return { [field]: { $in: [...comparison.values] } };
+  return { [field]: { [`$${comparison.operator}`]: comparison.value } };
+}
+
+/** A range of ids said as one of keys too: in a tenant that is the same, and there is an index on keys. */
+function keyRange(tenant: string, query: Query): Filter<Row>[] {
+  const ranges = comparisons(query).flatMap((comparison): Filter<Row>[] =>
+    comparison.kind === 'range' && comparison.field === 'id' && typeof comparison.value === 'string'
+      ? [{ _id: { [`$${comparison.operator}`]: keyOf(tenant, comparison.value) } }]
+      : [],
+  );
+  return ranges.length === 0 ? [] : [...ranges, { _id: { $gte: keyOf(tenant, ''), $lt: `${tenant}0` } }];
+}
+
+function filterOf(query: Query, range: readonly Bound[] = []): Filter<Row> {
+  const { tenant } = query;
+  const parts = [...comparisons(query).map(condition), ...range.map((one) => bound(tenant, one))];
+  if (tenant !== null) parts.unshift({ tenant: { $eq: tenant } }, ...keyRange(tenant, query));
+  return parts.length === 0 ? {} : { $and: parts };
+}
+
+/** Null is what is missing too, in a condition and in an order alike. */
+function bound(tenant: string | null, one: Bound): Filter<Row> {
+  const isKey = one.field === 'id' && tenant !== null;
+  const place = isKey ? '_id' : one.field;
+  if (one.kind === 'present') return { [place]: { $ne: null } };
+  const value = isKey ? keyOf(tenant, String(one.value)) : one.value;
+  if (one.kind === 'same') return { [place]: { $eq: value } };
+  return { [place]: { [one.order === 'asc' ? '$gt' : '$lt']: value } };
+}
+
+/** In one tenant the order of ids is that of `_id`, which the indexes hold. */
+function sortOf(find: Find): Sort {
+  const isKey = (field: string): boolean => field === 'id' && find.tenant !== null;
+  return termsOf(find).map(([field, order]): [string, 1 | -1] => [
+    isKey(field) ? '_id' : field,
+    order === 'asc' ? 1 : -1,
+  ]);
+}
+
+/**
+ * A document as MongoDB holds it: its scalars under their own names, so that they can be looked at with any tool, and
+ * the rest as JSON text (keys such as `$ref` and lists in lists are no matter then). Names with a capital are ours:
+ * no field of a document that can be queried has one.
+ */
+export type Row = {
+  _id: string;
+  tenant: string;
+  id: string;
+  version: number;
+  restJson: string;
+  [name: string]: Scalar;
+};
+
+export const keyOf = (tenant: string, id: string): string => `${tenant}/${id}`;
+
+export const uniqueField = (tuple: readonly string[]): string => `Unique_${tuple.join('_')}`;
+
+/**
+ * A unique tuple is one string under a unique index, since MongoDB would take two missing fields for equal. With a null
+ * part the tuple is not bound to be unique: then the document's own key stands in.
+ */
+function uniqueValue(row: Row, tuple: readonly string[]): string {
+  const parts = tuple.map((field) => row[field] ?? null);
+  return parts.includes(null) ? `id:${row.id}` : JSON.stringify(parts);
+}
+
+function rowOf(doc: StoredDocument, spec: CollectionSpec): Row {
+  const { tenant, id, version, fields, restJson } = shapeOf(doc);
+  const row: Row = { ...fields, _id: keyOf(tenant, id), tenant, id, version, restJson };
+  for (const tuple of spec.unique) row[uniqueField(tuple)] = uniqueValue(row, tuple);
+  return row;
+}
+
+function documentOfRow<T extends StoredDocument>(row: Row): T {
+  const { tenant, id, version, restJson } = row;
+  const fields = Object.fromEntries(Object.entries(row).filter(([name]) => isQueryField(name)));
+  return documentOf({ tenant, id, version, fields, restJson });
 }

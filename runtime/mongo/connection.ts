@@ -1,8 +1,7 @@
 import { MongoClient } from 'mongodb';
 import { SvcError } from '../errors.ts';
 import { notOpen } from './failures.ts';
-import { MongoSession } from './session.ts';
-import { type MongoWaits, WAITS } from './waits.ts';
+import { MongoSession, type MongoWaits, WAITS } from './session.ts';
 
 export interface MongoOptions {
   /** Connection string; replica set, TLS and credentials are its options. Never logged. */

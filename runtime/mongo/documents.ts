@@ -1,12 +1,10 @@
 import { type IndexDescription, MongoServerError } from 'mongodb';
 import { checkSpec } from '../documents/document-query.ts';
 import type { Collection, CollectionSpec, Documents, StoredDocument } from '../documents.ts';
-import { MongoCollection } from './collection.ts';
+import { MongoCollection, uniqueField } from './collection.ts';
 import { MongoConnection, type MongoOptions } from './connection.ts';
-import { uniqueField } from './row.ts';
-import { SerialisedWrites } from './serialised-writes.ts';
+import { SerialisedWrites, SharedTurns, type Turn } from './serialised-writes.ts';
 import type { Rows } from './session.ts';
-import { SharedTurns, type Turn } from './shared-turns.ts';
 import { AtomicWrites } from './versioned-writes.ts';
 
 export interface MongoDocumentsOptions extends MongoOptions {

@@ -1,11 +1,15 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Collection } from 'mongodb';
+import { SvcError } from '../errors.ts';
 import { OneAtATimePerKey } from '../one-at-a-time.ts';
+import type { Row } from './collection.ts';
 import { isDuplicate } from './failures.ts';
-import type { Row } from './row.ts';
 import type { Rows } from './session.ts';
-import type { SharedTurns } from './shared-turns.ts';
 import { conflict, refusedPositions, storedVersion, type VersionedWrites } from './versioned-writes.ts';
 
 const PUT_ATTEMPTS = 3;
+
 const PUTS_AT_ONCE = 8;
 
 /** By namespace and key, for the whole process: two connections must wait for each other too. */
@@ -90,3 +94,104 @@ export class SerialisedWrites implements VersionedWrites {
     return queues.run(`${this.#rows.namespace}/${key}`, work);
   }
 }
+
+/** Whose turn it is with a row. `_id` names the row, or the turn that was ended for its holder. */
+export type Turn = { _id: string; holder: string };
+
+/** One call of the driver on the collection of turns. */
+type AskTurns = <T>(call: (turns: Collection<Turn>) => Promise<T>) => Promise<T>;
+
+/** A turn is a read and a write. Whoever holds one for longer is taken for dead; who notices it of itself writes nothing. */
+const DEAD_AFTER_MS = 5_000;
+
+const WRITE_WITHIN_MS = 2_500;
+
+const LONGEST_PAUSE_MS = 40;
+
+const WAIT_AT_MOST_MS = 30_000;
+
+const MARKS = 500;
+
+const MARK_KEPT_MS = 600_000;
+
+/**
+ * Turns of several processes at one row, for a server whose only atomic step is the insert of an id (FerretDB 1). The
+ * turn of a dead process is ended by whoever inserts the mark of its end, so by one. Waiters measure with their own clock.
+ */
+export class SharedTurns {
+  readonly #ask: AskTurns;
+  /** Marks of ended turns, since when this process knows them. */
+  #marks: ReadonlyMap<string, number> = new Map();
+
+  constructor(ask: AskTurns) {
+    this.#ask = ask;
+  }
+
+  /** Throws `unavailable` after 30 s of waiting; `mayWrite` does when the turn took too long to write in it. */
+  async take<T>(row: string, work: (mayWrite: () => void) => Promise<T>): Promise<T> {
+    const holder = randomUUID();
+    await this.#begin(row, holder);
+    const since = performance.now();
+    const held = (): number => performance.now() - since;
+    try {
+      return await work(() => {
+        if (held() < WRITE_WITHIN_MS) return;
+        const text = 'the document store is too slow for a write that others wait for';
+        throw new SvcError('unavailable', text, { store: 'documents' });
+      });
+    } finally {
+      // Later others may have ended it and begun their own.
+      if (held() < DEAD_AFTER_MS / 2) await this.#ask((turns) => turns.deleteOne({ _id: row }));
+    }
+  }
+
+  async #begin(row: string, holder: string): Promise<void> {
+    let seen = '';
+    const askedAt = performance.now();
+    let seenSince = askedAt;
+    for (let pauseMs = 1; ; pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS)) {
+      if (await this.#insert({ _id: row, holder })) return;
+      const other = (await this.#ask((turns) => turns.findOne({ _id: row })))?.holder ?? '';
+      if (other !== seen) [seen, seenSince] = [other, performance.now()];
+      else if (other !== '' && performance.now() - seenSince > DEAD_AFTER_MS) await this.#end(row, other);
+      if (performance.now() - askedAt > WAIT_AT_MOST_MS) throw tooMany();
+      await sleep(pauseMs * Math.random());
+    }
+  }
+
+  /** One process may: the mark stays, so that no later one takes another's turn for this one. */
+  async #end(row: string, holder: string): Promise<void> {
+    if (await this.#insert({ _id: `${row} ended ${holder}`, holder }))
+      await this.#ask((turns) => turns.deleteOne({ _id: row }));
+  }
+
+  /**
+   * One step of the upkeep of the marks: those that were there ten minutes ago are deleted, when no waiter can still hold
+   * the name of that turn. Answers whether there may be more.
+   */
+  async sweep(): Promise<boolean> {
+    const marks = await this.#ask((turns) => turns.find({ _id: / ended / }, { limit: MARKS }).toArray());
+    const now = performance.now();
+    const known = this.#marks;
+    this.#marks = new Map(marks.map(({ _id }) => [_id, known.get(_id) ?? now]));
+    const old = [...this.#marks].filter(([, since]) => now - since > MARK_KEPT_MS).map(([id]) => id);
+    for (const id of old) await this.#ask((turns) => turns.deleteOne({ _id: id }));
+    return old.length === MARKS;
+  }
+
+  async #insert(turn: Turn): Promise<boolean> {
+    try {
+      await this.#ask((turns) => turns.insertOne(turn));
+      return true;
+    } catch (error) {
+      if (isDuplicate(error)) return false;
+      throw error;
+    }
+  }
+}
+
+const tooMany = (): SvcError =>
+  new SvcError('unavailable', 'the document is being written by too many others', {
+    retryAfterMs: 1_000,
+    store: 'documents',
+  });

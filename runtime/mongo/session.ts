@@ -1,10 +1,10 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { subscribe } from 'node:diagnostics_channel';
+import { Socket } from 'node:net';
 import type { Collection, Db, MongoClient } from 'mongodb';
 import { storeAway } from '../errors.ts';
-import { drive } from './closed-sockets.ts';
+import type { Row } from './collection.ts';
 import { notAnswered, notOpen, publicError } from './failures.ts';
-import { Heartbeats } from './heartbeats.ts';
-import type { Row } from './row.ts';
-import { longestCallMs, type MongoWaits, mostSilentMs } from './waits.ts';
 
 /** The documents of one collection, whichever client is asked. */
 export interface Rows {
@@ -16,7 +16,7 @@ export interface Rows {
   look<T>(call: (rows: Collection<Row>) => Promise<T>): Promise<T>;
 }
 
-export interface SessionOptions {
+interface SessionOptions {
   /** A client that connects at its first call. */
   readonly newClient: () => MongoClient;
   readonly database: string;
@@ -122,3 +122,81 @@ export class MongoSession {
     this.#closing.add(left);
   }
 }
+
+/** Set in all that the driver does on behalf of a call, its connecting and its looking at servers among it. */
+const driving = new AsyncLocalStorage<true>();
+
+/**
+ * The driver writes and waits for `drain` or an error. A socket that was closed, but has not said so yet, gives neither,
+ * so the driver would wait for ever: its sockets say `drain` once more when they close, it looks, and sees the closing.
+ * Node tells of plain TCP sockets only; for TLS there are the limits of session.ts.
+ */
+subscribe('net.client.socket', (message) => {
+  if (driving.getStore() !== true) return;
+  if (typeof message !== 'object' || message === null || !('socket' in message)) return;
+  const { socket } = message;
+  if (socket instanceof Socket) socket.once('close', () => socket.emit('drain'));
+});
+
+/** Runs a call of the driver so that none of its waits outlives its socket. */
+function drive<T>(call: () => Promise<T>): Promise<T> {
+  return driving.run(true, call);
+}
+
+/**
+ * Hears whether the driver still looks at its servers. When a connection is closed under a look, at the wrong moment,
+ * that look never ends (the driver writes to a closed socket and waits for `drain`), no other one is begun, and the
+ * client never again finds a server that it lost.
+ */
+class Heartbeats {
+  readonly #newsAt = new Map<string, number>();
+
+  constructor(client: MongoClient) {
+    const heard = ({ connectionId }: { readonly connectionId: string }): void => {
+      this.#newsAt.set(connectionId, performance.now());
+    };
+    client.on('serverHeartbeatStarted', heard);
+    client.on('serverHeartbeatSucceeded', heard);
+    client.on('serverHeartbeatFailed', heard);
+    client.on('serverClosed', ({ address }) => this.#newsAt.delete(address));
+  }
+
+  /** How long nothing was heard of the server that was looked at least lately; 0 when none is looked at. */
+  get silentMs(): number {
+    return performance.now() - Math.min(performance.now(), ...this.#newsAt.values());
+  }
+}
+
+/** How long the driver may wait for each thing, in milliseconds, and what follows from it. */
+export interface MongoWaits {
+  /** For a server that can be asked; a connection and its handshake may take as long each. */
+  readonly selectionMs: number;
+  /** Between two looks at a server. */
+  readonly heartbeatMs: number;
+  /** For a free connection of the pool: a burst of writes is no outage. */
+  readonly queueMs: number;
+  /** For an answer on a socket. */
+  readonly socketMs: number;
+}
+
+export const WAITS: MongoWaits = { selectionMs: 4_000, heartbeatMs: 5_000, queueMs: 15_000, socketMs: 30_000 };
+
+/** What a find or count may take on the server; below the socket's limit, so the answer is an error and not a cut. */
+export const QUERY_TIMEOUT_MS = 20_000;
+
+/** For timers that fire late on a busy machine. */
+const SLACK_MS = 2_000;
+
+/**
+ * The longest time in which the driver says nothing about a server it looks at: it connects and shakes hands, or waits
+ * for the next look (a streamed look is answered within a pause and a connection's time).
+ */
+const mostSilentMs = ({ selectionMs, heartbeatMs }: MongoWaits): number =>
+  selectionMs + Math.max(selectionMs, heartbeatMs) + SLACK_MS;
+
+/** The longest time one call of the driver may take by its own limits. */
+export const longestCallMs = ({ selectionMs, queueMs, socketMs }: MongoWaits): number =>
+  selectionMs + queueMs + socketMs + SLACK_MS;
+
+/** Within this a client whose server is back serves again, whatever became of its looking at it. */
+export const recoveredWithinMs = (waits: MongoWaits): number => mostSilentMs(waits) + 2 * waits.selectionMs;

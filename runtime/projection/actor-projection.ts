@@ -1,6 +1,5 @@
 import type { ActorStore } from '../actor-store.ts';
 import type { Address, Partition } from '../address.ts';
-import { allDone } from '../all-done.ts';
 import type { Clock } from '../clock.ts';
 import { type ActorDefinition, isArchived } from '../define-actor.ts';
 import type { LogServer } from '../dispatch/log-server.ts';
@@ -8,6 +7,7 @@ import type { ReplacedStates } from '../dispatch/replaced-states.ts';
 import type { Collection, Documents, StoredDocument } from '../documents.ts';
 import { toSvcError } from '../errors.ts';
 import type { Locator } from '../locator.ts';
+import { allDone } from '../one-at-a-time.ts';
 import type { Registry } from '../registry.ts';
 import type { Removals } from '../retention/removals.ts';
 import { isOwned, type Payloads } from '../turns/payload.ts';

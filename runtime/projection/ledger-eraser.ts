@@ -2,11 +2,10 @@ import { z } from 'zod';
 import { type Address, type Partition, tenantOf } from '../address.ts';
 import type { Collection, Documents } from '../documents.ts';
 import { toSvcError } from '../errors.ts';
-import { jsonField } from '../json-field.ts';
+import { jsonField } from '../json.ts';
 import { decodeMessage } from '../turns/codec.ts';
 import type { Payloads } from '../turns/payload.ts';
-import { LEDGER, type LedgerSegment } from './ledger.ts';
-import { packLines, unpackLines } from './ledger-text.ts';
+import { LEDGER, type LedgerSegment, packLines, unpackLines } from './ledger.ts';
 
 /** Segments are large: so many are in memory at a time. */
 const SEGMENTS = 10;

@@ -2,14 +2,13 @@ import { z } from 'zod';
 import type { Address, Partition } from '../address.ts';
 import type { Collection, Documents } from '../documents.ts';
 import { SvcError } from '../errors.ts';
-import { jsonField } from '../json-field.ts';
+import { jsonField } from '../json.ts';
 import type { Message } from '../message.ts';
 import { decodeEntry } from '../turns/loading.ts';
 import type { Payloads } from '../turns/payload.ts';
-import type { TurnRow } from '../turns/turn-row.ts';
-import { turnRow } from './journal-row.ts';
-import { LEDGER, type LedgerSegment } from './ledger.ts';
-import { unpackLines } from './ledger-text.ts';
+import type { TurnRow } from '../turns/work.ts';
+import { LEDGER, type LedgerSegment, unpackLines } from './ledger.ts';
+import { turnRow } from './views.ts';
 
 /** One delivery as the ledger has it (design R3). */
 export interface LedgerLine {

@@ -1,7 +1,14 @@
 import type { Collection, Documents } from '../documents.ts';
-import { DEAD_LETTERS, type DeadLetter, deadLettersOf, LEDGER, type LedgerSegment, LedgerSegments } from './ledger.ts';
-import { packLines } from './ledger-text.ts';
-import type { ProjectedCommit } from './projected-commit.ts';
+import {
+  DEAD_LETTERS,
+  type DeadLetter,
+  deadLettersOf,
+  LEDGER,
+  type LedgerSegment,
+  LedgerSegments,
+  packLines,
+} from './ledger.ts';
+import type { ProjectedCommit } from './views.ts';
 
 /** Bodies whose lines are made in one go: some milliseconds of the thread of turns. */
 const STRETCH_CHARS = 256_000;

@@ -6,11 +6,9 @@ import { SvcError, toSvcError } from '../errors.ts';
 import { resultPosition } from '../journal-position.ts';
 import { decodeEntry, UNREADABLE } from '../turns/loading.ts';
 import { ActorProjection, type ActorProjectionParts, type Touched } from './actor-projection.ts';
-import { type JournalLine, parseJournalRow } from './journal-row.ts';
 import { LedgerWriter } from './ledger-writer.ts';
-import type { ProjectedCommit } from './projected-commit.ts';
-import { ProjectionRounds } from './rounds.ts';
-import { type Source, Sources } from './sources.ts';
+import { ProjectionRounds, type Source, Sources } from './rounds.ts';
+import { type JournalLine, type ProjectedCommit, parseJournalRow } from './views.ts';
 
 export interface ProjectorParts extends ActorProjectionParts {
   readonly clock: Clock;

@@ -1,8 +1,9 @@
 import type { Lease, MailboxEntry, Unsubscribe } from '../actor-store.ts';
 import { isLog, type Log } from '../address.ts';
 import type { Bulletins } from './bulletins.ts';
-import { placeOf, unpackEntries } from './entries.ts';
 import type { Keys } from './keys.ts';
+import type { LeaseThread } from './lease-thread.ts';
+import { placeOf, unpackEntries } from './replies.ts';
 
 /**
  * Bells and the entries they carry. A bell that says what came in saves its hearer the poll: `take` answers it from
@@ -74,4 +75,86 @@ function readBells(message: Buffer): [Log, MailboxEntry[]][] {
     if (isLog(name)) bells.push([name, entries]);
   }
   return bells;
+}
+
+/**
+ * Which life of the server granted each lease (functions/_prelude.lua). Poll and renewal name it: a server of another
+ * life may have lost what the holder knows, so the lease is to be taken anew. So does a commit: the server then looks
+ * whether the entry at `upTo` is still the same.
+ */
+export class ServerLives {
+  readonly #lives = new Map<Log, { readonly grant: string; readonly life: string }>();
+  readonly #thread: LeaseThread | null;
+
+  /** `thread` keeps what was granted here while the event loop is busy. */
+  constructor(thread: LeaseThread | null) {
+    this.#thread = thread;
+  }
+
+  granted(lease: Lease, life: string, ttlMs: number): void {
+    this.#lives.set(lease.log, { grant: lease.grant, life });
+    this.#thread?.renewed(lease, life, ttlMs);
+  }
+
+  released(lease: Lease): void {
+    const { log, grant } = lease;
+    this.#thread?.released(lease);
+    if (this.#lives.get(log)?.grant === grant) this.#lives.delete(log);
+  }
+
+  /** Empty when it is not known: then the server looks. */
+  at({ log, grant }: Lease): string {
+    const known = this.#lives.get(log);
+    return known?.grant === grant ? known.life : '';
+  }
+}
+
+interface Known {
+  readonly at: number;
+  /** Monotonic ms. */
+  readonly heardAt: number;
+}
+
+/**
+ * The clock of the server that has a log, as far as this process knows it: what it said last, plus the monotonic
+ * time since its answer came. So it is behind that clock by the way of an answer at most, and not ahead of it unless
+ * that was set back. Messages that the store takes once name when they were sent first by it: the store refuses what is
+ * older than the ids that it remembers.
+ */
+export class ServerTimes {
+  readonly #ask: (log: Log) => Promise<number>;
+  /** One server has all logs. */
+  readonly #single: boolean;
+  readonly #known = new Map<string, Known>();
+
+  constructor(ask: (log: Log) => Promise<number>, single: boolean) {
+    this.#ask = ask;
+    this.#single = single;
+  }
+
+  /** Null when the server has not said it yet. */
+  now(log: Log): number | null {
+    const known = this.#known.get(this.#serverOf(log));
+    return known === undefined ? null : Math.floor(known.at + performance.now() - known.heardAt);
+  }
+
+  /** The same; the server is asked when it has not said it yet. */
+  async nowOrAsked(log: Log): Promise<number> {
+    return this.now(log) ?? (await this.ask(log));
+  }
+
+  /** The server said its time just now. */
+  tell(log: Log, at: number): void {
+    this.#known.set(this.#serverOf(log), { at, heardAt: performance.now() });
+  }
+
+  async ask(log: Log): Promise<number> {
+    const at = await this.#ask(log);
+    this.tell(log, at);
+    return at;
+  }
+
+  #serverOf(log: Log): string {
+    return this.#single ? '' : log;
+  }
 }

@@ -1,11 +1,10 @@
 import { DelayedError, type Job, Queue, Worker } from 'bullmq';
 import type { ClaimOutcome, EffectLedger } from '../actor-store.ts';
 import type { EffectJob, EffectPlace, EffectQueue, JobOutcome, RunJob } from '../effect-queue.ts';
-import { fairnessPart, flowOf } from '../effects/flow.ts';
+import { fairnessPart, flowOf } from '../effects/effect-envelope.ts';
 import { SvcError } from '../errors.ts';
 import { type Connection, connect } from './connection.ts';
-import { EffectsAtHand } from './effects-at-hand.ts';
-import { FairOrder } from './fair-order.ts';
+import { EffectsAtHand, FairOrder } from './effects-at-hand.ts';
 
 export interface BullmqEffectQueueOptions {
   /** Redis URL or the URLs of a Cluster's nodes; see redis-url.ts. */

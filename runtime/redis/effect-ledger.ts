@@ -1,13 +1,12 @@
 import type { ClaimOutcome, Delivery, EffectLedger, EffectRow, Unsubscribe } from '../actor-store.ts';
 import { addressOf, type Partition, parseAddress } from '../address.ts';
 import { SvcError } from '../errors.ts';
+import type { ServerTimes } from './bells.ts';
 import type { Bulletins } from './bulletins.ts';
-import type { Connection } from './connection.ts';
-import { redisFailure } from './failure.ts';
+import { type Connection, redisFailure } from './connection.ts';
 import { type Keys, seenField } from './keys.ts';
-import { integer, list, text } from './reply.ts';
+import { integer, list, text } from './replies.ts';
 import type { SectionCalls } from './sections.ts';
-import type { ServerTimes } from './server-times.ts';
 
 type Words = (string | number)[];
 

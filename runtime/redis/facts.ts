@@ -1,12 +1,9 @@
-import { FORMAT } from '../format.ts';
-import type { StoreFacts } from '../store-facts.ts';
-import { type CallOrder, inOrder } from './call-order.ts';
-import type { Connection } from './connection.ts';
-import { redisFailure } from './failure.ts';
-import type { Keys } from './keys.ts';
-import { integer } from './reply.ts';
-import type { SectionCalls } from './sections.ts';
-import { taggedCount } from './slot-tags.ts';
+import type { Redis } from 'ioredis';
+import { FORMAT, type StoreFacts } from '../store-formats.ts';
+import { type Connection, redisFailure } from './connection.ts';
+import { type Keys, taggedCount } from './keys.ts';
+import { integer } from './replies.ts';
+import { type CallOrder, inOrder, type SectionCalls } from './sections.ts';
 
 /** Behind a pool's count: programs of format 1 read the count alone at their start, and refuse what is no number. */
 const MARK = ` format=${FORMAT}`;
@@ -61,4 +58,42 @@ export class RedisFacts implements StoreFacts {
       throw redisFailure(error);
     }
   }
+}
+
+/** What the start-up log must say about how much a crash of Redis may cost (design K10). Empty: nothing to say. */
+export async function durabilityWarnings(servers: readonly Redis[]): Promise<string[]> {
+  const warnings = await Promise.all(servers.map(warningsOf));
+  return [...new Set(warnings.flat())];
+}
+
+async function warningsOf(server: Redis): Promise<string[]> {
+  const warnings: string[] = [];
+  let settings: Map<string, string>;
+  try {
+    settings = await readSettings(server);
+  } catch {
+    // Managed services forbid CONFIG: that is a fact to report, not a failure.
+    return ['Redis does not tell its settings (CONFIG GET is refused): make sure that appendonly is on.'];
+  }
+  if (settings.get('appendonly') !== 'yes') {
+    warnings.push('Redis appendonly is off: a crash of Redis loses everything since its last snapshot.');
+  } else if (settings.get('appendfsync') !== 'always') {
+    const policy = settings.get('appendfsync') ?? 'unknown';
+    const loss = policy === 'everysec' ? 'up to a second (two when the disk is slow)' : 'what was not yet written out';
+    warnings.push(`Redis appendfsync is ${policy}: a power failure may lose ${loss} of acknowledged work.`);
+  }
+  const policy = settings.get('maxmemory-policy');
+  if (policy !== undefined && policy !== 'noeviction') {
+    warnings.push(`Redis maxmemory-policy is ${policy}: Redis may throw mailboxes away; set it to noeviction.`);
+  }
+  return warnings;
+}
+
+async function readSettings(server: Redis): Promise<Map<string, string>> {
+  const settings = new Map<string, string>();
+  for (const name of ['appendonly', 'appendfsync', 'maxmemory-policy']) {
+    const reply: unknown = await server.call('CONFIG', 'GET', name);
+    if (Array.isArray(reply) && typeof reply[1] === 'string') settings.set(name, reply[1]);
+  }
+  return settings;
 }

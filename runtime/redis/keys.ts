@@ -1,5 +1,7 @@
+import type { Cluster } from 'ioredis';
 import type { Lease } from '../actor-store.ts';
-import { type Address, isLog, isSharedLog, type Log, type Partition } from '../address.ts';
+import { type Address, isLog, isSharedLog, type Log, type Partition, type SharedLog } from '../address.ts';
+import { formatFact, formatNoteText, TAGS_FORMAT } from '../store-formats.ts';
 
 /** Slots that the partitions of a store on Redis Cluster are in. More would make smaller logs, fewer would share the masters worse. */
 export const SLOT_TAGS = 16;
@@ -11,7 +13,7 @@ const TAGGED_LOG = /^log-(t\d+)\./;
  * Keys of one partition. All share one hash tag, so that a function may touch them together on Redis Cluster. A log that
  * partitions share has `meta`, `mail`, `journal`, `depths`, `replies` and `parts`.
  */
-export interface LogKeys {
+interface LogKeys {
   /** Hash: cursor, tail, lease, last commit, marks of writers, seen message ids. */
   readonly meta: string;
   /** Stream of mailbox entries, ids `<seq>-0`. */
@@ -210,3 +212,47 @@ export const fenceOf = (lease: Lease): string => `${lease.epoch} ${lease.grant}`
 
 /** Whom an append wakes: node and log (functions/_append_parts.lua). */
 export const bellOf = (lease: Lease): string => `${lease.node}\n${lease.log}`;
+
+/** Fact of a store whose partitions have slots together. */
+const FACT = 'slot_tags';
+
+/** Behind a pool's count in such a store: the fact is on another master, which may lose it in a failover. */
+const POOL_MARK = ` format=${TAGS_FORMAT}`;
+
+/** A pool's count of partitions, as it is stored where partitions have slots together. */
+export const taggedCount = (partitions: number): string => `${partitions}${POOL_MARK}`;
+
+/**
+ * Whether the partitions of a store on Redis Cluster have `SLOT_TAGS` hash tags together, instead of one each. An empty store
+ * gets them now; one with data of an earlier version keeps its keys, and every node reads that here before it makes any. Programs
+ * that know nothing of it are refused by the format that is noted with it, in one write.
+ */
+export async function hasSlotTags(connection: Cluster, keys: Keys): Promise<boolean> {
+  const [fact, pools] = await Promise.all([connection.hget(keys.facts, FACT), connection.hvals(keys.pools)]);
+  if (fact !== null) return true;
+  if (pools.some((count) => !count.endsWith(POOL_MARK))) return false;
+  await connection.hset(keys.facts, FACT, SLOT_TAGS, formatFact(TAGS_FORMAT), formatNoteText(TAGS_FORMAT));
+  return true;
+}
+
+/**
+ * Which log takes a partition's messages, as far as this process was told. Nothing rests on it: a log that a partition does
+ * not share any more refuses the messages and says where they go, or that it does not know.
+ */
+export class Routes {
+  readonly #shared = new Map<Partition, SharedLog>();
+
+  of(partition: Partition): Log {
+    return this.#shared.get(partition) ?? partition;
+  }
+
+  /** The partition shares that log. */
+  learn(partition: Partition, log: SharedLog): void {
+    this.#shared.set(partition, log);
+  }
+
+  /** The log was closed: its partitions know where their messages go. */
+  forget(partition: Partition): void {
+    this.#shared.delete(partition);
+  }
+}

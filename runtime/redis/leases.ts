@@ -1,12 +1,10 @@
 import type { AcquireOutcome, Lease, Leases, Unsubscribe } from '../actor-store.ts';
 import { isLog, isSharedLog, type Log, type Partition } from '../address.ts';
-import type { Bells } from './bells.ts';
-import type { CallOrder } from './call-order.ts';
+import type { Bells, ServerLives } from './bells.ts';
 import { fenceOf, type Keys } from './keys.ts';
 import type { LeaseThread } from './lease-thread.ts';
-import { integer, integerOrNull, list, text } from './reply.ts';
-import type { SectionCalls } from './sections.ts';
-import type { ServerLives } from './server-lives.ts';
+import { integer, integerOrNull, list, text } from './replies.ts';
+import type { CallOrder, SectionCalls } from './sections.ts';
 
 export class RedisLeases implements Leases {
   readonly #calls: SectionCalls;

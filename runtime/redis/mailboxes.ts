@@ -1,16 +1,13 @@
 import type { AppendOutcome, Backlog, Delivery, Mailboxes, Unsubscribe } from '../actor-store.ts';
 import { type Address, isLog, isSharedLog, type Log, type Partition } from '../address.ts';
 import { SvcError } from '../errors.ts';
+import type { ServerTimes } from './bells.ts';
 import type { Bulletins } from './bulletins.ts';
-import type { Connection } from './connection.ts';
-import { redisFailure } from './failure.ts';
-import { type Keys, seenField } from './keys.ts';
+import { type Connection, redisFailure } from './connection.ts';
+import { type Keys, Routes, seenField } from './keys.ts';
 import { PackWriter } from './pack-writer.ts';
-import { readReplies, replyIn } from './replies.ts';
-import { integer, integerOrNull, list, text } from './reply.ts';
-import { Routes } from './routes.ts';
+import { integer, integerOrNull, list, readReplies, replyIn, text } from './replies.ts';
 import type { SectionCalls } from './sections.ts';
-import type { ServerTimes } from './server-times.ts';
 
 /** Written where a seen message has no recorded reply. */
 const NO_REPLY = '\0';

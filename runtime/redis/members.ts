@@ -1,16 +1,13 @@
 import type { Unsubscribe } from '../actor-store.ts';
 import type { PoolLayout } from '../address.ts';
-import { checkMember, checkSignal } from '../member-limits.ts';
-import type { LiveMember, Member, Members, MembersLook } from '../members.ts';
+import { checkMember, checkSignal, type LiveMember, type Member, type Members, type MembersLook } from '../members.ts';
 import type { Bulletins } from './bulletins.ts';
-import { type CallOrder, inOrder } from './call-order.ts';
-import type { Connection } from './connection.ts';
+import { type Connection, redisFailure } from './connection.ts';
 import { countOf } from './facts.ts';
-import { redisFailure } from './failure.ts';
 import type { Keys } from './keys.ts';
 import type { LeaseThread } from './lease-thread.ts';
-import { list, text } from './reply.ts';
-import type { SectionCalls } from './sections.ts';
+import { list, text } from './replies.ts';
+import { type CallOrder, inOrder, type SectionCalls } from './sections.ts';
 
 const USUAL_TTL_MS = 6_000;
 

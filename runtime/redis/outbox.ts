@@ -1,9 +1,8 @@
 import type { Partition } from '../address.ts';
 import { isPartition } from '../address.ts';
-import type { Connection } from './connection.ts';
-import { redisFailure } from './failure.ts';
+import { type Connection, redisFailure } from './connection.ts';
 import { heardField, type Keys } from './keys.ts';
-import { integer } from './reply.ts';
+import { integer } from './replies.ts';
 import type { SectionCalls } from './sections.ts';
 
 /** Entries read from an outbox at a time. */

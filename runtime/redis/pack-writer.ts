@@ -2,11 +2,10 @@ import { randomBytes } from 'node:crypto';
 import type { AppendOutcome, Delivery } from '../actor-store.ts';
 import { isLog, isSharedLog, type Log, type Partition } from '../address.ts';
 import { type SvcError, toSvcError } from '../errors.ts';
-import type { Keys } from './keys.ts';
-import { integer, list } from './reply.ts';
-import type { Routes } from './routes.ts';
+import type { ServerTimes } from './bells.ts';
+import type { Keys, Routes } from './keys.ts';
+import { integer, list } from './replies.ts';
 import type { SectionCalls } from './sections.ts';
-import type { ServerTimes } from './server-times.ts';
 
 /** A pack goes through Redis as one text: bounds on how long that takes. */
 const MOST_MESSAGES = 256;

@@ -1,10 +1,8 @@
-import { checkTake } from '../rate-limit-rules.ts';
-import type { RateCount, RateLimit, RateLimits } from '../rate-limits.ts';
-import { type Connection, connect, masters } from './connection.ts';
-import { redisFailure } from './failure.ts';
+import { checkTake, type RateCount, type RateLimit, type RateLimits } from '../rate-limits.ts';
+import { type Connection, connect, masters, redisFailure } from './connection.ts';
 import { Keys } from './keys.ts';
 import { loadLibrary, readLibrary } from './library.ts';
-import { integer, list } from './reply.ts';
+import { integer, list } from './replies.ts';
 import { SectionCalls } from './sections.ts';
 
 export interface RedisRateLimitsOptions {

@@ -4,30 +4,23 @@ import type { Address, Log, Partition } from '../address.ts';
 import { SvcError } from '../errors.ts';
 import type { Member } from '../members.ts';
 import type { SharedLogs } from '../shared-logs.ts';
-import { Bells } from './bells.ts';
+import { Bells, ServerLives, ServerTimes } from './bells.ts';
 import { Bulletins } from './bulletins.ts';
-import { CallOrder } from './call-order.ts';
 import { RedisCommits } from './commits.ts';
-import { type Connection, connect, masters } from './connection.ts';
-import { RedisDirectory } from './directory.ts';
-import { durabilityWarnings } from './durability.ts';
+import { type Connection, connect, masters, redisFailure } from './connection.ts';
 import { RedisEffectLedger } from './effect-ledger.ts';
-import { countOf, RedisFacts } from './facts.ts';
-import { redisFailure } from './failure.ts';
-import { RedisHistory } from './history.ts';
-import { Keys } from './keys.ts';
+import { countOf, durabilityWarnings, RedisFacts } from './facts.ts';
+import { RedisDirectory, RedisHistory } from './history.ts';
+import { hasSlotTags, Keys, taggedCount } from './keys.ts';
 import { LeaseThread } from './lease-thread.ts';
 import { RedisLeases } from './leases.ts';
 import { loadLibrary, readLibrary } from './library.ts';
 import { RedisMailboxes } from './mailboxes.ts';
 import { RedisMembers } from './members.ts';
 import { Outbox } from './outbox.ts';
-import { integer } from './reply.ts';
-import { SectionCalls } from './sections.ts';
-import { ServerLives } from './server-lives.ts';
-import { ServerTimes } from './server-times.ts';
+import { integer } from './replies.ts';
+import { CallOrder, SectionCalls } from './sections.ts';
 import { RedisSharedLogs } from './shared-logs.ts';
-import { hasSlotTags, taggedCount } from './slot-tags.ts';
 
 export interface RedisActorStoreOptions {
   /** One URL or several Cluster nodes: redis://, rediss://, redis+cluster://h1:p,h2:p, redis+sentinel://h1,h2/master. */

@@ -1,3 +1,7 @@
+import type { MailboxEntry } from '../actor-store.ts';
+import { isPartition, type Partition } from '../address.ts';
+import { SvcError } from '../errors.ts';
+
 /** A reply on its way to its session, or kept for it. */
 interface Reply {
   readonly messageId: string;
@@ -6,6 +10,7 @@ interface Reply {
 
 /** In front of what `packReplies` wrote; functions of format 2 write the rest alone, with `#` in front of ids and lengths in bytes. */
 const MARK = '=';
+
 const SEEN_MARK = '#';
 
 /** Replies of one commit to one session: `=`, `id length,body length;…` in UTF-16 units, a newline, ids and bodies in a row. */
@@ -56,4 +61,77 @@ function readOneByOne(message: Buffer, receive: (messageId: string, body: string
     receive(message.toString('utf8', position + SEEN_MARK.length, idEnd), message.toString('utf8', idEnd, bodyEnd));
     position = bodyEnd;
   }
+}
+
+/** Checked reading of what a function answered. A surprise is our bug: the functions and this file go together. */
+export function list(reply: unknown): readonly unknown[] {
+  if (Array.isArray(reply)) return reply;
+  throw unexpected('a list');
+}
+
+export function integer(reply: unknown): number {
+  const value = typeof reply === 'string' && reply !== '' ? Number(reply) : reply;
+  if (typeof value === 'number' && Number.isSafeInteger(value)) return value;
+  throw unexpected('an integer');
+}
+
+export function text(reply: unknown): string {
+  if (typeof reply === 'string') return reply;
+  throw unexpected('text');
+}
+
+/** Functions answer '' where there is no number. */
+export const integerOrNull = (reply: unknown): number | null => (reply === '' ? null : integer(reply));
+
+const unexpected = (what: string): SvcError =>
+  new SvcError('internal', undefined, { cause: new TypeError(`Redis answered something else than ${what}`) });
+
+/**
+ * Takes a pack apart: `lengths` are those of its bodies in UTF-16 units, `partitions` those of a log that partitions share, both
+ * separated by commas (functions/_append_parts.lua).
+ */
+export function unpackEntries(
+  first: number,
+  at: number,
+  lengths: string,
+  bodies: string,
+  partitions: string,
+): MailboxEntry[] {
+  const entries: MailboxEntry[] = [];
+  const names = partitions === '' ? [] : partitions.split(',');
+  let position = 0;
+  for (const length of lengths.split(',')) {
+    const end = position + Number(length);
+    const body = bodies.slice(position, end);
+    entries.push({ seq: first + entries.length, at, body, ...placeOf(names[entries.length]) });
+    position = end;
+  }
+  return entries;
+}
+
+export const placeOf = (name: string | undefined): { readonly partition?: Partition } =>
+  name !== undefined && isPartition(name) ? { partition: name } : {};
+
+/**
+ * Entries behind `after`, up to `upTo`, of an answer that from `offset` on has of each entry number of its first message, at,
+ * lengths or '', partitions or '', body. Packs come whole, so the answer may hold messages on both sides.
+ */
+export function readEntries(
+  reply: readonly unknown[],
+  offset: number,
+  after: number,
+  upTo = Number.POSITIVE_INFINITY,
+): MailboxEntry[] {
+  const entries: MailboxEntry[] = [];
+  for (let i = offset; i < reply.length; i += 5) {
+    const [seq, at, lengths] = [integer(reply[i]), integer(reply[i + 1]), text(reply[i + 2])];
+    const [partitions, body] = [text(reply[i + 3]), text(reply[i + 4])];
+    if (lengths === '') {
+      entries.push({ seq, at, body, ...placeOf(partitions) });
+      continue;
+    }
+    const pack = unpackEntries(seq, at, lengths, body, partitions);
+    for (const entry of pack) if (entry.seq > after && entry.seq <= upTo) entries.push(entry);
+  }
+  return entries;
 }

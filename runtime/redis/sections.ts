@@ -1,17 +1,22 @@
+import { randomBytes } from 'node:crypto';
 import { Cluster, Command } from 'ioredis';
 import { SvcError } from '../errors.ts';
-import { type Connection, masters } from './connection.ts';
-import { isFunctionMissing, redisFailure } from './failure.ts';
+import { type Connection, isFunctionMissing, masters, redisFailure } from './connection.ts';
 import { type FunctionLibrary, loadLibrary } from './library.ts';
-import { list } from './reply.ts';
+import { list } from './replies.ts';
 
 /** A longer call would keep Redis from everybody else. */
 const MAX_SECTIONS = 256;
+
 const MAX_ARGUMENTS = 20_000;
+
 const MAX_CHARACTERS = 1024 * 1024;
+
 const REPLICAS_WITHIN_MS = 2_000;
+
 /** Functions whose caller waits for a word that is published: its subscription comes first. No other call waits for that. */
 const HEARD: ReadonlySet<string> = new Set(['append', 'append_pack']);
+
 /** Functions that leave nothing behind which a replica must have. */
 const READS: ReadonlySet<string> = new Set(['poll', 'now', 'members', 'counts', 'depth']);
 
@@ -51,7 +56,7 @@ class Bundle {
 }
 
 /** Where the keys and channels of a store are. */
-export interface Placing {
+interface Placing {
   /** In front of all of them. */
   readonly channels: string;
   /** The hash tag that the keys of `home` share with others; '' when they have a slot of their own. */
@@ -211,4 +216,27 @@ export class SectionCalls {
     });
     return this.#reload;
   }
+}
+
+/**
+ * The calls of this process in their order. What no lease and no attempt fences is applied in this order only: a call
+ * that arrives twice, or behind a later one, is not (functions/_call_order.lua).
+ */
+export class CallOrder {
+  /** 12 characters without a space. */
+  readonly caller = randomBytes(9).toString('base64url');
+  #last = 0;
+
+  next(): number {
+    this.#last += 1;
+    return this.#last;
+  }
+}
+
+/** The answer of such a call. The caller of one that came late has it `unavailable` already, or may repeat it. */
+export function inOrder(reply: unknown): unknown {
+  if (reply === -1) {
+    throw new SvcError('unavailable', 'Redis got this call behind a later one and left it out.', { store: 'actors' });
+  }
+  return reply;
 }

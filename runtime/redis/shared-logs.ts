@@ -3,13 +3,11 @@ import type { Lease, MailboxEntry } from '../actor-store.ts';
 import { type Address, isLog, isPartition, isSharedLog, type Log, type Partition, type SharedLog } from '../address.ts';
 import { SvcError } from '../errors.ts';
 import type { AdoptOutcome, SharedLogs } from '../shared-logs.ts';
-import type { CallOrder } from './call-order.ts';
-import type { Connection } from './connection.ts';
-import { redisFailure } from './failure.ts';
+import type { ServerLives } from './bells.ts';
+import { type Connection, redisFailure } from './connection.ts';
 import { fenceOf, type Keys, SLOT_TAGS } from './keys.ts';
-import { integer, list, text } from './reply.ts';
-import type { SectionCalls } from './sections.ts';
-import type { ServerLives } from './server-lives.ts';
+import { integer, list, text } from './replies.ts';
+import type { CallOrder, SectionCalls } from './sections.ts';
 
 const JOINED = ['joined', 'busy', 'ahead', 'lost'] as const;
 

@@ -10,7 +10,6 @@ import { DEAD_LETTERS, LEDGER } from '../projection/ledger.ts';
 import type { Registry } from '../registry.ts';
 import type { Payloads } from '../turns/payload.ts';
 import { decodeRecord } from '../turns/record.ts';
-import type { RetentionPolicy, RetentionRule } from './policy.ts';
 import { addressOf, oldActor, type Removals, storedOf } from './removals.ts';
 
 /** How many were removed, by what they were. */
@@ -38,10 +37,14 @@ export interface RetentionParts {
 
 /** One step, and how long everybody else has the stores for themselves behind it. */
 const PAGE = 100;
+
 const SEGMENTS = 16;
+
 const PAUSE_MS = 20;
+
 /** What one sweep does at most; the next goes on. */
 const MOST_REMOVED = 20_000;
+
 const MOST_UPKEEP_STEPS = 2_000;
 
 /**
@@ -310,4 +313,34 @@ function parentOf({ parent = null }: ArchivedActor): Address | null {
 function numberOf(document: StoredDocument, field: string): number {
   const value: unknown = Object.entries(document).find(([name]) => name === field)?.[1];
   return typeof value === 'number' ? value : 0;
+}
+
+/**
+ * How long and how much of something is kept, in the words of Kafka (`retention.ms`, `retention.bytes`): whichever comes
+ * first. Null: without end.
+ */
+export interface RetentionRule {
+  /** From its end on. */
+  readonly retentionMs: number | null;
+  /** Of one tenant; the oldest go first. */
+  readonly retentionBytes: number | null;
+}
+
+/** Rules by what they apply to: `ledger`, `dead_letters`, and what actor definitions say in `retainedAs`. */
+export type RetentionRules = Readonly<Record<string, RetentionRule>>;
+
+interface RetentionPolicy {
+  ruleOf(tenant: string, thing: string): RetentionRule;
+}
+
+const WITHOUT_END: RetentionRule = { retentionMs: null, retentionBytes: null };
+
+/** What a tenant's own rules say goes before `rules`, field by field; what has no rule is kept without end. */
+export function retentionPolicy(
+  rules: RetentionRules,
+  tenants: ReadonlyMap<string, Readonly<Record<string, Partial<RetentionRule>>>> = new Map(),
+): RetentionPolicy {
+  return {
+    ruleOf: (tenant, thing) => ({ ...WITHOUT_END, ...rules[thing], ...tenants.get(tenant)?.[thing] }),
+  };
 }

@@ -1,15 +1,13 @@
 import type { Commit, CommitOutcome } from '../actor-store.ts';
 import { SvcError } from '../errors.ts';
 import { MOST_BESIDE, partsOf, positionOf } from '../journal-position.ts';
-import type { ActorTable } from './actor-store-actors.ts';
-import type { AppliedCommits } from './actor-store-applied.ts';
+import type { ActorTable, JournalTable } from './actor-store-actors.ts';
 import type { EffectTable } from './actor-store-effects.ts';
-import type { JournalTable } from './actor-store-journal.ts';
 import type { MailboxTable } from './actor-store-mailbox.ts';
-import type { Notices } from './actor-store-notices.ts';
+import type { Notices, TimerTable } from './actor-store-notices.ts';
 import type { PartitionState } from './actor-store-partition.ts';
 import type { PartitionBook } from './actor-store-partitions.ts';
-import type { TimerTable } from './actor-store-timers.ts';
+import type { GroupMember } from './group-commit.ts';
 
 export interface Tables {
   readonly book: PartitionBook;
@@ -88,4 +86,36 @@ function write(tables: Tables, state: PartitionState, commit: Commit, now: numbe
     notices.reply(reply);
   }
   for (const { address, count } of commit.handled) if (count !== 0) book.recount(state, address, -count);
+}
+
+interface Applied {
+  /** Store time. */
+  readonly at: number;
+  /** Which one of its partition. */
+  readonly nth: number;
+}
+
+/** Commits that were applied: the same object again is not applied again, whatever was committed in between. */
+export class AppliedCommits implements GroupMember {
+  readonly #applied = new WeakMap<Commit, Applied>();
+  readonly #inGroup = new Map<Commit, Applied>();
+
+  of(commit: Commit): Applied | undefined {
+    return this.#inGroup.get(commit) ?? this.#applied.get(commit);
+  }
+
+  add(commit: Commit, applied: Applied): void {
+    this.#inGroup.set(commit, applied);
+  }
+
+  beforeCommit(): void {}
+
+  committed(): void {
+    for (const [commit, applied] of this.#inGroup) this.#applied.set(commit, applied);
+    this.#inGroup.clear();
+  }
+
+  rolledBack(): void {
+    this.#inGroup.clear();
+  }
 }

@@ -4,7 +4,7 @@ import { type Address, addressOf, parseAddress } from '../address.ts';
 import type { MailboxTable } from './actor-store-mailbox.ts';
 import type { Notices } from './actor-store-notices.ts';
 import type { PartitionState } from './actor-store-partition.ts';
-import { integer, type Row, text, textOrNull } from './columns.ts';
+import { integer, type Row, text, textOrNull } from './database.ts';
 
 /** Claims whose late copies are told: each attempt has one of its own. */
 const KNOWN_CLAIMS = 4;

@@ -5,7 +5,7 @@ import type { Notices } from './actor-store-notices.ts';
 import type { PartitionState } from './actor-store-partition.ts';
 import type { PartitionBook } from './actor-store-partitions.ts';
 import { forgetSeen, type Sweep } from './actor-store-sweep.ts';
-import { integer, text } from './columns.ts';
+import { integer, text } from './database.ts';
 
 /** Mailboxes: entries, the duplicate check of client messages, recorded replies. */
 export class MailboxTable {

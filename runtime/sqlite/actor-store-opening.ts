@@ -1,19 +1,16 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { ActorTable } from './actor-store-actors.ts';
-import { AppliedCommits } from './actor-store-applied.ts';
-import type { Tables } from './actor-store-commit.ts';
-import { DirectoryTable } from './actor-store-directory.ts';
+import type { AcquireOutcome, Lease, Unsubscribe } from '../actor-store.ts';
+import { type Address, addressOf, type Partition, type PoolLayout, parseAddress } from '../address.ts';
+import { checkMember, checkSignal, type LiveMember, type Member, type MembersLook } from '../members.ts';
+import { ActorTable, JournalTable, partitionNamed } from './actor-store-actors.ts';
+import { AppliedCommits, besideAt, type Tables } from './actor-store-commit.ts';
 import { EffectTable } from './actor-store-effects.ts';
-import { FactTable } from './actor-store-facts.ts';
-import { JournalTable } from './actor-store-journal.ts';
-import { LeaseTable } from './actor-store-leases.ts';
 import { MailboxTable } from './actor-store-mailbox.ts';
-import type { Notices } from './actor-store-notices.ts';
+import { type Notices, TimerTable, Topic } from './actor-store-notices.ts';
 import { PartitionBook } from './actor-store-partitions.ts';
 import { createSchema } from './actor-store-schema.ts';
 import { Sweep } from './actor-store-sweep.ts';
-import { TimerTable } from './actor-store-timers.ts';
-import { openDatabase } from './database.ts';
+import { integer, openDatabase, text } from './database.ts';
 import { GroupCommit } from './group-commit.ts';
 
 /** An open data file with all its tables. */
@@ -60,4 +57,205 @@ function tablesOf(database: DatabaseSync, notices: Notices): Omit<Opened, 'unloc
     facts: new FactTable(database),
     group: new GroupCommit(database, [book, notices, applied]),
   };
+}
+
+/** Facts about the store as a whole, by name. */
+class FactTable {
+  readonly #all;
+  readonly #keep;
+
+  constructor(database: DatabaseSync) {
+    this.#all = database.prepare('SELECT name, value FROM facts');
+    this.#keep = database.prepare('INSERT OR REPLACE INTO facts (name, value) VALUES (?, ?)');
+  }
+
+  all(): ReadonlyMap<string, string> {
+    return new Map(this.#all.all().map((row) => [text(row, 'name'), text(row, 'value')]));
+  }
+
+  keep(name: string, value: string): void {
+    this.#keep.run(name, value);
+  }
+}
+
+const PAGE = 250;
+
+interface PlacedPage {
+  readonly entries: { readonly address: Address; readonly partition: Partition }[];
+  readonly next: string | null;
+}
+
+/** Where actors live that are not at home (design K1). */
+class DirectoryTable {
+  readonly #insert;
+  readonly #find;
+  readonly #delete;
+  readonly #page;
+
+  constructor(database: DatabaseSync) {
+    this.#insert = database.prepare(
+      'INSERT INTO directory (home, address, partition) VALUES (?, ?, ?) ON CONFLICT DO NOTHING',
+    );
+    this.#find = database.prepare('SELECT partition FROM directory WHERE home = ? AND address = ?');
+    this.#delete = database.prepare('DELETE FROM directory WHERE home = ? AND address = ? AND partition = ?');
+    this.#page = database.prepare(
+      'SELECT address, partition FROM directory WHERE home = ? AND address > ? ORDER BY address LIMIT ?',
+    );
+  }
+
+  place(home: Partition, address: Address, partition: Partition): Partition {
+    this.#insert.run(home, address, partition);
+    return this.locate(home, address) ?? partition;
+  }
+
+  locate(home: Partition, address: Address): Partition | null {
+    const row = this.#find.get(home, address);
+    return row === undefined ? null : partitionNamed(text(row, 'partition'));
+  }
+
+  unplace(home: Partition, address: Address, partition: Partition): boolean {
+    return this.#delete.run(home, address, partition).changes > 0;
+  }
+
+  /** A page begins behind the last address of the one before. */
+  placed(home: Partition, page: string | null): PlacedPage {
+    const entries = this.#page.all(home, page ?? '', PAGE).map((row) => {
+      const { kind, tenant, id } = parseAddress(text(row, 'address'));
+      return { address: addressOf(kind, tenant, id), partition: partitionNamed(text(row, 'partition')) };
+    });
+    return { entries, next: entries.length < PAGE ? null : (entries.at(-1)?.address ?? null) };
+  }
+}
+
+/** Pools and leases (design K2, K4). */
+class LeaseTable {
+  readonly #book: PartitionBook;
+  readonly #define;
+  readonly #count;
+  readonly #pools;
+
+  constructor(database: DatabaseSync, book: PartitionBook) {
+    this.#book = book;
+    this.#define = database.prepare('INSERT INTO pools (name, partitions) VALUES (?, ?) ON CONFLICT DO NOTHING');
+    this.#count = database.prepare('SELECT partitions FROM pools WHERE name = ?');
+    this.#pools = database.prepare('SELECT name, partitions FROM pools ORDER BY name');
+  }
+
+  definePool(pool: string, partitions: number): number {
+    this.#define.run(pool, partitions);
+    const row = this.#count.get(pool);
+    return row === undefined ? partitions : integer(row, 'partitions');
+  }
+
+  pools(): PoolLayout[] {
+    return this.#pools.all().map((row) => ({ pool: text(row, 'name'), partitions: integer(row, 'partitions') }));
+  }
+
+  acquire(
+    partition: Partition,
+    node: string,
+    grant: string,
+    ttlMs: number,
+    over: string | undefined,
+    now: number,
+  ): AcquireOutcome {
+    const state = this.#book.get(partition);
+    const { node: holder, grant: held, until } = state;
+    if (holder !== null && held !== null && holder !== node && held !== over && until > now) {
+      return { kind: 'held', by: holder, grant: held, remainingMs: until - now };
+    }
+    this.#book.changeRow(state);
+    // The same grant again: its answer was lost.
+    if (held !== grant || holder !== node) state.epoch += 1;
+    state.grant = grant;
+    state.node = node;
+    state.until = now + ttlMs;
+    const lease = { log: partition, node, epoch: state.epoch, grant };
+    const nextTimerAt = this.#book.nextTimerAt(state);
+    // The files of a data directory are kept, copied and restored together.
+    const progress = { cursor: state.cursor, beside: besideAt(state), tail: state.tail };
+    return { kind: 'granted', lease, ...progress, nextTimerAt, at: now, mayBeOlder: false };
+  }
+
+  renew(leases: readonly Lease[], ttlMs: number, now: number): Lease[] {
+    return leases.filter((lease) => {
+      const state = this.#book.held(lease);
+      if (state === undefined) return true;
+      this.#book.changeRow(state);
+      state.until = now + ttlMs;
+      return false;
+    });
+  }
+
+  release(lease: Lease): void {
+    const state = this.#book.held(lease);
+    if (state === undefined) return;
+    this.#book.changeRow(state);
+    state.grant = null;
+    state.node = null;
+    state.until = 0;
+  }
+}
+
+/** A lease that ran out may be extended by its own life, so it stays for a while. */
+const FORGET_AFTER_MS = 3_600_000;
+
+interface Row extends Member {
+  readonly until: number;
+}
+
+/** What a store answers that has read all of them. */
+export function lookOf(node: string, version: string, members: readonly LiveMember[]): MembersLook {
+  const others = members.filter((member) => member.node !== node).map(({ remainingMs }) => remainingMs);
+  return { version, members, soonestMs: Math.min(Number.POSITIVE_INFINITY, ...others) };
+}
+
+/**
+ * Node leases and signals (design P2), in memory: only one process has the data file, so whoever could hold a lease or
+ * hear a signal lives in it, and all of them end with it. A closed store forgets them for the same reason.
+ */
+export class MemberBook {
+  readonly #rows = new Map<string, Row>();
+  readonly #signals = new Topic<(word: string) => void>();
+
+  announce(member: Member, ttlMs: number, first: boolean, now: number): boolean {
+    checkMember(member);
+    const { node, incarnation, card } = member;
+    if (!first && this.#rows.get(node)?.incarnation !== incarnation) return false;
+    for (const row of this.#rows.values()) if (row.until + FORGET_AFTER_MS < now) this.#rows.delete(row.node);
+    this.#rows.set(node, { node, incarnation, card, until: now + ttlMs });
+    return true;
+  }
+
+  members(now: number): LiveMember[] {
+    return [...this.#rows.values()]
+      .filter((row) => row.until > now)
+      .sort((a, b) => (a.node < b.node ? -1 : 1))
+      .map(({ until, ...member }) => ({ ...member, remainingMs: until - now }));
+  }
+
+  isKnown(node: string, incarnation: string): boolean {
+    return this.#rows.get(node)?.incarnation === incarnation;
+  }
+
+  retire(node: string, incarnation: string): boolean {
+    return this.#rows.get(node)?.incarnation === incarnation && this.#rows.delete(node);
+  }
+
+  /** Never inside the caller's turn: a listener may call the store again. */
+  signal(node: string | null, word: string): void {
+    checkSignal(node, word);
+    setImmediate(() => {
+      const topics = node === null ? this.#signals.keys() : [node];
+      for (const each of topics) for (const receive of this.#signals.of(each)) receive(word);
+    });
+  }
+
+  onSignal(node: string, receive: (word: string) => void): Unsubscribe {
+    return this.#signals.subscribe(node, receive);
+  }
+
+  forget(): void {
+    this.#rows.clear();
+  }
 }

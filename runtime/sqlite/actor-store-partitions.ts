@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { Lease } from '../actor-store.ts';
 import type { Address, Log, Partition } from '../address.ts';
-import { loadPartitions } from './actor-store-loading.ts';
+import { loadPartitions } from './actor-store-actors.ts';
 import {
   type Before,
   emptyPartition,
@@ -10,7 +10,7 @@ import {
   restore,
   setCount,
 } from './actor-store-partition.ts';
-import { integerOrNull } from './columns.ts';
+import { integerOrNull } from './database.ts';
 import type { GroupMember } from './group-commit.ts';
 
 const FRESH: PartitionRow = {

@@ -1,9 +1,15 @@
 import { existsSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
-import { FORMAT, type FormatNote, MIN_READER, ownNote, parseFormatNote, refuseUnreadable } from '../format.ts';
-import { formatFact } from '../store-facts.ts';
-import { integer, text } from './columns.ts';
-import { storeError } from './database.ts';
+import {
+  FORMAT,
+  type FormatNote,
+  formatFact,
+  MIN_READER,
+  ownNote,
+  parseFormatNote,
+  refuseUnreadable,
+} from '../store-formats.ts';
+import { integer, storeError, text } from './database.ts';
 
 /**
  * A commit costs what its changed pages weigh. So mailbox entries, replies and journal rows of all partitions lie in

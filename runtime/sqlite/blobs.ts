@@ -10,7 +10,7 @@ import {
   referenceOf,
   unknownBlob,
 } from '../documents/blob-reference.ts';
-import { checkKey } from '../documents/document-shape.ts';
+import { checkKey } from '../documents/document-query.ts';
 import { SvcError } from '../errors.ts';
 
 const isMissing = (error: unknown): boolean =>

@@ -1,13 +1,17 @@
 import { mkdirSync, statfsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
+import { DatabaseSync, type SQLOutputValue } from 'node:sqlite';
 import { type OwnStore, SvcError } from '../errors.ts';
 import { makeFreeable, rewriteWhenSmall } from './free-space.ts';
 
 const SQLITE_BUSY = 5;
+
 const SQLITE_LOCKED = 6;
+
 const SQLITE_IOERR = 10;
+
 const SQLITE_CONSTRAINT = 19;
+
 const SQLITE_MISUSE = 21;
 
 /** When a caller may try again what a disk did not take. */
@@ -104,4 +108,34 @@ export function storeError(error: unknown, store: OwnStore = 'actors', path?: st
   // A lock is free in a moment; room on a disk is made by people.
   const later = code === SQLITE_BUSY || code === SQLITE_LOCKED ? {} : { retryAfterMs: COME_BACK_MS };
   return new SvcError('unavailable', `the data file cannot be used: ${said}`, { store, cause: error, ...later });
+}
+
+export type Row = Record<string, SQLOutputValue>;
+
+const wrong = (name: string, expected: string) =>
+  new SvcError('internal', undefined, { cause: new Error(`column ${name} of the data file is not ${expected}`) });
+
+/** An INTEGER column. */
+export function integer(row: Row, name: string): number {
+  const value = row[name];
+  if (typeof value !== 'number') throw wrong(name, 'an integer');
+  return value;
+}
+
+/** An INTEGER column that holds a position of the journal, which may be a fraction (journal-position.ts). */
+export const position = integer;
+
+/** A TEXT column. */
+export function text(row: Row, name: string): string {
+  const value = row[name];
+  if (typeof value !== 'string') throw wrong(name, 'text');
+  return value;
+}
+
+export function integerOrNull(row: Row, name: string): number | null {
+  return row[name] === null ? null : integer(row, name);
+}
+
+export function textOrNull(row: Row, name: string): string | null {
+  return row[name] === null ? null : text(row, name);
 }

@@ -1,6 +1,12 @@
 import type { SQLInputValue } from 'node:sqlite';
-import { type Comparison, checkField, comparisons } from '../documents/document-query.ts';
-import { type Bound, termsOf, WHOLE_KEY } from '../documents/order.ts';
+import {
+  type Bound,
+  type Comparison,
+  checkField,
+  comparisons,
+  termsOf,
+  WHOLE_KEY,
+} from '../documents/document-query.ts';
 import type { CollectionSpec, Find, Query, Scalar } from '../documents.ts';
 
 /** A statement's text and what is bound to it. Values are always bound; names were checked by document-query.ts. */

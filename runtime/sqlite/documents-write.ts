@@ -1,7 +1,7 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
 import type { CollectionSpec } from '../documents.ts';
 import { SvcError, toSvcError } from '../errors.ts';
-import { countsOf, countsSchemaOf } from './documents-counts.ts';
+import { countsOf, countsSchemaOf } from './documents-collection.ts';
 import { schemaOf } from './documents-sql.ts';
 import { giveBackSpace } from './free-space.ts';
 

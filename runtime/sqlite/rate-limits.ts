@@ -3,10 +3,8 @@ import { join } from 'node:path';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { type Clock, systemClock } from '../clock.ts';
 import { SvcError } from '../errors.ts';
-import { checkTake } from '../rate-limit-rules.ts';
-import type { RateCount, RateLimit, RateLimits } from '../rate-limits.ts';
-import { integer } from './columns.ts';
-import { storeError } from './database.ts';
+import { checkTake, type RateCount, type RateLimit, type RateLimits } from '../rate-limits.ts';
+import { integer, storeError } from './database.ts';
 
 /** Counters whose window is over are removed each time so many calls have counted. */
 const SWEEP_EVERY = 1_000;

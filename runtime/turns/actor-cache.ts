@@ -1,6 +1,6 @@
 import type { Address, Partition } from '../address.ts';
 import type { Clock } from '../clock.ts';
-import type { Resident } from './resident.ts';
+import type { Resident } from './work.ts';
 
 export interface CacheBounds {
   readonly actors: number;

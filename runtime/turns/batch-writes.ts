@@ -1,11 +1,9 @@
 import type { Address } from '../address.ts';
 import type { EffectRequest } from '../define-actor.ts';
 import type { Message, Reply } from '../message.ts';
-import { answerMessage, RETRY_TIMER, timerId } from './kernel-messages.ts';
 import type { ActorRecord } from './record.ts';
-import type { Resident } from './resident.ts';
 import type { Decision } from './turn.ts';
-import { beginWork, type Work } from './work.ts';
+import { answerMessage, beginWork, RETRY_TIMER, type Resident, timerId, type Work } from './work.ts';
 
 interface AskedEffect {
   readonly id: string;

@@ -2,13 +2,19 @@ import type { MailboxEntry } from '../actor-store.ts';
 import { SvcError } from '../errors.ts';
 import type { Message } from '../message.ts';
 import { BatchWrites } from './batch-writes.ts';
-import { failure, RETRY_TIMER, retryMessage } from './kernel-messages.ts';
 import type { Stuck } from './record.ts';
-import type { Resident } from './resident.ts';
-import { refusedAfterTheEnd, runTurn } from './run-turn.ts';
-import { type FailureRules, MOST_BEHIND } from './turn-failure.ts';
-import type { TurnRow } from './turn-row.ts';
-import { type Work, withoutSettled } from './work.ts';
+import { refusedAfterTheEnd, runTurn } from './turn.ts';
+import {
+  type FailureRules,
+  failure,
+  MOST_BEHIND,
+  RETRY_TIMER,
+  type Resident,
+  retryMessage,
+  type TurnRow,
+  type Work,
+  withoutSettled,
+} from './work.ts';
 
 type Outcome = 'done' | 'refused' | 'retried' | 'dead-lettered';
 

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { Address } from '../address.ts';
 import { SvcError } from '../errors.ts';
 import { Identity } from '../identity.ts';
-import { jsonField } from '../json-field.ts';
+import { jsonField } from '../json.ts';
 import type { Message, Reply } from '../message.ts';
 import type { Payloads } from './payload.ts';
 

@@ -3,16 +3,14 @@ import type { Address, Partition } from '../address.ts';
 import { type ActorDefinition, isArchived } from '../define-actor.ts';
 import { SvcError, toSvcError } from '../errors.ts';
 import type { Message } from '../message.ts';
-import type { Patience } from '../patience.ts';
+import type { Patience } from '../one-at-a-time.ts';
 import type { Archive } from '../projection/archive.ts';
 import type { Registry } from '../registry.ts';
 import type { ActorCache } from './actor-cache.ts';
 import { decodeMessage, decodeMessageText } from './codec.ts';
-import { RETRY_TIMER } from './kernel-messages.ts';
 import { isOwned, type Payloads } from './payload.ts';
 import { type ActorRecord, decodeRecord, frozen } from './record.ts';
-import type { Resident } from './resident.ts';
-import { MOST_BEHIND } from './turn-failure.ts';
+import { MOST_BEHIND, RETRY_TIMER, type Resident } from './work.ts';
 
 /** Stands for the recipient of an entry that could not be decoded. */
 export const UNREADABLE: Address = 'unreadable/svc-system/unknown';

@@ -11,18 +11,16 @@ import type {
   TimerSet,
 } from '../actor-store.ts';
 import { type Address, isSharedLog, type Log, type Partition, poolOf } from '../address.ts';
-import { encodeRequest } from '../effects/effect-envelope.ts';
-import { fairnessPart } from '../effects/flow.ts';
+import { encodeRequest, fairnessPart } from '../effects/effect-envelope.ts';
 import { SvcError } from '../errors.ts';
 import type { Locator } from '../locator.ts';
 import type { Message } from '../message.ts';
 import type { Batch } from './batch.ts';
 import type { BatchWrites } from './batch-writes.ts';
 import { encodeEvent, encodeMessage, encodeReply } from './codec.ts';
-import { timerId } from './kernel-messages.ts';
 import type { Payloads } from './payload.ts';
 import { type ActorRecord, encodeRecord, type Stuck } from './record.ts';
-import type { TurnRow } from './turn-row.ts';
+import { type TurnRow, timerId } from './work.ts';
 
 /** A batch as the store takes it, with the new text of each changed actor for the cache. */
 export interface PackedBatch {

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { ActorDefinition } from '../define-actor.ts';
 import { SvcError } from '../errors.ts';
-import { jsonField } from '../json-field.ts';
+import { jsonField } from '../json.ts';
 
 /** A message that keeps failing, with those that wait behind it (design K6). Bodies are encoded messages. */
 const Stuck = z.object({

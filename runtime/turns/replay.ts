@@ -5,10 +5,9 @@ import { SvcError } from '../errors.ts';
 import type { Message } from '../message.ts';
 import type { LedgerLine } from '../projection/ledger-reader.ts';
 import { Batch } from './batch.ts';
-import { RETRY_TIMER, type RetrySettings } from './kernel-messages.ts';
 import { initialRecord } from './loading.ts';
 import type { ActorRecord } from './record.ts';
-import type { TurnRow } from './turn-row.ts';
+import { RETRY_TIMER, type RetrySettings, type TurnRow } from './work.ts';
 
 /** What is replayed lives in no store. */
 const NOWHERE: Partition = 'replay:0';

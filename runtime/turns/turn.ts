@@ -1,10 +1,12 @@
 import { createHash } from 'node:crypto';
+import type { z } from 'zod';
 import type { Address } from '../address.ts';
-import type { EffectRequest, TellOptions, Turn } from '../define-actor.ts';
+import type { ActorDefinition, EffectRequest, TellOptions, Turn } from '../define-actor.ts';
 import { type ErrorCode, type ErrorDetail, SvcError } from '../errors.ts';
 import type { Identity } from '../identity.ts';
 import type { Json } from '../json.ts';
 import type { Message, Reply } from '../message.ts';
+import { type ActorRecord, frozen } from './record.ts';
 
 /** What one turn decided; nothing of it exists until the batch commits. */
 export interface Decision {
@@ -20,7 +22,7 @@ export interface Decision {
 }
 
 /** Thrown by `turn.refuse`: rolls the turn back without being a failure. */
-export class Refusal extends Error {
+class Refusal extends Error {
   override readonly name = 'Refusal';
   readonly error: SvcError;
   constructor(error: SvcError) {
@@ -35,7 +37,7 @@ type Schemas = Readonly<Record<string, import('zod').ZodType>>;
  * The turn handed to a handler (design K5). Ids and random numbers come from a sequence seeded by the message, and
  * `now` is recorded in the journal, so the same message on the same state decides the same again.
  */
-export class SeededTurn implements Turn<Schemas, Schemas> {
+class SeededTurn implements Turn<Schemas, Schemas> {
   readonly self: Address;
   readonly tenant: string;
   readonly sender: Address | null;
@@ -153,4 +155,72 @@ function toJson(payload: unknown): Json {
   const text = JSON.stringify(payload ?? {});
   const parsed: Json = JSON.parse(text);
   return parsed;
+}
+
+type TurnOutcome =
+  | { readonly kind: 'done'; readonly state: unknown; readonly decision: Decision }
+  | { readonly kind: 'refused'; readonly error: SvcError }
+  /** The handler threw or returned a state its schema refuses: a bug, the message is tried again (design K6). */
+  | { readonly kind: 'failed'; readonly error: Error };
+
+/**
+ * One turn: message in, decision out; pure. Nothing outside the arguments is read and nothing is written.
+ */
+export function runTurn(
+  definition: ActorDefinition,
+  record: ActorRecord,
+  message: Message,
+  tenant: string,
+  now: number,
+): TurnOutcome {
+  const schema = Object.hasOwn(definition.messages, message.type) ? definition.messages[message.type] : undefined;
+  const handler = Object.hasOwn(definition.on, message.type) ? definition.on[message.type] : undefined;
+  if (schema === undefined || handler === undefined) {
+    return refused(new SvcError('invalid_argument', `${definition.kind} takes no message ${message.type}`));
+  }
+  if (record.revision === 0 && definition.creates !== undefined && !definition.creates.includes(message.type)) {
+    return refused(new SvcError('not_found', `${definition.kind} not found`));
+  }
+  const payload = schema.safeParse(message.payload);
+  if (!payload.success) return refused(invalidPayload(message.type, payload.error));
+  const turn = new SeededTurn(message, tenant, now, definition.events);
+  try {
+    const next = handler(record.state, payload.data, turn);
+    const state = next === record.state ? next : frozen(definition.state.parse(next));
+    return { kind: 'done', state, decision: turn.decision };
+  } catch (thrown) {
+    if (thrown instanceof Refusal) return refused(thrown.error);
+    return { kind: 'failed', error: failureOf(thrown, message.type) };
+  }
+}
+
+/** What V8 says of a write to a frozen object. */
+const FROZEN = /read only property|object is not extensible|Cannot (delete|redefine) property/;
+
+function failureOf(thrown: unknown, type: string): Error {
+  if (!(thrown instanceof Error)) return new Error(String(thrown));
+  if (!(thrown instanceof TypeError) || !FROZEN.test(thrown.message)) return thrown;
+  const text = `the handler of ${type} changed its state in place; return a new one instead`;
+  return new Error(`${text}: ${thrown.message}`, { cause: thrown });
+}
+
+const refused = (error: SvcError): TurnOutcome => ({ kind: 'refused', error });
+
+function invalidPayload(type: string, error: z.ZodError): SvcError {
+  const details = error.issues.slice(0, 20).map((issue) => ({ path: issue.path.join('.'), message: issue.message }));
+  return new SvcError('invalid_argument', `${type}: ${details[0]?.path ?? ''} ${details[0]?.message ?? 'malformed'}`, {
+    details,
+  });
+}
+
+type Ended = Exclude<TurnOutcome, { readonly kind: 'failed' }>;
+
+/** Nothing follows a final event and an archived actor's stream is closed: a turn that would go on is refused. */
+export function refusedAfterTheEnd(definition: ActorDefinition, record: ActorRecord, turn: Ended): Ended {
+  if (turn.kind === 'refused' || record.revision === 0) return turn;
+  const { events, effects, timersSet } = turn.decision;
+  if (events.length + effects.length + timersSet.length === 0) return turn;
+  const { done, kind } = definition;
+  if (done?.(record.state) !== true) return turn;
+  return { kind: 'refused', error: new SvcError('failed_precondition', `${kind} has ended`) };
 }

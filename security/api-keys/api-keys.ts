@@ -3,25 +3,34 @@ import { pageOf, shownPage } from '../../runtime/documents/pages.ts';
 import type { Collection, Documents, Query } from '../../runtime/documents.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import { type Identity, SYSTEM_TENANT } from '../../runtime/identity.ts';
+import { OneAtATimePerKey } from '../../runtime/one-at-a-time.ts';
 import type { Random } from '../../runtime/random.ts';
-import { allows } from '../policy.ts';
+import { allows } from '../tenant.ts';
 import type { ApiKeys, KeyVerifier } from './api.ts';
-import { digestOf, makeKeyText } from './key-text.ts';
-import { KeyLookup } from './lookup.ts';
-import { KeyOwners } from './owners.ts';
-import { API_KEY_DIGESTS, API_KEYS, type ApiKeyDigest, type ApiKeyDocument, viewOf } from './record.ts';
-import { checkNewKey } from './rules.ts';
-import { KeyUses } from './uses.ts';
+import { KeyLookup, KeyUses } from './lookup.ts';
+import {
+  API_KEY_DIGESTS,
+  API_KEYS,
+  type ApiKeyDigest,
+  type ApiKeyDocument,
+  checkNewKey,
+  digestOf,
+  MOST_LIVE_KEYS,
+  makeKeyText,
+  viewOf,
+} from './record.ts';
 
 const MAX_ATTEMPTS = 16;
+
 /** A list never goes further. */
 const MOST_LISTED = 1_000;
+
 const NEWEST_FIRST = [
   ['created_at', 'desc'],
   ['id', 'desc'],
 ] as const;
 
-export interface ApiKeysParts {
+interface ApiKeysParts {
   readonly documents: Documents;
   readonly clock: Clock;
   readonly random: Pick<Random, 'uuid'>;
@@ -129,3 +138,63 @@ const isOwner = ({ kind, subject }: Identity, key: ApiKeyDocument): boolean =>
 
 /** Whoever may write everything in the tenant sees and revokes the keys of all its users. */
 const administers = (identity: Identity): boolean => allows(identity, 'write');
+
+/** Dead keys are shown for this long. */
+const REMEMBERED_MS = 90 * 86_400_000;
+
+/** Of the oldest dead ones, so many go at each new key. */
+const SWEPT_AT_ONCE = 100;
+
+/** How many keys an owner has, dead ones swept away. */
+class KeyOwners {
+  readonly #keys: Collection<ApiKeyDocument>;
+  readonly #digests: Collection<ApiKeyDigest>;
+  readonly #clock: Pick<Clock, 'now'>;
+  readonly #queues = new OneAtATimePerKey();
+
+  constructor(parts: {
+    readonly keys: Collection<ApiKeyDocument>;
+    readonly digests: Collection<ApiKeyDigest>;
+    readonly clock: Pick<Clock, 'now'>;
+  }) {
+    this.#keys = parts.keys;
+    this.#digests = parts.digests;
+    this.#clock = parts.clock;
+  }
+
+  /**
+   * Makes a key when its owner has room; throws `limit_reached`. One by one on this node: races on several nodes exceed it
+   * by one for each other node.
+   */
+  admit(owner: Identity, make: () => Promise<void>): Promise<void> {
+    const id = JSON.stringify([owner.tenant, owner.kind, owner.subject]);
+    return this.#queues.run(id, () => this.#make(owner, make));
+  }
+
+  async #make({ tenant, kind, subject }: Identity, make: () => Promise<void>): Promise<void> {
+    const where = { owner_subject: subject, owner_kind: kind };
+    const now = this.#clock.now();
+    await this.#sweep(tenant, where, new Date(now - REMEMBERED_MS).toISOString());
+    const live = { ...where, revoked_at: null, expires_at: { gt: new Date(now).toISOString() } };
+    if ((await this.#keys.count({ tenant, where: live })) >= MOST_LIVE_KEYS) {
+      throw new SvcError(
+        'limit_reached',
+        `${MOST_LIVE_KEYS} live API keys are the most one may have; revoke one first`,
+      );
+    }
+    await make();
+  }
+
+  async #sweep(tenant: string, owner: Readonly<Record<string, string>>, before: string): Promise<void> {
+    const dead = [
+      { ...owner, expires_at: { lt: before } },
+      { ...owner, revoked_at: { lt: before } },
+    ];
+    for (const where of dead) {
+      for (const { id, digest } of await this.#keys.find({ tenant, where, limit: SWEPT_AT_ONCE })) {
+        await this.#digests.delete(SYSTEM_TENANT, digest);
+        await this.#keys.delete(tenant, id);
+      }
+    }
+  }
+}

@@ -1,15 +1,16 @@
+import { createHash, randomBytes } from 'node:crypto';
 import type { Clock } from '../../runtime/clock.ts';
 import { pageOf, shownPage } from '../../runtime/documents/pages.ts';
-import type { Collection, Documents } from '../../runtime/documents.ts';
+import type { Collection, CollectionSpec, Documents, StoredDocument } from '../../runtime/documents.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import { SYSTEM_TENANT } from '../../runtime/identity.ts';
 import type { Random } from '../../runtime/random.ts';
-import type { JoinTokens } from './api.ts';
-import { digestOf, JOIN_TOKENS, type JoinTokenDocument, newTokenText, viewOf } from './record.ts';
-import { checkNewToken } from './scope.ts';
+import { checkNewToken, type JoinScope, type JoinTokens, type JoinTokenView } from './scope.ts';
 
 const MAX_ATTEMPTS = 16;
+
 const MOST_LISTED = 1_000;
+
 const NEWEST_FIRST = [
   ['created_at', 'desc'],
   ['id', 'desc'],
@@ -80,4 +81,61 @@ export async function changedToken(
     if (await tokens.replace(token, known.version)) return { token, changed: true };
   }
   throw new SvcError('unavailable', 'the join token is being used by others', { retryAfterMs: 1_000 });
+}
+
+/** What every join token begins with: scanners for leaked secrets look for it. */
+const PREFIX = 'svcj_';
+
+const FORM = /^svcj_[A-Za-z0-9_-]{43}$/;
+
+const newTokenText = (): string => `${PREFIX}${randomBytes(32).toString('base64url')}`;
+
+export const isTokenText = (text: string): boolean => FORM.test(text);
+
+/** It holds 256 random bits, so a plain SHA-256 cannot be guessed back. */
+export const digestOf = (text: string): string => createHash('sha256').update(text).digest('hex');
+
+export interface JoinTokenDocument extends StoredDocument, JoinScope {
+  readonly digest: string;
+  readonly uses: number;
+  /** Who came in by it; never more than `uses`. */
+  readonly used_by: readonly {
+    readonly node_id: string;
+    readonly key: string;
+    readonly from: string;
+    readonly at: string;
+  }[];
+  readonly refusals: number;
+  readonly created_at: string;
+  readonly created_by: string;
+  readonly expires_at: string;
+  readonly revoked_at: string | null;
+}
+
+export const JOIN_TOKENS: CollectionSpec = { name: 'join_tokens', unique: [['digest']], indexes: [['created_at']] };
+
+/** How a node came in, by its id: what it needs no second use of a token for. */
+export interface JoinedNode extends StoredDocument {
+  /** `x` of its Ed25519 key. */
+  readonly key: string;
+  /** Null: by `spec.cluster.join_token`. */
+  readonly token_id: string | null;
+  /** Of its latest attestation, to the day. */
+  readonly seen_at: string;
+}
+
+export const JOINED_NODES: CollectionSpec = { name: 'joined_nodes', unique: [], indexes: [['seen_at']] };
+
+/** Why a token lets nobody new in; null while it does. */
+export function deathOf(token: JoinTokenDocument, now: number): 'used_up' | 'expired' | 'revoked' | null {
+  if (token.revoked_at !== null) return 'revoked';
+  if (Date.parse(token.expires_at) <= now) return 'expired';
+  return token.used_by.length >= token.uses ? 'used_up' : null;
+}
+
+function viewOf(token: JoinTokenDocument, now: number): JoinTokenView {
+  const { id, names, tags, addresses, roles, uses, refusals, created_at, created_by, expires_at } = token;
+  const used_by = token.used_by.map(({ node_id, from, at }) => ({ node_id, from, at }));
+  const status = deathOf(token, now) ?? 'active';
+  return { id, names, tags, addresses, roles, uses, used_by, refusals, status, created_at, created_by, expires_at };
 }

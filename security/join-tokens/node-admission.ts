@@ -5,18 +5,18 @@ import type { Collection, Documents } from '../../runtime/documents.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import { SYSTEM_TENANT } from '../../runtime/identity.ts';
 import { parsePublicKeyPem } from '../node-key.ts';
-import type { Joining, NodeAdmission } from './api.ts';
-import { changedToken, type JoinAudit } from './join-tokens.ts';
 import {
+  changedToken,
   deathOf,
   digestOf,
   isTokenText,
   JOIN_TOKENS,
   JOINED_NODES,
+  type JoinAudit,
   type JoinedNode,
   type JoinTokenDocument,
-} from './record.ts';
-import { hostOf, isAllowedAt, isNamed } from './scope.ts';
+} from './join-tokens.ts';
+import { hostOf, isAllowedAt, isNamed, type Joining, type NodeAdmission } from './scope.ts';
 
 /** A node that was away for so long needs a token again. */
 const FORGET_AFTER_MS = 180 * 86_400_000;

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import type { z } from 'zod';
-import type { NodeSigning } from '../../manifests/node/signing.ts';
+import type { NodeSigning } from '../../manifests/node/identity.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import type { SigningKeys } from '../api.ts';

@@ -1,24 +1,86 @@
-import type { KeyObject } from 'node:crypto';
-import type { CryptoKey, JWK } from 'jose';
+import { createPublicKey, type KeyObject } from 'node:crypto';
+import { type CryptoKey, calculateJwkThumbprint, type JWK } from 'jose';
 import { z } from 'zod';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Collection, CollectionSpec, Documents } from '../../runtime/documents.ts';
 import { SvcError, toSvcError } from '../../runtime/errors.ts';
 import { FirstUse } from '../../runtime/first-use.ts';
 import { SYSTEM_TENANT } from '../../runtime/identity.ts';
-import { keyOfJwk, PublicJwk } from './public-jwk.ts';
-import { KEY_RETENTION_MS } from './retention.ts';
+
+const MIN_MODULUS_BITS = 2_048;
+
+const MAX_MODULUS_BITS = 8_192;
+
+/** An RS256 public key as it stands in a JWKS: never a private part. */
+export const PublicJwk = z.object({
+  kty: z.literal('RSA'),
+  n: z.string().max(2_048),
+  e: z.string().max(16),
+  kid: z.string().length(43),
+  alg: z.literal('RS256'),
+  use: z.literal('sig'),
+});
+
+export type PublicJwk = z.infer<typeof PublicJwk>;
+
+/**
+ * The JWK of an RSA public key. Its `kid` is the thumbprint of RFC 7638, so an id stands for this key and no other,
+ * whoever says so: a transit key that was deleted and made again under its old name gets another id.
+ * Throws a `TypeError` for any other kind of key.
+ */
+export async function publicJwkOf(key: KeyObject): Promise<PublicJwk> {
+  const bits = key.asymmetricKeyDetails?.modulusLength ?? 0;
+  if (key.asymmetricKeyType !== 'rsa' || bits < MIN_MODULUS_BITS || bits > MAX_MODULUS_BITS) {
+    throw new TypeError(`expected an RSA key of ${MIN_MODULUS_BITS} to ${MAX_MODULUS_BITS} bits`);
+  }
+  const { n, e } = (key.type === 'private' ? createPublicKey(key) : key).export({ format: 'jwk' });
+  if (typeof n !== 'string' || typeof e !== 'string') throw new TypeError('the key has no modulus');
+  return { kty: 'RSA', n, e, kid: await thumbprint({ kty: 'RSA', n, e }), alg: 'RS256', use: 'sig' };
+}
+
+/** The key of a JWK that came from elsewhere, or null when it is none of ours or its `kid` is not its thumbprint. */
+async function keyOfJwk(value: unknown): Promise<{ readonly jwk: PublicJwk; readonly key: KeyObject } | null> {
+  const jwk = PublicJwk.safeParse(value);
+  if (!jwk.success) return null;
+  try {
+    const key = createPublicKey({ key: { kty: 'RSA', n: jwk.data.n, e: jwk.data.e }, format: 'jwk' });
+    const computed = await publicJwkOf(key);
+    return computed.kid === jwk.data.kid ? { jwk: computed, key } : null;
+  } catch (error) {
+    // Node says TypeError or an OpenSSL error of its own: either way it is no key.
+    if (error instanceof Error) return null;
+    throw error;
+  }
+}
+
+const thumbprint = (jwk: JWK): Promise<string> => calculateJwkThumbprint(jwk, 'sha256');
+
+/** Life of a node token (spec 1, Limits). */
+export const NODE_TOKEN_TTL_MS = 3_600_000;
+
+/** How far the clocks of two nodes, or of a node and its key service, may be apart before a key goes too early. */
+const CLOCK_MARGIN_MS = 600_000;
+
+/** A key verifies this long after it last signed: then no token of it can be valid any more. */
+export const KEY_RETENTION_MS = NODE_TOKEN_TTL_MS + CLOCK_MARGIN_MS;
+
+export const DAY_MS = 86_400_000;
 
 /** A signer says this often that its key is in force. */
 const SAY_AGAIN_MS = 300_000;
+
 /** After the last word of its signer a key is still served this long. */
 const SERVED_MS = KEY_RETENTION_MS + SAY_AGAIN_MS;
+
 /** A key that somebody removed from the documents goes on verifying for at most this long. */
 const FRESH_MS = 60_000;
+
 /** Least time between two looks, whatever tokens arrive. */
 const COOLDOWN_MS = 1_000;
+
 /** Callers with unknown keys that may wait for the next look. */
 const MAX_WAITING = 1_000;
+
 const MAX_KEYS = 1_000;
 
 /** The public key of a `kid`, for verifiers of node tokens. */
@@ -56,7 +118,7 @@ interface KnownKey {
   readonly lastSeenMs: number;
 }
 
-export interface PublishedKeysOptions {
+interface PublishedKeysOptions {
   readonly documents: Documents;
   readonly clock: Clock;
 }

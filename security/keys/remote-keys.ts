@@ -2,8 +2,7 @@ import { errors } from 'jose';
 import type { Clock } from '../../runtime/clock.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import { KeySet } from '../key-set.ts';
-import type { FindKey } from './published-keys.ts';
-import { KEY_RETENTION_MS } from './retention.ts';
+import { type FindKey, KEY_RETENTION_MS } from './published-keys.ts';
 
 export interface RemoteKeysOptions {
   /** `/.well-known/jwks.json` of a controller. */

@@ -4,8 +4,7 @@ import { z } from 'zod';
 import type { Clock } from '../../runtime/clock.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import type { SigningKeys } from '../api.ts';
-import { type PublicJwk, publicJwkOf } from './public-jwk.ts';
-import { DAY_MS, KEY_RETENTION_MS } from './retention.ts';
+import { DAY_MS, KEY_RETENTION_MS, type PublicJwk, publicJwkOf } from './published-keys.ts';
 import { unavailable, type VaultAddress, VaultClient, type VaultLogin } from './vault-client.ts';
 
 /** Somebody else may have rotated the key: its versions are read again after this. */

@@ -1,5 +1,43 @@
 import type { Capability, ToolScope } from '../../manifests/tool/scope.ts';
-import { AUTHORING, OPERATING, READING, RUNNING } from './svc-tools.ts';
+
+/** Tools of svc itself by who may call them (original-facts 4, Tool tiers; names of spec 3). */
+
+const named = (area: string, tools: readonly string[]): string[] => tools.map((tool) => `svc.${area}.${tool}`);
+
+/** Look, and change nothing. */
+export const READING: readonly string[] = [
+  ...named('agent', ['list', 'search', 'export', 'logs', 'wait']),
+  ...named('workflow', ['list', 'search', 'export', 'validate', 'executions.list', 'executions.get']),
+  ...named('workflow', ['status', 'logs', 'wait']),
+  ...named('task', ['status', 'wait', 'list', 'logs']),
+  ...named('execute', ['status', 'wait']),
+  ...named('tools', ['list', 'search']),
+  ...named('schema', ['get', 'validate']),
+  'svc.runtime.list',
+];
+
+/** Generate, start, answer and cancel. */
+export const RUNNING: readonly string[] = [
+  'svc.agent.generate',
+  ...named('workflow', ['run', 'generate', 'cancel', 'signal']),
+  ...named('task', ['execute', 'cancel']),
+  'svc.execute',
+  'svc.execute.intent',
+];
+
+/** Change what is deployed. */
+export const AUTHORING: readonly string[] = [
+  ...named('agent', ['create', 'update']),
+  ...named('workflow', ['create', 'update', 'promote', 'demote']),
+];
+
+/** Remove, and look into the node. */
+export const OPERATING: readonly string[] = [
+  'svc.agent.delete',
+  ...named('workflow', ['delete', 'remove']),
+  'svc.task.remove',
+  ...named('system', ['info', 'config']),
+];
 
 /** A security context as it is configured (manifests/node/tools.ts). */
 export interface SecurityContext {
@@ -12,13 +50,16 @@ export interface SecurityContext {
 
 /** Context of spawned executions. */
 export const AGENT_RUNTIME = 'svc-system-agent-runtime';
+
 /** Context of authoring agents, and of service accounts. */
 export const SYSTEM_DEFAULT = 'svc-system-default';
+
 export const SYSTEM_OPERATOR = 'svc-system-operator';
+
 /** Of operators and tenant users that may only look. */
 export const SYSTEM_READONLY = 'svc-system-readonly';
 
-export const TIERS = ['free', 'pro', 'business', 'enterprise'] as const;
+const TIERS = ['free', 'pro', 'business', 'enterprise'] as const;
 
 const tools = (names: readonly string[]): Capability[] => names.map((tool_pattern) => ({ tool_pattern }));
 

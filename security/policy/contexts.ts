@@ -1,7 +1,7 @@
 import type { Capability, GrantRequest, ToolScope } from '../../manifests/tool/scope.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import { type Identity, SYSTEM_TENANT } from '../../runtime/identity.ts';
-import { ADMIN_ROLE, OPERATOR_ROLE, READONLY_ROLE } from '../policy.ts';
+import { ADMIN_ROLE, OPERATOR_ROLE, READONLY_ROLE } from '../tenant.ts';
 import type { ContextRules, SecurityContexts } from './api.ts';
 import {
   AGENT_RUNTIME,

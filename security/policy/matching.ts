@@ -1,4 +1,5 @@
-import type { Capability, ManifestTool, ToolOffer, ToolScope } from '../../manifests/tool/scope.ts';
+import type { CallLimits } from '../../manifests/tool/decision.ts';
+import type { Capability, CommandCeilings, ManifestTool, ToolOffer, ToolScope } from '../../manifests/tool/scope.ts';
 
 /** As far as listing and matching need to know a tool. */
 export type NamedTool = Pick<ToolOffer, 'name' | 'source' | 'server'>;
@@ -18,10 +19,10 @@ const STANDS_FOR: Readonly<Record<string, readonly string[]>> = {
 export const CMD_RUN = 'cmd.run';
 
 /** Names of the MCP servers that are configured: `mcp:filesystem` means that server then, not fs.*. */
-export type HasServer = (name: string) => boolean;
+type HasServer = (name: string) => boolean;
 
 /** Whether an entry of `spec.tools` grants a tool, its configuration aside. */
-export function grants(entry: ManifestTool, tool: NamedTool, hasServer: HasServer): boolean {
+function grants(entry: ManifestTool, tool: NamedTool, hasServer: HasServer): boolean {
   if (entry.executor === 'builtin:cmd') return tool.name === CMD_RUN;
   if (entry.server === undefined) return matchesTool(entry.name, tool.name);
   const server = entry.server.slice('mcp:'.length);
@@ -53,3 +54,78 @@ export function isListed(scope: ToolScope, tool: NamedTool, hasServer: HasServer
   if (denied(scope, [tool.name]) || capabilitiesFor(scope, tool.name).length === 0) return false;
   return entriesFor(scope, tool, hasServer)?.length !== 0;
 }
+
+const DEFAULT_CEILINGS: CommandCeilings = {
+  default_timeout_secs: 60,
+  max_timeout_ceiling_secs: 300,
+  max_output_bytes: 524_288,
+  max_concurrent_per_execution: 1,
+  global_env_denylist: [],
+};
+
+/** The ceilings among `spec.builtin_dispatchers`: those of `cmd`, or of `cmd.run`; defaults when neither is there. */
+export function commandCeilings(
+  dispatchers: readonly (CommandCeilings & { readonly name: string })[],
+): CommandCeilings {
+  return dispatchers.find(({ name }) => name === 'cmd' || name === 'cmd.run') ?? DEFAULT_CEILINGS;
+}
+
+/** Variables no command of an agent sees, whatever is configured: names, or the beginnings of names before `*`. */
+const ENV_DENYLIST = [
+  ...['AWS_*', 'AZURE_*', 'GOOGLE_*', 'GCP_*', 'GCLOUD_*', 'CLOUDSDK_*', 'DIGITALOCEAN_*', 'ALIBABA_*', 'OCI_*'],
+  ...['GITHUB_*', 'GH_*', 'GITLAB_*', 'CI_JOB_*', 'CIRCLE_*', 'BUILDKITE_*', 'JENKINS_*', 'NPM_*', 'NODE_AUTH_*'],
+  ...['OPENAI_*', 'ANTHROPIC_*', 'GEMINI_*', 'MISTRAL_*', 'COHERE_*', 'HF_*', 'HUGGING*', 'OPENROUTER_*', 'GROQ_*'],
+  ...['VAULT_*', 'BAO_*', 'SECRET*', 'TOKEN*', 'PASSWORD*', 'PRIVATE_KEY*', 'CREDENTIAL*', 'SVC_*'],
+  ...['REDIS_*', 'MONGODB_*', 'DATABASE_*', 'DOCKER_*', 'KUBE*', 'SSH_*', 'GPG_*'],
+];
+
+/** A day: no execution lasts that long, so such a count is one of the whole execution. */
+const EXECUTION_SECS = 86_400;
+
+/** Bounds of a call that `capability` and `entry` allow; of two for the same thing the smaller. */
+export function limitsOf(
+  contextName: string,
+  capability: Capability,
+  entry: ManifestTool | null,
+  ceilings: CommandCeilings | null,
+): CallLimits {
+  const { tool_pattern, rate_limit, max_concurrent, max_response_size } = capability;
+  const maxBytes = smaller(max_response_size, count(entry, 'max_file_size_bytes'));
+  const calls = count(entry, 'max_calls_per_execution');
+  const rates = [
+    ...(rate_limit === undefined ? [] : [{ key: `${contextName}:${tool_pattern}`, ...rate_limit }]),
+    ...(calls === undefined
+      ? []
+      : [{ key: `manifest:${entry?.server ?? tool_pattern}`, calls, per_seconds: EXECUTION_SECS }]),
+  ];
+  return {
+    ...(maxBytes === undefined ? {} : { max_response_bytes: maxBytes }),
+    ...(rates.length === 0 ? {} : { rate_limits: rates }),
+    ...(max_concurrent === undefined ? {} : { max_concurrent, capability: tool_pattern }),
+    ...(ceilings === null ? {} : { command: commandLimits(entry, ceilings) }),
+  };
+}
+
+function commandLimits(entry: ManifestTool | null, ceilings: CommandCeilings): NonNullable<CallLimits['command']> {
+  const timeoutSecs = count(entry, 'timeout_ceiling_secs') ?? ceilings.default_timeout_secs;
+  const outputBytes = count(entry, 'max_output_bytes') ?? ceilings.max_output_bytes;
+  return {
+    timeout_secs: Math.min(timeoutSecs, ceilings.max_timeout_ceiling_secs),
+    max_output_bytes: Math.min(outputBytes, ceilings.max_output_bytes),
+    env_denylist: [...ENV_DENYLIST, ...ceilings.global_env_denylist, ...texts(entry, 'env_var_denylist')],
+    max_concurrent: ceilings.max_concurrent_per_execution,
+  };
+}
+
+function count(entry: ManifestTool | null, name: string): number | undefined {
+  const value = entry?.config[name];
+  return typeof value === 'number' && value > 0 ? value : undefined;
+}
+
+function texts(entry: ManifestTool | null, name: string): string[] {
+  const value = entry?.config[name];
+  return Array.isArray(value) ? value.filter((item): item is string => typeof item === 'string') : [];
+}
+
+const smaller = (one: number | undefined, other: number | undefined): number | undefined =>
+  one === undefined || other === undefined ? (one ?? other) : Math.min(one, other);

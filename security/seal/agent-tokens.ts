@@ -10,15 +10,17 @@ import {
   type SigningParts,
   signCompact,
 } from '../signed-token.ts';
-import type { AgentTokens } from './api.ts';
+import type { AgentTokens, ExecutionTokens } from './api.ts';
 
 /** One text for a bad token and a bad signature: a stranger learns nothing about which it was. */
 export const INVALID_AGENT_TOKEN = 'The security token or the signature of the envelope is not valid.';
+
 export const EXPIRED_AGENT_TOKEN = 'The security token has expired.';
 
 const TYP = 'agent+jwt';
 
 const id = z.string().min(1).max(256);
+
 const Claims = z
   .object({
     sub: id,
@@ -34,13 +36,13 @@ const Claims = z
   .refine(({ security_context, scp }) => security_context === scp);
 
 /** `spec.seal` of the node configuration, as far as tokens go. */
-export interface SealTokenSettings {
+interface SealTokenSettings {
   readonly issuer: string;
   readonly audiences: readonly string[];
   readonly token_ttl_seconds: number;
 }
 
-export interface SealTokensParts extends SigningParts {
+interface SealTokensParts extends SigningParts {
   readonly clock: Clock;
   readonly settings: SealTokenSettings;
 }
@@ -89,7 +91,7 @@ export function createAgentTokens({ keys, published, clock, settings }: SealToke
 }
 
 /** `iat` and `exp`: to the second before `expiresAt`, and no longer than a token may live. */
-export function lifeUntil(
+function lifeUntil(
   expiresAt: number,
   clock: Clock,
   ttlMs: number = MAX_TOKEN_LIFE_MS,
@@ -97,4 +99,43 @@ export function lifeUntil(
   const iat = Math.floor(clock.now() / 1_000);
   const longest = iat + Math.floor(Math.min(ttlMs, MAX_TOKEN_LIFE_MS) / 1_000);
   return { iat, exp: Math.min(Math.floor(expiresAt / 1_000), longest) };
+}
+
+/** `aud` of the tokens that open the dispatch gateway. */
+const DISPATCH_AUDIENCE = 'svc-dispatch';
+
+const EXECUTION_TYP = 'dispatch+jwt';
+
+const ExecutionClaims = z.object({ sub: id, tenant_id: id, ...Lifetime });
+
+/**
+ * Capability tokens of executions (design S5): whoever holds one may do on the gateway what that execution may, and nothing
+ * else. It ends when the execution must, at the latest after an hour.
+ */
+export function createExecutionTokens({ keys, published, clock, settings }: SealTokensParts): ExecutionTokens {
+  const rules = {
+    typ: EXECUTION_TYP,
+    issuer: settings.issuer,
+    audience: DISPATCH_AUDIENCE,
+    invalid: 'The capability token of the execution is not valid.',
+    expired: 'The capability token of the execution has expired.',
+  };
+  return {
+    issue: ({ tenant, executionId, expiresAt }) =>
+      signCompact(
+        {
+          iss: settings.issuer,
+          aud: DISPATCH_AUDIENCE,
+          sub: executionId,
+          tenant_id: tenant,
+          ...lifeUntil(expiresAt, clock),
+        },
+        EXECUTION_TYP,
+        { keys, published },
+      ),
+    verify: createTokenVerifier(published, clock, rules, ExecutionClaims, ({ sub, tenant_id }) => ({
+      tenant: tenant_id,
+      executionId: sub,
+    })),
+  };
 }

@@ -1,4 +1,4 @@
-import { HEAD_TYPE } from '../../manifests/audit/head.ts';
+import { HEAD_TYPE } from '../../manifests/audit/record.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { type SigningParts, signCompact } from '../signed-token.ts';
 import type { AuditSigner } from './api.ts';

@@ -1,9 +1,10 @@
-import { hash, verify } from 'node:crypto';
+import { createHash, hash, verify } from 'node:crypto';
 import { decodeJwt, errors } from 'jose';
 import { z } from 'zod';
 import type { Clock } from '../../runtime/clock.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import { MAX_TOKEN_LENGTH } from '../signed-token.ts';
+import { decodeBase64 } from './agent-key.ts';
 import { EXPIRED_AGENT_TOKEN, INVALID_AGENT_TOKEN } from './agent-tokens.ts';
 import type {
   AgentClaims,
@@ -14,16 +15,16 @@ import type {
   SealEnvelopes,
   VerifiedCall,
 } from './api.ts';
-import { decodeBase64 } from './base64.ts';
-import { envelopeHash } from './envelope-hash.ts';
-import { parseCall } from './payload.ts';
-import { rememberTokens } from './remembered-tokens.ts';
+import { parseCall } from './strict-json.ts';
 
 const SEAL_PROTOCOL = 'seal/v1';
 
 const FRESH_MS = 30_000;
+
 const MAX_PAYLOAD_BYTES = 16 * 1024 * 1024;
+
 const SIGNATURE_BYTES = 64;
+
 /** RFC 3339 in UTC, to the nanosecond at most. */
 const TIMESTAMP = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{1,9})?(Z|\+00:00)$/;
 
@@ -40,7 +41,7 @@ const MESSAGES: Readonly<Record<Refusal, string>> = {
   timestamp_stale: 'The timestamp is more than 30 s away from the time here.',
 };
 
-export interface SealEnvelopesParts {
+interface SealEnvelopesParts {
   readonly tokens: Pick<AgentTokens, 'verify'>;
   readonly clock: Clock;
 }
@@ -64,6 +65,7 @@ export function createSealEnvelopes({ tokens, clock }: SealEnvelopesParts): Seal
 }
 
 type Refused = { readonly refusal: Refusal; readonly rpcId?: string | number | null };
+
 type Outcome = Omit<VerifiedCall, 'envelopeHash'> | Refused;
 
 async function outcomeOf(envelope: SealEnvelope, verifyToken: AgentTokens['verify'], now: number): Promise<Outcome> {
@@ -132,4 +134,59 @@ function claimedSession(token: string): { readonly tenant: string; readonly sess
     if (error instanceof errors.JOSEError) return null;
     throw error;
   }
+}
+
+/** How long a verified token needs no second look at its RS256 signature. */
+const REMEMBERED_MS = 30_000;
+
+const MAX_REMEMBERED = 1_000;
+
+interface Remembered {
+  readonly claims: AgentClaims;
+  /** Of the monotonic clock. */
+  readonly untilMs: number;
+}
+
+/**
+ * `verify` that knows a token again by its exact bytes, for 30 s and never past its end: agents send the same one with
+ * every call. Whether the session still lives is not asked here but of its actor, so a revocation counts at once.
+ */
+function rememberTokens(tokens: Pick<AgentTokens, 'verify'>, clock: Clock): AgentTokens['verify'] {
+  const known = new Map<string, Remembered>();
+  return async (token) => {
+    const key = hash('sha256', token, 'base64');
+    const found = known.get(key);
+    // Taken out and put in again: the map's order is then that of use.
+    known.delete(key);
+    if (found !== undefined && clock.monotonic() < found.untilMs && clock.now() < found.claims.expiresAt) {
+      known.set(key, found);
+      return found.claims;
+    }
+    const claims = await tokens.verify(token);
+    known.set(key, { claims, untilMs: clock.monotonic() + REMEMBERED_MS });
+    if (known.size > MAX_REMEMBERED) forgetOldest(known);
+    return claims;
+  };
+}
+
+function forgetOldest(known: Map<string, Remembered>): void {
+  for (const key of known.keys()) {
+    known.delete(key);
+    return;
+  }
+}
+
+/**
+ * SHA-256, hex, of an envelope as received: payload bytes, then token, signature, timestamp and protocol as UTF-8, each
+ * after its length in eight bytes (big endian), so that no two envelopes have the same text (docs/seal.md).
+ */
+function envelopeHash(envelope: SealEnvelope): string {
+  const hash = createHash('sha256');
+  const { payload, security_token, signature, timestamp, protocol } = envelope;
+  for (const part of [payload, ...[security_token, signature, timestamp, protocol].map((text) => Buffer.from(text))]) {
+    const length = Buffer.alloc(8);
+    length.writeBigUInt64BE(BigInt(part.length));
+    hash.update(length).update(part);
+  }
+  return hash.digest('hex');
 }

@@ -3,11 +3,17 @@ import {
   type WebhookSettings,
   webhookSecretReferences,
   webhooksBySource,
-} from '../../manifests/node/stimulus.ts';
+} from '../../manifests/node/rate-limits.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { SvcError } from '../../runtime/errors.ts';
-import { type DeliveryHeaders, eventIdOf, type RepeatRules, SCHEMES } from './schemes.ts';
-import { type BodySignature, HmacSignature } from './signature.ts';
+import {
+  type BodySignature,
+  type DeliveryHeaders,
+  eventIdOf,
+  HmacSignature,
+  type RepeatRules,
+  SCHEMES,
+} from './schemes.ts';
 
 /** A delivery whose body is still to come. */
 export interface SignedDelivery extends BodySignature {

@@ -1,12 +1,12 @@
-import type { WebhookScheme } from '../../manifests/node/stimulus.ts';
+import { createHmac, timingSafeEqual } from 'node:crypto';
+import type { WebhookScheme } from '../../manifests/node/rate-limits.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import { parseStrictJson } from '../seal/strict-json.ts';
-import type { SignedContent } from './signature.ts';
 
 /** Headers of a request, each with the values it was sent with: `IncomingMessage.headersDistinct`. */
 export type DeliveryHeaders = Readonly<Record<string, readonly string[] | undefined>>;
 
-export interface ClaimedDelivery extends SignedContent {
+interface ClaimedDelivery extends SignedContent {
   /** Deliveries with the same key are one; null: the headers have none (`eventIdOf`). */
   readonly key: string | undefined | null;
 }
@@ -20,7 +20,7 @@ export interface RepeatRules {
 }
 
 /** How one kind of sender signs. */
-export interface SchemeRules {
+interface SchemeRules {
   /** Headers by name as documents write them, each with what is expected there. */
   readonly headers: Readonly<Record<string, string>>;
   /** `now` is Unix ms of the node. Throws `missing_signature`, `malformed_signature`, `invalid_signature`. */
@@ -35,9 +35,12 @@ export interface SchemeRules {
 
 /** Deliveries that are older, or newer, by the node's clock are refused where the time is signed. */
 const TOLERANCE_MS = 300_000;
+
 /** Senders that change their secret sign with two; each of more would be compared. */
 const MOST_DIGESTS = 8;
+
 const MAX_KEY_CHARS = 255;
+
 const DAY_MS = 86_400_000;
 
 const text = (secret: string): Uint8Array => Buffer.from(secret);
@@ -213,3 +216,56 @@ function atMost(found: readonly string[], rules: SchemeRules, name: string): rea
 
 const malformed = (rules: SchemeRules, name: string, also = ''): SvcError =>
   new SvcError('malformed_signature', `${name}: expected ${also}${rules.headers[name]}`, { field: name });
+
+/** A signature over a body that is still coming in. */
+export interface BodySignature {
+  update(chunk: Uint8Array): void;
+  /** Compares in constant time, once all was given. Throws `invalid_signature`. */
+  verify(): void;
+}
+
+/** What the headers of a delivery say, known before a byte of its body is read. */
+interface SignedContent {
+  /** Signed before the body, such as the time. */
+  readonly prefix: string;
+  /** Any of them may be the right one. */
+  readonly digests: readonly Uint8Array[];
+}
+
+/**
+ * HMAC-SHA256 over the prefix and the raw body as it streams, with each secret of its source. One digest of one secret has
+ * to fit; which one took part is not visible from outside, since all are compared.
+ */
+export class HmacSignature implements BodySignature {
+  readonly #hmacs: readonly ReturnType<typeof createHmac>[];
+  readonly #digests: readonly Uint8Array[];
+  #verified: string | null = null;
+
+  constructor({ prefix, digests }: SignedContent, secrets: readonly Uint8Array[]) {
+    this.#hmacs = secrets.map((secret) => createHmac('sha256', secret).update(prefix));
+    this.#digests = digests;
+  }
+
+  /** The digest that was right, in hexadecimal; null before `verify`. */
+  get verified(): string | null {
+    return this.#verified;
+  }
+
+  update(chunk: Uint8Array): void {
+    for (const hmac of this.#hmacs) hmac.update(chunk);
+  }
+
+  verify(): void {
+    let verified: string | null = null;
+    for (const hmac of this.#hmacs) {
+      const expected = hmac.digest();
+      for (const digest of this.#digests) if (isEqual(digest, expected)) verified = expected.toString('hex');
+    }
+    if (verified === null) throw new SvcError('invalid_signature');
+    this.#verified = verified;
+  }
+}
+
+/** The length of a right digest is no secret. */
+const isEqual = (one: Uint8Array, other: Uint8Array): boolean =>
+  one.length === other.length && timingSafeEqual(one, other);

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { stringify } from 'yaml';
 import { z } from 'zod';
-import { removeTree } from '../../effects/volumes/remove-tree.ts';
+import { removeTree } from '../../effects/volumes/tree.ts';
 import { LOCAL_TOKEN_FILE } from '../../security/local-token.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');

@@ -3,13 +3,13 @@ import { after, before, describe, it } from 'node:test';
 import { setImmediate as turnOfOthers } from 'node:timers/promises';
 import type { ShelfRecord } from '../../catalog/shelf/record.ts';
 import type { CatalogReader, WorkflowCatalog } from '../../catalog/workflow-api.ts';
-import { createWorkflowCatalog } from '../../catalog/workflow-catalog.ts';
 import {
+  createWorkflowCatalog,
   WORKFLOW_EVENTS,
   WORKFLOW_MANIFESTS,
   WORKFLOWS,
   type WorkflowEventRecord,
-} from '../../catalog/workflow-record.ts';
+} from '../../catalog/workflow-catalog.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import type { Documents } from '../../runtime/documents.ts';
 import { SvcError } from '../../runtime/errors.ts';

@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
-import { createApprovalApi } from '../../actors/approval/approvals.ts';
+import { APPROVALS, type ApprovalDocument, createApprovalApi } from '../../actors/approval/api.ts';
 import { approvalActor } from '../../actors/approval/definition.ts';
-import { ApprovalState } from '../../actors/approval/state.ts';
-import { APPROVALS, type ApprovalDocument } from '../../actors/approval/view.ts';
+import { ApprovalState } from '../../actors/approval/messages.ts';
 import { addressOf } from '../../runtime/address.ts';
 import { type KernelNode, startKernelNode } from '../support/kernel-node.ts';
 import { waitUntil } from '../support/wait-until.ts';

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { NODE_FLAGS } from '../../cli/commands/start.ts';
-import { CONFIG_FILE, SETTING_SOURCES } from '../../manifests/node/sources.ts';
+import { CONFIG_FILE, SETTING_SOURCES } from '../../manifests/node/managed.ts';
 import { svc } from './svc-run.ts';
 
 /** A port where nobody listens any more. */

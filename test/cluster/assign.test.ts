@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { assign, type Candidate, capsOf, headStart } from '../../cluster/placement/assign.ts';
-import { shuffled } from '../../cluster/placement/shuffle.ts';
+import { assign, type Candidate, capsOf, headStart, shuffled } from '../../cluster/placement/assign.ts';
 
 const node = fc.stringMatching(/^[a-z0-9][a-z0-9-]{0,11}$/);
 const weight = fc.oneof(fc.constant(1), fc.double({ min: 0.1, max: 100, noNaN: true }));

@@ -1,10 +1,8 @@
 import assert from 'node:assert/strict';
 import os from 'node:os';
 import { test } from 'node:test';
-import { nodeCapabilities } from '../../cluster/enrolment/capabilities.ts';
-import { createLoadGauge } from '../../cluster/enrolment/load.ts';
-import { nextStep } from '../../cluster/enrolment/next-step.ts';
-import { backoffMs } from '../../cluster/enrolment/pause.ts';
+import { nodeCapabilities } from '../../cluster/enrolment/attestation.ts';
+import { backoffMs, createLoadGauge, nextStep } from '../../cluster/enrolment/enrolment.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import { systemRandom } from '../../runtime/random.ts';
 

@@ -13,7 +13,7 @@ import { createPublishedKeys } from '../../security/keys/published-keys.ts';
 import { openNodeEnvelope } from '../../security/node-envelope.ts';
 import { loadOrMakeNodeKey } from '../../security/node-key.ts';
 import { createProofGuard } from '../../security/node-proofs/guard.ts';
-import { openPins } from '../../security/node-proofs/pins.ts';
+import { openPins } from '../../security/node-proofs/proof.ts';
 import { createNodeTokens } from '../../security/node-tokens.ts';
 import { createClusterServer } from '../../transport/grpc/cluster/server.ts';
 import { OPERATOR, startController } from '../actors/node-peer/rig.ts';

@@ -12,7 +12,7 @@ import {
   type UntypedHandleCall,
 } from '@grpc/grpc-js';
 import { createControllers } from '../../cluster/enrolment/controllers.ts';
-import { createOwnToken } from '../../cluster/enrolment/own-token.ts';
+import { createOwnToken } from '../../cluster/enrolment/enrolment.ts';
 import { type ClusterCallsParts, createClusterCalls } from '../../cluster/enrolment/routing-client.ts';
 import {
   ForwardExecutionRequest,

@@ -1,7 +1,7 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { credentials } from '@grpc/grpc-js';
-import type { ConfigVerdict } from '../../cluster/enrolment/config-sync.ts';
 import { type Enrolment, type EnrolmentOptions, startEnrolment } from '../../cluster/enrolment/enrolment.ts';
+import type { ConfigVerdict } from '../../cluster/enrolment/managed-config.ts';
 import type { NodeKey } from '../../security/node-key.ts';
 
 export function newNodeKey(): NodeKey {

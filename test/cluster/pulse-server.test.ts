@@ -2,9 +2,15 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { afterEach, test } from 'node:test';
-import { advertisedHost, hostPort, parseHostPort } from '../../cluster/pulse/advertise.ts';
-import { helloOf, parseHello } from '../../cluster/pulse/hello.ts';
-import { type PulseServer, startPulseServer } from '../../cluster/pulse/pulse-server.ts';
+import {
+  advertisedHost,
+  helloOf,
+  hostPort,
+  type PulseServer,
+  parseHello,
+  parseHostPort,
+  startPulseServer,
+} from '../../cluster/pulse/pulse-server.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
 const servers: PulseServer[] = [];

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import type { ActorStore } from '../../runtime/actor-store.ts';
-import { MEMBER_TEXT_BYTES } from '../../runtime/member-limits.ts';
-import type { Member } from '../../runtime/members.ts';
+import { MEMBER_TEXT_BYTES, type Member } from '../../runtime/members.ts';
 import { FaultyStore } from '../support/faulty-store.ts';
 import { eventually, type MakeStore, type Promises, type Rig, section } from './actor-store-rig.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { positionOf } from '../../runtime/documents/order.ts';
+import { positionOf } from '../../runtime/documents/document-query.ts';
 import type { Collection, Find } from '../../runtime/documents.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import type { DocumentsRig } from './documents.ts';

@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { PartitionSweeps } from '../../runtime/dispatch/partition-sweeps.ts';
+import { PartitionSweeps, sweepEffects } from '../../runtime/dispatch/partition-sweeps.ts';
 import type { EffectHandler } from '../../runtime/effect.ts';
 import type { EffectJob, EffectQueue } from '../../runtime/effect-queue.ts';
 import { EffectRunner } from '../../runtime/effects/effect-runner.ts';
-import type { EffectRunnerOptions } from '../../runtime/effects/effect-runner-options.ts';
-import { sweepEffects } from '../../runtime/effects/effect-sweep.ts';
+import type { EffectRunnerOptions } from '../../runtime/effects/effect-runner-claim.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import {
   aborted,

@@ -8,7 +8,7 @@ import { defineActor } from '../../runtime/define-actor.ts';
 import type { Json } from '../../runtime/json.ts';
 import { ARCHIVED_ACTORS, type ArchivedActor } from '../../runtime/projection/archive.ts';
 import { readLedger } from '../../runtime/projection/ledger-reader.ts';
-import { type RetentionRule, retentionPolicy } from '../../runtime/retention/policy.ts';
+import { type RetentionRule, retentionPolicy } from '../../runtime/retention/retention.ts';
 import { type Runtime, type RuntimeParts, startRuntime } from '../../runtime/runtime.ts';
 import { createPayloads } from '../../runtime/turns/payload.ts';
 import { CutOff } from '../support/cut-off.ts';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as nap } from 'node:timers/promises';
 import type { EffectContext } from '../../runtime/effect.ts';
-import type { RunnerStore } from '../../runtime/effects/effect-runner-options.ts';
+import type { RunnerStore } from '../../runtime/effects/effect-runner-claim.ts';
 import { AwaitPoints } from '../support/await-points.ts';
 
 // Before the modules under test: what imports them is imported behind it.

@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { MemberCard } from '../../cluster/placement/card.ts';
+import type { MemberCard } from '../../cluster/placement/fleet.ts';
 import { FleetPlacement } from '../../cluster/placement/fleet-placement.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import type { ActorDefinition } from '../../runtime/define-actor.ts';

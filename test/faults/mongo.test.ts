@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { toSvcError } from '../../runtime/errors.ts';
 import { MongoDocuments } from '../../runtime/mongo/documents.ts';
-import { recoveredWithinMs, WAITS } from '../../runtime/mongo/waits.ts';
+import { recoveredWithinMs, WAITS } from '../../runtime/mongo/session.ts';
 import { agentYaml, ProductNode } from '../product/product-node.ts';
 import { type Link, startLink } from '../support/cluster/link.ts';
 import { mongoMissing, startMongo, type TestMongo } from '../support/ferretdb.ts';

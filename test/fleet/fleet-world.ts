@@ -8,7 +8,7 @@ import {
   type ExecutionDocument,
 } from '../../actors/execution/api.ts';
 import { execution } from '../../actors/execution/definition.ts';
-import type { MemberCard } from '../../cluster/placement/card.ts';
+import type { MemberCard } from '../../cluster/placement/fleet.ts';
 import { FleetPlacement } from '../../cluster/placement/fleet-placement.ts';
 import { createModelEffect } from '../../effects/models/model-effect.ts';
 import { systemClock } from '../../runtime/clock.ts';

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { type Address, addressOf } from '../../runtime/address.ts';
 import type { StoredDocument } from '../../runtime/documents.ts';
 import { openStores } from '../../runtime/open-stores.ts';
-import { unpackLines } from '../../runtime/projection/ledger-text.ts';
+import { unpackLines } from '../../runtime/projection/ledger.ts';
 import { KillNodeHandle } from '../support/kill-node-handle.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { type KillStores, type StoreKind, startStores, storesMissing } from './stores.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { commandWarnings } from '../../manifests/agent/command-warnings.ts';
+import { commandWarnings } from '../../manifests/agent/parse.ts';
 
 const manifest = (allowed: string): string => `apiVersion: svc.dev/v1
 kind: Agent

@@ -4,11 +4,11 @@ import { describe, it } from 'node:test';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { parse } from 'yaml';
 import { z } from 'zod';
-import { AGENT_MANIFEST_KEY, agentJsonSchema } from '../../manifests/agent/json-schema.ts';
 import { parseAgentManifest } from '../../manifests/agent/parse.ts';
+import { AGENT_MANIFEST_KEY, agentJsonSchema } from '../../manifests/agent/schema.ts';
+import { CONFIG_FILE, SETTING_SOURCES } from '../../manifests/node/managed.ts';
 import { NodeConfigSchema } from '../../manifests/node/schema.ts';
 import { resolveSettings } from '../../manifests/node/settings.ts';
-import { CONFIG_FILE, SETTING_SOURCES } from '../../manifests/node/sources.ts';
 import { codeBlocks, fieldsOf, tableRows } from './schema-fields.ts';
 
 const page = (name: string) => readFileSync(new URL(`../../docs/${name}.md`, import.meta.url), 'utf8');

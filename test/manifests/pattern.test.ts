@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { jsonSchemaFault } from '../../manifests/json-schema-check.ts';
-import { patternFault } from '../../manifests/pattern.ts';
-import { patternSize } from '../../manifests/pattern-size.ts';
+import { patternFault, patternSize } from '../../manifests/pattern.ts';
 
 describe('patterns', () => {
   it('are measured with their repetitions written out', () => {

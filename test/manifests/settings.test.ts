@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
+import { SETTING_SOURCES } from '../../manifests/node/managed.ts';
 import { type NodeSettings, resolveSettings, type SettingInput } from '../../manifests/node/settings.ts';
-import { SETTING_SOURCES } from '../../manifests/node/sources.ts';
 
 const head = 'apiVersion: svc.dev/v1\nkind: NodeConfig\n';
 const realm =

@@ -3,8 +3,7 @@ import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { parse, stringify } from 'yaml';
 import { parseAgentManifest } from '../../manifests/agent/parse.ts';
-import { parseYaml } from '../../manifests/yaml.ts';
-import { YAML_LIMITS } from '../../manifests/yaml-tokens.ts';
+import { parseYaml, YAML_LIMITS } from '../../manifests/yaml.ts';
 
 function refusal(text: string): string {
   const parsed = parseYaml(text);

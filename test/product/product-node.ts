@@ -2,7 +2,7 @@ import { mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
-import { removeTree } from '../../effects/volumes/remove-tree.ts';
+import { removeTree } from '../../effects/volumes/tree.ts';
 import { NodeProcess } from '../support/node-process.ts';
 
 /** What the scripted model says: by the input, so that every test chooses how long an execution lives. */

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { type Address, addressOf } from '../../runtime/address.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import { ActorCache } from '../../runtime/turns/actor-cache.ts';
-import type { Resident } from '../../runtime/turns/resident.ts';
+import type { Resident } from '../../runtime/turns/work.ts';
 import { counter } from '../support/actors.ts';
 
 const named = (id: string): Address => addressOf('counter', 'acme', id);

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { systemClock } from '../../runtime/clock.ts';
 import type { EffectHandler } from '../../runtime/effect.ts';
 import { EffectRunner } from '../../runtime/effects/effect-runner.ts';
-import type { EffectRunnerOptions } from '../../runtime/effects/effect-runner-options.ts';
+import type { EffectRunnerOptions } from '../../runtime/effects/effect-runner-claim.ts';
 import { EmbeddedEffectQueue } from '../../runtime/effects/embedded-effect-queue.ts';
 import { aborted, effect, openEffect, resultOf, runnerOptions, until } from '../support/effect-world.ts';
 import { MemoryEffectLedger } from '../support/memory-effect-ledger.ts';

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { systemClock } from '../../runtime/clock.ts';
 import { defineEffect, type EffectHandler } from '../../runtime/effect.ts';
 import { EffectRunner } from '../../runtime/effects/effect-runner.ts';
-import type { EffectRunnerOptions, RunnerStore } from '../../runtime/effects/effect-runner-options.ts';
+import type { EffectRunnerOptions, RunnerStore } from '../../runtime/effects/effect-runner-claim.ts';
 import { EmbeddedEffectQueue } from '../../runtime/effects/embedded-effect-queue.ts';
 import { SvcError, toSvcError } from '../../runtime/errors.ts';
 import {

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { systemClock } from '../../runtime/clock.ts';
 import type { EffectHandler } from '../../runtime/effect.ts';
 import { EffectRunner } from '../../runtime/effects/effect-runner.ts';
-import type { EffectRunnerOptions } from '../../runtime/effects/effect-runner-options.ts';
+import type { EffectRunnerOptions } from '../../runtime/effects/effect-runner-claim.ts';
 import { EmbeddedEffectQueue } from '../../runtime/effects/embedded-effect-queue.ts';
 import { beforeActing, type OwnStore, SvcError, storeAway } from '../../runtime/errors.ts';
 import { effect, openEffect, PARTITION, resultOf, runnerOptions, until } from '../support/effect-world.ts';

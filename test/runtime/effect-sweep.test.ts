@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { EffectRow } from '../../runtime/actor-store.ts';
+import { type HandedOver, sweepEffects } from '../../runtime/dispatch/partition-sweeps.ts';
 import type { EffectJob } from '../../runtime/effect-queue.ts';
-import { type HandedOver, sweepEffects } from '../../runtime/effects/effect-sweep.ts';
 import { SvcError } from '../../runtime/errors.ts';
 
 const NOW = 1_000_000;

@@ -8,7 +8,7 @@ import { toSvcError } from '../../runtime/errors.ts';
 import type { Json } from '../../runtime/json.ts';
 import type { Message } from '../../runtime/message.ts';
 import { initialRecord } from '../../runtime/turns/loading.ts';
-import { runTurn } from '../../runtime/turns/run-turn.ts';
+import { runTurn } from '../../runtime/turns/turn.ts';
 import { type KernelNode, startKernelNode } from '../support/kernel-node.ts';
 import { waitUntil } from '../support/wait-until.ts';
 

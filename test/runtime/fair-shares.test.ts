@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import { FairLine } from '../../runtime/effects/fair-line.ts';
-import { FairPlaces } from '../../runtime/effects/fair-places.ts';
-import type { Flow } from '../../runtime/effects/flow.ts';
-import { FairOrder } from '../../runtime/redis/fair-order.ts';
+import type { Flow } from '../../runtime/effects/effect-envelope.ts';
+import { FairLine, FairPlaces } from '../../runtime/effects/fair-places.ts';
+import { FairOrder } from '../../runtime/redis/effects-at-hand.ts';
 
 const flow = (tenant: string, key = 'agent'): Flow => ({ tenant, key });
 const anyFlow = fc.record({ tenant: fc.constantFrom('a', 'b', 'c'), key: fc.constantFrom('x', 'y', 'z') });

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { addressOf, type Log, type Partition, partitionOf } from '../../runtime/address.ts';
 import { defineActor } from '../../runtime/define-actor.ts';
 import { SvcError } from '../../runtime/errors.ts';
-import type { Placement } from '../../runtime/placement.ts';
+import type { Placement } from '../../runtime/locator.ts';
 import { counter } from '../support/actors.ts';
 import { type KernelNode, startKernelNode } from '../support/kernel-node.ts';
 import { waitUntil } from '../support/wait-until.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { getEventListeners } from 'node:events';
 import { describe, test } from 'node:test';
-import { pause } from '../../runtime/pause.ts';
+import { pause } from '../../runtime/one-at-a-time.ts';
 
 /** Time passes when the test says so. */
 function handClock() {

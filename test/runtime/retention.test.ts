@@ -9,7 +9,7 @@ import { type Address, addressOf } from '../../runtime/address.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import { openStores } from '../../runtime/open-stores.ts';
 import { ARCHIVED_ACTORS, type ArchivedActor } from '../../runtime/projection/archive.ts';
-import { type RetentionRule, retentionPolicy } from '../../runtime/retention/policy.ts';
+import { type RetentionRule, retentionPolicy } from '../../runtime/retention/retention.ts';
 import { startRuntime } from '../../runtime/runtime.ts';
 import { run } from '../contract/retention.ts';
 

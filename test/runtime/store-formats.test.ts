@@ -5,12 +5,18 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { after, before, describe, it } from 'node:test';
 import { Redis } from 'ioredis';
-import { FORMAT, MIN_READER, parseFormatNote, VERSION } from '../../runtime/format.ts';
 import { SYSTEM_TENANT } from '../../runtime/identity.ts';
 import { type OpenStores, openStores, type StoreLocation } from '../../runtime/open-stores.ts';
 import { ProjectionRounds } from '../../runtime/projection/rounds.ts';
-import { formatFact, roundFact } from '../../runtime/store-facts.ts';
-import { documentFacts } from '../../runtime/store-formats.ts';
+import {
+  documentFacts,
+  FORMAT,
+  formatFact,
+  MIN_READER,
+  parseFormatNote,
+  roundFact,
+  VERSION,
+} from '../../runtime/store-formats.ts';
 import { mongoMissing, startMongo } from '../support/ferretdb.ts';
 import { redisMissing, startRedis } from '../support/redis.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Clock } from '../../runtime/clock.ts';
-import { TimerWheel } from '../../runtime/dispatch/timer-wheel.ts';
+import { TimerWheel } from '../../runtime/dispatch/timer-firing.ts';
 
 /** Time that moves when told. */
 class HandClock implements Clock {

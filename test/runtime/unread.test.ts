@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { readiness } from '../../cluster/operations/readiness.ts';
+import { readiness } from '../../cluster/operations/node-controls.ts';
 import { addressOf } from '../../runtime/address.ts';
 import { counter } from '../support/actors.ts';
 import { startKernelNode } from '../support/kernel-node.ts';

@@ -3,10 +3,8 @@ import { describe, it } from 'node:test';
 import { CompactSign } from 'jose';
 import { SvcError } from '../../runtime/errors.ts';
 import type { NodeIdentity, ProvenCall } from '../../security/api.ts';
-import { createProofGuard, WINDOW_MS } from '../../security/node-proofs/guard.ts';
-import { Nonces } from '../../security/node-proofs/nonces.ts';
-import { openPins } from '../../security/node-proofs/pins.ts';
-import { makeProof } from '../../security/node-proofs/proof.ts';
+import { createProofGuard, Nonces, WINDOW_MS } from '../../security/node-proofs/guard.ts';
+import { makeProof, openPins } from '../../security/node-proofs/proof.ts';
 import { fleet, HOUR_MS, nodePair } from './node-scene.ts';
 
 const CALL: ProvenCall = {

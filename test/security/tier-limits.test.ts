@@ -8,8 +8,7 @@ import { type Clock, systemClock } from '../../runtime/clock.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import { SqliteRateLimits } from '../../runtime/sqlite/rate-limits.ts';
 import type { Limited, Principal } from '../../security/api.ts';
-import { rateBucket } from '../../security/rate-bounds.ts';
-import { createTierLimits } from '../../security/tier-limits.ts';
+import { createTierLimits, rateBucket } from '../../security/rate-bounds.ts';
 
 const none = NodeRateLimits.parse({});
 const user = (more: Partial<Principal> = {}): Principal => ({

@@ -3,8 +3,8 @@ import { describe, it } from 'node:test';
 import { SvcError } from '../../runtime/errors.ts';
 import type { Identity } from '../../runtime/identity.ts';
 import { identityOf } from '../../security/claims.ts';
-import { allows } from '../../security/policy.ts';
 import { CLAIM_NAMES, type RealmSettings } from '../../security/settings.ts';
+import { allows } from '../../security/tenant.ts';
 import { SHAPES, type TokenShape } from './token-shapes.ts';
 
 const realm: RealmSettings = {

@@ -5,7 +5,7 @@ import type { Identity } from '../../runtime/identity.ts';
 import type { Json } from '../../runtime/json.ts';
 import type { Message, MessageOrigin, Reply } from '../../runtime/message.ts';
 import { frozen } from '../../runtime/turns/record.ts';
-import { runTurn } from '../../runtime/turns/run-turn.ts';
+import { runTurn } from '../../runtime/turns/turn.ts';
 
 /** What one message made of an actor. */
 export interface DrivenTurn {

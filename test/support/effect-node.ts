@@ -1,6 +1,6 @@
 import type { ClaimOutcome } from '../../runtime/actor-store.ts';
 import { EffectRunner } from '../../runtime/effects/effect-runner.ts';
-import type { RunnerStore } from '../../runtime/effects/effect-runner-options.ts';
+import type { RunnerStore } from '../../runtime/effects/effect-runner-claim.ts';
 import { BullmqEffectQueue } from '../../runtime/redis/bullmq-effect-queue.ts';
 import { effect, runnerOptions } from './effect-world.ts';
 

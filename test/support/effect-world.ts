@@ -8,7 +8,7 @@ import type { EffectRequest } from '../../runtime/define-actor.ts';
 import { defineEffect, type EffectHandler, EffectProgress, EffectResult } from '../../runtime/effect.ts';
 import type { EffectJob } from '../../runtime/effect-queue.ts';
 import { encodeEffect } from '../../runtime/effects/effect-envelope.ts';
-import type { EffectRunnerOptions } from '../../runtime/effects/effect-runner-options.ts';
+import type { EffectRunnerOptions } from '../../runtime/effects/effect-runner-claim.ts';
 import type { JsonObject } from '../../runtime/json.ts';
 import { systemRandom } from '../../runtime/random.ts';
 import type { Sent, TestLedger } from './memory-effect-ledger.ts';

@@ -7,7 +7,7 @@ import type { ActorDefinition } from '../../runtime/define-actor.ts';
 import type { EffectHandler } from '../../runtime/effect.ts';
 import type { EffectQueue } from '../../runtime/effect-queue.ts';
 import { EmbeddedEffectQueue } from '../../runtime/effects/embedded-effect-queue.ts';
-import type { Placement } from '../../runtime/placement.ts';
+import type { Placement } from '../../runtime/locator.ts';
 import { type Runtime, type RuntimeParts, startRuntime } from '../../runtime/runtime.ts';
 import { SqliteActorStore } from '../../runtime/sqlite/actor-store.ts';
 import { FileBlobs } from '../../runtime/sqlite/blobs.ts';

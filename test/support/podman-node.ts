@@ -1,5 +1,5 @@
 import { ContainerEngine } from '../../effects/containers/engine.ts';
-import { createContainerStarts } from '../../effects/containers/starts.ts';
+import { createContainerStarts } from '../../effects/containers/state.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import { SqliteDocuments } from '../../runtime/sqlite/documents.ts';
 import { LIMITS, REALM, runEffect, sh } from './podman-bench.ts';

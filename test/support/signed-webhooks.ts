@@ -1,4 +1,4 @@
-import type { WebhookSettings } from '../../manifests/node/stimulus.ts';
+import type { WebhookSettings } from '../../manifests/node/rate-limits.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import { createFileSecrets } from '../../security/file-secrets.ts';
 import { createWebhooks, type Webhooks } from '../../security/webhooks/deliveries.ts';

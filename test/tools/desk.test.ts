@@ -5,12 +5,11 @@ import { BuiltinDispatchers } from '../../manifests/node/tools.ts';
 import { ToolGrant } from '../../manifests/tool/scope.ts';
 import type { Identity } from '../../runtime/identity.ts';
 import { createSecurityContexts } from '../../security/policy/contexts.ts';
-import { commandCeilings } from '../../security/policy/limits.ts';
-import { isListed } from '../../security/policy/matching.ts';
-import { SKIP_JUDGE } from '../../tools/contract/judge-defaults.ts';
+import { commandCeilings, isListed } from '../../security/policy/matching.ts';
+import { SKIP_JUDGE } from '../../tools/contract/arguments.ts';
 import { BUILT_IN, TOOL_CONTRACTS } from '../../tools/contracts.ts';
 import { createToolDesk, type DeskParts } from '../../tools/desk.ts';
-import { createGrantEffect } from '../../tools/effects/grant-effect.ts';
+import { createGrantEffect } from '../../tools/effects/tool-effect.ts';
 import { MANAGEMENT_CONTRACTS } from '../../tools/management/contracts.ts';
 import { effectContext, everyTool, TENANT, toolsBench } from './bench.ts';
 

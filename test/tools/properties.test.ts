@@ -5,8 +5,8 @@ import { after, before, describe, test } from 'node:test';
 import fc from 'fast-check';
 import picomatch from 'picomatch';
 import { RE2JS } from 're2js';
-import { ToolFailure } from '../../tools/failure.ts';
-import { applyEdits } from '../../tools/files/edit.ts';
+import { applyEdits } from '../../tools/files/edit-tools.ts';
+import { ToolFailure } from '../../tools/tool.ts';
 import { type ToolsBench, toolsBench } from './bench.ts';
 
 const letters = fc.string({ unit: fc.constantFrom('a', 'b', '\n', '$', 'é', '😀'), maxLength: 30 });

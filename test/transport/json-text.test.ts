@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import { measureJson } from '../../transport/json-measure.ts';
-import { JSON_NAMES, JSON_VALUES, parseJson } from '../../transport/json-text.ts';
+import { JSON_NAMES, JSON_VALUES, measureJson, parseJson } from '../../transport/json-measure.ts';
 import { parseJsonBytes } from '../../transport/json-thread.ts';
 
 const MiB = 1024 * 1024;

@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import type { ToolCommandResult, ToolCommands } from '../../effects/commands/api.ts';
 import type { ToolRun } from '../../manifests/tool/call.ts';
 import {
@@ -6,14 +7,13 @@ import {
   commandTooLong,
   commandTooMuch,
   outputUntilThen,
-} from '../../manifests/tool/command-result.ts';
-import { programRules } from '../../manifests/tool/program-rules.ts';
+  programRules,
+} from '../../manifests/tool/contract.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import type { JsonObject } from '../../runtime/json.ts';
-import { ToolFailure } from '../failure.ts';
-import { absolutePath, WORKSPACE } from '../files/path.ts';
-import { defineTool, type Tool } from '../tool.ts';
-import { cmdRun } from './contract.ts';
+import { defineContract, PATH_CHARS, skipsJudge, systemText, toolArguments } from '../contract/arguments.ts';
+import { absolutePath, WORKSPACE } from '../files/places.ts';
+import { defineTool, type Tool, ToolFailure } from '../tool.ts';
 
 /** What a command may cost where neither manifest nor node say else (spec 3, Limits; original-facts 6.4). */
 const DEFAULTS = { timeout_secs: 60, max_output_bytes: 512 * 1024, env_denylist: [], max_concurrent: 1 };
@@ -104,3 +104,21 @@ async function withCommand<T>(command: string, signal: AbortSignal, work: () => 
     }
   }
 }
+
+/** What the system takes in one argument. */
+const ARGUMENT_CHARS = 128 * 1024 - 1;
+
+export const cmdRun = defineContract({
+  name: 'cmd.run',
+  description:
+    'Runs one command in the workspace, without a shell: no pipes, no redirects, no variables. Answers its output and exit code.',
+  input: toolArguments({
+    command: systemText(PATH_CHARS).regex(/\S/, 'expected a command, not blanks').describe('The program to run.'),
+    args: z.array(systemText(ARGUMENT_CHARS)).max(256).default([]).describe('Its arguments, as they are.'),
+  }),
+  skipJudge: skipsJudge('cmd.run'),
+  mode: 'once',
+  reads: false,
+  runs: 'agent',
+  touches: ({ command, args }) => ({ command: { base: command, first: args[0] ?? null } }),
+});

@@ -1,9 +1,11 @@
 import { z } from 'zod';
+import type { ToolContract } from '../../manifests/tool/contract.ts';
 
 /** Longest path, pattern and command that a tool takes, characters. */
 export const PATH_CHARS = 4_096;
+
 /** Longest text that a tool takes, characters. */
-export const TEXT_CHARS = 10 * 1024 * 1024;
+const TEXT_CHARS = 10 * 1024 * 1024;
 
 /**
  * Arguments of a tool: an object with these keys and no other. Null counts as missing (spec 3, Argument validation), so an
@@ -28,3 +30,36 @@ export const systemText = (maxChars: number) =>
 export const path = systemText(PATH_CHARS).min(1).describe('Absolute, or relative to /workspace.');
 
 export const text = z.string().max(TEXT_CHARS);
+
+/** A contract with the types of its own input; whoever holds many of them forgets these types, not the checks. */
+export const defineContract = <Input extends z.ZodType>(contract: ToolContract<Input>): ToolContract<Input> => contract;
+
+/** Tools whose proposed calls a judge looks at, where the agent's manifest wants judges (spec 3, Inner-loop judge defaults). */
+const JUDGED = [
+  ...['cmd.run', 'fs.write', 'fs.edit', 'fs.multi_edit', 'fs.create_dir', 'fs.create.dir', 'fs.delete'],
+  ...['svc.agent.generate', 'svc.workflow.delete', 'svc.workflow.run', 'svc.workflow.generate'],
+  ...['svc.workflow.promote', 'svc.workflow.demote', 'svc.task.execute', 'svc.task.cancel', 'svc.task.remove'],
+  'svc.execute.intent',
+];
+
+/** Tools without a judge. */
+const NOT_JUDGED = [
+  ...['fs.read', 'fs.list', 'fs.grep', 'fs.glob', 'web.search', 'web.fetch'],
+  ...['svc.agent.list', 'svc.agent.search', 'svc.agent.export', 'svc.agent.create', 'svc.agent.update'],
+  ...['svc.agent.delete', 'svc.agent.logs', 'svc.agent.wait'],
+  ...['svc.workflow.list', 'svc.workflow.search', 'svc.workflow.export', 'svc.workflow.create', 'svc.workflow.update'],
+  ...['svc.workflow.validate', 'svc.workflow.executions.list', 'svc.workflow.executions.get', 'svc.workflow.status'],
+  ...['svc.workflow.logs', 'svc.workflow.wait', 'svc.workflow.cancel', 'svc.workflow.signal', 'svc.workflow.remove'],
+  ...['svc.schema.get', 'svc.schema.validate', 'svc.task.status', 'svc.task.wait', 'svc.task.list', 'svc.task.logs'],
+  ...['svc.execute.status', 'svc.execute.wait', 'svc.tools.list', 'svc.tools.search', 'svc.system.info'],
+  ...['svc.system.config', 'svc.runtime.list'],
+];
+
+/** Compiled-in `skip_judge` of every built-in tool of the specification, by name and alias. */
+export const SKIP_JUDGE: ReadonlyMap<string, boolean> = new Map([
+  ...JUDGED.map((name) => [name, false] as const),
+  ...NOT_JUDGED.map((name) => [name, true] as const),
+]);
+
+/** Of one that the specification does not know: a judge looks. */
+export const skipsJudge = (name: string): boolean => SKIP_JUDGE.get(name) ?? false;

@@ -1,19 +1,26 @@
-import type { ToolOutcome } from '../../manifests/tool/call.ts';
-import { ToolRun } from '../../manifests/tool/call.ts';
-import { textContent } from '../../manifests/tool/stored-result.ts';
+import { hash } from 'node:crypto';
+import { type ToolOutcome, ToolRun } from '../../manifests/tool/call.ts';
+import { textContent } from '../../manifests/tool/contract.ts';
+import { GrantRequest, ToolGrant } from '../../manifests/tool/scope.ts';
 import type { Blobs } from '../../runtime/blobs.ts';
 import { defineEffect, type EffectContext, type EffectHandler } from '../../runtime/effect.ts';
 import type { CallWord, TargetGates } from '../../runtime/effects/target-gates.ts';
 import { SvcError, toSvcError } from '../../runtime/errors.ts';
 import type { RateLimits } from '../../runtime/rate-limits.ts';
 import type { TierLimits } from '../../security/api.ts';
+import type { ToolDesk } from '../api.ts';
 import type { Desk } from '../desk.ts';
-import { ToolFailure } from '../failure.ts';
 import { type McpParts, runMcpTool } from '../mcp/run.ts';
-import { boundedOutcome, failedOutcome, type WholeOutcome } from '../outcome.ts';
-import type { Tool, ToolAnswer, ToolCall } from '../tool.ts';
-import { webFetch, webSearch } from '../web/contracts.ts';
-import { takeLimits } from './take-limits.ts';
+import {
+  boundedOutcome,
+  failedOutcome,
+  type Tool,
+  type ToolAnswer,
+  type ToolCall,
+  ToolFailure,
+  type WholeOutcome,
+} from '../tool.ts';
+import { webFetch, webSearch } from '../web/tools.ts';
 
 export interface ToolEffectParts {
   readonly desk: Pick<Desk, 'offer'>;
@@ -134,4 +141,62 @@ async function checkUnchanged(desk: Pick<Desk, 'offer'>, { tool, schema_hash }: 
   }
   if (offer.schema_hash === schema_hash) return;
   throw ToolFailure.denied('ToolChanged', `${tool} is not what it was when it was offered.`);
+}
+
+/**
+ * `tools.grant`, repeatable: what an execution may call, pinned. Value: `ToolGrant`. Fails with `forbidden`, `not_found`
+ * for its security context.
+ */
+export function createGrantEffect(desk: ToolDesk): EffectHandler<typeof GrantRequest> {
+  return defineEffect({
+    kind: 'tools.grant',
+    input: GrantRequest,
+    run: async (request, { tenant }) => ToolGrant.parse(await desk.grant(tenant, request)),
+  });
+}
+
+interface LimitParts {
+  readonly tierLimits?: TierLimits;
+  readonly rateLimits?: RateLimits;
+}
+
+/**
+ * Takes one call from the limits of who started the execution (`tool:NAME`) and from those of capability and manifest,
+ * counted over all nodes. Throws `ToolFailure` `RateLimitExceeded`.
+ */
+async function takeLimits(parts: LimitParts, tenant: string, { tool, subject, limits }: ToolRun): Promise<void> {
+  const { rate_limits = [] } = limits;
+  if (rate_limits.length > 0 && parts.rateLimits !== undefined) {
+    const whose = digest(ownerOf(subject));
+    const bounds = rate_limits.map(({ key, calls, per_seconds }) => ({
+      key: `tool-capability:${whose}:${digest(key)}`,
+      ...{ limit: calls, windowMs: per_seconds * 1_000 },
+    }));
+    const taken = await parts.rateLimits.take(tenant, bounds);
+    if (!taken.taken) {
+      const { limit, windowMs } = taken.broken;
+      throw exceeded(`${tool}: ${limit} calls in ${windowMs / 1_000} s are allowed`, taken.retryAfterMs);
+    }
+  }
+  try {
+    await parts.tierLimits?.take({ ...subject.principal, tenant }, `tool:${tool}`);
+  } catch (thrown) {
+    if (!(thrown instanceof SvcError) || thrown.code !== 'rate_limited') throw thrown;
+    throw exceeded(thrown.message, thrown.retryAfterMs);
+  }
+}
+
+/** An execution has all it may call under one name, a caller of /mcp is counted by who it is. */
+const ownerOf = ({ execution_id, principal }: ToolRun['subject']): string =>
+  execution_id ?? `${principal.kind}:${principal.subject}`;
+
+/** Names may be of any length; keys are not. */
+const digest = (text: string): string => hash('sha256', text, 'base64url').slice(0, 32);
+
+function exceeded(what: string, retryAfterMs: number | undefined): ToolFailure {
+  const after = retryAfterMs === undefined ? '' : ` It is possible again in ${Math.ceil(retryAfterMs / 1_000)} s.`;
+  const text = `${what}: no more is available now, do not retry at once.${after}`;
+  const failure = new ToolFailure('RateLimitExceeded', text, 'policy');
+  failure.retryAfterMs = retryAfterMs;
+  return failure;
 }

@@ -1,8 +1,14 @@
 import { z } from 'zod';
-import { PATH_CHARS, path, systemText, text, toolArguments } from '../contract/arguments.ts';
-import { defineContract } from '../contract/define-contract.ts';
-import { skipsJudge } from '../contract/judge-defaults.ts';
-import { directoryOf } from './path.ts';
+import {
+  defineContract,
+  PATH_CHARS,
+  path,
+  skipsJudge,
+  systemText,
+  text,
+  toolArguments,
+} from '../contract/arguments.ts';
+import { directoryOf } from './places.ts';
 
 const onNode = { runs: 'node' } as const;
 const reading = { ...onNode, mode: 'repeatable', reads: true } as const;

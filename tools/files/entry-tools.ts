@@ -1,11 +1,7 @@
-import { ToolFailure } from '../failure.ts';
-import { defineTool, type Tool, type ToolCall } from '../tool.ts';
+import { defineTool, type Tool, type ToolCall, ToolFailure } from '../tool.ts';
 import { fsCreateDir, fsDelete, fsList, fsRead, fsWrite } from './contracts.ts';
-import { unlessMissing, withFile } from './file-failure.ts';
-import { checkFileBytes } from './file-size.ts';
-import { directoryOf } from './path.ts';
-import { type FilePlace, type FilePorts, mountNames, placeOf } from './places.ts';
-import { readText } from './text-file.ts';
+import { directoryOf, type FilePlace, type FilePorts, mountNames, placeOf } from './places.ts';
+import { checkFileBytes, readText, unlessMissing, withFile } from './text-file.ts';
 
 const LISTED = 10_000;
 

@@ -1,9 +1,7 @@
 import type { VolumeDirectories, VolumeFiles } from '../../effects/volumes/api.ts';
 import type { ToolMount } from '../../manifests/tool/call.ts';
 import type { ToolScope } from '../../manifests/tool/scope.ts';
-import { ToolFailure } from '../failure.ts';
-import type { ToolCall } from '../tool.ts';
-import { absolutePath, below, goesUp, WORKSPACE } from './path.ts';
+import { type ToolCall, ToolFailure } from '../tool.ts';
 
 /** What fs.* need of the node. */
 export interface FilePorts {
@@ -17,7 +15,7 @@ export interface FilePorts {
   mayTouch(scope: ToolScope, path: string, access: Access): boolean;
 }
 
-export type Access = 'read' | 'write';
+type Access = 'read' | 'write';
 
 /** A path of an agent: where it leads, and in which volume. */
 export interface FilePlace {
@@ -76,7 +74,7 @@ export function mountNames({ run }: ToolCall, path: string): string[] {
   return [...new Set(names)];
 }
 
-export const shown = (path: string): string => (path.length > 200 ? `${path.slice(0, 200)}…` : path);
+const shown = (path: string): string => (path.length > 200 ? `${path.slice(0, 200)}…` : path);
 
 /** The mounts, and the workspace of the execution where none of them is it. A caller without execution has no files. */
 function mountsOf({ mounts, execution_id }: ToolCall['run']['subject']): readonly ToolMount[] {
@@ -94,3 +92,25 @@ function mountOf(mounts: readonly ToolMount[], path: string): ToolMount | null {
 }
 
 const mountPath = ({ mount_path }: ToolMount): string => absolutePath(mount_path);
+
+export const WORKSPACE = '/workspace';
+
+/** Where agents begin: `/` names the workspace too. */
+export const directoryOf = (path: string): string => (/^\/+$/.test(path) ? WORKSPACE : path);
+
+/** The path from the top, without doubled slashes and dots; `..` is left for whoever refuses it. */
+export function absolutePath(path: string): string {
+  const from = path.startsWith('/') ? path : `${WORKSPACE}/${path}`;
+  const parts = from.split('/').filter((part) => part !== '' && part !== '.');
+  return `/${parts.join('/')}`;
+}
+
+/** Whether any part of the path goes up: refused wherever it leads (original-facts 5.4). */
+const goesUp = (path: string): boolean => path.split('/').includes('..');
+
+/** The rest of a path below another, '' for the same; null when it is not below. Both as `absolutePath` makes them. */
+export function below(path: string, directory: string): string | null {
+  if (path === directory) return '';
+  const prefix = directory === '/' ? '/' : `${directory}/`;
+  return path.startsWith(prefix) ? path.slice(prefix.length) : null;
+}

@@ -1,10 +1,8 @@
 import type { GrepResult, SearchEnd } from '../../effects/volumes/api.ts';
-import { ToolFailure } from '../failure.ts';
-import { defineTool, type Tool, type ToolCall } from '../tool.ts';
+import { defineTool, type Tool, type ToolCall, ToolFailure } from '../tool.ts';
 import { fsGlob, fsGrep } from './contracts.ts';
-import { unlessMissing, withFile } from './file-failure.ts';
-import { below, directoryOf } from './path.ts';
-import { type FilePlace, type FilePorts, placeOf, placesBelow } from './places.ts';
+import { below, directoryOf, type FilePlace, type FilePorts, placeOf, placesBelow } from './places.ts';
+import { unlessMissing, withFile } from './text-file.ts';
 
 type Matched = GrepResult['matches'][number];
 interface Found<T> {

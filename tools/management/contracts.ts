@@ -1,12 +1,187 @@
+import { z } from 'zod';
+import { AGENT_AUTHOR_ID, WORKFLOW_AUTHOR_ID } from '../../catalog/built-in/api.ts';
+import { AGENT_MANIFEST_KEY } from '../../manifests/agent/schema.ts';
+import { WORKFLOW_MANIFEST_KEY } from '../../manifests/workflow/json-schema.ts';
+import { defineContract, skipsJudge, toolArguments } from '../contract/arguments.ts';
 import { AGENT_CONTRACTS } from './agent/contracts.ts';
-import { EXECUTE_CONTRACTS } from './execute/contracts.ts';
-import { GENERATE_CONTRACTS } from './generate/contracts.ts';
-import { RUNTIME_CONTRACTS } from './runtime/contracts.ts';
-import { SCHEMA_CONTRACTS } from './schema/contracts.ts';
-import { SYSTEM_CONTRACTS } from './system/contracts.ts';
+import { IntentStarted, IntentStatus, intentRequest, promptRequest } from './execute/request.ts';
+import { anyObject, executionId, manifestYaml, started, TEXT_CHARS } from './fields.ts';
+import { reading, type Starter, type Starts, starting } from './ports.ts';
 import { agentWait, TASK_CONTRACTS } from './task/contracts.ts';
 import { WORKFLOW_DEPLOY_CONTRACTS } from './workflow/deploy-contracts.ts';
-import { WORKFLOW_RUN_CONTRACTS } from './workflow/run-contracts.ts';
+import { WORKFLOW_RUN_CONTRACTS, workflowWait } from './workflow/run-contracts.ts';
+
+/** Argument of svc.agent.generate and svc.workflow.generate, and the body of their routes. */
+export const generateRequest = {
+  input: z
+    .string()
+    .min(1)
+    .max(TEXT_CHARS)
+    .refine((text) => text.trim() !== '', 'expected what it should do, in words')
+    .describe('What it should do, in plain words.'),
+};
+
+export const agentGenerate = defineContract({
+  ...starting,
+  result: started,
+  name: 'svc.agent.generate',
+  description:
+    'Has an agent written from a description in plain words, checked and deployed. Answers at once; svc.agent.wait waits for ' +
+    'the end, and its last_output names the agent.',
+  input: toolArguments(generateRequest),
+  skipJudge: skipsJudge('svc.agent.generate'),
+});
+
+export const workflowGenerate = defineContract({
+  ...starting,
+  result: started,
+  name: 'svc.workflow.generate',
+  description:
+    'Has a workflow written from a description in plain words, checked, judged and deployed. Answers at once; svc.task.wait ' +
+    'waits for the end, and its last_output names the workflow.',
+  input: toolArguments(generateRequest),
+  skipJudge: skipsJudge('svc.workflow.generate'),
+});
+
+const GENERATE_CONTRACTS = [agentGenerate, workflowGenerate] as const;
+
+interface Started {
+  readonly execution_id: string;
+  readonly status: 'started';
+}
+
+/**
+ * Writes manifests from plain words, by the authoring agents that ship with the product (docs/intent.md): each answer is an
+ * execution of an agent, which deploys what it wrote by its own tool call. Both always run under `svc-system-default`,
+ * whatever the caller's tier (spec 3, Authentication 5), and act as the caller. Throws `rate_limited`.
+ */
+export interface AuthorApi {
+  agent(input: string, starter: Starter): Promise<Started>;
+  workflow(input: string, starter: Starter): Promise<Started>;
+}
+
+/** By id: whatever a tenant deploys under the authors' names, these write. */
+export function createAuthors({ starts }: { readonly starts: Pick<Starts, 'agent'> }): AuthorApi {
+  const ask = async (agent: string, input: string, starter: Starter): Promise<Started> => {
+    const { execution_id } = await starts.agent({ agent, input }, starter);
+    return { execution_id, status: 'started' };
+  };
+  return {
+    agent: (input, starter) => ask(AGENT_AUTHOR_ID, input, starter),
+    workflow: (input, starter) => ask(WORKFLOW_AUTHOR_ID, input, starter),
+  };
+}
+
+export const systemInfo = defineContract({
+  ...reading,
+  name: 'svc.system.info',
+  description: 'Tells the version of the node, whether it is healthy, and the tools you may use.',
+  input: toolArguments({}),
+  result: z.strictObject({
+    version: z.string(),
+    status: z.enum(['healthy', 'unhealthy']),
+    capabilities: z.array(z.string()).describe('Names of enabled tools.'),
+  }),
+  skipJudge: skipsJudge('svc.system.info'),
+});
+
+export const systemConfig = defineContract({
+  ...reading,
+  name: 'svc.system.config',
+  description: 'Shows the configuration of the node as it was read at its start, without secrets.',
+  input: toolArguments({}),
+  result: z.strictObject({
+    config_path: z.string().nullable().describe('Null: no file was read.'),
+    content_yaml: z.string(),
+  }),
+  skipJudge: skipsJudge('svc.system.config'),
+});
+
+const SYSTEM_CONTRACTS = [systemInfo, systemConfig] as const;
+
+export const runtimeList = defineContract({
+  ...reading,
+  name: 'svc.runtime.list',
+  description:
+    'Lists the languages and versions that an agent may name in spec.runtime. Look here before you write one.',
+  input: toolArguments({ language: z.string().min(1).max(50).optional().describe('Only this language.') }),
+  result: z.strictObject({
+    tool: z.literal('svc.runtime.list'),
+    runtimes: z.array(
+      z.strictObject({
+        ...{ language: z.string(), version: z.string(), image: z.string(), description: z.string() },
+        deprecated: z.boolean(),
+      }),
+    ),
+    custom_runtime_supported: z.boolean(),
+  }),
+  skipJudge: skipsJudge('svc.runtime.list'),
+});
+
+const RUNTIME_CONTRACTS = [runtimeList] as const;
+
+export const schemaGet = defineContract({
+  ...reading,
+  name: 'svc.schema.get',
+  description: 'Answers the JSON Schema of agent manifests or of workflow manifests.',
+  input: toolArguments({ key: z.enum([AGENT_MANIFEST_KEY, WORKFLOW_MANIFEST_KEY]) }),
+  result: anyObject,
+  skipJudge: skipsJudge('svc.schema.get'),
+});
+
+export const schemaValidate = defineContract({
+  ...reading,
+  name: 'svc.schema.validate',
+  description: 'Says whether a manifest is valid, and where it is not. Nothing is deployed.',
+  input: toolArguments({ kind: z.enum(['agent', 'workflow']), manifest_yaml: manifestYaml }),
+  result: z.strictObject({
+    valid: z.boolean(),
+    errors: z
+      .array(z.strictObject({ path: z.string(), line: z.int(), column: z.int(), message: z.string() }))
+      .optional(),
+  }),
+  skipJudge: skipsJudge('svc.schema.validate'),
+});
+
+const SCHEMA_CONTRACTS = [schemaGet, schemaValidate] as const;
+
+export const executeIntent = defineContract({
+  ...starting,
+  name: 'svc.execute.intent',
+  description:
+    'Reaches a goal by a program: finds or makes an agent that writes it, runs it in a container without a network, and ' +
+    'answers at once; wait for the result with svc.execute.wait and read it with svc.execute.status.',
+  input: toolArguments(intentRequest),
+  result: IntentStarted,
+  skipJudge: skipsJudge('svc.execute.intent'),
+});
+
+export const execute = defineContract({
+  ...starting,
+  name: 'svc.execute',
+  description: 'Reaches a goal, given in plain words, by a program: svc.execute.intent with its defaults.',
+  input: toolArguments(promptRequest),
+  result: IntentStarted,
+  skipJudge: skipsJudge('svc.execute'),
+});
+
+export const executeStatus = defineContract({
+  ...reading,
+  name: 'svc.execute.status',
+  description: 'Says how svc.execute.intent stands, and its result when it has completed.',
+  input: toolArguments({ pipeline_execution_id: executionId }),
+  result: IntentStatus,
+  skipJudge: skipsJudge('svc.execute.status'),
+});
+
+/** The pipeline is a workflow, and is waited for as one. */
+export const executeWait = defineContract({
+  ...workflowWait,
+  name: 'svc.execute.wait',
+  skipJudge: skipsJudge('svc.execute.wait'),
+});
+
+const EXECUTE_CONTRACTS = [execute, executeIntent, executeStatus, executeWait] as const;
 
 /** Every management tool (spec 3, svc.*), each once. */
 export const MANAGEMENT_CONTRACTS = [

@@ -1,5 +1,5 @@
 import { type ErrorCode, type ErrorDetail, SvcError } from '../../runtime/errors.ts';
-import { ToolFailure } from '../failure.ts';
+import { ToolFailure } from '../tool.ts';
 
 /** Details that fit into a text somebody reads. */
 const TOLD_DETAILS = 20;

@@ -1,11 +1,14 @@
 import type { z } from 'zod';
+import type { CatalogScope } from '../../catalog/api.ts';
+import { builtInId } from '../../catalog/built-in/api.ts';
 import type { ToolContract } from '../../manifests/tool/contract.ts';
+import { SvcError } from '../../runtime/errors.ts';
 import type { Identity } from '../../runtime/identity.ts';
 import type { JsonObject } from '../../runtime/json.ts';
+import { requireRole } from '../../security/api.ts';
 import { defineTool, type Tool, type ToolCall } from '../tool.ts';
-import { callerOf } from './caller.ts';
 import { failureOf } from './failure.ts';
-import type { LateManagement, ManagementPorts } from './ports.ts';
+import { callerOf, type LateManagement, type ManagementPorts } from './ports.ts';
 
 /** One call of a management tool, as its handler sees it. */
 export interface ManagedCall {
@@ -15,7 +18,7 @@ export interface ManagedCall {
 }
 
 /** An object that goes out as JSON: members that are not there are left out, nothing else changes. */
-export type Answer = object;
+type Answer = object;
 
 /**
  * A management tool: a translation of a call into one of its area's api, and of the area's answer into the table's result.
@@ -37,3 +40,31 @@ export const managed =
         throw failureOf(thrown);
       }
     });
+
+/**
+ * Throws `failed_precondition` for what ships with the product: it stays as it is (docs/catalog.md, Built-ins). Who wants
+ * another in its place creates one of its name, which is another one with its own id.
+ */
+export function refuseShipped(kind: 'agent' | 'workflow', found: { readonly id: string; readonly name: string }): void {
+  if (found.id !== builtInId(kind, found.name)) return;
+  const create = `svc.${kind}.create deploys another of its name`;
+  throw new SvcError(
+    'failed_precondition',
+    `${kind} ${found.name} ships with the product: it stays as it is; ${create}`,
+  );
+}
+
+/**
+ * Where what somebody creates stands: in the tenant for those who may change what is deployed there. Others come here by
+ * the authoring agents alone, which act as their caller under a wider context; what these make is the caller's own, so
+ * that nobody's words replace an agent of the tenant.
+ */
+export function scopeOfNew(identity: Identity): CatalogScope {
+  try {
+    requireRole(identity, 'write');
+    return 'tenant';
+  } catch (thrown) {
+    if (thrown instanceof SvcError && thrown.code === 'forbidden') return 'user';
+    throw thrown;
+  }
+}

@@ -1,13 +1,16 @@
 import type { ExecutionApi } from '../../actors/execution/api.ts';
 import type { JudgePanelApi } from '../../actors/judge-panel/api.ts';
 import type { IntentPipeline, WorkflowApi } from '../../actors/workflow/api.ts';
-import type { AgentCatalog, CatalogSearch, WorkflowCatalog } from '../../catalog/api.ts';
+import type { AgentCatalog, CatalogReader, CatalogScope, CatalogSearch, WorkflowCatalog } from '../../catalog/api.ts';
 import type { RuntimeTable } from '../../manifests/runtime-table/table.ts';
 import type { WorkflowManifest } from '../../manifests/workflow/schema.ts';
+import { SvcError } from '../../runtime/errors.ts';
 import type { Identity } from '../../runtime/identity.ts';
 import type { JsonObject } from '../../runtime/json.ts';
+import { mayActFor, requireRole } from '../../security/api.ts';
+import type { ToolCall } from '../tool.ts';
+import type { AuthorApi } from './contracts.ts';
 import type { IntentApi } from './execute/intents.ts';
-import type { AuthorApi } from './generate/authors.ts';
 
 /** Who starts something, and under which id: the same id again finds what was started. */
 export interface Starter {
@@ -92,3 +95,49 @@ export interface ManagementPorts {
 
 /** Tools are made before the areas are there: a call that comes earlier waits. */
 export type LateManagement = () => Promise<ManagementPorts>;
+
+/** How management tools run: all on the node that the call reaches. `mode` says what becomes of a call after a crash. */
+const onNode = { runs: 'node' } as const;
+
+/** Changes nothing, so it may be called again. */
+export const reading = { ...onNode, mode: 'repeatable', reads: true } as const;
+
+/** Changes what is there: whether it did is in doubt after a crash. */
+export const changing = { ...onNode, mode: 'once', reads: false } as const;
+
+/** What is started goes by the call's own id, so a call that is repeated after a crash starts nothing twice. */
+export const starting = { ...onNode, mode: 'repeatable', reads: false } as const;
+
+/** Who asks: whoever started the execution that calls, or the caller of /mcp. */
+export const callerOf = ({ run, tenant }: ToolCall): Identity => ({ ...run.subject.principal, tenant });
+
+/** Whose eyes see the catalog. */
+export const readerOf = ({ tenant, subject }: Identity): CatalogReader => ({ tenant, subject });
+
+/**
+ * The caller in the tenant that `tenant_id` names (original-facts 4): absent it is its own; another one's is for service
+ * accounts that may act for it, and everyone else gets the answer of an unknown thing, `not_found` with the text `missing`.
+ */
+export function inTenant(identity: Identity, tenantId: string | undefined, missing: string): Identity {
+  if (tenantId === undefined || tenantId === identity.tenant) return identity;
+  if (!mayActFor(identity, tenantId)) throw new SvcError('not_found', missing);
+  return { ...identity, tenant: tenantId };
+}
+
+/**
+ * Throws `forbidden` unless the caller may change what stands there. A security context says which tools there are, the role
+ * of who began it all what may be done with them, as over REST; what is a user's own it may always change.
+ */
+export function requireChange(identity: Identity, scope: CatalogScope): void {
+  if (scope !== 'user') requireRole(identity, 'write');
+}
+
+/** Kinds of identities that look with another's eyes: those that act for others. */
+const FOR_OTHERS: readonly Identity['kind'][] = ['local', 'operator', 'service_account'];
+
+/** What `user_id` sees (svc.workflow.list): the caller's own by default, another's only for those that act for others. */
+export function eyesOf(identity: Identity, userId: string | undefined): CatalogReader {
+  if (userId === undefined || userId === identity.subject) return readerOf(identity);
+  if (!FOR_OTHERS.includes(identity.kind)) throw new SvcError('not_found', 'user not found');
+  return { tenant: identity.tenant, subject: userId };
+}

@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import type { SearchHit, SearchRequest } from '../../catalog/api.ts';
-import { limit } from './fields.ts';
-import { count, labels } from './results.ts';
+import { count, labels, limit } from './fields.ts';
 
 /** Arguments and results of svc.agent.search and svc.workflow.search (spec 3). */
 

@@ -1,15 +1,23 @@
 import type { Listing } from '../discovery/tools.ts';
 import type { Tool } from '../tool.ts';
 import { agentTools } from './agent/tools.ts';
-import { executeTools } from './execute/tools.ts';
-import { generateTools } from './generate/tools.ts';
-import type { LateManagement } from './ports.ts';
-import { runtimeTools } from './runtime/tools.ts';
+import {
+  agentGenerate,
+  execute,
+  executeIntent,
+  executeStatus,
+  executeWait,
+  runtimeList,
+  systemConfig,
+  systemInfo,
+  workflowGenerate,
+} from './contracts.ts';
+import { type ManagedCall, managed } from './managed.ts';
+import type { LateManagement, Starter } from './ports.ts';
 import { schemaTools } from './schema/tools.ts';
-import { systemTools } from './system/tools.ts';
 import { taskTools } from './task/tools.ts';
 import { workflowDeployTools } from './workflow/deploy-tools.ts';
-import { workflowRunTools } from './workflow/run-tools.ts';
+import { waitForWorkflow, workflowRunTools } from './workflow/run-tools.ts';
 
 /** Handlers of the management tools. `listing` says what a scope shows. */
 export const managementTools = (late: LateManagement, listing: Listing): Tool[] => [
@@ -23,3 +31,62 @@ export const managementTools = (late: LateManagement, listing: Listing): Tool[] 
   ...schemaTools(late),
   ...runtimeTools(late),
 ];
+
+/** svc.agent.generate and svc.workflow.generate over `AuthorApi` (spec 3). */
+function generateTools(late: LateManagement): Tool[] {
+  const define = managed(late);
+  return [
+    define(agentGenerate, ({ input }, { ports, identity, call: { id, trace, signal } }) =>
+      ports.authors.agent(input, { identity, trace, signal, executionId: id }),
+    ),
+    define(workflowGenerate, ({ input }, { ports, identity, call: { id, trace, signal } }) =>
+      ports.authors.workflow(input, { identity, trace, signal, executionId: id }),
+    ),
+  ];
+}
+
+/** svc.system.* (spec 3): what this node is. Capabilities are what the caller may use, as svc.tools.list shows it. */
+function systemTools(late: LateManagement, listing: Listing): Tool[] {
+  const define = managed(late);
+  return [
+    define(systemInfo, async (_none, { ports: { node }, call: { run } }) => {
+      const offers = await listing.list(run.scope, { withoutExecution: run.subject.execution_id === null });
+      const status = (await node.healthy()) ? 'healthy' : 'unhealthy';
+      return { version: node.version, status, capabilities: offers.map(({ name }) => name) };
+    }),
+    define(systemConfig, async (_none, { ports: { node } }) => node.config()),
+  ];
+}
+
+/** svc.runtime.list (spec 3): the table that executions are checked against, without what only bootstraps are told. */
+function runtimeTools(late: LateManagement): Tool[] {
+  return [
+    managed(late)(runtimeList, async ({ language }, { ports: { node } }) => {
+      const wanted = language?.toLowerCase();
+      const runtimes = node.runtimes
+        .filter((row) => wanted === undefined || row.language === wanted)
+        .map(({ language: name, version, image, description, deprecated }) => ({
+          ...{ language: name, version, image, description, deprecated },
+        }));
+      return { tool: 'svc.runtime.list', runtimes, custom_runtime_supported: node.runsImages };
+    }),
+  ];
+}
+
+const starterOf = ({ identity, call: { id, trace, signal } }: ManagedCall): Starter => ({
+  ...{ identity, trace, signal },
+  executionId: id,
+});
+
+/** svc.execute.* over `IntentApi` (spec 3). */
+function executeTools(late: LateManagement): Tool[] {
+  const define = managed(late);
+  return [
+    define(executeIntent, (request, managedCall) => managedCall.ports.intents.start(request, starterOf(managedCall))),
+    define(execute, ({ prompt: intent }, managedCall) =>
+      managedCall.ports.intents.start({ intent, language: 'python' }, starterOf(managedCall)),
+    ),
+    define(executeStatus, ({ pipeline_execution_id: id }, { ports, identity }) => ports.intents.status(identity, id)),
+    define(executeWait, waitForWorkflow),
+  ];
+}

@@ -1,8 +1,6 @@
 import type { McpServers } from '../../effects/mcp/api.ts';
 import { SvcError } from '../../runtime/errors.ts';
-import { ToolFailure } from '../failure.ts';
-import type { WholeOutcome } from '../outcome.ts';
-import type { ToolCall } from '../tool.ts';
+import { type ToolCall, ToolFailure, type WholeOutcome } from '../tool.ts';
 
 export interface McpParts {
   readonly servers: Pick<McpServers, 'call'>;

@@ -1,11 +1,16 @@
-import type { InvokeAnswer } from '../../actors/tool-session/api.ts';
-import { canonicalHash } from '../../manifests/audit/chain.ts';
+import type { InvokeAnswer, ToolSessionApi } from '../../actors/tool-session/api.ts';
+import { canonicalHash } from '../../manifests/audit/record.ts';
+import type { ToolOutcome } from '../../manifests/tool/call.ts';
 import type { ToolGrant } from '../../manifests/tool/scope.ts';
+import type { Clock } from '../../runtime/clock.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import type { Identity } from '../../runtime/identity.ts';
+import type { JsonObject } from '../../runtime/json.ts';
+import type { Random } from '../../runtime/random.ts';
+import type { ToolDesk } from '../../tools/api.ts';
+import { needsExecution } from '../../tools/desk.ts';
 import { startsRun } from '../../tools/management/contracts.ts';
-import { callerGrant } from './grant.ts';
-import { CALL_TIMEOUT_MS, type CallerToolParts } from './parts.ts';
+import type { Admission } from '../admission.ts';
 
 export interface Caller {
   readonly identity: Identity;
@@ -15,7 +20,7 @@ export interface Caller {
   readonly signal: AbortSignal;
 }
 
-export interface CallerCall {
+interface CallerCall {
   /** Which way in it came. */
   readonly source: 'mcp' | 'rest';
   readonly tool: string;
@@ -82,3 +87,35 @@ const subjectOf = ({ kind, subject, roles, tier, tenants }: Identity, sessionId:
   mounts: [],
   isolation: 'process' as const,
 });
+
+/** What a caller may use: the desk's grant without what needs an execution, whatever the desk put into it. */
+export async function callerGrant({ desk }: Pick<CallerToolParts, 'desk'>, identity: Identity): Promise<ToolGrant> {
+  const grant = await desk.callerGrant(identity);
+  return { ...grant, tools: grant.tools.filter((offer) => !needsExecution(offer)) };
+}
+
+/** What calls of tools by callers are translated into. */
+export interface CallerToolParts {
+  readonly desk: Pick<ToolDesk, 'callerGrant'>;
+  readonly sessions: Pick<ToolSessionApi, 'open' | 'invoke'>;
+  /** Without it no call that starts a run is refused for its amount. */
+  readonly admission?: Pick<Admission, 'enter'>;
+  readonly clock: Clock;
+  readonly random: Random;
+  /** Longest wait for a call's result. Default 640,000: longer than any tool. */
+  readonly callTimeoutMs?: number;
+}
+
+const CALL_TIMEOUT_MS = 640_000;
+
+/** An MCP tool result: texts, the object where there is one, and of a tool that failed its error. */
+interface CallerResult {
+  readonly content: ToolOutcome['content'];
+  readonly structuredContent?: JsonObject;
+  readonly isError: boolean;
+}
+
+export function resultOf({ content, structured, is_error, error }: ToolOutcome): CallerResult {
+  const told = structured ?? (error === undefined ? undefined : { error });
+  return { content, ...(told === undefined ? {} : { structuredContent: told }), isError: is_error };
+}

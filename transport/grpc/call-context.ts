@@ -1,19 +1,21 @@
 import {
+  type Deadline,
   Metadata,
   ServerInterceptingCall,
   type ServerInterceptingCallInterface,
   type ServerInterceptor,
 } from '@grpc/grpc-js';
+import { longTimer } from '../../runtime/clock.ts';
 import { SvcError, toSvcError } from '../../runtime/errors.ts';
 import type { Identity } from '../../runtime/identity.ts';
+import { traceOf, traceparentOf } from '../health.ts';
 import { type StreamOwner, streamOwner } from '../open-streams.ts';
-import { traceOf, traceparentOf } from '../trace.ts';
+import type { SealCaller } from '../seal/parts.ts';
 import { isPublic, single } from './access.ts';
 import type { EndpointParts } from './endpoint.ts';
 import { logRefusal } from './log.ts';
-import { boundMessages } from './message-bound.ts';
+import type { UnaryCall } from './service.ts';
 import { statusOf } from './status.ts';
-import { Strangers } from './strangers.ts';
 
 type PartialStatusObject = Parameters<ServerInterceptingCallInterface['sendStatus']>[0];
 
@@ -196,4 +198,84 @@ function sizeOf(metadata: Metadata): number {
     for (const value of [values].flat()) bytes += key.length + String(value ?? '').length + 32;
   }
   return bytes;
+}
+
+/** Calls under way that nobody had to be known for, counted for each connection: health, reflection. */
+class Strangers {
+  readonly #most: number;
+  /** By the client's `address:port`. */
+  readonly #open = new Map<string, number>();
+
+  constructor(most: number) {
+    this.#most = most;
+  }
+
+  /** One more; the answer ends it. Throws `rate_limited`. */
+  enter(peer: string): () => void {
+    const now = this.#open.get(peer) ?? 0;
+    if (now >= this.#most) {
+      throw new SvcError('rate_limited', `at most ${this.#most} calls without a caller at once on one connection`);
+    }
+    this.#open.set(peer, now + 1);
+    let isOver = false;
+    return () => {
+      if (isOver) return;
+      isOver = true;
+      const left = (this.#open.get(peer) ?? 1) - 1;
+      if (left === 0) this.#open.delete(peer);
+      else this.#open.set(peer, left);
+    };
+  }
+}
+
+/**
+ * Lowers the bytes that the messages of one call may have, before any of them is read: the library has one bound for all
+ * methods of a server, so who may send little would be given the memory of who may send much. Works on the parts of the
+ * library that count bytes; throws `internal` where a version of it has others, which tests would see first.
+ */
+function boundMessages(call: ServerInterceptingCallInterface, bytes: number): void {
+  const decoder: unknown = Reflect.get(call, 'decoder');
+  const isKnown =
+    typeof decoder === 'object' &&
+    decoder !== null &&
+    typeof Reflect.get(decoder, 'maxReadMessageLength') === 'number' &&
+    typeof Reflect.get(call, 'maxReceiveMessageSize') === 'number';
+  if (!isKnown) throw new SvcError('internal', 'the gRPC library counts the bytes of messages in another place');
+  Reflect.set(decoder, 'maxReadMessageLength', bytes);
+  // What a compressed message may become.
+  Reflect.set(call, 'maxReceiveMessageSize', bytes);
+}
+
+/** On whose behalf a call of an agent came in; another endpoint gives its own: null where no metadata says so. */
+export type SealCallers = (metadata: Metadata) => SealCaller | null | Promise<SealCaller | null>;
+
+/** Of the public endpoint: the tenant of the bearer token. Calls without one, where those are let in, are nobody's. */
+export const sealCaller: SealCallers = (metadata) => {
+  const { identity } = callerOf(metadata);
+  return { tenant: identity.tenant, identity, verified: identity.kind !== 'local' };
+};
+
+/** Runs `work` with a signal that ends when nobody waits for its answer any more; what it asked for goes on. */
+export async function whileCalled<T>(call: UnaryCall, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  const gone = new AbortController();
+  const onGone = (): void => gone.abort();
+  const forgetDeadline = atDeadline(call.getDeadline(), onGone);
+  call.once('cancelled', onGone);
+  if (call.cancelled) onGone();
+  try {
+    return await work(gone.signal);
+  } finally {
+    forgetDeadline();
+    call.off('cancelled', onGone);
+  }
+}
+
+/**
+ * Calls when a call's deadline passes; returns how to stop that. The library answers the client by itself, but tells a
+ * handler only when its last bytes were read, which a client that reads nothing never does.
+ */
+export function atDeadline(deadline: Deadline, call: () => void): () => void {
+  const leftMs = Number(deadline) - Date.now();
+  if (!Number.isFinite(leftMs)) return () => {};
+  return longTimer(Math.max(0, leftMs), call);
 }

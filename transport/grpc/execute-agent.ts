@@ -1,11 +1,13 @@
 import type { Metadata } from '@grpc/grpc-js';
-import { ExecuteAgentRequest } from '../../proto/gen/svc/runtime/v1/runtime.ts';
+import { ExecuteAgentRequest, type SecurityPolicy } from '../../proto/gen/svc/runtime/v1/runtime.ts';
 import { SvcError } from '../../runtime/errors.ts';
+import type { JsonObject } from '../../runtime/json.ts';
 import { IdempotencyKey } from '../idempotency.ts';
-import { startExecution } from '../start-execution.ts';
+import { parseJson } from '../json-measure.ts';
+import { type StartCall, startExecution } from '../start-limits.ts';
 import { single } from './access.ts';
 import { callerOf, hasBegun } from './call-context.ts';
-import { startCallOf } from './execute-agent-request.ts';
+import type { GrpcLimits } from './limits.ts';
 import type { GrpcParts } from './parts.ts';
 import { decoded, type StreamInBytes } from './service.ts';
 import { streamExecution } from './stream-execution.ts';
@@ -31,4 +33,54 @@ function idempotencyKeyOf(metadata: Metadata): string | undefined {
   const given = IdempotencyKey.optional().safeParse(single(metadata, field));
   if (given.success) return given.data;
   throw new SvcError('invalid_argument', `${field}: expected 1 to 255 visible ASCII characters`, { field });
+}
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+
+const MAX_AGENT_ID_CHARS = 256;
+
+const invalid = (field: string, expected: string): SvcError =>
+  new SvcError('invalid_argument', `${field}: expected ${expected}`, { field });
+
+/** What the message asks for. Throws `invalid_argument` naming the field. */
+function startCallOf(request: ExecuteAgentRequest, limits: GrpcLimits): StartCall {
+  const { agent_id, input, context_json, security_policy, workflow_execution_id } = request;
+  const context = contextOf(context_json, limits);
+  return {
+    agent: agentOf(agent_id),
+    input,
+    ...(context === undefined ? {} : { context }),
+    ...(security_policy === undefined ? {} : { securityPolicy: policyOf(security_policy) }),
+    ...(workflow_execution_id === undefined ? {} : { workflowExecutionId: workflowOf(workflow_execution_id) }),
+  };
+}
+
+/** A UUID is one whichever case it has; a name is taken as it is. */
+function agentOf(agentId: string): string {
+  if (agentId === '' || agentId.length > MAX_AGENT_ID_CHARS) throw invalid('agent_id', 'the UUID or name of an agent');
+  return UUID.test(agentId) ? agentId.toLowerCase() : agentId;
+}
+
+function workflowOf(id: string): string {
+  if (!UUID.test(id)) throw invalid('workflow_execution_id', 'a UUID');
+  return id.toLowerCase();
+}
+
+/** Empty is none: proto3 has no other word for it. */
+export function contextOf(text: string, { contextBytes, contextDepth }: GrpcLimits): JsonObject | undefined {
+  const field = 'context_json';
+  if (text === '') return undefined;
+  if (Buffer.byteLength(text) > contextBytes) throw invalid(field, `at most ${contextBytes} bytes`);
+  const value = parseJson(text, { field, what: `${field}:`, maxDepth: contextDepth });
+  if (value === null || typeof value !== 'object' || Array.isArray(value)) throw invalid(field, 'a JSON object');
+  return value;
+}
+
+/** The same in JSON, with the names of the message. */
+function policyOf({ network_policy: network, filesystem_policy: files, resource_limits: limits }: SecurityPolicy) {
+  const policy: JsonObject = {};
+  if (network !== undefined) policy.network_policy = { ...network };
+  if (files !== undefined) policy.filesystem_policy = { ...files };
+  if (limits !== undefined) policy.resource_limits = { ...limits };
+  return policy;
 }

@@ -1,12 +1,9 @@
 import { type CommandRunner, parseCommand } from '../../effects/commands/api.ts';
 import { ExecuteSystemCommandRequest, ExecuteSystemCommandResponse } from '../../proto/gen/svc/runtime/v1/runtime.ts';
 import { SvcError } from '../../runtime/errors.ts';
-import { callerOf, hasBegun } from './call-context.ts';
-import { atDeadline } from './deadline.ts';
+import { atDeadline, callerOf, hasBegun } from './call-context.ts';
 import type { GrpcParts } from './parts.ts';
-import { decoded, type UnaryInBytes } from './service.ts';
-import { type UnaryCall, unary } from './unary.ts';
-import { unserved } from './unserved.ts';
+import { decoded, type UnaryCall, type UnaryInBytes, unary, unserved } from './service.ts';
 
 /** Original-facts 1.4. */
 const DEFAULT_TIMEOUT_SECONDS = 600;

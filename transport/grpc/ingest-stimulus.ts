@@ -4,8 +4,7 @@ import { SvcError } from '../../runtime/errors.ts';
 import type { Identity } from '../../runtime/identity.ts';
 import { callerOf, hasBegun } from './call-context.ts';
 import type { GrpcParts } from './parts.ts';
-import { decoded, type UnaryInBytes } from './service.ts';
-import { unary } from './unary.ts';
+import { decoded, type UnaryInBytes, unary } from './service.ts';
 
 /** Trailer of ALREADY_EXISTS: the first delivery's id (decided.md "Status codes"). */
 const STIMULUS_ID_KEY = 'svc-stimulus-id';

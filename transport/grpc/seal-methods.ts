@@ -1,12 +1,18 @@
-import { bearerToken, type ExecutionTokens } from '../../security/api.ts';
-import { gatewayCaller } from '../internal/gateway.ts';
+import {
+  AttestAgentRequest,
+  AttestAgentResponse,
+  InvokeToolRequest,
+  InvokeToolResponse,
+} from '../../proto/gen/svc/runtime/v1/runtime.ts';
+import { bearerToken, type ExecutionTokens, parseAgentPublicKey } from '../../security/api.ts';
+import { gatewayCaller } from '../internal/dispatch-gateway.ts';
+import { attestAgent as attest } from '../seal/attest-agent.ts';
+import { invokeTool as invoke } from '../seal/invoke-tool.ts';
 import type { SealParts } from '../seal/parts.ts';
 import { single } from './access.ts';
-import { attestAgent } from './attest-agent.ts';
-import { invokeTool } from './invoke-tool.ts';
+import { type SealCallers, traceOfCall, whileCalled } from './call-context.ts';
 import type { GrpcLogger } from './parts.ts';
-import type { SealCallers } from './seal-caller.ts';
-import type { UnaryInBytes } from './service.ts';
+import { decoded, type UnaryInBytes, unary } from './service.ts';
 
 /**
  * AttestAgent and InvokeTool for the internal address (design S5): `authorization: Bearer` is the capability token of the
@@ -22,3 +28,41 @@ export function internalSealMethods(
   };
   return { attestAgent: attestAgent(parts, seal, callers), invokeTool: invokeTool(parts, seal, callers) };
 }
+
+/**
+ * AttestAgent (spec 1): a security token for an agent whose execution runs. INVALID_ARGUMENT names the field; NOT_FOUND,
+ * FAILED_PRECONDITION and PERMISSION_DENIED as in transport/seal.
+ */
+export const attestAgent = (
+  parts: { readonly logger: GrpcLogger },
+  seal: SealParts,
+  callers: SealCallers,
+): UnaryInBytes =>
+  unary(parts, async (call) => {
+    const { public_key_pem, ...rest } = decoded(AttestAgentRequest, call.request);
+    const publicKey = parseAgentPublicKey({ pem: public_key_pem });
+    const caller = await callers(call.metadata);
+    const trace = traceOfCall(call.metadata);
+    const { security_token } = await whileCalled(call, (signal) =>
+      attest(seal, { ...rest, publicKey }, { caller, trace, signal }),
+    );
+    return AttestAgentResponse.encode({ security_token }).finish();
+  });
+
+/**
+ * InvokeTool (spec 1): one tool call in a signed envelope. `result_json` is the JSON-RPC response of a call that was made;
+ * one that was refused is a status, with the precise reason as trailer `svc-error-reason` and as ErrorInfo.
+ */
+export const invokeTool = (
+  parts: { readonly logger: GrpcLogger },
+  seal: SealParts,
+  callers: SealCallers,
+): UnaryInBytes =>
+  unary(parts, async (call) => {
+    const envelope = decoded(InvokeToolRequest, call.request);
+    const caller = await callers(call.metadata);
+    const trace = traceOfCall(call.metadata);
+    const invoked = await whileCalled(call, (signal) => invoke(seal, envelope, { caller, trace, signal }));
+    if (!invoked.ok) throw invoked.error;
+    return InvokeToolResponse.encode({ result_json: Buffer.from(JSON.stringify(invoked.response)) }).finish();
+  });

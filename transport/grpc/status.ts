@@ -1,14 +1,17 @@
+import { BinaryWriter } from '@bufbuild/protobuf/wire';
 import { Metadata, type StatusObject, status } from '@grpc/grpc-js';
-import { ERRORS, type SvcError } from '../../runtime/errors.ts';
-import { statusDetails } from './status-details.ts';
+import { ERRORS, type ErrorDetail, type SvcError } from '../../runtime/errors.ts';
 
 /** Trailers of every error. */
-export const ERROR_CODE_KEY = 'svc-error-code';
+const ERROR_CODE_KEY = 'svc-error-code';
+
 /** The precise reason, where many share a code. */
 const ERROR_REASON_KEY = 'svc-error-reason';
+
 const STATUS_DETAILS_KEY = 'grpc-status-details-bin';
 
 const MAX_TEXT_CHARS = 1_024;
+
 const MAX_REASON_CHARS = 100;
 
 /**
@@ -30,4 +33,77 @@ export function statusOf(error: SvcError, trace: string): StatusObject {
 /** Cut to a length, and free of half characters, which no header can hold. */
 function clipped(text: string, maxChars: number): string {
   return (text.length > maxChars ? `${text.slice(0, maxChars - 1)}…` : text).toWellFormed();
+}
+
+/** Trailers travel in one header block, which clients bound to some 8 KiB. */
+const MAX_VIOLATIONS = 10;
+
+const MAX_FIELD_CHARS = 100;
+
+const MAX_DESCRIPTION_CHARS = 200;
+
+/**
+ * `google.rpc.Status` as the trailer `grpc-status-details-bin` carries it: BadRequest for field problems, RetryInfo for
+ * what may pass, ErrorInfo for a precise reason. Null when the status says all. Field numbers: google/rpc/status.proto and error_details.proto.
+ */
+function statusDetails(code: number, message: string, error: SvcError): Uint8Array | null {
+  if (error.row.kind === 'bug') return null;
+  const details: Uint8Array[] = [];
+  const violations = violationsOf(error);
+  if (violations.length > 0) details.push(any('google.rpc.BadRequest', badRequest(violations)));
+  if (error.retryAfterMs !== undefined) details.push(any('google.rpc.RetryInfo', retryInfo(error.retryAfterMs)));
+  if (error.reason !== undefined) details.push(any('google.rpc.ErrorInfo', errorInfo(error.reason)));
+  if (details.length === 0) return null;
+  const writer = new BinaryWriter().uint32(field(1, 0)).int32(code).uint32(field(2, 2)).string(message);
+  for (const detail of details) writer.uint32(field(3, 2)).bytes(detail);
+  return writer.finish();
+}
+
+function violationsOf({ details, field: named, message }: SvcError): readonly ErrorDetail[] {
+  if (details !== undefined && details.length > 0) return details.slice(0, MAX_VIOLATIONS);
+  return named === undefined ? [] : [{ path: named, message }];
+}
+
+/** Tag of a field: number and wire type. */
+const field = (number: number, wireType: 0 | 2): number => (number << 3) | wireType;
+
+const any = (type: string, value: Uint8Array): Uint8Array =>
+  new BinaryWriter()
+    .uint32(field(1, 2))
+    .string(`type.googleapis.com/${type}`)
+    .uint32(field(2, 2))
+    .bytes(value)
+    .finish();
+
+function badRequest(violations: readonly ErrorDetail[]): Uint8Array {
+  const writer = new BinaryWriter();
+  for (const { path, line, message } of violations) {
+    const text = line === undefined ? message : `line ${line}: ${message}`;
+    const violation = new BinaryWriter()
+      .uint32(field(1, 2))
+      .string((path ?? '').slice(0, MAX_FIELD_CHARS))
+      .uint32(field(2, 2))
+      .string(text.slice(0, MAX_DESCRIPTION_CHARS))
+      .finish();
+    writer.uint32(field(1, 2)).bytes(violation);
+  }
+  return writer.finish();
+}
+
+const errorInfo = (reason: string): Uint8Array =>
+  new BinaryWriter()
+    .uint32(field(1, 2))
+    .string(reason.slice(0, MAX_FIELD_CHARS))
+    .uint32(field(2, 2))
+    .string('svc.dev')
+    .finish();
+
+function retryInfo(afterMs: number): Uint8Array {
+  const duration = new BinaryWriter()
+    .uint32(field(1, 0))
+    .int64(Math.floor(afterMs / 1_000))
+    .uint32(field(2, 0))
+    .int32(Math.floor(afterMs % 1_000) * 1_000_000)
+    .finish();
+  return new BinaryWriter().uint32(field(1, 2)).bytes(duration).finish();
 }

@@ -1,12 +1,12 @@
 import { Metadata, type ServerWritableStream } from '@grpc/grpc-js';
 import type { ExecutionApi } from '../../actors/execution/api.ts';
+import { type ExecutionEventName, executionEvents } from '../../actors/execution/events.ts';
+import { ExecutionEvent } from '../../proto/gen/svc/runtime/v1/runtime.ts';
 import type { ActorEvent } from '../../runtime/client.ts';
 import { SvcError, toSvcError } from '../../runtime/errors.ts';
+import type { Json } from '../../runtime/json.ts';
 import type { OpenStream, OpenStreams } from '../open-streams.ts';
-import { ownerOf, traceOfCall } from './call-context.ts';
-import { atDeadline } from './deadline.ts';
-import { EventWriter } from './event-writer.ts';
-import { encodeEvent } from './execution-event.ts';
+import { atDeadline, ownerOf, traceOfCall } from './call-context.ts';
 import type { GrpcLimits } from './limits.ts';
 import { logRefusal } from './log.ts';
 import type { GrpcLogger } from './parts.ts';
@@ -15,15 +15,16 @@ import { statusOf } from './status.ts';
 
 /** Response metadata, sent before the first event: the execution can also be followed over REST. */
 const EXECUTION_ID_KEY = 'svc-execution-id';
+
 /** The same, while no live node may serve the execution: what it waits for, in words. */
 const WAITING_KEY = 'svc-waiting-for';
 
 /** Silence that the source reports; the connection is kept alive by the library. */
 const HEARTBEAT_MS = 60_000;
 
-export type StreamCall = ServerWritableStream<Buffer, Buffer>;
+type StreamCall = ServerWritableStream<Buffer, Buffer>;
 
-export interface StartedExecution {
+interface StartedExecution {
   readonly tenant: string;
   readonly executionId: string;
   /** What it waits for; absent when a node serves it. */
@@ -33,9 +34,9 @@ export interface StartedExecution {
 }
 
 /** Starts what a call asks for, or finds it started; its execution is streamed from the first event. */
-export type BeginExecution = (call: StreamCall, signal: AbortSignal) => Promise<StartedExecution>;
+type BeginExecution = (call: StreamCall, signal: AbortSignal) => Promise<StartedExecution>;
 
-export interface StreamParts {
+interface StreamParts {
   readonly streams: OpenStreams;
   readonly logger: GrpcLogger;
   readonly limits: GrpcLimits;
@@ -120,4 +121,104 @@ function fail(call: StreamCall, error: SvcError, parts: StreamParts): void {
   const trace = traceOfCall(call.metadata);
   logRefusal(parts.logger, error, { path: call.getPath(), trace });
   call.emit('error', Object.assign(new Error(error.message), statusOf(error, trace)));
+}
+
+/**
+ * Writes messages to a client no faster than it reads: beyond `unreadBytes` the next one waits. A client that leaves
+ * them unread for `drainTimeoutMs` stops the stream as `too_slow`.
+ */
+class EventWriter {
+  readonly #call: ServerWritableStream<Buffer, Buffer>;
+  readonly #stream: OpenStream;
+  readonly #limits: { readonly unreadBytes: number; readonly drainTimeoutMs: number };
+  #unreadBytes = 0;
+  #wake = (): void => {};
+
+  constructor(
+    call: ServerWritableStream<Buffer, Buffer>,
+    stream: OpenStream,
+    limits: { readonly unreadBytes: number; readonly drainTimeoutMs: number },
+  ) {
+    this.#call = call;
+    this.#stream = stream;
+    this.#limits = limits;
+  }
+
+  /** Resolves when there is room for the next message, or the stream was stopped. */
+  async write(message: Buffer): Promise<void> {
+    const { signal } = this.#stream;
+    if (signal.aborted) return;
+    this.#unreadBytes += message.length;
+    this.#call.write(message, () => {
+      this.#unreadBytes -= message.length;
+      this.#wake();
+    });
+    if (this.#unreadBytes > this.#limits.unreadBytes) await this.#room();
+  }
+
+  async #room(): Promise<void> {
+    const { signal } = this.#stream;
+    const slow = setTimeout(() => this.#stream.stop('too_slow'), this.#limits.drainTimeoutMs);
+    const onAbort = (): void => this.#wake();
+    signal.addEventListener('abort', onAbort, { once: true });
+    try {
+      while (this.#unreadBytes > this.#limits.unreadBytes && !signal.aborted) {
+        await new Promise<void>((resolve) => {
+          this.#wake = resolve;
+        });
+        slow.refresh();
+      }
+    } finally {
+      clearTimeout(slow);
+      signal.removeEventListener('abort', onAbort);
+    }
+  }
+}
+
+type Member = ExecutionEvent['event'];
+
+/** The members of the oneof (spec 1): the recorded payloads have the fields of the messages. */
+const MEMBERS: { readonly [Name in ExecutionEventName]: (payload: Json) => Member } = {
+  execution_started: (payload) => ({
+    $case: 'execution_started',
+    value: executionEvents.execution_started.parse(payload),
+  }),
+  iteration_started: (payload) => ({
+    $case: 'iteration_started',
+    value: executionEvents.iteration_started.parse(payload),
+  }),
+  iteration_output: (payload) => ({
+    $case: 'iteration_output',
+    value: executionEvents.iteration_output.parse(payload),
+  }),
+  iteration_completed: (payload) => ({
+    $case: 'iteration_completed',
+    value: executionEvents.iteration_completed.parse(payload),
+  }),
+  iteration_failed: (payload) => ({
+    $case: 'iteration_failed',
+    value: executionEvents.iteration_failed.parse(payload),
+  }),
+  refinement_applied: (payload) => ({
+    $case: 'refinement_applied',
+    value: executionEvents.refinement_applied.parse(payload),
+  }),
+  execution_completed: (payload) => ({
+    $case: 'execution_completed',
+    value: executionEvents.execution_completed.parse(payload),
+  }),
+  execution_failed: (payload) => ({
+    $case: 'execution_failed',
+    value: executionEvents.execution_failed.parse(payload),
+  }),
+};
+
+const isEventName = (name: string): name is ExecutionEventName => Object.hasOwn(MEMBERS, name);
+
+/** One recorded event as a serialised `ExecutionEvent`. */
+function encodeEvent(event: ActorEvent): Buffer {
+  const { name, payload, seq } = event;
+  if (!isEventName(name)) throw new SvcError('internal', `event ${seq} has the name ${name}, which has no message`);
+  const bytes = ExecutionEvent.encode({ event: MEMBERS[name](payload) }).finish();
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }

@@ -1,12 +1,20 @@
-import type { FastifyReply } from 'fastify';
-import { answerGateway, GatewayRequest, SHELL_ANSWER, shellAnswer } from '../../effects/agents/bootstrap/api.ts';
-import { SvcError } from '../../runtime/errors.ts';
+import type { IncomingMessage } from 'node:http';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import {
+  answerGateway,
+  GatewayRequest,
+  readShellRequest,
+  retrySecs,
+  SHELL_ANSWER,
+  SHELL_REQUEST,
+  shellAnswer,
+  shellProblem,
+} from '../../effects/agents/bootstrap/api.ts';
+import { isErrorCode, SvcError } from '../../runtime/errors.ts';
+import { bearerToken, type ExecutionTokens } from '../../security/api.ts';
 import type { OpenStream, OpenStreams } from '../open-streams.ts';
 import type { RestApp } from '../rest/parts.ts';
-import { type GatewayCaller, gatewayCaller } from './gateway.ts';
 import type { InternalServerParts } from './parts.ts';
-import { speakShell, wantsShell } from './shell-form.ts';
-import { tokenOf } from './token-path.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -16,6 +24,7 @@ declare module 'fastify' {
 }
 
 const config = { access: 'public' } as const;
+
 const schema = { body: GatewayRequest };
 
 /**
@@ -48,4 +57,71 @@ export function addDispatchGateway(app: RestApp, parts: InternalServerParts, wai
 
 function endWithClient(reply: FastifyReply, wait: OpenStream): void {
   reply.raw.once('close', () => wait.stop('client_gone'));
+}
+
+/** Whose bootstrap calls: what its capability token says (design S5). */
+export interface GatewayCaller {
+  readonly tenant: string;
+  readonly executionId: string;
+}
+
+/** The caller of a token. Throws `unauthenticated` without one or for one that does not hold, `unavailable`. */
+export async function gatewayCaller(tokens: ExecutionTokens, token: string | undefined): Promise<GatewayCaller> {
+  if (token === undefined) throw new SvcError('unauthenticated', "The execution's capability token is needed.");
+  const { tenant, executionId } = await tokens.verify(token);
+  return { tenant, executionId: executionId.toLowerCase() };
+}
+
+/** Answers go out as a shell reads them when that is asked for, or when the request was written by one. */
+function wantsShell(request: FastifyRequest): boolean {
+  const { accept = '*/*' } = request.headers;
+  if (accept.includes(SHELL_ANSWER)) return true;
+  return !accept.includes('application/json') && (request.headers['content-type'] ?? '').startsWith(SHELL_REQUEST);
+}
+
+/** Takes requests in the shell's form, and gives errors in it to those who cannot read JSON. */
+function speakShell(app: RestApp): void {
+  app.addContentTypeParser(SHELL_REQUEST, { parseAs: 'buffer' }, async (_request: FastifyRequest, body: Buffer) =>
+    readShellRequest(body),
+  );
+  app.addHook('onSend', async (request, reply, payload) => {
+    if (reply.statusCode < 400 || typeof payload !== 'string' || !wantsShell(request)) return payload;
+    const { error, message } = problemOf(payload);
+    reply.type(SHELL_ANSWER);
+    const afterMs = Number(reply.getHeader('retry-after') ?? 1) * 1_000;
+    return shellProblem({ error, message, retry_secs: isErrorCode(error) ? retrySecs(error, afterMs) : 0 });
+  });
+}
+
+/** What the one error handler of all routes wrote. */
+function problemOf(payload: string): { readonly error: string; readonly message: string } {
+  const body: unknown = JSON.parse(payload);
+  const has = typeof body === 'object' && body !== null && 'error' in body && 'message' in body;
+  return has ? { error: String(body.error), message: String(body.message) } : { error: 'internal', message: payload };
+}
+
+const WITH_TOKEN = /^\/x\/([^/?#]*)(\/.*)?$/s;
+
+/** By request: the address holds the token, so it leaves the address before anything can show or log it. */
+const tokens = new WeakMap<IncomingMessage, string>();
+
+/** `/x/TOKEN/v1/…` as `/v1/…` (design S5). */
+export function withoutToken(request: IncomingMessage): string {
+  const url = request.url ?? '/';
+  const match = WITH_TOKEN.exec(url);
+  if (match === null) return url;
+  tokens.set(request, match[1] ?? '');
+  const rest = match[2] ?? '/';
+  // Fastify remembers the address as it came.
+  Object.assign(request, { originalUrl: rest });
+  return rest;
+}
+
+/** The token of the address, else of `Authorization: Bearer`. Throws `unauthenticated` when both name different ones. */
+export function tokenOf(request: IncomingMessage): string | undefined {
+  const inPath = tokens.get(request);
+  const inHeader = bearerToken(request.headers.authorization);
+  if (inPath === undefined) return inHeader;
+  if (inHeader !== undefined && inHeader !== inPath) throw new SvcError('unauthenticated', 'Two different tokens.');
+  return inPath;
 }

@@ -5,9 +5,8 @@ import { OpenStreams } from '../open-streams.ts';
 import { REST_LIMITS, type RestLimits } from '../rest/limits.ts';
 import type { RestApp } from '../rest/parts.ts';
 import { openApp } from '../rest/server.ts';
-import { addDispatchGateway } from './dispatch-gateway.ts';
+import { addDispatchGateway, withoutToken } from './dispatch-gateway.ts';
 import type { InternalServerParts } from './parts.ts';
-import { withoutToken } from './token-path.ts';
 
 export type { InternalServerParts } from './parts.ts';
 

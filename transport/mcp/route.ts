@@ -1,16 +1,31 @@
+import { hash } from 'node:crypto';
+import type { CallToolRequest, CallToolResult, RequestId, Tool } from '@modelcontextprotocol/sdk/types.js';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { type ErrorCode, SvcError } from '../../runtime/errors.ts';
+import type { InvokeAnswer } from '../../actors/tool-session/api.ts';
+import type { ToolOutcome } from '../../manifests/tool/call.ts';
+import type { ToolGrant } from '../../manifests/tool/scope.ts';
+import { ERRORS, type ErrorCode, SvcError, toSvcError } from '../../runtime/errors.ts';
 import type { Json } from '../../runtime/json.ts';
+import { outputSchema } from '../../tools/desk.ts';
+import {
+  type Caller,
+  type CallerToolParts,
+  callerGrant,
+  callTool as callOf,
+  resultOf,
+  TOOL_NAME_CHARS,
+} from '../caller-tools/call.ts';
 import { parseJsonBytes } from '../json-thread.ts';
 import type { RestApp, RestParts } from '../rest/parts.ts';
 import { callerOf } from '../rest/request-context.ts';
-import { metadataChallenge } from '../rest/routes/protected-resource.ts';
-import { answerMcp } from './answer.ts';
-import { INVALID_REQUEST, PARSE_ERROR } from './rpc-error.ts';
+import { metadataChallenge } from '../rest/routes/jwks.ts';
+import { loadSdk, type McpSdk } from './sdk.ts';
 
 /** Arguments of one call, and all around them. */
 const BODY_BYTES = 4 * 1024 * 1024;
+
 const TEXT_PROBLEMS: readonly ErrorCode[] = ['invalid_argument', 'payload_too_large'];
+
 /** What the SDK's server looks at. */
 const HEADERS = ['accept', 'content-type', 'mcp-protocol-version'];
 
@@ -94,4 +109,169 @@ function headersOf({ headers }: FastifyRequest): Headers {
     if (typeof value === 'string') kept.set(name, value);
   }
   return kept;
+}
+
+interface McpCall {
+  readonly headers: Headers;
+  /** The parsed body: one JSON-RPC message. */
+  readonly message: Json;
+  readonly caller: Caller;
+  /** Of the product. */
+  readonly version: string;
+  /** What went wrong and is ours: the client is told no details. */
+  readonly onBug: (error: unknown) => void;
+}
+
+/** Answers one message by an SDK server of its own: nothing is kept for the next one. */
+async function answerMcp(parts: McpParts, { headers, message, caller, version, onBug }: McpCall): Promise<Response> {
+  const sdk = await loadSdk();
+  const { jsonSchemaValidator } = sdk;
+  const server = new sdk.Server({ name: 'svc', version }, { capabilities: { tools: {} }, jsonSchemaValidator });
+  const transport = new sdk.Transport({ enableJsonResponse: true });
+  server.setRequestHandler(sdk.ListToolsRequestSchema, () =>
+    told(onBug, async () => ({ tools: listedTools(await callerGrant(parts, caller.identity)) })),
+  );
+  server.setRequestHandler(sdk.CallToolRequestSchema, ({ params }, { requestId }) =>
+    told(onBug, () => callTool(sdk, parts, caller, { params, id: requestId })),
+  );
+  await server.connect(transport);
+  try {
+    const request = new Request('http://localhost/mcp', { method: 'POST', headers });
+    return await transport.handleRequest(request, { parsedBody: message });
+  } finally {
+    await server.close();
+  }
+}
+
+/** Errors of handlers as JSON-RPC ones; texts of bugs stay here. */
+async function told<Result>(onBug: (error: unknown) => void, handle: () => Promise<Result>): Promise<Result> {
+  try {
+    return await handle();
+  } catch (error) {
+    if (error instanceof RpcError) throw error;
+    if (error instanceof SvcError && error.row.kind !== 'bug') {
+      throw new RpcError(INTERNAL_ERROR, error.message, { code: error.code });
+    }
+    onBug(error instanceof SvcError ? (error.cause ?? error) : error);
+    throw new RpcError(INTERNAL_ERROR, ERRORS.internal.message, { code: 'internal' });
+  }
+}
+
+const CALL_ID_CHARS = 200;
+
+/** `tools/call`: what a caller calls, its answer as MCP says it. */
+async function callTool(
+  sdk: McpSdk,
+  parts: McpParts,
+  caller: Caller,
+  { params, id }: { readonly params: CallToolRequest['params']; readonly id: RequestId },
+): Promise<CallToolResult> {
+  const { name: tool, arguments: given = {} } = params;
+  if (tool.length > TOOL_NAME_CHARS) throw new RpcError(INVALID_PARAMS, 'Unknown tool: the name is too long');
+  try {
+    const call = { source: 'mcp', tool, arguments: given, call: callId(id) } as const;
+    const { answer, isOffered } = await callOf(parts, caller, call);
+    return callResult(sdk, answer, isOffered, tool);
+  } catch (thrown) {
+    if (thrown instanceof RpcError) throw thrown;
+    const error = toSvcError(thrown);
+    if (error.row.kind === 'bug' || !(thrown instanceof SvcError)) throw error;
+    return errorResult(error);
+  }
+}
+
+/** With its type: 1 and "1" are two ids. */
+function callId(id: RequestId): string {
+  if (typeof id === 'number') return `n:${id}`;
+  return `s:${id.length > CALL_ID_CHARS ? hash('sha256', id, 'hex') : id}`;
+}
+
+/**
+ * The answer of a session as MCP says it: a denial is a result the model can read. Throws `RpcError` for arguments that
+ * break a rule, and for a tool the caller is not offered, which is an unknown one here.
+ */
+export function callResult(sdk: McpSdk, answer: InvokeAnswer, isOffered: boolean, tool: string): CallToolResult {
+  switch (answer.kind) {
+    case 'outcome':
+      return outcomeResult(sdk, answer.outcome);
+    case 'inactive':
+      return failure('SessionInactive', answer.message);
+    case 'invalid_request':
+      throw new RpcError(INVALID_REQUEST, answer.message);
+    case 'denied':
+      if (answer.reason === 'InvalidArguments') {
+        throw new RpcError(INVALID_PARAMS, answer.message, { reason: answer.reason, tool });
+      }
+      if (!isOffered) throw new RpcError(INVALID_PARAMS, `Unknown tool: ${tool}`, { reason: answer.reason, tool });
+      return failure(answer.reason, answer.message, answer.retryAfterMs);
+  }
+}
+
+/** A call that could not be made, for the model to read: `rate_limited` is what tools call `RateLimitExceeded`. */
+export const errorResult = ({ code, message, retryAfterMs }: SvcError): CallToolResult =>
+  failure(code === 'rate_limited' ? 'RateLimitExceeded' : code, message, retryAfterMs);
+
+function failure(reason: string, message: string, retryAfterMs?: number): CallToolResult {
+  const retry = retryAfterMs === undefined ? {} : { retry_after_ms: retryAfterMs };
+  return {
+    content: [{ type: 'text', text: `${reason}: ${message}` }],
+    structuredContent: { error: { reason, message, ...retry } },
+    isError: true,
+  };
+}
+
+function outcomeResult(sdk: McpSdk, outcome: ToolOutcome): CallToolResult {
+  const { content, ...rest } = resultOf(outcome);
+  return {
+    ...rest,
+    content: content.map((block) => {
+      const parsed = sdk.ContentBlockSchema.safeParse(block);
+      // A server behind this one may know kinds that MCP of today does not.
+      return parsed.success ? parsed.data : { type: 'text' as const, text: JSON.stringify(block) };
+    }),
+  };
+}
+
+/** A grant as `tools/list` shows it. */
+function listedTools({ tools }: ToolGrant): Tool[] {
+  return tools.flatMap(({ name, description, input_schema, reads, mode, source }) => {
+    const { type, ...rest } = input_schema;
+    // Clients refuse the whole list for a schema of another type.
+    if (type !== 'object') return [];
+    const result = source === 'builtin' ? outputSchema(name) : undefined;
+    return [
+      {
+        name,
+        description,
+        inputSchema: { ...rest, type },
+        ...(result === undefined ? {} : { outputSchema: { ...result, type } }),
+        annotations: { readOnlyHint: reads, idempotentHint: mode === 'repeatable' },
+      },
+    ];
+  });
+}
+
+/** What /mcp translates into calls of. */
+export type McpParts = CallerToolParts;
+
+/** JSON-RPC error codes that this server answers with. */
+const PARSE_ERROR = -32_700;
+
+const INVALID_REQUEST = -32_600;
+
+const INVALID_PARAMS = -32_602;
+
+const INTERNAL_ERROR = -32_603;
+
+/** An error answer: the SDK sends `code`, `message` and `data` of what a handler throws. */
+export class RpcError extends Error {
+  override readonly name = 'RpcError';
+  readonly code: number;
+  readonly data: Readonly<Record<string, unknown>> | undefined;
+
+  constructor(code: number, message: string, data?: Readonly<Record<string, unknown>>) {
+    super(message);
+    this.code = code;
+    this.data = data;
+  }
 }

@@ -1,6 +1,7 @@
 import type { FastifyDynamicSwaggerOptions } from '@fastify/swagger';
 import { jsonSchemaTransform } from 'fastify-type-provider-zod';
 import { z } from 'zod';
+import { SvcError } from '../../runtime/errors.ts';
 
 const DESCRIPTION = `Deploy agents and workflows, start executions, follow them live, answer what waits for a human.
 
@@ -80,4 +81,53 @@ export function openapiOptions(version: string, bearer: boolean): FastifyDynamic
     transform,
     transformObject,
   };
+}
+
+/** Remembers which methods each path has, to tell a wrong path (404) from a wrong method (405). */
+export class KnownPaths {
+  readonly #methods = new Map<string, Set<string>>();
+  readonly #patterns = new Map<string, RegExp>();
+
+  add(path: string, methods: string | readonly string[]): void {
+    const known = this.#methods.get(path) ?? new Set<string>();
+    for (const method of typeof methods === 'string' ? [methods] : methods) known.add(method);
+    this.#methods.set(path, known);
+    this.#patterns.set(path, patternOf(path));
+  }
+
+  /** Methods of the path, sorted; empty when there is no such path. */
+  methodsOf(url: string): string[] {
+    const path = url.split('?', 1)[0] ?? '';
+    // A path that is written out is one of its own, also where a parameter of another one would fit.
+    const own = this.#methods.get(path);
+    if (own !== undefined) return [...own].sort();
+    const found = new Set<string>();
+    for (const [route, pattern] of this.#patterns) {
+      if (pattern.test(path)) for (const method of this.#methods.get(route) ?? []) found.add(method);
+    }
+    return [...found].sort();
+  }
+
+  /** Whether the path is written out, without the method: then a parameter of another path must not take it. */
+  isWrittenOutWithout(method: string, url: string): boolean {
+    const path = url.split('?', 1)[0] ?? '';
+    const own = /[:*]/.test(path) ? undefined : this.#methods.get(path);
+    return own !== undefined && !own.has(method);
+  }
+
+  /** The error for a request that no route took, and its `Allow` header. */
+  refusalOf(method: string, url: string): { error: SvcError; allow: string | undefined } {
+    const methods = this.methodsOf(url);
+    if (methods.length === 0) return { error: new SvcError('not_found', 'There is no such path.'), allow: undefined };
+    const allow = methods.join(', ');
+    return { error: new SvcError('method_not_allowed', `${method} is not served here, but ${allow}.`), allow };
+  }
+}
+
+function patternOf(path: string): RegExp {
+  const parts = path.split('/').map((part) => {
+    if (part.startsWith(':')) return '[^/]+';
+    return part === '*' ? '.*' : part.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&');
+  });
+  return new RegExp(`^${parts.join('/')}$`);
 }

@@ -5,7 +5,8 @@ import type { ApprovalApi } from '../../actors/approval/api.ts';
 import type { ExecutionApi } from '../../actors/execution/api.ts';
 import type { NodePeerApi } from '../../actors/node-peer/api.ts';
 import type { StimulusApi } from '../../actors/stimulus/api.ts';
-import type { AgentCatalog, CatalogSearch, StimulusRoutes } from '../../catalog/api.ts';
+import type { WorkflowApi } from '../../actors/workflow/api.ts';
+import type { AgentCatalog, CatalogSearch, StimulusRoutes, WorkflowCatalog } from '../../catalog/api.ts';
 import type { Patterns } from '../../catalog/patterns-api.ts';
 import type { ClusterApi } from '../../cluster/api.ts';
 import type { ChaosApi } from '../../cluster/chaos/api.ts';
@@ -23,18 +24,17 @@ import type {
   TierLimits,
   Webhooks,
 } from '../../security/api.ts';
+import type { AuthorApi } from '../../tools/management/contracts.ts';
 import type { IntentApi } from '../../tools/management/execute/intents.ts';
-import type { AuthorApi } from '../../tools/management/generate/authors.ts';
 import type { Admission } from '../admission.ts';
 import type { Health } from '../health.ts';
 import type { StartKeys } from '../idempotency.ts';
-import type { McpParts } from '../mcp/parts.ts';
+import type { McpParts } from '../mcp/route.ts';
 import type { OpenStreams } from '../open-streams.ts';
 import type { SealParts } from '../seal/parts.ts';
 import type { ServerTls } from '../tls.ts';
 import type { RestLimits } from './limits.ts';
-import type { ResourceParts } from './routes/protected-resource.ts';
-import type { WorkflowParts } from './workflow-parts.ts';
+import type { ResourceParts } from './routes/jwks.ts';
 
 /** What the REST server translates into calls of. */
 export interface RestServerParts {
@@ -116,3 +116,9 @@ export interface RestParts extends RestServerParts {
 }
 
 export type RestApp = FastifyInstance<Server, IncomingMessage, ServerResponse, FastifyBaseLogger, ZodTypeProvider>;
+
+/** What /v1/workflows translates into calls of. */
+export interface WorkflowParts {
+  readonly catalog: WorkflowCatalog;
+  readonly workflows: WorkflowApi;
+}

@@ -1,4 +1,6 @@
-import { ERRORS, type ErrorDetail, type SvcError } from '../../runtime/errors.ts';
+import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
+import { ERRORS, type ErrorCode, type ErrorDetail, SvcError } from '../../runtime/errors.ts';
+import { REST_LIMITS } from './limits.ts';
 
 /**
  * Which body an error of a route has. `coded`: `{error: CODE, message: TEXT, details?}` (decided.md). `plain`: agent and
@@ -9,7 +11,7 @@ export type ProblemStyle = 'coded' | 'plain';
 
 export const PLAIN_STATUSES: readonly number[] = [400, 404, 500];
 
-export interface ProblemBody {
+interface ProblemBody {
   readonly error: string;
   readonly message?: string;
   readonly details?: readonly ErrorDetail[];
@@ -45,4 +47,82 @@ export function problemBody(error: SvcError, style: ProblemStyle, texts: Problem
 export function retryAfterSeconds(error: SvcError): number | undefined {
   if (error.row.http !== 429 && error.row.http !== 503) return undefined;
   return Math.max(1, Math.ceil((error.retryAfterMs ?? 1_000) / 1_000));
+}
+
+/** Errors Fastify makes before a handler runs, in our terms. */
+const CODES: Readonly<Record<string, [ErrorCode, string?]>> = {
+  FST_ERR_CTP_BODY_TOO_LARGE: ['payload_too_large'],
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: ['unsupported_media_type'],
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: ['invalid_argument', 'Content-Length does not fit the body'],
+  FST_ERR_BAD_URL: ['invalid_argument', 'the path holds a percent-encoding that is not valid UTF-8'],
+  FST_ERR_MAX_PARAM_LENGTH: ['invalid_argument', 'a part of the path is too long'],
+};
+
+const isFastifyError = (error: unknown): error is FastifyError =>
+  error instanceof Error && 'code' in error && typeof error.code === 'string' && error.code.startsWith('FST_');
+
+/** Of a client that closed the connection in the middle of its body: nobody reads the answer. */
+const isGone = (error: unknown): boolean =>
+  error instanceof Error && 'code' in error && error.code === 'ECONNRESET' && error.message === 'aborted';
+
+/** Any thrown value as an SvcError, keeping what Fastify knew about it. `bodyBytes`: what the route takes at most. */
+export function fromFramework(thrown: unknown, bodyBytes: number = REST_LIMITS.bodyBytes): SvcError {
+  if (thrown instanceof SvcError) return thrown;
+  if (isGone(thrown)) return new SvcError('cancelled', 'the client ended the request before all of it had come');
+  if (!isFastifyError(thrown)) return new SvcError('internal', undefined, { cause: thrown });
+  if (thrown.validation !== undefined) return fromValidation(thrown);
+  const isLarge = thrown.code === 'FST_ERR_CTP_BODY_TOO_LARGE';
+  if (isLarge && bodyBytes !== REST_LIMITS.bodyBytes)
+    return new SvcError('payload_too_large', `the body is larger than ${bodyBytes} bytes`, { cause: thrown });
+  const known = CODES[thrown.code];
+  if (known !== undefined) return new SvcError(known[0], known[1], { cause: thrown });
+  const ours = thrown.statusCode === undefined || thrown.statusCode >= 500;
+  return new SvcError(ours ? 'internal' : 'invalid_argument', undefined, { cause: thrown });
+}
+
+/** A schema that names its own text (spec 2: `invalid agent id`) answers with that text alone. */
+const EXACT = /^invalid (?:agent|execution|request) id$/;
+
+const MAX_DETAILS = 20;
+
+function fromValidation(error: FastifyError): SvcError {
+  const issues = error.validation ?? [];
+  const exact = issues.find((issue) => EXACT.test(issue.message ?? ''));
+  if (exact?.message !== undefined) return new SvcError('invalid_argument', exact.message, { cause: error });
+  const place = error.validationContext ?? 'request';
+  const details = issues.slice(0, MAX_DETAILS).map((issue): ErrorDetail => {
+    const path = `${place}${issue.instancePath === '/' ? '' : issue.instancePath.replaceAll('/', '.')}`;
+    return { path, message: issue.message ?? 'is not as expected' };
+  });
+  const text = details.map((detail) => `${detail.path}: ${detail.message}`).join('; ');
+  return new SvcError('invalid_argument', text, { details, cause: error });
+}
+
+/** Answers a thrown value: status and body of the one table, in the style of the route (decided.md "Status codes"). */
+export function answerError(thrown: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const error = fromFramework(thrown, request.routeOptions.bodyLimit);
+  log(error, request);
+  const retryAfter = retryAfterSeconds(error);
+  if (retryAfter !== undefined) reply.header('retry-after', String(retryAfter));
+  if (error.code === 'unauthenticated') reply.header('www-authenticate', challenge(request));
+  // The rest of a body we refused is not worth reading.
+  if (error.code === 'payload_too_large' || error.code === 'request_timed_out') reply.header('connection', 'close');
+  const { problems = 'coded', texts } = request.routeOptions.config;
+  return reply
+    .code(error.row.http)
+    .type('application/json; charset=utf-8')
+    .serializer(JSON.stringify)
+    .send(problemBody(error, problems, texts));
+}
+
+const challenge = (request: FastifyRequest): string =>
+  request.headers.authorization === undefined ? 'Bearer realm="svc"' : 'Bearer realm="svc", error="invalid_token"';
+
+function log(error: SvcError, request: FastifyRequest): void {
+  const line = { code: error.code, method: request.method, route: request.routeOptions.url, trace: request.trace };
+  if (error.row.kind === 'bug') request.log.error({ ...line, err: error.cause ?? error }, 'request failed');
+  // The node says once that it refuses.
+  else if (error.row.http >= 500 && error.code !== 'overloaded')
+    request.log.warn({ ...line, reason: error.message }, 'request not served');
+  else request.log.debug({ ...line, reason: error.message }, 'request refused');
 }

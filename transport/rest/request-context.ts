@@ -1,4 +1,6 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { z } from 'zod';
+import type { CatalogScope } from '../../catalog/api.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import type { Identity } from '../../runtime/identity.ts';
 import {
@@ -10,12 +12,12 @@ import {
   requireScope,
   type ScopeArea,
 } from '../../security/api.ts';
-import { traceOf, traceparentOf } from '../trace.ts';
-import type { Admit } from './admit-starts.ts';
-import { areaOfPath } from './key-areas.ts';
-import type { KnownPaths } from './known-paths.ts';
+import type { Admission } from '../admission.ts';
+import { traceOf, traceparentOf } from '../health.ts';
 import { isSafe, refuseForeignPages } from './local-guard.ts';
+import type { KnownPaths } from './openapi-document.ts';
 import type { ProblemStyle, ProblemTexts } from './problem.ts';
+import type { ScopeBody } from './schemas/catalog.ts';
 
 /** `public` needs no identity; everything else names what the caller must be allowed to do. */
 export type Access = Action | 'public';
@@ -50,7 +52,7 @@ export function callerOf(request: FastifyRequest): Identity {
 export const keyedCallerOf = (request: FastifyRequest): Caller =>
   request.key === null ? callerOf(request) : { ...callerOf(request), key: request.key };
 
-export interface ContextParts {
+interface ContextParts {
   readonly paths: KnownPaths;
   readonly admit?: Admit;
   /** Whose pages may call. */
@@ -99,3 +101,103 @@ export function addRequestContext(
 
 const single = (header: string | string[] | undefined): string | undefined =>
   Array.isArray(header) ? header.join(',') : header;
+
+/** What the routes below a path are about, for scopes of API keys. A path that is not here is reached by `*` alone. */
+const AREAS: Readonly<Record<string, ScopeArea>> = {
+  '/mcp': 'tools',
+  '/v1/admin/rate-limits': 'limits',
+  '/v1/agents': 'agents',
+  '/v1/api-keys': 'keys',
+  '/v1/chaos': 'cluster',
+  '/v1/cluster': 'cluster',
+  '/v1/cortex': 'patterns',
+  '/v1/execute': 'executions',
+  '/v1/executions': 'executions',
+  '/v1/human-approvals': 'approvals',
+  '/v1/invoke': 'tools',
+  '/v1/runtimes': 'system',
+  '/v1/schemas': 'system',
+  '/v1/seal': 'tools',
+  '/v1/secrets': 'secrets',
+  '/v1/stimuli': 'stimuli',
+  '/v1/system': 'system',
+  '/v1/tools': 'tools',
+  '/v1/user/rate-limits': 'limits',
+  '/v1/volumes': 'volumes',
+  '/v1/workflows': 'workflows',
+  '/v1/workflows/executions': 'executions',
+};
+
+/** Routes that put agents and workflows there, though they are `run` and not `write`. */
+const GENERATES = new Set(['/v1/agents/generate', '/v1/workflows/generate']);
+
+/** The area of a route, by its template. Whoever starts an agent or a workflow needs a scope of executions. */
+export function areaOfPath(template: string, action: Action): ScopeArea | undefined {
+  const parts = template.split('/');
+  for (let length = parts.length; length > 1; length -= 1) {
+    const area = AREAS[parts.slice(0, length).join('/')];
+    if (area === undefined) continue;
+    const starts = (area === 'agents' || area === 'workflows') && action === 'run' && !GENERATES.has(template);
+    return starts ? 'executions' : area;
+  }
+  return undefined;
+}
+
+/** What agents and workflows have both. */
+interface Movable<Entry> {
+  promote(identity: Identity, named: string, target: 'tenant' | 'global'): Promise<Entry>;
+  demote(identity: Identity, named: string, target: 'tenant' | 'user', userId?: string): Promise<Entry>;
+}
+
+/** One move of POST …/scope: what stands there now, and how the answer says it. */
+export async function changeScope<Entry>(
+  catalog: Movable<Entry>,
+  caller: Identity,
+  named: string,
+  body: z.output<typeof ScopeBody>,
+): Promise<{ entry: Entry; done: { target_scope: CatalogScope; promoted?: true; demoted?: true } }> {
+  const { target_scope } = body;
+  if (body.action === 'promote') {
+    const entry = await catalog.promote(caller, named, body.target_scope);
+    return { entry, done: { promoted: true, target_scope } };
+  }
+  const entry = await catalog.demote(caller, named, body.target_scope, body.user_id);
+  return { entry, done: { demoted: true, target_scope } };
+}
+
+/**
+ * What brings new work. Everything else is taken always: reads, health, cancels, answers to approvals, signals, removals,
+ * and calls of tools, of which those that start a run are refused by their name (transport/caller-tools, transport/seal).
+ */
+const NEW_WORK: ReadonlySet<string> = new Set([
+  '/v1/agents',
+  '/v1/agents/:id/execute',
+  '/v1/agents/generate',
+  '/v1/execute',
+  '/v1/execute/intent',
+  '/v1/executions',
+  '/v1/stimuli',
+  '/v1/webhooks/:source',
+  '/v1/workflows',
+  '/v1/workflows/:name/run',
+  '/v1/workflows/generate',
+]);
+
+const begun = new WeakMap<FastifyRequest, () => void>();
+
+/** Says that what a request starts is durable, where its answer waits for more than that. */
+export const hasBegun = (request: FastifyRequest): void => begun.get(request)?.();
+
+/** Whether a request may come in; throws `overloaded`. */
+export type Admit = (request: FastifyRequest, reply: FastifyReply) => void;
+
+/** Refuses new work of an overloaded node before it is known who asks, and counts what is under way until its answer. */
+export const admitStarts =
+  (admission: Admission): Admit =>
+  (request, reply) => {
+    if (request.method !== 'POST' || !NEW_WORK.has(request.routeOptions.url ?? '')) return;
+    const ended = admission.enter();
+    begun.set(request, ended);
+    // Also when the client has gone before it is answered.
+    reply.raw.once('close', ended);
+  };

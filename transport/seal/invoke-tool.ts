@@ -1,13 +1,20 @@
+import type { InvokeAnswer } from '../../actors/tool-session/api.ts';
 import type { ToolOutcome } from '../../manifests/tool/call.ts';
 import { SvcError, toSvcError } from '../../runtime/errors.ts';
 import type { AgentClaims, RefusedEnvelope, SealEnvelope, SealEnvelopes, VerifiedCall } from '../../security/api.ts';
 import { startsRun } from '../../tools/management/contracts.ts';
-import { callOutcome } from './call-outcome.ts';
-import type { SealCall, SealCaller, SealParts } from './parts.ts';
-import { deniedCall, REFUSED, SESSION_INACTIVE } from './refusals.ts';
+import {
+  brokenCall,
+  deniedCall,
+  REFUSED,
+  SESSION_INACTIVE,
+  type SealCall,
+  type SealCaller,
+  type SealParts,
+} from './parts.ts';
 
 /** MCP tool result. */
-export interface ToolResult {
+interface ToolResult {
   readonly content: ToolOutcome['content'];
   readonly structuredContent?: NonNullable<ToolOutcome['structured']>;
   readonly isError: boolean;
@@ -16,7 +23,7 @@ export interface ToolResult {
 export type RpcId = string | number | null;
 
 /** How a call came out, before a transport puts it into its own words. */
-export type Invoked =
+type Invoked =
   | {
       readonly ok: true;
       readonly response: { readonly jsonrpc: '2.0'; readonly id: RpcId; readonly result: ToolResult };
@@ -128,3 +135,74 @@ const mcpResult = ({ content, structured, is_error }: ToolOutcome): ToolResult =
   ...(structured === undefined ? {} : { structuredContent: structured }),
   isError: is_error,
 });
+
+/**
+ * What the tool answered in its session, its own failure included. Throws the row of the error table of a call that was
+ * denied, is of no open session, or could not be made (spec 2, SEAL: statuses).
+ */
+export async function callOutcome(asked: Promise<InvokeAnswer>): Promise<ToolOutcome> {
+  const answer = await answered(asked);
+  switch (answer.kind) {
+    case 'outcome':
+      return answer.outcome;
+    case 'denied':
+      throw deniedCall(answer);
+    case 'inactive':
+      throw deniedCall({ reason: SESSION_INACTIVE, message: answer.message });
+    case 'invalid_request':
+      throw new SvcError('invalid_argument', answer.message);
+  }
+}
+
+async function answered(asked: Promise<InvokeAnswer>): Promise<InvokeAnswer> {
+  try {
+    return await asked;
+  } catch (thrown) {
+    throw brokenCall(toSvcError(thrown));
+  }
+}
+
+/** As `svc.tools.list` answers (spec 3, Tool discovery). */
+interface ListedTools {
+  readonly tool: 'svc.tools.list';
+  readonly tools: readonly {
+    readonly name: string;
+    readonly description: string;
+    readonly source: 'builtin' | 'mcp';
+    readonly skip_judge: boolean;
+    /** JSON Schema of its arguments. */
+    readonly input_schema: Readonly<Record<string, unknown>>;
+  }[];
+  readonly total: number;
+}
+
+/**
+ * The tools of a session, for the agent whose security token it is. Throws `unauthenticated` for a bad token, `forbidden`
+ * when the session is over.
+ */
+export async function listedTools(
+  { tokens, sessions }: Pick<SealParts, 'tokens' | 'sessions'>,
+  token: string | undefined,
+): Promise<ListedTools> {
+  if (token === undefined) throw new SvcError('unauthenticated', 'The security token of an attested agent is needed.');
+  const { tenant, sessionId } = await tokens.verify(token);
+  const offers = await ofSession(sessions.tools(tenant, sessionId));
+  const tools = offers.map(({ name, description, source, skip_judge, input_schema }) => ({
+    name,
+    description,
+    source,
+    skip_judge,
+    input_schema,
+  }));
+  return { tool: 'svc.tools.list', tools, total: tools.length };
+}
+
+async function ofSession<T>(asked: Promise<T>): Promise<T> {
+  try {
+    return await asked;
+  } catch (thrown) {
+    const isOver = thrown instanceof SvcError && (thrown.code === 'not_found' || thrown.code === 'failed_precondition');
+    if (isOver) throw new SvcError('forbidden', 'the session is not active', { cause: thrown });
+    throw thrown;
+  }
+}

@@ -1,7 +1,7 @@
-import { abandonIteration } from '../iteration.ts';
+import { stopWork } from '../ending.ts';
+import { abandonIteration, rejectIteration } from '../iteration.ts';
 import type { ExecutionTurn } from '../messages.ts';
-import type { ExecutionState } from '../state.ts';
-import { stopWork } from '../stop-work.ts';
+import type { ExecutionState, RunningExecution } from '../state.ts';
 
 /** Stops the running work; `execution_failed` with reason `cancelled` is the last event (decided.md). */
 export function Cancel(
@@ -22,4 +22,40 @@ export function Cancel(
     { status: 'cancelled', reason: 'cancelled' },
     turn,
   );
+}
+
+/** The whole execution took too long: status `failed`, reason `timed_out` (decided.md). */
+export function ExecutionTimedOut(
+  state: ExecutionState,
+  _message: Readonly<Record<string, never>>,
+  turn: ExecutionTurn,
+): ExecutionState {
+  if (state.status !== 'running') return state;
+  const message = `the execution took longer than ${state.plan.execution_timeout_ms} ms`;
+  const stopped = stopWork(state, message, turn);
+  return abandonIteration(
+    stopped,
+    { error_type: 'timed_out', message },
+    { status: 'failed', reason: 'timed_out' },
+    turn,
+  );
+}
+
+/** The running iteration took longer than `iteration_timeout`; a timer of an earlier one is ignored. */
+export function IterationTimedOut(
+  state: ExecutionState,
+  { iteration }: { readonly iteration: number },
+  turn: ExecutionTurn,
+): ExecutionState {
+  if (state.status !== 'running' || state.iteration_count !== iteration) return state;
+  if (state.current.memory !== undefined) return state;
+  return timeIterationOut(stopWork(state, 'the iteration timed out', turn), turn);
+}
+
+/** Used by the timer and by a program that its runner stopped at the same limit. */
+export function timeIterationOut(running: RunningExecution, turn: ExecutionTurn): ExecutionState {
+  const { current, plan } = running;
+  const judged = current.judging === undefined ? '' : ', its judges included, which had not answered';
+  const message = `the iteration took longer than ${plan.iteration_timeout_ms} ms${judged}`;
+  return rejectIteration(running, { error_type: 'iteration_timed_out', message }, turn);
 }

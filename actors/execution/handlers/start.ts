@@ -1,11 +1,9 @@
 import { SvcError } from '../../../runtime/errors.ts';
-import type { Identity } from '../../../runtime/identity.ts';
-import { ownerPart } from '../../../runtime/viewer.ts';
+import { type Identity, ownerPart } from '../../../runtime/identity.ts';
 import { TIMERS } from '../ending.ts';
 import { beginIteration } from '../iteration.ts';
 import { LIMITS } from '../limits.ts';
-import type { ExecutionTurn, Start as StartMessage } from '../messages.ts';
-import { tellParent } from '../parent.ts';
+import { type ExecutionTurn, type Start as StartMessage, tellParent } from '../messages.ts';
 import { type ExecutionPlan, needsPanel, wantsTools } from '../plan.ts';
 import { planExecution } from '../plan-execution.ts';
 import { callerVariables } from '../prompt.ts';

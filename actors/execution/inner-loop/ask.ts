@@ -1,16 +1,13 @@
 import type { Json, JsonObject } from '../../../runtime/json.ts';
 import { keepHead } from '../bounded-text.ts';
 import { MODEL_RETRY } from '../effects.ts';
+import { endOfIteration } from '../ending.ts';
 import type { ExecutionTurn } from '../messages.ts';
+import type { ModelAnswer } from '../model-answer.ts';
 import { hasOwnBootstrap, wantsTools } from '../plan.ts';
-import { principalPart } from '../principal.ts';
-import type { RunningExecution } from '../state.ts';
+import { principalPart, type RunningExecution } from '../state.ts';
 import { nextRound } from '../streamed.ts';
-import { endOfIteration } from '../time-left.ts';
-import { LOOP } from './limits.ts';
-import { withLoop } from './loop-of.ts';
-import type { Loop } from './state.ts';
-import { SYSTEM_MESSAGE } from './system-message.ts';
+import { LOOP, type Loop, type LoopCall, withLoop } from './state.ts';
 
 const GRANT = { timeoutMs: 60_000, retry: { maxAttempts: 4, initialDelayMs: 500, maxDelayMs: 5_000 } } as const;
 
@@ -89,4 +86,97 @@ function modelInput(running: RunningExecution, loop: Loop): JsonObject {
 export function plain(value: object): JsonObject {
   const json: Json = JSON.parse(JSON.stringify(value));
   return json !== null && typeof json === 'object' && !Array.isArray(json) ? json : {};
+}
+
+/** What a model is told beside the agent's own words, when it has tools (original-facts 6.4). */
+export const SYSTEM_MESSAGE = `You work with tools. Ask for one when you need to read, change or look up something; you may ask for several in one turn.
+Where a tool exists for a task, such as reading, writing, editing or searching files, use it rather than running a command that does the same.
+A result that begins with "Error" did not succeed. When it says that something is not available, do not ask for it again: find another way, or say what is missing.
+Relative paths are below /workspace. When you are done, answer with the final text and ask for no tool.`;
+
+export const userMessage = (content: string): JsonObject => ({ role: 'user', content });
+
+export const finalMessage = (content: string): JsonObject => ({ role: 'assistant', content });
+
+/** A turn of the model that asks for tools. */
+export function askingMessage(
+  text: string,
+  calls: readonly { id: string; name: string; arguments: Json }[],
+): JsonObject {
+  return {
+    role: 'assistant',
+    content: keepHead(text, LOOP.assistantChars),
+    tool_calls: calls.map((call) => ({ ...call })),
+  };
+}
+
+/** Answers of a turn whose calls have all ended, in the model's order. */
+export function toolMessages(calls: readonly Pick<LoopCall, 'id' | 'name' | 'answer'>[]): JsonObject[] {
+  return calls.map(({ id, name, answer }) => ({
+    role: 'tool',
+    content: answer?.content ?? '',
+    tool_call_id: id,
+    tool_name: name,
+    ...(answer?.content_ref === undefined ? {} : { content_ref: answer.content_ref }),
+  }));
+}
+
+const EARLIER_PARTS = 150;
+
+type Said = Pick<Loop, 'messages' | 'earlier_messages'>;
+
+/** The conversation when the model has asked for tools: what it was asked with may be in Blobs by now. */
+export function withAside(
+  { messages, earlier_messages = [] }: Said,
+  { aside }: Pick<ModelAnswer, 'aside'>,
+  asking: JsonObject,
+): Said {
+  if (aside === undefined || aside.messages !== messages.length) return { messages: [...messages, asking] };
+  const { ref, bytes } = aside;
+  return { messages: [asking], earlier_messages: withinBound([...earlier_messages, { ref, bytes }]) };
+}
+
+/** The first part, which has the task, and of the others the newest that have a place. Each has whole turns. */
+function withinBound(parts: NonNullable<Said['earlier_messages']>): NonNullable<Said['earlier_messages']> {
+  const [first, ...rest] = parts;
+  if (first === undefined) return parts;
+  let left: number = LOOP.conversationBytes - first.bytes;
+  let full = false;
+  const kept = rest
+    .slice(-EARLIER_PARTS)
+    .toReversed()
+    .filter(({ bytes }) => {
+      left -= bytes;
+      full ||= left < 0;
+      return !full;
+    });
+  return [first, ...kept.toReversed()];
+}
+
+const LEFT_OUT_ABOVE = 200;
+
+/** Within its bound: the oldest results and arguments are left out first, and say so. The last turn is kept. */
+export function bounded(messages: readonly JsonObject[]): JsonObject[] {
+  const sizes = messages.map((message) => Buffer.byteLength(JSON.stringify(message)));
+  let over = sizes.reduce((sum, size) => sum + size, 0) - LOOP.conversationBytes;
+  if (over <= 0) return [...messages];
+  const lastTurn = messages.findLastIndex(({ role }) => role === 'assistant');
+  return messages.map((message, at) => {
+    if (over <= 0 || at >= lastTurn || (sizes[at] ?? 0) <= LEFT_OUT_ABOVE) return message;
+    const shorter = shortened(message);
+    over -= (sizes[at] ?? 0) - Buffer.byteLength(JSON.stringify(shorter));
+    return shorter;
+  });
+}
+
+function shortened({ content_ref: _ref, ...message }: JsonObject): JsonObject {
+  if (message.role === 'tool')
+    return { ...message, content: '[left out: an earlier result, ask again if it is needed]' };
+  if (!Array.isArray(message.tool_calls)) return message;
+  const tool_calls = message.tool_calls.map((call) =>
+    call !== null && typeof call === 'object' && !Array.isArray(call)
+      ? { ...call, arguments: { left_out: 'arguments of an earlier call' } }
+      : call,
+  );
+  return { ...message, tool_calls };
 }

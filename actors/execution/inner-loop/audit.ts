@@ -1,13 +1,11 @@
-import type { AuditBody } from '../../../manifests/audit/record.ts';
-import { resultHash } from '../../../manifests/audit/result-hash.ts';
+import { type AuditBody, resultHash } from '../../../manifests/audit/record.ts';
 import type { ToolOutcome, ToolSubject } from '../../../manifests/tool/call.ts';
 import { type Address, addressOf } from '../../../runtime/address.ts';
 import type { Json } from '../../../runtime/json.ts';
 import { keepHead } from '../bounded-text.ts';
 import type { ExecutionTurn } from '../messages.ts';
-import { principalOf } from '../principal.ts';
-import type { IdleExecution, RunningExecution } from '../state.ts';
-import { mountsOf } from '../workspace.ts';
+import { mountsOf } from '../plan.ts';
+import { type IdleExecution, principalOf, type RunningExecution } from '../state.ts';
 import type { LoopCall } from './state.ts';
 
 const REASON_CHARS = 500;

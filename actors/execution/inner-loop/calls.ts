@@ -1,14 +1,19 @@
+import type { ToolRun } from '../../../manifests/tool/call.ts';
+import { mayRunAhead } from '../../../manifests/tool/scope.ts';
 import { SvcError } from '../../../runtime/errors.ts';
+import type { PanelConcluded } from '../../judge-panel/messages.ts';
+import { keepHead } from '../bounded-text.ts';
+import { endOfIteration } from '../ending.ts';
+import { conveneJudges, panelVerdict } from '../judging.ts';
+import { LIMITS } from '../limits.ts';
 import type { ExecutionTurn } from '../messages.ts';
+import { mountsOf, type PanelCheck } from '../plan.ts';
+import { renderTask } from '../prompt.ts';
 import type { ExecutionState, RunningExecution } from '../state.ts';
-import { askModel } from './ask.ts';
-import { bounded, toolMessages } from './conversation.ts';
+import { askModel, bounded, plain, toolMessages } from './ask.ts';
+import { recordDecision, subjectOf } from './audit.ts';
 import { failLoop } from './finish.ts';
-import { LOOP } from './limits.ts';
-import { withLoop } from './loop-of.ts';
-import { runCall } from './run-call.ts';
-import type { Loop, LoopCall } from './state.ts';
-import { judgeCall } from './tool-judging.ts';
+import { type AllowedCall, LOOP, type Loop, type LoopCall, withCall, withLoop } from './state.ts';
 
 /**
  * Begins every call that may begin now. Calls that only read go side by side; any other begins when all before it have
@@ -57,4 +62,82 @@ function nextTurn(running: RunningExecution, loop: Loop, turn: ExecutionTurn): E
   if (loop.round < LOOP.rounds) return askModel(told, turn);
   const message = `the model asked for tools in each of ${LOOP.rounds} rounds and gave no answer`;
   return failLoop(told, { error_type: 'inner_loop_limit', message }, turn);
+}
+
+/** Of failures before the tool acted, which the effect reports as kind `retry`. */
+const RETRY = { maxAttempts: 4, initialDelayMs: 250, maxDelayMs: 5_000 } as const;
+
+/** Runs an allowed call: on a node, or, where a bootstrap talks to the gateway, by a dispatch. */
+function runCall(
+  running: RunningExecution,
+  call: LoopCall,
+  allowed: AllowedCall,
+  turn: ExecutionTurn,
+): RunningExecution {
+  const { grant } = running;
+  if (grant === undefined) return running;
+  const { offer, limits } = allowed;
+  recordDecision(running, call, { reason: null, schema_hash: offer.schema_hash }, turn);
+  if (offer.runs === 'agent' && running.current.loop?.by === 'gateway') {
+    return withCall(running, call.key, { status: 'dispatched', dispatch_id: turn.newId() });
+  }
+  const { tools: _tools, ceilings: _ceilings, ...scope } = grant;
+  const input: ToolRun = {
+    tool: offer.name,
+    arguments: allowed.arguments,
+    schema_hash: offer.schema_hash,
+    ...(offer.server === undefined ? {} : { server: offer.server }),
+    subject: subjectOf(running, running.execution_id),
+    scope,
+    limits,
+  };
+  const ceilingMs =
+    limits.command === undefined ? LOOP.callTimeoutMs : limits.command.timeout_secs * 1_000 + LOOP.commandMarginMs;
+  const effect_id = turn.effect({
+    kind: 'tool.call',
+    mode: offer.mode,
+    ahead: mayRunAhead(offer),
+    input: plain(input),
+    replyAs: 'ToolEnded',
+    context: { iteration: running.iteration_count, call: call.key },
+    retry: RETRY,
+    timeoutMs: Math.max(1, Math.min(ceilingMs, endOfIteration(running) - turn.now)),
+  });
+  return withCall(running, call.key, { status: 'running', effect_id });
+}
+
+/** Asks the judges of a proposed call: its use and arguments, not its result (spec 3, skip_judge). Throws as `conveneJudges`. */
+function judgeCall(
+  running: RunningExecution,
+  call: LoopCall,
+  check: PanelCheck,
+  turn: ExecutionTurn,
+): RunningExecution {
+  const panel_id = conveneJudges(running, check, callInput(running, call, check), turn);
+  return withCall(running, call.key, { status: 'judging', panel_id });
+}
+
+/** `unheard`: too few judges gave a verdict, so nobody knows whether the call may run. */
+export function heardOf(
+  check: PanelCheck,
+  word: PanelConcluded,
+): { readonly kind: 'passed' } | { readonly kind: 'rejected' | 'unheard'; readonly reason: string } {
+  const verdict = panelVerdict(check, word);
+  if (verdict.passed) return { kind: 'passed' };
+  const concluded = word.status === 'concluded' && word.consensus !== null;
+  return { kind: concluded ? 'rejected' : 'unheard', reason: `${verdict.validator}: ${verdict.reason}` };
+}
+
+/** Fields of original-facts 6.4. */
+function callInput(running: RunningExecution, { name, allowed }: LoopCall, check: PanelCheck): string {
+  return JSON.stringify({
+    task: keepHead(renderTask(running, running.iteration_count), LIMITS.judgeTaskChars),
+    proposed_tool_call: { name, arguments: allowed?.arguments ?? {} },
+    available_tools: (running.grant?.tools ?? []).map((tool) => tool.name),
+    criteria: check.criteria,
+    tool_audit_history: running.tool_history,
+    worker_mounts: mountsOf(running).map(({ mount_path, read_only }) => ({ mount_path, read_only })),
+    execution_id: running.execution_id,
+    validation_context: 'semantic_judge_pre_execution_inner_loop',
+  });
 }

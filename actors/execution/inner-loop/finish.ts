@@ -1,12 +1,12 @@
+import { stopCalls, stopWork } from '../ending.ts';
 import { abandonIteration, type IterationFailure, rejectIteration } from '../iteration.ts';
 import { LIMITS } from '../limits.ts';
 import type { ExecutionTurn } from '../messages.ts';
 import { isHopeless, judge } from '../outcome.ts';
 import { hasOwnBootstrap } from '../plan.ts';
 import type { ExecutionState, RunningExecution } from '../state.ts';
-import { stopCalls, stopWork } from '../stop-work.ts';
-import { finalMessage } from './conversation.ts';
-import { withLoop } from './loop-of.ts';
+import { finalMessage } from './ask.ts';
+import { withLoop } from './state.ts';
 
 /** The model has its answer: the result of the iteration, or of what a bootstrap asked. */
 export function finishLoop(running: RunningExecution, content: string, turn: ExecutionTurn): ExecutionState {

@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { ToolRun } from '../../../manifests/tool/call.ts';
 import { ToolOffer } from '../../../manifests/tool/scope.ts';
-import { jsonObjectField } from '../../../runtime/json-field.ts';
+import { jsonObjectField } from '../../../runtime/json.ts';
+import type { ExecutionState, RunningExecution } from '../state.ts';
 
 /** What of a call goes into the conversation. */
 const CallAnswer = z.object({
@@ -10,6 +11,7 @@ const CallAnswer = z.object({
   content_ref: z.string().optional(),
   is_error: z.boolean(),
 });
+
 export type CallAnswer = z.infer<typeof CallAnswer>;
 
 /** A call that policy allowed. */
@@ -18,6 +20,7 @@ const AllowedCall = z.object({
   offer: ToolOffer.omit({ description: true, input_schema: true }),
   limits: ToolRun.shape.limits,
 });
+
 export type AllowedCall = z.infer<typeof AllowedCall>;
 
 /**
@@ -40,6 +43,7 @@ const LoopCall = z.object({
   dispatch_id: z.string().optional(),
   answer: CallAnswer.nullable(),
 });
+
 export type LoopCall = z.infer<typeof LoopCall>;
 
 /** The inner loop of the running iteration: model → calls → model … → final. */
@@ -66,6 +70,7 @@ export const Loop = z.object({
   ended_dispatches: z.array(z.string()),
   failure: z.object({ code: z.string(), message: z.string() }).nullable(),
 });
+
 export type Loop = z.infer<typeof Loop>;
 
 /** A call of which nobody knows whether it acted (design E2). */
@@ -75,6 +80,7 @@ export const CallInDoubt = z.object({
   iteration: z.number().int(),
   round: z.number().int(),
 });
+
 export type CallInDoubt = z.infer<typeof CallInDoubt>;
 
 /** What judges are told of an earlier call (`tool_audit_history`, original-facts 6.2). Texts are cut. */
@@ -84,4 +90,96 @@ export const ToolHistory = z.object({
   status: z.enum(['succeeded', 'failed', 'denied', 'in_doubt']),
   result: z.string(),
 });
+
 export type ToolHistory = z.infer<typeof ToolHistory>;
+
+/** Bounds of one inner loop. Counted as limits.ts of the execution says. */
+export const LOOP = {
+  /** Rounds with the model (original-facts 6.4); one more fails the iteration. */
+  rounds: 50,
+  /** Of all conversations that a bootstrap begins in one iteration; then it may begin none, and ask for no failed one again. */
+  roundsOfIteration: 500,
+  /** Calls of one turn that go into the conversation at all; what a model says beyond it is left out. */
+  callsInConversation: 100,
+  /** Calls of one turn that are looked at; the rest is answered with an error. */
+  callsPerTurn: 32,
+  /** Calls that only read and run side by side. */
+  readsAtOnce: 8,
+  /** Arguments of all calls of one turn; what is over is answered with an error. */
+  argumentBytes: 2 * 1024 * 1024,
+  /** The conversation in the state; over it the oldest results and arguments are left out, and it says so. */
+  conversationBytes: 2 * 1024 * 1024,
+  /** One result inside the conversation; a longer one is by reference, or cut. */
+  resultChars: 32 * 1024,
+  /** Text that a model says beside its calls. */
+  assistantChars: 64 * 1024,
+  /** Tools a model is offered, and their descriptions. */
+  tools: 1_000,
+  descriptionChars: 8 * 1024,
+  /** Longest a call may take that has no ceiling of its own. */
+  callTimeoutMs: 630_000,
+  /** Beside the ceiling of a command: its start and its end. */
+  commandMarginMs: 10_000,
+  /** What judges are told of earlier calls: how many, and how much of each. */
+  history: 30,
+  historyChars: 500,
+  /** Calls in doubt and attested sessions that are kept. */
+  inDoubt: 100,
+  sessions: 64,
+  /** Dispatches whose end was told, kept so that telling it again is harmless. */
+  endedDispatches: 200,
+  /** Of a command dispatched without a ceiling (original-facts 13.2). */
+  dispatchSecs: 60,
+  dispatchOutputBytes: 524_288,
+} as const;
+
+/** One message a bootstrap begins its conversation with (original-facts 6.4), as `model.generate` takes it. */
+export const Said = z.discriminatedUnion('role', [
+  z.object({ role: z.literal('system'), content: z.string() }),
+  z.object({ role: z.literal('user'), content: z.string() }),
+  z.object({
+    role: z.literal('assistant'),
+    content: z
+      .string()
+      .nullish()
+      .transform((text) => text ?? ''),
+    tool_calls: z
+      .array(z.object({ id: z.string().min(1).max(200), name: z.string().min(1).max(200), arguments: jsonObjectField }))
+      .max(100)
+      .optional(),
+  }),
+  z.object({
+    role: z.literal('tool'),
+    content: z.string(),
+    tool_call_id: z.string().max(200),
+    tool_name: z.string().max(200).default('tool'),
+  }),
+]);
+
+interface Looping {
+  readonly running: RunningExecution;
+  readonly loop: Loop;
+}
+
+/** The loop when it waits for this effect of the model or the grant, else null: the message is late or repeated. */
+export function loopAwaiting(state: ExecutionState, effectId: string): Looping | null {
+  const looping = loopOf(state);
+  return looping !== null && looping.loop.effect_id === effectId ? looping : null;
+}
+
+export function loopOf(state: ExecutionState): Looping | null {
+  if (state.status !== 'running' || state.current.judging !== undefined) return null;
+  const { loop } = state.current;
+  return loop === undefined ? null : { running: state, loop };
+}
+
+export function withLoop(running: RunningExecution, change: Partial<Loop>): RunningExecution {
+  const { loop } = running.current;
+  if (loop === undefined) return running;
+  return { ...running, current: { ...running.current, loop: { ...loop, ...change } } };
+}
+
+export function withCall(running: RunningExecution, key: string, change: Partial<LoopCall>): RunningExecution {
+  const calls = running.current.loop?.calls ?? [];
+  return withLoop(running, { calls: calls.map((call) => (call.key === key ? { ...call, ...change } : call)) });
+}

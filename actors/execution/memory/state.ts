@@ -8,6 +8,7 @@ export const Hint = z.object({
   /** 0 to 1. */
   score: z.number(),
 });
+
 export type Hint = z.infer<typeof Hint>;
 
 /** Between two iterations, or behind the last: what of the learned patterns is waited for. */
@@ -16,4 +17,25 @@ export const MemoryWait = z.discriminatedUnion('for', [
   /** The accepted output completes the execution once its pattern is stored, or cannot be. */
   z.object({ for: z.literal('stored'), effect_id: z.string(), output: z.string(), score: z.number() }),
 ]);
+
 export type MemoryWait = z.infer<typeof MemoryWait>;
+
+/** Bounds of what an execution learns and is told. Chars are UTF-16 units. */
+export const MEMORY = {
+  /** Patterns that go into one prompt. */
+  hints: 3,
+  /** How alike an error must be for its solution to be told, 0 to 1. */
+  minLikeness: 0.5,
+  hintApproachChars: 2 * 1024,
+  hintCodeChars: 2 * 1024,
+  /** Section of hints in a prompt. */
+  sectionChars: 12 * 1024,
+  signatureChars: 1_000,
+  diffChars: 1_500,
+  /** Beginning of an accepted output, kept with its pattern. */
+  outputChars: 4_000,
+  /** One attempt of either effect. */
+  attemptMs: 5_000,
+  /** Without an answer by then the execution goes on as if there were no memory. */
+  waitMs: 10_000,
+} as const;

@@ -1,11 +1,13 @@
 import { compileSchema, fitSchema, type Misfit } from '../../../manifests/json-schema/fit.ts';
+import { linearRegex } from '../../../manifests/re2.ts';
 import { SvcError } from '../../../runtime/errors.ts';
-import type { JsonObject } from '../../../runtime/json.ts';
-import { parseOutputJson } from './json-text.ts';
-import type { Complaint, IterationResult } from './verdict.ts';
+import type { Json, JsonObject } from '../../../runtime/json.ts';
+import { LIMITS } from '../limits.ts';
+import type { Complaint, IterationResult } from './validate.ts';
 
 /** All errors are collected for texts up to this length, only the first one beyond it. */
 const ALL_ERRORS_CHARS = 64 * 1024;
+
 const MAX_SHOWN = 10;
 
 /** The output as JSON against a schema (fit.ts says what bounds the work). */
@@ -36,4 +38,68 @@ function describe(misfits: readonly Misfit[]): string {
     .map(({ path, message }) => `${path === '' ? '/' : path} ${message}`.slice(0, 300));
   const more = misfits.length > MAX_SHOWN ? `; and ${misfits.length - MAX_SHOWN} more` : '';
   return `the output does not fit the schema: ${shown.join('; ')}${more}`;
+}
+
+type ParsedJson = { readonly ok: true; readonly value: Json } | { readonly ok: false; readonly reason: string };
+
+const FENCE = /^```[^\n`]*\r?\n([\s\S]*?)\r?\n?```$/;
+
+/** The text inside a Markdown code fence when the whole text is one fence; else the text, trimmed. */
+export function stripFences(text: string): string {
+  const trimmed = text.trim();
+  if (!trimmed.startsWith('```') || !trimmed.endsWith('```') || trimmed.length < 7) return trimmed;
+  return (FENCE.exec(trimmed)?.[1] ?? trimmed).trim();
+}
+
+/** An output as JSON: fences stripped, length and depth bounded. Never throws. */
+export function parseOutputJson(output: string): ParsedJson {
+  if (output.length > LIMITS.validatedChars) {
+    return {
+      ok: false,
+      reason: `the output has ${output.length} characters, at most ${LIMITS.validatedChars} are checked`,
+    };
+  }
+  const text = stripFences(output);
+  if (text === '') return { ok: false, reason: 'expected JSON, got an empty output' };
+  const depth = nesting(text);
+  if (depth > LIMITS.jsonDepth) return { ok: false, reason: `the JSON nests deeper than ${LIMITS.jsonDepth} levels` };
+  try {
+    const value: Json = JSON.parse(text);
+    return { ok: true, value };
+  } catch (thrown) {
+    const why = thrown instanceof Error ? thrown.message.slice(0, 200) : 'it does not parse';
+    return { ok: false, reason: `expected JSON: ${why}` };
+  }
+}
+
+/** Deepest nesting of brackets outside strings; counted before parsing, without recursion. */
+function nesting(text: string): number {
+  let depth = 0;
+  let deepest = 0;
+  let inString = false;
+  for (let at = 0; at < text.length; at += 1) {
+    const unit = text.charCodeAt(at);
+    if (inString) {
+      if (unit === 0x5c) at += 1;
+      else if (unit === 0x22) inString = false;
+    } else if (unit === 0x22) inString = true;
+    else if (unit === 0x7b || unit === 0x5b) {
+      depth += 1;
+      if (depth > deepest) deepest = depth;
+    } else if (unit === 0x7d || unit === 0x5d) depth -= 1;
+  }
+  return deepest;
+}
+
+/** Throws `invalid_manifest` naming `path` when the engine cannot compile the pattern. */
+export function checkPattern(pattern: string, path: string): void {
+  try {
+    linearRegex(pattern);
+  } catch (thrown) {
+    const reason = thrown instanceof Error ? thrown.message.slice(0, 300) : 'does not compile';
+    throw new SvcError('invalid_manifest', `${path}: expected a regular expression of RE2 syntax: ${reason}`, {
+      field: path,
+      details: [{ path, message: reason }],
+    });
+  }
 }

@@ -1,12 +1,11 @@
+import { parseAllDocuments } from 'yaml';
+import { z } from 'zod';
+import { linearRegex } from '../../../manifests/re2.ts';
 import { keepHead } from '../bounded-text.ts';
 import { LIMITS } from '../limits.ts';
 import { needsJudge, type ResultCheck, type ResultValidator } from '../plan.ts';
 import type { Verdict } from '../state.ts';
-import { checkExitCode, checkStderrEmpty } from './exit-code.ts';
-import { checkJson } from './json-schema.ts';
-import { checkFormat } from './output-format.ts';
-import { checkRegex } from './regex.ts';
-import type { Complaint, IterationResult } from './verdict.ts';
+import { checkJson, parseOutputJson, stripFences } from './json-schema.ts';
 
 /**
  * Runs validators in order, up to the first that needs a judge. The first failure stops, so the last verdict is the only
@@ -62,3 +61,91 @@ export function nameOf(validator: ResultValidator): string {
       return validator.type;
   }
 }
+
+function checkExitCode(result: IterationResult, expected: number): Complaint {
+  if (result.exit_code === expected) return null;
+  const got = result.exit_code === null ? 'none (ended by a signal)' : String(result.exit_code);
+  return `expected exit code ${expected}, got ${got}`;
+}
+
+function checkStderrEmpty(result: IterationResult): Complaint {
+  const stderr = result.stderr.trim();
+  return stderr === '' ? null : `expected an empty stderr, got: ${stderr.slice(0, 300)}`;
+}
+
+const YAML_CHARS = 256 * 1024;
+
+/** `validation.output.format` of the object form (original-facts 2.7). */
+function checkFormat(result: IterationResult, format: 'json' | 'yaml' | 'text' | 'csv' | 'pdf'): Complaint {
+  const text = result.stdout;
+  if (text.length > LIMITS.validatedChars) return `the output is longer than ${LIMITS.validatedChars} characters`;
+  switch (format) {
+    case 'json': {
+      const parsed = parseOutputJson(text);
+      return parsed.ok ? null : parsed.reason;
+    }
+    case 'yaml':
+      return checkYaml(stripFences(text));
+    case 'csv':
+      return checkCsv(stripFences(text));
+    case 'pdf':
+      return text.startsWith('%PDF-') ? null : 'expected a PDF, which starts with %PDF-';
+    case 'text':
+      return text.includes('\u0000') ? 'expected text, got a NUL character' : null;
+  }
+}
+
+function checkYaml(text: string): Complaint {
+  if (text.length > YAML_CHARS) return `YAML longer than ${YAML_CHARS} characters is not checked`;
+  // Documents are parsed but not turned into values, so aliases are never expanded.
+  const documents = parseAllDocuments(text, { logLevel: 'silent' });
+  if (!Array.isArray(documents) || documents.length === 0) return 'expected YAML, got an empty output';
+  const error = documents.flatMap((document) => document.errors)[0];
+  return error === undefined ? null : `expected YAML: ${error.message.slice(0, 300)}`;
+}
+
+/** Every record has as many fields as the first; fields may be quoted and hold commas and line ends (RFC 4180). */
+function checkCsv(text: string): Complaint {
+  if (text === '') return 'expected CSV, got an empty output';
+  let fields = 1;
+  let expected: number | null = null;
+  let quoted = false;
+  let line = 1;
+  for (let at = 0; at <= text.length; at += 1) {
+    const char = text[at];
+    if (char === '"') quoted = !quoted;
+    else if (quoted && char !== undefined) continue;
+    else if (char === ',') fields += 1;
+    else if (char === '\n' || char === undefined) {
+      if (quoted) return 'expected CSV: a quoted field does not end';
+      expected ??= fields;
+      if (fields !== expected) return `expected CSV: record ${line} has ${fields} fields, the first has ${expected}`;
+      fields = 1;
+      line += 1;
+    }
+  }
+  return null;
+}
+
+/** Passes when the pattern is found anywhere in the target; anchors make it a whole match. */
+function checkRegex(result: IterationResult, pattern: string, target: 'stdout' | 'stderr'): Complaint {
+  const text = result[target];
+  if (text.length > LIMITS.validatedChars) {
+    return `${target} has ${text.length} characters, at most ${LIMITS.validatedChars} are checked`;
+  }
+  return linearRegex(pattern).test(text) ? null : `${target} does not match ${pattern.slice(0, 300)}`;
+}
+
+/** What a validator looks at: for a model its text, exit code 0 and an empty stderr. */
+export const IterationResult = z.object({
+  stdout: z.string(),
+  stderr: z.string(),
+  exit_code: z.number().int().nullable(),
+  /** Tools of which a call has succeeded in this execution. */
+  tools: z.array(z.string()).optional(),
+});
+
+export type IterationResult = Readonly<z.infer<typeof IterationResult>>;
+
+/** Null: it passed. A text: why it did not. */
+export type Complaint = string | null;

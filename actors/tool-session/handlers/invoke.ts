@@ -1,14 +1,20 @@
-import type { ToolDecision, ToolPolicy } from '../../../manifests/tool/decision.ts';
-import type { ToolGrant } from '../../../manifests/tool/scope.ts';
-import { append, appendRefusal, replyWith, type SessionTurn } from '../appending.ts';
+import type { CallLimits, ToolDecision, ToolPolicy } from '../../../manifests/tool/decision.ts';
+import { mayRunAhead, type ToolGrant } from '../../../manifests/tool/scope.ts';
+import type { Json, JsonObject } from '../../../runtime/json.ts';
 import { close } from '../closing.ts';
-import { SESSION_LIMITS } from '../limits.ts';
-import type { Invoke as InvokeMessage } from '../messages.ts';
-import { repeated } from '../repeated.ts';
-import { begin, capabilityOf } from '../running.ts';
-import { callOf, type Session, type ToolSessionState } from '../state.ts';
+import { type Invoke, type Invoke as InvokeMessage, SESSION_LIMITS } from '../messages.ts';
+import {
+  append,
+  appendRefusal,
+  callOf,
+  replyWith,
+  type Session,
+  type SessionTurn,
+  type ToolSessionState,
+} from '../state.ts';
 
 type Allowed = Extract<ToolDecision, { allowed: true }>;
+
 type Denied = Extract<ToolDecision, { allowed: false }>;
 
 /**
@@ -152,3 +158,73 @@ function decided(state: ToolSessionState, { call, reason, schemaHash }: Deciding
     turn,
   );
 }
+
+/** The same call again: its record is the answer, and nothing runs. One that runs is waited for with the first. */
+function repeated(
+  state: ToolSessionState,
+  call: Invoke,
+  turn: SessionTurn,
+  denial: () => { readonly reason: string; readonly message: string } | null,
+): ToolSessionState {
+  const known = callOf(state, call.call);
+  if (known?.status === 'running') {
+    replyWith(turn, { kind: 'accepted', sequence: known.sequence, replayed: true });
+  } else if (known?.status === 'ended') {
+    replyWith(turn, { kind: 'ended', sequence: known.sequence });
+  } else {
+    const { reason, message } = denial() ?? { reason: 'ToolNotAllowed', message: 'the call was denied before' };
+    replyWith(turn, { kind: 'denied', reason, message });
+  }
+  const { replayed } = state.counts;
+  // Who caught an envelope can send it again and again: at some point it is only answered.
+  if (call.envelope_hash === null || replayed >= SESSION_LIMITS.replays) return state;
+  const counted = { ...state, counts: { ...state.counts, replayed: replayed + 1 } };
+  return append(counted, { kind: 'replayed', call: call.call, envelope_hash: call.envelope_hash }, turn);
+}
+
+/** A tool bounds itself; this ends what does not. */
+const LONGEST_MS = 600_000;
+
+const MARGIN_MS = 30_000;
+
+/** Of failures before the tool acted, which the effect reports as kind `retry`, also of what must not be repeated. */
+const RETRY = { maxAttempts: 3, initialDelayMs: 250, maxDelayMs: 2_000 };
+
+/** What `max_concurrent` counts together. */
+const capabilityOf = (tool: string, limits: CallLimits): string => limits.capability ?? tool;
+
+interface Beginning {
+  readonly call: string;
+  readonly decision: Extract<ToolDecision, { allowed: true }>;
+  readonly session: Session;
+  readonly grant: ToolGrant;
+}
+
+/** Asks for the effect of an allowed call; answers its id. */
+function begin({ call, decision, session, grant }: Beginning, turn: SessionTurn): string {
+  const { offer, limits } = decision;
+  const { tools: _pinned, ceilings: _ceilings, ...scope } = grant;
+  const commandMs = (limits.command?.timeout_secs ?? 0) * 1_000;
+  const input: JsonObject = {
+    tool: offer.name,
+    arguments: decision.arguments,
+    schema_hash: offer.schema_hash,
+    ...(offer.server === undefined ? {} : { server: offer.server }),
+    subject: plain(session.subject),
+    scope: plain(scope),
+    limits: plain(limits),
+  };
+  return turn.effect({
+    kind: 'tool.call',
+    mode: offer.mode,
+    ahead: mayRunAhead(offer),
+    input,
+    replyAs: 'ToolEnded',
+    context: { call },
+    timeoutMs: Math.max(LONGEST_MS, commandMs) + MARGIN_MS,
+    retry: RETRY,
+  });
+}
+
+/** As it travels: without members that are not there. */
+const plain = (value: object): Json => JSON.parse(JSON.stringify(value));

@@ -1,8 +1,16 @@
-import type { z } from 'zod';
-import { append, type SessionTurn, timeOf } from '../appending.ts';
-import { EXPIRY } from '../closing.ts';
-import type { Open as OpenMessage } from '../messages.ts';
-import { sessionOf, type ToolSessionState } from '../state.ts';
+import { z } from 'zod';
+import { ToolOutcome } from '../../../manifests/tool/call.ts';
+import type { EffectResult } from '../../../runtime/effect.ts';
+import { ERRORS } from '../../../runtime/errors.ts';
+import { auditOutcome, close, EXPIRY, recordEnd } from '../closing.ts';
+import type {
+  CallResult,
+  Close as CloseMessage,
+  Open as OpenMessage,
+  Record as RecordMessage,
+  Refuse as RefuseMessage,
+} from '../messages.ts';
+import { append, appendRefusal, type SessionTurn, sessionOf, type ToolSessionState, timeOf } from '../state.ts';
 
 /** new → active. The same again changes nothing; a session that was closed before it was opened stays closed. */
 export function Open(state: ToolSessionState, open: z.output<typeof OpenMessage>, turn: SessionTurn): ToolSessionState {
@@ -37,4 +45,106 @@ export function Open(state: ToolSessionState, open: z.output<typeof OpenMessage>
     },
     turn,
   );
+}
+
+const isOver = ({ status }: ToolSessionState): boolean => status === 'closed' || status === 'revoked';
+
+/** → closed: its execution has ended. Before it was opened, too: then it cannot be opened any more. */
+export function Close(
+  state: ToolSessionState,
+  { reason }: z.output<typeof CloseMessage>,
+  turn: SessionTurn,
+): ToolSessionState {
+  turn.reply({ status: isOver(state) ? state.status : 'closed' });
+  return isOver(state) ? state : close(state, { status: 'closed', reason }, turn);
+}
+
+/**
+ * → revoked, by an operator. One that is closed stays what it is. That of an execution's own loop is refused: its calls
+ * would go on, and none would be on record.
+ */
+export function Revoke(
+  state: ToolSessionState,
+  { reason }: z.output<typeof CloseMessage>,
+  turn: SessionTurn,
+): ToolSessionState {
+  if (state.session?.source === 'inner_loop' && !isOver(state)) {
+    return turn.refuse('failed_precondition', 'the session is of the execution itself: cancel the execution instead');
+  }
+  turn.reply({ status: isOver(state) ? state.status : 'revoked' });
+  return isOver(state) ? state : close(state, { status: 'revoked', reason }, turn);
+}
+
+/** → closed: its token is not valid any more. */
+export function Expired(state: ToolSessionState, _message: object, turn: SessionTurn): ToolSessionState {
+  return isOver(state) ? state : close(state, { status: 'closed', reason: 'expired' }, turn);
+}
+
+/** A call of an execution's inner loop, decided or ended. Begin and end of the chain are this actor's own. */
+export function Record(
+  state: ToolSessionState,
+  { body }: z.output<typeof RecordMessage>,
+  turn: SessionTurn,
+): ToolSessionState {
+  if (body.kind === 'opened' || body.kind === 'closed') {
+    return turn.refuse('invalid_argument', `body.kind: expected a call's record, not ${body.kind}`);
+  }
+  if (state.status === 'closed' || state.status === 'revoked') {
+    return turn.refuse('failed_precondition', 'the chain of a closed session takes no record');
+  }
+  const { calls, denied } = state.counts;
+  const isDecision = body.kind === 'decided';
+  const counts = {
+    ...state.counts,
+    calls: calls + (isDecision ? 1 : 0),
+    denied: denied + (isDecision && body.decision === 'denied' ? 1 : 0),
+  };
+  return append({ ...state, counts }, body, turn);
+}
+
+/** A refused envelope whose token claimed this session; a closed chain takes none. */
+export function Refuse(
+  state: ToolSessionState,
+  refusal: z.output<typeof RefuseMessage>,
+  turn: SessionTurn,
+): ToolSessionState {
+  turn.reply({});
+  return state.status === 'active' ? appendRefusal(state, refusal, turn) : state;
+}
+
+const Context = z.object({ call: z.string() });
+
+/** An allowed call has ended: recorded, and answered to whoever waits. Late words of a call that is over change nothing. */
+export function ToolEnded(state: ToolSessionState, ended: EffectResult, turn: SessionTurn): ToolSessionState {
+  const call = Context.safeParse(ended.context).data?.call;
+  const running = call === undefined ? undefined : state.running[call];
+  if (call === undefined || running === undefined || running.effect_id !== ended.effectId) return state;
+  const result = resultOf(ended.outcome, running.tool);
+  const next = recordEnd(state, { call, result, outcome: auditOutcome(result) }, turn);
+  return running.last ? close(next, { status: 'closed', reason: 'the call has ended' }, turn) : next;
+}
+
+/**
+ * A breach that only the running tool sees, a link out of the workspace or a redirect, is a denial like those of policy. What
+ * an area refuses, by a code of the error table, is what the tool reports: its result (decided.md "SEAL envelope").
+ */
+function resultOf(outcome: EffectResult['outcome'], tool: string): CallResult {
+  if (outcome.kind === 'failed') return { kind: 'failed', code: outcome.code, message: outcome.message };
+  if (outcome.kind === 'in_doubt') return { kind: 'outcome', outcome: inDoubt(tool) };
+  const told = ToolOutcome.safeParse(outcome.value);
+  if (!told.success) return { kind: 'failed', code: 'internal', message: `${tool} answered nonsense` };
+  const { error } = told.data;
+  if (error?.class !== 'policy' || Object.hasOwn(ERRORS, error.code)) return { kind: 'outcome', outcome: told.data };
+  const { code, message, retry_after_ms } = error;
+  return { kind: 'denied', reason: code, message, ...(retry_after_ms === undefined ? {} : { retry_after_ms }) };
+}
+
+function inDoubt(tool: string): ToolOutcome {
+  const message = `${tool} had started when its node died; whether it was done is not known, and it was not repeated`;
+  return {
+    content: [{ type: 'text', text: message }],
+    is_error: true,
+    error: { code: 'in_doubt', class: 'recoverable', message },
+    duration_ms: 0,
+  };
 }

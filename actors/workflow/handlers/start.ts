@@ -1,17 +1,13 @@
 import { SvcError } from '../../../runtime/errors.ts';
-import type { Identity } from '../../../runtime/identity.ts';
+import { type Identity, ownerPart } from '../../../runtime/identity.ts';
 import type { JsonObject } from '../../../runtime/json.ts';
-import { ownerPart } from '../../../runtime/viewer.ts';
 import { askEffect } from '../ask-effect.ts';
-import { blackboardBytes } from '../blackboard.ts';
-import { isoTime, tellParent } from '../ending.ts';
-import { badDoubtPolicy } from '../in-doubt.ts';
-import { tellPipelineStarted } from '../intent-pipeline.ts';
-import { jsonBytes } from '../json-field.ts';
+import { blackboardBytes, CONTAINERS, isBadlySealed, jsonBytes } from '../blackboard.ts';
+import { badDoubtPolicy, isoTime, tellParent } from '../ending.ts';
 import { LIMITS } from '../limits.ts';
 import type { Start as StartMessage, WorkflowTurn } from '../messages.ts';
 import { advance } from '../run.ts';
-import { CONTAINERS, isBadlySealed } from '../sealed.ts';
+import { tellPipelineStarted } from '../start-request.ts';
 import type { IdleWorkflow, WorkflowState } from '../state.ts';
 
 /** pending → running. The same id again gets the same answer, whatever became of the run meanwhile. */

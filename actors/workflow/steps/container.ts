@@ -1,26 +1,27 @@
 import { z } from 'zod';
-import type { ContainerStep } from '../../../manifests/workflow/containers.ts';
+import type { StateOf } from '../../../manifests/workflow/schema.ts';
+import type { ContainerStep } from '../../../manifests/workflow/state.ts';
 import type { EffectResult } from '../../../runtime/effect.ts';
 import { ERRORS, isErrorCode } from '../../../runtime/errors.ts';
 import type { JsonObject } from '../../../runtime/json.ts';
 import { keepHead } from '../../execution/bounded-text.ts';
-import { isoTime } from '../ending.ts';
+import { askEffect, bounded } from '../ask-effect.ts';
+import { isJsonObject, isSealed, type Render, renderer, renderMap } from '../blackboard.ts';
+import { isoTime, TIMERS } from '../ending.ts';
 import type { WorkflowTurn } from '../messages.ts';
-import { type Render, renderMap } from '../render.ts';
-import { isSealed } from '../sealed.ts';
-import type { IdleWorkflow } from '../state.ts';
-import { failed, type StepError, type StepResult, succeeded } from './step.ts';
+import type { Awaiting, IdleWorkflow } from '../state.ts';
+import { type Begun, failed, type StepError, type StepResult, succeeded } from './step.ts';
 import { endText } from './system.ts';
 import { knownVolume, volumeNamed } from './volumes.ts';
 
 /** Input of the effect `container.run`. */
-export type ContainerInput = JsonObject & { readonly image: string; readonly command: string[] };
+type ContainerInput = JsonObject & { readonly image: string; readonly command: string[] };
 
 /** Longest that a container may run, whatever its `resources.timeout`. */
 const MAX_CONTAINER_MS = 24 * 3_600_000;
 
 /** Everything of a container that is asked for, rendered; throws when something of it cannot be. */
-export function containerInput(
+function containerInput(
   run: IdleWorkflow,
   step: Omit<ContainerStep, 'name'>,
   stepName: string | null,
@@ -65,10 +66,11 @@ const ContainerEnd = z.object({
   /** The limit for which it was ended. */
   stopped_by: z.string().max(100).optional(),
 });
+
 type ContainerEnd = z.output<typeof ContainerEnd>;
 
 /** How one container ended. `output` is what templates see. */
-export interface ContainerOutcome {
+interface ContainerOutcome {
   /** Null when it did not start. */
   readonly output: JsonObject | null;
   readonly end: ContainerEnd | null;
@@ -118,7 +120,7 @@ interface Which {
 
 const inState = (run: IdleWorkflow) => ({ execution_id: run.execution_id, state_name: run.current_state ?? '' });
 
-export function tellStarted(run: IdleWorkflow, input: ContainerInput, which: Which, turn: WorkflowTurn): void {
+function tellStarted(run: IdleWorkflow, input: ContainerInput, which: Which, turn: WorkflowTurn): void {
   const command = input.command.slice(0, 32).map((part) => keepHead(part, 500));
   const { image } = input;
   turn.emit('ContainerRunStarted', { ...inState(run), ...which, image, command, started_at: isoTime(turn) });
@@ -142,4 +144,93 @@ export function tellEnded(
   }
   const reason = error === null ? 'container_failed' : keepHead(`${error.code}: ${error.message}`, 1_000);
   turn.emit('ContainerRunFailed', { ...inState(run), ...rest, reason, retry_at: retryAt, failed_at: isoTime(turn) });
+}
+
+/** Kind ContainerRun (spec 3): one container, at most `retry.max_attempts` times. */
+export function beginContainerRun(run: IdleWorkflow, step: StateOf<'ContainerRun'>, turn: WorkflowTurn): Begun {
+  return { kind: 'waits', awaiting: askContainer(run, step, 1, turn) };
+}
+
+/** Asks for attempt number `attempt`; the same scope renders the same container. */
+export function askContainer(
+  run: IdleWorkflow,
+  step: StateOf<'ContainerRun'>,
+  attempt: number,
+  turn: WorkflowTurn,
+): Awaiting {
+  const input = containerInput(run, step, null, renderer(run));
+  bounded([input]);
+  tellStarted(run, input, { step_name: step.name ?? null, attempt }, turn);
+  const effectId = askEffect('container.run', input, { entry: run.entry, attempt }, turn);
+  return { kind: 'container', effect_id: effectId, attempt, retry_at: null };
+}
+
+const MAX_PAUSE_MS = 24 * 3_600_000;
+
+/** The pause before attempt `attempt`, 2 or more: `retry.backoff`, doubled for each further one. */
+export const pauseMs = (step: StateOf<'ContainerRun'>, attempt: number): number =>
+  Math.min(MAX_PAUSE_MS, step.retry.backoff_ms * 2 ** (attempt - 2));
+
+/** Asks for the next attempt, at once or after its pause. */
+export function retryContainer(
+  run: IdleWorkflow,
+  step: StateOf<'ContainerRun'>,
+  attempt: number,
+  turn: WorkflowTurn,
+): Awaiting {
+  const pause = pauseMs(step, attempt);
+  if (pause === 0) return askContainer(run, step, attempt, turn);
+  turn.after(TIMERS.retry, pause, 'RetryContainer', { entry: run.entry });
+  return { kind: 'container', effect_id: null, attempt, retry_at: isoTime({ now: turn.now + pause }) };
+}
+
+type Step = StateOf<'ParallelContainerRun'>;
+
+/** Kind ParallelContainerRun (spec 3): all steps are asked for together. */
+export function beginParallelContainerRun(run: IdleWorkflow, step: Step, turn: WorkflowTurn): Begun {
+  const render = renderer(run);
+  const inputs = bounded(step.steps.map(({ name, ...rest }) => containerInput(run, rest, name, render)));
+  const effects = inputs.map((input, index): [string, string] => {
+    const stepName = step.steps[index]?.name ?? '';
+    tellStarted(run, input, { step_name: stepName, attempt: 1 }, turn);
+    return [stepName, askEffect('container.run', input, { entry: run.entry, step: stepName }, turn)];
+  });
+  return {
+    kind: 'waits',
+    awaiting: { kind: 'containers', effects: Object.fromEntries(effects), results: {}, bytes: 0 },
+  };
+}
+
+/** Output of one step; one that did not start has no exit code and says why. */
+export function stepOutput({ output, error }: ContainerOutcome): JsonObject {
+  const none = { exit_code: null, stdout: '', stderr: '', duration_ms: 0 };
+  return { ...(output ?? none), ...(error === null ? {} : { error: { ...error } }) };
+}
+
+/** All have ended: the completion strategy decides (spec 3). */
+export function aggregate(run: IdleWorkflow, step: Step, results: JsonObject, turn: WorkflowTurn): StepResult {
+  const bad = step.steps.map(({ name }) => name).filter((name) => !isSuccess(results, name));
+  const total = step.steps.length;
+  turn.emit('ParallelContainerRunAggregated', {
+    execution_id: run.execution_id,
+    state_name: run.current_state ?? '',
+    total_steps: total,
+    succeeded: total - bad.length,
+    failed: bad.length,
+    strategy: step.completion,
+    aggregated_at: isoTime(turn),
+  });
+  // In the manifest's order, whichever ended first: what is rendered from it is the same in each run.
+  const inOrder = step.steps
+    .filter(({ name }) => Object.hasOwn(results, name))
+    .map(({ name }) => [name, results[name] ?? null]);
+  const record = { output: Object.fromEntries(inOrder) };
+  const enough = { all_succeed: bad.length === 0, any_succeed: bad.length < total, best_effort: true };
+  if (enough[step.completion]) return succeeded(record);
+  return failed('steps_failed', `${bad.length} of ${total} steps failed: ${bad.join(', ')}`, record);
+}
+
+function isSuccess(results: JsonObject, name: string): boolean {
+  const output = Object.hasOwn(results, name) ? results[name] : undefined;
+  return isJsonObject(output) && output.exit_code === 0 && output.error === undefined;
 }

@@ -1,10 +1,9 @@
-import { TemplateError } from '../../../manifests/template/fault.ts';
+import { TemplateError } from '../../../manifests/template/value.ts';
 import { SvcError } from '../../../runtime/errors.ts';
 import type { JsonObject } from '../../../runtime/json.ts';
 import { keepHead } from '../../execution/bounded-text.ts';
-import type { Awaiting } from '../awaiting.ts';
 import { LIMITS } from '../limits.ts';
-import type { IdleWorkflow } from '../state.ts';
+import type { Awaiting, IdleWorkflow } from '../state.ts';
 
 /** Why a state failed; the reason of the run when no transition takes it. */
 export interface StepError {

@@ -1,14 +1,14 @@
 import { z } from 'zod';
-import { KnownVolume } from '../../../manifests/known-volume.ts';
+import { KnownVolume } from '../../../manifests/metadata.ts';
 import type { StateOf } from '../../../manifests/workflow/schema.ts';
-import type { Json } from '../../../runtime/json.ts';
+import type { Json, JsonObject } from '../../../runtime/json.ts';
 import { keepTail } from '../../execution/bounded-text.ts';
 import { askEffect, bounded } from '../ask-effect.ts';
+import { jsonBytes, renderer, renderMap, writeBlackboard } from '../blackboard.ts';
+import { LIMITS } from '../limits.ts';
 import type { WorkflowTurn } from '../messages.ts';
-import { renderer, renderMap } from '../render.ts';
 import type { IdleWorkflow } from '../state.ts';
-import { builtinOf, runBuiltin } from './builtin.ts';
-import { type Begun, failed, type StepResult, succeeded } from './step.ts';
+import { type Begun, failed, StepFailure, type StepResult, succeeded } from './step.ts';
 import { knownVolume } from './volumes.ts';
 
 /** Kind System (spec 3): a built-in ends in the turn, a shell command is the effect `command.run`. */
@@ -76,4 +76,31 @@ export function endText(what: string, exitCode: number | null, stderr: string): 
   const how = exitCode === null ? 'was ended by a signal' : `ended with exit code ${exitCode}`;
   const said = stderr.trim();
   return said === '' ? `${what} ${how}` : `${what} ${how}: ${keepTail(said, 1_000)}`;
+}
+
+const BUILTIN = ['update_context', 'update_blackboard', 'finalize'] as const;
+
+type Builtin = (typeof BUILTIN)[number];
+
+/** Which built-in a System state names; its text as written, so nothing rendered can become one (decided.md). */
+const builtinOf = (command: string): Builtin | undefined => BUILTIN.find((name) => name === command.trim());
+
+/** Runs inside the turn, without a shell: `env`, rendered, is what it writes. */
+function runBuiltin(run: IdleWorkflow, builtin: Builtin, env: JsonObject, turn: WorkflowTurn): Begun {
+  const done = succeeded({ output: { stdout: '', stderr: '', exit_code: 0 } });
+  switch (builtin) {
+    case 'update_context':
+      return { kind: 'ended', run: withContext(run, env), result: done };
+    case 'update_blackboard':
+      return { kind: 'ended', run: writeBlackboard(run, env, turn), result: done };
+    case 'finalize':
+      return { kind: 'ended', run, result: { ...succeeded({ output: env }), final: true } };
+  }
+}
+
+function withContext(run: IdleWorkflow, env: JsonObject): IdleWorkflow {
+  const context = { ...run.context, ...env };
+  const bytes = jsonBytes(context);
+  if (bytes <= LIMITS.contextBytes) return { ...run, context };
+  throw new StepFailure('context_full', `the context would have ${bytes} bytes, the limit is ${LIMITS.contextBytes}`);
 }

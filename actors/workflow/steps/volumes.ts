@@ -1,5 +1,5 @@
-import type { KnownVolume } from '../../../manifests/known-volume.ts';
-import { own } from '../json-field.ts';
+import type { KnownVolume } from '../../../manifests/metadata.ts';
+import { own } from '../blackboard.ts';
 import type { IdleWorkflow } from '../state.ts';
 import { StepFailure } from './step.ts';
 

@@ -1,6 +1,5 @@
 import picomatch from 'picomatch';
-import { Budget } from './budget.ts';
-import type { GlobFound, SearchJob } from './job.ts';
+import { Budget, type GlobFound, type SearchJob } from './job.ts';
 import { walk } from './walk.ts';
 
 /** Files, directories and links whose path fits; names that begin with a dot are names like others. */

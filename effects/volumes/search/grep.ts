@@ -1,7 +1,6 @@
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
-import { linearRegex } from '../../../manifests/linear-regex.ts';
-import { Budget } from './budget.ts';
-import type { GrepFound, SearchJob } from './job.ts';
+import { linearRegex } from '../../../manifests/re2.ts';
+import { Budget, type GrepFound, type SearchJob } from './job.ts';
 import { requiredText, textFinder } from './required-text.ts';
 import { isPassedOver, walk } from './walk.ts';
 

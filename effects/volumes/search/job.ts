@@ -12,6 +12,7 @@ export const SearchBounds = z.object({
   file_bytes: z.number().int().min(1),
   time_ms: z.number().int().min(1),
 });
+
 export type SearchBounds = z.output<typeof SearchBounds>;
 
 const common = {
@@ -40,6 +41,7 @@ export const SearchJob = z.discriminatedUnion('kind', [
     ...common,
   }),
 ]);
+
 export type SearchJob = z.output<typeof SearchJob>;
 
 const told = {
@@ -49,6 +51,7 @@ const told = {
 };
 
 export const GlobFound = z.object({ kind: z.literal('glob'), paths: z.array(z.string()), ...told });
+
 export type GlobFound = z.output<typeof GlobFound>;
 
 export const GrepFound = z.object({
@@ -60,10 +63,54 @@ export const GrepFound = z.object({
   skipped: z.number(),
   ...told,
 });
+
 export type GrepFound = z.output<typeof GrepFound>;
 
 export const SearchAnswer = z.discriminatedUnion('ok', [
   z.object({ ok: z.literal(true), found: z.discriminatedUnion('kind', [GlobFound, GrepFound]) }),
   z.object({ ok: z.literal(false), code: z.string(), message: z.string() }),
 ]);
+
 export type SearchAnswer = z.output<typeof SearchAnswer>;
+
+const LOOK_AT_CLOCK_EVERY = 64;
+
+/** What a search has left. `spent` names the bound that is used up. */
+export class Budget {
+  readonly #bounds: SearchBounds;
+  readonly #endsAt: number;
+  #found = 0;
+  #foundBytes = 0;
+  #ticks = 0;
+  entries = 0;
+  spent: 'found' | 'entries' | 'time' | null = null;
+
+  constructor(bounds: SearchBounds) {
+    this.#bounds = bounds;
+    this.#endsAt = performance.now() + bounds.time_ms;
+  }
+
+  /** One more entry is looked at. False: enough. */
+  entry(): boolean {
+    if (this.entries >= this.#bounds.entries) this.spent ??= 'entries';
+    else this.entries += 1;
+    return this.going();
+  }
+
+  /** One more result of so many bytes. False: it has no place any more. */
+  result(bytes: number): boolean {
+    if (this.#found >= this.#bounds.found || this.#foundBytes + bytes > this.#bounds.found_bytes) {
+      this.spent ??= 'found';
+      return false;
+    }
+    this.#found += 1;
+    this.#foundBytes += bytes;
+    return true;
+  }
+
+  going(): boolean {
+    this.#ticks += 1;
+    if (this.#ticks % LOOK_AT_CLOCK_EVERY === 0 && performance.now() > this.#endsAt) this.spent ??= 'time';
+    return this.spent === null;
+  }
+}

@@ -14,7 +14,7 @@ import { copyFile, mkdir, mkdtemp, realpath, rm, symlink } from 'node:fs/promise
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import Docker from 'dockerode';
-import { findEngine } from '../../../effects/containers/engine-location.ts';
+import { findEngine } from '../../../effects/containers/engine-error.ts';
 
 export const BUSYBOX_IMAGE = 'localhost/svc-examples/busybox:1';
 export const NODE_IMAGE = 'localhost/svc-examples/node:24';

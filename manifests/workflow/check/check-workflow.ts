@@ -1,9 +1,42 @@
-import { pathText } from '../../problem.ts';
+import { pathText } from '../../schema-problems.ts';
 import type { YamlText } from '../../yaml.ts';
 import type { Finding } from '../finding.ts';
 import type { WorkflowManifest } from '../schema.ts';
-import { RULES } from './rules.ts';
+import {
+  expressionSyntax,
+  fieldWithoutEffect,
+  inputInShellCommand,
+  mountPathTwice,
+  templateSyntax,
+  unknownMountVolume,
+} from './field-rules.ts';
+import { approvalWithoutTimeout, memoryTooSmall, timeoutCutShort, tooFewJudges } from './limit-rules.ts';
+import {
+  blackboardKeyClash,
+  childCycle,
+  childDepth,
+  reservedStateName,
+  reservedWorkflowName,
+  unknownAgent,
+  unknownChildWorkflow,
+} from './name-rules.ts';
+import {
+  loopWithoutExit,
+  neverStarts,
+  noTerminalState,
+  noWayToEnd,
+  stateNeverPrecedes,
+  unreachableState,
+} from './reachability-rules.ts';
+import type { Rule } from './rule.ts';
 import { type Known, subjectOf } from './subject.ts';
+import {
+  conditionDoesNotApply,
+  conditionNeverTrue,
+  transitionNeverEvaluated,
+  transitionNotGuaranteed,
+} from './transition-rules.ts';
+import { unknownTemplateKey } from './unknown-template-key.ts';
 
 export type { Known } from './subject.ts';
 
@@ -27,3 +60,35 @@ export function checkWorkflow(manifest: WorkflowManifest, locate: YamlText['loca
   }
   return findings.sort((a, b) => a.line - b.line || a.column - b.column);
 }
+
+/** Everything the checker looks for in a manifest that the schema accepts. */
+export const RULES: readonly Rule[] = [
+  unreachableState,
+  noTerminalState,
+  loopWithoutExit,
+  noWayToEnd,
+  transitionNotGuaranteed,
+  transitionNeverEvaluated,
+  conditionDoesNotApply,
+  conditionNeverTrue,
+  unknownTemplateKey,
+  stateNeverPrecedes,
+  templateSyntax,
+  expressionSyntax,
+  inputInShellCommand,
+  approvalWithoutTimeout,
+  unknownAgent,
+  unknownChildWorkflow,
+  childCycle,
+  childDepth,
+  tooFewJudges,
+  fieldWithoutEffect,
+  timeoutCutShort,
+  reservedStateName,
+  reservedWorkflowName,
+  blackboardKeyClash,
+  unknownMountVolume,
+  mountPathTwice,
+  memoryTooSmall,
+  neverStarts,
+];

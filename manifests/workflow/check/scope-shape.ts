@@ -1,8 +1,6 @@
-import type { WorkflowManifest } from '../schema.ts';
-import { builtInCommand } from './built-in.ts';
-import { inputShape } from './input-shape.ts';
-import { ANY, map, PLAIN, type Shape, shapeOfJson } from './shape.ts';
-import { stateShape } from './state-shape.ts';
+import type { Json, JsonObject } from '../../json-schema/fit.ts';
+import type { StateOf, StateSpec, WorkflowManifest } from '../schema.ts';
+import { builtInCommand } from './texts.ts';
 
 /** First parts of template variables that are not names of states (spec 3, Template variables). */
 export const RESERVED: ReadonlySet<string> = new Set([
@@ -66,4 +64,132 @@ function writtenBy(
   return Object.values(states).flatMap((state) =>
     state.kind === 'System' && builtInCommand(state) === command ? Object.keys(state.env) : [],
   );
+}
+
+/** What is known of the value at some place: enough to say that a path leads to nothing. */
+export type Shape =
+  | { readonly is: 'any' }
+  /** Text, number or truth value: nothing inside. */
+  | { readonly is: 'plain' }
+  | { readonly is: 'map'; readonly fields: ReadonlyMap<string, Shape> }
+  | { readonly is: 'list'; readonly item: Shape; readonly length?: number };
+
+const ANY: Shape = { is: 'any' };
+
+const PLAIN: Shape = { is: 'plain' };
+
+const map = (fields: Readonly<Record<string, Shape>>): Shape => ({
+  is: 'map',
+  fields: new Map(Object.entries(fields)),
+});
+
+const list = (item: Shape, length?: number): Shape => ({
+  is: 'list',
+  item,
+  ...(length === undefined ? {} : { length }),
+});
+
+/** Where a path leaves what is known: how many of its parts exist, and what the next could have been. */
+interface Astray {
+  readonly known: number;
+  readonly choices: readonly string[];
+}
+
+/** Null when the path may lead somewhere. */
+export function astray(shape: Shape, path: readonly string[]): Astray | null {
+  let at = shape;
+  for (const [index, part] of path.entries()) {
+    if (at.is === 'any') return null;
+    const next = inside(at, part);
+    if (next === null) return { known: index, choices: at.is === 'map' ? [...at.fields.keys()] : [] };
+    at = next;
+  }
+  return null;
+}
+
+function inside(shape: Shape, part: string): Shape | null {
+  if (shape.is === 'map') return shape.fields.get(part) ?? null;
+  if (shape.is !== 'list') return null;
+  if (part === 'length') return PLAIN;
+  if (!/^\d{1,6}$/.test(part)) return null;
+  return shape.length !== undefined && Number(part) >= shape.length ? null : shape.item;
+}
+
+/** Of a constant. */
+function shapeOfJson(value: Json): Shape {
+  if (Array.isArray(value)) return list(ANY, value.length);
+  if (typeof value !== 'object' || value === null) return PLAIN;
+  return { is: 'map', fields: new Map(Object.entries(value).map(([key, inner]) => [key, shapeOfJson(inner)])) };
+}
+
+/** Keywords by which a value may have more than `properties` says. */
+const OPEN = ['$ref', '$dynamicRef', 'allOf', 'anyOf', 'oneOf', 'if', 'patternProperties', 'dependentSchemas', 'not'];
+
+/**
+ * What `metadata.input_schema` declares. Undeclared keys count as unknown, although JSON Schema lets them pass, unless
+ * the schema says `additionalProperties` itself or is put together from others.
+ */
+function inputShape(schema: JsonObject | undefined): Shape {
+  return schema === undefined ? ANY : shapeOf(schema);
+}
+
+function shapeOf(schema: Json | undefined): Shape {
+  if (!isObject(schema) || OPEN.some((keyword) => Object.hasOwn(schema, keyword))) return ANY;
+  const { type } = schema;
+  if (type === 'object') {
+    const { properties, additionalProperties: more } = schema;
+    if (!isObject(properties) || (more !== undefined && more !== false)) return ANY;
+    return { is: 'map', fields: new Map(Object.entries(properties).map(([key, inner]) => [key, shapeOf(inner)])) };
+  }
+  if (type === 'array') return { is: 'list', item: shapeOf(isObject(schema.items) ? schema.items : undefined) };
+  return type === 'string' || type === 'number' || type === 'integer' || type === 'boolean' ? PLAIN : ANY;
+}
+
+const isObject = (value: Json | undefined): value is JsonObject =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+const PROCESS = map({
+  exit_code: PLAIN,
+  stdout: PLAIN,
+  stderr: PLAIN,
+  duration_ms: PLAIN,
+  stdout_truncated: PLAIN,
+  stderr_truncated: PLAIN,
+});
+
+/** What stands under a state's name after it ran (spec 3, outputs of each kind). `error` is there when it failed. */
+function stateShape(state: StateSpec): Shape {
+  const ended = { status: PLAIN, error: ANY };
+  switch (state.kind) {
+    case 'Agent':
+      return map({ ...ended, output: ANY, score: PLAIN, confidence: PLAIN, iterations: PLAIN, execution_id: PLAIN });
+    case 'System':
+      return map({ ...ended, output: builtInCommand(state) === null ? PROCESS : ANY });
+    case 'ContainerRun':
+      return map({ ...ended, output: PROCESS });
+    case 'ParallelContainerRun':
+      return map({ ...ended, output: map(Object.fromEntries(state.steps.map(({ name }) => [name, PROCESS]))) });
+    case 'Human':
+      return map({ ...ended, output: ANY, feedback: PLAIN });
+    case 'ParallelAgents':
+      return map({ ...ended, output: ANY, ...panelShape(state) });
+    case 'Subworkflow':
+      return map({
+        ...ended,
+        output: ANY,
+        child_execution_id: PLAIN,
+        ...(state.mode === 'blocking' ? { result: ANY } : {}),
+      });
+  }
+}
+
+function panelShape({ agents }: StateOf<'ParallelAgents'>): Readonly<Record<string, Shape>> {
+  return {
+    consensus: map({ score: PLAIN, confidence: PLAIN, strategy: PLAIN, metadata: ANY, all_succeeded: PLAIN }),
+    individual_results: list(
+      map({ agent_id: PLAIN, score: PLAIN, confidence: PLAIN, reasoning: PLAIN }),
+      agents.length,
+    ),
+    agents: list(map({ agent_id: PLAIN, output: ANY, weight: PLAIN }), agents.length),
+  };
 }

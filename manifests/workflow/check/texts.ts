@@ -1,9 +1,9 @@
+import { checkExpression, expressionReferences } from '../../expression/parse.ts';
+import { checkTemplate, type Reference, templateReferences } from '../../template/references.ts';
 import type { StateSpec, WorkflowManifest } from '../schema.ts';
-import { builtInCommand } from './built-in.ts';
-import { type Reading, readExpression, readTemplate } from './reading.ts';
 
 /** A text of a state that is rendered or evaluated. */
-export interface Text {
+interface Text {
   readonly state: string;
   readonly path: readonly PropertyKey[];
   readonly text: string;
@@ -109,3 +109,34 @@ const part = (
   use: Text['use'] = 'text',
   when: Text['when'] = 'before',
 ): Part[] => (text === undefined ? [] : [{ path, text, use, when }]);
+
+/** What a text refers to, or why it cannot be read. */
+interface Reading {
+  readonly references: readonly Reference[];
+  readonly fault: string | null;
+}
+
+function readTemplate(text: string): Reading {
+  const fault = checkTemplate(text);
+  return fault === null ? { references: templateReferences(text), fault } : { references: [], fault };
+}
+
+function readExpression(text: string): Reading {
+  const fault = checkExpression(text);
+  return fault === null ? { references: expressionReferences(text), fault } : { references: [], fault };
+}
+
+const BUILT_IN = ['update_context', 'update_blackboard', 'finalize'] as const;
+
+type BuiltInCommand = (typeof BUILT_IN)[number];
+
+/** The built-in command of a System state, which runs without a shell (decided.md); null for all else. */
+export function builtInCommand(state: StateSpec): BuiltInCommand | null {
+  if (state.kind !== 'System') return null;
+  const command = state.command.trim();
+  return BUILT_IN.find((name) => name === command) ?? null;
+}
+
+/** The state completes the execution: it has no transitions, or it is `finalize`. */
+export const endsExecution = (state: StateSpec): boolean =>
+  state.transitions.length === 0 || builtInCommand(state) === 'finalize';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { LIMITS } from '../../../actors/execution/limits.ts';
-import { deathsInARow } from '../../../actors/execution/progress.ts';
+import { deathsInARow } from '../../../actors/execution/state.ts';
 import { nothingStreamed } from '../../../actors/execution/streamed.ts';
 import type { JsonObject } from '../../../runtime/json.ts';
 import { Bootstrapped, DOCKER, PROGRAM } from './bootstrapped.ts';

@@ -11,9 +11,9 @@ import {
   type ExecutionApi,
   type ExecutionDocument,
 } from '../../../actors/execution/api.ts';
-import { createAttestApi } from '../../../actors/execution/attests.ts';
 import { executionActor } from '../../../actors/execution/definition.ts';
 import type { AttestApi, DispatchApi, GatewayAnswer } from '../../../actors/execution/dispatch-api.ts';
+import { createAttestApi } from '../../../actors/execution/handlers/attest.ts';
 import { createDispatchApi } from '../../../actors/execution/inner-loop/dispatches.ts';
 import { toolSessionActor } from '../../../actors/tool-session/definition.ts';
 import { createModelEffect } from '../../../effects/models/model-effect.ts';

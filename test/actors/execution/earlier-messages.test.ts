@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { withAside } from '../../../actors/execution/inner-loop/conversation.ts';
-import { LOOP } from '../../../actors/execution/inner-loop/limits.ts';
+import { withAside } from '../../../actors/execution/inner-loop/ask.ts';
+import { LOOP } from '../../../actors/execution/inner-loop/state.ts';
 import { read, ToolingExecution } from './tooled.ts';
 
 const ref = (letter: string): string => letter.repeat(64);

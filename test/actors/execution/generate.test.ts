@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { executionActor } from '../../../actors/execution/definition.ts';
-import { LOOP } from '../../../actors/execution/inner-loop/limits.ts';
+import { LOOP } from '../../../actors/execution/inner-loop/state.ts';
 import type { Json, JsonObject } from '../../../runtime/json.ts';
 import type { DrivenTurn } from '../../support/actor-driver.ts';
 import { Bootstrapped, DOCKER, PROGRAM } from './bootstrapped.ts';

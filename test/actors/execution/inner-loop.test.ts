@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ModelInput } from '../../../effects/models/call.ts';
-import { resultHash } from '../../../manifests/audit/result-hash.ts';
+import { resultHash } from '../../../manifests/audit/record.ts';
 import type { Json } from '../../../runtime/json.ts';
 import { AGENT_ID } from './rig.ts';
 import { GRANT, outcomeOf, read, run, ToolingExecution, tooled, write } from './tooled.ts';

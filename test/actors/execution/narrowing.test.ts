@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { SecurityPolicy } from '../../../actors/execution/plan.ts';
 import { planExecution } from '../../../actors/execution/plan-execution.ts';
-import { SecurityPolicy } from '../../../actors/execution/security-policy.ts';
 import type { JsonObject } from '../../../runtime/json.ts';
 import { manifestOf } from './rig.ts';
 

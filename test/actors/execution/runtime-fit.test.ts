@@ -1,11 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { fitToNode, type NodeOffer } from '../../../actors/execution/node-fit.ts';
-import type { StartExecution } from '../../../actors/execution/start-request.ts';
+import type { StartExecution } from '../../../actors/execution/messages.ts';
+import { fitToNode, type NodeOffer } from '../../../actors/execution/plan-execution.ts';
 import { parseAgentManifest } from '../../../manifests/agent/parse.ts';
-import { RuntimeSettings } from '../../../manifests/runtime-table/settings.ts';
-import { findRuntime, runtimeTable } from '../../../manifests/runtime-table/table.ts';
-import { runtimeWarnings } from '../../../manifests/runtime-table/warnings.ts';
+import { findRuntime, RuntimeSettings, runtimeTable, runtimeWarnings } from '../../../manifests/runtime-table/table.ts';
 import { agentYaml } from '../../product/product-node.ts';
 
 type Asked = Readonly<Record<string, string | undefined>>;

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ResultValidator } from '../../../actors/execution/plan.ts';
-import { checkJsonSchema } from '../../../actors/execution/validators/json-schema.ts';
-import { stripFences } from '../../../actors/execution/validators/json-text.ts';
+import { checkJsonSchema, stripFences } from '../../../actors/execution/validators/json-schema.ts';
 import { validate } from '../../../actors/execution/validators/validate.ts';
 import type { JsonObject } from '../../../runtime/json.ts';
 

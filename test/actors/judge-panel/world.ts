@@ -4,13 +4,13 @@ import { execution } from '../../../actors/execution/definition.ts';
 import { judgePanel } from '../../../actors/judge-panel/definition.ts';
 import { createJudgePanelApi } from '../../../actors/judge-panel/judge-panels.ts';
 import { createAgentCatalog } from '../../../catalog/agent-catalog.ts';
-import { type AgentStarts, createAgentStart } from '../../../effects/starts/agent-start.ts';
+import { type AgentStarts, createAgentStart } from '../../../effects/starts/child-start.ts';
 import { systemClock } from '../../../runtime/clock.ts';
 import { defineEffect } from '../../../runtime/effect.ts';
 import { SvcError } from '../../../runtime/errors.ts';
 import type { Identity } from '../../../runtime/identity.ts';
 import { systemRandom } from '../../../runtime/random.ts';
-import { startOnce } from '../../../transport/start-execution.ts';
+import { startOnce } from '../../../transport/start-limits.ts';
 import { type KernelNodeOptions, startKernelNode } from '../../support/kernel-node.ts';
 
 /** What a judge's model writes; `hang` waits until it is stopped. */

@@ -5,7 +5,7 @@ import { join as pathJoin } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
 import type { NodePeerApi } from '../../../actors/node-peer/api.ts';
-import { nodeActors } from '../../../actors/node-peer/node-actors.ts';
+import { nodeActors } from '../../../actors/node-peer/definition.ts';
 import { startKernelNode } from '../../support/kernel-node.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { apiOver, beatOf, join, type NodeKey, nodeKey, OPERATOR, signNonce, startController } from './rig.ts';

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join as pathJoin } from 'node:path';
 import { test } from 'node:test';
-import { nodeActors } from '../../../actors/node-peer/node-actors.ts';
+import { nodeActors } from '../../../actors/node-peer/definition.ts';
 import { openStores } from '../../../runtime/open-stores.ts';
 import { connectClient, startRuntime } from '../../../runtime/runtime.ts';
 import { mongoMissing, startMongo } from '../../support/ferretdb.ts';

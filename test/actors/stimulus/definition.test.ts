@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { duplicateOf } from '../../../actors/stimulus/api.ts';
+import { duplicateOf, projectStimulus } from '../../../actors/stimulus/api.ts';
 import { stimulusActor } from '../../../actors/stimulus/definition.ts';
-import { StimulusState } from '../../../actors/stimulus/state.ts';
-import { projectStimulus } from '../../../actors/stimulus/view.ts';
+import { StimulusState } from '../../../actors/stimulus/messages.ts';
 import { SvcError } from '../../../runtime/errors.ts';
 import type { Identity } from '../../../runtime/identity.ts';
 import type { Json } from '../../../runtime/json.ts';

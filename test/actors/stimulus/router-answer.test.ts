@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { readRouterAnswer } from '../../../actors/stimulus/router-answer.ts';
+import { readRouterAnswer } from '../../../actors/stimulus/classifying.ts';
 
 const answer = { workflow: 'triage', confidence: 0.9, reasoning: 'it burns' };
 const text = JSON.stringify(answer);

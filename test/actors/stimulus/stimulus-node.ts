@@ -1,15 +1,19 @@
 import type { ExecutionWord } from '../../../actors/execution/word.ts';
+import { STIMULI, type StimulusDocument } from '../../../actors/stimulus/api.ts';
 import { stimulusActor } from '../../../actors/stimulus/definition.ts';
 import { createStimulusApi, type StimulusSettings } from '../../../actors/stimulus/stimuli.ts';
-import { STIMULI, type StimulusDocument } from '../../../actors/stimulus/view.ts';
 import {
   type ConfiguredRoute,
   createStimulusRoutes,
   STIMULUS_ROUTES,
   type StimulusRouteDocument,
 } from '../../../catalog/stimulus-routes.ts';
-import { type AgentStartInput, createAgentStart } from '../../../effects/starts/agent-start.ts';
-import { createWorkflowStart, type WorkflowStartInput } from '../../../effects/starts/workflow-start.ts';
+import {
+  type AgentStartInput,
+  createAgentStart,
+  createWorkflowStart,
+  type WorkflowStartInput,
+} from '../../../effects/starts/child-start.ts';
 import type { Address } from '../../../runtime/address.ts';
 import { systemClock } from '../../../runtime/clock.ts';
 import { defineEffect } from '../../../runtime/effect.ts';

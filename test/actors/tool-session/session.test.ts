@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { SESSION_LIMITS } from '../../../actors/tool-session/limits.ts';
+import { SESSION_LIMITS } from '../../../actors/tool-session/messages.ts';
 import { ActorDriver } from '../../support/actor-driver.ts';
 import {
   answer,

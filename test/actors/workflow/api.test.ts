@@ -5,9 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { z } from 'zod';
-import { createApprovalApi } from '../../../actors/approval/approvals.ts';
+import { APPROVALS, type ApprovalDocument, createApprovalApi } from '../../../actors/approval/api.ts';
 import { approvalActor } from '../../../actors/approval/definition.ts';
-import { APPROVALS, type ApprovalDocument } from '../../../actors/approval/view.ts';
 import {
   createWorkflowApi,
   WORKFLOW_EXECUTIONS,

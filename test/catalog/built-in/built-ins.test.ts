@@ -2,8 +2,6 @@ import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import { planExecution } from '../../../actors/execution/plan-execution.ts';
-import { PLATFORM_LABEL } from '../../../catalog/built-in/api.ts';
-import { createBuiltIns } from '../../../catalog/built-in/built-ins.ts';
 import {
   AGENT_AUTHOR_ID,
   BUILT_IN_AGENTS,
@@ -11,7 +9,9 @@ import {
   builtInId,
   INTENT_PIPELINE_ID,
   isAuthor,
-} from '../../../catalog/built-in/names.ts';
+  PLATFORM_LABEL,
+} from '../../../catalog/built-in/api.ts';
+import { createBuiltIns } from '../../../catalog/built-in/built-ins.ts';
 import { validateWorkflow } from '../../../manifests/workflow/validate.ts';
 
 const builtIns = createBuiltIns();

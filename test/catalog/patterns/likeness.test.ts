@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { likeness } from '../../../catalog/patterns/likeness.ts';
-import { errorWords, solutionWords } from '../../../catalog/patterns/normal-form.ts';
+import { errorWords, likeness, solutionWords } from '../../../catalog/patterns/normal-form.ts';
 
 const of = (some: string, other: string): number => likeness(errorWords(some), errorWords(other));
 

@@ -3,7 +3,7 @@ import type { AgentCatalog, CatalogSearch, Embeddings, WorkflowCatalog } from '.
 import { type BuiltIns, NO_BUILT_INS } from '../../../catalog/built-in/api.ts';
 import { createCatalogSearch } from '../../../catalog/search/catalog-search.ts';
 import { createWorkflowCatalog } from '../../../catalog/workflow-catalog.ts';
-import { NodeCortex } from '../../../manifests/node/cortex.ts';
+import { NodeCortex } from '../../../manifests/node/models.ts';
 import { type Clock, systemClock } from '../../../runtime/clock.ts';
 import type { Documents } from '../../../runtime/documents.ts';
 import { type Identity, SYSTEM_TENANT } from '../../../runtime/identity.ts';

@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { mkdir, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { createContainerStarts } from '../../../effects/containers/starts.ts';
+import { createContainerStarts } from '../../../effects/containers/state.ts';
 import { SvcError } from '../../../runtime/errors.ts';
 import { SqliteDocuments } from '../../../runtime/sqlite/documents.ts';
 import { NEEDS_PODMAN } from '../../support/podman.ts';

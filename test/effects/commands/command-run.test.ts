@@ -4,8 +4,7 @@ import { mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/prom
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import type { CommandRequest, CommandResult } from '../../../effects/commands/api.ts';
-import { createCommandEffect } from '../../../effects/commands/command-effect.ts';
-import { createCommandRunner } from '../../../effects/commands/command-runner.ts';
+import { createCommandEffect, createCommandRunner } from '../../../effects/commands/command-runner.ts';
 import { CommandInput } from '../../../effects/commands/input.ts';
 import { endLeftovers } from '../../../effects/programs/leftovers.ts';
 import { openWorkspaceView, type WorkspaceView } from '../../../effects/programs/workspace-view.ts';

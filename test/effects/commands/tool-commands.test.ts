@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import type { ToolCommandRequest, ToolCommandResult } from '../../../effects/commands/api.ts';
 import { createToolCommands } from '../../../effects/commands/tool-commands.ts';
-import { DENIED_NAMES, scrubbed } from '../../../effects/commands/tool-environment.ts';
+import { DENIED_NAMES, scrubbed } from '../../../effects/commands/tool-program.ts';
 import { runCgroups } from '../../../effects/programs/run-cgroup.ts';
 import type { ProgramView } from '../../../effects/programs/view.ts';
 import { openWorkspaceView, type WorkspaceView } from '../../../effects/programs/workspace-view.ts';

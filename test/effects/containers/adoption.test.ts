@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { createOptions } from '../../../effects/containers/create-options.ts';
 import { ContainerInput } from '../../../effects/containers/input.ts';
-import { createContainerStarts } from '../../../effects/containers/starts.ts';
+import { createContainerStarts } from '../../../effects/containers/state.ts';
 import { SvcError } from '../../../runtime/errors.ts';
 import { SqliteDocuments } from '../../../runtime/sqlite/documents.ts';
 import { BUSYBOX, NEEDS_PODMAN } from '../../support/podman.ts';

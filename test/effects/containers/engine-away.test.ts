@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { ContainerEngine } from '../../../effects/containers/engine.ts';
-import { findEngine } from '../../../effects/containers/engine-location.ts';
+import { findEngine } from '../../../effects/containers/engine-error.ts';
 import { systemClock } from '../../../runtime/clock.ts';
 import { NEEDS_PODMAN } from '../../support/podman.ts';
 import { type PodmanBench, podmanBench, sh } from '../../support/podman-bench.ts';

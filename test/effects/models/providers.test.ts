@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { describe, test } from 'node:test';
-import { backoffMs, retryAfterMs } from '../../../effects/models/backoff.ts';
+import { ToolNames } from '../../../effects/models/ai-sdk.ts';
+import { excerpt } from '../../../effects/models/ai-sdk-failure.ts';
 import { ModelInput } from '../../../effects/models/call.ts';
 import { detectProvider } from '../../../effects/models/detect.ts';
-import { excerpt } from '../../../effects/models/redact.ts';
-import { ToolNames } from '../../../effects/models/tool-names.ts';
-import { costOf } from '../../../effects/models/usage.ts';
+import { costOf } from '../../../effects/models/model-limits.ts';
+import { backoffMs, retryAfterMs } from '../../../effects/models/target-tries.ts';
 import { ModelSelection, ProviderConfig, ProviderConfigs } from '../../../manifests/node/models.ts';
 import { systemRandom } from '../../../runtime/random.ts';
 

@@ -9,8 +9,8 @@ import { after, before, describe, test } from 'node:test';
 import { GroupWatch } from '../../../effects/programs/group-watch.ts';
 import { ProgramLimits } from '../../../effects/programs/input.ts';
 import { launch } from '../../../effects/programs/launch.ts';
-import { followProgram } from '../../../effects/programs/program-run.ts';
 import { candidates, openRunCgroups, type RunCgroups } from '../../../effects/programs/run-cgroup.ts';
+import { followProgram } from '../../../effects/programs/supervise.ts';
 import { alive, type ProgramBench, programBench } from '../../support/program-bench.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { type AgentStarts, createAgentStart } from '../../../effects/starts/agent-start.ts';
-import { createWorkflowStart } from '../../../effects/starts/workflow-start.ts';
+import { type AgentStarts, createAgentStart, createWorkflowStart } from '../../../effects/starts/child-start.ts';
 import type { EffectContext, EffectHandler } from '../../../runtime/effect.ts';
 import { type ErrorCode, SvcError } from '../../../runtime/errors.ts';
 import type { Json, JsonObject } from '../../../runtime/json.ts';

@@ -8,7 +8,7 @@ import { createPrepareEffect, PrepareInput } from '../../../effects/volumes/prep
 import { startVolumeSweep, sweepVolumes } from '../../../effects/volumes/sweep.ts';
 import { openVolumeImages } from '../../../effects/volumes/volume-images.ts';
 import type { Volumes } from '../../../effects/volumes/volumes.ts';
-import { KnownVolume } from '../../../manifests/known-volume.ts';
+import { KnownVolume } from '../../../manifests/metadata.ts';
 import { addressOf } from '../../../runtime/address.ts';
 import type { Collection, CollectionSpec, Documents, StoredDocument } from '../../../runtime/documents.ts';
 import { SvcError } from '../../../runtime/errors.ts';

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import type { z } from 'zod';
 import type { FetchedPage, FetchRequest, Web, WebRules } from '../../../effects/web/api.ts';
 import { createWeb, type WebParts } from '../../../effects/web/web.ts';
-import { NodeWeb } from '../../../manifests/node/web.ts';
+import { NodeWeb } from '../../../manifests/node/containers.ts';
 import { systemClock } from '../../../runtime/clock.ts';
 import { SvcError } from '../../../runtime/errors.ts';
 import { systemRandom } from '../../../runtime/random.ts';

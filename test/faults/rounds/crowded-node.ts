@@ -2,7 +2,7 @@ import { mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
-import { removeTree } from '../../../effects/volumes/remove-tree.ts';
+import { removeTree } from '../../../effects/volumes/tree.ts';
 import { type KillStores, type StoreKind, startStores } from '../../kill/stores.ts';
 import { objectOf } from '../../product/product-node.ts';
 import { ModelServer } from '../../support/model-server.ts';

@@ -1,7 +1,7 @@
 import { mkdtemp, open, readFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { removeTree } from '../../../effects/volumes/remove-tree.ts';
+import { removeTree } from '../../../effects/volumes/tree.ts';
 import { partitionsOf } from '../../../runtime/address.ts';
 import { RedisActorStore } from '../../../runtime/redis/redis-actor-store.ts';
 import { agentYaml, ProductNode } from '../../product/product-node.ts';

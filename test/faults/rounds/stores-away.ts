@@ -6,7 +6,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { MongoClient } from 'mongodb';
 import { stringify } from 'yaml';
 import { z } from 'zod';
-import { removeTree } from '../../../effects/volumes/remove-tree.ts';
+import { removeTree } from '../../../effects/volumes/tree.ts';
 import { SYSTEM_TENANT } from '../../../runtime/identity.ts';
 import { SeededRandom } from '../../kill/random.ts';
 import type { StoreKind } from '../../kill/stores.ts';

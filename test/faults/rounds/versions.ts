@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { MongoClient } from 'mongodb';
 import { stringify } from 'yaml';
-import { FORMAT } from '../../../runtime/format.ts';
+import { FORMAT } from '../../../runtime/store-formats.ts';
 import type { StoreKind } from '../../kill/stores.ts';
 import { seeded } from '../../support/faulty-store.ts';
 import { startMongo } from '../../support/ferretdb.ts';

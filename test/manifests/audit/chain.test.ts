@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { hash } from 'node:crypto';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { canonicalHash } from '../../../manifests/audit/chain.ts';
+import { canonicalHash } from '../../../manifests/audit/record.ts';
 
 test('the hash of a value is that of its RFC 8785 form', () => {
   assert.equal(canonicalHash({ b: 1, a: ['é', 1e21] }), hash('sha256', '{"a":["é",1e+21],"b":1}', 'hex'));

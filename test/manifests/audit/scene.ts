@@ -1,8 +1,13 @@
 import { generateKeyPairSync, hash, type KeyObject, sign } from 'node:crypto';
 import type { JWK } from 'jose';
-import { emptyChain, nextRecord } from '../../../manifests/audit/chain.ts';
-import { HEAD_TYPE } from '../../../manifests/audit/head.ts';
-import type { AuditBody, AuditExport, AuditRecord } from '../../../manifests/audit/record.ts';
+import {
+  type AuditBody,
+  type AuditExport,
+  type AuditRecord,
+  emptyChain,
+  HEAD_TYPE,
+  nextRecord,
+} from '../../../manifests/audit/record.ts';
 
 export interface Signer {
   readonly jwk: JWK;

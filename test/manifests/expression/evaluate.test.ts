@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { checkExpression } from '../../../manifests/expression/check.ts';
 import { evaluateExpression } from '../../../manifests/expression/evaluate.ts';
-import { expressionReferences } from '../../../manifests/expression/references.ts';
-import { TemplateError } from '../../../manifests/template/fault.ts';
+import { checkExpression, expressionReferences } from '../../../manifests/expression/parse.ts';
+import { TemplateError } from '../../../manifests/template/value.ts';
 
 const SCOPE = {
   BUILD: { score: 0.8, status: 'success', output: { exit_code: 0, stdout: '10\n', stderr: '' } },

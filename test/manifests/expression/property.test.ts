@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { checkExpression } from '../../../manifests/expression/check.ts';
 import { evaluateExpression } from '../../../manifests/expression/evaluate.ts';
-import { TemplateError } from '../../../manifests/template/fault.ts';
+import { checkExpression } from '../../../manifests/expression/parse.ts';
+import { TemplateError } from '../../../manifests/template/value.ts';
 
 type Plain = null | boolean | number | string;
 

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import Handlebars from 'handlebars';
-import { checkTemplate } from '../../../manifests/template/check.ts';
-import { TemplateError } from '../../../manifests/template/fault.ts';
-import { mustachesOf } from '../../../manifests/template/mustaches.ts';
+import { checkTemplate } from '../../../manifests/template/references.ts';
+import { mustachesOf } from '../../../manifests/template/source.ts';
+import { TemplateError } from '../../../manifests/template/value.ts';
 
 class CallDepth extends Handlebars.Visitor {
   deepest = 0;

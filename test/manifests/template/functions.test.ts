@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { checkTemplate } from '../../../manifests/template/check.ts';
-import { TemplateError } from '../../../manifests/template/fault.ts';
-import { renderTemplate } from '../../../manifests/template/render.ts';
+import { checkTemplate } from '../../../manifests/template/references.ts';
+import { renderTemplate } from '../../../manifests/template/rendering.ts';
+import { TemplateError } from '../../../manifests/template/value.ts';
 
 const SCOPE = {
   list: [1, 'two', { three: 3 }],

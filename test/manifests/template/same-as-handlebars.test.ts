@@ -2,10 +2,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import Handlebars from 'handlebars';
-import { checkTemplate } from '../../../manifests/template/check.ts';
-import { TemplateError } from '../../../manifests/template/fault.ts';
-import { templateReferences } from '../../../manifests/template/references.ts';
-import { renderTemplate } from '../../../manifests/template/render.ts';
+import { checkTemplate, templateReferences } from '../../../manifests/template/references.ts';
+import { renderTemplate } from '../../../manifests/template/rendering.ts';
+import { TemplateError } from '../../../manifests/template/value.ts';
 
 const SCOPE = {
   a: { b: { c: 'deep' }, list: ['x', 'y'] },

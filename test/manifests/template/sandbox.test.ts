@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { checkTemplate } from '../../../manifests/template/check.ts';
-import { TemplateError } from '../../../manifests/template/fault.ts';
-import { RecentByText } from '../../../manifests/template/parsed.ts';
-import { renderTemplate } from '../../../manifests/template/render.ts';
-import type { Value } from '../../../manifests/template/value.ts';
+import { RecentByText } from '../../../manifests/template/parse.ts';
+import { checkTemplate } from '../../../manifests/template/references.ts';
+import { renderTemplate } from '../../../manifests/template/rendering.ts';
+import { TemplateError, type Value } from '../../../manifests/template/value.ts';
 
 const LIST = Array.from({ length: 2_000 }, (_, n) => n);
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { renderTemplate } from '../../../manifests/template/render.ts';
+import { renderTemplate } from '../../../manifests/template/rendering.ts';
 
 const RESULT = { exit_code: 0, stdout: 'ok', stderr: '', duration_ms: 12 };
 

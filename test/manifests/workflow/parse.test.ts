@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { parse } from 'yaml';
-import type { Json, JsonObject } from '../../../manifests/json-schema/json.ts';
+import type { Json, JsonObject } from '../../../manifests/json-schema/fit.ts';
 import { checkInput, takeInput } from '../../../manifests/workflow/input.ts';
 import { WORKFLOW_MANIFEST_KEY, workflowJsonSchema } from '../../../manifests/workflow/json-schema.ts';
 import { parseWorkflowManifest } from '../../../manifests/workflow/parse.ts';

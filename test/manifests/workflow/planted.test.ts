@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { RULES } from '../../../manifests/workflow/check/rules.ts';
+import { RULES } from '../../../manifests/workflow/check/check-workflow.ts';
 import { ERROR_CURES, validateWorkflow } from '../../../manifests/workflow/validate.ts';
 import { workflowText } from './document.ts';
 import { known } from './known.ts';

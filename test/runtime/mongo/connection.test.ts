@@ -5,8 +5,7 @@ import { MongoClient, MongoServerError } from 'mongodb';
 import type { StoredDocument } from '../../../runtime/documents.ts';
 import { type ErrorCode, SvcError } from '../../../runtime/errors.ts';
 import { MongoDocuments } from '../../../runtime/mongo/documents.ts';
-import { MongoSession } from '../../../runtime/mongo/session.ts';
-import { WAITS } from '../../../runtime/mongo/waits.ts';
+import { MongoSession, WAITS } from '../../../runtime/mongo/session.ts';
 import { mongoMissing } from '../../support/ferretdb.ts';
 import { type MongoRig, mongoRig } from './rig.ts';
 

@@ -5,7 +5,7 @@ import { after, before, describe, type TestContext, test } from 'node:test';
 import type { Collection, StoredDocument } from '../../../runtime/documents.ts';
 import { toSvcError } from '../../../runtime/errors.ts';
 import { MongoDocuments } from '../../../runtime/mongo/documents.ts';
-import { longestCallMs, type MongoWaits, recoveredWithinMs } from '../../../runtime/mongo/waits.ts';
+import { longestCallMs, type MongoWaits, recoveredWithinMs } from '../../../runtime/mongo/session.ts';
 import { type Link, startLink } from '../../support/cluster/link.ts';
 import { mongoMissing } from '../../support/ferretdb.ts';
 import { waitUntil } from '../../support/wait-until.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { MongoClient } from 'mongodb';
-import { SharedTurns, type Turn } from '../../../runtime/mongo/shared-turns.ts';
+import { SharedTurns, type Turn } from '../../../runtime/mongo/serialised-writes.ts';
 import { mongoMissing } from '../../support/ferretdb.ts';
 import { type MongoRig, mongoRig } from './rig.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { SvcError } from '../../../runtime/errors.ts';
-import { parseRedisUrls } from '../../../runtime/redis/redis-url.ts';
+import { parseRedisUrls } from '../../../runtime/redis/connection.ts';
 
 it('a single server with credentials and database is read', () => {
   assert.deepEqual(parseRedisUrls('rediss://me:p%40ss@cache.example:6380/2'), {

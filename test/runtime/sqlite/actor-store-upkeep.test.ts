@@ -7,8 +7,8 @@ import { DatabaseSync } from 'node:sqlite';
 import { describe, it } from 'node:test';
 import type { Address, Partition } from '../../../runtime/address.ts';
 import type { Clock } from '../../../runtime/clock.ts';
-import { NEWEST_READ } from '../../../runtime/format.ts';
 import { SqliteActorStore } from '../../../runtime/sqlite/actor-store.ts';
+import { NEWEST_READ } from '../../../runtime/store-formats.ts';
 import { at, commitOf, eventually } from '../../contract/actor-store-rig.ts';
 
 /** Time that moves when it is told to. */

@@ -1,15 +1,16 @@
 import assert from 'node:assert/strict';
 import { DatabaseSync } from 'node:sqlite';
 import { after, describe, test } from 'node:test';
-import { APPROVALS } from '../../../actors/approval/view.ts';
+import { APPROVALS } from '../../../actors/approval/api.ts';
 import { EXECUTIONS } from '../../../actors/execution/view.ts';
-import { STIMULI } from '../../../actors/stimulus/view.ts';
-import { TOOL_SESSIONS } from '../../../actors/tool-session/view.ts';
+import { STIMULI } from '../../../actors/stimulus/api.ts';
+import { TOOL_SESSIONS } from '../../../actors/tool-session/api.ts';
 import { WORKFLOW_EXECUTIONS } from '../../../actors/workflow/view.ts';
 import { AGENTS } from '../../../catalog/agent-record.ts';
-import { WORKFLOWS } from '../../../catalog/workflow-record.ts';
-import { rangesOf } from '../../../runtime/documents/order.ts';
+import { WORKFLOWS } from '../../../catalog/workflow-catalog.ts';
+import { rangesOf } from '../../../runtime/documents/document-query.ts';
 import type { CollectionSpec, Condition, Find } from '../../../runtime/documents.ts';
+import { seenPart, type Viewer } from '../../../runtime/identity.ts';
 import {
   countOf,
   DOCUMENT_COLUMNS,
@@ -18,7 +19,6 @@ import {
   selectOf,
   tableOf,
 } from '../../../runtime/sqlite/documents-sql.ts';
-import { seenPart, type Viewer } from '../../../runtime/viewer.ts';
 
 describe('what lists leave out is in the indexes', () => {
   const database = new DatabaseSync(':memory:');

@@ -9,10 +9,8 @@ import { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
 import { SvcError, storeAway } from '../../../runtime/errors.ts';
 import { openDocumentsFile } from '../../../runtime/sqlite/database.ts';
-import { SqliteDocuments, type SqliteDocumentsOptions } from '../../../runtime/sqlite/documents.ts';
-import { GroupCommit } from '../../../runtime/sqlite/documents-group.ts';
-import { DocumentsThread } from '../../../runtime/sqlite/documents-thread.ts';
-import { DocumentsWriter } from '../../../runtime/sqlite/documents-writer.ts';
+import { GroupCommit, SqliteDocuments, type SqliteDocumentsOptions } from '../../../runtime/sqlite/documents.ts';
+import { DocumentsThread, DocumentsWriter } from '../../../runtime/sqlite/documents-thread.ts';
 import { smallFileSystem } from '../../support/small-disk.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 

@@ -6,8 +6,7 @@ import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { addressOf, type Partition } from '../../../runtime/address.ts';
 import { type Clock, systemClock } from '../../../runtime/clock.ts';
-import { SqliteActorStore } from '../../../runtime/sqlite/actor-store.ts';
-import { StoreClock } from '../../../runtime/sqlite/store-clock.ts';
+import { SqliteActorStore, StoreClock } from '../../../runtime/sqlite/actor-store.ts';
 
 const HOUR = 3_600_000;
 const YEAR = 365 * 24 * HOUR;

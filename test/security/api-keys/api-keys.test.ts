@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
 import type { CollectionSpec, Documents, StoredDocument } from '../../../runtime/documents.ts';
 import { SvcError } from '../../../runtime/errors.ts';
-import { digestOf, makeKeyText } from '../../../security/api-keys/key-text.ts';
+import { digestOf, makeKeyText } from '../../../security/api-keys/record.ts';
 import { DOCUMENT_STORES } from '../../catalog/document-stores.ts';
 import { admin, node, person } from './scene.ts';
 

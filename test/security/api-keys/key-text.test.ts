@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { digestOf, isKeyText, looksLikeKey, makeKeyText, sameText } from '../../../security/api-keys/key-text.ts';
-import { holds, isWithin, makesKeys, SCOPES, scopeOf } from '../../../security/api-keys/scopes.ts';
+import { holds, isWithin, makesKeys, SCOPES, scopeOf } from '../../../security/api-keys/api.ts';
+import { digestOf, isKeyText, looksLikeKey, makeKeyText, sameText } from '../../../security/api-keys/record.ts';
 
 const swapCase = (text: string): string =>
   text.replace(/[a-z]/gi, (char) => (char === char.toLowerCase() ? char.toUpperCase() : char.toLowerCase()));

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { SvcError } from '../../../runtime/errors.ts';
-import { LastWord } from '../../../security/last-word.ts';
+import { LastWord } from '../../../security/brief-memory.ts';
 
 /** A store that can be away, and how often it was asked. */
 function scene(most = 10) {

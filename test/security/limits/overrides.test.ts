@@ -8,9 +8,8 @@ import type { Documents } from '../../../runtime/documents.ts';
 import { SvcError } from '../../../runtime/errors.ts';
 import { SqliteRateLimits } from '../../../runtime/sqlite/rate-limits.ts';
 import type { Principal } from '../../../security/api.ts';
-import { openRateOverrides } from '../../../security/rate-overrides.ts';
-import { createRateUsage } from '../../../security/rate-usage.ts';
-import { createTierLimits } from '../../../security/tier-limits.ts';
+import { createTierLimits } from '../../../security/rate-bounds.ts';
+import { createRateUsage, openRateOverrides } from '../../../security/rate-overrides.ts';
 import { DOCUMENT_STORES } from '../../catalog/document-stores.ts';
 import { ManualClock } from '../identity-provider.ts';
 

@@ -3,11 +3,11 @@ import { describe, test } from 'node:test';
 import { SecurityContexts } from '../../../manifests/node/tools.ts';
 import type { GrantRequest } from '../../../manifests/tool/scope.ts';
 import type { Identity } from '../../../runtime/identity.ts';
+import { AUTHORING, OPERATING, READING, RUNNING } from '../../../security/policy/built-in.ts';
 import { createSecurityContexts } from '../../../security/policy/contexts.ts';
-import { fitsGlob } from '../../../security/policy/globs.ts';
 import { isListed } from '../../../security/policy/matching.ts';
-import { AUTHORING, OPERATING, READING, RUNNING } from '../../../security/policy/svc-tools.ts';
-import { SKIP_JUDGE } from '../../../tools/contract/judge-defaults.ts';
+import { fitsGlob } from '../../../security/policy/paths.ts';
+import { SKIP_JUDGE } from '../../../tools/contract/arguments.ts';
 import { failsAs } from '../node-scene.ts';
 
 const configured = SecurityContexts.parse([

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { commandCeilings } from '../../../security/policy/limits.ts';
+import { commandCeilings } from '../../../security/policy/matching.ts';
 import { createToolPolicy, domainProblem } from '../../../security/policy/policy.ts';
 import { TOOL_CONTRACTS } from '../../../tools/contracts.ts';
 import { commands, decide, ECHO, grant, mcpTool, policy, tool, verdict } from './scene.ts';

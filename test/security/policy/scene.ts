@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { ToolContract } from '../../../manifests/tool/contract.ts';
 import type { ToolDecision } from '../../../manifests/tool/decision.ts';
 import type { Capability, ManifestTool, ToolGrant, ToolOffer } from '../../../manifests/tool/scope.ts';
-import { commandCeilings } from '../../../security/policy/limits.ts';
+import { commandCeilings } from '../../../security/policy/matching.ts';
 import { createToolPolicy } from '../../../security/policy/policy.ts';
 import { BUILT_IN, TOOL_CONTRACTS } from '../../../tools/contracts.ts';
 

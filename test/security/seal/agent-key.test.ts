@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { generateKeyPairSync } from 'node:crypto';
 import { test } from 'node:test';
 import { parseAgentPublicKey, publicKeyText } from '../../../security/api.ts';
-import { isStrongPoint } from '../../../security/seal/curve-point.ts';
+import { isStrongPoint } from '../../../security/seal/agent-key.ts';
 import { failsAs, nodePair } from '../node-scene.ts';
 
 test('a key comes as PEM, as base64 of 32 raw bytes, or as base64 of the SPKI, and is the same', () => {

@@ -1,9 +1,8 @@
 import { randomUUID, sign } from 'node:crypto';
-import { createAgentTokens } from '../../../security/seal/agent-tokens.ts';
+import { createAgentTokens, createExecutionTokens } from '../../../security/seal/agent-tokens.ts';
 import type { AgentClaims, SealEnvelope } from '../../../security/seal/api.ts';
 import { createAuditSigner } from '../../../security/seal/audit-signer.ts';
 import { createSealEnvelopes } from '../../../security/seal/envelopes.ts';
-import { createExecutionTokens } from '../../../security/seal/execution-tokens.ts';
 import { fleet, HOUR_MS, nodePair } from '../node-scene.ts';
 
 export const SETTINGS = { issuer: 'svc-orchestrator', audiences: ['svc-agents'], token_ttl_seconds: 3_600 };

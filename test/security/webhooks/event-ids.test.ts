@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
 import { describe, test } from 'node:test';
-import type { WebhookScheme } from '../../../manifests/node/stimulus.ts';
+import type { WebhookScheme } from '../../../manifests/node/rate-limits.ts';
 import { signedWebhooks } from '../../support/signed-webhooks.ts';
 import { EVENT_VECTORS, type EventVector, eventHeaders, VECTORS } from './vectors.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
 import { describe, test } from 'node:test';
-import type { WebhookSettings } from '../../../manifests/node/stimulus.ts';
+import type { WebhookSettings } from '../../../manifests/node/rate-limits.ts';
 import { SvcError } from '../../../runtime/errors.ts';
 import { signedWebhooks } from '../../support/signed-webhooks.ts';
 import { VECTORS, type Vector } from './vectors.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
 import { test } from 'node:test';
 import { webhookSecretVariable } from '../../../manifests/secret.ts';
-import { HmacSignature } from '../../../security/webhooks/signature.ts';
+import { HmacSignature } from '../../../security/webhooks/schemes.ts';
 
 /** Test case 2 of RFC 4231. */
 const RFC4231 = {

@@ -1,4 +1,4 @@
-import type { WebhookScheme } from '../../../manifests/node/stimulus.ts';
+import type { WebhookScheme } from '../../../manifests/node/rate-limits.ts';
 
 /** A delivery as the documentation of its sender has it. */
 export interface Vector {

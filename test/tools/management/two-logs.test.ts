@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { type Descending, type Entry, newestOfTwo } from '../../../tools/management/two-logs.ts';
+import { type Descending, type Entry, newestOfTwo } from '../../../tools/management/agent/tools.ts';
 
 const entry = (log: string, at: number, index: number): Entry => ({
   event_type: `${log}${index}`,

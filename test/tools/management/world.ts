@@ -8,15 +8,12 @@ import { createDispatchApi } from '../../../actors/execution/inner-loop/dispatch
 import { createAgentCatalog } from '../../../catalog/agent-catalog.ts';
 import { createBuiltIns } from '../../../catalog/built-in/built-ins.ts';
 import { LateAreas } from '../../../compose/areas.ts';
-import { agentQuota, inUseOf } from '../../../compose/catalogs.ts';
+import { agentQuota, inUseOf, openSearch } from '../../../compose/catalogs.ts';
 import { managementPorts } from '../../../compose/management.ts';
-import { openSearch } from '../../../compose/search.ts';
 import { toolPolicy } from '../../../compose/tools.ts';
-import { waitsOf } from '../../../compose/waits.ts';
-import { openWorkflowAreas, workflowActors } from '../../../compose/workflow-areas.ts';
+import { openWorkflowAreas, waitsOf, workflowActors } from '../../../compose/workflow-areas.ts';
 import { createModelEffect } from '../../../effects/models/model-effect.ts';
-import { createAgentStart } from '../../../effects/starts/agent-start.ts';
-import { createWorkflowStart } from '../../../effects/starts/workflow-start.ts';
+import { createAgentStart, createWorkflowStart } from '../../../effects/starts/child-start.ts';
 import { createVolumes } from '../../../effects/volumes/volumes.ts';
 import { ToolOutcome, type ToolRun } from '../../../manifests/tool/call.ts';
 import { addressOf } from '../../../runtime/address.ts';
@@ -29,13 +26,12 @@ import { startRuntime } from '../../../runtime/runtime.ts';
 import { createFileSecrets } from '../../../security/file-secrets.ts';
 import { createSecurityContexts } from '../../../security/policy/contexts.ts';
 import { isListed } from '../../../security/policy/matching.ts';
-import { createTierLimits } from '../../../security/tier-limits.ts';
+import { createTierLimits } from '../../../security/rate-bounds.ts';
 import { TOOL_CONTRACTS } from '../../../tools/contracts.ts';
-import { createToolDesk } from '../../../tools/desk.ts';
+import { builtInOffer, createToolDesk } from '../../../tools/desk.ts';
 import { discoveryTools } from '../../../tools/discovery/tools.ts';
 import { createToolEffect } from '../../../tools/effects/tool-effect.ts';
 import { managementTools } from '../../../tools/management/tools.ts';
-import { builtInOffer } from '../../../tools/offer.ts';
 import { scriptedSettings } from '../../support/scripted-settings.ts';
 
 export const OPERATOR: Identity = {

@@ -7,7 +7,7 @@ import { pino } from 'pino';
 import { createExecutionApi, EXECUTIONS, type ExecutionDocument } from '../../../actors/execution/api.ts';
 import { execution } from '../../../actors/execution/definition.ts';
 import { createNodePeerApi } from '../../../actors/node-peer/api.ts';
-import { nodeActors } from '../../../actors/node-peer/node-actors.ts';
+import { nodeActors } from '../../../actors/node-peer/definition.ts';
 import { createAgentCatalog } from '../../../catalog/agent-catalog.ts';
 import { createModelEffect } from '../../../effects/models/model-effect.ts';
 import { ModelSelection, ProviderConfig } from '../../../manifests/node/models.ts';
@@ -22,11 +22,11 @@ import { createFileKeys } from '../../../security/keys/file-keys.ts';
 import { createPublishedKeys } from '../../../security/keys/published-keys.ts';
 import { openNodeEnvelope } from '../../../security/node-envelope.ts';
 import { createProofGuard } from '../../../security/node-proofs/guard.ts';
-import { openPins } from '../../../security/node-proofs/pins.ts';
+import { openPins } from '../../../security/node-proofs/proof.ts';
 import { createNodeTokens } from '../../../security/node-tokens.ts';
-import type { Applied, ClusterServerParts } from '../../../transport/grpc/cluster/parts.ts';
+import type { Applied, ClusterServerParts } from '../../../transport/grpc/cluster/envelope.ts';
 import { createClusterServer } from '../../../transport/grpc/cluster/server.ts';
-import { createGrpcServer } from '../../../transport/grpc/server.ts';
+import { createGrpcServer } from '../../../transport/grpc/svc-runtime.ts';
 
 const SCRIPT = `
 rules:

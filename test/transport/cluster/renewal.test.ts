@@ -6,7 +6,7 @@ import { after, before, describe, test } from 'node:test';
 import { connect } from 'node:tls';
 import type { ChannelCredentials } from '@grpc/grpc-js';
 import { clusterCredentials, openClusterCertificate } from '../../../cluster/enrolment/channel.ts';
-import { createOwnToken } from '../../../cluster/enrolment/own-token.ts';
+import { createOwnToken } from '../../../cluster/enrolment/enrolment.ts';
 import { type ClusterCalls, createClusterCalls } from '../../../cluster/enrolment/routing-client.ts';
 import { systemClock } from '../../../runtime/clock.ts';
 import type { CertificateFiles } from '../../../security/certificate-files.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { createHash, randomUUID } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
 import { credentials } from '@grpc/grpc-js';
-import { createOwnToken } from '../../../cluster/enrolment/own-token.ts';
+import { createOwnToken } from '../../../cluster/enrolment/enrolment.ts';
 import { createClusterCalls } from '../../../cluster/enrolment/routing-client.ts';
 import { SealNodeEnvelope } from '../../../proto/gen/svc/cluster/v1/cluster.ts';
 import { systemClock } from '../../../runtime/clock.ts';

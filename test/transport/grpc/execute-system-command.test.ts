@@ -7,7 +7,7 @@ import { pino } from 'pino';
 import { createCommandRunner } from '../../../effects/commands/command-runner.ts';
 import type { ExecuteSystemCommandRequest, SvcRuntimeClient } from '../../../proto/gen/svc/runtime/v1/runtime.ts';
 import type { GrpcServer } from '../../../transport/grpc/endpoint.ts';
-import { createGrpcServer } from '../../../transport/grpc/server.ts';
+import { createGrpcServer } from '../../../transport/grpc/svc-runtime.ts';
 import { type VolumesBench, volumesBench } from '../../effects/volumes/bench.ts';
 import { alive } from '../../support/program-bench.ts';
 import { waitUntil } from '../../support/wait-until.ts';

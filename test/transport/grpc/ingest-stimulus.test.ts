@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { pino } from 'pino';
 import type { IngestStimulusRequest } from '../../../proto/gen/svc/runtime/v1/runtime.ts';
-import { createGrpcServer } from '../../../transport/grpc/server.ts';
+import { createGrpcServer } from '../../../transport/grpc/svc-runtime.ts';
 import { stimulusNode } from '../../actors/stimulus/stimulus-node.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { AREA_KERNELS } from '../rest/area-kernel.ts';

@@ -3,7 +3,7 @@ import { connect } from 'node:http2';
 import { describe, test } from 'node:test';
 import { promisify } from 'node:util';
 import { createAuthenticator } from '../../../security/authenticator.ts';
-import { createGrpcServer } from '../../../transport/grpc/server.ts';
+import { createGrpcServer } from '../../../transport/grpc/svc-runtime.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { FakeCatalog } from '../rest/fake-catalog.ts';
 import { FakeExecutions } from '../rest/fake-executions.ts';

@@ -70,7 +70,7 @@ const SERVED: Readonly<Record<string, string>> = {
   IngestStimulus: 'INVALID_ARGUMENT',
 };
 const served = (name: string): string => SERVED[name] ?? 'UNIMPLEMENTED';
-/** What a reader may not do, and what a user of a tenant may not do (security/policy.ts). */
+/** What a reader may not do, and what a user of a tenant may not do (security/tenant.ts). */
 const READABLE = ['QueryMemoryPatterns'];
 const FOR_OPERATORS = ['ExecuteSystemCommand', 'StoreMemoryPattern'];
 

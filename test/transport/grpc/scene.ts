@@ -4,7 +4,7 @@ import { type ExecutionEvent, SvcRuntimeService } from '../../../proto/gen/svc/r
 import { createAuthenticator } from '../../../security/authenticator.ts';
 import type { GrpcLimits } from '../../../transport/grpc/limits.ts';
 import type { GrpcServerParts } from '../../../transport/grpc/parts.ts';
-import { createGrpcServer } from '../../../transport/grpc/server.ts';
+import { createGrpcServer } from '../../../transport/grpc/svc-runtime.ts';
 import type { Readiness } from '../../../transport/health.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { FakeCatalog } from '../rest/fake-catalog.ts';

@@ -11,7 +11,7 @@ import {
 } from '../../../proto/gen/svc/runtime/v1/runtime.ts';
 import type { Identity } from '../../../runtime/identity.ts';
 import { createAuthenticator } from '../../../security/authenticator.ts';
-import { createGrpcServer } from '../../../transport/grpc/server.ts';
+import { createGrpcServer } from '../../../transport/grpc/svc-runtime.ts';
 import { written } from '../../actors/judge-panel/rig.ts';
 import { world } from '../../actors/judge-panel/world.ts';
 import { waitUntil } from '../../support/wait-until.ts';

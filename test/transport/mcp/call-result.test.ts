@@ -2,8 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { DENIAL_REASONS } from '../../../manifests/tool/decision.ts';
 import { SvcError } from '../../../runtime/errors.ts';
-import { callResult, errorResult } from '../../../transport/mcp/call-result.ts';
-import { RpcError } from '../../../transport/mcp/rpc-error.ts';
+import { callResult, errorResult, RpcError } from '../../../transport/mcp/route.ts';
 import { loadSdk } from '../../../transport/mcp/sdk.ts';
 
 const sdk = await loadSdk();

@@ -3,8 +3,8 @@ import type { ExecutionApi, ExecutionStatus, StartExecution, WaitReason } from '
 import type { ActorEvent, CallOptions } from '../../../runtime/client.ts';
 import type { PageAsked } from '../../../runtime/documents/pages.ts';
 import { SvcError } from '../../../runtime/errors.ts';
+import { tenantOfViewer, type Viewer } from '../../../runtime/identity.ts';
 import type { Json } from '../../../runtime/json.ts';
-import { tenantOfViewer, type Viewer } from '../../../runtime/viewer.ts';
 
 interface Run {
   readonly tenant: string;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { areaOfPath } from '../../../transport/rest/key-areas.ts';
+import { areaOfPath } from '../../../transport/rest/request-context.ts';
 import { SURFACE } from '../../product/surface.ts';
 
 describe('what the scopes of API keys reach', () => {

@@ -1,6 +1,5 @@
-import { createApprovalApi } from '../../../actors/approval/approvals.ts';
+import { APPROVALS, type ApprovalDocument, createApprovalApi } from '../../../actors/approval/api.ts';
 import { approvalActor } from '../../../actors/approval/definition.ts';
-import { APPROVALS, type ApprovalDocument } from '../../../actors/approval/view.ts';
 import { createWorkflowApi } from '../../../actors/workflow/api.ts';
 import { workflowActor } from '../../../actors/workflow/definition.ts';
 import { WORKFLOW_EXECUTIONS, type WorkflowExecutionDocument } from '../../../actors/workflow/view.ts';

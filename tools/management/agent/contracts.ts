@@ -1,10 +1,21 @@
 import { z } from 'zod';
-import { toolArguments } from '../../contract/arguments.ts';
-import { defineContract } from '../../contract/define-contract.ts';
-import { skipsJudge } from '../../contract/judge-defaults.ts';
-import { changing, reading } from '../conduct.ts';
-import { agentId, force, limit, MAX_LOG_EVENTS, manifestYaml, nameOrUuid, offset } from '../fields.ts';
-import { anyObject, catalogScope, catalogStatus, labels, page, time } from '../results.ts';
+import { defineContract, skipsJudge, toolArguments } from '../../contract/arguments.ts';
+import {
+  agentId,
+  anyObject,
+  catalogScope,
+  catalogStatus,
+  force,
+  labels,
+  limit,
+  MAX_LOG_EVENTS,
+  manifestYaml,
+  nameOrUuid,
+  offset,
+  page,
+  time,
+} from '../fields.ts';
+import { changing, reading } from '../ports.ts';
 import { searchArguments, searchResult } from '../search-contract.ts';
 
 export const agentCreate = defineContract({

@@ -1,14 +1,11 @@
-import type { AgentSummary } from '../../../catalog/api.ts';
+import type { ExecutionApi, ExecutionStatus } from '../../../actors/execution/api.ts';
+import type { AgentCatalog, AgentSummary, CatalogReader } from '../../../catalog/api.ts';
 import { parseAgentManifest } from '../../../manifests/agent/parse.ts';
 import type { Tool } from '../../tool.ts';
-import { readerOf, requireChange } from '../caller.ts';
-import { scopeOfNew } from '../generate/scope.ts';
-import { type ManagedCall, managed } from '../managed.ts';
-import type { LateManagement } from '../ports.ts';
+import { type ManagedCall, managed, refuseShipped, scopeOfNew } from '../managed.ts';
+import { type LateManagement, readerOf, requireChange } from '../ports.ts';
 import { requestOf, searchAnswer } from '../search-contract.ts';
-import { refuseShipped } from '../shipped.ts';
 import { agentCreate, agentDelete, agentExport, agentList, agentLogs, agentSearch, agentUpdate } from './contracts.ts';
-import { agentLog } from './log.ts';
 
 /** svc.agent.* over the catalog (spec 3, Agent tools); svc.agent.wait is one of the tools of tasks. */
 export function agentTools(late: LateManagement): Tool[] {
@@ -78,4 +75,107 @@ const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 async function idOf({ ports, identity }: Omit<ManagedCall, 'call'>, idOrName: string): Promise<string> {
   if (UUID.test(idOrName)) return idOrName.toLowerCase();
   return (await ports.agents.lookup(readerOf(identity), idOrName)).agent_id;
+}
+
+interface Parts {
+  readonly agents: Pick<AgentCatalog, 'logs'>;
+  readonly executions: Pick<ExecutionApi, 'ended'>;
+}
+
+/** Word of an ended execution in the log of its agent, as in its own. */
+const ENDED_AS: Readonly<Partial<Record<ExecutionStatus['status'], string>>> = {
+  ...{ completed: 'ExecutionCompleted', failed: 'ExecutionFailed', cancelled: 'ExecutionFailed' },
+};
+
+/**
+ * The log of an agent (svc.agent.logs): what was done to it, and how executions of it in the reader's tenant ended, newest
+ * first. A page costs a page of each, however far behind it is. Throws `not_found`.
+ */
+async function agentLog(
+  { agents, executions }: Parts,
+  reader: CatalogReader,
+  agentId: string,
+  page: { readonly limit: number; readonly offset: number },
+): Promise<{ readonly events: readonly Entry[]; readonly total: number }> {
+  const { total: changes } = await agents.logs(reader, agentId, { limit: 1, offset: 0 });
+  const { total: ends } = await executions.ended(reader, agentId, { limit: 1, skip: 0 });
+  const catalog: Descending = {
+    total: changes,
+    async read(skip, limit) {
+      const count = Math.min(limit, changes - skip);
+      const { events } = await agents.logs(reader, agentId, { limit: count, offset: changes - skip - count });
+      return events.map(({ event_type, payload, recorded_at }) => ({ event_type, payload, recorded_at })).toReversed();
+    },
+  };
+  const runs: Descending = {
+    total: ends,
+    async read(skip, limit) {
+      const found = await executions.ended(reader, agentId, { limit, skip });
+      return found.executions.map(({ execution_id, agent_id, status, ended_at }) => ({
+        event_type: ENDED_AS[status] ?? status,
+        payload: { execution_id, agent_id, status },
+        recorded_at: ended_at ?? '',
+      }));
+    },
+  };
+  return { events: await newestOfTwo(catalog, runs, page), total: changes + ends };
+}
+
+/** One entry of a log (svc.agent.logs). */
+export interface Entry {
+  readonly event_type: string;
+  readonly payload: Readonly<Record<string, unknown>>;
+  /** ISO 8601, so that text order is time order. */
+  readonly recorded_at: string;
+}
+
+/** Entries newest first, read by place. */
+export interface Descending {
+  readonly total: number;
+  /** At least one and at most `limit` entries from place `skip` on; only asked for what is there. */
+  read(skip: number, limit: number): Promise<readonly Entry[]>;
+}
+
+/**
+ * A page of two logs put together, newest first; of two at one time the first log's comes first. How many of each are before
+ * the page is found by halving, so its cost does not grow with `offset`.
+ */
+export async function newestOfTwo(
+  first: Descending,
+  second: Descending,
+  { limit, offset }: { readonly limit: number; readonly offset: number },
+): Promise<readonly Entry[]> {
+  if (offset >= first.total + second.total) return [];
+  let low = Math.max(0, offset - second.total);
+  let high = Math.min(first.total, offset);
+  while (low < high) {
+    const middle = Math.floor((low + high) / 2);
+    const [[one], [other]] = await Promise.all([first.read(middle, 1), second.read(offset - middle - 1, 1)]);
+    // Gone meanwhile: the page is that of what is there now.
+    if (one === undefined || other === undefined) break;
+    if (one.recorded_at >= other.recorded_at) low = middle + 1;
+    else high = middle;
+  }
+  const [ones, others] = await Promise.all([from(first, low, limit), from(second, offset - low, limit)]);
+  return merged(ones, others, limit);
+}
+
+const from = async (log: Descending, skip: number, limit: number): Promise<readonly Entry[]> =>
+  skip < log.total ? log.read(skip, limit) : [];
+
+function merged(ones: readonly Entry[], others: readonly Entry[], limit: number): readonly Entry[] {
+  const entries: Entry[] = [];
+  let at = 0;
+  let behind = 0;
+  while (entries.length < limit) {
+    const one = ones[at];
+    const other = others[behind];
+    const isOne = one !== undefined && (other === undefined || one.recorded_at >= other.recorded_at);
+    const next = isOne ? one : other;
+    if (next === undefined) break;
+    entries.push(next);
+    if (isOne) at += 1;
+    else behind += 1;
+  }
+  return entries;
 }

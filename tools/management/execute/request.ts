@@ -4,8 +4,9 @@ import { jsonObject, TEXT_CHARS } from '../fields.ts';
 /** All that the system takes in one variable is 128 KiB. */
 const INPUT_BYTES = 100_000;
 
-export const LANGUAGES = ['python', 'javascript', 'bash'] as const;
-export type Language = (typeof LANGUAGES)[number];
+const LANGUAGES = ['python', 'javascript', 'bash'] as const;
+
+type Language = (typeof LANGUAGES)[number];
 
 const goal = z
   .string()
@@ -47,3 +48,34 @@ export interface IntentRequest {
   readonly volume_id?: string | undefined;
   readonly timeout_seconds?: number | undefined;
 }
+
+/** Results of the intent pipeline, over tools and REST (spec 3, svc.execute.*). */
+
+export const IntentStarted = z.strictObject({
+  pipeline_execution_id: z.string(),
+  status: z.literal('started'),
+  /** Path on any node: server-sent events of the run. */
+  stream_url: z.string(),
+});
+
+export type IntentStarted = z.output<typeof IntentStarted>;
+
+export const IntentStatus = z.discriminatedUnion('status', [
+  z.strictObject({ status: z.literal('running') }),
+  z.strictObject({
+    status: z.literal('completed'),
+    final_result: z.string(),
+    /** Of the whole pipeline. */
+    duration_ms: z.number(),
+    reused_existing_agent: z.boolean(),
+  }),
+  z.strictObject({
+    status: z.literal('failed'),
+    /** Code of the error and its text. */
+    reason: z.string(),
+    /** Null: it failed before its first state. */
+    failed_at_state: z.string().nullable(),
+  }),
+]);
+
+export type IntentStatus = z.output<typeof IntentStatus>;

@@ -1,21 +1,25 @@
 import { z } from 'zod';
-import { toolArguments } from '../../contract/arguments.ts';
-import { defineContract } from '../../contract/define-contract.ts';
-import { skipsJudge } from '../../contract/judge-defaults.ts';
-import { changing, reading, starting } from '../conduct.ts';
+import type { JsonObject } from '../../../runtime/json.ts';
+import { defineContract, skipsJudge, toolArguments } from '../../contract/arguments.ts';
 import {
+  anyObject,
+  count,
   executionId,
+  executionStatus,
   jsonObject,
   limit,
   MAX_LISTED,
   MAX_LOG_EVENTS,
   nameOrUuid,
   offset,
+  page,
+  started,
   TEXT_CHARS,
+  time,
   version,
+  taskWait as wait,
 } from '../fields.ts';
-import { anyObject, count, executionStatus, page, started, time } from '../results.ts';
-import { taskWait as wait } from '../wait-fields.ts';
+import { changing, reading, starting } from '../ports.ts';
 
 /** As GET /v1/executions/{id} answers it (decided.md, REST beyond the specification). */
 const taskStanding = {
@@ -124,3 +128,23 @@ export const taskRemove = defineContract({
 export const TASK_CONTRACTS = [
   ...[taskExecute, taskStatus, taskWait, taskList, taskLogs, taskCancel, taskRemove],
 ] as const;
+
+/** What an execution is started with. */
+interface TaskInput {
+  /** `{{input}}` of the agent's prompt. */
+  readonly input: string;
+  /** `{{context.KEY}}` and, where the name is not one of the prompt's own, `{{KEY}}`. */
+  readonly context?: JsonObject;
+}
+
+/**
+ * Goal and values of a start (svc.task.execute) as an agent takes them: the text is the goal, then the values as JSON when
+ * there are any; the values are there by name too.
+ */
+export function taskInput(intent: string | undefined, values: JsonObject): TaskInput {
+  const hasValues = Object.keys(values).length > 0;
+  const json = hasValues ? [JSON.stringify(values)] : [];
+  const input = [...(intent === undefined ? [] : [intent]), ...json].join('\n\n');
+  const context = { ...values, ...(intent === undefined ? {} : { intent }) };
+  return Object.keys(context).length === 0 ? { input } : { input, context };
+}

@@ -1,21 +1,20 @@
 import { requireRole } from '../../../security/api.ts';
 import type { Tool } from '../../tool.ts';
-import { readerOf } from '../caller.ts';
 import { unless } from '../failure.ts';
+import { type AskedWait, endWait } from '../fields.ts';
 import { type ManagedCall, managed } from '../managed.ts';
-import type { LateManagement } from '../ports.ts';
-import { type AskedWait, endWait } from '../wait-fields.ts';
+import { type LateManagement, readerOf } from '../ports.ts';
 import {
   agentWait,
   taskCancel,
   taskExecute,
+  taskInput,
   taskList,
   taskLogs,
   taskRemove,
   taskStatus,
   taskWait,
 } from './contracts.ts';
-import { taskInput } from './task-input.ts';
 
 /** svc.task.* and svc.agent.wait over `ExecutionApi` (spec 3, Task tools). */
 export function taskTools(late: LateManagement): Tool[] {

@@ -1,15 +1,53 @@
 import { z } from 'zod';
-import { systemText, toolArguments } from '../../contract/arguments.ts';
-import { defineContract } from '../../contract/define-contract.ts';
-import { skipsJudge } from '../../contract/judge-defaults.ts';
-import { changing, reading } from '../conduct.ts';
-import { force, manifestYaml, nameOrUuid, tenantId } from '../fields.ts';
-import { anyObject, catalogScope, catalogStatus, labels, time } from '../results.ts';
+import { defineContract, skipsJudge, systemText, toolArguments } from '../../contract/arguments.ts';
+import {
+  anyObject,
+  catalogScope,
+  catalogStatus,
+  force,
+  labels,
+  manifestYaml,
+  nameOrUuid,
+  TEXT_CHARS,
+  tenantId,
+  time,
+} from '../fields.ts';
+import { changing, reading } from '../ports.ts';
 import { searchArguments, searchResult } from '../search-contract.ts';
-import { judgeArguments, validationResults } from './judge-fields.ts';
+
+const CODE_QUALITY_JUDGE = 'code-quality-judge';
+
+const MAX_JUDGES = 20;
+
+const fraction = z.number().min(0).max(1);
+
+/** How svc.workflow.create judges (spec 3). */
+const judgeArguments = {
+  task_context: z.string().max(TEXT_CHARS).optional().describe('What the workflow is for; judges read it.'),
+  judge_agents: z
+    .array(nameOrUuid('a judge'))
+    .min(1)
+    .max(MAX_JUDGES)
+    .default([CODE_QUALITY_JUDGE])
+    .describe('Agents that judge it.'),
+  min_score: fraction.default(0.8).describe('Score that each judge must give.'),
+  min_confidence: fraction.default(0.7).describe('How sure each judge must be.'),
+};
+
+export const validationResults = z.array(
+  z.strictObject({
+    agent_id: z.string(),
+    score: fraction,
+    confidence: fraction,
+    reasoning: z.string(),
+    passed: z.boolean(),
+  }),
+);
 
 const workflow = nameOrUuid('the workflow');
+
 const userId = systemText(256).min(1).optional();
+
 const findings = z.array(anyObject);
 
 export const workflowCreate = defineContract({

@@ -1,9 +1,8 @@
 import { z } from 'zod';
-import { toolArguments } from '../../contract/arguments.ts';
-import { defineContract } from '../../contract/define-contract.ts';
-import { skipsJudge } from '../../contract/judge-defaults.ts';
-import { changing, reading, starting } from '../conduct.ts';
+import { defineContract, skipsJudge, toolArguments } from '../../contract/arguments.ts';
 import {
+  anyObject,
+  count,
   executionId,
   jsonObject,
   limit,
@@ -11,12 +10,16 @@ import {
   MAX_LOG_EVENTS,
   nameOrUuid,
   offset,
+  page,
+  started,
   TEXT_CHARS,
   tenantId,
+  time,
   version,
+  workflowWait as wait,
+  workflowStatus,
 } from '../fields.ts';
-import { anyObject, count, page, started, time, workflowStatus } from '../results.ts';
-import { workflowWait as wait } from '../wait-fields.ts';
+import { changing, reading, starting } from '../ports.ts';
 
 const identified = { execution_id: z.string(), workflow_id: z.string() };
 const standing = { status: workflowStatus, current_state: z.string().nullable() };

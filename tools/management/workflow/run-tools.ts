@@ -2,11 +2,10 @@ import type { WorkflowSummary } from '../../../actors/workflow/api.ts';
 import type { Identity } from '../../../runtime/identity.ts';
 import { requireRole } from '../../../security/api.ts';
 import type { Tool } from '../../tool.ts';
-import { inTenant, readerOf } from '../caller.ts';
 import { refusalOf, unless } from '../failure.ts';
+import { type AskedWait, endWait } from '../fields.ts';
 import { type ManagedCall, managed } from '../managed.ts';
-import type { LateManagement } from '../ports.ts';
-import { type AskedWait, endWait } from '../wait-fields.ts';
+import { inTenant, type LateManagement, readerOf } from '../ports.ts';
 import {
   executionsGet,
   executionsList,

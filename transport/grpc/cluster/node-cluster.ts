@@ -1,11 +1,57 @@
-import type { Server } from '@grpc/grpc-js';
-import { NodeClusterServiceService as service } from '../../../proto/gen/svc/cluster/v1/cluster.ts';
-import { inBytes } from '../service.ts';
-import { attestation } from './attestation.ts';
-import { listPeers, routeExecution, syncConfig } from './fleet-reads.ts';
-import { deregisterNode, heartbeat, registerNode } from './membership.ts';
-import type { ClusterParts } from './parts.ts';
-import { forwardExecution, pushConfig } from './worker-calls.ts';
+import { createHash } from 'node:crypto';
+import type { Metadata, Server } from '@grpc/grpc-js';
+import {
+  AttestNodeRequest,
+  AttestNodeResponse,
+  ChallengeNodeRequest,
+  ChallengeNodeResponse,
+  DeregisterNodeRequest,
+  DeregisterNodeResponse,
+  ForwardExecutionRequest,
+  HeartbeatRequest,
+  HeartbeatResponse,
+  ListPeersRequest,
+  ListPeersResponse,
+  PushConfigRequest,
+  PushConfigResponse,
+  RegisterNodeRequest,
+  RegisterNodeResponse,
+  RouteExecutionRequest,
+  RouteExecutionResponse,
+  SyncConfigRequest,
+  SyncConfigResponse,
+  NodeClusterServiceService as service,
+} from '../../../proto/gen/svc/cluster/v1/cluster.ts';
+import { SvcError } from '../../../runtime/errors.ts';
+import type { Identity } from '../../../runtime/identity.ts';
+import { delegatedTenant, type NodeIdentity } from '../../../security/api.ts';
+import { startOnce } from '../../start-limits.ts';
+import { single } from '../access.ts';
+import { traceOfCall } from '../call-context.ts';
+import { decoded, inBytes, type StreamInBytes, type UnaryCall, type UnaryInBytes, unary } from '../service.ts';
+import { streamExecution } from '../stream-execution.ts';
+import {
+  type Applied,
+  type ClusterParts,
+  type ClusterWorker,
+  keyOf,
+  type Opened,
+  openedCall,
+  type RequestType,
+  requireSize,
+  sealed,
+} from './envelope.ts';
+import {
+  callerHost,
+  commandToWire,
+  forwardedStart,
+  invalid,
+  nodeAddress,
+  peerToWire,
+  roleOf,
+  statusNamed,
+  uuidOf,
+} from './wire-names.ts';
 
 /** `svc.cluster.v1.NodeClusterService` (spec 1): the first two in the open, the others in a SealNodeEnvelope. */
 export function addNodeCluster(server: Server, parts: ClusterParts): void {
@@ -33,3 +79,193 @@ export function addNodeCluster(server: Server, parts: ClusterParts): void {
     listPeers: listPeers(parts),
   });
 }
+
+/** Metadata of AttestNode on a fleet that does not let every node in. */
+const JOIN_TOKEN_KEY = 'svc-join-token';
+
+/** AttestNode and ChallengeNode (spec 1, node attestation, steps 1 and 3): the two that need no token yet. */
+function attestation(parts: ClusterParts): {
+  readonly attestNode: UnaryInBytes;
+  readonly challengeNode: UnaryInBytes;
+} {
+  const bounded = boundedCalls(parts);
+  return {
+    attestNode: bounded(AttestNodeRequest, async ({ node_id, public_key_pem, role }, call) => {
+      const asked = { nodeId: node_id, publicKeyPem: public_key_pem, role: roleOf(role) };
+      const from = callerHost(call.getPeer());
+      const joining = await parts.joins.admit({ ...asked, from }, single(call.metadata, JOIN_TOKEN_KEY));
+      const { challengeNonce, challengeId } = await parts.peers.attest(asked);
+      // A token is used up by a node that nothing else is against.
+      await joining.settle();
+      return AttestNodeResponse.encode({ challenge_nonce: challengeNonce, challenge_id: challengeId }).finish();
+    }),
+    challengeNode: bounded(ChallengeNodeRequest, async ({ challenge_id, signature }) => {
+      const node = await parts.peers.answerChallenge({ challengeId: challenge_id, signature });
+      const { token, expiresAt } = await parts.tokens.issue(node);
+      const expires_at = new Date(expiresAt).toISOString();
+      return ChallengeNodeResponse.encode({ node_security_token: token, expires_at }).finish();
+    }),
+  };
+}
+
+/** Strangers may ask, so their calls are small, and together no more than the node can bear. */
+function boundedCalls(parts: ClusterParts) {
+  const { attestations, attestationBytes } = parts.limits;
+  let underWay = 0;
+  return <T>(message: RequestType<T>, handle: (request: T, call: UnaryCall) => Promise<Uint8Array>): UnaryInBytes =>
+    unary(parts, async (call) => {
+      if (underWay >= attestations) {
+        throw new SvcError('rate_limited', 'too many attestations are under way', { retryAfterMs: 1_000 });
+      }
+      underWay += 1;
+      try {
+        requireSize(call.request, attestationBytes);
+        return await handle(decoded(message, call.request), call);
+      } finally {
+        underWay -= 1;
+      }
+    });
+}
+
+const MAX_REASON_CHARS = 500;
+
+/** RegisterNode (spec 1): upsert, at the address the node tells or calls from. */
+const registerNode = (parts: ClusterParts): UnaryInBytes =>
+  sealed(parts, RegisterNodeRequest, async ({ node, request }, call) => {
+    if (request.capabilities === undefined) throw invalid('capabilities', 'a NodeCapabilityAdvertisement');
+    const grpcAddress = nodeAddress(call.metadata, call.getPeer());
+    const { tags } = request.capabilities;
+    await parts.joins.requireScope(node, { tags, grpcAddress, from: callerHost(call.getPeer()) });
+    const { peerId } = await parts.peers.register(node.nodeId, {
+      role: node.role,
+      capabilities: request.capabilities,
+      grpcAddress,
+      publicKeyPem: keyOf(node),
+    });
+    return RegisterNodeResponse.encode({ peer_id: peerId }).finish();
+  });
+
+/** Heartbeat (spec 1): load and status of the node, answered with the commands that wait for it. */
+const heartbeat = (parts: ClusterParts): UnaryInBytes =>
+  sealed(parts, HeartbeatRequest, async ({ node, request }) => {
+    await requireOwner(node, parts);
+    const { commands } = await parts.peers.heartbeat(node.nodeId, {
+      peerId: request.peer_id,
+      activeExecutionCount: request.active_execution_count,
+      cpuUtilizationPercent: request.cpu_utilization_percent,
+      memoryUtilizationPercent: request.memory_utilization_percent,
+      status: statusNamed(request.status, 'status'),
+    });
+    return HeartbeatResponse.encode({ commands: commands.map(commandToWire) }).finish();
+  });
+
+/** The token of an earlier owner of the node id takes no commands that are meant for the present one. */
+async function requireOwner(node: NodeIdentity, { peers }: ClusterParts): Promise<void> {
+  if (await peers.isRegistered(node.nodeId, keyOf(node))) return;
+  if (await peers.isRegistered(node.nodeId)) throw new SvcError('unauthenticated', 'the node has another key now');
+}
+
+/**
+ * DeregisterNode. The specification does not show its fields, so an empty request speaks of the node that sent it; one
+ * that names another node is PERMISSION_DENIED.
+ */
+const deregisterNode = (parts: ClusterParts): UnaryInBytes =>
+  sealed(parts, DeregisterNodeRequest, async ({ node, request }) => {
+    if (request.node_id !== '' && request.node_id !== node.nodeId) {
+      throw new SvcError('forbidden', 'node_id: a node deregisters only itself', { field: 'node_id' });
+    }
+    if (request.reason.length > MAX_REASON_CHARS) throw invalid('reason', `at most ${MAX_REASON_CHARS} characters`);
+    const { accepted } = await parts.peers.deregister(node.nodeId, request.reason, keyOf(node));
+    return DeregisterNodeResponse.encode({ accepted }).finish();
+  });
+
+/**
+ * ForwardExecution (spec 1): starts an execution on this worker and streams its events as ExecuteAgent does. The same
+ * `execution_id` again streams the same execution from its first event.
+ */
+const forwardExecution = (parts: ClusterParts): StreamInBytes =>
+  streamExecution(parts, async (call, signal) => {
+    const { node, request } = await openedCall(call, ForwardExecutionRequest, parts);
+    requireController(node);
+    const identity = actingFor(node, call.metadata);
+    const { executions } = workerOf(parts);
+    const start = forwardedStart(request, identity, parts.limits);
+    const { execution_id } = await startOnce(executions, start, { trace: traceOfCall(call.metadata), signal });
+    return { tenant: identity.tenant, executionId: execution_id, executions };
+  });
+
+/** PushConfig (spec 1, rule 3): a text that is whole and valid is taken over, any other is refused with the reason. */
+const pushConfig = (parts: ClusterParts): UnaryInBytes =>
+  sealed(parts, PushConfigRequest, async ({ node, request: { config_yaml, config_hash } }) => {
+    requireController(node);
+    const applied: Applied =
+      createHash('sha256').update(config_yaml).digest('hex') === config_hash
+        ? await workerOf(parts).applyConfig(config_yaml)
+        : { accepted: false, reason: 'config_hash is not the SHA-256 of config_yaml in lower-case hex' };
+    const { accepted } = applied;
+    return PushConfigResponse.encode(
+      applied.accepted ? { accepted, rejection_reason: undefined } : { accepted, rejection_reason: applied.reason },
+    ).finish();
+  });
+
+function workerOf({ worker }: ClusterParts): ClusterWorker {
+  if (worker === null) throw new SvcError('failed_precondition', 'this node is not a worker');
+  return worker;
+}
+
+/** Only controllers hand out work and configuration. */
+function requireController({ role }: NodeIdentity): void {
+  // A hybrid that acts as a controller shows the token it signed itself; what it was attested as may have been removed.
+  if (role === 'CONTROLLER') return;
+  throw new SvcError('forbidden', `only a controller may call this: the token is for role ${role}`);
+}
+
+/** The controller as a service account of the tenant it names (spec 1, Endpoints, rule 1). */
+const actingFor = ({ nodeId }: NodeIdentity, metadata: Metadata): Identity => ({
+  kind: 'service_account',
+  subject: `node:${nodeId}`,
+  tenant: delegatedTenant(single(metadata, 'x-tenant-id')),
+  roles: [],
+  tier: 'enterprise',
+});
+
+/** A method for nodes of the fleet: a worker's token alone is not enough, it has to be registered. */
+const forMembers = <T>(
+  parts: ClusterParts,
+  message: RequestType<T>,
+  handle: (opened: Opened<T>) => Promise<Uint8Array>,
+): UnaryInBytes =>
+  sealed(parts, message, async (opened) => {
+    await requireMember(opened.node, parts);
+    return handle(opened);
+  });
+
+/** Controllers sign their own tokens and need not register with themselves. */
+async function requireMember(node: NodeIdentity, { peers }: ClusterParts): Promise<void> {
+  if (node.role === 'CONTROLLER' || (await peers.isRegistered(node.nodeId, keyOf(node)))) return;
+  throw new SvcError('unauthenticated', 'this node is not registered: call RegisterNode first');
+}
+
+/** RouteExecution (spec 1, rule 1). UNAVAILABLE without a healthy worker, RESOURCE_EXHAUSTED when none can take it. */
+const routeExecution = (parts: ClusterParts): UnaryInBytes =>
+  forMembers(parts, RouteExecutionRequest, async ({ request: { execution_id, required } }) => {
+    uuidOf(execution_id, 'execution_id');
+    const { nodeId, grpcAddress } = await parts.peers.route(required ?? {});
+    return RouteExecutionResponse.encode({ target_node_id: nodeId, worker_grpc_address: grpcAddress }).finish();
+  });
+
+/** ListPeers (spec 1, rule 4). */
+const listPeers = (parts: ClusterParts): UnaryInBytes =>
+  forMembers(parts, ListPeersRequest, async ({ request: { filter_status } }) => {
+    const peers = await parts.peers.list(
+      filter_status === undefined ? undefined : statusNamed(filter_status, 'filter_status'),
+    );
+    return ListPeersResponse.encode({ peers: peers.map(peerToWire) }).finish();
+  });
+
+/** SyncConfig (spec 1, rule 3): the controller-managed sections and their hash. */
+const syncConfig = (parts: ClusterParts): UnaryInBytes =>
+  forMembers(parts, SyncConfigRequest, async () => {
+    const { config_yaml, config_hash } = await parts.peers.config();
+    return SyncConfigResponse.encode({ config_yaml, config_hash }).finish();
+  });

@@ -1,13 +1,18 @@
-import { NodeClusterServiceClient, NodeClusterServiceService } from '../../../proto/gen/svc/cluster/v1/cluster.ts';
+import type { Metadata } from '@grpc/grpc-js';
+import {
+  NodeClusterServiceClient,
+  NodeClusterServiceService,
+  NodeClusterServiceService as service,
+} from '../../../proto/gen/svc/cluster/v1/cluster.ts';
+import { SvcError } from '../../../runtime/errors.ts';
+import { bearerToken, type NodeProofs } from '../../../security/api.ts';
 import { OpenStreams } from '../../open-streams.ts';
+import { isPublic, single } from '../access.ts';
 import { createEndpoint, type GrpcServer } from '../endpoint.ts';
-import { admission } from './admission.ts';
-import { introduction } from './introduction.ts';
-import { CLUSTER_LIMITS, type ClusterLimits } from './limits.ts';
+import { CLUSTER_LIMITS, type ClusterLimits, type ClusterParts, type ClusterServerParts } from './envelope.ts';
 import { addNodeCluster } from './node-cluster.ts';
-import type { ClusterParts, ClusterServerParts } from './parts.ts';
 
-export type { ClusterServerParts, ClusterWorker } from './parts.ts';
+export type { ClusterServerParts, ClusterWorker } from './envelope.ts';
 
 /** The gRPC API of nodes (spec 1, NodeClusterService; port 50056) as a server that does not listen yet. */
 export function createClusterServer(given: ClusterServerParts): GrpcServer {
@@ -30,7 +35,76 @@ export function createClusterServer(given: ClusterServerParts): GrpcServer {
 
 /** What is little too large is refused by its method, which says how large it may be. */
 const SLACK_BYTES = 64 * 1024;
+
 const FOR_STRANGERS: ReadonlySet<string> = new Set([
   NodeClusterServiceService.attestNode.path,
   NodeClusterServiceService.challengeNode.path,
 ]);
+
+/** Which side of a node serves a method, and what its caller must show before the message is read. */
+interface Rule {
+  readonly by: 'controller' | 'worker';
+  /** The join token of AttestNode is looked at with its message, since it may be for one node only. */
+  readonly shows: 'nothing' | 'node token';
+}
+
+const forControllers: Rule = { by: 'controller', shows: 'node token' };
+
+const forWorkers: Rule = { by: 'worker', shows: 'node token' };
+
+/** Spec 1, Endpoints. A method that is not here is forbidden. */
+const RULES: ReadonlyMap<string, Rule> = new Map<string, Rule>([
+  [service.attestNode.path, { by: 'controller', shows: 'nothing' }],
+  [service.challengeNode.path, { by: 'controller', shows: 'nothing' }],
+  [service.registerNode.path, forControllers],
+  [service.heartbeat.path, forControllers],
+  [service.deregisterNode.path, forControllers],
+  [service.routeExecution.path, forControllers],
+  [service.forwardExecution.path, forWorkers],
+  [service.syncConfig.path, forControllers],
+  [service.pushConfig.path, forWorkers],
+  [service.listPeers.path, forControllers],
+]);
+
+type AdmissionParts = Pick<ClusterServerParts, 'tokens' | 'worker' | 'controller'>;
+
+/**
+ * Refuses a call before its message is read: `failed_precondition` on a node of the other role, `unauthenticated` without a good node token. The envelope is verified with the message.
+ */
+function admission(parts: AdmissionParts): (path: string, metadata: Metadata) => Promise<null> {
+  return async (path, metadata) => {
+    if (isPublic(path)) return null;
+    const rule = RULES.get(path);
+    if (rule === undefined) throw new SvcError('forbidden');
+    requireServed(rule, parts);
+    if (rule.shows === 'node token') await parts.tokens.verify(bearerOf(metadata));
+    return null;
+  };
+}
+
+function requireServed({ by }: Rule, { worker, controller }: AdmissionParts): void {
+  if (by === 'controller' && !controller) {
+    throw new SvcError('failed_precondition', 'this node is not a controller: ask one of the fleet');
+  }
+  if (by === 'worker' && worker === null) {
+    throw new SvcError('failed_precondition', 'this node is not a worker: ask one of the fleet');
+  }
+}
+
+function bearerOf(metadata: Metadata): string {
+  const token = bearerToken(single(metadata, 'authorization'));
+  if (token !== undefined) return token;
+  throw new SvcError('unauthenticated', 'a node token is needed in metadata authorization: expected Bearer TOKEN');
+}
+
+/**
+ * Trailers `svc-node-id`, `svc-node-life` and `svc-node-time` of every answer, refusals included: a sender that reached
+ * another receiver than it thought learns from the refusal for whom its proof has to be.
+ */
+const introduction =
+  (proofs: Pick<NodeProofs, 'introduction'>) =>
+  (path: string): Readonly<Record<string, string>> => {
+    if (isPublic(path)) return {};
+    const { nodeId, life, at } = proofs.introduction();
+    return { 'svc-node-id': nodeId, 'svc-node-life': life, 'svc-node-time': String(at) };
+  };

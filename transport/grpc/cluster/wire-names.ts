@@ -1,5 +1,11 @@
+import { isIPv6 } from 'node:net';
+import type { Metadata } from '@grpc/grpc-js';
+import type { StartExecution } from '../../../actors/execution/api.ts';
 import type { Capabilities, NodeCommand, NodePeer, NodePeerStatus, NodeRole } from '../../../actors/node-peer/api.ts';
+import { parseAgentManifest } from '../../../manifests/agent/parse.ts';
+import type { AgentManifest } from '../../../manifests/agent/schema.ts';
 import {
+  type ForwardExecutionRequest,
   type NodeCapabilityAdvertisement,
   type NodeCommand as WireCommand,
   type NodePeer as WirePeer,
@@ -7,6 +13,10 @@ import {
   NodePeerStatus as WireStatus,
 } from '../../../proto/gen/svc/cluster/v1/cluster.ts';
 import { SvcError } from '../../../runtime/errors.ts';
+import type { Identity } from '../../../runtime/identity.ts';
+import { single } from '../access.ts';
+import { contextOf } from '../execute-agent.ts';
+import type { GrpcLimits } from '../limits.ts';
 
 const ROLES: ReadonlyMap<number, NodeRole> = new Map([
   [WireRole.CONTROLLER, 'CONTROLLER'],
@@ -62,4 +72,76 @@ export function commandToWire(command: NodeCommand): WireCommand {
       return { command: { $case: 'sync_config', value } };
     }
   }
+}
+
+/** Metadata of RegisterNode: where the node's own NodeClusterService is reached (decided.md "Nodes"). */
+export const NODE_ADDRESS_KEY = 'svc-node-grpc-address';
+
+const DEFAULT_PORT = 50_056;
+
+const ADDRESS = /^(?:\[([0-9a-fA-F:.]{2,45})\]|([A-Za-z0-9][A-Za-z0-9._-]{0,252})):(\d{1,5})$/;
+
+/**
+ * `host:port` of the node that registers: what it says, else the address it calls from and the default port. Throws
+ * `invalid_argument` for what is no address.
+ */
+export function nodeAddress(metadata: Metadata, peer: string): string {
+  const said = single(metadata, NODE_ADDRESS_KEY);
+  return said === undefined ? `${callerHost(peer)}:${DEFAULT_PORT}` : checked(said);
+}
+
+function checked(address: string): string {
+  const [, ipv6, , port] = ADDRESS.exec(address) ?? [];
+  const number = Number(port);
+  if (number >= 1 && number <= 65_535 && (ipv6 === undefined || isIPv6(ipv6))) return address;
+  throw invalid(NODE_ADDRESS_KEY, 'host:port, an IPv6 address in brackets');
+}
+
+/** The library tells `address:port`, IPv6 without brackets, and IPv4 callers of a dual-stack socket as IPv6. */
+export function callerHost(peer: string): string {
+  const ip = peer.slice(0, peer.lastIndexOf(':')).replace(/^::ffff:(?=\d+\.)/, '');
+  if (ip === '') throw new SvcError('invalid_argument', `${NODE_ADDRESS_KEY}: expected host:port`);
+  return isIPv6(ip) ? `[${ip}]` : ip;
+}
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+
+const MAX_AGENT_ID_CHARS = 128;
+
+/** Throws `invalid_argument` naming the field. */
+export function uuidOf(id: string, field: string): string {
+  if (!UUID.test(id)) throw invalid(field, 'a UUID');
+  return id.toLowerCase();
+}
+
+/**
+ * The execution that a controller hands to this worker, to be started in a partition held here (design P4). Throws
+ * `invalid_argument` naming the field, `invalid_manifest` with path and line of each problem.
+ */
+export function forwardedStart(
+  request: ForwardExecutionRequest,
+  identity: Identity,
+  limits: GrpcLimits,
+): StartExecution {
+  const { agent_id, input } = request;
+  const executionId = uuidOf(request.execution_id, 'execution_id');
+  if (agent_id === '' || agent_id.length > MAX_AGENT_ID_CHARS) throw invalid('agent_id', 'the id of an agent');
+  const context = contextOf(request.context_json, limits);
+  return {
+    executionId,
+    agentId: agent_id,
+    manifest: manifestOf(request.manifest_yaml),
+    input,
+    identity,
+    here: true,
+    ...(context === undefined ? {} : { context }),
+  };
+}
+
+function manifestOf(text: string): AgentManifest {
+  const parsed = parseAgentManifest(text);
+  if (parsed.ok) return parsed.manifest;
+  const [first] = parsed.problems;
+  const message = `manifest_yaml: ${first === undefined ? 'not a manifest' : `${first.path}: ${first.message}`}`;
+  throw new SvcError('invalid_manifest', message, { field: 'manifest_yaml', details: parsed.problems });
 }

@@ -1,20 +1,28 @@
 import type { Metadata, Server } from '@grpc/grpc-js';
+import type { DispatchApi } from '../../../actors/execution/api.ts';
+import { answerGateway } from '../../../effects/agents/bootstrap/api.ts';
 import { SvcRuntimeClient, SvcRuntimeService } from '../../../proto/gen/svc/runtime/v1/runtime.ts';
-import { InnerLoopClient, InnerLoopService } from '../../../proto/gen/svc/v1/inner_loop.ts';
+import {
+  GenerateRequest,
+  GenerateResponse,
+  InnerLoopClient,
+  InnerLoopService,
+} from '../../../proto/gen/svc/v1/inner_loop.ts';
 import { SvcError } from '../../../runtime/errors.ts';
-import { bearerToken } from '../../../security/api.ts';
-import { type GatewayCaller, gatewayCaller } from '../../internal/gateway.ts';
+import { bearerToken, type ExecutionTokens } from '../../../security/api.ts';
+import type { Health } from '../../health.ts';
+import { type GatewayCaller, gatewayCaller } from '../../internal/dispatch-gateway.ts';
 import { OpenStreams } from '../../open-streams.ts';
 import { isPublic, single } from '../access.ts';
+import { atDeadline, traceOfCall } from '../call-context.ts';
 import { createEndpoint, type GrpcServer } from '../endpoint.ts';
 import { GRPC_LIMITS, type GrpcLimits } from '../limits.ts';
-import { inBytes } from '../service.ts';
-import { generate } from './generate.ts';
-import type { InternalGrpcParts } from './parts.ts';
-
-export type { InternalGrpcParts, SealMethods } from './parts.ts';
+import type { GrpcLogger } from '../parts.ts';
+import { decoded, inBytes, type UnaryInBytes, unary } from '../service.ts';
+import { gatewayRequest, wireResponse } from './wire.ts';
 
 const GENERATE = InnerLoopService.generate.path;
+
 const SEAL: ReadonlySet<string> = new Set([SvcRuntimeService.attestAgent.path, SvcRuntimeService.invokeTool.path]);
 
 /**
@@ -75,4 +83,46 @@ function addMethods(
     { attestAgent: inBytes(SvcRuntimeService.attestAgent), invokeTool: inBytes(SvcRuntimeService.invokeTool) },
     { attestAgent: parts.seal.attestAgent, invokeTool: parts.seal.invokeTool },
   );
+}
+
+interface GenerateParts extends InternalGrpcParts {
+  readonly streams: OpenStreams;
+  callerOf(metadata: Metadata): GatewayCaller;
+}
+
+/** svc.v1.InnerLoop/Generate: one exchange of the dispatch gateway. A client that goes away ends the wait, not the loop. */
+const generate = (parts: GenerateParts): UnaryInBytes =>
+  unary(parts, async (call) => {
+    const caller = parts.callerOf(call.metadata);
+    const request = gatewayRequest(decoded(GenerateRequest, call.request));
+    using wait = parts.streams.open();
+    call.once('cancelled', () => wait.stop('client_gone'));
+    const forget = atDeadline(call.getDeadline(), () => wait.stop('client_gone'));
+    try {
+      const options = { trace: traceOfCall(call.metadata), signal: wait.signal };
+      const answer = await answerGateway(parts.dispatch, caller, request, options);
+      return GenerateResponse.encode(wireResponse(answer)).finish();
+    } catch (thrown) {
+      if (wait.signal.reason === 'server_closing') throw new SvcError('unavailable', 'The server is closing.');
+      throw thrown;
+    } finally {
+      forget();
+    }
+  });
+
+/** The methods of SvcRuntime that agents call without a bearer. */
+export interface SealMethods {
+  readonly attestAgent: UnaryInBytes;
+  readonly invokeTool: UnaryInBytes;
+}
+
+/** What gRPC on the internal address translates into calls of. */
+interface InternalGrpcParts {
+  readonly dispatch: DispatchApi;
+  readonly tokens: ExecutionTokens;
+  readonly logger: GrpcLogger;
+  readonly health: Health;
+  /** Without it AttestAgent and InvokeTool are not served here. */
+  readonly seal?: SealMethods;
+  readonly limits?: Partial<GrpcLimits>;
 }

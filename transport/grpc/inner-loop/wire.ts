@@ -2,7 +2,7 @@ import { type GatewayAnswer, type GatewayRequest, gatewayRequestOf } from '../..
 import type { GenerateRequest, GenerateResponse, Message, ToolCall } from '../../../proto/gen/svc/v1/inner_loop.ts';
 import { SvcError } from '../../../runtime/errors.ts';
 import type { Json, JsonObject } from '../../../runtime/json.ts';
-import { JSON_DEPTH, parseJson } from '../../json-text.ts';
+import { JSON_DEPTH, parseJson } from '../../json-measure.ts';
 
 /** The message of a request, checked as over REST. Throws `invalid_argument` naming the field. */
 export function gatewayRequest({ request }: GenerateRequest): GatewayRequest {

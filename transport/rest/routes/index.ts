@@ -1,42 +1,42 @@
 import type { RestApp, RestParts } from '../parts.ts';
-import { approvalRoutes } from './approvals/index.ts';
-import { cancelExecutionRoute } from './cancel-execution.ts';
-import { changeAgentRoute } from './change-agent.ts';
-import { changeAgentScopeRoute } from './change-agent-scope.ts';
-import { chaosRoutes } from './chaos/index.ts';
-import { clusterRoutes } from './cluster/index.ts';
-import { cortexRoutes } from './cortex/index.ts';
-import { deleteAgentRoute } from './delete-agent.ts';
-import { deleteExecutionRoute } from './delete-execution.ts';
-import { deployAgentRoute } from './deploy-agent.ts';
-import { executeRoutes } from './execute/index.ts';
-import { executeAgentRoute } from './execute-agent.ts';
-import { exportAgentRoute } from './export-agent.ts';
-import { generateRoutes } from './generate/index.ts';
-import { getAgentRoute } from './get-agent.ts';
-import { getExecutionRoute } from './get-execution.ts';
-import { healthRoutes } from './health.ts';
-import { healthReadyRoute } from './health-ready.ts';
-import { jwksRoute } from './jwks.ts';
-import { keyRoutes } from './keys/index.ts';
-import { limitRoutes } from './limits/index.ts';
-import { listAgentLogsRoute } from './list-agent-logs.ts';
-import { listAgentVersionsRoute } from './list-agent-versions.ts';
-import { listAgentsRoute } from './list-agents.ts';
-import { listExecutionEventsRoute } from './list-execution-events.ts';
-import { listExecutionsRoute } from './list-executions.ts';
-import { lookupAgentRoute } from './lookup-agent.ts';
-import { openapiRoute } from './openapi.ts';
-import { protectedResourceRoute } from './protected-resource.ts';
-import { sealRoutes } from './seal/index.ts';
-import { searchAgentsRoute } from './search-agents.ts';
-import { secretRoutes } from './secrets/index.ts';
-import { startExecutionRoute } from './start-execution.ts';
-import { stimulusRoutes } from './stimuli/index.ts';
-import { streamExecutionRoute } from './stream-execution.ts';
-import { toolRoutes } from './tools/index.ts';
-import { volumeRoutes } from './volumes/index.ts';
-import { workflowRoutes } from './workflows/index.ts';
+import {
+  changeAgentRoute,
+  changeAgentScopeRoute,
+  deleteAgentRoute,
+  deployAgentRoute,
+  executeAgentRoute,
+  exportAgentRoute,
+  getAgentRoute,
+  listAgentLogsRoute,
+  listAgentsRoute,
+  listAgentVersionsRoute,
+  lookupAgentRoute,
+  searchAgentsRoute,
+} from './agents.ts';
+import { approvalRoutes } from './approvals.ts';
+import { chaosRoutes } from './chaos.ts';
+import { clusterRoutes } from './cluster.ts';
+import { cortexRoutes } from './cortex.ts';
+import { executeRoutes, generateRoutes } from './execute.ts';
+import {
+  cancelExecutionRoute,
+  deleteExecutionRoute,
+  getExecutionRoute,
+  listExecutionEventsRoute,
+  listExecutionsRoute,
+  startExecutionRoute,
+  streamExecutionRoute,
+} from './executions.ts';
+import { healthReadyRoute, healthRoutes } from './health.ts';
+import { jwksRoute, openapiRoute, protectedResourceRoute } from './jwks.ts';
+import { keyRoutes } from './keys.ts';
+import { limitRoutes } from './limits.ts';
+import { sealRoutes } from './seal.ts';
+import { secretRoutes } from './secrets.ts';
+import { stimulusRoutes } from './stimuli.ts';
+import { toolRoutes } from './tools.ts';
+import { volumeRoutes } from './volumes.ts';
+import { workflowRoutes } from './workflows.ts';
 
 /** Every route of the REST API, one file each. */
 const ROUTES: readonly ((app: RestApp, parts: RestParts) => void)[] = [

@@ -1,3 +1,4 @@
+import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { RestApp, RestParts } from '../parts.ts';
 import { problemSchemas } from '../schemas/problems.ts';
@@ -11,7 +12,7 @@ const Key = z.object({
   e: z.string(),
 });
 
-const schema = {
+const jwksSchema = {
   tags: ['cluster'],
   summary: 'Public keys of node tokens, of all controllers',
   security: [],
@@ -24,9 +25,74 @@ const schema = {
 /** GET /.well-known/jwks.json (decided.md "Identity"): public, like the keys; nodes without node tokens have no such path. */
 export function jwksRoute(app: RestApp, { nodeTokens }: RestParts): void {
   if (nodeTokens === undefined) return;
-  app.get('/.well-known/jwks.json', { config: { access: 'public' }, schema }, async (_request, reply) => {
+  app.get('/.well-known/jwks.json', { config: { access: 'public' }, schema: jwksSchema }, async (_request, reply) => {
     const { keys } = await nodeTokens.keySet();
     reply.header('cache-control', 'public, max-age=60');
     return { keys: keys.map((key) => Key.parse(key)) };
   });
+}
+
+/** Who may issue tokens for this node, and how others reach it. */
+export interface ResourceParts {
+  /** Issuers of the realms (`spec.iam.realms`); none: callers need no token. */
+  readonly issuers: readonly string[];
+  /** `spec.network.public_url`; absent: the host that the request was sent to. */
+  readonly publicUrl?: string | undefined;
+}
+
+const PATH = '/.well-known/oauth-protected-resource';
+
+/** Of a resource with a path the metadata is below the well-known part (RFC 9728, section 3.1). */
+const PATHS = [PATH, `${PATH}/mcp`];
+
+/** A name or an address, with a port or without. */
+const HOST = /^(?:[A-Za-z0-9.-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])(?::\d{1,5})?$/;
+
+const protectedResourceSchema = {
+  tags: ['health'],
+  summary: 'Where tokens for /mcp come from (RFC 9728)',
+  security: [],
+  response: {
+    200: z.object({
+      resource: z.string().describe('URL of /mcp: the audience that a client asks its authorization server for.'),
+      authorization_servers: z.array(z.string()),
+      bearer_methods_supported: z.array(z.string()),
+      resource_name: z.string(),
+    }),
+    ...problemSchemas({ style: 'coded', isPublic: true }),
+  },
+};
+
+/** Protected resource metadata of /mcp: a client of MCP that was answered 401 finds its authorization server by it. */
+export function protectedResourceRoute(app: RestApp, { mcp, resource, tls }: RestParts): void {
+  if (mcp === undefined || resource === undefined || resource.issuers.length === 0) return;
+  for (const path of PATHS) {
+    app.get(path, { config: { access: 'public' }, schema: protectedResourceSchema }, async (request) => ({
+      resource: `${baseUrl(request, resource, tls !== undefined)}/mcp`,
+      authorization_servers: [...resource.issuers],
+      bearer_methods_supported: ['header'],
+      resource_name: 'svc',
+    }));
+  }
+}
+
+/** What a 401 of /mcp adds to its challenge; null on a node without realms. */
+export function metadataChallenge(request: FastifyRequest, { resource, tls }: RestParts): string | null {
+  if (resource === undefined || resource.issuers.length === 0) return null;
+  return `resource_metadata="${baseUrl(request, resource, tls !== undefined)}${PATH}/mcp"`;
+}
+
+/** Of a host that is none the loopback name is told, so that nothing a client sent comes back to it unread. */
+function baseUrl(request: FastifyRequest, { publicUrl }: ResourceParts, isSecure: boolean): string {
+  if (publicUrl !== undefined) return publicUrl;
+  const scheme = isSecure ? 'https' : 'http';
+  const { host = '' } = request.headers;
+  return `${scheme}://${HOST.test(host) ? host : 'localhost'}`;
+}
+
+/** GET /v1/openapi.json: the description made of the schemas the routes are checked with. */
+export function openapiRoute(app: RestApp): void {
+  app.get('/v1/openapi.json', { config: { access: 'public' }, schema: { hide: true } }, async (_request, reply) =>
+    reply.type('application/json; charset=utf-8').serializer(JSON.stringify).send(app.swagger()),
+  );
 }

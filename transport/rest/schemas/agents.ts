@@ -1,7 +1,6 @@
 import { z } from 'zod';
-import { CATALOG_STATUSES, ScopeAnswer as MovedAnswer, SCOPES } from './catalog.ts';
+import { CATALOG_STATUSES, LoggedEvent, logPage, ScopeAnswer as MovedAnswer, SCOPES } from './catalog.ts';
 import { jsonObject, nextPageField } from './fields.ts';
-import { LoggedEvent, logPage } from './logs.ts';
 import { Finding } from './workflows.ts';
 
 /** Agent summary of spec 2, with what a list of agents needs besides. */

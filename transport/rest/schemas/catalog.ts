@@ -1,16 +1,20 @@
 import { z } from 'zod';
-import { pageAsked, pageFields } from './fields.ts';
+import type { SearchHit, SearchRequest } from '../../../catalog/api.ts';
+import { SvcError } from '../../../runtime/errors.ts';
+import { limitField, pageAsked, pageFields, shareField, telling } from './fields.ts';
 
 /** What agents and workflows have in common. */
 
 export const SCOPES = ['user', 'tenant', 'global'] as const;
+
 export const CATALOG_STATUSES = ['deployed', 'paused', 'archived'] as const;
 
 /** A list holds at most so many. */
-export const MOST_LISTED = 1_000;
+const MOST_LISTED = 1_000;
 
 /** A flag of a query: without a value it is true. */
 export const flagField = z.enum(['', 'true', 'false']).optional();
+
 export const isSet = (flag: string | undefined): boolean => flag === '' || flag === 'true';
 
 export const DeployBody = z.object({
@@ -18,6 +22,7 @@ export const DeployBody = z.object({
   force: z.boolean().default(false).describe('Overwrites the same name and version.'),
   scope: z.enum(SCOPES).optional().describe('Default tenant; global needs the operator role.'),
 });
+
 export const DeployQuery = z.object({
   force: flagField.describe('Overwrite the same name and version; without a value it is true.'),
   scope: z.enum(SCOPES).optional().describe('Default tenant; global needs the operator role.'),
@@ -61,10 +66,84 @@ export const ScopeBody = z.discriminatedUnion('action', [
     user_id: z.string().min(1).max(256).optional().describe('Owner, for scope user; default the caller.'),
   }),
 ]);
+
 /** Answer to it; the id beside it is the kind's. */
 export const ScopeAnswer = z.object({
   name: z.string(),
   target_scope: z.enum(SCOPES),
   promoted: z.literal(true).optional(),
   demoted: z.literal(true).optional(),
+});
+
+/** An event of a log. */
+export const LoggedEvent = z.object({
+  sequence: z.number().int(),
+  event_type: z.string(),
+  payload: z.record(z.string(), z.unknown()),
+  recorded_at: z.string(),
+});
+
+/** Where a page of a log stands in the whole. */
+export const logPage = { total: z.number().int(), limit: z.number().int(), offset: z.number().int() };
+
+const MOST = 100;
+
+const LABEL = /^([^:]{1,256}):(.{0,4096})$/s;
+
+/** `?label=team:docs&label=tier:gold`. */
+const labels = z.preprocess(
+  (value) => (typeof value === 'string' ? [value] : value),
+  z.array(z.string().regex(LABEL, 'expected KEY:VALUE')).max(64),
+);
+
+/** Arguments of a search in the query of its URL (spec 3, svc.agent.search). */
+export const SearchQuery = z.object({
+  q: telling(4_096).describe('What is looked for, in words.'),
+  limit: limitField(10, MOST),
+  min_score: shareField.default(0.3).describe('Only hits with at least this score, 0 to 1.'),
+  status: z.enum(['deployed', 'paused', 'archived']).optional().describe('Default: deployed and paused ones.'),
+  label: labels.default([]).describe('`KEY:VALUE`; may be there several times, and all must match.'),
+  include_platform_templates: z
+    .enum(['true', 'false'])
+    .default('true')
+    .describe('What ships with the product, and what is deployed for all tenants.'),
+});
+
+export const SearchResults = z.object({
+  query: z.string(),
+  results: z.array(
+    z.object({
+      id: z.string(),
+      name: z.string(),
+      version: z.string(),
+      description: z.string(),
+      labels: z.record(z.string(), z.string()),
+      score: z.number().describe('0 to 1, best first.'),
+    }),
+  ),
+  total: z.number().int(),
+});
+
+/** The catalog's request of what stands in the URL. */
+export function searchOf(query: z.output<typeof SearchQuery>): SearchRequest {
+  const pairs = query.label.map((text) => {
+    const [, key, value] = LABEL.exec(text) ?? [];
+    if (key === undefined || value === undefined)
+      throw new SvcError('invalid_argument', 'label: expected KEY:VALUE', { field: 'label' });
+    return [key, value] as const;
+  });
+  return {
+    query: query.q,
+    limit: Math.min(query.limit, MOST),
+    minScore: query.min_score,
+    labels: Object.fromEntries(pairs),
+    ...(query.status === undefined ? {} : { status: query.status }),
+    includePlatformTemplates: query.include_platform_templates === 'true',
+  };
+}
+
+export const resultsOf = (query: string, hits: readonly SearchHit[]) => ({
+  query,
+  results: hits.map((hit) => ({ ...hit, labels: { ...hit.labels } })),
+  total: hits.length,
 });

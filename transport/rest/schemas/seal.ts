@@ -1,8 +1,45 @@
 import { z } from 'zod';
 import { AuditExport } from '../../../manifests/audit/record.ts';
+import { TOOL_NAME_CHARS } from '../../caller-tools/call.ts';
+import { flagField } from './catalog.ts';
 import { AGENT_ID_TEXT, EXECUTION_ID_TEXT, nextPageField, pageFields } from './fields.ts';
 import { type ProblemStatuses, problemSchemas } from './problems.ts';
-import { OfferedTool, ToolResult } from './tools.ts';
+
+export const ToolParams = z.object({
+  name: z.string().min(1).max(TOOL_NAME_CHARS).describe('Such as svc.agent.list.'),
+});
+
+export const ToolsQuery = z.object({
+  query: z.string().max(1_000).optional().describe('A part of the name or the description.'),
+  schemas: flagField.describe('Also the JSON Schema of the arguments; without a value it is true.'),
+});
+
+/** A tool as svc.tools.list tells it (spec 3). */
+const OfferedTool = z.object({
+  name: z.string(),
+  description: z.string(),
+  source: z.enum(['builtin', 'mcp']),
+  skip_judge: z.boolean(),
+  input_schema: z.looseObject({}).describe('JSON Schema of its arguments.'),
+});
+
+export const ToolList = z.object({
+  tool: z.enum(['svc.tools.list', 'svc.tools.search']),
+  tools: z.array(OfferedTool.partial({ input_schema: true })),
+  total: z.number().int(),
+});
+
+export const ToolArguments = z.looseObject({}).nullish().describe('The arguments of the tool; absent for none.');
+
+/** MCP tool result. */
+export const ToolResult = z.object({
+  content: z.array(z.looseObject({})),
+  structuredContent: z.looseObject({}).optional(),
+  isError: z.boolean(),
+});
+
+/** Denials say which rule it was: `reason`. */
+export const callProblems = problemSchemas({ style: 'coded', hasBody: true, also: [409, 422] });
 
 /** Attestation (spec 2, Resources). */
 export const AttestBody = z.strictObject({
@@ -90,6 +127,9 @@ export const SessionQuery = z.object({
 });
 
 export const SessionList = z.object({ sessions: z.array(SessionSummary), count: z.number().int(), ...nextPageField });
+
 export const SessionParams = z.object({ id: z.guid('invalid session id').describe('UUID') });
+
 export const RevokeAnswer = z.object({ session_id: z.string(), status: z.enum(['revoked', 'closed']) });
+
 export const AuditAnswer = AuditExport;

@@ -1,8 +1,7 @@
 import { z } from 'zod';
-import { CATALOG_STATUSES, ScopeAnswer as MovedAnswer, SCOPES } from './catalog.ts';
+import { CATALOG_STATUSES, LoggedEvent, logPage, ScopeAnswer as MovedAnswer, SCOPES } from './catalog.ts';
+import { WaitReason } from './executions.ts';
 import { ExecutionId, jsonObject, nextPageField } from './fields.ts';
-import { LoggedEvent, logPage } from './logs.ts';
-import { WaitReason } from './wait-reason.ts';
 
 export const WORKFLOW_STATUSES = ['running', 'waiting_for_human_input', 'completed', 'failed', 'cancelled'] as const;
 

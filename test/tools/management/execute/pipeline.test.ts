@@ -1,11 +1,16 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { createBuiltIns } from '../../../../catalog/built-in/built-ins.ts';
-import { NodePipeline } from '../../../../manifests/node/pipeline.ts';
+import { NodePipeline } from '../../../../manifests/node/models.ts';
 import { SvcError } from '../../../../runtime/errors.ts';
 import type { Identity } from '../../../../runtime/identity.ts';
-import { fittingAgent, WRITES_LABEL, writerName } from '../../../../tools/management/execute/fitting-agent.ts';
-import { pipelineFor, programTimeoutMs } from '../../../../tools/management/execute/pipeline.ts';
+import {
+  fittingAgent,
+  pipelineFor,
+  programTimeoutMs,
+  WRITES_LABEL,
+  writerName,
+} from '../../../../tools/management/execute/intents.ts';
 
 const settings = NodePipeline.parse({ tier_timeouts: { enterprise: 900 } });
 const caller = (kind: Identity['kind'], tier: Identity['tier']): Identity => ({

@@ -1,0 +1,202 @@
+import { z } from 'zod';
+import type { EffectResult } from '../../../runtime/effect.ts';
+import type { ApprovalWord as Word } from '../../approval/messages.ts';
+import type { ExecutionWord } from '../../execution/word.ts';
+import type { PanelConcluded } from '../../judge-panel/messages.ts';
+import { writeBlackboard } from '../blackboard.ts';
+import { cancelUnwanted, release, settle } from '../children.ts';
+import { isYes } from '../conditions.ts';
+import { isoTime } from '../ending.ts';
+import { ancestryReason, type WorkflowTurn, type WorkflowWord } from '../messages.ts';
+import { currentStep, finish } from '../run.ts';
+import { type AwaitingOf, type IdleWorkflow, isRunning, type RunningWorkflow, type WorkflowState } from '../state.ts';
+import { agentResult, panelResult } from '../steps/agent.ts';
+import { failed, failureOf, succeeded } from '../steps/step.ts';
+import { childProblem, childResult, resultEntries } from '../steps/subworkflow.ts';
+import { repeatCommand } from './effects-ended.ts';
+
+/** A child workflow started or ended. One that is no longer wanted is cancelled when it says it started. */
+export function ChildWord(state: WorkflowState, word: WorkflowWord, turn: WorkflowTurn): WorkflowState {
+  const awaited = isRunning(state) && state.awaiting.kind === 'child' ? state.awaiting : null;
+  if (!isRunning(state) || awaited?.execution_id !== word.execution_id) {
+    cancelUnwanted('workflow', word, turn);
+    return state;
+  }
+  const known = meetChild(state, word.workflow_id, turn);
+  // Refused as a cycle.
+  if (!isRunning(known) || known.awaiting.kind !== 'child' || known.awaiting.execution_id !== word.execution_id)
+    return known;
+  const { awaiting, ...run } = known;
+  const step = currentStep(run);
+  if (step.kind !== 'Subworkflow') return known;
+  if (step.mode === 'fire_and_forget') return leaveChild({ ...run, awaiting: { ...awaiting, runs: true } }, turn);
+  if (word.status === 'running') return { ...run, awaiting: { ...awaiting, runs: true } };
+  settle(awaiting.effect_id, turn);
+  return finishChild(run, word, turn);
+}
+
+/**
+ * fire_and_forget goes on once the child runs and its start is settled: a start that is still under way would be
+ * cancelled at the end of this run, and the child with it.
+ */
+function leaveChild(state: RunningWorkflow, turn: WorkflowTurn): WorkflowState {
+  const { awaiting, ...run } = state;
+  if (awaiting.kind !== 'child' || !awaiting.runs || awaiting.effect_id !== null) return state;
+  return finish(run, succeeded({ child_execution_id: awaiting.execution_id }), turn);
+}
+
+function finishChild(run: IdleWorkflow, word: WorkflowWord, turn: WorkflowTurn): WorkflowState {
+  const step = currentStep(run);
+  if (step.kind !== 'Subworkflow') return finish(run, childResult(word), turn);
+  if (word.status !== 'completed') {
+    tellChildFailed(run, word.execution_id, word.reason ?? word.status, turn);
+    return finish(run, childResult(word), turn);
+  }
+  turn.emit('SubworkflowCompleted', {
+    ...ids(run, word.execution_id),
+    result_key: step.result_key ?? null,
+    completed_at: isoTime(turn),
+  });
+  let written: IdleWorkflow;
+  try {
+    written = writeBlackboard(run, resultEntries(step, word), turn);
+  } catch (thrown) {
+    const record = { result: null, child_execution_id: word.execution_id };
+    return finish(run, { ...failureOf(thrown), record }, turn);
+  }
+  return finish(written, childResult(word), turn);
+}
+
+/** The child's workflow is known now: told once, and refused when it is among its own ancestors. */
+function meetChild(state: RunningWorkflow, workflowId: string, turn: WorkflowTurn): WorkflowState {
+  const { awaiting, ...run } = state;
+  const step = currentStep(run);
+  if (awaiting.kind !== 'child' || awaiting.workflow_id !== null || step.kind !== 'Subworkflow') return state;
+  const problem = childProblem(run, workflowId);
+  if (problem !== null) {
+    release(awaiting, problem.message, turn);
+    tellChildFailed(run, awaiting.execution_id, problem.reason, turn);
+    const record = { result: null, child_execution_id: awaiting.execution_id };
+    return finish(run, failed(problem.reason, problem.message, record), turn);
+  }
+  turn.emit('SubworkflowTriggered', {
+    ...ids(run, awaiting.execution_id),
+    child_workflow_id: workflowId,
+    mode: step.mode,
+    triggered_at: isoTime(turn),
+  });
+  return { ...run, awaiting: { ...awaiting, workflow_id: workflowId } };
+}
+
+const ids = (run: IdleWorkflow, child: string) => ({
+  parent_execution_id: run.execution_id,
+  child_execution_id: child,
+  parent_state_name: run.current_state ?? '',
+});
+
+export function tellChildFailed(run: IdleWorkflow, child: string, reason: string, turn: WorkflowTurn): void {
+  turn.emit('SubworkflowFailed', { ...ids(run, child), reason, failed_at: isoTime(turn) });
+}
+
+/** Result value of the effect `workflow.start`. */
+const Started = z.object({ workflow_id: z.string(), name: z.string().optional() });
+
+/** Answer of the effect `workflow.start`. A child that is missing, too deep or part of a cycle fails the state. */
+export function ChildStarted(state: WorkflowState, result: EffectResult, turn: WorkflowTurn): WorkflowState {
+  if (!isRunning(state) || state.awaiting.kind !== 'child') return state;
+  const { awaiting, ...run } = state;
+  if (awaiting.effect_id !== result.effectId) return state;
+  const { outcome } = result;
+  const step = currentStep(run);
+  const detached = step.kind === 'Subworkflow' && step.mode === 'fire_and_forget';
+  const answered = { ...run, awaiting: { ...awaiting, effect_id: null } };
+  // Its own word counts for more than that of its start.
+  if (detached && awaiting.runs) return leaveChild(answered, turn);
+  if (outcome.kind === 'done') {
+    const started = Started.safeParse(outcome.value);
+    return started.success ? meetChild(answered, started.data.workflow_id, turn) : answered;
+  }
+  release(answered.awaiting, 'its start failed', turn);
+  const { code, message } =
+    outcome.kind === 'failed' ? outcome : { code: 'in_doubt', message: 'nobody knows whether the child was started' };
+  const reason = ancestryReason(message) ?? code;
+  tellChildFailed(run, awaiting.execution_id, reason, turn);
+  return finish(run, failed(reason, message, { result: null }), turn);
+}
+
+/** Answer of the effect `agent.start`. The agent's own words decide; a failure to start it fails the state. */
+export function AgentStarted(state: WorkflowState, result: EffectResult, turn: WorkflowTurn): WorkflowState {
+  if (!isRunning(state) || state.awaiting.kind !== 'agent') return state;
+  const { awaiting, ...run } = state;
+  if (awaiting.effect_id !== result.effectId) return state;
+  const { outcome } = result;
+  if (outcome.kind === 'done') return { ...run, awaiting: { ...awaiting, effect_id: null } };
+  // It may run all the same, when only the answer of its start was lost.
+  release({ ...awaiting, effect_id: null }, 'its start failed', turn);
+  const record = { output: null, score: 0, confidence: 0, iterations: 0 };
+  const { code, message } =
+    outcome.kind === 'failed' ? outcome : { code: 'in_doubt', message: 'nobody knows whether the agent was started' };
+  return finish(run, failed(code, message, record), turn);
+}
+
+/** An agent's execution started or ended. One that is no longer wanted is cancelled when it says it started. */
+export function AgentWord(state: WorkflowState, word: ExecutionWord, turn: WorkflowTurn): WorkflowState {
+  const awaiting = isRunning(state) && state.awaiting.kind === 'agent' ? state.awaiting : null;
+  if (!isRunning(state) || awaiting?.execution_id !== word.execution_id) {
+    cancelUnwanted('execution', word, turn);
+    return state;
+  }
+  if (word.status === 'running') return state;
+  const { awaiting: _awaiting, ...run } = state;
+  settle(awaiting.effect_id, turn);
+  return finish(run, agentResult(word), turn);
+}
+
+/** The judge panel has its verdict, or too few judges gave one. */
+export function PanelWord(state: WorkflowState, word: PanelConcluded, turn: WorkflowTurn): WorkflowState {
+  if (!isRunning(state) || state.awaiting.kind !== 'panel') return state;
+  const { awaiting, ...run } = state;
+  return awaiting.panel_id === word.panel_id ? finish(run, panelResult(word), turn) : state;
+}
+
+/** An approval was opened, answered or ran out of time. */
+export function ApprovalWord(state: WorkflowState, word: Word, turn: WorkflowTurn): WorkflowState {
+  if (!isRunning(state) || state.awaiting.kind !== 'approval') return state;
+  const { awaiting, ...run } = state;
+  if (awaiting.approval_id !== word.approval_id) return state;
+  if (word.kind === 'opened') return awaiting.opened ? state : opened(run, awaiting, turn);
+  const answered: IdleWorkflow = { ...run, status: 'running' };
+  if (word.payload === null) {
+    const code = awaiting.about.kind === 'input' ? 'human_input_timeout' : 'in_doubt';
+    return finish(answered, failed(code, 'nobody answered in time'), turn);
+  }
+  turn.emit('WorkflowHumanInputReceived', {
+    ...approvalIds(run, awaiting),
+    how: word.kind,
+    payload: word.payload,
+    received_at: isoTime(turn),
+  });
+  if (awaiting.about.kind === 'repeat') return repeatOrFail(answered, awaiting.about.repeats, word.payload, turn);
+  const feedback = word.feedback === null || word.feedback === '' ? word.payload : word.feedback;
+  const result = succeeded({ output: word.payload, feedback });
+  return finish({ ...answered, human_feedback: feedback }, result, turn);
+}
+
+/** Only now it waits: who reads this status finds the approval (design R2). */
+function opened(run: IdleWorkflow, awaiting: AwaitingOf<'approval'>, turn: WorkflowTurn): WorkflowState {
+  const { prompt } = awaiting;
+  turn.emit('WorkflowHumanInputRequested', { ...approvalIds(run, awaiting), prompt, requested_at: isoTime(turn) });
+  return { ...run, status: 'waiting_for_human_input', awaiting: { ...awaiting, opened: true } };
+}
+
+function repeatOrFail(run: IdleWorkflow, repeats: number, payload: string, turn: WorkflowTurn): WorkflowState {
+  if (isYes(payload)) return repeatCommand(run, repeats, 'human', turn);
+  const message = 'the command had started when its node died; a human said not to repeat it';
+  return finish(run, failed('in_doubt', message), turn);
+}
+
+const approvalIds = (run: IdleWorkflow, { approval_id }: AwaitingOf<'approval'>) => ({
+  execution_id: run.execution_id,
+  state_name: run.current_state ?? '',
+  approval_id,
+});

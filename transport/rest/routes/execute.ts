@@ -1,0 +1,114 @@
+import type { FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import { generateRequest } from '../../../tools/management/contracts.ts';
+import type { IntentApi } from '../../../tools/management/execute/intents.ts';
+import {
+  IntentStarted,
+  IntentStatus,
+  intentRequest,
+  promptRequest,
+} from '../../../tools/management/execute/request.ts';
+import { started } from '../../../tools/management/fields.ts';
+import type { Starter } from '../../../tools/management/ports.ts';
+import { IdempotencyKey, type StartKey, type StartKeys, startIdFor } from '../../idempotency.ts';
+import type { RestApp, RestParts } from '../parts.ts';
+import { callerOf } from '../request-context.ts';
+import { CallerHeaders, ExecutionId } from '../schemas/fields.ts';
+import { problemSchemas } from '../schemas/problems.ts';
+
+/** /v1/execute, where the node has the intent pipeline. */
+export function executeRoutes(app: RestApp, { intents, startKeys }: RestParts): void {
+  if (intents === undefined) return;
+  startIntentRoutes(app, intents, startKeys);
+  getPipelineRoute(app, intents);
+}
+
+const shared = {
+  tags: ['execute'],
+  headers: CallerHeaders.extend({ 'idempotency-key': IdempotencyKey.optional() }),
+  response: { 200: IntentStarted, ...problemSchemas({ style: 'coded', hasBody: true, also: [403, 404, 409] }) },
+};
+
+const startIntentConfig = { access: 'run', problems: 'coded', texts: { notFound: 'volume not found' } } as const;
+
+/** POST /v1/execute/intent (svc.execute.intent) and POST /v1/execute (svc.execute). */
+function startIntentRoutes(app: RestApp, intents: IntentApi, startKeys: StartKeys | undefined): void {
+  const intent = {
+    ...shared,
+    summary: 'Reach a goal by a program',
+    description:
+      'An agent writes the program, a container without a network runs it. Answers as soon as the start is durable; read the ' +
+      'result at /v1/execute/{id}, follow the run at `stream_url`.',
+    body: z.strictObject(intentRequest),
+  };
+  app.post('/v1/execute/intent', { config: startIntentConfig, schema: intent }, async (request) =>
+    intents.start(request.body, await starterOf(request, 'intent', startKeys)),
+  );
+  const prompt = {
+    ...shared,
+    summary: 'Reach a goal by a program, with defaults',
+    description: 'POST /v1/execute/intent with nothing but the goal.',
+    body: z.strictObject(promptRequest),
+  };
+  app.post('/v1/execute', { config: startIntentConfig, schema: prompt }, async (request) =>
+    intents.start({ intent: request.body.prompt, language: 'python' }, await starterOf(request, 'intent', startKeys)),
+  );
+}
+
+const schema = {
+  tags: ['execute'],
+  summary: 'Show how a pipeline execution stands',
+  description: 'Running, completed with its result, or failed with the reason and the state that failed.',
+  headers: CallerHeaders,
+  params: z.object({ id: ExecutionId }),
+  response: { 200: IntentStatus, ...problemSchemas({ style: 'coded', also: [404] }) },
+};
+
+const getPipelineConfig = {
+  access: 'read',
+  problems: 'coded',
+  texts: { notFound: 'pipeline execution not found' },
+} as const;
+
+/** GET /v1/execute/{id}: svc.execute.status (spec 3). */
+function getPipelineRoute(app: RestApp, intents: IntentApi): void {
+  app.get('/v1/execute/:id', { config: getPipelineConfig, schema }, (request) =>
+    intents.status(callerOf(request), request.params.id.toLowerCase()),
+  );
+}
+
+const schemaOf = (kind: 'agent' | 'workflow') => ({
+  tags: [`${kind}s`],
+  summary: `Have ${kind === 'agent' ? 'an agent' : 'a workflow'} written and deployed`,
+  description:
+    `Says in plain words what the ${kind} should do; an agent writes the manifest, corrects what is refused, and deploys it. ` +
+    'Answers with the execution of that agent, which is followed like all of them; its last output names what was deployed.',
+  headers: CallerHeaders.extend({ 'idempotency-key': IdempotencyKey.optional() }),
+  body: z.strictObject(generateRequest),
+  response: { 200: started, ...problemSchemas({ style: 'coded', hasBody: true, also: [403, 409] }) },
+});
+
+const generateConfig = { access: 'run', problems: 'coded' } as const;
+
+/** POST /v1/agents/generate and POST /v1/workflows/generate: svc.agent.generate, svc.workflow.generate (spec 3). */
+export function generateRoutes(app: RestApp, { authors, startKeys }: RestParts): void {
+  if (authors === undefined) return;
+  app.post('/v1/agents/generate', { config: generateConfig, schema: schemaOf('agent') }, async (request) =>
+    authors.agent(request.body.input, await starterOf(request, 'generate agent', startKeys)),
+  );
+  app.post('/v1/workflows/generate', { config: generateConfig, schema: schemaOf('workflow') }, async (request) =>
+    authors.workflow(request.body.input, await starterOf(request, 'generate workflow', startKeys)),
+  );
+}
+
+/** Who starts it, under the id that its key names; `what` keeps the keys of kinds apart. Throws `conflict`. */
+async function starterOf(
+  request: FastifyRequest,
+  what: StartKey['what'],
+  keys: StartKeys | undefined,
+): Promise<Starter> {
+  const identity = callerOf(request);
+  const given = request.headers['idempotency-key'];
+  const key = typeof given === 'string' ? given : undefined;
+  return { identity, trace: request.trace, executionId: await startIdFor(keys, { identity, what, key }, request.body) };
+}

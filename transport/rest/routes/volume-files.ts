@@ -1,0 +1,160 @@
+import { Readable } from 'node:stream';
+import { z } from 'zod';
+import type { VolumeApi, VolumeFiles } from '../../../effects/volumes/api.ts';
+import { SvcError } from '../../../runtime/errors.ts';
+import type { RestApp, RestParts } from '../parts.ts';
+import { callerOf } from '../request-context.ts';
+import { CallerHeaders } from '../schemas/fields.ts';
+import { problemSchemas } from '../schemas/problems.ts';
+import {
+  DeleteQuery,
+  DirectoryQuery,
+  FileList,
+  FilePathQuery,
+  FileWritten,
+  VolumeIdParams,
+} from '../schemas/volumes.ts';
+
+export interface VolumeRouteParts extends RestParts {
+  readonly volumes: VolumeApi & { readonly files: VolumeFiles };
+}
+
+/** Statuses of everything below one volume: a link or `..` that leads out is 403, a full volume 507. */
+const FILE_STATUSES: readonly number[] = [404, 409, 507];
+
+const MOST = 1_000;
+
+const listFilesSchema = {
+  tags: ['volumes'],
+  summary: 'List a directory of a volume',
+  headers: CallerHeaders,
+  params: VolumeIdParams,
+  querystring: DirectoryQuery,
+  response: { 200: FileList, ...problemSchemas({ style: 'coded', also: FILE_STATUSES }) },
+};
+
+/** GET /v1/volumes/{id}/files?path=. */
+export function listFilesRoute(app: RestApp, { volumes }: VolumeRouteParts): void {
+  app.get('/v1/volumes/:id/files', { config: { access: 'read' }, schema: listFilesSchema }, async (request) => {
+    const { path } = request.query;
+    const id = request.params.id.toLowerCase();
+    await volumes.requireSeen(callerOf(request), id);
+    const { entries, truncated } = await volumes.files.list(callerOf(request).tenant, id, path, MOST);
+    return { path, entries: [...entries], truncated };
+  });
+}
+
+const downloadFileSchema = {
+  tags: ['volumes'],
+  summary: 'Download a file of a volume',
+  headers: CallerHeaders,
+  params: VolumeIdParams,
+  querystring: FilePathQuery,
+  response: {
+    200: { description: 'The content.', content: { 'application/octet-stream': { schema: z.unknown() } } },
+    ...problemSchemas({ style: 'coded', also: FILE_STATUSES }),
+  },
+};
+
+/** GET /v1/volumes/{id}/files/content?path=. */
+export function downloadFileRoute(app: RestApp, { volumes }: VolumeRouteParts): void {
+  const options = { config: { access: 'read' }, schema: downloadFileSchema, exposeHeadRoute: false } as const;
+  app.get('/v1/volumes/:id/files/content', options, async (request, reply) => {
+    const id = request.params.id.toLowerCase();
+    await volumes.requireSeen(callerOf(request), id);
+    const file = await volumes.files.download(callerOf(request).tenant, id, request.query.path);
+    const content = Readable.from(file.content, { objectMode: false });
+    // A client that leaves before the first byte was read has the file closed too.
+    content.once('close', () => void file.close().catch((error: unknown) => request.log.warn(error)));
+    reply.header('content-disposition', 'attachment');
+    reply.header('content-length', file.sizeBytes);
+    return reply.type('application/octet-stream').send(content);
+  });
+}
+
+const uploadFileSchema = {
+  tags: ['volumes'],
+  summary: 'Upload a file to a volume',
+  description: 'The body is the content, of any type. The file changes in one step when all of it has arrived.',
+  headers: CallerHeaders,
+  params: VolumeIdParams,
+  querystring: FilePathQuery,
+  body: { content: { 'application/octet-stream': { schema: z.unknown() } } },
+  response: { 200: FileWritten, ...problemSchemas({ style: 'coded', hasBody: true, also: FILE_STATUSES }) },
+};
+
+/** PUT /v1/volumes/{id}/files/content?path=. In a plugin of its own: only here a body is a stream of any type. */
+export function uploadFileRoute(app: RestApp, { volumes }: VolumeRouteParts): void {
+  app.register((scope: RestApp, _options, done) => {
+    scope.removeAllContentTypeParsers();
+    scope.addContentTypeParser('*', (_request, payload, parsed) => parsed(null, payload));
+    scope.put(
+      '/v1/volumes/:id/files/content',
+      { config: { access: 'write' }, schema: uploadFileSchema },
+      async (request) => {
+        const encoding = request.headers['content-encoding'];
+        if (encoding !== undefined && encoding !== 'identity') {
+          throw new SvcError('unsupported_media_type', 'files are taken without Content-Encoding');
+        }
+        const id = request.params.id.toLowerCase();
+        // A refused upload leaves the connection as it is: the client must be able to read why.
+        const { body } = request;
+        const content = body instanceof Readable ? body.iterator({ destroyOnReturn: false }) : Buffer.alloc(0);
+        await volumes.requireSeen(callerOf(request), id);
+        return volumes.files.write(callerOf(request).tenant, id, request.query.path, content);
+      },
+    );
+    done();
+  });
+}
+
+const makeDirectorySchema = {
+  tags: ['volumes'],
+  summary: 'Make a directory in a volume',
+  description: 'With its parents; one that is there is fine.',
+  headers: CallerHeaders,
+  params: VolumeIdParams,
+  body: FilePathQuery,
+  response: {
+    200: z.object({ path: z.string() }),
+    ...problemSchemas({ style: 'coded', hasBody: true, also: FILE_STATUSES }),
+  },
+};
+
+/** POST /v1/volumes/{id}/files/mkdir. */
+export function makeDirectoryRoute(app: RestApp, { volumes }: VolumeRouteParts): void {
+  app.post(
+    '/v1/volumes/:id/files/mkdir',
+    { config: { access: 'write' }, schema: makeDirectorySchema },
+    async (request) => {
+      const { path } = request.body;
+      await volumes.requireSeen(callerOf(request), request.params.id.toLowerCase());
+      await volumes.files.mkdir(callerOf(request).tenant, request.params.id.toLowerCase(), path);
+      return { path };
+    },
+  );
+}
+
+const deleteFileSchema = {
+  tags: ['volumes'],
+  summary: 'Delete a file or directory of a volume',
+  headers: CallerHeaders,
+  params: VolumeIdParams,
+  querystring: DeleteQuery,
+  response: {
+    200: z.object({ path: z.string(), deleted: z.literal(true) }),
+    ...problemSchemas({ style: 'coded', hasBody: true, also: FILE_STATUSES }),
+  },
+};
+
+/** DELETE /v1/volumes/{id}/files?path=. */
+export function deleteFileRoute(app: RestApp, { volumes }: VolumeRouteParts): void {
+  app.delete('/v1/volumes/:id/files', { config: { access: 'write' }, schema: deleteFileSchema }, async (request) => {
+    const { path, recursive } = request.query;
+    const all = recursive === '' || recursive === 'true';
+    const id = request.params.id.toLowerCase();
+    await volumes.requireSeen(callerOf(request), id);
+    await volumes.files.delete(callerOf(request).tenant, id, path, { recursive: all });
+    return { path, deleted: true as const };
+  });
+}

@@ -1,0 +1,143 @@
+import { isUtf8 } from 'node:buffer';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import { duplicateOf, type StimulusApi, type StimulusContent } from '../../../actors/stimulus/api.ts';
+import { ERRORS, SvcError } from '../../../runtime/errors.ts';
+import { SCHEMES, type SignedDelivery, type Webhooks } from '../../../security/api.ts';
+import type { RestApp } from '../parts.ts';
+import { answerError } from '../problem.ts';
+import { hasBegun } from '../request-context.ts';
+import { problemSchemas } from '../schemas/problems.ts';
+import { DuplicateProblem, SourceParams, WebhookAnswer } from '../schemas/stimuli.ts';
+import { SignedBodies, type SignedBodyLimits } from '../signed-body.ts';
+
+const content = { 'application/json': { schema: DuplicateProblem } };
+
+/** The 409 of the two routes that take stimuli. */
+export const duplicateSchema = { 409: { description: 'The same delivery was processed within 24 hours.', content } };
+
+/** A duplicate names the first one (decided.md "Status codes"); every other error is answered like everywhere. */
+export function answerStimulusError(thrown: Error, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const first = duplicateOf(thrown);
+  if (first === null) return answerError(thrown, request, reply);
+  return reply
+    .code(ERRORS.idempotent_duplicate.http)
+    .type('application/json; charset=utf-8')
+    .serializer(JSON.stringify)
+    .send({ error: 'idempotent_duplicate', message: thrown.message, ...first });
+}
+
+/** What each scheme wants in which header, as the schemes say it. */
+const headerFields = Object.fromEntries(
+  Object.entries(SCHEMES).flatMap(([scheme, { headers }]) =>
+    Object.entries(headers).map(([name, expected]) => [
+      name.toLowerCase(),
+      z.string().optional().describe(`Scheme ${scheme}: ${expected}.`),
+    ]),
+  ),
+);
+
+const schema = {
+  tags: ['stimuli'],
+  summary: 'Take a webhook and start its workflow',
+  description: `The raw body is signed with a secret of the source, in the scheme that \`spec.stimulus.webhooks\` of the
+node gives it: \`svc\` unless another one is set. The secret is the environment variable SVC_WEBHOOK_SECRET_<SOURCE> of the
+node unless others are set. Answers when the workflow execution is durably started. A repeat is 409, with schemes stripe and slack
+200 with \`duplicate\`.`,
+  security: [],
+  params: SourceParams,
+  headers: z.looseObject(headerFields),
+  body: { content: { '*/*': { schema: z.string().describe('Anything; at most 1 MiB.') } } },
+  response: {
+    200: WebhookAnswer,
+    ...problemSchemas({ style: 'coded', isPublic: true, also: [401, 404, 413, 422, 429, 503, 504] }),
+    ...duplicateSchema,
+  },
+};
+
+/** What the headers said, kept while the body is being read. */
+interface Claim {
+  readonly delivery: SignedDelivery;
+  /** As they came. */
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+interface WebhookParts {
+  readonly stimuli: StimulusApi;
+  readonly webhooks: Webhooks;
+  readonly limits: SignedBodyLimits;
+}
+
+/**
+ * POST /v1/webhooks/{source} (spec 2). In a plugin of its own: only here every content type is raw bytes. No bearer is
+ * needed, the signature stands for it: it is checked before anything else is looked up.
+ */
+export function ingestWebhookRoute(app: RestApp, { stimuli, webhooks, limits }: WebhookParts): void {
+  const claims = new WeakMap<FastifyRequest, Claim>();
+  const claimOf = (request: FastifyRequest): Claim => {
+    const claim = claims.get(request);
+    if (claim === undefined) throw new SvcError('missing_signature');
+    return claim;
+  };
+  const bodies = new SignedBodies(limits);
+  const options = {
+    config: { access: 'public' as const, takesForms: true },
+    schema,
+    bodyLimit: limits.webhookBytes,
+    errorHandler: answerStimulusError,
+    // Before the body: who has no signature cannot make the node hold a payload.
+    onRequest: async (request: FastifyRequest<{ Params: { source: string } }>) => {
+      const delivery = await webhooks.open(request.params.source, request.raw.headersDistinct);
+      claims.set(request, { delivery, headers: headersOf(request) });
+      // Fastify refuses a content type that is none before a parser sees it; here nothing depends on it.
+      request.raw.headers['content-type'] = 'application/octet-stream';
+    },
+  };
+  app.register((scope: RestApp, _options, done) => {
+    scope.removeAllContentTypeParsers();
+    scope.addContentTypeParser('*', async (request: FastifyRequest) =>
+      bodies.read(request.raw, claimOf(request).delivery),
+    );
+    scope.post('/v1/webhooks/:source', options, async (request) => {
+      const claim = claimOf(request);
+      const body = bytesOf(request.body, claim);
+      const { trace } = request;
+      return stimuli.ingestWebhook(contentOf(request.params.source, claim, body), {
+        trace,
+        onBegun: () => hasBegun(request),
+      });
+    });
+    done();
+  });
+}
+
+/** A request without a body has none that a parser saw; its signature is that of nothing. */
+function bytesOf(body: unknown, { delivery }: Claim): Buffer {
+  if (Buffer.isBuffer(body)) return body;
+  delivery.verify();
+  return Buffer.alloc(0);
+}
+
+function contentOf(source: string, { delivery, headers }: Claim, body: Buffer): StimulusContent {
+  const key = delivery.key(body);
+  const { repeats } = delivery;
+  return {
+    source,
+    headers,
+    // The stimulus' content is text; what is none goes on as base64.
+    ...(isUtf8(body)
+      ? { content: body.toString('utf8') }
+      : { content: body.toString('base64'), contentEncoding: 'base64' }),
+    ...(key === undefined ? {} : { idempotencyKey: key }),
+    ...(repeats === undefined ? {} : { repeats }),
+  };
+}
+
+/** Repeated headers are joined, as HTTP does. */
+function headersOf({ headers }: FastifyRequest): Record<string, string> {
+  const all: Record<string, string> = {};
+  for (const [name, value] of Object.entries(headers)) {
+    if (value !== undefined) all[name] = Array.isArray(value) ? value.join(', ') : value;
+  }
+  return all;
+}
