@@ -1,7 +1,9 @@
 /**
  * Makes `dist/` for `npm pack`: Node strips no types below node_modules, so the package holds plain JavaScript. Types
- * become blanks (positions stay), relative imports end in `.js`, files read at run time are copied beside them.
+ * become blanks (positions stay), relative imports end in `.js`, files read at run time are copied beside them. What
+ * authors of actors import has declarations, too (tsconfig.types.json).
  */
+import { execFileSync } from 'node:child_process';
 import { cpSync, globSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { stripTypeScriptTypes } from 'node:module';
 import { dirname, join, resolve } from 'node:path';
@@ -36,9 +38,20 @@ export function pack(target: string): void {
     const stripped = stripTypeScriptTypes(readFileSync(join(ROOT, source), 'utf8'), { mode: 'strip' });
     write(join(target, source.replace(/\.ts$/, '.js')), stripped.replaceAll(RELATIVE_IMPORT, '$1$2$3.js$2'));
   }
+  declare(target);
   for (const file of AREAS.flatMap((area) => within(area, DATA))) {
     mkdirSync(dirname(join(target, file)), { recursive: true });
     cpSync(join(ROOT, file), join(target, file));
+  }
+}
+
+function declare(target: string): void {
+  execFileSync(join(ROOT, 'node_modules', '.bin', 'tsc'), ['-p', 'tsconfig.types.json', '--outDir', target], {
+    cwd: ROOT,
+    stdio: 'inherit',
+  });
+  for (const file of globSync('**/*.d.ts', { cwd: target }).map((name) => join(target, name))) {
+    writeFileSync(file, readFileSync(file, 'utf8').replaceAll(RELATIVE_IMPORT, '$1$2$3.js$2'));
   }
 }
 

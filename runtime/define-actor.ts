@@ -6,13 +6,39 @@ import type { ErrorCode, ErrorDetail } from './errors.ts';
 import type { Identity } from './identity.ts';
 import type { Json, JsonObject } from './json.ts';
 
-type Schemas = Readonly<Record<string, z.ZodType>>;
+export type Schemas = Readonly<Record<string, z.ZodType>>;
+
+const ANSWER = Symbol('answer');
+
+/** A message's schema that names the schema of its answer, see `message`. */
+export interface Answered<Answer extends z.ZodType = z.ZodType> {
+  readonly [ANSWER]: Answer;
+}
+
+/**
+ * A message and its answer. `turn.reply` takes that answer and nothing else, it is checked before the commit, and a call of
+ * `client.actor(…)` resolves to it. A message without one is only sent: its call resolves when it is in the mailbox.
+ */
+export function message<Payload extends z.ZodType, Answer extends z.ZodType>(
+  payload: Payload,
+  answer: Answer,
+): Payload & Answered<Answer> {
+  return Object.assign(payload.clone(), { [ANSWER]: answer });
+}
+
+const isAnswered = (schema: z.ZodType): schema is z.ZodType & Answered => ANSWER in schema;
+
+/** The schema of a message's answer; undefined when it names none. */
+export const answerOf = (schema: z.ZodType): z.ZodType | undefined => (isAnswered(schema) ? schema[ANSWER] : undefined);
+
+/** What `turn.reply` takes in the handler of a message: any JSON where the message names no answer. */
+export type ReplyTo<Schema> = Schema extends Answered<infer Answer> ? z.input<Answer> : Json;
 
 /**
  * What a handler may do besides returning the next state (design K5): decide. Nothing here touches the world; all of
  * it is written in the batch's one commit, or not at all when the handler throws or refuses.
  */
-export interface Turn<Events extends Schemas, Messages extends Schemas> {
+export interface Turn<Events extends Schemas, Messages extends Schemas, Answer = Json> {
   readonly self: Address;
   readonly tenant: string;
   /** Sending actor, null for a client. */
@@ -36,7 +62,7 @@ export interface Turn<Events extends Schemas, Messages extends Schemas> {
    */
   tell(to: Address, type: string, payload: Json, options?: TellOptions): void;
   /** Answers the asker, after the commit. */
-  reply(value: Json): void;
+  reply(value: Answer): void;
   /** Undoes everything this turn decided and answers the asker with an error. */
   refuse(code: ErrorCode, message?: string, details?: readonly ErrorDetail[]): never;
   /** Sends this actor a message after `delayMs`. A timer of the same name is replaced. */
@@ -44,6 +70,11 @@ export interface Turn<Events extends Schemas, Messages extends Schemas> {
   clear(timer: string): void;
   /** Requests work in the world; answers the effect's id. */
   effect<N extends keyof Messages & string>(request: EffectRequest<N>): string;
+  /** The same for an effect that is defined: its input is typed, and checked when it runs. */
+  effect<Input extends z.ZodType, N extends keyof Messages & string>(
+    effect: EffectKind<Input>,
+    request: RequestOf<Input, N>,
+  ): string;
   /** Stops an effect; its late results are dropped. */
   cancelEffect(id: string): void;
 }
@@ -74,6 +105,17 @@ export interface EffectRequest<MessageType extends string = string> {
   /** Longest one attempt may run, milliseconds. */
   readonly timeoutMs?: number;
 }
+
+/** As much of an effect's definition as an actor needs, which never runs it. */
+export interface EffectKind<Input extends z.ZodType = z.ZodType> {
+  readonly kind: string;
+  readonly input: Input;
+}
+
+export type RequestOf<Input extends z.ZodType, MessageType extends string = string> = Omit<
+  EffectRequest<MessageType>,
+  'kind' | 'input'
+> & { readonly input: z.input<Input> };
 
 /** Full-jitter exponential backoff between attempts of a failed effect (design E3). */
 export interface RetryPolicy {
@@ -113,7 +155,7 @@ export interface ActorDefinition<
   readonly messages: Messages;
   readonly events: Events;
   readonly on: {
-    readonly [N in keyof Messages]: Handler<State, z.output<Messages[N]>, Turn<Events, Messages>>;
+    readonly [N in keyof Messages]: Handler<State, z.output<Messages[N]>, Turn<Events, Messages, ReplyTo<Messages[N]>>>;
   };
   /** Turns a state of an older version into today's. */
   migrate?(state: Json, fromVersion: number): Json;
@@ -165,9 +207,16 @@ export interface ActorDefinition<
 export const isArchived = ({ done, keepsArchive }: Pick<ActorDefinition, 'done' | 'keepsArchive'>): boolean =>
   done !== undefined && keepsArchive !== false;
 
-/** Types a definition; the kernel's registry takes what this returns. */
+/** Types a definition and checks that messages and handlers fit; the kernel's registry takes what this returns. */
 export function defineActor<const State, Messages extends Schemas, Events extends Schemas>(
   definition: ActorDefinition<State, Messages, Events>,
 ): ActorDefinition<State, Messages, Events> {
+  const { kind, messages, on } = definition;
+  const unhandled = Object.keys(messages).filter((name) => !Object.hasOwn(on, name));
+  if (unhandled.length > 0)
+    throw new Error(`actor kind ${kind}: "on" has no handler for message ${unhandled.join(', ')}`);
+  const unknown = Object.keys(on).filter((name) => !Object.hasOwn(messages, name));
+  if (unknown.length > 0)
+    throw new Error(`actor kind ${kind}: "messages" has no schema for handler ${unknown.join(', ')}`);
   return definition;
 }

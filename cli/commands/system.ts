@@ -73,7 +73,7 @@ function packageVersion(): string {
   for (const place of ['../../package.json', '../../../package.json']) {
     try {
       const found = parseJson(readFileSync(new URL(place, import.meta.url), 'utf8'));
-      if (isObject(found) && found.name === 'svc') return textOf(found, 'version');
+      if (isObject(found) && found.name === 'svc-runtime') return textOf(found, 'version');
     } catch (thrown) {
       if (!(thrown instanceof Error && 'code' in thrown && thrown.code === 'ENOENT')) throw thrown;
     }

@@ -10,7 +10,7 @@ import type {
   PlaceWish,
 } from '../client.ts';
 import type { Clock } from '../clock.ts';
-import { isArchived } from '../define-actor.ts';
+import { isArchived, type Schemas } from '../define-actor.ts';
 import { isErrorCode, SvcError, toSvcError } from '../errors.ts';
 import type { Json } from '../json.ts';
 import type { Locator } from '../locator.ts';
@@ -21,6 +21,7 @@ import type { Registry } from '../registry.ts';
 import { decodeEvent, decodeReply, encodeMessage } from '../turns/codec.ts';
 import type { Payloads } from '../turns/payload.ts';
 import { decodeRecord } from '../turns/record.ts';
+import { type ActorHandle, actorHandle, type Callable } from './actor-handle.ts';
 import { followEvents } from './follow.ts';
 import { PendingAsks } from './pending-asks.ts';
 import { type PlacingParts, placeActor } from './place-actor.ts';
@@ -80,6 +81,11 @@ export class MailboxClient implements ActorClient {
     } finally {
       end();
     }
+  }
+
+  /** The actor of a definition, tenant and id as typed calls: `client.actor(counter, 'acme', 'a').Add({ by: 2 })`. */
+  actor<Messages extends Schemas>(definition: Callable<Messages>, tenant: string, id: string): ActorHandle<Messages> {
+    return actorHandle(this, definition, tenant, id);
   }
 
   async read(address: Address, known: ActorSnapshot | null = null): Promise<ActorSnapshot | null> {

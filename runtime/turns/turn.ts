@@ -1,10 +1,19 @@
 import { createHash } from 'node:crypto';
 import type { z } from 'zod';
 import type { Address } from '../address.ts';
-import type { ActorDefinition, EffectRequest, TellOptions, Turn } from '../define-actor.ts';
+import {
+  type ActorDefinition,
+  answerOf,
+  type EffectKind,
+  type EffectRequest,
+  type RequestOf,
+  type Schemas,
+  type TellOptions,
+  type Turn,
+} from '../define-actor.ts';
 import { type ErrorCode, type ErrorDetail, SvcError } from '../errors.ts';
 import type { Identity } from '../identity.ts';
-import type { Json } from '../json.ts';
+import type { Json, JsonObject } from '../json.ts';
 import type { Message, Reply } from '../message.ts';
 import { type ActorRecord, frozen } from './record.ts';
 
@@ -31,8 +40,6 @@ class Refusal extends Error {
   }
 }
 
-type Schemas = Readonly<Record<string, import('zod').ZodType>>;
-
 /**
  * The turn handed to a handler (design K5). Ids and random numbers come from a sequence seeded by the message, and
  * `now` is recorded in the journal, so the same message on the same state decides the same again.
@@ -57,11 +64,19 @@ class SeededTurn implements Turn<Schemas, Schemas> {
   };
   readonly #message: Message;
   readonly #events: Schemas;
+  readonly #answer: z.ZodType | undefined;
   #drawn = 0;
 
-  constructor(message: Message, tenant: string, now: number, events: Schemas) {
+  constructor(
+    message: Message,
+    tenant: string,
+    now: number,
+    { events, messages }: Pick<ActorDefinition, 'events' | 'messages'>,
+  ) {
+    const schema = messages[message.type];
     this.#message = message;
     this.#events = events;
+    this.#answer = schema === undefined ? undefined : answerOf(schema);
     this.self = message.to;
     this.tenant = tenant;
     this.sender = message.from;
@@ -101,7 +116,7 @@ class SeededTurn implements Turn<Schemas, Schemas> {
   }
 
   reply(value: Json): void {
-    this.decision.reply = { ok: true, value };
+    this.decision.reply = { ok: true, value: this.#answer === undefined ? value : toJson(this.#answer.parse(value)) };
   }
 
   refuse(code: ErrorCode, message?: string, details?: readonly ErrorDetail[]): never {
@@ -110,7 +125,7 @@ class SeededTurn implements Turn<Schemas, Schemas> {
 
   after(name: string, delayMs: number, type: string, payload: unknown): void {
     if (!Number.isFinite(delayMs)) throw new Error(`the delay of timer ${name} is ${delayMs}`);
-    const message = this.#compose(this.self, 'timer', type, toJson(payload), {});
+    const message = this.#compose(this.self, 'timer', type, toJson(payload ?? {}), {});
     this.decision.timersSet.push({ name, afterMs: Math.max(0, delayMs), message: { ...message, timer: name } });
   }
 
@@ -118,9 +133,9 @@ class SeededTurn implements Turn<Schemas, Schemas> {
     this.decision.timersCleared.push(timer);
   }
 
-  effect(request: EffectRequest): string {
+  effect(...asked: [EffectRequest] | [EffectKind, RequestOf<z.ZodType>]): string {
     const id = this.newId();
-    this.decision.effects.push({ id, request });
+    this.decision.effects.push({ id, request: asked.length === 1 ? asked[0] : requestOf(...asked) });
     return id;
   }
 
@@ -150,11 +165,15 @@ class SeededTurn implements Turn<Schemas, Schemas> {
   }
 }
 
-/** Timer payloads are the input of a zod schema: plain data by construction, checked when the timer fires. */
-function toJson(payload: unknown): Json {
-  const text = JSON.stringify(payload ?? {});
-  const parsed: Json = JSON.parse(text);
-  return parsed;
+function requestOf({ kind }: EffectKind, request: RequestOf<z.ZodType>): EffectRequest {
+  const input: JsonObject = JSON.parse(JSON.stringify(request.input ?? {}));
+  return { ...request, kind, input };
+}
+
+/** What zod has checked, or checks when a timer fires, as plain data. */
+function toJson(value: unknown): Json {
+  const plain: Json = JSON.parse(JSON.stringify(value ?? null));
+  return plain;
 }
 
 type TurnOutcome =
@@ -183,7 +202,7 @@ export function runTurn(
   }
   const payload = schema.safeParse(message.payload);
   if (!payload.success) return refused(invalidPayload(message.type, payload.error));
-  const turn = new SeededTurn(message, tenant, now, definition.events);
+  const turn = new SeededTurn(message, tenant, now, definition);
   try {
     const next = handler(record.state, payload.data, turn);
     const state = next === record.state ? next : frozen(definition.state.parse(next));

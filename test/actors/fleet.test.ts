@@ -6,7 +6,7 @@ import { fleet, fleetRotation } from '../../actors/fleet/definition.ts';
 import { FleetConfigState, FleetState, fleetConfig, MOST_NODES, nodeIds } from '../../actors/fleet/roster.ts';
 import { SYSTEM_TENANT } from '../../runtime/identity.ts';
 import type { Json, JsonObject } from '../../runtime/json.ts';
-import { ActorDriver, type DrivenTurn } from '../support/actor-driver.ts';
+import { ActorDriver, type DrivenTurn } from '../../runtime/testing/actor-driver.ts';
 
 const NOTHING = { gpu_count: 0, vram_gb: 0, cpu_cores: 0, available_memory_gb: 0, supported_runtimes: [], tags: [] };
 const HASH = 'a'.repeat(64);

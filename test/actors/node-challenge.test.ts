@@ -3,7 +3,7 @@ import { generateKeyPairSync, sign } from 'node:crypto';
 import { test } from 'node:test';
 import { CHALLENGE_TTL_MS, nodeChallengeActor } from '../../actors/node-challenge/definition.ts';
 import { SYSTEM_TENANT } from '../../runtime/identity.ts';
-import { ActorDriver, type DrivenTurn } from '../support/actor-driver.ts';
+import { ActorDriver, type DrivenTurn } from '../../runtime/testing/actor-driver.ts';
 
 const NONCE = Buffer.alloc(32, 7).toString('base64url');
 const node = generateKeyPairSync('ed25519');

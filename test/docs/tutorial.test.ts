@@ -9,7 +9,7 @@ import { booking } from '../../examples/actors/booking.ts';
 import { startBookings } from '../../examples/actors/bookings-node.ts';
 import { createPlayTill } from '../../examples/actors/payment.ts';
 import type { Json } from '../../runtime/json.ts';
-import { ActorDriver, type OpenEffect } from '../support/actor-driver.ts';
+import { ActorDriver, type OpenEffect } from '../../runtime/testing/actor-driver.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
 const run = promisify(execFile);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { timeoutSeconds } from '../../../actors/approval/api.ts';
 import { approvalActor } from '../../../actors/approval/definition.ts';
-import { ActorDriver, type DrivenTurn } from '../../support/actor-driver.ts';
+import { ActorDriver, type DrivenTurn } from '../../../runtime/testing/actor-driver.ts';
 
 const ID = '6f1c3a52-0000-4000-8000-000000000001';
 const ask = {

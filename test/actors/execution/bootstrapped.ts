@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { Json, JsonObject } from '../../../runtime/json.ts';
-import type { DrivenTurn } from '../../support/actor-driver.ts';
+import type { DrivenTurn } from '../../../runtime/testing/actor-driver.ts';
 import { AGENT_ID } from './rig.ts';
 import { ToolingExecution, tooled } from './tooled.ts';
 

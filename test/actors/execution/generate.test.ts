@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { executionActor } from '../../../actors/execution/definition.ts';
 import { LOOP } from '../../../actors/execution/inner-loop/state.ts';
 import type { Json, JsonObject } from '../../../runtime/json.ts';
-import type { DrivenTurn } from '../../support/actor-driver.ts';
+import type { DrivenTurn } from '../../../runtime/testing/actor-driver.ts';
 import { Bootstrapped, DOCKER, PROGRAM } from './bootstrapped.ts';
 import { AGENT_ID, DrivenExecution, EXECUTION_ID, manifestOf } from './rig.ts';
 import { outcomeOf, policy, read, run, ToolingExecution, write } from './tooled.ts';

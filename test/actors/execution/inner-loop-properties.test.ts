@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import type { Json, JsonObject } from '../../../runtime/json.ts';
-import type { OpenEffect } from '../../support/actor-driver.ts';
+import type { OpenEffect } from '../../../runtime/testing/actor-driver.ts';
 import { AGENT_ID } from './rig.ts';
 import { type Ask, outcomeOf, read, run, ToolingExecution, tooled, write } from './tooled.ts';
 

@@ -1,7 +1,7 @@
 import { Convene, PanelConcluded } from '../../../actors/judge-panel/messages.ts';
 import type { Identity } from '../../../runtime/identity.ts';
 import type { Json, JsonObject } from '../../../runtime/json.ts';
-import type { DrivenTurn } from '../../support/actor-driver.ts';
+import type { DrivenTurn } from '../../../runtime/testing/actor-driver.ts';
 import { DrivenExecution, manifestOf } from './rig.ts';
 
 export const ada: Identity = {

@@ -3,7 +3,7 @@ import { ExecutionState } from '../../../actors/execution/state.ts';
 import { type AgentManifest, AgentManifestSchema } from '../../../manifests/agent/schema.ts';
 import type { ActorDefinition } from '../../../runtime/define-actor.ts';
 import type { Json, JsonObject } from '../../../runtime/json.ts';
-import { ActorDriver, type DrivenTurn } from '../../support/actor-driver.ts';
+import { ActorDriver, type DrivenTurn } from '../../../runtime/testing/actor-driver.ts';
 
 export const EXECUTION_ID = '3f0c9a52-7a3e-4b67-9d44-0d0f6d1f2a01';
 export const AGENT_ID = '9b1d6c1e-52a4-4a5e-8a55-6f1f0c2b7e02';

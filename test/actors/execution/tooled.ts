@@ -6,7 +6,7 @@ import type { ToolOutcome } from '../../../manifests/tool/call.ts';
 import type { ToolPolicy } from '../../../manifests/tool/decision.ts';
 import type { ToolGrant, ToolOffer } from '../../../manifests/tool/scope.ts';
 import type { Json, JsonObject } from '../../../runtime/json.ts';
-import type { DrivenTurn, OpenEffect } from '../../support/actor-driver.ts';
+import type { DrivenTurn, OpenEffect } from '../../../runtime/testing/actor-driver.ts';
 import { ada } from './judged.ts';
 import { DrivenExecution, manifestOf } from './rig.ts';
 

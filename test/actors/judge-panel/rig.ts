@@ -3,7 +3,7 @@ import type { ConsensusRule, PanelConcluded } from '../../../actors/judge-panel/
 import { type EndedPanel, JudgePanelState } from '../../../actors/judge-panel/state.ts';
 import type { Identity } from '../../../runtime/identity.ts';
 import type { Json, JsonObject } from '../../../runtime/json.ts';
-import { ActorDriver, type DrivenTurn } from '../../support/actor-driver.ts';
+import { ActorDriver, type DrivenTurn } from '../../../runtime/testing/actor-driver.ts';
 import { ruleOf } from './rules.ts';
 
 export const PANEL_ID = '5a0c9a52-7a3e-4b67-9d44-0d0f6d1f2a05';

@@ -6,7 +6,7 @@ import { HEARTBEAT_INTERVAL_MS, nodePeerActor } from '../../../actors/node-peer/
 import { NodePeerState } from '../../../actors/node-peer/state.ts';
 import { SYSTEM_TENANT } from '../../../runtime/identity.ts';
 import type { Json, JsonObject } from '../../../runtime/json.ts';
-import { ActorDriver, type DrivenTurn } from '../../support/actor-driver.ts';
+import { ActorDriver, type DrivenTurn } from '../../../runtime/testing/actor-driver.ts';
 
 const HASH_A = 'a'.repeat(64);
 const HASH_B = 'b'.repeat(64);

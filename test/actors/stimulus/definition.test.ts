@@ -6,7 +6,7 @@ import { StimulusState } from '../../../actors/stimulus/messages.ts';
 import { SvcError } from '../../../runtime/errors.ts';
 import type { Identity } from '../../../runtime/identity.ts';
 import type { Json } from '../../../runtime/json.ts';
-import { ActorDriver, type DrivenTurn } from '../../support/actor-driver.ts';
+import { ActorDriver, type DrivenTurn } from '../../../runtime/testing/actor-driver.ts';
 
 const DAY_MS = 86_400_000;
 const router = { kind: 'router', agent: 'router', threshold: 0.7, timeout_ms: 30_000 };

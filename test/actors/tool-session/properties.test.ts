@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import type { Json } from '../../../runtime/json.ts';
-import { ActorDriver } from '../../support/actor-driver.ts';
+import { ActorDriver } from '../../../runtime/testing/actor-driver.ts';
 import { asked, bodies, definition, end, opening, SESSION, sha, stateOf } from './rig.ts';
 
 type Step = (actor: ActorDriver) => void;

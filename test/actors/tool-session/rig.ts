@@ -9,7 +9,7 @@ import type { ToolOutcome } from '../../../manifests/tool/call.ts';
 import type { CallLimits, ToolPolicy } from '../../../manifests/tool/decision.ts';
 import type { ToolGrant, ToolOffer } from '../../../manifests/tool/scope.ts';
 import type { Json } from '../../../runtime/json.ts';
-import { ActorDriver, type DrivenTurn, type OpenEffect } from '../../support/actor-driver.ts';
+import { ActorDriver, type DrivenTurn, type OpenEffect } from '../../../runtime/testing/actor-driver.ts';
 
 export const SESSION = '6f1c3a52-0000-4000-8000-00000000000a';
 export const EXECUTION = '6f1c3a52-0000-4000-8000-00000000000e';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { SESSION_LIMITS } from '../../../actors/tool-session/messages.ts';
-import { ActorDriver } from '../../support/actor-driver.ts';
+import { ActorDriver } from '../../../runtime/testing/actor-driver.ts';
 import {
   answer,
   asked,

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import type { WorkflowManifest } from '../../../manifests/workflow/schema.ts';
 import type { Json, JsonObject } from '../../../runtime/json.ts';
 import type { MessageOrigin } from '../../../runtime/message.ts';
-import type { DrivenTurn } from '../../support/actor-driver.ts';
+import type { DrivenTurn } from '../../../runtime/testing/actor-driver.ts';
 import { DrivenWorkflow, manifestOf, pure, single, toJson } from './rig.ts';
 
 /** One message of a random mailbox. `pick` counts back among all that was ever asked for; most of it is stale. */

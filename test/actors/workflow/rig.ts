@@ -3,7 +3,7 @@ import { WorkflowState } from '../../../actors/workflow/state.ts';
 import { type WorkflowManifest, WorkflowManifestSchema } from '../../../manifests/workflow/schema.ts';
 import type { Json, JsonObject } from '../../../runtime/json.ts';
 import type { Message } from '../../../runtime/message.ts';
-import { ActorDriver, type DrivenTurn } from '../../support/actor-driver.ts';
+import { ActorDriver, type DrivenTurn } from '../../../runtime/testing/actor-driver.ts';
 
 export const RUN_ID = '3f0c9a52-7a3e-4b67-9d44-0d0f6d1f2a11';
 export const WORKFLOW_ID = '9b1d6c1e-52a4-4a5e-8a55-6f1f0c2b7e12';

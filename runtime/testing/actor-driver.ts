@@ -1,11 +1,11 @@
-import type { Address } from '../../runtime/address.ts';
-import { addressOf } from '../../runtime/address.ts';
-import type { ActorDefinition, EffectRequest } from '../../runtime/define-actor.ts';
-import type { Identity } from '../../runtime/identity.ts';
-import type { Json } from '../../runtime/json.ts';
-import type { Message, MessageOrigin, Reply } from '../../runtime/message.ts';
-import { frozen } from '../../runtime/turns/record.ts';
-import { runTurn } from '../../runtime/turns/turn.ts';
+import type { Address } from '../address.ts';
+import { addressOf } from '../address.ts';
+import type { ActorDefinition, EffectRequest } from '../define-actor.ts';
+import type { Identity } from '../identity.ts';
+import type { Json } from '../json.ts';
+import type { Message, MessageOrigin, Reply } from '../message.ts';
+import { frozen } from '../turns/record.ts';
+import { runTurn } from '../turns/turn.ts';
 
 /** What one message made of an actor. */
 export interface DrivenTurn {

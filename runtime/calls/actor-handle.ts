@@ -1,0 +1,59 @@
+import type { z } from 'zod';
+import { addressOf } from '../address.ts';
+import type { ActorClient, CallOptions } from '../client.ts';
+import { type Answered, answerOf, type Schemas } from '../define-actor.ts';
+import { type Json, jsonField } from '../json.ts';
+
+/** A payload may be left out where an empty one fits. */
+type Arguments<Payload> =
+  Record<never, never> extends Payload
+    ? [payload?: Payload, options?: CallOptions]
+    : [payload: Payload, options?: CallOptions];
+
+/**
+ * One actor as its callers see it: a function for each message. With an answer (`message(schema, answer)`) it resolves to
+ * that answer once the turn is committed, and rejects with its refusal; without one it resolves when the message is durable.
+ */
+export type ActorHandle<Messages extends Schemas> = {
+  readonly [N in keyof Messages]: (
+    ...args: Arguments<z.input<Messages[N]>>
+  ) => Promise<Messages[N] extends Answered<infer Answer> ? z.output<Answer> : void>;
+};
+
+/** The kind and messages of a definition are enough: a caller needs no handlers. */
+export interface Callable<Messages extends Schemas> {
+  readonly kind: string;
+  readonly messages: Messages;
+}
+
+type Calls = Record<string, (payload?: unknown, options?: CallOptions) => Promise<unknown>>;
+
+/** Makes the handle of one actor. Throws `invalid_argument` when tenant or id cannot be part of an address. */
+export function actorHandle<Messages extends Schemas>(
+  client: Pick<ActorClient, 'ask' | 'tell'>,
+  { kind, messages }: Callable<Messages>,
+  tenant: string,
+  id: string,
+): ActorHandle<Messages> {
+  const address = addressOf(kind, tenant, id);
+  const calls: Calls = {};
+  for (const [type, schema] of Object.entries(messages)) {
+    const answer = answerOf(schema);
+    calls[type] = async (payload = {}, options = {}) => {
+      const body = plainJson(payload);
+      if (answer === undefined) return client.tell(address, type, body, options);
+      return answer.parse(await client.ask(address, type, body, options));
+    };
+  }
+  return isHandle(calls, messages) ? calls : unmade(kind);
+}
+
+/** Payloads may hold what JSON writes as text, such as dates; `undefined` members are left out. */
+const plainJson = (payload: unknown): Json => jsonField.parse(JSON.parse(JSON.stringify(payload)));
+
+const isHandle = <Messages extends Schemas>(calls: object, messages: Messages): calls is ActorHandle<Messages> =>
+  Object.keys(messages).every((type) => Object.hasOwn(calls, type));
+
+function unmade(kind: string): never {
+  throw new Error(`the calls of ${kind} are incomplete`);
+}

@@ -1,0 +1,84 @@
+/**
+ * What authors of actors need, the package's export `svc-runtime/actor`: define kinds of actors and effects, start a runtime
+ * on files or on servers, call actors. Loads nothing outside this folder; the clients of Redis, BullMQ and MongoDB only when
+ * those are named.
+ */
+import type { MailboxClient } from './calls/mailbox-client.ts';
+import type { ActorDefinition } from './define-actor.ts';
+import type { EffectHandler } from './effect.ts';
+import { openStores } from './open-stores.ts';
+import { startRuntime as startKernel } from './runtime.ts';
+import type { RuntimeSettings } from './runtime-settings.ts';
+
+export { type Address, addressOf } from './address.ts';
+export type { ActorHandle } from './calls/actor-handle.ts';
+export type { ActorEvent, ActorSnapshot, CallOptions, FollowOptions } from './client.ts';
+export {
+  type ActorDefinition,
+  defineActor,
+  type EffectRequest,
+  type Immutable,
+  message,
+  type RetryPolicy,
+  type Turn,
+} from './define-actor.ts';
+export { defineEffect, type EffectContext, type EffectHandler, EffectProgress, EffectResult } from './effect.ts';
+export { type ErrorCode, SvcError } from './errors.ts';
+export type { Identity } from './identity.ts';
+export { type Json, type JsonObject, jsonField } from './json.ts';
+export type { RuntimeSettings } from './runtime-settings.ts';
+export type { MailboxClient };
+
+export interface RuntimeOptions {
+  /** Folder of the embedded stores; made when it is not there. */
+  readonly dataDir: string;
+  /** Addresses of Redis, one or a cluster's; together with `mongodb`. Default: files in `dataDir`. */
+  readonly redis?: readonly string[];
+  readonly mongodb?: string;
+  readonly actors: readonly ActorDefinition[];
+  readonly effects?: readonly EffectHandler[];
+  /** Name of this process: survives restarts, one live process each. With `redis` it must be given. Default: `local`. */
+  readonly node?: string;
+  readonly settings?: Partial<RuntimeSettings>;
+  /** Takes what went wrong and heals by itself. Default: standard error. */
+  readonly warn?: (message: string, error: unknown) => void;
+}
+
+/** A runtime that serves. */
+export interface ActorRuntime {
+  readonly client: MailboxClient;
+  /** True while it holds leases that it renewed within their term, and reads what it holds. */
+  ready(): boolean;
+  /** Commits what runs, gives leases back, closes the stores. */
+  stop(): Promise<void>;
+}
+
+/** Opens the stores, serves the actors. Throws an `SvcError` when a store cannot be opened or read by this version. */
+export async function startRuntime(options: RuntimeOptions): Promise<ActorRuntime> {
+  const { dataDir, redis, mongodb, actors, effects = [], settings = {}, warn = toStandardError } = options;
+  if ((redis === undefined) !== (mongodb === undefined))
+    throw new Error('redis and mongodb belong together: name both, or neither');
+  if (redis !== undefined && options.node === undefined)
+    throw new Error('node: with redis each process needs a name of its own');
+  const servers = redis === undefined || mongodb === undefined ? {} : { redis, mongodb };
+  const stores = await openStores({ dataDir, warn, ...servers });
+  const node = options.node ?? 'local';
+  try {
+    const runtime = await startKernel({ ...stores, definitions: actors, handlers: effects, node, settings, warn });
+    return {
+      client: runtime.client,
+      ready: () => runtime.ready(),
+      async stop() {
+        await runtime.stop();
+        await stores.close();
+      },
+    };
+  } catch (error) {
+    await stores.close();
+    throw error;
+  }
+}
+
+const toStandardError = (message: string, error: unknown): void => {
+  process.stderr.write(`${message}${error === undefined ? '' : `: ${String(error)}`}\n`);
+};
