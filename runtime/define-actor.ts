@@ -31,7 +31,7 @@ const isAnswered = (schema: z.ZodType): schema is z.ZodType & Answered => ANSWER
 /** The schema of a message's answer; undefined when it names none. */
 export const answerOf = (schema: z.ZodType): z.ZodType | undefined => (isAnswered(schema) ? schema[ANSWER] : undefined);
 
-/** What `turn.reply` takes in the handler of a message: any JSON where the message names no answer. */
+/** What `turn.reply` takes in the handler of a message; without a named answer that is JSON. */
 export type ReplyTo<Schema> = Schema extends Answered<infer Answer> ? z.input<Answer> : Json;
 
 /**

@@ -41,11 +41,16 @@ test('every file a page names exists', () => {
   assert.deepEqual(broken, []);
 });
 
+/** What the package exports, as its users import it. */
+const exported = new Set(
+  Object.keys(JSON.parse(readFileSync('package.json', 'utf8')).exports).map((name) => join('svc-runtime', name)),
+);
+
 const names = new Set(projectFiles().map((file) => basename(file)));
 
 /** From the root, the page's folder or a folder below it that the page describes; a bare name may be anywhere. */
 function isThere({ file, text }: Page, span: string): boolean {
-  if (!span.includes('/') && names.has(span)) return true;
+  if ((!span.includes('/') && names.has(span)) || exported.has(span)) return true;
   const folder = dirname(file);
   const described = [...text.matchAll(/`([\w-]+)\/`|\]\(([\w-]+)\/README\.md\)/g)].map((one) => one[1] ?? one[2] ?? '');
   const places = ['.', folder, ...described.map((one) => join(folder, one))];
