@@ -9,15 +9,17 @@ import { OneAtATimePerKey } from '../runtime/one-at-a-time.ts';
 import type { Random } from '../runtime/random.ts';
 import { AGENT_EVENTS, AGENT_MANIFESTS, AGENTS } from './agent-record.ts';
 import { AgentsWithoutScopes } from './agents-without-scopes.ts';
-import type {
-  AgentCatalog,
-  AgentFilter,
-  AgentSummary,
-  CatalogLogEvent,
-  CatalogReader,
-  CatalogScope,
-  CatalogStatus,
-  DeployedAgent,
+import {
+  type AgentCatalog,
+  type AgentFilter,
+  type AgentSummary,
+  type CatalogLogEvent,
+  type CatalogReader,
+  type CatalogScope,
+  type CatalogStatus,
+  type DeployedAgent,
+  type InUse,
+  NOT_IN_USE,
 } from './api.ts';
 import { type BuiltIns, NO_BUILT_INS } from './built-in/api.ts';
 import { checkPage, invalidManifest } from './changes.ts';
@@ -27,7 +29,6 @@ import { type ShelfKind, type ShelfRecord, STATUSES } from './shelf/record.ts';
 import { notFound } from './shelf/rules.ts';
 import { openShelf, type Shelf } from './shelf/shelf.ts';
 import { ShelfCatalog } from './shelf/shelf-catalog.ts';
-import { type InUse, NOT_IN_USE } from './workflow-api.ts';
 
 const AGENT: ShelfKind<AgentManifest> = {
   noun: 'agent',

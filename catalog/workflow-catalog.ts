@@ -1,3 +1,6 @@
+import { checkWorkflow, type Known } from '../manifests/workflow/check/check-workflow.ts';
+import { agentsNamedIn, type Finding as CheckFinding, childrenNamedIn } from '../manifests/workflow/finding.ts';
+import { type ProblemRule, parseWorkflowManifest, readWorkflow } from '../manifests/workflow/parse.ts';
 import type { WorkflowManifest } from '../manifests/workflow/schema.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { type Page, shownPage } from '../runtime/documents/pages.ts';
@@ -5,15 +8,10 @@ import type { CollectionSpec, Documents } from '../runtime/documents.ts';
 import { SvcError } from '../runtime/errors.ts';
 import { type Identity, SYSTEM_TENANT } from '../runtime/identity.ts';
 import type { Random } from '../runtime/random.ts';
-import type { AgentCatalog, CatalogStatus } from './api.ts';
-import { type BuiltIns, NO_BUILT_INS } from './built-in/api.ts';
-import type { ShelfEntry, Whole } from './shelf/entry.ts';
-import type { StoredEvent } from './shelf/event-log.ts';
-import type { ShelfKind } from './shelf/record.ts';
-import { openShelf } from './shelf/shelf.ts';
-import { ShelfCatalog } from './shelf/shelf-catalog.ts';
 import {
+  type AgentCatalog,
   type CatalogReader,
+  type CatalogStatus,
   type DeployedWorkflow,
   type Finding,
   type InUse,
@@ -23,8 +21,94 @@ import {
   type WorkflowFilter,
   type WorkflowScope,
   type WorkflowValidation,
-} from './workflow-api.ts';
-import { checkedManifest, errorsOf, readWorkflowManifest, WorkflowChecks } from './workflow-checks.ts';
+} from './api.ts';
+import { type BuiltIns, NO_BUILT_INS } from './built-in/api.ts';
+import { invalidManifest } from './changes.ts';
+import type { ShelfEntry, Whole } from './shelf/entry.ts';
+import type { StoredEvent } from './shelf/event-log.ts';
+import type { ShelfKind } from './shelf/record.ts';
+import { openShelf } from './shelf/shelf.ts';
+import { ShelfCatalog } from './shelf/shelf-catalog.ts';
+
+/** Looking further down than children may go finds nothing more; wider than this the checker says nothing of the rest. */
+const MAX_CHILDREN = 200;
+
+/** Looks a workflow up as the reader would; null when there is none. */
+type FindManifest = (reader: CatalogReader, idOrName: string) => Promise<WorkflowManifest | null>;
+
+/** Checks manifests with what is deployed in sight. */
+class WorkflowChecks {
+  readonly #find: FindManifest;
+  readonly #agents: Pick<AgentCatalog, 'get'>;
+
+  constructor(find: FindManifest, agents: Pick<AgentCatalog, 'get'>) {
+    this.#find = find;
+    this.#agents = agents;
+  }
+
+  async check(reader: CatalogReader, manifestYaml: string): Promise<CheckedWorkflow> {
+    const read = readWorkflow(manifestYaml);
+    if (!read.ok) return validateWorkflow(manifestYaml);
+    const { manifest, yaml } = read;
+    return { manifest, findings: checkWorkflow(manifest, yaml.locate, await this.#knownTo(reader, manifest)) };
+  }
+
+  async #knownTo(reader: CatalogReader, manifest: WorkflowManifest): Promise<Known> {
+    const agents = new Set<string>();
+    for (const name of new Set(agentsNamedIn(manifest).map((named) => named.name)))
+      if (await this.#isAgent(reader, name)) agents.add(name);
+    const { found, isWhole } = await this.#children(reader, manifest);
+    return { agents: (name) => agents.has(name), ...(isWhole ? { workflows: (name) => found.get(name) } : {}) };
+  }
+
+  async #isAgent(reader: CatalogReader, name: string): Promise<boolean> {
+    try {
+      await this.#agents.get(reader, name);
+      return true;
+    } catch (thrown) {
+      if (thrown instanceof SvcError && thrown.code === 'not_found') return false;
+      throw thrown;
+    }
+  }
+
+  /** Children, their children and so on, by the name they are started with. */
+  async #children(
+    reader: CatalogReader,
+    manifest: WorkflowManifest,
+  ): Promise<{ found: ReadonlyMap<string, WorkflowManifest>; isWhole: boolean }> {
+    const found = new Map<string, WorkflowManifest>();
+    const asked = new Set([manifest.metadata.name]);
+    const waiting = [manifest];
+    for (const parent of waiting)
+      for (const { name } of childrenNamedIn(parent)) {
+        if (asked.has(name)) continue;
+        if (asked.size > MAX_CHILDREN) return { found, isWhole: false };
+        asked.add(name);
+        const child = await this.#find(reader, name);
+        if (child === null) continue;
+        found.set(name, child);
+        waiting.push(child);
+      }
+    return { found, isWhole: true };
+  }
+}
+
+const errorsOf = (findings: readonly Finding[]): readonly Finding[] =>
+  findings.filter(({ severity }) => severity === 'error');
+
+/** Throws `invalid_manifest` with every error; warnings never refuse (decided.md "Workflows"). */
+function checkedManifest({ manifest, findings }: CheckedWorkflow): WorkflowManifest {
+  const errors = errorsOf(findings);
+  if (manifest === null || errors.length > 0) throw invalidManifest(errors);
+  return manifest;
+}
+
+/** Of a text that was deployed. */
+function readWorkflowManifest(manifestYaml: string): WorkflowManifest {
+  const parsed = parseWorkflowManifest(manifestYaml);
+  if (parsed.ok) return parsed.manifest;
+  throw invalidManifest(parsed.problems);
+}
 
 const WORKFLOW: ShelfKind<WorkflowManifest> = {
   noun: 'workflow',
@@ -164,3 +248,30 @@ export const WORKFLOW_EVENTS: CollectionSpec = {
   unique: [],
   indexes: [['workflow_id', 'sequence'], ['recorded_at']],
 };
+
+interface CheckedWorkflow {
+  /** Null when there are errors. */
+  readonly manifest: WorkflowManifest | null;
+  readonly findings: readonly CheckFinding[];
+}
+
+/** What to do about each kind of error. */
+export const ERROR_CURES: Readonly<Record<ProblemRule, string>> = {
+  invalid_yaml: 'Correct the YAML at this place.',
+  invalid_field: 'Write what is expected; docs/workflow-manifest.md has every field with its rule.',
+  unknown_state: 'Correct the name, or add the state under spec.states.',
+  unknown_volume: 'Correct the name, or declare the volume under spec.storage.shared_volumes.',
+};
+
+/**
+ * Everything there is to say about the text of a workflow manifest, in one list in the order of its lines: errors where
+ * it breaks a rule of spec 3, warnings when it breaks none (a broken one is not looked into further). Never throws.
+ */
+export function validateWorkflow(text: string, known: Known = {}): CheckedWorkflow {
+  const read = readWorkflow(text);
+  if (read.ok) return { manifest: read.manifest, findings: checkWorkflow(read.manifest, read.yaml.locate, known) };
+  const findings = read.problems.map(
+    (problem): CheckFinding => ({ ...problem, severity: 'error', cure: ERROR_CURES[problem.rule] }),
+  );
+  return { manifest: null, findings };
+}

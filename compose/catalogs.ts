@@ -2,21 +2,19 @@ import { EXECUTIONS, type ExecutionDocument } from '../actors/execution/view.ts'
 import { WORKFLOW_EXECUTIONS, type WorkflowExecutionDocument } from '../actors/workflow/api.ts';
 import { type AgentQuota, createAgentCatalog } from '../catalog/agent-catalog.ts';
 import { AgentsWithoutScopes } from '../catalog/agents-without-scopes.ts';
-import type { CatalogSearch, Embeddings } from '../catalog/api.ts';
+import type { CatalogSearch, Embeddings, InUse } from '../catalog/api.ts';
 import type { BuiltIns } from '../catalog/built-in/api.ts';
 import { createBuiltIns } from '../catalog/built-in/built-ins.ts';
 import type { PatternParts } from '../catalog/patterns/patterns.ts';
 import type { Patterns } from '../catalog/patterns-api.ts';
-import type { InUse } from '../catalog/workflow-api.ts';
 import { createEmbeddings } from '../effects/models/embeddings.ts';
 import type { NodeSettings } from '../manifests/node/settings.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Documents } from '../runtime/documents.ts';
-import { FirstUse } from '../runtime/first-use.ts';
+import { FirstUse } from '../runtime/one-at-a-time.ts';
 import type { Random } from '../runtime/random.ts';
 import type { Secrets } from '../security/api.ts';
-import { countBound } from '../security/rate-bounds.ts';
-import type { OverridesOf } from '../security/rate-overrides.ts';
+import { countBound, type OverridesOf } from '../security/rate-bounds.ts';
 
 const NOT_ENDED = { in: ['pending', 'running', 'waiting_for_human_input'] };
 

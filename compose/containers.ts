@@ -3,18 +3,46 @@ import { join } from 'node:path';
 import { sweepBoxes } from '../effects/agents/box.ts';
 import { createAgentContainerEffect } from '../effects/agents/container-effect.ts';
 import { createContainerEffect } from '../effects/containers/container-effect.ts';
-import type { ContainerOwner } from '../effects/containers/create-options.ts';
 import type { ContainerEngine } from '../effects/containers/engine.ts';
 import { type EngineLocation, findEngine } from '../effects/containers/engine-error.ts';
-import type { ContainerLimits } from '../effects/containers/settings.ts';
+import type { ContainerLimits, ContainerOwner } from '../effects/containers/settings.ts';
 import { createContainerStarts } from '../effects/containers/state.ts';
 import { startContainerSweep } from '../effects/containers/sweep.ts';
+import type { McpLog } from '../effects/mcp/limits.ts';
 import type { VolumeDirectories, VolumeHolds } from '../effects/volumes/api.ts';
 import type { NodeSettings } from '../manifests/node/settings.ts';
+import type { Blobs } from '../runtime/blobs.ts';
 import type { Clock } from '../runtime/clock.ts';
+import type { Documents } from '../runtime/documents.ts';
 import { SvcError } from '../runtime/errors.ts';
+import type { Random } from '../runtime/random.ts';
+import type { RateLimits } from '../runtime/rate-limits.ts';
+import type { Secrets, TierLimits } from '../security/api.ts';
 import { installationId } from './announcement.ts';
-import type { EffectsWorld } from './effects.ts';
+import type { LateAreas } from './areas.ts';
+import type { AgentAccess } from './tool-areas.ts';
+
+export interface EffectsWorld {
+  readonly settings: NodeSettings;
+  readonly dataDir: string;
+  readonly workspaces: string;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly node: string;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly version: string;
+  readonly documents: Documents;
+  readonly blobs: Blobs;
+  readonly rateLimits: RateLimits;
+  readonly tierLimits: TierLimits;
+  readonly secrets: Secrets;
+  readonly access: AgentAccess;
+  readonly log: McpLog;
+  /** Whether a tenant may run commands on this host (design S6). */
+  readonly allow: (tenant: string) => boolean;
+  readonly areas: LateAreas;
+  readonly warn: (message: string, error: unknown) => void;
+}
 
 /** Containers of steps and of agents over whatever engine is there; without one the effects refuse by name. */
 export async function openContainers(world: EffectsWorld, volumes: VolumeDirectories & VolumeHolds) {

@@ -1,54 +1,22 @@
 import { join, resolve } from 'node:path';
 import { createCommandEffect, createCommandRunner } from '../effects/commands/command-runner.ts';
-import type { McpLog } from '../effects/mcp/limits.ts';
 import { createPatternQuery, createPatternStore } from '../effects/memory/pattern-query.ts';
 import { createModelEffect } from '../effects/models/model-effect.ts';
 import { endLeftovers } from '../effects/programs/leftovers.ts';
 import { openSandbox } from '../effects/programs/open-sandbox.ts';
 import { createProgramEffect } from '../effects/programs/program-effect.ts';
 import type { ProgramView } from '../effects/programs/view.ts';
-import { startWorkspaceSweep } from '../effects/programs/workspace-sweep.ts';
-import { openWorkspaceView } from '../effects/programs/workspace-view.ts';
+import { openWorkspaceView, startWorkspaceSweep } from '../effects/programs/workspace-view.ts';
 import { createAgentStart, createWorkflowStart } from '../effects/starts/child-start.ts';
 import { createPrepareEffect } from '../effects/volumes/prepare-effect.ts';
 import { startVolumeSweep } from '../effects/volumes/sweep.ts';
 import { createVolumes } from '../effects/volumes/volumes.ts';
 import type { NodeSettings } from '../manifests/node/settings.ts';
-import type { Blobs } from '../runtime/blobs.ts';
-import type { Clock } from '../runtime/clock.ts';
-import type { Documents } from '../runtime/documents.ts';
 import { TargetGates } from '../runtime/effects/target-gates.ts';
 import { SvcError } from '../runtime/errors.ts';
-import type { Random } from '../runtime/random.ts';
-import type { RateLimits } from '../runtime/rate-limits.ts';
-import type { Secrets, TierLimits } from '../security/api.ts';
-import type { LateAreas } from './areas.ts';
 import { openPatterns } from './catalogs.ts';
-import { openContainers } from './containers.ts';
-import type { AgentAccess } from './tool-areas.ts';
+import { type EffectsWorld, openContainers } from './containers.ts';
 import { openTools } from './tools.ts';
-
-export interface EffectsWorld {
-  readonly settings: NodeSettings;
-  readonly dataDir: string;
-  readonly workspaces: string;
-  readonly env: Readonly<Record<string, string | undefined>>;
-  readonly node: string;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly version: string;
-  readonly documents: Documents;
-  readonly blobs: Blobs;
-  readonly rateLimits: RateLimits;
-  readonly tierLimits: TierLimits;
-  readonly secrets: Secrets;
-  readonly access: AgentAccess;
-  readonly log: McpLog;
-  /** Whether a tenant may run commands on this host (design S6). */
-  readonly allow: (tenant: string) => boolean;
-  readonly areas: LateAreas;
-  readonly warn: (message: string, error: unknown) => void;
-}
 
 /** All that touches the outside: models, programs, commands, containers, volumes, starts of children. */
 export async function openEffects(world: EffectsWorld) {

@@ -1,11 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import type { Logger } from 'pino';
-import { createNodePeerApi, type NodePeerApi } from '../actors/node-peer/api.ts';
+import type { NodePeerApi } from '../actors/node-peer/api.ts';
+import { createNodePeerApi } from '../actors/node-peer/node-peers.ts';
 import { type ClusterNode, type ClusterNodeParts, openClusterNode } from '../cluster/cluster-node.ts';
 import type { NodeSettings } from '../manifests/node/settings.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Documents } from '../runtime/documents.ts';
-import { FirstUse } from '../runtime/first-use.ts';
+import { FirstUse } from '../runtime/one-at-a-time.ts';
 import type { Random } from '../runtime/random.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import type { JoinTokens, SigningKeys } from '../security/api.ts';

@@ -5,7 +5,7 @@ import { TOOL_SESSIONS } from '../actors/tool-session/api.ts';
 import type { NodeRetention } from '../manifests/node/rate-limits.ts';
 import { type Address, parseAddress } from '../runtime/address.ts';
 import type { Collection, CollectionSpec, Condition, Documents, StoredDocument } from '../runtime/documents.ts';
-import { FirstUse } from '../runtime/first-use.ts';
+import { FirstUse } from '../runtime/one-at-a-time.ts';
 import { type RetentionRule, type RetentionRules, retentionPolicy } from '../runtime/retention/retention.ts';
 import type { RetentionSettings } from '../runtime/runtime.ts';
 import { START_KEYS } from '../transport/idempotency.ts';

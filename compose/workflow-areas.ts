@@ -1,6 +1,6 @@
 import { APPROVALS, type ApprovalDocument, createApprovalApi } from '../actors/approval/api.ts';
 import { approvalActor } from '../actors/approval/definition.ts';
-import type { ExecutionApi } from '../actors/execution/api.ts';
+import type { ExecutionApi, StartExecution } from '../actors/execution/api.ts';
 import type { DispatchApi } from '../actors/execution/dispatch-api.ts';
 import { hasEnded } from '../actors/execution/view.ts';
 import { judgePanel } from '../actors/judge-panel/definition.ts';
@@ -9,13 +9,20 @@ import { STIMULI, type StimulusDocument } from '../actors/stimulus/api.ts';
 import { stimulusActor } from '../actors/stimulus/definition.ts';
 import { createStimulusApi } from '../actors/stimulus/stimuli.ts';
 import { ownerOfRun } from '../actors/wait-reason.ts';
-import { createWorkflowApi, WORKFLOW_EXECUTIONS, type WorkflowExecutionDocument } from '../actors/workflow/api.ts';
+import {
+  ancestryProblem,
+  createWorkflowApi,
+  WORKFLOW_EXECUTIONS,
+  type WorkflowApi,
+  type WorkflowExecutionDocument,
+} from '../actors/workflow/api.ts';
 import { workflowActor } from '../actors/workflow/definition.ts';
-import type { AgentCatalog } from '../catalog/api.ts';
+import { type AgentCatalog, actingFor, type InUse, requireStartable, type WorkflowCatalog } from '../catalog/api.ts';
 import type { BuiltIns } from '../catalog/built-in/api.ts';
 import { createStimulusRoutes, STIMULUS_ROUTES, type StimulusRouteDocument } from '../catalog/stimulus-routes.ts';
-import type { InUse } from '../catalog/workflow-api.ts';
 import { createWorkflowCatalog } from '../catalog/workflow-catalog.ts';
+import type { AgentStartInput, AgentStarts, WorkflowStarts } from '../effects/starts/child-start.ts';
+import type { AgentManifest } from '../manifests/agent/schema.ts';
 import type { NodeSettings } from '../manifests/node/settings.ts';
 import type { ActorStore } from '../runtime/actor-store.ts';
 import { type Address, parseAddress, poolOf } from '../runtime/address.ts';
@@ -24,11 +31,14 @@ import type { ActorDefinition } from '../runtime/define-actor.ts';
 import type { Documents } from '../runtime/documents.ts';
 import type { EffectRow } from '../runtime/effect-ledger.ts';
 import type { TargetGates } from '../runtime/effects/target-gates.ts';
+import { SvcError } from '../runtime/errors.ts';
+import type { Identity } from '../runtime/identity.ts';
 import type { Random } from '../runtime/random.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import { createWebhooks } from '../security/webhooks/deliveries.ts';
+import { startOnce } from '../transport/start-limits.ts';
+import { startWorkflow } from '../transport/start-workflow.ts';
 import type { LateAreas } from './areas.ts';
-import { agentStarts, workflowStarts } from './children.ts';
 
 /** Kinds of actors behind workflows. */
 export const workflowActors = ({ workflow }: NodeSettings): readonly ActorDefinition[] => [
@@ -121,3 +131,81 @@ export function waitsOf(
     heldBy: (effectId) => gates?.waitOf(effectId),
   };
 }
+
+/** How actors start agents: by name as their identity sees them, once an execution id. */
+function agentStarts(agents: AgentCatalog, executions: ExecutionApi): AgentStarts {
+  return {
+    async start(request, call) {
+      const { identity, context, mounts, workflow_execution_id: parent, depth } = request;
+      const agent = await agents.get(identity, request.agent);
+      const start: StartExecution = {
+        executionId: request.execution_id,
+        agentId: agent.agent_id,
+        manifest: narrowed(agent.manifest, request),
+        input: request.input,
+        identity: actingFor(identity, agent),
+        notify: request.notify,
+        ...(context === undefined ? {} : { context }),
+        ...(mounts === undefined ? {} : { mounts: mounts.map(mountOf) }),
+        ...(parent === undefined ? {} : { workflowExecutionId: parent }),
+        ...(depth === undefined ? {} : { depth }),
+      };
+      await startOnce(executions, start, call, async () => requireStartable(agent));
+      return { agent_id: agent.agent_id };
+    },
+    cancel: (tenant, executionId) => executions.cancel(tenant, executionId),
+  };
+}
+
+/** What the parent says about this one run. */
+function narrowed(manifest: AgentManifest, { isolation, one_shot }: AgentStartInput): AgentManifest {
+  const { runtime, execution } = manifest.spec;
+  return {
+    ...manifest,
+    spec: {
+      ...manifest.spec,
+      ...(isolation === undefined || isolation === 'inherit' ? {} : { runtime: { ...runtime, isolation } }),
+      ...(one_shot ? { execution: { ...execution, mode: 'one-shot' as const, max_iterations: 1 } } : {}),
+    },
+  };
+}
+
+const mountOf = ({ volume_id, mount_path, access_mode }: NonNullable<AgentStartInput['mounts']>[number]) => ({
+  volume_id,
+  mount_path,
+  read_only: access_mode === 'read-only',
+});
+
+/** How actors start workflows: as their identity sees them, once an execution id, never below themselves. */
+function workflowStarts(catalog: WorkflowCatalog, workflows: WorkflowApi): WorkflowStarts {
+  return {
+    async start(request, call) {
+      const { identity, ancestors, workflow, version, intent, input, blackboard, notify } = request;
+      const reader = { tenant: identity.tenant, subject: identity.subject };
+      const found = await catalog.get(reader, workflow, version);
+      const problem = ancestryProblem(ancestors, found.id, found.name);
+      if (problem !== null) throw new SvcError('failed_precondition', problem.message);
+      const { workflow_id, name } = await startWorkflow(
+        { catalog, workflows },
+        {
+          workflow,
+          ancestors,
+          input,
+          ...(version === undefined ? {} : { version }),
+          ...(intent === undefined ? {} : { intent }),
+          ...(blackboard === undefined ? {} : { blackboard }),
+          ...(notify === undefined ? {} : { notify }),
+        },
+        { identity, executionId: request.execution_id, ...call },
+      );
+      return { workflow_id, name };
+    },
+    cancel: (tenant, executionId) => workflows.cancel(parentOf(tenant), executionId),
+  };
+}
+
+/** Who takes a start back: the actor that asked for it. */
+const parentOf = (tenant: string): Identity => ({
+  ...{ kind: 'actor', subject: 'parent', tenant },
+  ...{ roles: [], tier: 'enterprise' },
+});

@@ -1,6 +1,21 @@
 import type { z } from 'zod';
 import { expectation } from './expectation.ts';
-import type { YamlText } from './yaml.ts';
+
+export interface Position {
+  /** 1-based. */
+  readonly line: number;
+  /** 1-based. */
+  readonly column: number;
+}
+
+/** A parsed document that still knows where each of its values stands. */
+export interface YamlText {
+  readonly value: Json;
+  /** Of the value at `path`; of its nearest container when nothing is there. */
+  locate(path: readonly PropertyKey[]): Position;
+}
+
+export type Json = z.core.util.JSONType;
 
 type Issue = z.core.$ZodIssue;
 

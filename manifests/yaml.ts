@@ -13,22 +13,7 @@ import {
   type ParsedNode,
   Parser,
 } from 'yaml';
-import type { z } from 'zod';
-import { MAX_PROBLEMS, type Problem, pathText } from './schema-problems.ts';
-
-interface Position {
-  /** 1-based. */
-  readonly line: number;
-  /** 1-based. */
-  readonly column: number;
-}
-
-/** A parsed document that still knows where each of its values stands. */
-export interface YamlText {
-  readonly value: Json;
-  /** Of the value at `path`; of its nearest container when nothing is there. */
-  locate(path: readonly PropertyKey[]): Position;
-}
+import { type Json, MAX_PROBLEMS, type Position, type Problem, pathText, type YamlText } from './schema-problems.ts';
 
 type ParsedYaml =
   | { readonly ok: true; readonly yaml: YamlText }
@@ -81,8 +66,6 @@ function locateOffset(root: unknown, path: readonly PropertyKey[], { aliases }: 
   }
   return offset;
 }
-
-export type Json = z.core.util.JSONType;
 
 const PLAIN_TAGS = new Set(['str', 'int', 'float', 'bool', 'null', 'map', 'seq'].map((t) => `tag:yaml.org,2002:${t}`));
 

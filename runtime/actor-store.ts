@@ -1,8 +1,8 @@
 import { type Address, isSharedLog, type Log, type Partition } from './address.ts';
 import type { EffectAttemptRef, EffectLedger, EffectOpen } from './effect-ledger.ts';
-import type { Lease, Leases, Unsubscribe } from './leases.ts';
+import type { Lease, Leases, SharedLogs, Unsubscribe } from './leases.ts';
 import type { Members } from './members.ts';
-import type { SharedLogs } from './shared-logs.ts';
+import type { Delivery, MailboxEntry } from './message.ts';
 import type { StoreFacts } from './store-formats.ts';
 
 export type {
@@ -14,7 +14,7 @@ export type {
   EffectRow,
   EffectSettle,
 } from './effect-ledger.ts';
-export type { AcquireOutcome, Lease, Leases, Unsubscribe } from './leases.ts';
+export type { AcquireOutcome, Lease, Leases } from './leases.ts';
 
 /**
  * The store under the kernel (design K9). Bodies and records are opaque strings here: the kernel encodes and decodes them.
@@ -49,31 +49,6 @@ export interface ActorStore
   now(log?: Log): Promise<number>;
   /** Fixes a pool's partition count at first use; answers the count that holds. */
   definePool(pool: string, partitions: number): Promise<number>;
-}
-
-/** A message on its way into a mailbox. */
-export interface Delivery {
-  readonly id: string;
-  readonly to: Address;
-  /** Encoded message. */
-  readonly body: string;
-  /**
-   * Of an append: its id was made for this call, so only the process that appends it can repeat it. A store may know it
-   * again by other means than its id.
-   */
-  readonly fresh?: boolean;
-  /** Of a commit's send: its partition's bell need not ring, since the sender's kernel sees to it. */
-  readonly unhurried?: boolean;
-}
-
-export interface MailboxEntry {
-  /** Position in the log: growing, in a partition's own log 1, 2, 3 … without gaps while it is not shared. */
-  readonly seq: number;
-  /** When it was appended, Unix milliseconds on the store's clock. */
-  readonly at: number;
-  readonly body: string;
-  /** Of a shared log: the partition that it is for. Absent: the log's own. */
-  readonly partition?: Partition;
 }
 
 export type AppendOutcome =

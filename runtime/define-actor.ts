@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import type { EffectMode } from './actor-store.ts';
-import type { Address } from './address.ts';
+import { type Address, type Partition, type PoolLayout, partitionOf } from './address.ts';
 import type { StoredDocument } from './documents.ts';
 import type { ErrorCode, ErrorDetail } from './errors.ts';
 import type { Identity } from './identity.ts';
@@ -32,7 +32,7 @@ const isAnswered = (schema: z.ZodType): schema is z.ZodType & Answered => ANSWER
 export const answerOf = (schema: z.ZodType): z.ZodType | undefined => (isAnswered(schema) ? schema[ANSWER] : undefined);
 
 /** What `turn.reply` takes in the handler of a message; without a named answer that is JSON. */
-export type ReplyTo<Schema> = Schema extends Answered<infer Answer> ? z.input<Answer> : Json;
+type ReplyTo<Schema> = Schema extends Answered<infer Answer> ? z.input<Answer> : Json;
 
 /**
  * What a handler may do besides returning the next state (design K5): decide. Nothing here touches the world; all of
@@ -128,7 +128,7 @@ export interface RetryPolicy {
  * One message's decision. Method form on purpose: a registry holds definitions of all state types, and the kernel
  * checks state and message with the definition's own schemas before it calls.
  */
-export type Handler<State, Message, T> = {
+type Handler<State, Message, T> = {
   handle(state: State, message: Message, turn: T): Immutable<State>;
 }['handle'];
 
@@ -219,4 +219,47 @@ export function defineActor<const State, Messages extends Schemas, Events extend
   if (unknown.length > 0)
     throw new Error(`actor kind ${kind}: "messages" has no schema for handler ${unknown.join(', ')}`);
   return definition;
+}
+
+/** The actor kinds a node serves, and where their actors live. */
+export class Registry {
+  readonly #kinds = new Map<string, ActorDefinition>();
+  readonly #layouts: Map<string, PoolLayout>;
+
+  constructor(definitions: readonly ActorDefinition[], layouts: readonly PoolLayout[]) {
+    this.#layouts = new Map(layouts.map((layout) => [layout.pool, layout]));
+    for (const definition of definitions) {
+      if (this.#kinds.has(definition.kind)) throw new Error(`actor kind ${definition.kind} is defined twice`);
+      this.#kinds.set(definition.kind, definition);
+    }
+  }
+
+  definitionOf(address: Address): ActorDefinition | undefined {
+    return this.#kinds.get(address.slice(0, address.indexOf('/')));
+  }
+
+  get definitions(): readonly ActorDefinition[] {
+    return [...this.#kinds.values()];
+  }
+
+  /** Home of an address: its kind's pool, hashed (design K1). Actors of a `placed` kind may live elsewhere: Locator. */
+  homeOf(address: Address): Partition {
+    return this.partitionIn(this.definitionOf(address)?.pool ?? 'default', address);
+  }
+
+  /** The partition an address would have in a pool. */
+  partitionIn(pool: string, address: Address): Partition {
+    const layout = this.#layouts.get(pool);
+    if (layout === undefined) throw new Error(`pool ${pool} is not defined`);
+    return partitionOf(address, layout);
+  }
+
+  knows(pool: string): boolean {
+    return this.#layouts.has(pool);
+  }
+
+  /** A pool for tags was defined. */
+  learn(layout: PoolLayout): void {
+    this.#layouts.set(layout.pool, layout);
+  }
 }

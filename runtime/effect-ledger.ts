@@ -1,5 +1,6 @@
-import type { Delivery, Unsubscribe } from './actor-store.ts';
 import type { Address, Partition } from './address.ts';
+import type { Unsubscribe } from './leases.ts';
+import type { Delivery } from './message.ts';
 
 /** `repeatable` is run again after a crash; `once` is never repeated without somebody saying so (design E2). */
 export type EffectMode = 'repeatable' | 'once';

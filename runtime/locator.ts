@@ -1,6 +1,7 @@
-import type { Directory, Unsubscribe } from './actor-store.ts';
-import type { Address, Partition } from './address.ts';
-import type { Registry } from './registry.ts';
+import type { ActorStore, Directory } from './actor-store.ts';
+import { type Address, type Partition, partitionsOf } from './address.ts';
+import type { Registry } from './define-actor.ts';
+import type { Unsubscribe } from './leases.ts';
 
 /** Addresses remembered: about 10 MB. */
 const REMEMBERED = 50_000;
@@ -126,3 +127,33 @@ export function poolOfTags(tags: readonly string[]): string {
 
 /** The tags a pool is for; empty for `default` and `system`. */
 export const tagsOfPool = (pool: string): string[] => (pool.startsWith('+') ? pool.slice(1).split('+') : []);
+
+/**
+ * Placement of a process that looks at no others: it wants every partition that is free and takes jobs of every pool.
+ * For a kernel of its own; nodes of a fleet have the one of `cluster/placement`.
+ */
+export function solePlacement(store: Pick<ActorStore, 'pools'>, node: string, incarnation: string): Placement {
+  // An earlier life of this node has ended (its data directory is locked); of others nothing is known.
+  const isLive = (holder: string): boolean => !holder.startsWith(`${node}/`) || holder === `${node}/${incarnation}`;
+  let drains = false;
+  return {
+    incarnation,
+    async join() {},
+    async assign() {
+      const pools = await store.pools();
+      return { wanted: new Set(pools.flatMap(partitionsOf)), queues: pools.map(({ pool }) => pool) };
+    },
+    lives: () => [],
+    isLive,
+    isGone: async (holder) => !isLive(holder),
+    hasEnded: async (holder) => !isLive(holder),
+    isServed: async () => !drains,
+    onChange: () => () => {},
+    async freed() {},
+    async poolDefined() {},
+    async drain() {
+      drains = true;
+    },
+    async leave() {},
+  };
+}

@@ -1,6 +1,6 @@
-import type { Unsubscribe } from './actor-store.ts';
 import type { PoolLayout } from './address.ts';
 import { SvcError } from './errors.ts';
+import type { Unsubscribe } from './leases.ts';
 
 /** One life of a node: the process that holds the node lease (design P2). */
 export interface Member {

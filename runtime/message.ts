@@ -1,6 +1,31 @@
-import type { Address } from './address.ts';
+import type { Address, Partition } from './address.ts';
 import type { Identity } from './identity.ts';
 import type { Json } from './json.ts';
+
+/** A message on its way into a mailbox. */
+export interface Delivery {
+  readonly id: string;
+  readonly to: Address;
+  /** Encoded message. */
+  readonly body: string;
+  /**
+   * Of an append: its id was made for this call, so only the process that appends it can repeat it. A store may know it
+   * again by other means than its id.
+   */
+  readonly fresh?: boolean;
+  /** Of a commit's send: its partition's bell need not ring, since the sender's kernel sees to it. */
+  readonly unhurried?: boolean;
+}
+
+export interface MailboxEntry {
+  /** Position in the log: growing, in a partition's own log 1, 2, 3 … without gaps while it is not shared. */
+  readonly seq: number;
+  /** When it was appended, Unix milliseconds on the store's clock. */
+  readonly at: number;
+  readonly body: string;
+  /** Of a shared log: the partition that it is for. Absent: the log's own. */
+  readonly partition?: Partition;
+}
 
 /** How a message came to be; the mailbox bound counts `client` messages only (design K7). */
 export type MessageOrigin = 'client' | 'actor' | 'timer' | 'effect';

@@ -1,17 +1,18 @@
-import type { KeyObject } from 'node:crypto';
-import type { JWK } from 'jose';
 import type { Rates, RateWindow } from '../manifests/node/rate-limits.ts';
 import type { Page, PageAsked } from '../runtime/documents/pages.ts';
 import type { Identity } from '../runtime/identity.ts';
 import type { Caller } from './api-keys/api.ts';
 import type { ProvenCall } from './node-proofs/proof.ts';
+import type { NodeIdentity } from './node-tokens.ts';
 
 export type { ApiKeys, ApiKeyView, Caller, KeyGrant, KeyVerifier, NewApiKey } from './api-keys/api.ts';
 export { requireScope, SCOPES, type ScopeArea } from './api-keys/api.ts';
 export type { JoinTokens, JoinTokenView, NewJoinToken, NodeAdmission } from './join-tokens/scope.ts';
+export type { NodeEnvelope } from './node-envelope.ts';
 export { openNodeEnvelope, sealNodeEnvelope } from './node-envelope.ts';
 export { parsePublicKeyPem } from './node-key.ts';
 export { PROOF_KEY, type ProvenCall } from './node-proofs/proof.ts';
+export type { NodeIdentity, NodeTokens } from './node-tokens.ts';
 export type { SecurityContexts } from './policy/api.ts';
 export { isListed, type NamedTool } from './policy/matching.ts';
 export { domainProblem } from './policy/policy.ts';
@@ -29,6 +30,7 @@ export type {
   VerifiedCall,
 } from './seal/api.ts';
 export { payloadBytes } from './seal/strict-json.ts';
+export type { SigningKeys } from './signed-token.ts';
 export { bearerToken } from './signed-token.ts';
 export { type Action, delegatedTenant, mayActFor, requireRole } from './tenant.ts';
 export type { SignedDelivery, Webhooks } from './webhooks/deliveries.ts';
@@ -164,48 +166,6 @@ export interface SecretStore {
   list(identity: Identity, of: { readonly prefix: string; readonly limit: number }): Promise<readonly SecretView[]>;
   /** The secret with all its versions, or one earlier version. Throws `not_found`. */
   remove(identity: Identity, path: string, version?: number): Promise<void>;
-}
-
-/** Private keys behind a port (design S3): files, or a key-management service. One RS256 key signs, several verify. */
-export interface SigningKeys {
-  open(): Promise<void>;
-  /** RSASSA-PKCS1-v1_5 with SHA-256 by the key in force. */
-  sign(data: Uint8Array): Promise<{ readonly kid: string; readonly signature: Uint8Array }>;
-  /** Public keys of this port that still count, as JWKs with `kid`, `alg`, `use`: the newest first. */
-  publicKeys(): Promise<readonly JWK[]>;
-  /** Makes a new key the one that signs; the older ones go on verifying. */
-  rotate(): Promise<void>;
-  close(): Promise<void>;
-}
-
-/** Who a node token is for (decided.md "Identity"). */
-export interface NodeIdentity {
-  readonly nodeId: string;
-  readonly role: 'CONTROLLER' | 'WORKER' | 'HYBRID';
-  /** `cnf.jwk`: the node's Ed25519 key. */
-  readonly publicKey: KeyObject;
-  /** Unix ms. */
-  readonly expiresAt: number;
-}
-
-/** NodeSecurityToken (spec 1): RS256 JWT of one hour, claims sub, role, iat, exp, `cnf.jwk`. */
-export interface NodeTokens {
-  issue(node: {
-    readonly nodeId: string;
-    readonly role: NodeIdentity['role'];
-    readonly publicKeyPem: string;
-  }): Promise<{ readonly token: string; readonly expiresAt: number }>;
-  /** Throws `unauthenticated` for a bad or expired token, `unavailable` when the keys cannot be had. */
-  verify(token: string): Promise<NodeIdentity>;
-  /** JWKS of all controllers (`/.well-known/jwks.json`). */
-  keySet(): Promise<{ readonly keys: readonly JWK[] }>;
-}
-
-/** SealNodeEnvelope (spec 1) as received. */
-export interface NodeEnvelope {
-  readonly node_security_token: string;
-  readonly signature: Uint8Array;
-  readonly payload: Uint8Array;
 }
 
 /** Who a receiver says it is, in the trailers of its answers: what senders need to make a proof for it. */

@@ -1,5 +1,5 @@
 import type { Agent } from 'undici';
-import { FirstUse } from '../runtime/first-use.ts';
+import { FirstUse } from '../runtime/one-at-a-time.ts';
 
 interface Http {
   readonly agent: Agent;

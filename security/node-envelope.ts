@@ -1,8 +1,14 @@
 import { hash, type KeyObject, sign, timingSafeEqual, verify } from 'node:crypto';
 import { SvcError } from '../runtime/errors.ts';
-import type { NodeEnvelope, NodeIdentity, NodeTokens } from './api.ts';
-import { INVALID_NODE_TOKEN } from './node-tokens.ts';
+import { INVALID_NODE_TOKEN, type NodeIdentity, type NodeTokens } from './node-tokens.ts';
 import { bearerToken } from './signed-token.ts';
+
+/** SealNodeEnvelope (spec 1) as received. */
+export interface NodeEnvelope {
+  readonly node_security_token: string;
+  readonly signature: Uint8Array;
+  readonly payload: Uint8Array;
+}
 
 const MISSING = 'A node token is needed, as bearer token and in a signed envelope.';
 const SIGNATURE_BYTES = 64;

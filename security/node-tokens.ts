@@ -1,7 +1,8 @@
+import type { KeyObject } from 'node:crypto';
+import type { JWK } from 'jose';
 import { z } from 'zod';
 import type { Clock } from '../runtime/clock.ts';
 import { SvcError } from '../runtime/errors.ts';
-import type { NodeTokens } from './api.ts';
 import { type FindKey, NODE_TOKEN_TTL_MS } from './keys/published-keys.ts';
 import { parsePublicKeyPem } from './node-key.ts';
 import {
@@ -13,6 +14,29 @@ import {
   type SigningParts,
   signCompact,
 } from './signed-token.ts';
+
+/** Who a node token is for (decided.md "Identity"). */
+export interface NodeIdentity {
+  readonly nodeId: string;
+  readonly role: 'CONTROLLER' | 'WORKER' | 'HYBRID';
+  /** `cnf.jwk`: the node's Ed25519 key. */
+  readonly publicKey: KeyObject;
+  /** Unix ms. */
+  readonly expiresAt: number;
+}
+
+/** NodeSecurityToken (spec 1): RS256 JWT of one hour, claims sub, role, iat, exp, `cnf.jwk`. */
+export interface NodeTokens {
+  issue(node: {
+    readonly nodeId: string;
+    readonly role: NodeIdentity['role'];
+    readonly publicKeyPem: string;
+  }): Promise<{ readonly token: string; readonly expiresAt: number }>;
+  /** Throws `unauthenticated` for a bad or expired token, `unavailable` when the keys cannot be had. */
+  verify(token: string): Promise<NodeIdentity>;
+  /** JWKS of all controllers (`/.well-known/jwks.json`). */
+  keySet(): Promise<{ readonly keys: readonly JWK[] }>;
+}
 
 /** `iss` and `aud` of every node token: no token made for anything else passes for one. */
 export const NODE_TOKEN_ISSUER = 'svc-controller';

@@ -10,7 +10,19 @@ import {
 import { SvcError } from '../runtime/errors.ts';
 import type { RateLimit, RateLimits } from '../runtime/rate-limits.ts';
 import type { Limited, Principal, TierLimits } from './api.ts';
-import type { OverridesOf } from './rate-overrides.ts';
+
+export interface RunningCounts {
+  /** How many of what it started while it had a bound still run. */
+  count(principal: Principal): Promise<number>;
+}
+
+/**
+ * What the limits ask: overrides for somebody as they stand, at most a second old; while the store is away, as they stood
+ * last. Throws `unavailable` when it is away and never said.
+ */
+export interface OverridesOf {
+  of(principal: Pick<Principal, 'tenant' | 'subject'>): Promise<OverridingRates>;
+}
 
 /** Week and month are 7 and 30 days: windows are fixed and of equal length (runtime/rate-limits.ts). */
 const WINDOW_MS: Readonly<Record<RateWindow, number>> = {

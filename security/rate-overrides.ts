@@ -6,10 +6,9 @@ import type { CollectionSpec, Documents, StoredDocument } from '../runtime/docum
 import { SvcError } from '../runtime/errors.ts';
 import { SYSTEM_TENANT } from '../runtime/identity.ts';
 import type { RateLimits } from '../runtime/rate-limits.ts';
-import type { OverrideTarget, Principal, RateOverride, RateOverrides, RateUsage } from './api.ts';
+import type { OverrideTarget, RateOverride, RateOverrides, RateUsage } from './api.ts';
 import { BriefMemory, LastWord } from './brief-memory.ts';
-import { countBound, countersOf, type OverridingRates, rateBuckets } from './rate-bounds.ts';
-import type { RunningCounts } from './running-limits.ts';
+import { countBound, countersOf, type OverridesOf, type RunningCounts, rateBuckets } from './rate-bounds.ts';
 import { isTenantSlug } from './tenant.ts';
 
 /** Of the operators, so in their tenant. */
@@ -43,14 +42,6 @@ const MOST_OVERRIDES = 10_000;
 const MAX_SUBJECT_CHARS = 256;
 
 const MAX_ATTEMPTS = 64;
-
-/**
- * What the limits ask: overrides for somebody as they stand, at most a second old; while the store is away, as they stood
- * last. Throws `unavailable` when it is away and never said.
- */
-export interface OverridesOf {
-  of(principal: Pick<Principal, 'tenant' | 'subject'>): Promise<OverridingRates>;
-}
 
 /** Rates that operators set at run time, over those of the settings, on all nodes of the installation. */
 export async function openRateOverrides(parts: {

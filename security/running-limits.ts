@@ -4,8 +4,7 @@ import type { Collection, CollectionSpec, Documents, StoredDocument } from '../r
 import { SvcError } from '../runtime/errors.ts';
 import { OneAtATimePerKey } from '../runtime/one-at-a-time.ts';
 import type { Principal, RunningLimits, StartedKind } from './api.ts';
-import { countBound, subjectKey } from './rate-bounds.ts';
-import type { OverridesOf } from './rate-overrides.ts';
+import { countBound, type OverridesOf, type RunningCounts, subjectKey } from './rate-bounds.ts';
 
 /** What callers with a bound started and what was not seen ended yet: never many more than their bound. */
 export const RUNNING_STARTS: CollectionSpec = {
@@ -25,11 +24,6 @@ export interface RunningStart extends StoredDocument {
 const UNDER_WAY_MS = 30_000;
 const RETRY_AFTER_MS = 5_000;
 const MOST_READ = 1_000;
-
-export interface RunningCounts {
-  /** How many of what it started while it had a bound still run. */
-  count(principal: Principal): Promise<number>;
-}
 
 interface Parts {
   readonly documents: Documents;

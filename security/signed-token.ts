@@ -3,10 +3,21 @@ import { type CryptoKey, decodeJwt, decodeProtectedHeader, errors, type JWK, typ
 import { z } from 'zod';
 import type { Clock } from '../runtime/clock.ts';
 import { SvcError } from '../runtime/errors.ts';
-import type { SigningKeys } from './api.ts';
 import type { KeySet } from './key-set.ts';
 import { type FindKey, NODE_TOKEN_TTL_MS, type PublishedKeys } from './keys/published-keys.ts';
 import type { RealmSettings } from './settings.ts';
+
+/** Private keys behind a port (design S3): files, or a key-management service. One RS256 key signs, several verify. */
+export interface SigningKeys {
+  open(): Promise<void>;
+  /** RSASSA-PKCS1-v1_5 with SHA-256 by the key in force. */
+  sign(data: Uint8Array): Promise<{ readonly kid: string; readonly signature: Uint8Array }>;
+  /** Public keys of this port that still count, as JWKs with `kid`, `alg`, `use`: the newest first. */
+  publicKeys(): Promise<readonly JWK[]>;
+  /** Makes a new key the one that signs; the older ones go on verifying. */
+  rotate(): Promise<void>;
+  close(): Promise<void>;
+}
 
 /** Tokens, envelopes' bearers and audit heads are all signed by the node's RS256 keys; this is the one place that does it. */
 

@@ -1,9 +1,10 @@
 import { programRules } from '../../manifests/tool/contract.ts';
 import type { EffectRequest } from '../../runtime/define-actor.ts';
 import type { Json, JsonObject } from '../../runtime/json.ts';
+import { argument, mountsOf, nodeEnvironment } from './environment.ts';
 import { LIMITS } from './limits.ts';
 import type { executionMessages } from './messages.ts';
-import { argument, type ContainerPlan, mountsOf, nodeEnvironment } from './plan.ts';
+import type { ContainerPlan } from './plan.ts';
 import { type IdleExecution, principalPart } from './state.ts';
 
 type Request = EffectRequest<keyof typeof executionMessages & string>;

@@ -13,7 +13,8 @@ import { type ModelCheck, needsJudge, type PanelCheck, type ResultValidator } fr
 import { renderTask } from './prompt.ts';
 import { renderTemplate } from './prompt-template.ts';
 import { type ExecutionState, type Judging, principalPart, type RunningExecution, type Verdict } from './state.ts';
-import { type IterationResult, nameOf, validate } from './validators/validate.ts';
+import type { IterationResult } from './validators/json-schema.ts';
+import { nameOf, validate } from './validators/validate.ts';
 
 /** A result, and the verdicts of the validators it has been through. */
 interface Judged {

@@ -9,7 +9,7 @@ import type { ExecutionTurn } from './messages.ts';
 import { renderPrompt } from './prompt.ts';
 import { deathsInARow, type ExecutionState, progressOf, type RunningExecution } from './state.ts';
 import { expectRepeat, takeChunk } from './streamed.ts';
-import type { IterationResult } from './validators/validate.ts';
+import type { IterationResult } from './validators/json-schema.ts';
 
 /** Failures of an effect that no further iteration can mend: somebody must change the manifest, node or rights. */
 const HOPELESS: ReadonlySet<string> = new Set([

@@ -1,10 +1,5 @@
 import { z } from 'zod';
-import type { ToolMount } from '../../manifests/tool/call.ts';
 import { GrantRequest } from '../../manifests/tool/scope.ts';
-import { keepHead } from './bounded-text.ts';
-import { historyJson } from './history.ts';
-import { LIMITS } from './limits.ts';
-import type { IdleExecution } from './state.ts';
 
 const ResultCheck = z.discriminatedUnion('type', [
   z.object({ type: z.literal('exit_code'), expected: z.number().int(), min_score: z.number() }),
@@ -134,41 +129,6 @@ export const runsInNode = ({ program, container }: ExecutionPlan): boolean => pr
 export const hasOwnBootstrap = ({ program, container }: ExecutionPlan): boolean =>
   program !== null || (container !== null && container.bootstrap_path !== null);
 
-/** Of executions whose manifest names none (original-facts 4). */
-const DEFAULT_CONTEXT = 'svc-system-agent-runtime';
-
-/**
- * What a program or container is told (original-facts 2.11). What only the node knows, its addresses and the execution's
- * capability token (SVC_ORCHESTRATOR_URL, SVC_SEAL_GATEWAY_URL), is added by the effect that starts it.
- */
-export function nodeEnvironment(execution: IdleExecution): Record<string, string> {
-  const { plan } = execution;
-  return {
-    SVC_AGENT_ID: execution.agent_id,
-    SVC_EXECUTION_ID: execution.execution_id,
-    SVC_ITERATION: String(execution.iteration_count),
-    SVC_ITERATION_HISTORY: historyJson(execution.attempts),
-    SVC_MODEL_ALIAS: literal(plan.model),
-    SVC_AGENT_INSTRUCTION: literal(plan.instruction),
-    SVC_PROMPT_TEMPLATE: literal(plan.prompt_template ?? ''),
-    SVC_LLM_TIMEOUT_SECONDS: String(plan.llm_timeout_seconds),
-    ...(wantsTools(plan) || plan.container !== null
-      ? { SVC_SECURITY_CONTEXT: plan.tools.security_context ?? DEFAULT_CONTEXT }
-      : {}),
-  };
-}
-
-/** Text that must not be read as a reference (design S3), cut to what an environment variable can hold. */
-function literal(text: string): string {
-  const bounded = keepHead(argument(text), Math.floor(LIMITS.environmentTextBytes / 3));
-  return /^(env|secret|config|literal):/.test(bounded) ? `literal:${bounded}` : bounded;
-}
-
-/** Arguments and environment cannot hold NUL. */
-export function argument(text: string): string {
-  return text.replaceAll('\u0000', '\ufffd');
-}
-
 /** uint64 arrives as a number or, from protobuf JSON, as decimal text. Zero is protobuf's "not given". */
 const amount = z.union([
   z.number().int().nonnegative().max(Number.MAX_SAFE_INTEGER),
@@ -217,17 +177,4 @@ export type Mount = z.output<typeof Mount>;
 
 export const Mounts = z.array(Mount).max(50);
 
-const WORKSPACE = '/workspace';
-
-/**
- * The volumes of an execution, the same for its tools, its program and its container. One with tools or a container has a
- * workspace of its own, whose id is the execution's, unless its workflow mounts one there (decided.md, Workflows). What
- * belongs to this run alone is made by the first that needs it.
- */
-export function mountsOf(execution: IdleExecution): ToolMount[] {
-  const { mounts = [], workflow_execution_id: parent, execution_id, plan } = execution;
-  const given = mounts.map((mount) => ({ ...mount, create: mount.volume_id === parent }));
-  const covered = given.some(({ mount_path }) => mount_path.replace(/\/+$/, '') === WORKSPACE);
-  if (covered || !(wantsTools(plan) || plan.container !== null)) return given;
-  return [...given, { volume_id: execution_id, mount_path: WORKSPACE, read_only: false, create: true }];
-}
+export const WORKSPACE = '/workspace';

@@ -1,6 +1,6 @@
 import { checkTemplate as faultOf } from '../../manifests/template/references.ts';
 import { renderWith } from '../../manifests/template/rendering.ts';
-import { TemplateError } from '../../manifests/template/value.ts';
+import { TemplateError } from '../../manifests/template/tree.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import type { JsonObject } from '../../runtime/json.ts';
 

@@ -2,14 +2,13 @@ import { z } from 'zod';
 import type { ToolSubject } from '../../manifests/tool/call.ts';
 import { ToolGrant } from '../../manifests/tool/scope.ts';
 import { Identity } from '../../runtime/identity.ts';
-import { type JsonObject, jsonField } from '../../runtime/json.ts';
+import { type JsonObject, jsonField, parsedOnce } from '../../runtime/json.ts';
 import { Notify } from '../../runtime/one-at-a-time.ts';
-import { parsedOnce } from '../../runtime/parsed-once.ts';
 import { CallInDoubt, Loop, ToolHistory } from './inner-loop/state.ts';
 import { Hint, MemoryWait } from './memory/state.ts';
 import { ExecutionPlan, Mounts } from './plan.ts';
 import { StreamedText } from './streamed.ts';
-import { IterationResult } from './validators/validate.ts';
+import { IterationResult } from './validators/json-schema.ts';
 
 export const Usage = z.object({
   input_tokens: z.number().nonnegative(),

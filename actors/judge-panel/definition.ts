@@ -1,7 +1,183 @@
+import { z } from 'zod';
 import { defineActor } from '../../runtime/define-actor.ts';
-import { Cancel, Convene, JudgeStarted, JudgeTimedOut, JudgeWord } from './handlers.ts';
-import { judgePanelEvents, judgePanelMessages } from './messages.ts';
-import { JudgePanelState } from './state.ts';
+import type { EffectResult } from '../../runtime/effect.ts';
+import type { Identity } from '../../runtime/identity.ts';
+import type { JsonObject } from '../../runtime/json.ts';
+import type { ExecutionWord } from '../execution/word.ts';
+import { cancelPanel, concludeIfDone } from './concluding.ts';
+import { readJudge } from './judge-output.ts';
+import { type Convene as ConveneMessage, type Judge, judgePanelEvents, judgePanelMessages } from './messages.ts';
+import {
+  executionOf,
+  failSeat,
+  isOpen,
+  JudgePanelState,
+  type JudgePanelTurn,
+  type JudgingPanel,
+  reseat,
+  type Seat,
+  stopSeat,
+  timerOf,
+} from './state.ts';
+
+/** Starting is an answer from the catalog and a durable message; what takes longer is asked again. */
+const START = { timeoutMs: 30_000, retry: { maxAttempts: 6, initialDelayMs: 250, maxDelayMs: 5_000 } } as const;
+
+/** idle → judging: asks every judge once. The same id again gets the same answer and asks nobody. */
+function Convene(state: JudgePanelState, convene: ConveneMessage, turn: JudgePanelTurn): JudgePanelState {
+  const { judges, consensus, panel_id } = convene;
+  if (state.status !== 'idle') {
+    const same =
+      state.seats.length === judges.length && state.seats.every(({ agent }, at) => agent === judges[at]?.agent);
+    if (!same) turn.refuse('conflict', 'the panel id is in use for other judges');
+    turn.reply({ panel_id: state.panel_id });
+    return state;
+  }
+  const identity = convene.identity ?? turn.identity;
+  if (identity === null) return turn.refuse('invalid_argument', 'identity: expected in whose name the judges run');
+  if (identity.tenant !== turn.tenant) return turn.refuse('forbidden', 'judges run in the tenant of their panel');
+  turn.reply({ panel_id });
+  const hopeless = judges.length < consensus.min_judges_required;
+  const seats = judges.map((judge, index): Seat => {
+    const executionId = turn.newId();
+    const effectId = hopeless ? '' : ask(judge, index, { convene, identity, executionId }, turn);
+    return {
+      agent: judge.agent,
+      weight: judge.weight,
+      timeout_ms: judge.timeout_ms,
+      execution_id: executionId,
+      effect_id: effectId,
+      status: hopeless ? 'dropped' : 'asked',
+      agent_id: null,
+      verdict: null,
+      output: null,
+      reason: null,
+      code: null,
+    };
+  });
+  turn.emit('JudgePanelConvened', {
+    panel_id,
+    workflow_execution_id: convene.workflow_execution_id ?? null,
+    judges: seats.map(({ agent, execution_id, weight }) => ({ agent, execution_id, weight })),
+    consensus,
+    convened_at: new Date(turn.now).toISOString(),
+  });
+  const panel: JudgingPanel = { status: 'judging', panel_id, consensus, seats, notify: convene.notify ?? null };
+  return concludeIfDone(panel, turn);
+}
+
+interface Asking {
+  readonly convene: ConveneMessage;
+  readonly identity: Identity;
+  readonly executionId: string;
+}
+
+/** Returns the id of the effect that starts the judge. */
+function ask(judge: Judge, index: number, { convene, identity, executionId }: Asking, turn: JudgePanelTurn): string {
+  turn.after(timerOf(index), judge.timeout_ms, 'JudgeTimedOut', { judge: index });
+  const input: JsonObject = {
+    execution_id: executionId,
+    agent: judge.agent,
+    input: judge.input,
+    one_shot: true,
+    ...(convene.workflow_execution_id === undefined ? {} : { workflow_execution_id: convene.workflow_execution_id }),
+    ...(convene.depth === undefined ? {} : { depth: convene.depth }),
+    notify: { to: turn.self, as: 'JudgeWord', context: { judge: index } },
+    identity,
+  };
+  return turn.effect({
+    kind: 'agent.start',
+    mode: 'repeatable',
+    input,
+    replyAs: 'JudgeStarted',
+    context: { judge: index },
+    ...START,
+  });
+}
+
+const Started = z.object({ agent_id: z.string() });
+
+/** The judge's execution exists, or cannot be had. Its first word may have come before. */
+function JudgeStarted(state: JudgePanelState, result: EffectResult, turn: JudgePanelTurn): JudgePanelState {
+  if (state.status !== 'judging') return state;
+  const judge = state.seats.findIndex(({ effect_id }) => effect_id === result.effectId);
+  const seat = state.seats[judge];
+  if (seat?.status !== 'asked') return state;
+  const { outcome } = result;
+  const started = outcome.kind === 'done' ? Started.safeParse(outcome.value) : undefined;
+  if (started?.success === true) {
+    const { agent_id } = started.data;
+    turn.emit('JudgeAsked', { judge, agent_id, execution_id: seat.execution_id });
+    return reseat(state, judge, { status: 'judging', agent_id });
+  }
+  const code = outcome.kind === 'failed' ? outcome.code : 'internal';
+  const reason = outcome.kind === 'failed' ? outcome.message : 'its execution could not be started';
+  return concludeIfDone(failSeat(state, judge, { reason: `${code}: ${reason}`, code }, turn), turn);
+}
+
+/** A judge's execution started or ended. One that nobody awaits any more is cancelled when it starts. */
+function JudgeWord(state: JudgePanelState, word: ExecutionWord, turn: JudgePanelTurn): JudgePanelState {
+  if (state.status === 'idle') return state;
+  const judge = state.seats.findIndex(({ execution_id }) => execution_id === word.execution_id);
+  const seat = state.seats[judge];
+  if (seat === undefined) return state;
+  if (state.status === 'ended' || !isOpen(seat)) {
+    if (word.status === 'running' && seat.status !== 'answered') {
+      turn.tell(executionOf(seat.execution_id, turn), 'Cancel', { reason: 'its panel does not await it any more' });
+    }
+    return state;
+  }
+  const { agent_id } = word;
+  if (seat.status === 'asked') turn.emit('JudgeAsked', { judge, agent_id, execution_id: seat.execution_id });
+  const panel = reseat(state, judge, { status: 'judging', agent_id });
+  return word.status === 'running' ? panel : concludeIfDone(heard(panel, judge, word, turn), turn);
+}
+
+function heard(panel: JudgingPanel, judge: number, word: ExecutionWord, turn: JudgePanelTurn): JudgingPanel {
+  if (word.status !== 'completed' || word.output === null) {
+    const said = [word.reason ?? word.status, word.error].filter((part) => part !== null && part !== '').join(': ');
+    return failSeat(panel, judge, { reason: `its execution ended without an output: ${said}` }, turn);
+  }
+  const read = readJudge(word.output);
+  if (!read.ok) return failSeat(panel, judge, { reason: read.reason, output: read.output }, turn);
+  const { score, confidence, reasoning, output } = read;
+  turn.clear(timerOf(judge));
+  turn.emit('JudgeAnswered', {
+    judge,
+    agent_id: word.agent_id,
+    execution_id: word.execution_id,
+    score,
+    confidence,
+  });
+  return reseat(panel, judge, { status: 'answered', verdict: { score, confidence, reasoning }, output });
+}
+
+/** A judge that is too slow is left out, and stopped. */
+function JudgeTimedOut(
+  state: JudgePanelState,
+  { judge }: { readonly judge: number },
+  turn: JudgePanelTurn,
+): JudgePanelState {
+  if (state.status !== 'judging') return state;
+  const seat = state.seats[judge];
+  if (seat === undefined || !isOpen(seat)) return state;
+  stopSeat(seat, turn, 'its time as a judge is over');
+  const reason = `timed out: no verdict within ${seat.timeout_ms / 1_000} s`;
+  return concludeIfDone(failSeat(state, judge, { reason, code: 'deadline_exceeded' }, turn), turn);
+}
+
+/** Ends the panel without a verdict and stops its judges; an ended one stays as it is. */
+function Cancel(
+  state: JudgePanelState,
+  { reason }: { readonly reason?: string | undefined },
+  turn: JudgePanelTurn,
+): JudgePanelState {
+  if (state.status === 'idle') return turn.refuse('not_found', 'panel not found');
+  if (state.status === 'ended')
+    return turn.refuse('failed_precondition', `the panel is ${state.outcome.status} already`);
+  turn.reply({ cancelled: true });
+  return cancelPanel(state, reason === undefined || reason === '' ? 'the panel was cancelled' : reason, turn);
+}
 
 /** Several judges, one verdict: asks each judge's agent once, waits for all of them, concludes (spec 3, decided.md). */
 export const judgePanel = defineActor({

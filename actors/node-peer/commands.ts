@@ -1,5 +1,10 @@
 import { z } from 'zod';
-import type { NodeCommand } from './api.ts';
+
+/** What a heartbeat brings back, each command once (decided.md "Nodes"). */
+export type NodeCommand =
+  | { readonly command: 'drain' }
+  | { readonly command: 'shutdown'; readonly reason: string }
+  | { readonly command: 'sync_config'; readonly config_version: string };
 
 /** A command as it waits for the node's next heartbeat. */
 export const QueuedCommand = z.discriminatedUnion('command', [

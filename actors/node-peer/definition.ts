@@ -1,23 +1,18 @@
+import type { z } from 'zod';
 import { type ActorDefinition, defineActor } from '../../runtime/define-actor.ts';
 import { fleet, fleetRotation } from '../fleet/definition.ts';
-import { fleetConfig } from '../fleet/roster.ts';
+import { FLEET, fleetConfig } from '../fleet/roster.ts';
 import { nodeChallengeActor } from '../node-challenge/definition.ts';
+import { changed, listen } from './change.ts';
+import { type NodeCommand, queued } from './commands.ts';
 import { nodePeerEvents } from './events.ts';
 import {
-  Admit,
-  Deregister,
-  Drain,
-  HeartbeatsMissed,
-  heartbeat,
-  heartbeatOverdue,
-  LeftLongAgo,
-  Remove,
-  register,
-  Shutdown,
-  SyncConfig,
-} from './handlers.ts';
-import { nodePeerMessages } from './messages.ts';
-import { NodePeerState } from './state.ts';
+  type Heartbeat as HeartbeatMessage,
+  type NodePeerTurn,
+  nodePeerMessages,
+  type Register as RegisterMessage,
+} from './messages.ts';
+import { NodePeerState, nodeIdOf, type Peer } from './state.ts';
 
 /** Spec 1, Limits. */
 export const HEARTBEAT_INTERVAL_MS = 30_000;
@@ -70,3 +65,163 @@ export const nodeActors = (
     fleetConfig,
   ];
 };
+
+const IDLE = { active_execution_count: 0, cpu_utilization_percent: 0, memory_utilization_percent: 0 };
+
+/** Upsert (spec 1, RegisterNode): the peer id stays, the capabilities are replaced, the node is ACTIVE. */
+const register =
+  (heartbeatIntervalMs: number) =>
+  (state: NodePeerState, message: z.output<typeof RegisterMessage>, turn: NodePeerTurn): NodePeerState => {
+    const { peer: known } = state;
+    if (known !== null && known.public_key_pem !== message.public_key_pem) return refuseKey(turn);
+    // A drain that the node has not been told of still stands; one that it was told of ended with its earlier life.
+    const drained = known?.commands.some(({ command }) => command === 'drain') ?? false;
+    const peer: Peer = {
+      ...message,
+      peer_id: known?.peer_id ?? turn.newId(),
+      status: drained ? 'DRAINING' : 'ACTIVE',
+      drained,
+      overdue: false,
+      last_heartbeat_at: known?.last_heartbeat_at ?? '',
+      load: IDLE,
+      commands: known?.commands ?? [],
+    };
+    const { peer_id, role, capabilities, grpc_address } = peer;
+    if (known === null || !sameAdvertisement(known, peer)) {
+      turn.emit('peer_registered', { peer_id, role, capabilities, grpc_address });
+    }
+    turn.clear('left');
+    listen(turn, heartbeatIntervalMs);
+    const { state: next, word } = changed(state, peer, 'registered', turn);
+    turn.reply({ peer_id, word });
+    return next;
+  };
+
+/** Whether this key may attest for the node's id (decided.md "Identity"). While the node is not registered, each may. */
+function Admit(
+  state: NodePeerState,
+  { public_key_pem }: { readonly public_key_pem: string },
+  turn: NodePeerTurn,
+): NodePeerState {
+  if (state.peer !== null && state.peer.public_key_pem !== public_key_pem) return refuseKey(turn);
+  return state;
+}
+
+const refuseKey = (turn: NodePeerTurn): never =>
+  turn.refuse('forbidden', 'the node id is registered with another key: deregister or remove it first');
+
+const sameAdvertisement = (a: Peer, b: Peer): boolean =>
+  JSON.stringify([a.role, a.capabilities, a.grpc_address]) === JSON.stringify([b.role, b.capabilities, b.grpc_address]);
+
+/**
+ * Keeps load, time and what the node says of itself (decided.md "Nodes"), and hands it the commands that wait: they
+ * leave the queue in the turn that answers them, so each is delivered once.
+ */
+const heartbeat =
+  (heartbeatIntervalMs: number) =>
+  (state: NodePeerState, message: z.output<typeof HeartbeatMessage>, turn: NodePeerTurn): NodePeerState => {
+    const { peer } = state;
+    if (peer === null) return turn.refuse('failed_precondition', 'the node is not registered: register first');
+    const { peer_id, status, ...load } = message;
+    if (peer_id !== peer.peer_id) return turn.refuse('forbidden', 'peer_id: expected the one of this node');
+    for (const command of peer.commands) turn.emit('command_delivered', { command });
+    const beaten: Peer = {
+      ...peer,
+      load,
+      status: peer.drained && status === 'ACTIVE' ? 'DRAINING' : status,
+      overdue: false,
+      last_heartbeat_at: new Date(turn.now).toISOString(),
+      commands: [],
+    };
+    listen(turn, heartbeatIntervalMs);
+    const { state: next, word } = changed(state, beaten, 'heartbeat', turn);
+    turn.reply({ commands: peer.commands, word });
+    return next;
+  };
+
+/** Two intervals of silence: no new work, a third one decides. */
+const heartbeatOverdue =
+  (heartbeatIntervalMs: number) =>
+  (state: NodePeerState, _: unknown, turn: NodePeerTurn): NodePeerState => {
+    if (state.peer === null) return state;
+    turn.after('silence', heartbeatIntervalMs, 'HeartbeatsMissed', {});
+    return changed(state, { ...state.peer, overdue: true }, 'heartbeat', turn).state;
+  };
+
+function HeartbeatsMissed(state: NodePeerState, _: unknown, turn: NodePeerTurn): NodePeerState {
+  if (state.peer === null) return state;
+  return changed(state, { ...state.peer, status: 'UNHEALTHY' }, 'heartbeats_missed', turn).state;
+}
+
+/** An operator's drain: no new work from now on, whatever heartbeats say. */
+function Drain(state: NodePeerState, _: unknown, turn: NodePeerTurn): NodePeerState {
+  const peer = withCommand(registered(state, turn), { command: 'drain' }, turn);
+  const status = peer.status === 'UNHEALTHY' ? 'UNHEALTHY' : 'DRAINING';
+  const { state: next, word } = changed(state, { ...peer, drained: true, status }, 'drained_by_operator', turn);
+  turn.reply({ word });
+  return next;
+}
+
+function Shutdown(state: NodePeerState, { reason }: { readonly reason: string }, turn: NodePeerTurn): NodePeerState {
+  return { ...state, peer: withCommand(registered(state, turn), { command: 'shutdown', reason }, turn) };
+}
+
+/** A node that has left meanwhile needs no configuration. */
+function SyncConfig(
+  state: NodePeerState,
+  { config_version }: { readonly config_version: string },
+  turn: NodePeerTurn,
+): NodePeerState {
+  if (state.peer === null) return state;
+  return { ...state, peer: withCommand(state.peer, { command: 'sync_config', config_version }, turn) };
+}
+
+function withCommand(peer: Peer, command: NodeCommand, turn: NodePeerTurn): Peer {
+  turn.emit('command_queued', { command, by: turn.identity?.subject ?? '' });
+  return { ...peer, commands: queued(peer.commands, command) };
+}
+
+const registered = (state: NodePeerState, turn: NodePeerTurn): Peer =>
+  state.peer ?? turn.refuse('not_found', 'no such node is registered');
+
+/** How long a node that left keeps its count of words to the fleet: longer than any of them can be under way. */
+const FORGET_AFTER_MS = 3_600_000;
+
+/** The node's own leave. Not registered, or with another key: not accepted, which is no error (original-facts 1.2). */
+function Deregister(
+  state: NodePeerState,
+  { reason, public_key_pem }: { readonly reason: string; readonly public_key_pem?: string | undefined },
+  turn: NodePeerTurn,
+): NodePeerState {
+  const { peer } = state;
+  if (peer === null || (public_key_pem !== undefined && public_key_pem !== peer.public_key_pem)) {
+    turn.reply({ accepted: false, word: null });
+    return state;
+  }
+  return leave(state, { peer_id: peer.peer_id, reason, by: '' }, turn);
+}
+
+/** An operator's: the key is forgotten too, so another one may attest for the id. */
+function Remove(state: NodePeerState, _: unknown, turn: NodePeerTurn): NodePeerState {
+  const { peer_id } = registered(state, turn);
+  return leave(state, { peer_id, reason: 'removed by an operator', by: turn.identity?.subject ?? '' }, turn);
+}
+
+function leave(
+  state: NodePeerState,
+  event: { readonly peer_id: string; readonly reason: string; readonly by: string },
+  turn: NodePeerTurn,
+): NodePeerState {
+  turn.emit('peer_deregistered', event);
+  turn.clear('silence');
+  turn.after('left', FORGET_AFTER_MS, 'LeftLongAgo', {});
+  const { state: next, word } = changed(state, null, 'registered', turn);
+  turn.reply({ accepted: true, word });
+  return next;
+}
+
+function LeftLongAgo(state: NodePeerState, _: unknown, turn: NodePeerTurn): NodePeerState {
+  if (state.peer !== null) return state;
+  turn.tell(FLEET, 'Forget', { node_id: nodeIdOf(turn.self), revision: state.revision });
+  return { ...state, forgotten: true };
+}

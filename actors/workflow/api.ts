@@ -9,11 +9,11 @@ import type { ApprovalApi } from '../approval/api.ts';
 import type { ExecutionApi, Presence } from '../execution/api.ts';
 import type { OwnWait, WaitLookups, WaitReason } from '../wait-reason.ts';
 import { type WorkflowLogEvent, workflowLogEvents } from './events.ts';
-import { ancestryProblem } from './messages.ts';
+import { pipelineResult } from './intent-pipeline.ts';
 import {
   type Ancestor,
+  ancestryProblem,
   type IntentPipeline,
-  pipelineResult,
   type StartWorkflow,
   startPayload,
 } from './start-request.ts';
@@ -29,8 +29,8 @@ import {
   type WorkflowFilter,
   type WorkflowStatus,
   type WorkflowSummary,
+  waitReason,
 } from './view.ts';
-import { waitReason } from './waiting.ts';
 
 export type {
   Ancestor,

@@ -1,6 +1,6 @@
 import type { EffectRequest } from '../../runtime/define-actor.ts';
 import type { Json, JsonObject } from '../../runtime/json.ts';
-import { jsonBytes } from './blackboard.ts';
+import { jsonBytes } from './json-values.ts';
 import { LIMITS } from './limits.ts';
 import type { WorkflowTurn, workflowMessages } from './messages.ts';
 import { StepFailure } from './steps/step.ts';

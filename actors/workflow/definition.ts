@@ -1,12 +1,25 @@
 import { defineActor } from '../../runtime/define-actor.ts';
+import type { JsonObject } from '../../runtime/json.ts';
+import { release } from './children.ts';
+import { cancelRun, TIMERS } from './ending.ts';
 import { workflowEvents } from './events.ts';
-import { Cancel, StateTimedOut } from './handlers/cancel.ts';
-import { AgentStarted, AgentWord, ApprovalWord, ChildStarted, ChildWord, PanelWord } from './handlers/children.ts';
+import {
+  AgentStarted,
+  AgentWord,
+  ApprovalWord,
+  ChildStarted,
+  ChildWord,
+  PanelWord,
+  tellChildFailed,
+} from './handlers/children.ts';
 import { CommandEnded, ContainerEnded, Continue, RetryContainer, VolumesPrepared } from './handlers/effects-ended.ts';
 import { start } from './handlers/start.ts';
 import { LIMITS } from './limits.ts';
-import { workflowMessages } from './messages.ts';
-import { isRunning, WorkflowState } from './state.ts';
+import { type WorkflowTurn, workflowMessages } from './messages.ts';
+import { currentStep, finish } from './run.ts';
+import { type Awaiting, isRunning, WorkflowState } from './state.ts';
+import { failed } from './steps/step.ts';
+import { timedOutText } from './steps/system.ts';
 import { projectWorkflow, WORKFLOW_EXECUTIONS } from './view.ts';
 
 /**
@@ -46,3 +59,40 @@ export const workflowActor = ({ maxTransitions = LIMITS.transitions }: { readonl
     done: (state) => state.status !== 'pending' && !isRunning(state),
     belongsTo: (state) => (state.status === 'pending' ? null : (state.notify?.to ?? null)),
   });
+
+/** Ends the run and everything it started: effects, executions, panel, approval, child workflows. */
+function Cancel(
+  state: WorkflowState,
+  { reason }: { readonly reason?: string | undefined },
+  turn: WorkflowTurn,
+): WorkflowState {
+  if (state.status === 'pending') return turn.refuse('not_found', 'workflow execution not found');
+  if (!isRunning(state)) return turn.refuse('failed_precondition', `the workflow execution is ${state.status} already`);
+  const { awaiting, ...run } = state;
+  const why = reason === undefined || reason === '' ? null : reason;
+  release(awaiting, why ?? 'its workflow was cancelled', turn);
+  for (const timer of Object.values(TIMERS)) turn.clear(timer);
+  turn.reply({ cancelled: true });
+  return cancelRun(run, why, turn);
+}
+
+/** The current state took too long: what it waits for is let go, and it failed. A timer of an earlier one is ignored. */
+function StateTimedOut(state: WorkflowState, { entry }: { readonly entry: number }, turn: WorkflowTurn): WorkflowState {
+  if (!isRunning(state) || state.entry !== entry) return state;
+  const { awaiting, ...run } = state;
+  // These have no time of their own here: an approval keeps its own.
+  if (awaiting.kind === 'volumes' || awaiting.kind === 'turn' || awaiting.kind === 'approval') return state;
+  release(awaiting, 'the state of its workflow timed out', turn);
+  if (awaiting.kind === 'container') turn.clear(TIMERS.retry);
+  if (awaiting.kind === 'child') tellChildFailed(run, awaiting.execution_id, 'state_timed_out', turn);
+  const result = failed('state_timed_out', timedOutText(currentStep(run).timeout_ms), leftOver(awaiting));
+  return finish(run, result, turn);
+}
+
+/** What of the state is known all the same. */
+function leftOver(awaiting: Awaiting): JsonObject {
+  if (awaiting.kind === 'containers') return { output: awaiting.results };
+  if (awaiting.kind === 'child') return { result: null, child_execution_id: awaiting.execution_id };
+  if (awaiting.kind === 'agent') return { output: null, score: 0, confidence: 0, iterations: 0 };
+  return {};
+}

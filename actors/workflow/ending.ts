@@ -1,10 +1,10 @@
 import type { WorkflowManifest } from '../../manifests/workflow/schema.ts';
 import type { Json, JsonObject } from '../../runtime/json.ts';
 import { keepHead } from '../execution/bounded-text.ts';
-import { isJsonObject, own } from './blackboard.ts';
+import { tellPipelineEnded } from './intent-pipeline.ts';
+import { isJsonObject, own } from './json-values.ts';
 import { LIMITS } from './limits.ts';
 import type { WorkflowTurn, WorkflowWord } from './messages.ts';
-import { tellPipelineEnded } from './start-request.ts';
 import type { EndedWorkflow, IdleWorkflow } from './state.ts';
 
 /** Names of the timers a run may have, one of each. */

@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import type { ActorEvent } from '../../runtime/client.ts';
-import type { JsonObject } from '../../runtime/json.ts';
-import { jsonField, jsonObjectField } from './blackboard.ts';
+import { type JsonObject, jsonField, jsonObjectField } from '../../runtime/json.ts';
 
 /** Events of a workflow execution (original-facts 9.1; spec 3, Events). Every one has the moment in its own words. */
 const run = { execution_id: z.string() };

@@ -2,14 +2,13 @@ import { z } from 'zod';
 import type { WorkflowManifest } from '../../manifests/workflow/schema.ts';
 import type { Turn } from '../../runtime/define-actor.ts';
 import { EffectResult } from '../../runtime/effect.ts';
+import { jsonField, jsonObjectField } from '../../runtime/json.ts';
 import { Notify } from '../../runtime/one-at-a-time.ts';
 import { ApprovalWord } from '../approval/messages.ts';
 import { ExecutionWord } from '../execution/word.ts';
 import { PanelConcluded } from '../judge-panel/messages.ts';
-import { jsonField, jsonObjectField } from './blackboard.ts';
 import type { workflowEvents } from './events.ts';
-import { LIMITS } from './limits.ts';
-import { type Ancestor as AncestryAncestor, IntentPipeline } from './start-request.ts';
+import { IntentPipeline } from './start-request.ts';
 
 /**
  * Payload of the message a workflow sends to whom its start named (`notify`): once when it has started, once when it
@@ -94,37 +93,3 @@ export const workflowMessages = {
 } as const;
 
 export type WorkflowTurn = Turn<typeof workflowEvents, typeof workflowMessages>;
-
-export interface AncestryProblem {
-  readonly reason: 'SubworkflowDepthExceeded' | 'SubworkflowCycleDetected';
-  readonly message: string;
-}
-
-/**
- * Whether a workflow may run below these ancestors, outermost first (spec 3, Subworkflow rules; decided.md). Null: it
- * may. `workflowId` is absent while only the depth can be told. Whoever starts a child asks this before it does.
- */
-export function ancestryProblem(
-  ancestors: readonly AncestryAncestor[],
-  workflowId?: string,
-  name?: string,
-): AncestryProblem | null {
-  const from = ancestors.findIndex((ancestor) => ancestor.workflow_id === workflowId);
-  if (workflowId !== undefined && from !== -1) {
-    const cycle = ancestors.slice(from).map((ancestor) => ancestor.name);
-    const path = [...cycle, name ?? ancestors[from]?.name ?? workflowId].join(' -> ');
-    return { reason: 'SubworkflowCycleDetected', message: `SubworkflowCycleDetected: ${path}` };
-  }
-  if (ancestors.length > LIMITS.childDepth) {
-    const message = `SubworkflowDepthExceeded: depth ${ancestors.length}, at most ${LIMITS.childDepth}`;
-    return { reason: 'SubworkflowDepthExceeded', message };
-  }
-  return null;
-}
-
-/** The problem an effect refused a start with: its message begins with the name, as `ancestryProblem` wrote it. */
-export function ancestryReason(message: string): AncestryProblem['reason'] | null {
-  if (message.startsWith('SubworkflowCycleDetected')) return 'SubworkflowCycleDetected';
-  if (message.startsWith('SubworkflowDepthExceeded')) return 'SubworkflowDepthExceeded';
-  return null;
-}

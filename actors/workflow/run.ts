@@ -1,11 +1,13 @@
 import type { StateSpec } from '../../manifests/workflow/schema.ts';
 import type { Json, JsonObject } from '../../runtime/json.ts';
 import { keepHead } from '../execution/bounded-text.ts';
-import { jsonBytes, overwrite, own, renderer, writeBlackboard } from './blackboard.ts';
+import { overwrite, writeBlackboard } from './blackboard.ts';
 import { type Choice, chooseTransition } from './conditions.ts';
 import { completeRun, failRun, isoTime, TIMERS } from './ending.ts';
+import { jsonBytes, own } from './json-values.ts';
 import { LIMITS } from './limits.ts';
 import type { WorkflowTurn } from './messages.ts';
+import { renderer } from './scope.ts';
 import type { EndedWorkflow, IdleWorkflow, WorkflowState } from './state.ts';
 import { beginAgent, beginParallelAgents } from './steps/agent.ts';
 import { beginContainerRun, beginParallelContainerRun } from './steps/container.ts';

@@ -1,4 +1,4 @@
-import { type PatternIndex, termsOf } from '../../catalog/patterns/term-index.ts';
+import { type PatternIndex, termsOf } from '../../catalog/patterns/pattern-record.ts';
 import type { Collection, CollectionSpec, StoredDocument } from '../../runtime/documents.ts';
 
 /** The way that was not taken (decision 0018): a document for each term of each pattern, under an index. */

@@ -3,15 +3,18 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { errorWords } from '../../catalog/patterns/normal-form.ts';
 import {
+  createTermIndex,
   halfLife,
   PATTERN_TERMS,
   PATTERNS,
+  PATTERNS_OF_TERM,
+  type PatternIndex,
   type PatternRecord,
   type TermRecord,
+  termsOf,
 } from '../../catalog/patterns/pattern-record.ts';
 import { given, newRecord } from '../../catalog/patterns/pattern-rules.ts';
 import { createPatterns } from '../../catalog/patterns/patterns.ts';
-import { createTermIndex, PATTERNS_OF_TERM, type PatternIndex, termsOf } from '../../catalog/patterns/term-index.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import type { Collection, Documents, StoredDocument } from '../../runtime/documents.ts';
 import { MongoDocuments } from '../../runtime/mongo/documents.ts';

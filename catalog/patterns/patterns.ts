@@ -14,10 +14,12 @@ import type {
 } from '../patterns-api.ts';
 import { errorWords, likenessTo, typeKey } from './normal-form.ts';
 import {
+  createTermIndex,
   type Decay,
   halfLife,
   PATTERN_TERMS,
   PATTERNS,
+  type PatternIndex,
   type PatternRecord,
   PatternRoom,
   type TermRecord,
@@ -34,7 +36,6 @@ import {
   newRecord,
   reinforced,
 } from './pattern-rules.ts';
-import { createTermIndex, type PatternIndex } from './term-index.ts';
 
 /** Patterns that are compared: the likest are among the first candidates. A query compares twice what it answers. */
 const COMPARED = { store: 64, query: 32 } as const;

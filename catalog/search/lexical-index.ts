@@ -1,6 +1,19 @@
 import type { SearchEntry } from './entry.ts';
-import type { Wordbook, Wording } from './ranking.ts';
 import { stemOf, tellingWordsOf } from './words.ts';
+
+export interface Wording {
+  readonly stem: string;
+  /** 0 to 1. */
+  readonly likeness: number;
+}
+
+/** The part of an index that knows words. */
+export interface Wordbook {
+  /** In how many entries the stem is. */
+  frequency(stem: string): number;
+  /** Stems written nearly like it. */
+  like(stem: string): readonly { readonly word: string; readonly likeness: number }[];
+}
 
 /** How much a word says about an entry where it stands. */
 const STRENGTH: Readonly<Record<Field, number>> = { name: 1, labels: 0.9, description: 0.85, instruction: 0.5 };

@@ -1,6 +1,6 @@
 import type { SearchEntry } from './entry.ts';
 import { cosine, type EntryVectors, type Vector } from './entry-vectors.ts';
-import type { LexicalIndex } from './lexical-index.ts';
+import type { LexicalIndex, Wordbook, Wording } from './lexical-index.ts';
 import { alikeTo, isTelling, stemOf, wordsOf } from './words.ts';
 
 /** What is searched together: scores of all of them are one scale. */
@@ -127,12 +127,6 @@ interface Concept {
   readonly alike: readonly string[];
 }
 
-export interface Wording {
-  readonly stem: string;
-  /** 0 to 1. */
-  readonly likeness: number;
-}
-
 /** The concepts of a query, each once. */
 function conceptsOf(query: string): Concept[] {
   const words = wordsOf(query);
@@ -152,14 +146,6 @@ function conceptsOf(query: string): Concept[] {
     if (concepts.size === MAX_CONCEPTS) break;
   }
   return [...concepts.values()];
-}
-
-/** The part of an index that knows words. */
-export interface Wordbook {
-  /** In how many entries the stem is. */
-  frequency(stem: string): number;
-  /** Stems written nearly like it. */
-  like(stem: string): readonly { readonly word: string; readonly likeness: number }[];
 }
 
 /** Words by which entries may answer the concept, in any of the books; those nearly like it only where nothing else is. */

@@ -1,5 +1,5 @@
 import type { NodeCommand } from '../../proto/gen/svc/cluster/v1/cluster.ts';
-import type { EnrolmentLog } from './enrolment-options.ts';
+import type { EnrolmentLog } from './managed-config.ts';
 
 /** What an operator's words lead to on this node. */
 export interface CommandActions {

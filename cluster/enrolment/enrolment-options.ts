@@ -5,16 +5,7 @@ import type { SvcError } from '../../runtime/errors.ts';
 import type { Random } from '../../runtime/random.ts';
 import type { NodeKey } from '../../security/node-key.ts';
 import type { Receiver } from '../../security/node-proofs/proof.ts';
-import type { ConfigVerdict } from './managed-config.ts';
-
-type Log = (fields: Readonly<Record<string, unknown>>, message: string) => void;
-
-/** Where a node says what happened between it and its controllers. Never given tokens, nonces or signatures. */
-export interface EnrolmentLog {
-  readonly info: Log;
-  readonly warn: Log;
-  readonly error: Log;
-}
+import type { ConfigVerdict, EnrolmentLog } from './managed-config.ts';
 
 export interface EnrolmentOptions {
   readonly nodeId: string;

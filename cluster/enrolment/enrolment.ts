@@ -10,7 +10,8 @@ import type { Enrolment, EnrolmentOptions, EnrolmentState } from './enrolment-op
 import { syncConfig } from './managed-config.ts';
 import { PeerSession } from './peer-session.ts';
 
-export type { Enrolment, EnrolmentLog, EnrolmentOptions, EnrolmentState } from './enrolment-options.ts';
+export type { Enrolment, EnrolmentOptions, EnrolmentState } from './enrolment-options.ts';
+export type { EnrolmentLog } from './managed-config.ts';
 
 const REFUSED_PAUSE_MS = 60_000;
 

@@ -11,7 +11,15 @@ import type { Problem } from '../../manifests/schema-problems.ts';
 import type { SyncConfigResponse } from '../../proto/gen/svc/cluster/v1/cluster.ts';
 import { SvcError, toSvcError } from '../../runtime/errors.ts';
 import { OneAtATime } from '../../runtime/one-at-a-time.ts';
-import type { EnrolmentLog } from './enrolment-options.ts';
+
+type Log = (fields: Readonly<Record<string, unknown>>, message: string) => void;
+
+/** Where a node says what happened between it and its controllers. Never given tokens, nonces or signatures. */
+export interface EnrolmentLog {
+  readonly info: Log;
+  readonly warn: Log;
+  readonly error: Log;
+}
 
 type LogLevel = NonNullable<ManagedNodeConfig['spec']['observability']>['logging']['level'];
 

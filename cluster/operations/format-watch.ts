@@ -1,5 +1,5 @@
-import type { Unsubscribe } from '../../runtime/actor-store.ts';
 import type { Clock } from '../../runtime/clock.ts';
+import type { Unsubscribe } from '../../runtime/leases.ts';
 import { FORMAT } from '../../runtime/store-formats.ts';
 import type { FleetMember } from '../placement/fleet.ts';
 import type { FleetPlacement } from '../placement/fleet-placement.ts';

@@ -1,14 +1,13 @@
-import type { Unsubscribe } from '../../runtime/actor-store.ts';
 import { type Partition, poolOf } from '../../runtime/address.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { SvcError } from '../../runtime/errors.ts';
-import type { Assignment, Placement } from '../../runtime/locator.ts';
+import type { Unsubscribe } from '../../runtime/leases.ts';
+import { type Assignment, type Placement, tagsOfPool } from '../../runtime/locator.ts';
 import type { Members } from '../../runtime/members.ts';
 import type { Random } from '../../runtime/random.ts';
-import type { ClusterStatus } from '../api.ts';
-import type { FleetMember, MemberCard } from './fleet.ts';
+import type { ClusterStatus, MemberStatus, PoolStatus, WaitingFor } from '../api.ts';
+import { type Fleet, type FleetMember, isServing, type MemberCard } from './fleet.ts';
 import { FleetLooks, type FleetWord, parseFleetWord } from './fleet-looks.ts';
-import { statusOf } from './fleet-status.ts';
 
 /** Every node defines its pools before it joins: a store that knows none lost all it had. */
 const EMPTIED = 'the store knows no pools: it was emptied under this node, and what ran is lost; restart the nodes';
@@ -16,7 +15,7 @@ const EMPTIED = 'the store knows no pools: it was emptied under this node, and w
 /** What a node says of itself; whether it drains is said by `drain`. */
 export type OwnCard = Omit<MemberCard, 'draining'>;
 
-export interface FleetPlacementOptions {
+interface FleetPlacementOptions {
   readonly members: Members;
   /** Node id, the same over restarts. */
   readonly node: string;
@@ -229,4 +228,46 @@ export class FleetPlacement implements Placement {
       for (const wake of [...this.#wakes]) wake();
     });
   }
+}
+
+/** What a look at the fleet means to an operator: who should hold how much, and which pools nobody serves. */
+function statusOf(fleet: Fleet): ClusterStatus {
+  const counts = new Map<string, Record<string, number>>();
+  for (const { node } of fleet.members) counts.set(node, {});
+  for (const layout of fleet.pools) {
+    for (const holder of fleet.holdersOf(layout)) {
+      const count = counts.get(holder);
+      if (count !== undefined) count[layout.pool] = (count[layout.pool] ?? 0) + 1;
+    }
+  }
+  const members = fleet.members.map(({ node, incarnation, card }): MemberStatus => {
+    // A pool that the member may serve is named even when it holds nothing of it.
+    const pools = fleet.pools.map(({ pool }): [string, number] => [pool, counts.get(node)?.[pool] ?? 0]);
+    const member = { node, incarnation, card };
+    return {
+      node_id: node,
+      incarnation,
+      card,
+      partitions: Object.fromEntries(pools.filter(([pool]) => isServing(member, pool))),
+    };
+  });
+  const pools = fleet.pools.map(({ pool, partitions }): PoolStatus => {
+    const served = fleet.isServed(pool);
+    return {
+      pool,
+      tags: tagsOfPool(pool),
+      partitions,
+      served: served ? partitions : 0,
+      waiting_for: served ? null : waitingFor(pool),
+    };
+  });
+  return { members, pools };
+}
+
+/** What the actors of a pool wait for when nobody serves it. */
+function waitingFor(pool: string): WaitingFor {
+  const tags = tagsOfPool(pool);
+  if (tags.length > 0) return { tags, reason: `waiting for a node with tags ${tags.join(', ')}` };
+  const role = pool === 'system' ? 'controller or hybrid' : 'worker or hybrid';
+  return { tags, reason: `waiting for a node with role ${role}` };
 }

@@ -7,9 +7,9 @@ import {
 } from '../../manifests/runtime-table/table.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import type { ExecutionTokens } from '../../security/api.ts';
-import { type ContainerOwner, KEEP_LABEL } from '../containers/create-options.ts';
+import { KEEP_LABEL } from '../containers/create-options.ts';
 import type { ContainerInput } from '../containers/input.ts';
-import type { ContainerExtras, ContainerParts, EngineParts } from '../containers/settings.ts';
+import type { ContainerExtras, ContainerOwner, ContainerParts, EngineParts } from '../containers/settings.ts';
 import type { AgentGateway } from './bootstrap/api.ts';
 import { BOOTSTRAP, BOX_LABEL, boxOf, giveAway, makeBox, PROMPT_FILE } from './box.ts';
 import { type AgentContainerInput, nodeVariables, resolveEnvironment } from './input.ts';

@@ -6,7 +6,7 @@ import { SvcError } from '../../runtime/errors.ts';
 import type { ContainerEngine } from '../containers/engine.ts';
 import { isGone, refusalOf } from '../containers/engine-error.ts';
 import { ContainerOutput } from '../containers/output.ts';
-import { RUN_MARK } from '../programs/environment.ts';
+import { RUN_MARK } from '../programs/process-table.ts';
 import { WORKSPACE } from '../programs/view.ts';
 import type { ToolCommandRequest, ToolCommandResult } from './api.ts';
 import { fitted } from './input.ts';

@@ -2,10 +2,10 @@ import { defineEffect, type EffectContext, type EffectHandler } from '../../runt
 import { SvcError, toSvcError } from '../../runtime/errors.ts';
 import type { Json } from '../../runtime/json.ts';
 import { runContainer } from './container-run.ts';
-import { type ContainerOwner, containerName } from './create-options.ts';
+import { containerName } from './create-options.ts';
 import { isGone, refusalOf } from './engine-error.ts';
 import { ContainerInput } from './input.ts';
-import type { ContainerParts, EngineParts } from './settings.ts';
+import type { ContainerOwner, ContainerParts, EngineParts } from './settings.ts';
 import { killContainer, removeContainer } from './state.ts';
 
 /** The runner waits 3 s for a stopped effect. */

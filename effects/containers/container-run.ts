@@ -1,14 +1,14 @@
 import type { EffectContext } from '../../runtime/effect.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import { handOver, ownerOf } from '../volumes/volume-path.ts';
-import type { ContainerOwner, MountedVolume } from './create-options.ts';
+import type { MountedVolume } from './create-options.ts';
 import { containerFailed, initFailure, refusalOf } from './engine-error.ts';
 import { findOrCreate, withoutDirectories } from './find-or-create.ts';
 import { ContainerWatch, checkQuotas, type Followed } from './follow.ts';
 import type { ContainerInput, ContainerResult, StoppedBy } from './input.ts';
 import type { ContainerOutput } from './output.ts';
 import { attachOutput, finalOutput, type LiveOutput } from './read-output.ts';
-import type { EngineParts } from './settings.ts';
+import type { ContainerOwner, EngineParts } from './settings.ts';
 import { startOnce } from './start-once.ts';
 import type { ContainerState } from './state.ts';
 

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import type { ContainerCreateOptions } from 'dockerode';
 import type { KnownVolume } from '../../manifests/metadata.ts';
-import { type Address, addressOf, parseAddress } from '../../runtime/address.ts';
+import { addressOf, parseAddress } from '../../runtime/address.ts';
 import type { ContainerInput } from './input.ts';
-import type { ContainerExtras, ContainerLimits } from './settings.ts';
+import type { ContainerExtras, ContainerLimits, ContainerOwner } from './settings.ts';
 
 export interface MountedVolume {
   readonly id: string;
@@ -92,15 +92,6 @@ function hostConfig(request: CreateRequest): NonNullable<ContainerCreateOptions[
     RestartPolicy: { Name: 'no' },
     AutoRemove: false,
   };
-}
-
-/** Who a container runs for; kept as labels of the container, so that any node with the engine can tell. */
-export interface ContainerOwner {
-  readonly tenant: string;
-  readonly executionId: string;
-  readonly effectId: string;
-  /** Actor that asked for the effect. */
-  readonly address: Address;
 }
 
 export const EFFECT_LABEL = 'dev.svc.effect';

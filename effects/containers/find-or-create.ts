@@ -1,20 +1,10 @@
-import { BlockList, isIP, isIPv6 } from 'node:net';
-import { networkInterfaces } from 'node:os';
 import type { EffectContext } from '../../runtime/effect.ts';
 import { SvcError } from '../../runtime/errors.ts';
-import {
-  type ContainerOwner,
-  containerName,
-  createOptions,
-  type MountedVolume,
-  ownerOf,
-  REALM_LABEL,
-} from './create-options.ts';
-import type { ContainerEngine } from './engine.ts';
-import { containerFailed, isGone, isStatus, refusalOf } from './engine-error.ts';
+import { containerName, createOptions, type MountedVolume, ownerOf, REALM_LABEL } from './create-options.ts';
+import { containerFailed, isStatus, refusalOf } from './engine-error.ts';
 import { ensureImage, hasUser } from './image.ts';
 import type { ContainerInput } from './input.ts';
-import type { ContainerExtras, EngineParts } from './settings.ts';
+import type { ContainerExtras, ContainerOwner, EngineParts } from './settings.ts';
 import { neverStarted } from './start-evidence.ts';
 import { type ContainerState, readState } from './state.ts';
 
@@ -118,87 +108,3 @@ export function withoutDirectories(
   const named = mounts.reduce((text, { directory, id }) => text.replaceAll(directory, `volume ${id}`), reason);
   return binds.reduce((text, { directory, path }) => text.replaceAll(directory, path), named);
 }
-
-interface NetworkOptions {
-  /** Whether every listener of this node is bound to loopback: then no network of an engine leads to one. */
-  readonly onLoopback: boolean;
-  /** Addresses of this machine; replaced in tests. */
-  readonly own?: () => readonly string[];
-}
-
-/**
- * The networks of containers that this node starts. What comes from there is what agents run, so the node's listeners refuse it,
- * but for the calls that agents may make. Loopback is another machine to a container with a network of its own.
- */
-export class ContainerNetworks {
-  readonly #known = new BlockList();
-  readonly #learned = new Set<string>();
-  readonly #onLoopback: boolean;
-  readonly #own: () => readonly string[];
-
-  constructor({ onLoopback, own = addressesOfThisMachine }: NetworkOptions) {
-    this.#onLoopback = onLoopback;
-    this.#own = own;
-  }
-
-  /** Whether a peer's address is that of a container. */
-  readonly has = (address: string | undefined): boolean => {
-    const plain = (address ?? '').replace(/^::ffff:(?=\d+\.)/, '');
-    return isIP(plain) !== 0 && this.#known.check(plain, isIPv6(plain) ? 'ipv6' : 'ipv4');
-  };
-
-  /**
-   * Before a container joins a network: its addresses are known from then on. Throws `unsupported_isolation` where the node
-   * listens beyond loopback and could not tell the container from its other clients.
-   */
-  async learn(engine: ContainerEngine, mode: string, signal: AbortSignal): Promise<void> {
-    if (mode === 'none' || this.#learned.has(mode)) return;
-    const refuse = (why: string): never => {
-      throw new SvcError('unsupported_isolation', `containers with the network ${mode} are not run here: ${why}`);
-    };
-    if (!this.#onLoopback && (await engine.facts(signal)).rootless)
-      refuse(
-        'connections from an engine without root look like those of this machine, and the node listens beyond loopback',
-      );
-    const found = await subnetsOf(engine, mode, signal);
-    const own = new BlockList();
-    for (const { subnet } of found) addTo(own, subnet);
-    const gateways = new Set(found.map(({ gateway }) => gateway));
-    const inside = this.#own().filter((address) => !gateways.has(address) && own.check(address, familyOf(address)));
-    if (inside.length > 0) refuse(`this node is in that network itself, as ${inside.join(', ')}`);
-    if (found.length === 0 && !this.#onLoopback) refuse('the engine names no addresses of that network');
-    for (const { subnet } of found) addTo(this.#known, subnet);
-    this.#learned.add(mode);
-  }
-}
-
-interface Subnet {
-  readonly subnet: string;
-  readonly gateway: string | undefined;
-}
-
-/** None where the engine has no such network: then it refuses the container, and says so. */
-async function subnetsOf(engine: ContainerEngine, mode: string, signal: AbortSignal): Promise<readonly Subnet[]> {
-  try {
-    const { IPAM: ipam } = await engine.call(signal, (docker) => docker.getNetwork(mode).inspect());
-    const parts: readonly Readonly<Record<string, unknown>>[] = ipam?.Config ?? [];
-    return parts.flatMap(({ Subnet: subnet, Gateway: gateway }) =>
-      typeof subnet === 'string' ? [{ subnet, gateway: typeof gateway === 'string' ? gateway : undefined }] : [],
-    );
-  } catch (error) {
-    if (isGone(error)) return [];
-    throw error;
-  }
-}
-
-const familyOf = (address: string): 'ipv4' | 'ipv6' => (isIPv6(address) ? 'ipv6' : 'ipv4');
-
-function addTo(list: BlockList, subnet: string): void {
-  const [address = '', bits = ''] = subnet.split('/');
-  list.addSubnet(address, Number(bits), familyOf(address));
-}
-
-const addressesOfThisMachine = (): readonly string[] =>
-  Object.values(networkInterfaces())
-    .flatMap((addresses) => addresses ?? [])
-    .map(({ address }) => address);

@@ -1,10 +1,19 @@
+import type { Address } from '../../runtime/address.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Secrets } from '../../security/api.ts';
 import type { VolumeDirectories, VolumeHolds } from '../volumes/api.ts';
-import type { ContainerOwner } from './create-options.ts';
 import type { ContainerEngine } from './engine.ts';
-import type { ContainerNetworks } from './find-or-create.ts';
+import type { ContainerNetworks } from './networks.ts';
 import type { ContainerStarts, ContainerState } from './state.ts';
+
+/** Who a container runs for; kept as labels of the container, so that any node with the engine can tell. */
+export interface ContainerOwner {
+  readonly tenant: string;
+  readonly executionId: string;
+  readonly effectId: string;
+  /** Actor that asked for the effect. */
+  readonly address: Address;
+}
 
 /** What every container of a node gets (`spec.runtime.containers`, `spec.runtime.container_network_mode`). */
 export interface ContainerLimits {

@@ -1,8 +1,8 @@
 import { SvcError } from '../../runtime/errors.ts';
-import type { ContainerOwner, MountedVolume } from './create-options.ts';
+import type { MountedVolume } from './create-options.ts';
 import { containerFailed, refusalOf } from './engine-error.ts';
 import { withoutDirectories } from './find-or-create.ts';
-import type { EngineParts } from './settings.ts';
+import type { ContainerOwner, EngineParts } from './settings.ts';
 import { neverStarted } from './start-evidence.ts';
 import { type ContainerState, readState, removeContainer } from './state.ts';
 

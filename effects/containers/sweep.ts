@@ -1,13 +1,7 @@
 import type { Clock } from '../../runtime/clock.ts';
-import {
-  type ContainerOwner,
-  containerName,
-  EFFECT_LABEL,
-  KEEP_LABEL,
-  ownerOf,
-  REALM_LABEL,
-} from './create-options.ts';
+import { containerName, EFFECT_LABEL, KEEP_LABEL, ownerOf, REALM_LABEL } from './create-options.ts';
 import type { ContainerEngine } from './engine.ts';
+import type { ContainerOwner } from './settings.ts';
 import { type ContainerStarts, removeContainer } from './state.ts';
 
 export interface ContainerSweepOptions {

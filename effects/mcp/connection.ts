@@ -7,7 +7,7 @@ import type { JsonObject } from '../../runtime/json.ts';
 import type { Secrets } from '../../security/api.ts';
 import { Redactor } from '../programs/captured-output.ts';
 import { createEndpoint, type Endpoint, type EndpointParts } from './endpoint.ts';
-import type { McpLog, McpServerSettings } from './limits.ts';
+import type { McpLog, McpServerSettings, ServerCredentials } from './limits.ts';
 import { FloodGauge } from './server-log.ts';
 import { STOPPED } from './stdio-transport.ts';
 import { CallResult, loadSdk, type McpCallResult, type McpSdk, resultOf, ToolPage } from './tool-list.ts';
@@ -224,16 +224,6 @@ const isPassing = (status: number | undefined): boolean => status === 429 || (st
 /** Of a call that says how far it is and nothing else. */
 const shareOf = (progress: number, total: number | undefined): string =>
   total === undefined ? String(progress) : `${progress}/${total}`;
-
-/** What a server is given in secret, looked up at each start, so that a restart takes a renewed one. */
-export interface ServerCredentials {
-  /** Of a program. */
-  readonly environment: Readonly<Record<string, string>>;
-  /** Of each request over HTTP. */
-  readonly headers: Readonly<Record<string, string>>;
-  /** Takes every value that was looked up out of a text. */
-  clean(text: string): string;
-}
 
 /** Throws `failed_precondition` naming the reference that leads nowhere. */
 export async function lookUpCredentials(

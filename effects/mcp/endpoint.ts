@@ -2,8 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import { SvcError } from '../../runtime/errors.ts';
-import type { ServerCredentials } from './connection.ts';
-import type { McpLimits, McpServerSettings } from './limits.ts';
+import type { McpLimits, McpServerSettings, ServerCredentials } from './limits.ts';
 import { type StdioParts, StdioTransport } from './stdio-transport.ts';
 import type { McpSdk } from './tool-list.ts';
 

@@ -1,6 +1,16 @@
 import type { z } from 'zod';
 import type { McpServers } from '../../manifests/node/tools.ts';
 
+/** What a server is given in secret, looked up at each start, so that a restart takes a renewed one. */
+export interface ServerCredentials {
+  /** Of a program. */
+  readonly environment: Readonly<Record<string, string>>;
+  /** Of each request over HTTP. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** Takes every value that was looked up out of a text. */
+  clean(text: string): string;
+}
+
 const KiB = 1_024;
 
 const MiB = 1_024 * KiB;

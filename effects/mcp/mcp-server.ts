@@ -10,7 +10,6 @@ import { Connection, lookUpCredentials } from './connection.ts';
 import type { McpLimits, McpLog, McpServerSettings } from './limits.ts';
 import { ServerLog } from './server-log.ts';
 import { toolsOf } from './tool-list.ts';
-import { waiting } from './waiting.ts';
 
 export interface McpServerParts {
   readonly settings: McpServerSettings;
@@ -28,6 +27,7 @@ export interface McpServerParts {
 }
 
 type Status = 'starting' | 'ready' | 'unhealthy' | 'restarting';
+
 type Call = Parameters<McpServers['call']>;
 
 /** A configured server through all its lives: started, watched, started again after longer and longer waits. */
@@ -225,4 +225,20 @@ export class McpServer {
       return error instanceof Error ? error.message : 'the check failed';
     }
   }
+}
+
+/** Resolves after `ms`, or when `signal` aborts; never rejects. */
+function waiting(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((done) => {
+    if (signal.aborted) return done();
+    const cancel = clock.after(ms, () => {
+      signal.removeEventListener('abort', stop);
+      done();
+    });
+    const stop = (): void => {
+      cancel();
+      done();
+    };
+    signal.addEventListener('abort', stop, { once: true });
+  });
 }

@@ -3,15 +3,13 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import type { JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js';
 import { SvcError } from '../../runtime/errors.ts';
-import { RUN_MARK } from '../programs/environment.ts';
 import type { GroupExcess, GroupWatch } from '../programs/group-watch.ts';
 import { ProgramLimits } from '../programs/input.ts';
 import { type LaunchedProgram, launch } from '../programs/launch.ts';
 import { endRun, recordRun } from '../programs/leftovers.ts';
-import { signal } from '../programs/process-table.ts';
+import { RUN_MARK, signal } from '../programs/process-table.ts';
 import type { ProgramView } from '../programs/view.ts';
-import type { ServerCredentials } from './connection.ts';
-import type { McpLimits, McpServerSettings } from './limits.ts';
+import type { McpLimits, McpServerSettings, ServerCredentials } from './limits.ts';
 import { type ServerLog, type ServerProgram, serverProgram } from './server-log.ts';
 import type { McpSdk } from './tool-list.ts';
 

@@ -11,8 +11,9 @@ import {
 import type { JsonObject } from '../../runtime/json.ts';
 import { toModelFailure } from './ai-sdk-failure.ts';
 import { openProvider } from './ai-sdk-providers.ts';
-import { type FinishReason, ModelFailure, type ModelInput, type ModelMessage, type ModelPart } from './call.ts';
+import { ModelFailure, type ModelInput, type ModelMessage } from './call.ts';
 import { type ModelCall, secretsOf } from './source.ts';
+import type { FinishReason, ModelPart } from './targets.ts';
 
 // Its warnings would go to the console past our log; they are about settings a model ignores, such as temperature.
 globalThis.AI_SDK_LOG_WARNINGS = false;

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { SvcError } from '../../runtime/errors.ts';
 import { Identity } from '../../runtime/identity.ts';
-import { type JsonObject, jsonObjectField } from '../../runtime/json.ts';
-import type { Target } from './targets.ts';
+import { jsonObjectField } from '../../runtime/json.ts';
+import { FINISH_REASONS, type Target } from './targets.ts';
 
 /** Characters of one message; a request as a whole is bounded by the payload limit (design K7). */
 const MAX_TEXT = 16 * 1024 * 1024;
@@ -70,10 +70,6 @@ export const ModelInput = z.strictObject({
 
 export type ModelInput = z.output<typeof ModelInput>;
 
-export const FINISH_REASONS = ['stop', 'length', 'content-filter', 'tool-calls', 'other'] as const;
-
-export type FinishReason = (typeof FINISH_REASONS)[number];
-
 /** Value of the effect's result. */
 export const ModelResult = z.object({
   text: z.string(),
@@ -96,19 +92,6 @@ export const ModelResult = z.object({
 });
 
 export type ModelResult = z.output<typeof ModelResult>;
-
-/** What a model says, piece by piece; `finish` is last and there exactly once. */
-export type ModelPart =
-  | { readonly kind: 'text'; readonly text: string }
-  /** Work that is no text: reasoning, arguments of a tool call under way. */
-  | { readonly kind: 'alive' }
-  | { readonly kind: 'tool_call'; readonly id: string; readonly name: string; readonly arguments: JsonObject }
-  | {
-      readonly kind: 'finish';
-      readonly reason: FinishReason;
-      readonly inputTokens: number | undefined;
-      readonly outputTokens: number | undefined;
-    };
 
 /**
  * Why one call of a model did not bring an answer:

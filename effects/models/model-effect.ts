@@ -1,30 +1,19 @@
 import type { ModelSelection, ProviderConfig } from '../../manifests/node/models.ts';
 import type { Blobs } from '../../runtime/blobs.ts';
-import type { Clock } from '../../runtime/clock.ts';
-import { systemClock } from '../../runtime/clock.ts';
+import { type Clock, systemClock } from '../../runtime/clock.ts';
 import { defineEffect, type EffectContext, type EffectHandler } from '../../runtime/effect.ts';
 import { type CallWord, TargetGates } from '../../runtime/effects/target-gates.ts';
 import { SvcError } from '../../runtime/errors.ts';
-import type { Random } from '../../runtime/random.ts';
-import { systemRandom } from '../../runtime/random.ts';
+import { type Random, systemRandom } from '../../runtime/random.ts';
 import type { Secrets, TierLimits } from '../../security/api.ts';
-import type { Answer } from './ask.ts';
-import {
-  describeFailures,
-  type FailedTarget,
-  ModelFailure,
-  ModelInput,
-  type ModelPart,
-  type ModelResult,
-  nameOf,
-} from './call.ts';
+import { describeFailures, type FailedTarget, ModelFailure, ModelInput, type ModelResult, nameOf } from './call.ts';
 import { ChunkSender } from './chunk-sender.ts';
 import { EarlierMessages, withToolResults } from './earlier-messages.ts';
 import { takeCall, takeTokens, usageOf } from './model-limits.ts';
 import { answerFromScript } from './scripted.ts';
 import type { ModelCall, ModelSource } from './source.ts';
-import { askTarget } from './target-tries.ts';
-import { Latencies, ModelTargets, type Target } from './targets.ts';
+import { type Answer, askTarget } from './target-tries.ts';
+import { Latencies, type ModelPart, ModelTargets, type Target } from './targets.ts';
 
 const MODEL_GENERATE = 'model.generate';
 

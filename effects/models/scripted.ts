@@ -5,8 +5,9 @@ import { z } from 'zod';
 import { compileRe2 } from '../../manifests/re2.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { pause } from '../../runtime/one-at-a-time.ts';
-import { FINISH_REASONS, ModelFailure, type ModelPart } from './call.ts';
+import { ModelFailure } from './call.ts';
 import type { ModelCall, ModelSource } from './source.ts';
+import { FINISH_REASONS, type ModelPart } from './targets.ts';
 
 const MAX_SHOWN_CHARS = 80;
 

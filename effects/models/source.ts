@@ -1,5 +1,5 @@
-import type { ModelInput, ModelPart } from './call.ts';
-import type { Target } from './targets.ts';
+import type { ModelInput } from './call.ts';
+import type { ModelPart, Target } from './targets.ts';
 
 /** One request to one provider, secrets resolved. */
 export interface ProviderCall {

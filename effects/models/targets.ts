@@ -1,7 +1,24 @@
 import type { ModelConfig, ModelSelection, ProviderConfig } from '../../manifests/node/models.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { SvcError } from '../../runtime/errors.ts';
-import type { ModelPart } from './call.ts';
+import type { JsonObject } from '../../runtime/json.ts';
+
+export const FINISH_REASONS = ['stop', 'length', 'content-filter', 'tool-calls', 'other'] as const;
+
+export type FinishReason = (typeof FINISH_REASONS)[number];
+
+/** What a model says, piece by piece; `finish` is last and there exactly once. */
+export type ModelPart =
+  | { readonly kind: 'text'; readonly text: string }
+  /** Work that is no text: reasoning, arguments of a tool call under way. */
+  | { readonly kind: 'alive' }
+  | { readonly kind: 'tool_call'; readonly id: string; readonly name: string; readonly arguments: JsonObject }
+  | {
+      readonly kind: 'finish';
+      readonly reason: FinishReason;
+      readonly inputTokens: number | undefined;
+      readonly outputTokens: number | undefined;
+    };
 
 /** One model at one provider: where a call can go. */
 export interface Target {

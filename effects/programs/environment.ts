@@ -1,9 +1,7 @@
 import { dirname, join } from 'node:path';
 import type { Secrets } from '../../security/api.ts';
+import { RUN_MARK } from './process-table.ts';
 import { TEMPORARY } from './workspace.ts';
-
-/** Marks every process of a run, so that those which left its process group are found too. */
-export const RUN_MARK = 'SVC_PROGRAM_RUN';
 
 /** Directories programs are looked up in: system ones, and that of the node's own `node` for scripts. */
 export const SEARCH_PATH = [dirname(process.execPath), '/usr/local/bin', '/usr/bin', '/bin'].join(':');

@@ -4,9 +4,8 @@ import { access, open, stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { Readable } from 'node:stream';
 import { SvcError } from '../../runtime/errors.ts';
-import { RUN_MARK } from './environment.ts';
 import type { ProgramLimits } from './input.ts';
-import { sessionBelow } from './process-table.ts';
+import { RUN_MARK, sessionBelow } from './process-table.ts';
 import { type RunCgroup, runCgroups } from './run-cgroup.ts';
 
 /**

@@ -4,11 +4,16 @@ import { z } from 'zod';
 import { KnownVolume } from '../../manifests/metadata.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import type { VolumeDirectories, VolumeHolds, VolumeQuotas } from '../volumes/api.ts';
-import { fileFailure, systemCode } from '../volumes/file-operation.ts';
+import { fileFailure, systemCode } from '../volumes/file-failure.ts';
 import { openDirectory, openParent } from '../volumes/tree.ts';
 import { partsOf } from '../volumes/volume-path.ts';
-import type { Guard } from './supervise.ts';
 import { type Bind, WORKSPACE } from './view.ts';
+
+/**
+ * Something else that may end a run, such as a full volume. Started before the program; what it answers ends it and
+ * throws when the run must not count.
+ */
+export type Guard = (end: (why: SvcError) => void) => Promise<() => Promise<void>>;
 
 /** What effects that run processes need of volumes. */
 export type ProcessVolumes = VolumeDirectories & VolumeHolds & VolumeQuotas;

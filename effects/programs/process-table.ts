@@ -1,5 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import { RUN_MARK } from './environment.ts';
+
+/** Marks every process of a run, so that those which left its process group are found too. */
+export const RUN_MARK = 'SVC_PROGRAM_RUN';
 
 /** Linux's table of processes. On other systems it is empty and what is built on it does nothing. */
 const PROC = '/proc';

@@ -12,9 +12,9 @@ import { type GatewayListener, openGatewayRelay } from './gateway-relay.ts';
 import { GroupWatch } from './group-watch.ts';
 import { confined, ProgramInput } from './input.ts';
 import { findExecutable, type LaunchedProgram } from './launch.ts';
-import { linkMounts, makeMountPoints, openMounts, type ProcessVolumes, volumeGuard } from './mounts.ts';
+import { type Guard, linkMounts, makeMountPoints, openMounts, type ProcessVolumes, volumeGuard } from './mounts.ts';
 import { maySee } from './open-sandbox.ts';
-import { type Guard, supervise } from './supervise.ts';
+import { supervise } from './supervise.ts';
 import {
   type Bind,
   type ProgramView,

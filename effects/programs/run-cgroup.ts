@@ -5,7 +5,7 @@ import { mkdir, readFile, rmdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { FirstUse } from '../../runtime/first-use.ts';
+import { FirstUse } from '../../runtime/one-at-a-time.ts';
 import { signal } from './process-table.ts';
 
 const run = promisify(execFile);

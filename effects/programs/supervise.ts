@@ -7,14 +7,9 @@ import type { GroupExcess, GroupWatch } from './group-watch.ts';
 import type { ProgramLimits, ProgramResult } from './input.ts';
 import { type Launch, type LaunchedProgram, launch } from './launch.ts';
 import { endRun, recordRun } from './leftovers.ts';
+import type { Guard } from './mounts.ts';
 import { killTree, signal } from './process-table.ts';
 import { beforeStart } from './workspace.ts';
-
-/**
- * Something else that may end a run, such as a full volume. Started before the program; what it answers ends it and
- * throws when the run must not count.
- */
-export type Guard = (end: (why: SvcError) => void) => Promise<() => Promise<void>>;
 
 interface Supervision {
   /** Directory in which runs are noted, so that a later life of the node ends what this one leaves. */

@@ -1,8 +1,9 @@
 import type { Stats } from 'node:fs';
-import { beforeActing, SvcError } from '../../runtime/errors.ts';
+import { beforeActing } from '../../runtime/errors.ts';
 import type { JsonObject } from '../../runtime/json.ts';
 import type { FileEntry } from './api.ts';
 import type { StorageEventName } from './event-record.ts';
+import { fileFailure } from './file-failure.ts';
 import type { VolumeDocument } from './stored-volume.ts';
 import { PathTraversal, partsOf } from './volume-path.ts';
 import type { VolumeStore } from './volume-store.ts';
@@ -69,53 +70,4 @@ function kindOf(stats: Stats): FileEntry['kind'] {
   if (stats.isFile()) return 'file';
   if (stats.isDirectory()) return 'directory';
   return stats.isSymbolicLink() ? 'link' : 'other';
-}
-
-/** Code of a system error, or '' for anything else. */
-export const systemCode = (thrown: unknown): string =>
-  thrown instanceof Error && 'code' in thrown && !(thrown instanceof SvcError) ? String(thrown.code) : '';
-
-/** The system's errors name paths of this machine: say it in our words, with the path in the volume. */
-export function fileFailure(thrown: unknown, path: string): SvcError {
-  if (thrown instanceof SvcError) return thrown;
-  const context = { field: 'path', cause: thrown };
-  const code = systemCode(thrown);
-  switch (code) {
-    case 'ENOENT':
-      return new SvcError('not_found', `${path} does not exist in the volume`, context);
-    case 'ENOTDIR':
-      return new SvcError(
-        'failed_precondition',
-        `${path} is not a directory, or below something that is none`,
-        context,
-      );
-    case 'EISDIR':
-      return new SvcError('failed_precondition', `${path} is a directory`, context);
-    case 'ENOTEMPTY':
-      return new SvcError('failed_precondition', `the directory ${path} is not empty: expected recursive`, context);
-    case 'EEXIST':
-      return new SvcError('conflict', `${path} exists already`, context);
-    case 'ELOOP':
-      return new PathTraversal(`${path} leads over a symbolic link that is not followed`);
-    case 'ENAMETOOLONG':
-      return new SvcError('invalid_argument', `path: expected a shorter one than ${path.slice(0, 64)}…`, context);
-    case 'ENXIO':
-      return new SvcError('failed_precondition', `${path} is not a file`, context);
-    case 'EACCES':
-    case 'EPERM':
-    case 'EROFS':
-      return new SvcError('forbidden', `${path} may not be touched by this node (${code})`, context);
-    case 'ENOSPC':
-    case 'EFBIG':
-    case 'EDQUOT':
-    case 'EMFILE':
-    case 'ENFILE':
-    case 'EIO':
-      return new SvcError('unavailable', `this node cannot keep the files of volumes now (${code})`, { cause: thrown });
-    case 'ECONNRESET':
-    case 'ERR_STREAM_PREMATURE_CLOSE':
-      return new SvcError('cancelled', `the content of ${path} ended before all of it had arrived`, { cause: thrown });
-    default:
-      return new SvcError('internal', undefined, { cause: thrown });
-  }
 }

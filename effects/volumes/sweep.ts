@@ -1,6 +1,6 @@
 import { lstat, readdir } from 'node:fs/promises';
 import type { Clock } from '../../runtime/clock.ts';
-import { systemCode } from './file-operation.ts';
+import { systemCode } from './file-failure.ts';
 import { implicitKeepMs, type VolumeDocument } from './stored-volume.ts';
 import { openDirectory, removeTree } from './tree.ts';
 import { UPLOADS } from './volume-path.ts';

@@ -3,7 +3,8 @@ import { type FileHandle, lstat, mkdir, open, opendir, rename, rmdir, unlink } f
 import { SvcError } from '../../runtime/errors.ts';
 import type { Random } from '../../runtime/random.ts';
 import type { FileEntry, VolumeFiles } from './api.ts';
-import { entryOf, FileOperation, systemCode } from './file-operation.ts';
+import { systemCode } from './file-failure.ts';
+import { entryOf, FileOperation } from './file-operation.ts';
 import { createFileSearch } from './search/file-search.ts';
 import type { SearchThreads } from './search/threads.ts';
 import { openDirectory, openParent, openRoot, type Place, removeTree } from './tree.ts';

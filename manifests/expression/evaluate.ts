@@ -1,6 +1,14 @@
 import { Rendering } from '../template/rendering.ts';
-import { Budget } from '../template/tree.ts';
-import { isEqual, Missing, numberIn, numberOf, TemplateError, type Value, type ValueMap } from '../template/value.ts';
+import {
+  Budget,
+  isEqual,
+  Missing,
+  numberIn,
+  numberOf,
+  TemplateError,
+  type Value,
+  type ValueMap,
+} from '../template/tree.ts';
 import { type Comparison, type Expression, expressionOf, type Operand } from './parse.ts';
 
 /** Text that an operand may render to. */

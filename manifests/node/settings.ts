@@ -1,6 +1,6 @@
 import { API_VERSION } from '../metadata.ts';
-import { checkDocument, type Problem, pathText } from '../schema-problems.ts';
-import { type Json, parseYaml, type YamlText } from '../yaml.ts';
+import { checkDocument, type Json, type Problem, pathText, type YamlText } from '../schema-problems.ts';
+import { parseYaml } from '../yaml.ts';
 import { SETTING_SOURCES, type SettingSource } from './managed.ts';
 import { type NodeConfig, NodeConfigSchema } from './schema.ts';
 import { startRules } from './start-rules.ts';

@@ -1,5 +1,4 @@
-import { type Problem, pathText } from '../schema-problems.ts';
-import type { YamlText } from '../yaml.ts';
+import { type Problem, pathText, type YamlText } from '../schema-problems.ts';
 import { isLoopback } from './network.ts';
 import { secretName, type WebhookSettings, webhookSecretReferences, webhooksBySource } from './rate-limits.ts';
 import type { NodeConfig } from './schema.ts';

@@ -1,5 +1,15 @@
-import type { Budget } from './tree.ts';
-import { type Found, isEqual, isList, isMap, Missing, memberOf, numberIn, TemplateError, type Value } from './value.ts';
+import {
+  type Budget,
+  type Found,
+  isEqual,
+  isList,
+  isMap,
+  Missing,
+  memberOf,
+  numberIn,
+  TemplateError,
+  type Value,
+} from './tree.ts';
 
 /** One function that templates may call (spec 3, Helpers). */
 export interface TemplateFunction {

@@ -1,7 +1,14 @@
 import { FUNCTIONS } from './functions.ts';
 import { TemplateSource } from './source.ts';
-import { type Base, type BlockKind, LOOP_NAMES, type Template, type TemplateNode, type Term } from './tree.ts';
-import { TemplateError } from './value.ts';
+import {
+  type Base,
+  type BlockKind,
+  LOOP_NAMES,
+  type Template,
+  TemplateError,
+  type TemplateNode,
+  type Term,
+} from './tree.ts';
 
 const BLOCKS = new Map<string, BlockKind>([
   ['if', 'if'],

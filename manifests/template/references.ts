@@ -1,7 +1,6 @@
 import { DEFAULT } from './functions.ts';
 import { templateOf } from './parse.ts';
-import type { BlockNode, PathTerm, TemplateNode, Term } from './tree.ts';
-import { TemplateError } from './value.ts';
+import { type BlockNode, type PathTerm, TemplateError, type TemplateNode, type Term } from './tree.ts';
 
 /** A variable that a template or an expression reads. */
 export interface Reference {

@@ -4,12 +4,19 @@ import {
   type BlockKind,
   type BlockNode,
   Budget,
+  type Found,
+  isList,
+  isMap,
   type LoopName,
+  Missing,
+  memberOf,
   type PathTerm,
+  TemplateError,
   type TemplateNode,
   type Term,
+  type Value,
+  type ValueMap,
 } from './tree.ts';
-import { type Found, isList, isMap, Missing, memberOf, TemplateError, type Value, type ValueMap } from './value.ts';
 
 /** What `this` is at a place of a template, and what the blocks around it have named. */
 interface Frame {

@@ -1,5 +1,4 @@
-import { parseSyntax } from './tree.ts';
-import { TemplateError } from './value.ts';
+import { parseSyntax, TemplateError } from './tree.ts';
 
 /** The longest field that may be a template, the prompt of an agent, holds this many characters. */
 const MAX_TEMPLATE_CHARS = 262_144;

@@ -1,5 +1,13 @@
-import { checkDocument, MAX_PROBLEMS, type Parsed, type Problem, pathText } from '../schema-problems.ts';
-import { type Json, parseYaml, type YamlText } from '../yaml.ts';
+import {
+  checkDocument,
+  type Json,
+  MAX_PROBLEMS,
+  type Parsed,
+  type Problem,
+  pathText,
+  type YamlText,
+} from '../schema-problems.ts';
+import { parseYaml } from '../yaml.ts';
 import { type WorkflowManifest, WorkflowManifestSchema } from './schema.ts';
 
 /** Which check found a problem. */

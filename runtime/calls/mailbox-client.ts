@@ -10,14 +10,13 @@ import type {
   PlaceWish,
 } from '../client.ts';
 import type { Clock } from '../clock.ts';
-import { isArchived, type Schemas } from '../define-actor.ts';
+import { isArchived, type Registry, type Schemas } from '../define-actor.ts';
 import { isErrorCode, SvcError, toSvcError } from '../errors.ts';
 import type { Json } from '../json.ts';
 import type { Locator } from '../locator.ts';
 import type { Message, Reply } from '../message.ts';
 import type { Archive } from '../projection/archive.ts';
 import type { Random } from '../random.ts';
-import type { Registry } from '../registry.ts';
 import { decodeEvent, decodeReply, encodeMessage } from '../turns/codec.ts';
 import type { Payloads } from '../turns/payload.ts';
 import { decodeRecord } from '../turns/record.ts';

@@ -1,7 +1,8 @@
-import type { ActorStore, Unsubscribe } from '../actor-store.ts';
+import type { ActorStore } from '../actor-store.ts';
 import type { Log, Partition } from '../address.ts';
 import type { Clock } from '../clock.ts';
 import { type OwnStore, SvcError, toSvcError } from '../errors.ts';
+import type { Unsubscribe } from '../leases.ts';
 import type { Message } from '../message.ts';
 import type { Random } from '../random.ts';
 

@@ -1,10 +1,10 @@
 import type { ActorStore } from '../actor-store.ts';
 import type { Address, Partition } from '../address.ts';
 import type { PlaceOutcome, PlaceWish } from '../client.ts';
+import type { Registry } from '../define-actor.ts';
 import { SvcError } from '../errors.ts';
 import { type Locator, type Placement, poolOfTags } from '../locator.ts';
 import type { Members } from '../members.ts';
-import type { Registry } from '../registry.ts';
 
 /** `default` and `system` among them. */
 const MOST_POOLS = 256;

@@ -1,8 +1,7 @@
 import type { Commit, Lease } from '../actor-store.ts';
 import { type Address, isSharedLog, type Partition } from '../address.ts';
-import { isArchived } from '../define-actor.ts';
+import { isArchived, type Registry } from '../define-actor.ts';
 import { SvcError, toSvcError } from '../errors.ts';
-import type { Registry } from '../registry.ts';
 import type { Payloads } from '../turns/payload.ts';
 import { decodeRecord } from '../turns/record.ts';
 import type { KernelParts } from './kernel-parts.ts';

@@ -1,25 +1,19 @@
-import {
-  type ActorStore,
-  type Commit,
-  type CommitOutcome,
-  changesOf,
-  type Lease,
-  type MailboxEntry,
-} from '../actor-store.ts';
+import { type ActorStore, type Commit, type CommitOutcome, changesOf, type Lease } from '../actor-store.ts';
 import type { Partition } from '../address.ts';
 import type { Clock } from '../clock.ts';
 import type { EffectJob } from '../effect-queue.ts';
 import { fairnessPart } from '../effects/effect-envelope.ts';
 import { toSvcError } from '../errors.ts';
+import type { MailboxEntry } from '../message.ts';
 import type { ProjectedCommit } from '../projection/views.ts';
 import type { Batch } from '../turns/batch.ts';
 import { type PackedBatch, packCommit } from '../turns/pack-commit.ts';
 import { isAside } from '../turns/payload.ts';
 import type { AheadOfCommit } from './ahead-of-commit.ts';
 import type { KernelParts } from './kernel-parts.ts';
+import type { Progress } from './progress.ts';
 import type { BatchRun } from './run-batch.ts';
 import type { Starting } from './starts-here.ts';
-import type { Progress } from './unread-watch.ts';
 
 /** What a committed batch sets going. */
 export interface Committed {

@@ -1,6 +1,8 @@
-import { changesOf, type MailboxEntry, type Unsubscribe } from '../actor-store.ts';
+import { changesOf } from '../actor-store.ts';
 import { isSharedLog, type Log, type Partition } from '../address.ts';
 import type { EffectQueue } from '../effect-queue.ts';
+import type { Unsubscribe } from '../leases.ts';
+import type { MailboxEntry } from '../message.ts';
 import type { Projector } from '../projection/projector.ts';
 import { Background } from './background.ts';
 import type { Committed } from './commit-turns.ts';

@@ -14,8 +14,8 @@ import {
 } from './lease-taking.ts';
 import { LogServer } from './log-server.ts';
 import { LogSharing, type LogSharingParts } from './log-sharing.ts';
+import type { Progress } from './progress.ts';
 import { Seat, ServersHeld } from './seat.ts';
-import type { Progress } from './unread-watch.ts';
 
 export interface HoldingsOptions extends LogSharingParts {
   readonly leaseRenewMs: number;

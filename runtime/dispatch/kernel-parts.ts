@@ -1,8 +1,8 @@
 import type { ActorStore } from '../actor-store.ts';
 import type { Clock } from '../clock.ts';
+import type { Registry } from '../define-actor.ts';
 import type { Locator } from '../locator.ts';
 import type { Archive } from '../projection/archive.ts';
-import type { Registry } from '../registry.ts';
 import type { ActorCache } from '../turns/actor-cache.ts';
 import type { Payloads } from '../turns/payload.ts';
 import type { RetrySettings } from '../turns/work.ts';

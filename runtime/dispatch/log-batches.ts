@@ -1,6 +1,6 @@
-import type { MailboxEntry } from '../actor-store.ts';
 import type { Address, Partition } from '../address.ts';
 import { type SvcError, toSvcError } from '../errors.ts';
+import type { MailboxEntry } from '../message.ts';
 import type { Batch } from '../turns/batch.ts';
 import { decodeMessageText } from '../turns/codec.ts';
 import type { PackedBatch } from '../turns/pack-commit.ts';

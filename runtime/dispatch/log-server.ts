@@ -1,13 +1,14 @@
-import type { Lease, MailboxEntry } from '../actor-store.ts';
+import type { Lease } from '../actor-store.ts';
 import { type Address, isSharedLog, type Log, type Partition } from '../address.ts';
 import type { EffectSettle } from '../effect-ledger.ts';
 import { SvcError, toSvcError } from '../errors.ts';
+import type { MailboxEntry } from '../message.ts';
 import { closeEndedPatiently, LogOrder } from './close-ended.ts';
 import type { Committed, Committing } from './commit-turns.ts';
 import type { KernelParts } from './kernel-parts.ts';
 import { LogBatches, takePostponed } from './log-batches.ts';
+import { Progress } from './progress.ts';
 import { StoreClock } from './store-clock.ts';
-import { Progress } from './unread-watch.ts';
 
 /** How long the commit of a stopping node is repeated while the store is not reachable. */
 const DRAIN_MS = 5_000;

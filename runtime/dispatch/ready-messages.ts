@@ -1,7 +1,6 @@
-import type { MailboxEntry } from '../actor-store.ts';
 import type { Address, Partition } from '../address.ts';
 import { SvcError } from '../errors.ts';
-import type { Message } from '../message.ts';
+import type { MailboxEntry, Message } from '../message.ts';
 import { Patience } from '../one-at-a-time.ts';
 import { decodeEntry, isReadable, loadResidents, setAside } from '../turns/loading.ts';
 import { isAside } from '../turns/payload.ts';

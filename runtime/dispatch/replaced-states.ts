@@ -1,10 +1,9 @@
 import type { ActorStore } from '../actor-store.ts';
 import type { Address, Partition } from '../address.ts';
 import type { Clock } from '../clock.ts';
-import { isArchived } from '../define-actor.ts';
+import { isArchived, type Registry } from '../define-actor.ts';
 import { toSvcError } from '../errors.ts';
 import type { Archive } from '../projection/archive.ts';
-import type { Registry } from '../registry.ts';
 import type { Payloads } from '../turns/payload.ts';
 
 /** The text of a state record, stored aside and owned (turns/payload.ts), that its actor no longer names. */

@@ -1,8 +1,8 @@
-import type { EffectAttemptRef, Lease, MailboxEntry } from '../actor-store.ts';
+import type { EffectAttemptRef, Lease } from '../actor-store.ts';
 import type { Address, Partition } from '../address.ts';
 import { SvcError } from '../errors.ts';
-import { resultPosition } from '../journal-position.ts';
-import type { Message } from '../message.ts';
+import { resultPosition } from '../leases.ts';
+import type { MailboxEntry, Message } from '../message.ts';
 import type { ProjectedCommit } from '../projection/views.ts';
 import { Batch } from '../turns/batch.ts';
 import { isReadable, UNREADABLE } from '../turns/loading.ts';
@@ -10,10 +10,10 @@ import { isAside } from '../turns/payload.ts';
 import type { AheadOfCommit } from './ahead-of-commit.ts';
 import type { KernelParts } from './kernel-parts.ts';
 import type { OwnResult, OwnResults } from './own-results.ts';
+import type { Progress } from './progress.ts';
 import { type ReadyMessages, readyMessages } from './ready-messages.ts';
 import type { Postponed, SlowActors } from './slow-actors.ts';
 import type { StoreClock } from './store-clock.ts';
-import type { Progress } from './unread-watch.ts';
 
 /** How the entries of a batch are handled. */
 export interface Handling {

@@ -1,8 +1,8 @@
-import type { MailboxEntry } from '../actor-store.ts';
 import type { Address, Partition } from '../address.ts';
 import type { Clock } from '../clock.ts';
 import { ownerPart } from '../documents/blob-reference.ts';
 import { SvcError, toSvcError } from '../errors.ts';
+import type { MailboxEntry } from '../message.ts';
 import { isAside } from '../turns/payload.ts';
 
 export interface SlowActorsParts {

@@ -1,9 +1,9 @@
-import type { Delivery } from '../actor-store.ts';
 import type { Clock } from '../clock.ts';
 import type { EffectProgress, EffectResult } from '../effect.ts';
 import type { EffectJob } from '../effect-queue.ts';
 import { ERRORS, SvcError, toSvcError } from '../errors.ts';
 import type { Json } from '../json.ts';
+import type { Delivery } from '../message.ts';
 import { pause } from '../one-at-a-time.ts';
 import type { Random } from '../random.ts';
 import type { EffectEnvelope } from './effect-envelope.ts';

@@ -12,9 +12,9 @@ import {
   shapeOf,
   termsOf,
 } from '../documents/document-query.ts';
-import type { Collection, CollectionSpec, Find, Query, Scalar, Stored, StoredDocument } from '../documents.ts';
+import type { Collection, CollectionSpec, Find, Query, Stored, StoredDocument } from '../documents.ts';
 import { isDuplicate } from './failures.ts';
-import { type MongoSession, QUERY_TIMEOUT_MS, type Rows } from './session.ts';
+import { type MongoSession, QUERY_TIMEOUT_MS, type Row, type Rows } from './session.ts';
 import type { VersionedWrites } from './versioned-writes.ts';
 
 /** One MongoDB collection of documents. A document is found by `_id`, which is `tenant/id`. */
@@ -185,20 +185,6 @@ function sortOf(find: Find): Sort {
     order === 'asc' ? 1 : -1,
   ]);
 }
-
-/**
- * A document as MongoDB holds it: its scalars under their own names, so that they can be looked at with any tool, and
- * the rest as JSON text (keys such as `$ref` and lists in lists are no matter then). Names with a capital are ours:
- * no field of a document that can be queried has one.
- */
-export type Row = {
-  _id: string;
-  tenant: string;
-  id: string;
-  version: number;
-  restJson: string;
-  [name: string]: Scalar;
-};
 
 export const keyOf = (tenant: string, id: string): string => `${tenant}/${id}`;
 

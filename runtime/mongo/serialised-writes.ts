@@ -3,9 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Collection } from 'mongodb';
 import { SvcError } from '../errors.ts';
 import { OneAtATimePerKey } from '../one-at-a-time.ts';
-import type { Row } from './collection.ts';
 import { isDuplicate } from './failures.ts';
-import type { Rows } from './session.ts';
+import type { Row, Rows } from './session.ts';
 import { conflict, refusedPositions, storedVersion, type VersionedWrites } from './versioned-writes.ts';
 
 const PUT_ATTEMPTS = 3;

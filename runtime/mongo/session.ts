@@ -2,9 +2,23 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { subscribe } from 'node:diagnostics_channel';
 import { Socket } from 'node:net';
 import type { Collection, Db, MongoClient } from 'mongodb';
+import type { Scalar } from '../documents.ts';
 import { storeAway } from '../errors.ts';
-import type { Row } from './collection.ts';
 import { notAnswered, notOpen, publicError } from './failures.ts';
+
+/**
+ * A document as MongoDB holds it: its scalars under their own names, so that they can be looked at with any tool, and
+ * the rest as JSON text (keys such as `$ref` and lists in lists are no matter then). Names with a capital are ours:
+ * no field of a document that can be queried has one.
+ */
+export type Row = {
+  _id: string;
+  tenant: string;
+  id: string;
+  version: number;
+  restJson: string;
+  [name: string]: Scalar;
+};
 
 /** The documents of one collection, whichever client is asked. */
 export interface Rows {

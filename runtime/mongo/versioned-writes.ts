@@ -1,8 +1,7 @@
 import { MongoBulkWriteError } from 'mongodb';
 import { SvcError } from '../errors.ts';
-import type { Row } from './collection.ts';
 import { isDuplicate } from './failures.ts';
-import type { Rows } from './session.ts';
+import type { Row, Rows } from './session.ts';
 
 /** Writes that depend on the stored version. Which one a server needs is told by `buildInfo`, see documents.ts. */
 export interface VersionedWrites {

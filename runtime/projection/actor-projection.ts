@@ -1,14 +1,13 @@
 import type { ActorStore } from '../actor-store.ts';
 import type { Address, Partition } from '../address.ts';
 import type { Clock } from '../clock.ts';
-import { type ActorDefinition, isArchived } from '../define-actor.ts';
+import { type ActorDefinition, isArchived, type Registry } from '../define-actor.ts';
 import type { LogServer } from '../dispatch/log-server.ts';
 import type { ReplacedStates } from '../dispatch/replaced-states.ts';
 import type { Collection, Documents, StoredDocument } from '../documents.ts';
 import { toSvcError } from '../errors.ts';
 import type { Locator } from '../locator.ts';
 import { allDone } from '../one-at-a-time.ts';
-import type { Registry } from '../registry.ts';
 import type { Removals } from '../retention/removals.ts';
 import { isOwned, type Payloads } from '../turns/payload.ts';
 import { decodeRecord } from '../turns/record.ts';

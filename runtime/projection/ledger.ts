@@ -1,9 +1,9 @@
 import { promisify } from 'node:util';
 import { constants, inflateRaw, zstdCompress, zstdCompressSync, zstdDecompress } from 'node:zlib';
-import type { MailboxEntry } from '../actor-store.ts';
 import { type Address, type Partition, tenantOf } from '../address.ts';
 import type { StoredDocument } from '../documents.ts';
-import { countOf } from '../journal-position.ts';
+import { countOf } from '../leases.ts';
+import type { MailboxEntry } from '../message.ts';
 import { UNREADABLE } from '../turns/loading.ts';
 import type { TurnRow } from '../turns/work.ts';
 import type { ProjectedCommit } from './views.ts';

@@ -3,7 +3,7 @@ import { type Address, isPartition, type Partition } from '../address.ts';
 import type { Clock } from '../clock.ts';
 import type { LogServer } from '../dispatch/log-server.ts';
 import { SvcError, toSvcError } from '../errors.ts';
-import { resultPosition } from '../journal-position.ts';
+import { resultPosition } from '../leases.ts';
 import { decodeEntry, UNREADABLE } from '../turns/loading.ts';
 import { ActorProjection, type ActorProjectionParts, type Touched } from './actor-projection.ts';
 import { LedgerWriter } from './ledger-writer.ts';

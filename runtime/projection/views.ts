@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import type { MailboxEntry } from '../actor-store.ts';
 import type { Address, Partition } from '../address.ts';
+import type { Registry } from '../define-actor.ts';
 import type { Collection, Documents, StoredDocument } from '../documents.ts';
 import { jsonField } from '../json.ts';
-import type { Registry } from '../registry.ts';
+import type { MailboxEntry } from '../message.ts';
 import type { TurnRow } from '../turns/work.ts';
 
 /** Collections of list documents by name. */

@@ -1,5 +1,7 @@
-import type { Lease, MailboxEntry, Unsubscribe } from '../actor-store.ts';
+import type { Lease } from '../actor-store.ts';
 import { isLog, type Log } from '../address.ts';
+import type { Unsubscribe } from '../leases.ts';
+import type { MailboxEntry } from '../message.ts';
 import type { Bulletins } from './bulletins.ts';
 import type { Keys } from './keys.ts';
 import type { LeaseThread } from './lease-thread.ts';

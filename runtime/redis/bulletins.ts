@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Unsubscribe } from '../actor-store.ts';
+import type { Unsubscribe } from '../leases.ts';
 import type { Connection } from './connection.ts';
 import type { Keys } from './keys.ts';
 

@@ -4,7 +4,6 @@ import {
   type Commits,
   changesOf,
   type Lease,
-  type MailboxEntry,
   type PartitionChanges,
 } from '../actor-store.ts';
 import {
@@ -17,6 +16,7 @@ import {
   parseAddress,
 } from '../address.ts';
 import { SvcError } from '../errors.ts';
+import type { MailboxEntry } from '../message.ts';
 import type { Bells, ServerLives } from './bells.ts';
 import { type Connection, redisFailure } from './connection.ts';
 import { bellOf, depthField, fenceOf, type Keys, seenField } from './keys.ts';

@@ -1,6 +1,8 @@
-import type { ClaimOutcome, Delivery, EffectLedger, EffectRow, Unsubscribe } from '../actor-store.ts';
+import type { ClaimOutcome, EffectLedger, EffectRow } from '../actor-store.ts';
 import { addressOf, type Partition, parseAddress } from '../address.ts';
 import { SvcError } from '../errors.ts';
+import type { Unsubscribe } from '../leases.ts';
+import type { Delivery } from '../message.ts';
 import type { ServerTimes } from './bells.ts';
 import type { Bulletins } from './bulletins.ts';
 import { type Connection, redisFailure } from './connection.ts';

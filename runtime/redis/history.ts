@@ -1,7 +1,7 @@
-import type { Directory, EventLog, Journal, JournalRow, Lease, Unsubscribe } from '../actor-store.ts';
+import type { Directory, EventLog, Journal, JournalRow, Lease } from '../actor-store.ts';
 import { type Address, addressOf, isPartition, type Log, type Partition, parseAddress } from '../address.ts';
 import { SvcError } from '../errors.ts';
-import { partsOf, positionOf } from '../journal-position.ts';
+import { partsOf, positionOf, type Unsubscribe } from '../leases.ts';
 import type { Bulletins } from './bulletins.ts';
 import { type Connection, redisFailure } from './connection.ts';
 import { fenceOf, type Keys } from './keys.ts';

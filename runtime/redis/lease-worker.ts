@@ -1,40 +1,10 @@
-import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
-import type { Lease } from '../actor-store.ts';
+import { parentPort, workerData } from 'node:worker_threads';
 import { connect, masters } from './connection.ts';
 import { Keys } from './keys.ts';
+import type { GrantedLease, LeaseNote, LeaseWorkerData, RenewedAside } from './lease-thread.ts';
 import { renewLease } from './leases.ts';
 import { loadLibrary, readLibrary } from './library.ts';
 import { SectionCalls } from './sections.ts';
-
-/** Where the store is. */
-export interface LeaseWorkerData {
-  readonly urls: string | readonly string[];
-  readonly prefix: string;
-  readonly hasTags: boolean;
-  /** Takes `RenewedAside`. */
-  readonly answers: MessagePort;
-}
-
-/** A lease with the life of the server that granted it. */
-export interface GrantedLease {
-  readonly lease: Lease;
-  readonly life: string;
-}
-
-/** What the thread of turns says. Each of these also says that it is not held up. */
-export type LeaseNote =
-  | { readonly kind: 'alive' }
-  | { readonly kind: 'renewed'; readonly granted: GrantedLease; readonly ttlMs: number }
-  | { readonly kind: 'released'; readonly grant: string }
-  | { readonly kind: 'seated'; readonly node: string; readonly incarnation: string; readonly ttlMs: number }
-  | { readonly kind: 'frozen'; readonly ms: number }
-  | { readonly kind: 'left'; readonly node: string; readonly incarnation: string };
-
-/** Leases that were renewed here. `at`: when that was asked for, milliseconds of `process.hrtime`. */
-export interface RenewedAside {
-  readonly grants: readonly string[];
-  readonly at: number;
-}
 
 /** Terms of a silence: a loop that never comes back must not keep its partitions from others. */
 const MOST_TERMS = 5;

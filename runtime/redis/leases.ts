@@ -1,5 +1,6 @@
-import type { AcquireOutcome, Lease, Leases, Unsubscribe } from '../actor-store.ts';
+import type { AcquireOutcome, Lease, Leases } from '../actor-store.ts';
 import { isLog, isSharedLog, type Log, type Partition } from '../address.ts';
+import type { Unsubscribe } from '../leases.ts';
 import type { Bells, ServerLives } from './bells.ts';
 import { fenceOf, type Keys } from './keys.ts';
 import type { LeaseThread } from './lease-thread.ts';

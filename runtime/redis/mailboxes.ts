@@ -1,6 +1,8 @@
-import type { AppendOutcome, Backlog, Delivery, Mailboxes, Unsubscribe } from '../actor-store.ts';
+import type { AppendOutcome, Backlog, Mailboxes } from '../actor-store.ts';
 import { type Address, isLog, isSharedLog, type Log, type Partition } from '../address.ts';
 import { SvcError } from '../errors.ts';
+import type { Unsubscribe } from '../leases.ts';
+import type { Delivery } from '../message.ts';
 import type { ServerTimes } from './bells.ts';
 import type { Bulletins } from './bulletins.ts';
 import { type Connection, redisFailure } from './connection.ts';

@@ -1,5 +1,5 @@
-import type { Unsubscribe } from '../actor-store.ts';
 import type { PoolLayout } from '../address.ts';
+import type { Unsubscribe } from '../leases.ts';
 import { checkMember, checkSignal, type LiveMember, type Member, type Members, type MembersLook } from '../members.ts';
 import type { Bulletins } from './bulletins.ts';
 import { type Connection, redisFailure } from './connection.ts';

@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import type { AppendOutcome, Delivery } from '../actor-store.ts';
+import type { AppendOutcome } from '../actor-store.ts';
 import { isLog, isSharedLog, type Log, type Partition } from '../address.ts';
 import { type SvcError, toSvcError } from '../errors.ts';
+import type { Delivery } from '../message.ts';
 import type { ServerTimes } from './bells.ts';
 import type { Keys, Routes } from './keys.ts';
 import { integer, list } from './replies.ts';

@@ -1,9 +1,10 @@
 import { Cluster } from 'ioredis';
-import type { ActorStore, Commit, Delivery, Lease, Unsubscribe } from '../actor-store.ts';
+import type { ActorStore, Commit, Lease } from '../actor-store.ts';
 import type { Address, Log, Partition } from '../address.ts';
 import { SvcError } from '../errors.ts';
+import type { SharedLogs, Unsubscribe } from '../leases.ts';
 import type { Member } from '../members.ts';
-import type { SharedLogs } from '../shared-logs.ts';
+import type { Delivery } from '../message.ts';
 import { Bells, ServerLives, ServerTimes } from './bells.ts';
 import { Bulletins } from './bulletins.ts';
 import { RedisCommits } from './commits.ts';

@@ -1,6 +1,6 @@
-import type { MailboxEntry } from '../actor-store.ts';
 import { isPartition, type Partition } from '../address.ts';
 import { SvcError } from '../errors.ts';
+import type { MailboxEntry } from '../message.ts';
 
 /** A reply on its way to its session, or kept for it. */
 interface Reply {

@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
-import type { Lease, MailboxEntry } from '../actor-store.ts';
+import type { Lease } from '../actor-store.ts';
 import { type Address, isLog, isPartition, isSharedLog, type Log, type Partition, type SharedLog } from '../address.ts';
 import { SvcError } from '../errors.ts';
-import type { AdoptOutcome, SharedLogs } from '../shared-logs.ts';
+import type { AdoptOutcome, SharedLogs } from '../leases.ts';
+import type { MailboxEntry } from '../message.ts';
 import type { ServerLives } from './bells.ts';
 import { type Connection, redisFailure } from './connection.ts';
 import { fenceOf, type Keys, SLOT_TAGS } from './keys.ts';

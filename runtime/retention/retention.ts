@@ -1,13 +1,13 @@
 import type { ActorStore } from '../actor-store.ts';
 import { type Address, parseAddress } from '../address.ts';
 import type { Clock } from '../clock.ts';
+import type { Registry } from '../define-actor.ts';
 import type { Collection, Documents, StoredDocument } from '../documents.ts';
 import { SvcError, toSvcError } from '../errors.ts';
 import type { Locator } from '../locator.ts';
 import { retainedOf } from '../projection/actor-projection.ts';
 import { ARCHIVED_ACTORS, type ArchivedActor } from '../projection/archive.ts';
 import { DEAD_LETTERS, LEDGER } from '../projection/ledger.ts';
-import type { Registry } from '../registry.ts';
 import type { Payloads } from '../turns/payload.ts';
 import { decodeRecord } from '../turns/record.ts';
 import { addressOf, oldActor, type Removals, storedOf } from './removals.ts';

@@ -1,12 +1,13 @@
 import type { Commit, CommitOutcome } from '../actor-store.ts';
 import { SvcError } from '../errors.ts';
-import { MOST_BESIDE, partsOf, positionOf } from '../journal-position.ts';
+import { MOST_BESIDE, partsOf, positionOf } from '../leases.ts';
 import type { ActorTable, JournalTable } from './actor-store-actors.ts';
 import type { EffectTable } from './actor-store-effects.ts';
 import type { MailboxTable } from './actor-store-mailbox.ts';
-import type { Notices, TimerTable } from './actor-store-notices.ts';
+import type { Notices } from './actor-store-notices.ts';
 import type { PartitionState } from './actor-store-partition.ts';
 import type { PartitionBook } from './actor-store-partitions.ts';
+import type { TimerTable } from './actor-store-timers.ts';
 import type { GroupMember } from './group-commit.ts';
 
 export interface Tables {

@@ -1,6 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
-import type { ClaimOutcome, Delivery, EffectMode, EffectOpen, EffectRow } from '../actor-store.ts';
+import type { ClaimOutcome, EffectMode, EffectOpen, EffectRow } from '../actor-store.ts';
 import { type Address, addressOf, parseAddress } from '../address.ts';
+import type { Delivery } from '../message.ts';
 import type { MailboxTable } from './actor-store-mailbox.ts';
 import type { Notices } from './actor-store-notices.ts';
 import type { PartitionState } from './actor-store-partition.ts';

@@ -1,6 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
-import type { AppendOutcome, Backlog, Delivery, Lease, MailboxEntry } from '../actor-store.ts';
+import type { AppendOutcome, Backlog, Lease } from '../actor-store.ts';
 import type { Address, Partition } from '../address.ts';
+import type { Delivery, MailboxEntry } from '../message.ts';
 import type { Notices } from './actor-store-notices.ts';
 import type { PartitionState } from './actor-store-partition.ts';
 import type { PartitionBook } from './actor-store-partitions.ts';

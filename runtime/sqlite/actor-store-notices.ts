@@ -1,10 +1,6 @@
-import type { DatabaseSync } from 'node:sqlite';
-import type { TimerSet, Unsubscribe } from '../actor-store.ts';
 import type { Address, Partition } from '../address.ts';
-import type { MailboxTable } from './actor-store-mailbox.ts';
+import type { Unsubscribe } from '../leases.ts';
 import type { PartitionState } from './actor-store-partition.ts';
-import type { PartitionBook } from './actor-store-partitions.ts';
-import { text } from './database.ts';
 import type { GroupMember } from './group-commit.ts';
 
 /** Listeners by topic. */
@@ -82,58 +78,5 @@ export class Notices implements GroupMember {
     this.#woken.clear();
     this.#answered = [];
     this.#cancelled = [];
-  }
-}
-
-/** Timers one call fires in a partition; the rest is due at once, so the caller comes again. */
-const FIRE_LIMIT = 512;
-
-/** Timers, judged on the store's clock; due ones become mailbox entries. */
-export class TimerTable {
-  readonly #book: PartitionBook;
-  readonly #mailbox: MailboxTable;
-  readonly #set;
-  readonly #clear;
-  readonly #due;
-  readonly #any;
-
-  constructor(database: DatabaseSync, book: PartitionBook, mailbox: MailboxTable) {
-    this.#book = book;
-    this.#mailbox = mailbox;
-    this.#set = database.prepare('INSERT OR REPLACE INTO timers (partition, id, due, body) VALUES (?, ?, ?, ?)');
-    this.#any = database.prepare('SELECT 1 FROM timers LIMIT 1');
-    this.#clear = database.prepare('DELETE FROM timers WHERE partition = ? AND id = ?');
-    this.#due = database.prepare(
-      'SELECT id, body FROM timers WHERE partition = ? AND due <= ? ORDER BY due, id LIMIT ?',
-    );
-  }
-
-  /** In any partition. */
-  isAnySet(): boolean {
-    return this.#any.get() !== undefined;
-  }
-
-  set(state: PartitionState, timer: TimerSet, now: number): void {
-    this.#book.change(state);
-    this.#set.run(state.id, timer.id, now + timer.afterMs, timer.delivery.body);
-    state.nextTimerAt = undefined;
-  }
-
-  clear(state: PartitionState, id: string): void {
-    this.#book.change(state);
-    this.#clear.run(state.id, id);
-    state.nextTimerAt = undefined;
-  }
-
-  isDue(state: PartitionState, now: number): boolean {
-    const next = this.#book.nextTimerAt(state);
-    return next !== null && next <= now;
-  }
-
-  fire(state: PartitionState, now: number): void {
-    for (const row of this.#due.all(state.id, now, FIRE_LIMIT)) {
-      this.#mailbox.deliver(state, text(row, 'body'), now);
-      this.clear(state, text(row, 'id'));
-    }
   }
 }

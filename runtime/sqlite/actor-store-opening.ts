@@ -1,15 +1,18 @@
 import type { DatabaseSync } from 'node:sqlite';
-import type { AcquireOutcome, Lease, Unsubscribe } from '../actor-store.ts';
+import type { AcquireOutcome, Lease } from '../actor-store.ts';
 import { type Address, addressOf, type Partition, type PoolLayout, parseAddress } from '../address.ts';
+import type { Unsubscribe } from '../leases.ts';
 import { checkMember, checkSignal, type LiveMember, type Member, type MembersLook } from '../members.ts';
-import { ActorTable, JournalTable, partitionNamed } from './actor-store-actors.ts';
+import { ActorTable, JournalTable } from './actor-store-actors.ts';
 import { AppliedCommits, besideAt, type Tables } from './actor-store-commit.ts';
 import { EffectTable } from './actor-store-effects.ts';
+import { partitionNamed } from './actor-store-loading.ts';
 import { MailboxTable } from './actor-store-mailbox.ts';
-import { type Notices, TimerTable, Topic } from './actor-store-notices.ts';
+import { type Notices, Topic } from './actor-store-notices.ts';
 import { PartitionBook } from './actor-store-partitions.ts';
 import { createSchema } from './actor-store-schema.ts';
 import { Sweep } from './actor-store-sweep.ts';
+import { TimerTable } from './actor-store-timers.ts';
 import { integer, openDatabase, text } from './database.ts';
 import { GroupCommit } from './group-commit.ts';
 

@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { Lease } from '../actor-store.ts';
 import type { Address, Log, Partition } from '../address.ts';
-import { loadPartitions } from './actor-store-actors.ts';
+import { loadPartitions } from './actor-store-loading.ts';
 import {
   type Before,
   emptyPartition,

@@ -1,14 +1,14 @@
 import { join } from 'node:path';
-import type { ActorStore, Commit, Delivery, Lease } from '../actor-store.ts';
+import type { ActorStore, Commit, Lease } from '../actor-store.ts';
 import type { Address, Log, Partition } from '../address.ts';
 import { type Clock, systemClock } from '../clock.ts';
 import { SvcError } from '../errors.ts';
+import type { Delivery } from '../message.ts';
 import { applyCommit } from './actor-store-commit.ts';
 import { Notices } from './actor-store-notices.ts';
 import { lookOf, MemberBook, type Opened, openTables } from './actor-store-opening.ts';
 import type { PartitionState } from './actor-store-partition.ts';
-import { lockDirectory, storeError } from './database.ts';
-import { giveBackSpace } from './free-space.ts';
+import { giveBackSpace, lockDirectory, storeError } from './database.ts';
 
 /** How often rows nobody needs are deleted, and how soon again when a sweep left some. */
 const SWEEP_EVERY_MS = 1_000;

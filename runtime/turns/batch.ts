@@ -1,6 +1,5 @@
-import type { MailboxEntry } from '../actor-store.ts';
 import { SvcError } from '../errors.ts';
-import type { Message } from '../message.ts';
+import type { MailboxEntry, Message } from '../message.ts';
 import { BatchWrites } from './batch-writes.ts';
 import type { Stuck } from './record.ts';
 import { refusedAfterTheEnd, runTurn } from './turn.ts';

@@ -1,11 +1,10 @@
-import type { ActorStore, MailboxEntry } from '../actor-store.ts';
+import type { ActorStore } from '../actor-store.ts';
 import type { Address, Partition } from '../address.ts';
-import { type ActorDefinition, isArchived } from '../define-actor.ts';
+import { type ActorDefinition, isArchived, type Registry } from '../define-actor.ts';
 import { SvcError, toSvcError } from '../errors.ts';
-import type { Message } from '../message.ts';
+import type { MailboxEntry, Message } from '../message.ts';
 import type { Patience } from '../one-at-a-time.ts';
 import type { Archive } from '../projection/archive.ts';
-import type { Registry } from '../registry.ts';
 import type { ActorCache } from './actor-cache.ts';
 import { decodeMessage, decodeMessageText } from './codec.ts';
 import { isOwned, type Payloads } from './payload.ts';

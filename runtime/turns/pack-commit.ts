@@ -1,12 +1,10 @@
 import type {
   Commit,
   CommitReply,
-  Delivery,
   EffectAttemptRef,
   EffectOpen,
   EventAppend,
   Lease,
-  MailboxEntry,
   PartitionChanges,
   TimerSet,
 } from '../actor-store.ts';
@@ -14,7 +12,7 @@ import { type Address, isSharedLog, type Log, type Partition, poolOf } from '../
 import { encodeRequest, fairnessPart } from '../effects/effect-envelope.ts';
 import { SvcError } from '../errors.ts';
 import type { Locator } from '../locator.ts';
-import type { Message } from '../message.ts';
+import type { Delivery, MailboxEntry, Message } from '../message.ts';
 import type { Batch } from './batch.ts';
 import type { BatchWrites } from './batch-writes.ts';
 import { encodeEvent, encodeMessage, encodeReply } from './codec.ts';

@@ -1,18 +1,23 @@
+import { z } from 'zod';
 import { type Address, type Partition, parseAddress } from '../address.ts';
 import type { ActorEvent } from '../client.ts';
 import type { ActorDefinition } from '../define-actor.ts';
+import type { Collection, Documents } from '../documents.ts';
 import { SvcError } from '../errors.ts';
+import { jsonField } from '../json.ts';
 import type { Message } from '../message.ts';
-import type { LedgerLine } from '../projection/ledger-reader.ts';
+import { LEDGER, type LedgerSegment, unpackLines } from '../projection/ledger.ts';
+import { turnRow } from '../projection/views.ts';
 import { Batch } from './batch.ts';
-import { initialRecord } from './loading.ts';
+import { decodeEntry, initialRecord } from './loading.ts';
+import type { Payloads } from './payload.ts';
 import type { ActorRecord } from './record.ts';
 import { RETRY_TIMER, type RetrySettings, type TurnRow } from './work.ts';
 
 /** What is replayed lives in no store. */
 const NOWHERE: Partition = 'replay:0';
 
-export interface Replayed {
+interface Replayed {
   readonly record: ActorRecord;
   readonly events: readonly (Omit<ActorEvent, 'payload'> & { readonly payload: unknown })[];
 }
@@ -62,4 +67,53 @@ function batchOf(row: TurnRow, message: Message, bodies: ReadonlyMap<string, Mes
   for (const line of row.drained ?? []) note(bodies.get(line.body), line);
   const drainLimit = Math.max(1, row.drained?.length ?? 0);
   return new Batch(row.now, () => 0, { ...retry, drainLimit, failing, failAll: undefined });
+}
+
+/** One delivery as the ledger has it (design R3). */
+export interface LedgerLine {
+  /** Position in the partition: the number of its mailbox entry, a fraction for a result handled beside the mailbox. */
+  readonly seq: number;
+  /** When it was appended, Unix ms on the store's clock. */
+  readonly at: number;
+  /** Lease epoch of the commit that handled it. */
+  readonly epoch: number;
+  /** What became of it; null when the node kept no ledger. */
+  readonly row: TurnRow | null;
+  /** The message as the mailbox had it. */
+  readonly body: string;
+  readonly message: Message;
+}
+
+const SEGMENTS = 50;
+
+const Lines = z.array(z.tuple([z.number(), z.number(), z.number().int(), turnRow.nullable(), jsonField]));
+
+/** Deliveries of one actor, oldest first. What was committed within the last second or so is not there yet. */
+export async function* readLedger(
+  documents: Documents,
+  payloads: Payloads,
+  actor: { readonly tenant: string; readonly address: Address; readonly partition: Partition },
+): AsyncGenerator<LedgerLine> {
+  const ledger: Collection<LedgerSegment> = await documents.collection(LEDGER);
+  const { tenant, address, partition } = actor;
+  let read = 0;
+  for (let after = 0; ; ) {
+    const where = { partition, first: { gt: after } };
+    const segments = await ledger.find({ tenant, where, sort: [['first', 'asc']], limit: SEGMENTS });
+    for (const segment of segments) {
+      after = segment.first;
+      for (const [seq, at, epoch, row, message] of Lines.parse(JSON.parse(await unpackLines(segment.lines)))) {
+        // Segments written again after a crash overlap: the first of each position counts.
+        if (seq <= read) continue;
+        read = seq;
+        const body = typeof message === 'string' ? message : JSON.stringify(message);
+        if (!body.includes(address) && !body.startsWith('@')) continue;
+        const decoded = await decodeEntry(payloads, body);
+        // Its payload was removed with the actor that it was sent to.
+        if (decoded instanceof SvcError) continue;
+        if (decoded.to === address) yield { seq, at, epoch, row, body, message: decoded };
+      }
+    }
+    if (segments.length < SEGMENTS) return;
+  }
 }

@@ -2,7 +2,7 @@ import { BlockList, isIP, isIPv6 } from 'node:net';
 import type { Page, PageAsked } from '../../runtime/documents/pages.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import type { Identity } from '../../runtime/identity.ts';
-import type { NodeIdentity } from '../api.ts';
+import type { NodeIdentity } from '../node-tokens.ts';
 
 const MOST_USES = 1_000;
 

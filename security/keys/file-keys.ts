@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 import type { JWK } from 'jose';
 import type { Clock } from '../../runtime/clock.ts';
 import { SvcError } from '../../runtime/errors.ts';
-import type { SigningKeys } from '../api.ts';
+import type { SigningKeys } from '../signed-token.ts';
 import { DAY_MS, KEY_RETENTION_MS, type PublicJwk, publicJwkOf } from './published-keys.ts';
 
 const newPair = promisify(generateKeyPair);

@@ -3,7 +3,7 @@ import type { z } from 'zod';
 import type { NodeSigning } from '../../manifests/node/identity.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { SvcError } from '../../runtime/errors.ts';
-import type { SigningKeys } from '../api.ts';
+import type { SigningKeys } from '../signed-token.ts';
 import { createFileKeys } from './file-keys.ts';
 import { createVaultKeys } from './vault-keys.ts';
 

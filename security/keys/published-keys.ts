@@ -4,8 +4,8 @@ import { z } from 'zod';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Collection, CollectionSpec, Documents } from '../../runtime/documents.ts';
 import { SvcError, toSvcError } from '../../runtime/errors.ts';
-import { FirstUse } from '../../runtime/first-use.ts';
 import { SYSTEM_TENANT } from '../../runtime/identity.ts';
+import { FirstUse } from '../../runtime/one-at-a-time.ts';
 
 const MIN_MODULUS_BITS = 2_048;
 

@@ -3,7 +3,7 @@ import type { JWK } from 'jose';
 import { z } from 'zod';
 import type { Clock } from '../../runtime/clock.ts';
 import { SvcError } from '../../runtime/errors.ts';
-import type { SigningKeys } from '../api.ts';
+import type { SigningKeys } from '../signed-token.ts';
 import { DAY_MS, KEY_RETENTION_MS, type PublicJwk, publicJwkOf } from './published-keys.ts';
 import { unavailable, type VaultAddress, VaultClient, type VaultLogin } from './vault-client.ts';
 

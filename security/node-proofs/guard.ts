@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { Clock } from '../../runtime/clock.ts';
 import { SvcError } from '../../runtime/errors.ts';
-import type { NodeIdentity, NodeProofs } from '../api.ts';
+import type { NodeProofs } from '../api.ts';
+import type { NodeIdentity } from '../node-tokens.ts';
 import { claimsOf, type Pins, type ProofClaims, type ProvenCall, readProof } from './proof.ts';
 
 /** How far the time of a proof may be from this node's. */

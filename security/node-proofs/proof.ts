@@ -5,8 +5,8 @@ import type { Clock } from '../../runtime/clock.ts';
 import type { Collection, CollectionSpec, Documents, StoredDocument } from '../../runtime/documents.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import { SYSTEM_TENANT } from '../../runtime/identity.ts';
-import type { NodeIdentity } from '../api.ts';
 import { LastWord } from '../brief-memory.ts';
+import type { NodeIdentity } from '../node-tokens.ts';
 
 /** Metadata of a call between nodes that carries its proof. */
 export const PROOF_KEY = 'svc-proof';

@@ -1,14 +1,16 @@
 import { createHash, hash, verify } from 'node:crypto';
 import { decodeJwt, errors } from 'jose';
 import { z } from 'zod';
+import { HEAD_TYPE } from '../../manifests/audit/record.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { SvcError } from '../../runtime/errors.ts';
-import { MAX_TOKEN_LENGTH } from '../signed-token.ts';
+import { MAX_TOKEN_LENGTH, type SigningParts, signCompact } from '../signed-token.ts';
 import { decodeBase64 } from './agent-key.ts';
 import { EXPIRED_AGENT_TOKEN, INVALID_AGENT_TOKEN } from './agent-tokens.ts';
 import type {
   AgentClaims,
   AgentTokens,
+  AuditSigner,
   Refusal,
   RefusedEnvelope,
   SealEnvelope,
@@ -189,4 +191,18 @@ function envelopeHash(envelope: SealEnvelope): string {
     hash.update(length).update(part);
   }
   return hash.digest('hex');
+}
+
+/**
+ * Signs how far an audit chain goes (manifests/audit). The public key is in the node's JWKS for an hour or more after it
+ * was last used: whoever keeps an export for longer keeps the JWKS beside it.
+ */
+export function createAuditSigner({ keys, published, clock }: SigningParts & { readonly clock: Clock }): AuditSigner {
+  return {
+    sign: ({ session_id, tenant, sequence, hash }) =>
+      signCompact({ session_id, tenant, sequence, hash, signed_at: new Date(clock.now()).toISOString() }, HEAD_TYPE, {
+        keys,
+        published,
+      }),
+  };
 }

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { setImmediate as turnOfOthers } from 'node:timers/promises';
+import type { CatalogReader, WorkflowCatalog } from '../../catalog/api.ts';
 import type { ShelfRecord } from '../../catalog/shelf/record.ts';
-import type { CatalogReader, WorkflowCatalog } from '../../catalog/workflow-api.ts';
 import {
   createWorkflowCatalog,
   WORKFLOW_EVENTS,

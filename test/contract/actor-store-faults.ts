@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import type { ActorStore, Delivery, Lease, MailboxEntry } from '../../runtime/actor-store.ts';
+import type { ActorStore, Lease } from '../../runtime/actor-store.ts';
 import type { Address, Partition } from '../../runtime/address.ts';
 import { SvcError } from '../../runtime/errors.ts';
+import type { Delivery, MailboxEntry } from '../../runtime/message.ts';
 import { FaultyStore } from '../support/faulty-store.ts';
 import { at, commitOf, type MakeStore, type Rig, section } from './actor-store-rig.ts';
 

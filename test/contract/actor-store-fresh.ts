@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import type { Delivery } from '../../runtime/actor-store.ts';
 import type { Address, Partition } from '../../runtime/address.ts';
+import type { Delivery } from '../../runtime/message.ts';
 import { at, eventually, type MakeStore, type Rig, section } from './actor-store-rig.ts';
 
 const fresh = (rig: Rig, to: Address, body: string): Delivery => ({ ...rig.delivery(to, body), fresh: true });

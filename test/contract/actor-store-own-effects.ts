@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import type { EffectMode, EffectOpen, Lease } from '../../runtime/actor-store.ts';
 import type { Address, Partition } from '../../runtime/address.ts';
-import { MOST_BESIDE } from '../../runtime/journal-position.ts';
+import { MOST_BESIDE } from '../../runtime/leases.ts';
 import { at, commitOf, eventually, type MakeStore, type Rig, section } from './actor-store-rig.ts';
 
 interface Scene {

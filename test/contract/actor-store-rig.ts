@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { randomBytes, randomUUID } from 'node:crypto';
 import { after, before, describe, it } from 'node:test';
-import type { ActorStore, Commit, CommitOutcome, Delivery, Lease, MailboxEntry } from '../../runtime/actor-store.ts';
+import type { ActorStore, Commit, CommitOutcome, Lease } from '../../runtime/actor-store.ts';
 import { type Address, addressOf, type Partition, partitionsOf } from '../../runtime/address.ts';
+import type { Delivery, MailboxEntry } from '../../runtime/message.ts';
 import type { Recording } from '../support/redis-wire.ts';
 
 /** One adapter over fresh, empty data. */

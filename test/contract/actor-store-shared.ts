@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import type { CommitOutcome } from '../../runtime/actor-store.ts';
-import type { AdoptOutcome } from '../../runtime/shared-logs.ts';
+import type { AdoptOutcome } from '../../runtime/leases.ts';
 import { at, commitOf, eventually, type MakeStore, section } from './actor-store-rig.ts';
 import { sharedLogHistory } from './shared-log-histories.ts';
 import { BOUND, fresh, logsOf, NO_CHANGES, nameOf, SharedLogScene, TTL_MS } from './shared-log-scene.ts';

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import type { Lease, MailboxEntry } from '../../runtime/actor-store.ts';
+import type { Lease } from '../../runtime/actor-store.ts';
 import type { Partition, SharedLog } from '../../runtime/address.ts';
+import type { MailboxEntry } from '../../runtime/message.ts';
 import { seeded } from '../support/faulty-store.ts';
 import { at, commitOf, eventually, type Rig } from './actor-store-rig.ts';
-
 import { BOUND, fresh, logsOf, NO_CHANGES, SharedLogScene, TTL_MS } from './shared-log-scene.ts';
 
 /** Senders append one behind the other while the partitions change hands between nodes, die and are adopted. */

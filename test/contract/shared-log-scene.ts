@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import type { ActorStore, Delivery, Lease, PartitionChanges } from '../../runtime/actor-store.ts';
+import type { ActorStore, Lease, PartitionChanges } from '../../runtime/actor-store.ts';
 import type { Address, Partition, SharedLog } from '../../runtime/address.ts';
-import type { SharedLogs } from '../../runtime/shared-logs.ts';
+import type { SharedLogs } from '../../runtime/leases.ts';
+import type { Delivery } from '../../runtime/message.ts';
 import { commitOf, type Rig } from './actor-store-rig.ts';
 
 export const TTL_MS = 60_000;

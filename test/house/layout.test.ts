@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { test } from 'node:test';
-import { isGenerated, linesOf, projectFiles } from '../support/tree.ts';
+import { importsOf, isGenerated, linesOf, projectFiles } from '../support/tree.ts';
 
 const AREAS = [
   'manifests',
@@ -13,7 +14,9 @@ const AREAS = [
   'catalog',
   'security',
   'transport',
+  'tools',
   'cli',
+  'compose',
   'docs',
   'examples',
   'bench',
@@ -35,6 +38,43 @@ test('no product file has more than 400 lines, no other source file more than 50
   };
   const long = sources.filter((file) => linesOf(file).length > most(file));
   assert.deepEqual(long, []);
+});
+
+/** Files under this that one file of their folder reads belong into it. */
+const SMALL_LINES = 40;
+/** Small ones that stay apart, and why. */
+const APART: Readonly<Record<string, string>> = {
+  'cli/compile-cache.ts': 'must have run before anything else is imported',
+  'effects/memory/api.ts': 'the surface of its folder',
+  'transport/mcp/sdk.ts': 'loads the SDK on first use',
+  'runtime/dispatch/background.ts': 'the dispatcher has 300 lines without it',
+  'actors/node-peer/change.ts': 'needs the turn, whose type names the events it emits',
+};
+
+test('a small file that one file of its own folder reads is part of that file', () => {
+  const readers = new Map<string, Set<string>>();
+  for (const file of product.filter((one) => one.endsWith('.ts')))
+    for (const { to } of importsOf(file)) readers.set(to, new Set([...(readers.get(to) ?? []), file]));
+  const alone = product.filter((file) => {
+    const [reader, ...others] = readers.get(file) ?? [];
+    return reader !== undefined && others.length === 0 && dirname(reader) === dirname(file);
+  });
+  const small = alone.filter((file) => linesOf(file).length <= SMALL_LINES && APART[file] === undefined);
+  assert.deepEqual(small, []);
+  assert.deepEqual(
+    Object.keys(APART).filter((file) => !alone.includes(file)),
+    [],
+  );
+});
+
+test('no folder of the product holds more than 25 files', () => {
+  const counts = new Map<string, number>();
+  for (const file of product.filter((one) => one.endsWith('.ts')))
+    counts.set(dirname(file), (counts.get(dirname(file)) ?? 0) + 1);
+  assert.deepEqual(
+    [...counts].filter(([, count]) => count > 25),
+    [],
+  );
 });
 
 test('no file or folder is a drawer', () => {

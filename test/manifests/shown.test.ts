@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { parse, stringify } from 'yaml';
 import { z } from 'zod';
-import { REDACTED, shownSettings } from '../../manifests/node/managed.ts';
 import { NodeConfigSchema } from '../../manifests/node/schema.ts';
 import { resolveSettings } from '../../manifests/node/settings.ts';
+import { REDACTED, shownSettings } from '../../manifests/node/shown.ts';
 
 /** Every place of svc.yaml that may hold a secret, with one in it. */
 const spec = (secret: (place: string) => string) => ({

@@ -3,9 +3,9 @@ import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
 import type { ActorStore } from '../../runtime/actor-store.ts';
 import { type Address, addressOf, type Partition } from '../../runtime/address.ts';
+import { Registry } from '../../runtime/define-actor.ts';
 import { DirectorySweep } from '../../runtime/dispatch/partition-sweeps.ts';
 import { Locator } from '../../runtime/locator.ts';
-import { Registry } from '../../runtime/registry.ts';
 import { counter } from '../support/actors.ts';
 
 const HOME: Partition = 'default:0';

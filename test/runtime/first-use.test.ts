@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { FirstUse } from '../../runtime/first-use.ts';
+import { FirstUse } from '../../runtime/one-at-a-time.ts';
 
 /** Each making ends when the test says how. */
 function makings() {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { z } from 'zod';
-import { parsedOnce } from '../../runtime/parsed-once.ts';
+import { parsedOnce } from '../../runtime/json.ts';
 
 const State = z.object({ plan: parsedOnce(z.object({ name: z.string() })).optional(), count: z.number() });
 

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { ActorStore, Commit, CommitOutcome, Lease } from '../../runtime/actor-store.ts';
 import { type Address, isSharedLog, type Partition } from '../../runtime/address.ts';
 import { SvcError } from '../../runtime/errors.ts';
-import type { SharedLogs } from '../../runtime/shared-logs.ts';
+import type { SharedLogs } from '../../runtime/leases.ts';
 
 /** How often each fault strikes a method, 0 to 1. */
 export interface FaultRates {

@@ -1,12 +1,7 @@
-import type {
-  ClaimOutcome,
-  Delivery,
-  EffectLedger,
-  EffectOpen,
-  EffectRow,
-  Unsubscribe,
-} from '../../runtime/actor-store.ts';
+import type { ClaimOutcome, EffectLedger, EffectOpen, EffectRow } from '../../runtime/actor-store.ts';
 import type { Partition } from '../../runtime/address.ts';
+import type { Unsubscribe } from '../../runtime/leases.ts';
+import type { Delivery } from '../../runtime/message.ts';
 
 interface Entry {
   readonly open: EffectOpen;

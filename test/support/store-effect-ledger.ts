@@ -1,16 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
-import type {
-  ActorStore,
-  ClaimOutcome,
-  Commit,
-  Delivery,
-  EffectOpen,
-  EffectRow,
-  Lease,
-  Unsubscribe,
-} from '../../runtime/actor-store.ts';
+import type { ActorStore, ClaimOutcome, Commit, EffectOpen, EffectRow, Lease } from '../../runtime/actor-store.ts';
 import type { Partition } from '../../runtime/address.ts';
+import type { Unsubscribe } from '../../runtime/leases.ts';
+import type { Delivery } from '../../runtime/message.ts';
 import type { Sent, TestLedger } from './memory-effect-ledger.ts';
 
 const LEASE_MS = 300_000;

@@ -6,7 +6,7 @@ import { defineContract, skipsJudge, toolArguments } from '../contract/arguments
 import { AGENT_CONTRACTS } from './agent/contracts.ts';
 import { IntentStarted, IntentStatus, intentRequest, promptRequest } from './execute/request.ts';
 import { anyObject, executionId, manifestYaml, started, TEXT_CHARS } from './fields.ts';
-import { reading, type Starter, type Starts, starting } from './ports.ts';
+import { type AuthorApi, reading, type Started, type Starter, type Starts, starting } from './ports.ts';
 import { agentWait, TASK_CONTRACTS } from './task/contracts.ts';
 import { WORKFLOW_DEPLOY_CONTRACTS } from './workflow/deploy-contracts.ts';
 import { WORKFLOW_RUN_CONTRACTS, workflowWait } from './workflow/run-contracts.ts';
@@ -44,21 +44,6 @@ export const workflowGenerate = defineContract({
 });
 
 const GENERATE_CONTRACTS = [agentGenerate, workflowGenerate] as const;
-
-interface Started {
-  readonly execution_id: string;
-  readonly status: 'started';
-}
-
-/**
- * Writes manifests from plain words, by the authoring agents that ship with the product (docs/intent.md): each answer is an
- * execution of an agent, which deploys what it wrote by its own tool call. Both always run under `svc-system-default`,
- * whatever the caller's tier (spec 3, Authentication 5), and act as the caller. Throws `rate_limited`.
- */
-export interface AuthorApi {
-  agent(input: string, starter: Starter): Promise<Started>;
-  workflow(input: string, starter: Starter): Promise<Started>;
-}
 
 /** By id: whatever a tenant deploys under the authors' names, these write. */
 export function createAuthors({ starts }: { readonly starts: Pick<Starts, 'agent'> }): AuthorApi {

@@ -1,7 +1,12 @@
 import { z } from 'zod';
 import { systemText } from '../contract/arguments.ts';
 import type { ToolCall } from '../tool.ts';
-import type { EndWait } from './ports.ts';
+
+export interface EndWait {
+  readonly timeoutMs: number;
+  readonly lookAgainMs: number;
+  readonly signal: AbortSignal;
+}
 
 /** Arguments that several management tools share (spec 3, Endpoints). */
 

@@ -1,5 +1,5 @@
 import { SvcError } from '../../runtime/errors.ts';
-import { FirstUse } from '../../runtime/first-use.ts';
+import { FirstUse } from '../../runtime/one-at-a-time.ts';
 import type { Listing } from '../discovery/tools.ts';
 import type { Tool } from '../tool.ts';
 import { MANAGEMENT_CONTRACTS } from './contracts.ts';

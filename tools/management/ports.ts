@@ -9,8 +9,35 @@ import type { Identity } from '../../runtime/identity.ts';
 import type { JsonObject } from '../../runtime/json.ts';
 import { mayActFor, requireRole } from '../../security/api.ts';
 import type { ToolCall } from '../tool.ts';
-import type { AuthorApi } from './contracts.ts';
-import type { IntentApi } from './execute/intents.ts';
+import type { IntentRequest, IntentStarted, IntentStatus } from './execute/request.ts';
+import type { EndWait } from './fields.ts';
+
+/** Goals that a program reaches (spec 3, svc.execute.*; decided.md "svc.execute and the intent pipeline"). */
+export interface IntentApi {
+  /**
+   * Starts the pipeline under the starter's execution id; the same id again finds what was started. Throws `forbidden` for a
+   * volume below tier pro, `not_found` for one the tenant does not have, `failed_precondition` for one that is not
+   * persistent, `rate_limited`.
+   */
+  start(request: IntentRequest, starter: Starter): Promise<IntentStarted>;
+  /** Throws `not_found` for what is no run of the pipeline. */
+  status(viewer: Identity, pipelineExecutionId: string): Promise<IntentStatus>;
+}
+
+export interface Started {
+  readonly execution_id: string;
+  readonly status: 'started';
+}
+
+/**
+ * Writes manifests from plain words, by the authoring agents that ship with the product (docs/intent.md): each answer is an
+ * execution of an agent, which deploys what it wrote by its own tool call. Both always run under `svc-system-default`,
+ * whatever the caller's tier (spec 3, Authentication 5), and act as the caller. Throws `rate_limited`.
+ */
+export interface AuthorApi {
+  agent(input: string, starter: Starter): Promise<Started>;
+  workflow(input: string, starter: Starter): Promise<Started>;
+}
 
 /** Who starts something, and under which id: the same id again finds what was started. */
 export interface Starter {
@@ -57,12 +84,6 @@ export interface EndWaits {
    */
   execution(tenant: string, id: string, wait: EndWait): Promise<boolean>;
   workflow(tenant: string, id: string, wait: EndWait): Promise<boolean>;
-}
-
-export interface EndWait {
-  readonly timeoutMs: number;
-  readonly lookAgainMs: number;
-  readonly signal: AbortSignal;
 }
 
 /** What svc.system.* and svc.runtime.list may say of this node. No secret is in it. */

@@ -1,8 +1,9 @@
-import type { Unsubscribe } from '../../runtime/actor-store.ts';
 import { type Address, addressOf } from '../../runtime/address.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { SvcError } from '../../runtime/errors.ts';
-import type { EndWait, EndWaits } from './ports.ts';
+import type { Unsubscribe } from '../../runtime/leases.ts';
+import type { EndWait } from './fields.ts';
+import type { EndWaits } from './ports.ts';
 
 type Kind = 'execution' | 'workflow';
 

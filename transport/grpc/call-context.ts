@@ -4,6 +4,7 @@ import {
   ServerInterceptingCall,
   type ServerInterceptingCallInterface,
   type ServerInterceptor,
+  type ServerUnaryCall,
 } from '@grpc/grpc-js';
 import { longTimer } from '../../runtime/clock.ts';
 import { SvcError, toSvcError } from '../../runtime/errors.ts';
@@ -12,10 +13,11 @@ import { traceOf, traceparentOf } from '../health.ts';
 import { type StreamOwner, streamOwner } from '../open-streams.ts';
 import type { SealCaller } from '../seal/parts.ts';
 import { isPublic, single } from './access.ts';
-import type { EndpointParts } from './endpoint.ts';
 import { logRefusal } from './log.ts';
-import type { UnaryCall } from './service.ts';
+import type { EndpointParts } from './parts.ts';
 import { statusOf } from './status.ts';
+
+export type UnaryCall = ServerUnaryCall<Buffer, Buffer>;
 
 type PartialStatusObject = Parameters<ServerInterceptingCallInterface['sendStatus']>[0];
 

@@ -1,17 +1,14 @@
 import { lookup } from 'node:dns/promises';
 import { once } from 'node:events';
 import { createServer, isIP, isIPv6, type Server as NetServer, type Socket } from 'node:net';
-import { type ConnectionInjector, type Metadata, Server, ServerCredentials } from '@grpc/grpc-js';
+import { type ConnectionInjector, Server, ServerCredentials } from '@grpc/grpc-js';
 import { SvcError } from '../../runtime/errors.ts';
-import type { Identity } from '../../runtime/identity.ts';
 import { ConnectionGate, mostConnections } from '../connection-gate.ts';
-import type { Health } from '../health.ts';
 import { OpenStreams } from '../open-streams.ts';
 import { type ServerTls, TlsFront } from '../tls.ts';
 import { callContext } from './call-context.ts';
 import { addHealth } from './health.ts';
-import type { GrpcLimits } from './limits.ts';
-import type { GrpcLogger } from './parts.ts';
+import type { EndpointParts } from './parts.ts';
 import { addReflection } from './reflection.ts';
 
 export interface GrpcServer {
@@ -19,29 +16,6 @@ export interface GrpcServer {
   listen(host: string, port: number): Promise<string>;
   /** Ends the open event streams, lets other calls finish for a while, then cuts the connections. */
   close(): Promise<void>;
-}
-
-/** What both ports, of clients and of nodes, are made of. */
-export interface EndpointParts {
-  /** Full names of the services the methods belong to: what health and reflection tell of. */
-  readonly services: readonly string[];
-  /** Absent: plain text. */
-  readonly tls?: ServerTls | undefined;
-  readonly proxies?: readonly string[];
-  /** Whether an address is that of a container of agents, to be refused; absent: none is. */
-  readonly isOfAgents?: (address: string) => boolean;
-  /** Who calls, or null where that is nobody's business; throws for a call that is refused unread. `authority`: `host:port`. */
-  admit(path: string, metadata: Metadata, authority: string): Promise<Identity | null>;
-  /** Largest message of a call that was admitted; absent: `limits.messageBytes` for all that ask for a caller. */
-  messageBytes?(path: string, metadata: Metadata): number;
-  /** Counts a call that brings new work until it is answered; throws `overloaded`, before it is known who calls. */
-  enter?(path: string): (() => void) | undefined;
-  /** Trailers of every answer to a call of `path`, refusals included. */
-  trailers?(path: string): Readonly<Record<string, string>>;
-  readonly logger: GrpcLogger;
-  readonly health: Health;
-  readonly limits: GrpcLimits;
-  readonly streams: OpenStreams;
 }
 
 /** A gRPC server with health, reflection and what `addMethods` adds; it does not listen yet. */

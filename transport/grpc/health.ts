@@ -9,7 +9,7 @@ import { service } from 'grpc-health-check';
 import { toSvcError } from '../../runtime/errors.ts';
 import type { OpenStreams } from '../open-streams.ts';
 import { traceOfCall } from './call-context.ts';
-import type { EndpointParts } from './endpoint.ts';
+import type { EndpointParts } from './parts.ts';
 import { statusOf } from './status.ts';
 
 type Serving = 'SERVING' | 'NOT_SERVING' | 'SERVICE_UNKNOWN';

@@ -1,9 +1,11 @@
+import type { Metadata } from '@grpc/grpc-js';
 import type { ExecutionApi } from '../../actors/execution/api.ts';
 import type { JudgePanelApi } from '../../actors/judge-panel/api.ts';
 import type { StimulusApi } from '../../actors/stimulus/api.ts';
 import type { AgentCatalog } from '../../catalog/api.ts';
 import type { Patterns } from '../../catalog/patterns-api.ts';
 import type { CommandRunner } from '../../effects/commands/api.ts';
+import type { Identity } from '../../runtime/identity.ts';
 import type { Authenticator, RunningLimits, TierLimits } from '../../security/api.ts';
 import type { Admission } from '../admission.ts';
 import type { Health } from '../health.ts';
@@ -12,6 +14,29 @@ import type { OpenStreams } from '../open-streams.ts';
 import type { SealParts } from '../seal/parts.ts';
 import type { ServerTls } from '../tls.ts';
 import type { GrpcLimits } from './limits.ts';
+
+/** What both ports, of clients and of nodes, are made of. */
+export interface EndpointParts {
+  /** Full names of the services the methods belong to: what health and reflection tell of. */
+  readonly services: readonly string[];
+  /** Absent: plain text. */
+  readonly tls?: ServerTls | undefined;
+  readonly proxies?: readonly string[];
+  /** Whether an address is that of a container of agents, to be refused; absent: none is. */
+  readonly isOfAgents?: (address: string) => boolean;
+  /** Who calls, or null where that is nobody's business; throws for a call that is refused unread. `authority`: `host:port`. */
+  admit(path: string, metadata: Metadata, authority: string): Promise<Identity | null>;
+  /** Largest message of a call that was admitted; absent: `limits.messageBytes` for all that ask for a caller. */
+  messageBytes?(path: string, metadata: Metadata): number;
+  /** Counts a call that brings new work until it is answered; throws `overloaded`, before it is known who calls. */
+  enter?(path: string): (() => void) | undefined;
+  /** Trailers of every answer to a call of `path`, refusals included. */
+  trailers?(path: string): Readonly<Record<string, string>>;
+  readonly logger: GrpcLogger;
+  readonly health: Health;
+  readonly limits: GrpcLimits;
+  readonly streams: OpenStreams;
+}
 
 /** `spec.grpc_auth` (spec 1, Authentication). */
 export interface GrpcAuth {

@@ -1,6 +1,6 @@
-import type { handleServerStreamingCall, handleUnaryCall, ServerUnaryCall } from '@grpc/grpc-js';
+import type { handleServerStreamingCall, handleUnaryCall } from '@grpc/grpc-js';
 import { SvcError, toSvcError } from '../../runtime/errors.ts';
-import { traceOfCall } from './call-context.ts';
+import { traceOfCall, type UnaryCall } from './call-context.ts';
 import { logRefusal } from './log.ts';
 import type { GrpcLogger, GrpcParts } from './parts.ts';
 import { statusOf } from './status.ts';
@@ -31,8 +31,6 @@ export function decoded<T>(message: { decode(input: Uint8Array): T }, request: B
     throw new SvcError('invalid_argument', 'the request is not a valid message of this method', { cause });
   }
 }
-
-export type UnaryCall = ServerUnaryCall<Buffer, Buffer>;
 
 /** A method with one answer: what `handle` resolves with is the serialised message, what it throws is the status. */
 export const unary =

@@ -1,26 +1,33 @@
 import type { Server } from '@grpc/grpc-js';
+import { duplicateOf, type IngestStimulus, type StimulusApi } from '../../actors/stimulus/api.ts';
+import type { NewPattern, PatternQuery, Patterns } from '../../catalog/patterns-api.ts';
+import { type CommandRunner, parseCommand } from '../../effects/commands/api.ts';
 import {
   AttestAgentRequest,
+  ExecuteSystemCommandRequest,
+  ExecuteSystemCommandResponse,
   IngestStimulusRequest,
+  IngestStimulusResponse,
   InvokeToolRequest,
   QueryMemoryRequest,
+  QueryMemoryResponse,
   StoreMemoryPatternRequest,
+  StoreMemoryPatternResponse,
   SvcRuntimeClient,
   SvcRuntimeService,
   ValidateRequest,
 } from '../../proto/gen/svc/runtime/v1/runtime.ts';
+import { SvcError } from '../../runtime/errors.ts';
+import type { Identity } from '../../runtime/identity.ts';
 import { OpenStreams } from '../open-streams.ts';
 import { admit } from './access.ts';
-import { sealCaller } from './call-context.ts';
+import { atDeadline, callerOf, hasBegun, sealCaller, type UnaryCall } from './call-context.ts';
 import { createEndpoint, type GrpcServer } from './endpoint.ts';
 import { executeAgent } from './execute-agent.ts';
-import { executeSystemCommand } from './execute-system-command.ts';
-import { ingestStimulus } from './ingest-stimulus.ts';
 import { GRPC_LIMITS, type GrpcLimits } from './limits.ts';
 import type { GrpcParts, GrpcServerParts } from './parts.ts';
 import { attestAgent, invokeTool } from './seal-methods.ts';
-import { inBytes, unserved } from './service.ts';
-import { queryMemoryPatterns, storeMemoryPattern } from './store-memory-pattern.ts';
+import { decoded, inBytes, type UnaryInBytes, unary, unserved } from './service.ts';
 import { validateWithJudges } from './validate-with-judges.ts';
 
 /** `svc.runtime.v1.SvcRuntime` (spec 1). */
@@ -76,4 +83,146 @@ export function createGrpcServer(given: GrpcServerParts): GrpcServer {
     },
     (server) => addSvcRuntime(server, parts),
   );
+}
+
+/** Original-facts 1.4. */
+const DEFAULT_TIMEOUT_SECONDS = 600;
+
+const MAX_TIMEOUT_SECONDS = 86_400;
+
+/**
+ * ExecuteSystemCommand (spec 1): a shell command on this host, in an empty workspace of its own. An exit code other
+ * than 0 is a normal answer; the time given over is DEADLINE_EXCEEDED. The end of the call, by cancel, deadline or a lost connection, ends the command with all it started.
+ */
+function executeSystemCommand(parts: GrpcParts): UnaryInBytes {
+  const { commands } = parts;
+  if (commands === undefined) return unserved(parts, ExecuteSystemCommandRequest);
+  return unary(parts, async (call) => {
+    const { tenant } = callerOf(call.metadata).identity;
+    const asked = commandOf(decoded(ExecuteSystemCommandRequest, call.request));
+    // How long the command takes says nothing about this node.
+    hasBegun(call.metadata);
+    const result = await untilCallEnds(call, (signal) => commands.run({ ...asked, tenant, workspace: null }, signal));
+    return ExecuteSystemCommandResponse.encode(answerOf(result, asked.timeout_ms)).finish();
+  });
+}
+
+function commandOf({ command, env, workdir, timeout_seconds = DEFAULT_TIMEOUT_SECONDS }: ExecuteSystemCommandRequest) {
+  if (timeout_seconds < 1 || timeout_seconds > MAX_TIMEOUT_SECONDS) {
+    const field = 'timeout_seconds';
+    throw new SvcError('invalid_argument', `${field}: expected 1 to ${MAX_TIMEOUT_SECONDS}`, { field });
+  }
+  // An empty workdir is none: proto3 clients often send it so.
+  const given = workdir === undefined || workdir === '' ? {} : { workdir };
+  return parseCommand({ command, env, ...given, timeout_ms: timeout_seconds * 1_000 });
+}
+
+type Result = Awaited<ReturnType<CommandRunner['run']>>;
+
+async function untilCallEnds(call: UnaryCall, run: (signal: AbortSignal) => Promise<Result>): Promise<Result> {
+  const ended = new AbortController();
+  const onCancel = (): void => ended.abort(new SvcError('cancelled', 'the call was cancelled'));
+  const onDeadline = (): void => ended.abort(new SvcError('deadline_exceeded', 'the deadline of the call passed'));
+  call.once('cancelled', onCancel);
+  const forgetDeadline = atDeadline(call.getDeadline(), onDeadline);
+  if (call.cancelled) onCancel();
+  try {
+    return await run(ended.signal);
+  } finally {
+    forgetDeadline();
+    call.off('cancelled', onCancel);
+  }
+}
+
+/** A time-out is no answer; what another limit ended has the exit code of a kill, and its reason last in stderr. */
+function answerOf({ exit_code, stdout, stderr, duration_ms, stopped_by }: Result, timeoutMs: number) {
+  if (stopped_by === 'timeout') {
+    throw new SvcError('deadline_exceeded', `the command did not end within ${timeoutMs / 1_000} s and was ended`);
+  }
+  if (stopped_by === undefined) return { exit_code, stdout, stderr, duration_ms };
+  return { exit_code, stdout, stderr: `${stderr}\nsvc: ended, it used more ${stopped_by} than it may\n`, duration_ms };
+}
+
+/** Trailer of ALREADY_EXISTS: the first delivery's id (decided.md "Status codes"). */
+const STIMULUS_ID_KEY = 'svc-stimulus-id';
+
+/**
+ * IngestStimulus (spec 1): routes a stimulus to a workflow and starts it. A caller that goes away ends its waiting and
+ * nothing else.
+ */
+const ingestStimulus =
+  (parts: Pick<GrpcParts, 'logger'>, stimuli: StimulusApi): UnaryInBytes =>
+  (call, answer) => {
+    let firstId: string | undefined;
+    const gone = new AbortController();
+    call.on('cancelled', () => gone.abort());
+    const ingest = unary(parts, async ({ metadata, request }) => {
+      const { identity, trace } = callerOf(metadata);
+      try {
+        const asked = stimulusOf(decoded(IngestStimulusRequest, request), identity);
+        const started = await stimuli.ingest(asked, {
+          ...{ trace, signal: gone.signal },
+          onBegun: () => hasBegun(metadata),
+        });
+        return IngestStimulusResponse.encode(started).finish();
+      } catch (thrown) {
+        firstId = duplicateOf(thrown)?.original_stimulus_id;
+        throw thrown;
+      }
+    });
+    ingest(call, (error, ...rest) => {
+      if (error !== null && firstId !== undefined) error.metadata?.set(STIMULUS_ID_KEY, firstId);
+      answer(error, ...rest);
+    });
+  };
+
+/** An empty `idempotency_key` is none: proto3 has no other word for it. */
+function stimulusOf(request: IngestStimulusRequest, identity: Identity): IngestStimulus {
+  const { source_name: source, content, idempotency_key: key, headers } = request;
+  if (source.trim() === '') {
+    throw new SvcError('invalid_argument', 'source_name: expected the name of a source', { field: 'source_name' });
+  }
+  return { source, content, headers, identity, ...(key === undefined || key === '' ? {} : { idempotencyKey: key }) };
+}
+
+/** StoreMemoryPattern (spec 1, rule 4): a new pattern in the caller's tenant, or more weight for the one that means the same. */
+const storeMemoryPattern = (parts: Pick<GrpcParts, 'logger'>, patterns: Patterns): UnaryInBytes =>
+  unary(parts, async ({ metadata, request }) => {
+    const { tenant } = callerOf(metadata).identity;
+    const stored = await patterns.store(tenant, patternOf(decoded(StoreMemoryPatternRequest, request)));
+    return StoreMemoryPatternResponse.encode(stored).finish();
+  });
+
+/** Empty code is none: proto3 clients often send it so. */
+function patternOf(request: StoreMemoryPatternRequest): NewPattern {
+  const { solution_code } = request;
+  return {
+    errorSignature: request.error_signature,
+    errorType: request.error_type,
+    errorMessage: request.error_message,
+    solutionApproach: request.solution_approach,
+    ...(solution_code === undefined || solution_code === '' ? {} : { solutionCode: solution_code }),
+    tags: request.tags,
+  };
+}
+
+/**
+ * QueryMemoryPatterns (spec 1): what solved errors like this one, in the caller's tenant. None is an empty list, no
+ * NOT_FOUND: the request names no pattern.
+ */
+const queryMemoryPatterns = (parts: Pick<GrpcParts, 'logger'>, patterns: Patterns): UnaryInBytes =>
+  unary(parts, async ({ metadata, request }) => {
+    const { tenant } = callerOf(metadata).identity;
+    const found = await patterns.query(tenant, queryOf(decoded(QueryMemoryRequest, request)));
+    return QueryMemoryResponse.encode({ patterns: found.map((pattern) => ({ ...pattern })) }).finish();
+  });
+
+/** An empty type is none: proto3 clients often send it so. */
+function queryOf({ error_signature, error_type, limit, min_success_score }: QueryMemoryRequest): PatternQuery {
+  return {
+    errorSignature: error_signature,
+    ...(error_type === undefined || error_type === '' ? {} : { errorType: error_type }),
+    ...(limit === undefined ? {} : { limit }),
+    ...(min_success_score === undefined ? {} : { minSuccessScore: min_success_score }),
+  };
 }

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { ConsensusRule, Judge, JudgePanelApi, PanelConcluded } from '../../actors/judge-panel/api.ts';
 import { requireStartable } from '../../catalog/api.ts';
 import { renderTemplate } from '../../manifests/template/rendering.ts';
-import { TemplateError } from '../../manifests/template/value.ts';
+import { TemplateError } from '../../manifests/template/tree.ts';
 import {
   type ConsensusConfig,
   ConsensusConfig_Strategy as Strategy,
@@ -12,11 +12,11 @@ import {
 import { SvcError } from '../../runtime/errors.ts';
 import type { Identity } from '../../runtime/identity.ts';
 import type { JsonObject } from '../../runtime/json.ts';
-import { atDeadline, callerOf, hasBegun, ownerOf } from './call-context.ts';
+import { atDeadline, callerOf, hasBegun, ownerOf, type UnaryCall } from './call-context.ts';
 import { contextOf } from './execute-agent.ts';
 import type { GrpcLimits } from './limits.ts';
 import type { GrpcParts } from './parts.ts';
-import { decoded, type UnaryCall, type UnaryInBytes, unary } from './service.ts';
+import { decoded, type UnaryInBytes, unary } from './service.ts';
 
 type Parts = Pick<GrpcParts, 'agents' | 'limits' | 'logger' | 'streams'>;
 

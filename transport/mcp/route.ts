@@ -7,16 +7,9 @@ import type { ToolGrant } from '../../manifests/tool/scope.ts';
 import { ERRORS, type ErrorCode, SvcError, toSvcError } from '../../runtime/errors.ts';
 import type { Json } from '../../runtime/json.ts';
 import { outputSchema } from '../../tools/desk.ts';
-import {
-  type Caller,
-  type CallerToolParts,
-  callerGrant,
-  callTool as callOf,
-  resultOf,
-  TOOL_NAME_CHARS,
-} from '../caller-tools/call.ts';
+import { type Caller, callerGrant, callTool as callOf, resultOf, TOOL_NAME_CHARS } from '../caller-tools/call.ts';
 import { parseJsonBytes } from '../json-thread.ts';
-import type { RestApp, RestParts } from '../rest/parts.ts';
+import type { McpParts, RestApp, RestParts } from '../rest/parts.ts';
 import { callerOf } from '../rest/request-context.ts';
 import { metadataChallenge } from '../rest/routes/jwks.ts';
 import { loadSdk, type McpSdk } from './sdk.ts';
@@ -250,9 +243,6 @@ function listedTools({ tools }: ToolGrant): Tool[] {
     ];
   });
 }
-
-/** What /mcp translates into calls of. */
-export type McpParts = CallerToolParts;
 
 /** JSON-RPC error codes that this server answers with. */
 const PARSE_ERROR = -32_700;

@@ -1,4 +1,4 @@
-import { FirstUse } from '../../runtime/first-use.ts';
+import { FirstUse } from '../../runtime/one-at-a-time.ts';
 
 /** The official SDK, loaded with the first request: a node nobody asks over MCP does not pay for it. */
 export const loadSdk = (): Promise<McpSdk> => sdk.get();

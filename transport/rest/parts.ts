@@ -24,17 +24,26 @@ import type {
   TierLimits,
   Webhooks,
 } from '../../security/api.ts';
-import type { AuthorApi } from '../../tools/management/contracts.ts';
-import type { IntentApi } from '../../tools/management/execute/intents.ts';
+import type { AuthorApi, IntentApi } from '../../tools/management/ports.ts';
 import type { Admission } from '../admission.ts';
+import type { CallerToolParts } from '../caller-tools/call.ts';
 import type { Health } from '../health.ts';
 import type { StartKeys } from '../idempotency.ts';
-import type { McpParts } from '../mcp/route.ts';
 import type { OpenStreams } from '../open-streams.ts';
 import type { SealParts } from '../seal/parts.ts';
 import type { ServerTls } from '../tls.ts';
 import type { RestLimits } from './limits.ts';
-import type { ResourceParts } from './routes/jwks.ts';
+
+/** Who may issue tokens for this node, and how others reach it. */
+export interface ResourceParts {
+  /** Issuers of the realms (`spec.iam.realms`); none: callers need no token. */
+  readonly issuers: readonly string[];
+  /** `spec.network.public_url`; absent: the host that the request was sent to. */
+  readonly publicUrl?: string | undefined;
+}
+
+/** What /mcp translates into calls of. */
+export type McpParts = CallerToolParts;
 
 /** What the REST server translates into calls of. */
 export interface RestServerParts {

@@ -10,8 +10,9 @@ import { type ExecutionState, progressed, type RunningExecution } from '../state
 import { askingMessage, plain, withAside } from './ask.ts';
 import { goOn } from './calls.ts';
 import { failLoop, finishLoop } from './finish.ts';
+import { withCall, withLoop } from './loop-of.ts';
 import { denyCall } from './settle-call.ts';
-import { LOOP, type LoopCall, withCall, withLoop } from './state.ts';
+import { LOOP, type LoopCall } from './state.ts';
 
 /** What the model said in one round: its answer, or calls, each of which is decided about here and now. */
 export function takeAnswer(

@@ -7,7 +7,8 @@ import type { ModelAnswer } from '../model-answer.ts';
 import { hasOwnBootstrap, wantsTools } from '../plan.ts';
 import { principalPart, type RunningExecution } from '../state.ts';
 import { nextRound } from '../streamed.ts';
-import { LOOP, type Loop, type LoopCall, withLoop } from './state.ts';
+import { withLoop } from './loop-of.ts';
+import { LOOP, type Loop, type LoopCall } from './state.ts';
 
 const GRANT = { timeoutMs: 60_000, retry: { maxAttempts: 4, initialDelayMs: 500, maxDelayMs: 5_000 } } as const;
 

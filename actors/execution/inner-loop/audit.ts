@@ -3,8 +3,8 @@ import type { ToolOutcome, ToolSubject } from '../../../manifests/tool/call.ts';
 import { type Address, addressOf } from '../../../runtime/address.ts';
 import type { Json } from '../../../runtime/json.ts';
 import { keepHead } from '../bounded-text.ts';
+import { mountsOf } from '../environment.ts';
 import type { ExecutionTurn } from '../messages.ts';
-import { mountsOf } from '../plan.ts';
 import { type IdleExecution, principalOf, type RunningExecution } from '../state.ts';
 import type { LoopCall } from './state.ts';
 

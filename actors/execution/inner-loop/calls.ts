@@ -4,16 +4,18 @@ import { SvcError } from '../../../runtime/errors.ts';
 import type { PanelConcluded } from '../../judge-panel/messages.ts';
 import { keepHead } from '../bounded-text.ts';
 import { endOfIteration } from '../ending.ts';
+import { mountsOf } from '../environment.ts';
 import { conveneJudges, panelVerdict } from '../judging.ts';
 import { LIMITS } from '../limits.ts';
 import type { ExecutionTurn } from '../messages.ts';
-import { mountsOf, type PanelCheck } from '../plan.ts';
+import type { PanelCheck } from '../plan.ts';
 import { renderTask } from '../prompt.ts';
 import type { ExecutionState, RunningExecution } from '../state.ts';
 import { askModel, bounded, plain, toolMessages } from './ask.ts';
 import { recordDecision, subjectOf } from './audit.ts';
 import { failLoop } from './finish.ts';
-import { type AllowedCall, LOOP, type Loop, type LoopCall, withCall, withLoop } from './state.ts';
+import { withCall, withLoop } from './loop-of.ts';
+import { type AllowedCall, LOOP, type Loop, type LoopCall } from './state.ts';
 
 /**
  * Begins every call that may begin now. Calls that only read go side by side; any other begins when all before it have

@@ -6,7 +6,7 @@ import { isHopeless, judge } from '../outcome.ts';
 import { hasOwnBootstrap } from '../plan.ts';
 import type { ExecutionState, RunningExecution } from '../state.ts';
 import { finalMessage } from './ask.ts';
-import { withLoop } from './state.ts';
+import { withLoop } from './loop-of.ts';
 
 /** The model has its answer: the result of the iteration, or of what a bootstrap asked. */
 export function finishLoop(running: RunningExecution, content: string, turn: ExecutionTurn): ExecutionState {

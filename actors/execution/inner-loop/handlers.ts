@@ -16,8 +16,9 @@ import { openSession } from './audit.ts';
 import { goOn, heardOf } from './calls.ts';
 import { commandOutcome } from './dispatches.ts';
 import { failLoop } from './finish.ts';
+import { loopAwaiting, loopOf, withCall, withLoop } from './loop-of.ts';
 import { denyCall, doubtCall, doubtDispatch, endCall } from './settle-call.ts';
-import { LOOP, type Loop, loopAwaiting, loopOf, withCall, withLoop } from './state.ts';
+import { LOOP, type Loop } from './state.ts';
 
 /**
  * A bootstrap asks for an answer. The same again finds the same loop, wherever it is: what has run is not run again. Its

@@ -3,7 +3,8 @@ import { keepHead } from '../bounded-text.ts';
 import type { ExecutionTurn } from '../messages.ts';
 import { progressed, type RunningExecution } from '../state.ts';
 import { recordDecision, recordEnd } from './audit.ts';
-import { type CallAnswer, LOOP, type LoopCall, type ToolHistory, withCall, withLoop } from './state.ts';
+import { withCall, withLoop } from './loop-of.ts';
+import { type CallAnswer, LOOP, type LoopCall, type ToolHistory } from './state.ts';
 
 /** A call that is not run; the model is told why. */
 export function denyCall(

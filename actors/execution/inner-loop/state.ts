@@ -2,7 +2,6 @@ import { z } from 'zod';
 import { ToolRun } from '../../../manifests/tool/call.ts';
 import { ToolOffer } from '../../../manifests/tool/scope.ts';
 import { jsonObjectField } from '../../../runtime/json.ts';
-import type { ExecutionState, RunningExecution } from '../state.ts';
 
 /** What of a call goes into the conversation. */
 const CallAnswer = z.object({
@@ -26,7 +25,7 @@ export type AllowedCall = z.infer<typeof AllowedCall>;
 /**
  * One call of the model's turn: waiting → (judging →) running or dispatched → answered. Denied ones are answered at once.
  */
-const LoopCall = z.object({
+export const LoopCall = z.object({
   /** Unique in the execution, for the audit chain. */
   key: z.string(),
   /** The model's, unique in its turn. */
@@ -155,31 +154,3 @@ export const Said = z.discriminatedUnion('role', [
     tool_name: z.string().max(200).default('tool'),
   }),
 ]);
-
-interface Looping {
-  readonly running: RunningExecution;
-  readonly loop: Loop;
-}
-
-/** The loop when it waits for this effect of the model or the grant, else null: the message is late or repeated. */
-export function loopAwaiting(state: ExecutionState, effectId: string): Looping | null {
-  const looping = loopOf(state);
-  return looping !== null && looping.loop.effect_id === effectId ? looping : null;
-}
-
-export function loopOf(state: ExecutionState): Looping | null {
-  if (state.status !== 'running' || state.current.judging !== undefined) return null;
-  const { loop } = state.current;
-  return loop === undefined ? null : { running: state, loop };
-}
-
-export function withLoop(running: RunningExecution, change: Partial<Loop>): RunningExecution {
-  const { loop } = running.current;
-  if (loop === undefined) return running;
-  return { ...running, current: { ...running.current, loop: { ...loop, ...change } } };
-}
-
-export function withCall(running: RunningExecution, key: string, change: Partial<LoopCall>): RunningExecution {
-  const calls = running.current.loop?.calls ?? [];
-  return withLoop(running, { calls: calls.map((call) => (call.key === key ? { ...call, ...change } : call)) });
-}

@@ -1,9 +1,23 @@
+import { z } from 'zod';
 import { compileSchema, fitSchema, type Misfit } from '../../../manifests/json-schema/fit.ts';
 import { linearRegex } from '../../../manifests/re2.ts';
 import { SvcError } from '../../../runtime/errors.ts';
 import type { Json, JsonObject } from '../../../runtime/json.ts';
 import { LIMITS } from '../limits.ts';
-import type { Complaint, IterationResult } from './validate.ts';
+
+/** What a validator looks at: for a model its text, exit code 0 and an empty stderr. */
+export const IterationResult = z.object({
+  stdout: z.string(),
+  stderr: z.string(),
+  exit_code: z.number().int().nullable(),
+  /** Tools of which a call has succeeded in this execution. */
+  tools: z.array(z.string()).optional(),
+});
+
+export type IterationResult = Readonly<z.infer<typeof IterationResult>>;
+
+/** Null: it passed. A text: why it did not. */
+export type Complaint = string | null;
 
 /** All errors are collected for texts up to this length, only the first one beyond it. */
 const ALL_ERRORS_CHARS = 64 * 1024;

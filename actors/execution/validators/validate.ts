@@ -1,11 +1,10 @@
 import { parseAllDocuments } from 'yaml';
-import { z } from 'zod';
 import { linearRegex } from '../../../manifests/re2.ts';
 import { keepHead } from '../bounded-text.ts';
 import { LIMITS } from '../limits.ts';
 import { needsJudge, type ResultCheck, type ResultValidator } from '../plan.ts';
 import type { Verdict } from '../state.ts';
-import { checkJson, parseOutputJson, stripFences } from './json-schema.ts';
+import { type Complaint, checkJson, type IterationResult, parseOutputJson, stripFences } from './json-schema.ts';
 
 /**
  * Runs validators in order, up to the first that needs a judge. The first failure stops, so the last verdict is the only
@@ -135,17 +134,3 @@ function checkRegex(result: IterationResult, pattern: string, target: 'stdout' |
   }
   return linearRegex(pattern).test(text) ? null : `${target} does not match ${pattern.slice(0, 300)}`;
 }
-
-/** What a validator looks at: for a model its text, exit code 0 and an empty stderr. */
-export const IterationResult = z.object({
-  stdout: z.string(),
-  stderr: z.string(),
-  exit_code: z.number().int().nullable(),
-  /** Tools of which a call has succeeded in this execution. */
-  tools: z.array(z.string()).optional(),
-});
-
-export type IterationResult = Readonly<z.infer<typeof IterationResult>>;
-
-/** Null: it passed. A text: why it did not. */
-export type Complaint = string | null;

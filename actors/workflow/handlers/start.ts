@@ -2,12 +2,14 @@ import { SvcError } from '../../../runtime/errors.ts';
 import { type Identity, ownerPart } from '../../../runtime/identity.ts';
 import type { JsonObject } from '../../../runtime/json.ts';
 import { askEffect } from '../ask-effect.ts';
-import { blackboardBytes, CONTAINERS, isBadlySealed, jsonBytes } from '../blackboard.ts';
+import { blackboardBytes } from '../blackboard.ts';
 import { badDoubtPolicy, isoTime, tellParent } from '../ending.ts';
+import { tellPipelineStarted } from '../intent-pipeline.ts';
+import { jsonBytes } from '../json-values.ts';
 import { LIMITS } from '../limits.ts';
 import type { Start as StartMessage, WorkflowTurn } from '../messages.ts';
 import { advance } from '../run.ts';
-import { tellPipelineStarted } from '../start-request.ts';
+import { CONTAINERS, isBadlySealed } from '../scope.ts';
 import type { IdleWorkflow, WorkflowState } from '../state.ts';
 
 /** pending → running. The same id again gets the same answer, whatever became of the run meanwhile. */

@@ -1,4 +1,4 @@
-import { TemplateError } from '../../../manifests/template/value.ts';
+import { TemplateError } from '../../../manifests/template/tree.ts';
 import { SvcError } from '../../../runtime/errors.ts';
 import type { JsonObject } from '../../../runtime/json.ts';
 import { keepHead } from '../../execution/bounded-text.ts';

@@ -1,5 +1,5 @@
 import type { KnownVolume } from '../../../manifests/metadata.ts';
-import { own } from '../blackboard.ts';
+import { own } from '../json-values.ts';
 import type { IdleWorkflow } from '../state.ts';
 import { StepFailure } from './step.ts';
 

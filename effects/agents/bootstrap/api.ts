@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import type { CallOptions } from '../../../runtime/client.ts';
 import { SvcError } from '../../../runtime/errors.ts';
-import { FirstUse } from '../../../runtime/first-use.ts';
 import type { Json } from '../../../runtime/json.ts';
+import { FirstUse } from '../../../runtime/one-at-a-time.ts';
 import type { GatewayAnswer, GatewayRequest } from './messages.ts';
 
 export {

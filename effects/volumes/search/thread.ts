@@ -1,6 +1,6 @@
 /** Entry of the thread that searches: file by file without waiting, so it has no place where requests are served. */
 import { parentPort } from 'node:worker_threads';
-import { fileFailure } from '../file-operation.ts';
+import { fileFailure } from '../file-failure.ts';
 import { glob } from './glob.ts';
 import { grep } from './grep.ts';
 import { type SearchAnswer, SearchJob } from './job.ts';

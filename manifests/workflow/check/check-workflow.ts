@@ -1,5 +1,4 @@
-import { pathText } from '../../schema-problems.ts';
-import type { YamlText } from '../../yaml.ts';
+import { pathText, type YamlText } from '../../schema-problems.ts';
 import type { Finding } from '../finding.ts';
 import type { WorkflowManifest } from '../schema.ts';
 import {
@@ -10,6 +9,7 @@ import {
   templateSyntax,
   unknownMountVolume,
 } from './field-rules.ts';
+import { type Known, subjectOf } from './flow.ts';
 import { approvalWithoutTimeout, memoryTooSmall, timeoutCutShort, tooFewJudges } from './limit-rules.ts';
 import {
   blackboardKeyClash,
@@ -29,7 +29,6 @@ import {
   unreachableState,
 } from './reachability-rules.ts';
 import type { Rule } from './rule.ts';
-import { type Known, subjectOf } from './subject.ts';
 import {
   conditionDoesNotApply,
   conditionNeverTrue,
@@ -38,7 +37,7 @@ import {
 } from './transition-rules.ts';
 import { unknownTemplateKey } from './unknown-template-key.ts';
 
-export type { Known } from './subject.ts';
+export type { Known } from './flow.ts';
 
 /** Each rule stops here, so that a hostile document cannot make a large answer. */
 const MAX_FINDINGS_PER_RULE = 50;

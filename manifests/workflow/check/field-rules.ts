@@ -1,7 +1,7 @@
 import type { StateSpec } from '../schema.ts';
 import { type ConditionParameter, READS, type Transition } from '../transition.ts';
+import type { Subject } from './flow.ts';
 import { quoted, type Rule, statePath } from './rule.ts';
-import type { Subject } from './subject.ts';
 import { builtInCommand } from './texts.ts';
 
 const PARAMETERS: readonly ConditionParameter[] = ['threshold', 'agreement', 'value', 'expression', 'min', 'max'];

@@ -1,9 +1,19 @@
 import type { StateSpec, WorkflowManifest } from '../schema.ts';
-import { liveTransitions } from './rule.ts';
-import { endsExecution } from './texts.ts';
+import type { Transition } from '../transition.ts';
+import { endsExecution, type ReadText, readTexts } from './texts.ts';
+
+/** It matches whatever the state gave. */
+export const isUnconditional = ({ condition, expression }: Transition): boolean =>
+  condition === 'always' || (condition === 'custom' && expression?.trim() === 'true');
+
+/** Those that are ever evaluated: up to the first unconditional one. */
+function liveTransitions({ transitions }: StateSpec): readonly Transition[] {
+  const last = transitions.findIndex(isUnconditional);
+  return last === -1 ? transitions : transitions.slice(0, last + 1);
+}
 
 /** States as a graph: an edge for each transition that may ever be taken. */
-export interface Flow {
+interface Flow {
   /** In the order of the document. */
   readonly states: ReadonlyMap<string, StateSpec>;
   /** From the initial state. */
@@ -112,3 +122,26 @@ function take(stack: string[], first: string, open: Set<string>): string[] {
   for (const node of component) open.delete(node);
   return component;
 }
+
+/** What is deployed, as far as the caller can see it. An absent lookup: nothing is said about it. */
+export interface Known {
+  /** Whether an agent of this name or UUID is deployed. */
+  readonly agents?: (nameOrId: string) => boolean;
+  /** The manifest of the workflow of this name or UUID that would run. */
+  readonly workflows?: (nameOrId: string) => WorkflowManifest | undefined;
+}
+
+/** What every rule looks at: the manifest, its graph and its templates, each worked out once. */
+export interface Subject {
+  readonly manifest: WorkflowManifest;
+  readonly flow: Flow;
+  readonly texts: readonly ReadText[];
+  readonly known: Known;
+}
+
+export const subjectOf = (manifest: WorkflowManifest, known: Known): Subject => ({
+  manifest,
+  flow: flowOf(manifest),
+  texts: readTexts(manifest),
+  known,
+});

@@ -1,9 +1,9 @@
 import { FUNCTIONS } from '../../template/functions.ts';
 import { agentsNamedIn, childrenNamedIn } from '../finding.ts';
 import type { WorkflowManifest } from '../schema.ts';
+import type { Known } from './flow.ts';
 import { quoted, type Rule, statePath } from './rule.ts';
 import { RESERVED } from './scope-shape.ts';
-import type { Known } from './subject.ts';
 import { builtInCommand } from './texts.ts';
 
 /** Words that stand where a workflow's name stands in paths of the REST API; a test compares them with its description. */

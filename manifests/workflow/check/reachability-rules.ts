@@ -1,8 +1,8 @@
 import type { StateSpec } from '../schema.ts';
 import type { ContainerStep } from '../state.ts';
+import type { Subject } from './flow.ts';
 import { type Hit, quoted, type Rule, statePath } from './rule.ts';
 import { RESERVED } from './scope-shape.ts';
-import type { Subject } from './subject.ts';
 import { builtInCommand, endsExecution, type ReadText } from './texts.ts';
 
 export const unreachableState: Rule = {

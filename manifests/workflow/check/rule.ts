@@ -1,6 +1,4 @@
-import type { StateSpec } from '../schema.ts';
-import type { Transition } from '../transition.ts';
-import type { Subject } from './subject.ts';
+import type { Subject } from './flow.ts';
 
 /** One place where a rule is broken. */
 export interface Hit {
@@ -27,13 +25,3 @@ export const statePath = (state: string, ...rest: readonly PropertyKey[]): reado
 
 /** A name as it may stand in a message: quoted and short. */
 export const quoted = (name: string): string => JSON.stringify(name.slice(0, 60));
-
-/** It matches whatever the state gave. */
-export const isUnconditional = ({ condition, expression }: Transition): boolean =>
-  condition === 'always' || (condition === 'custom' && expression?.trim() === 'true');
-
-/** Those that are ever evaluated: up to the first unconditional one. */
-export function liveTransitions({ transitions }: StateSpec): readonly Transition[] {
-  const last = transitions.findIndex(isUnconditional);
-  return last === -1 ? transitions : transitions.slice(0, last + 1);
-}

@@ -1,6 +1,7 @@
 import type { StateKind, StateOf, StateSpec } from '../schema.ts';
 import type { ConditionName, Transition } from '../transition.ts';
-import { isUnconditional, type Rule, statePath } from './rule.ts';
+import { isUnconditional } from './flow.ts';
+import { type Rule, statePath } from './rule.ts';
 import { builtInCommand } from './texts.ts';
 
 /** Annotation that names states, with commas between them, whose failure is meant to fail the run with their own error. */

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto';
-import { type Capabilities, createNodePeerApi, type NodePeerApi } from '../../../actors/node-peer/api.ts';
+import type { Capabilities, NodePeerApi } from '../../../actors/node-peer/api.ts';
 import { nodeActors } from '../../../actors/node-peer/definition.ts';
+import { createNodePeerApi } from '../../../actors/node-peer/node-peers.ts';
 import type { Identity } from '../../../runtime/identity.ts';
 import { openStores } from '../../../runtime/open-stores.ts';
 import { systemRandom } from '../../../runtime/random.ts';

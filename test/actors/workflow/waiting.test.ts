@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { WaitReason } from '../../../actors/wait-reason.ts';
 import { isRunning } from '../../../actors/workflow/state.ts';
-import { type WorkflowWaitLookups, waitReason } from '../../../actors/workflow/waiting.ts';
+import { type WorkflowWaitLookups, waitReason } from '../../../actors/workflow/view.ts';
 import type { ActorSnapshot } from '../../../runtime/client.ts';
 import type { EffectRow } from '../../../runtime/effect-ledger.ts';
 import type { JsonObject } from '../../../runtime/json.ts';

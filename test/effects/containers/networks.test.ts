@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { createServer } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { after, before, describe, test } from 'node:test';
-import { ContainerNetworks } from '../../../effects/containers/find-or-create.ts';
+import { ContainerNetworks } from '../../../effects/containers/networks.ts';
 import { ConnectionGate } from '../../../transport/connection-gate.ts';
 import { NEEDS_PODMAN } from '../../support/podman.ts';
 import { LIMITS, type PodmanBench, podmanBench, sh } from '../../support/podman-bench.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { requiredText, textFinder } from '../../../effects/volumes/search/required-text.ts';
+import { requiredText, textFinder } from '../../../effects/volumes/search/grep.ts';
 import { linearRegex } from '../../../manifests/re2.ts';
 
 test('text that every match holds is found, and none is claimed where it is not sure', () => {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { evaluateExpression } from '../../../manifests/expression/evaluate.ts';
 import { checkExpression, expressionReferences } from '../../../manifests/expression/parse.ts';
-import { TemplateError } from '../../../manifests/template/value.ts';
+import { TemplateError } from '../../../manifests/template/tree.ts';
 
 const SCOPE = {
   BUILD: { score: 0.8, status: 'success', output: { exit_code: 0, stdout: '10\n', stderr: '' } },

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { evaluateExpression } from '../../../manifests/expression/evaluate.ts';
 import { checkExpression } from '../../../manifests/expression/parse.ts';
-import { TemplateError } from '../../../manifests/template/value.ts';
+import { TemplateError } from '../../../manifests/template/tree.ts';
 
 type Plain = null | boolean | number | string;
 

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import Handlebars from 'handlebars';
 import { checkTemplate } from '../../../manifests/template/references.ts';
 import { mustachesOf } from '../../../manifests/template/source.ts';
-import { TemplateError } from '../../../manifests/template/value.ts';
+import { TemplateError } from '../../../manifests/template/tree.ts';
 
 class CallDepth extends Handlebars.Visitor {
   deepest = 0;

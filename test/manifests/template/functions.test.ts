@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { checkTemplate } from '../../../manifests/template/references.ts';
 import { renderTemplate } from '../../../manifests/template/rendering.ts';
-import { TemplateError } from '../../../manifests/template/value.ts';
+import { TemplateError } from '../../../manifests/template/tree.ts';
 
 const SCOPE = {
   list: [1, 'two', { three: 3 }],

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import Handlebars from 'handlebars';
 import { checkTemplate, templateReferences } from '../../../manifests/template/references.ts';
 import { renderTemplate } from '../../../manifests/template/rendering.ts';
-import { TemplateError } from '../../../manifests/template/value.ts';
+import { TemplateError } from '../../../manifests/template/tree.ts';
 
 const SCOPE = {
   a: { b: { c: 'deep' }, list: ['x', 'y'] },

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { RecentByText } from '../../../manifests/template/parse.ts';
 import { checkTemplate } from '../../../manifests/template/references.ts';
 import { renderTemplate } from '../../../manifests/template/rendering.ts';
-import { TemplateError, type Value } from '../../../manifests/template/value.ts';
+import { TemplateError, type Value } from '../../../manifests/template/tree.ts';
 
 const LIST = Array.from({ length: 2_000 }, (_, n) => n);
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { ERROR_CURES, validateWorkflow } from '../../../catalog/workflow-catalog.ts';
 import { RULES } from '../../../manifests/workflow/check/check-workflow.ts';
-import { ERROR_CURES, validateWorkflow } from '../../../manifests/workflow/validate.ts';
 import { workflowText } from './document.ts';
 import { known } from './known.ts';
 import { PLANTED } from './planted.ts';

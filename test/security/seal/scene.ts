@@ -1,8 +1,7 @@
 import { randomUUID, sign } from 'node:crypto';
 import { createAgentTokens, createExecutionTokens } from '../../../security/seal/agent-tokens.ts';
 import type { AgentClaims, SealEnvelope } from '../../../security/seal/api.ts';
-import { createAuditSigner } from '../../../security/seal/audit-signer.ts';
-import { createSealEnvelopes } from '../../../security/seal/envelopes.ts';
+import { createAuditSigner, createSealEnvelopes } from '../../../security/seal/envelopes.ts';
 import { fleet, HOUR_MS, nodePair } from '../node-scene.ts';
 
 export const SETTINGS = { issuer: 'svc-orchestrator', audiences: ['svc-agents'], token_ttl_seconds: 3_600 };

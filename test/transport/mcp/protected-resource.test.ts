@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { request } from 'node:http';
 import { describe, it } from 'node:test';
-import type { ResourceParts } from '../../../transport/rest/routes/jwks.ts';
+import type { ResourceParts } from '../../../transport/rest/parts.ts';
 import { mcpScene } from './scene.ts';
 
 const ISSUERS = ['https://idp.example.com/realms/acme', 'https://idp.example.com/realms/staff'];

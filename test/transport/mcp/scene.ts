@@ -15,7 +15,7 @@ import { TOOL_CONTRACTS } from '../../../tools/contracts.ts';
 import { createToolDesk } from '../../../tools/desk.ts';
 import { discoveryTools } from '../../../tools/discovery/tools.ts';
 import { createToolEffect } from '../../../tools/effects/tool-effect.ts';
-import type { ResourceParts } from '../../../transport/rest/routes/jwks.ts';
+import type { ResourceParts } from '../../../transport/rest/parts.ts';
 import { mcpBench, ours } from '../../effects/mcp/bench.ts';
 import { startKernelNode } from '../../support/kernel-node.ts';
 import { namedUsers, scene } from '../rest/scene.ts';

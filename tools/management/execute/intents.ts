@@ -8,20 +8,8 @@ import type { WorkflowManifest } from '../../../manifests/workflow/schema.ts';
 import { SvcError } from '../../../runtime/errors.ts';
 import type { Identity } from '../../../runtime/identity.ts';
 import { unless } from '../failure.ts';
-import { readerOf, type Starter, type Starts } from '../ports.ts';
-import type { IntentRequest, IntentStarted, IntentStatus } from './request.ts';
-
-/** Goals that a program reaches (spec 3, svc.execute.*; decided.md "svc.execute and the intent pipeline"). */
-export interface IntentApi {
-  /**
-   * Starts the pipeline under the starter's execution id; the same id again finds what was started. Throws `forbidden` for a
-   * volume below tier pro, `not_found` for one the tenant does not have, `failed_precondition` for one that is not
-   * persistent, `rate_limited`.
-   */
-  start(request: IntentRequest, starter: Starter): Promise<IntentStarted>;
-  /** Throws `not_found` for what is no run of the pipeline. */
-  status(viewer: Identity, pipelineExecutionId: string): Promise<IntentStatus>;
-}
+import { type IntentApi, readerOf, type Starts } from '../ports.ts';
+import type { IntentRequest, IntentStatus } from './request.ts';
 
 interface IntentParts {
   readonly agents: Pick<AgentCatalog, 'lookup' | 'hasRoom'>;

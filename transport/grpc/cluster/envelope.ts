@@ -15,9 +15,10 @@ import type { Health } from '../../health.ts';
 import type { OpenStreams } from '../../open-streams.ts';
 import type { ServerTls } from '../../tls.ts';
 import { single } from '../access.ts';
+import type { UnaryCall } from '../call-context.ts';
 import { GRPC_LIMITS, type GrpcLimits } from '../limits.ts';
 import type { GrpcLogger } from '../parts.ts';
-import { decoded, type UnaryCall, type UnaryInBytes, unary } from '../service.ts';
+import { decoded, type UnaryInBytes, unary } from '../service.ts';
 import { NODE_ADDRESS_KEY } from './wire-names.ts';
 
 export interface RequestType<T> {

@@ -27,8 +27,8 @@ import type { Identity } from '../../../runtime/identity.ts';
 import { delegatedTenant, type NodeIdentity } from '../../../security/api.ts';
 import { startOnce } from '../../start-limits.ts';
 import { single } from '../access.ts';
-import { traceOfCall } from '../call-context.ts';
-import { decoded, inBytes, type StreamInBytes, type UnaryCall, type UnaryInBytes, unary } from '../service.ts';
+import { traceOfCall, type UnaryCall } from '../call-context.ts';
+import { decoded, inBytes, type StreamInBytes, type UnaryInBytes, unary } from '../service.ts';
 import { streamExecution } from '../stream-execution.ts';
 import {
   type Applied,

@@ -1,22 +1,147 @@
 import { z } from 'zod';
-import type { NodePeer, NodePeerApi } from '../../../actors/node-peer/api.ts';
-import type { ClusterApi } from '../../../cluster/api.ts';
+import type { Capabilities, NodePeer, NodePeerApi, NodePeerStatus, NodeRole } from '../../../actors/node-peer/api.ts';
+import type { ClusterApi, MemberStatus } from '../../../cluster/api.ts';
+import { parseManagedConfig } from '../../../manifests/node/managed.ts';
 import { SvcError } from '../../../runtime/errors.ts';
-import { countByStatus, type FleetNode, joinNodes } from '../fleet-nodes.ts';
 import type { RestApp, RestParts } from '../parts.ts';
 import { callerOf } from '../request-context.ts';
 import {
   ClusterStatusAnswer,
   FleetNodeAnswer,
   FleetNodeList,
+  ManagedConfigAnswer,
+  ManagedConfigBody,
   NODE_STATUSES,
   NodeIdParams,
+  PushAnswers,
   ShutdownBody,
 } from '../schemas/cluster.ts';
 import { CallerHeaders } from '../schemas/fields.ts';
 import { problemSchemas } from '../schemas/problems.ts';
-import { getConfigRoute, pushConfigRoute, setConfigRoute } from './cluster-config.ts';
+import { acceptYamlBodies } from '../signed-body.ts';
 import { joinTokenRoutes } from './join-tokens.ts';
+
+/** One node as operators see it: what its node lease says, joined with what it told as a registered peer. */
+interface FleetNode {
+  readonly node_id: string;
+  readonly role: NodeRole | null;
+  readonly status: NodePeerStatus;
+  readonly tags: readonly string[];
+  /** Of a registered peer. */
+  readonly capabilities: Capabilities | null;
+  readonly version: string | null;
+  readonly started_at: string | null;
+  readonly grpc_address: string | null;
+  readonly rest_url: string | null;
+  /** How many partitions it should serve, by pool. */
+  readonly partitions: Readonly<Record<string, number>>;
+  readonly last_heartbeat_at: string | null;
+  /** Holds a node lease. */
+  readonly member: boolean;
+  /** Known to NodeClusterService. */
+  readonly registered: boolean;
+}
+
+const ROLES = { controller: 'CONTROLLER', worker: 'WORKER', hybrid: 'HYBRID' } as const;
+
+/** Every node that is a member or registered, ordered by id. */
+function joinNodes(members: readonly MemberStatus[], peers: readonly NodePeer[]): FleetNode[] {
+  const byId = new Map(peers.map((peer) => [peer.node_id, peer]));
+  const live = members.map((member) => nodeOf(member, byId.get(member.node_id)));
+  const memberIds = new Set(members.map(({ node_id }) => node_id));
+  const others = peers.filter(({ node_id }) => !memberIds.has(node_id)).map((peer) => nodeOf(undefined, peer));
+  return [...live, ...others].sort((a, b) => (a.node_id < b.node_id ? -1 : 1));
+}
+
+function nodeOf(member: MemberStatus | undefined, peer: NodePeer | undefined): FleetNode {
+  const card = member?.card ?? null;
+  return {
+    node_id: member?.node_id ?? peer?.node_id ?? '',
+    role: card === null ? (peer?.role ?? null) : ROLES[card.role],
+    // What the node itself says last wins; a queued drain is told by its record before the node knows.
+    status: card?.draining === true ? 'DRAINING' : (peer?.status ?? 'ACTIVE'),
+    tags: card?.tags ?? peer?.capabilities.tags ?? [],
+    capabilities: peer?.capabilities ?? null,
+    version: card?.version ?? null,
+    started_at: card === null ? null : new Date(card.startedAt).toISOString(),
+    grpc_address: textOrNull(peer?.grpc_address) ?? card?.clusterAddress ?? null,
+    rest_url: card?.restUrl ?? null,
+    partitions: member?.partitions ?? {},
+    last_heartbeat_at: textOrNull(peer?.last_heartbeat_at),
+    member: member !== undefined,
+    registered: peer !== undefined,
+  };
+}
+
+const textOrNull = (text: string | undefined): string | null => (text === undefined || text === '' ? null : text);
+
+/** How many nodes have each status. */
+function countByStatus(nodes: readonly FleetNode[]): Record<NodePeerStatus, number> {
+  const counts = { ACTIVE: 0, DRAINING: 0, UNHEALTHY: 0 };
+  for (const { status } of nodes) counts[status] += 1;
+  return counts;
+}
+
+const getConfigSchema = {
+  tags: ['cluster'],
+  summary: 'Show the configuration that controllers manage for all nodes',
+  headers: CallerHeaders,
+  response: { 200: ManagedConfigAnswer, ...problemSchemas({ style: 'coded' }) },
+};
+
+/** GET /v1/cluster/config. */
+function getConfigRoute(app: RestApp, { peers }: ConfigRouteParts): void {
+  app.get('/v1/cluster/config', { config: { access: 'inspect' }, schema: getConfigSchema }, async () => peers.config());
+}
+
+const YamlBody = z.string().min(1).describe('A document of kind ManagedConfig.');
+
+const setConfigSchema = {
+  tags: ['cluster'],
+  summary: 'Set the configuration that controllers manage for all nodes',
+  description: 'Takes it as YAML, or as JSON that holds it. Every registered node is told with its next heartbeat.',
+  headers: CallerHeaders,
+  body: { content: { 'application/json': { schema: ManagedConfigBody }, 'application/yaml': { schema: YamlBody } } },
+  response: { 200: ManagedConfigAnswer, ...problemSchemas({ style: 'coded', hasBody: true, also: [422] }) },
+};
+
+/** The text, whichever way it came, once it was checked. Throws `invalid_argument`, `validation_failed`. */
+function checkedText(body: unknown): string {
+  const text = typeof body === 'string' && body !== '' ? body : ManagedConfigBody.safeParse(body).data?.config_yaml;
+  if (text === undefined) {
+    const says = 'body: a configuration is expected, as application/yaml or {config_yaml}';
+    throw new SvcError('invalid_argument', says, { field: 'body' });
+  }
+  const parsed = parseManagedConfig(text);
+  if (parsed.ok) return text;
+  const says = `The configuration breaks ${parsed.problems.length === 1 ? 'a rule' : 'rules'}; details name the place.`;
+  throw new SvcError('validation_failed', says, { details: parsed.problems });
+}
+
+/** PUT /v1/cluster/config. In a plugin of its own: only here YAML is a body. */
+function setConfigRoute(app: RestApp, { peers }: ConfigRouteParts): void {
+  app.register((scope: RestApp, _options, done) => {
+    acceptYamlBodies(scope);
+    scope.put('/v1/cluster/config', { config: { access: 'operate' }, schema: setConfigSchema }, async (request) =>
+      peers.setConfig(checkedText(request.body), callerOf(request)),
+    );
+    done();
+  });
+}
+
+const pushConfigSchema = {
+  tags: ['cluster'],
+  summary: 'Push the managed configuration to every node that can be reached',
+  headers: CallerHeaders,
+  response: { 200: PushAnswers, ...problemSchemas({ style: 'coded', hasBody: true }) },
+};
+
+/** POST /v1/cluster/config/push (spec 1, PushConfig). A node that refuses says why; the others get it all the same. */
+function pushConfigRoute(app: RestApp, { cluster }: ConfigRouteParts): void {
+  app.post('/v1/cluster/config/push', { config: { access: 'operate' }, schema: pushConfigSchema }, async () => ({
+    nodes: await cluster.pushConfig(),
+  }));
+}
 
 const getClusterStatusSchema = {
   tags: ['cluster'],
@@ -177,7 +302,7 @@ interface ClusterRouteParts extends RestParts {
 }
 
 /** Configuration for all nodes is kept where peers are. */
-export interface ConfigRouteParts extends ClusterRouteParts {
+interface ConfigRouteParts extends ClusterRouteParts {
   readonly peers: NodePeerApi;
 }
 

@@ -1,7 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { generateRequest } from '../../../tools/management/contracts.ts';
-import type { IntentApi } from '../../../tools/management/execute/intents.ts';
 import {
   IntentStarted,
   IntentStatus,
@@ -9,7 +8,7 @@ import {
   promptRequest,
 } from '../../../tools/management/execute/request.ts';
 import { started } from '../../../tools/management/fields.ts';
-import type { Starter } from '../../../tools/management/ports.ts';
+import type { IntentApi, Starter } from '../../../tools/management/ports.ts';
 import { IdempotencyKey, type StartKey, type StartKeys, startIdFor } from '../../idempotency.ts';
 import type { RestApp, RestParts } from '../parts.ts';
 import { callerOf } from '../request-context.ts';

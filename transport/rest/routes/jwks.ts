@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import type { RestApp, RestParts } from '../parts.ts';
+import type { ResourceParts, RestApp, RestParts } from '../parts.ts';
 import { problemSchemas } from '../schemas/problems.ts';
 
 const Key = z.object({
@@ -30,14 +30,6 @@ export function jwksRoute(app: RestApp, { nodeTokens }: RestParts): void {
     reply.header('cache-control', 'public, max-age=60');
     return { keys: keys.map((key) => Key.parse(key)) };
   });
-}
-
-/** Who may issue tokens for this node, and how others reach it. */
-export interface ResourceParts {
-  /** Issuers of the realms (`spec.iam.realms`); none: callers need no token. */
-  readonly issuers: readonly string[];
-  /** `spec.network.public_url`; absent: the host that the request was sent to. */
-  readonly publicUrl?: string | undefined;
 }
 
 const PATH = '/.well-known/oauth-protected-resource';

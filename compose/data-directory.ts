@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { mkdir, readFile, rename, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { SvcError } from './errors.ts';
+import { SvcError } from '../runtime/errors.ts';
 
 /**
  * Makes the node's data directory, readable for its user only, and answers the id that is kept in it: with it a node takes

@@ -1,0 +1,36 @@
+import { FLEET, type RosterEntry, type RosterWord } from '../fleet/roster.ts';
+import type { NodePeerTurn } from './messages.ts';
+import { type NodePeerState, nodeIdOf, type Peer } from './state.ts';
+
+type StatusReason = 'registered' | 'heartbeat' | 'heartbeats_missed' | 'drained_by_operator';
+
+interface Changed {
+  readonly state: NodePeerState;
+  /** What the fleet was told, null when nothing it keeps has changed. The api repeats it before it answers. */
+  readonly word: RosterWord | null;
+}
+
+/** The state with `peer` in it; tells the fleet and the event stream what is new for them. */
+export function changed(state: NodePeerState, peer: Peer | null, reason: StatusReason, turn: NodePeerTurn): Changed {
+  const { peer: before } = state;
+  if (before !== null && peer !== null && before.status !== peer.status) {
+    turn.emit('peer_status_changed', { from: before.status, to: peer.status, reason });
+  }
+  const entry = entryOf(peer);
+  if (JSON.stringify(entry) === JSON.stringify(entryOf(before))) return { state: { ...state, peer }, word: null };
+  const revision = state.revision + 1;
+  const word: RosterWord = { node_id: nodeIdOf(turn.self), revision, entry };
+  turn.tell(FLEET, 'Hear', word);
+  return { state: { ...state, peer, revision }, word };
+}
+
+function entryOf(peer: Peer | null): RosterEntry | null {
+  if (peer === null) return null;
+  const { role, status, overdue, capabilities, grpc_address } = peer;
+  return { role, status, overdue, capabilities, grpc_address };
+}
+
+/** Begins to count the silence anew. */
+export function listen(turn: NodePeerTurn, heartbeatIntervalMs: number): void {
+  turn.after('silence', 2 * heartbeatIntervalMs, 'HeartbeatOverdue', {});
+}

@@ -1,0 +1,64 @@
+import { renderTemplate } from '../../manifests/template/rendering.ts';
+import type { WorkflowManifest } from '../../manifests/workflow/schema.ts';
+import type { Json, JsonObject } from '../../runtime/json.ts';
+import { own } from './json-values.ts';
+import { LIMITS } from './limits.ts';
+import type { IdleWorkflow } from './state.ts';
+
+/**
+ * What templates and expressions of the current state see (spec 3, Template variables). A state that was entered is
+ * seen under its name; the fixed names win over a state called like one of them.
+ */
+export function scopeOf(run: IdleWorkflow): JsonObject {
+  const { metadata } = run.manifest;
+  const states: [string, Json][] = [];
+  for (const name of Object.keys(run.visits)) {
+    const output = own(run.blackboard, name);
+    if (output !== undefined) states.push([name, output]);
+  }
+  return {
+    ...Object.fromEntries(states),
+    ...(run.intent === null ? {} : { intent: run.intent }),
+    input: run.input,
+    workflow: {
+      name: metadata.name,
+      version: metadata.version,
+      context: run.context,
+      storage: { workspace: run.storage.workspace, shared_volumes: run.storage.shared },
+    },
+    blackboard: run.blackboard,
+    state: { feedback: run.feedback },
+    human: run.human_feedback === null ? {} : { feedback: run.human_feedback },
+    execution: { id: run.execution_id },
+  };
+}
+
+/** Renders one template of the current state; throws an SvcError when the text grows too long. */
+export type Render = (template: string, maxChars?: number) => string;
+
+/** Renders the templates of one state; the scope is made once, and only when a template needs it. */
+export function renderer(run: IdleWorkflow): Render {
+  let scope: JsonObject | undefined;
+  const state = run.current_state ?? '';
+  return (template, maxChars = LIMITS.renderedChars) => {
+    if (!template.includes('{{')) return template;
+    scope ??= scopeOf(run);
+    return renderTemplate(template, scope, { state, maxChars });
+  };
+}
+
+export const renderMap = (render: Render, map: Readonly<Record<string, string>>): Record<string, string> =>
+  Object.fromEntries(Object.entries(map).map(([key, value]) => [key, render(value)]));
+
+/**
+ * Annotation of a workflow: with the value `sealed` its containers have no network, a root that cannot be written and no
+ * user with rights, whatever the node's settings are.
+ */
+export const CONTAINERS = 'svc.dev/containers';
+
+export const isSealed = ({ metadata }: Pick<WorkflowManifest, 'metadata'>): boolean =>
+  own(metadata.annotations, CONTAINERS) === 'sealed';
+
+/** Whether the annotation says something that would be taken for a wall and is none. */
+export const isBadlySealed = ({ metadata }: Pick<WorkflowManifest, 'metadata'>): boolean =>
+  (own(metadata.annotations, CONTAINERS) ?? 'sealed') !== 'sealed';

@@ -1,0 +1,137 @@
+import { SvcError } from '../errors.ts';
+import { storeError } from './database.ts';
+import type { DocumentsWriter } from './documents-thread.ts';
+import type { DocumentOutcome, DocumentWrite } from './documents-write.ts';
+
+interface Waiting {
+  readonly write: DocumentWrite;
+  readonly rows: number;
+  readonly chars: number;
+  readonly settle: (outcome: DocumentOutcome) => void;
+}
+
+/** Of one transaction. Beyond it the event loop gets a turn first. */
+const GROUP_ROWS = 256;
+
+const GROUP_CHARS = 4_000_000;
+
+/** Groups on their way to another thread and back: while one is written, the next is there. */
+const MOST_SENT = 2;
+
+/** Beyond it a write is refused: a disk that is too slow must not fill memory. */
+const MOST_WAITING_CHARS = 128_000_000;
+
+/**
+ * Group commit: writes that arrive in the same tick share one transaction and so one fsync (design K10), and so do those
+ * that arrive while others are written. A promise settles after COMMIT, never before.
+ */
+export class GroupCommit {
+  readonly #writer: Pick<DocumentsWriter, 'apply'>;
+  #waiting: Waiting[] = [];
+  #waitingChars = 0;
+  #scheduled = false;
+  #closed = false;
+  readonly #sent = new Set<Promise<void>>();
+
+  constructor(writer: Pick<DocumentsWriter, 'apply'>) {
+    this.#writer = writer;
+  }
+
+  /** Answers how many documents were written or removed, once that is durable. */
+  run(write: DocumentWrite): Promise<number> {
+    if (this.#closed) return Promise.reject(isClosed());
+    if (this.#waitingChars > MOST_WAITING_CHARS) return Promise.reject(isFull());
+    return new Promise<number>((resolve, reject) => {
+      const settle = (outcome: DocumentOutcome): void => {
+        if (typeof outcome === 'number') resolve(outcome);
+        else reject(outcome);
+      };
+      const [rows, chars] = sizeOf(write);
+      this.#waiting.push({ write, rows, chars, settle });
+      this.#waitingChars += chars;
+      this.#schedule();
+    });
+  }
+
+  /** Reads what is committed: nothing runs between the statements of a group. */
+  read<T>(work: () => T): T {
+    if (this.#closed) throw isClosed();
+    try {
+      return work();
+    } catch (error) {
+      throw storeError(error, 'documents');
+    }
+  }
+
+  /** Commits what waits; later writes are refused. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    while (this.#waiting.length > 0 || this.#sent.size > 0) {
+      this.#flush();
+      // A race of none never ends: what this thread wrote is done already.
+      if (this.#sent.size > 0) await Promise.race(this.#sent);
+    }
+  }
+
+  #schedule(): void {
+    if (this.#scheduled) return;
+    this.#scheduled = true;
+    setImmediate(() => {
+      this.#scheduled = false;
+      this.#flush();
+    });
+  }
+
+  #flush(): void {
+    if (this.#waiting.length === 0 || this.#sent.size >= MOST_SENT) return;
+    const group = this.#take();
+    const rows = group.reduce((sum, one) => sum + one.rows, 0);
+    const outcomes = this.#writer.apply(
+      group.map(({ write }) => write),
+      rows,
+    );
+    if (!(outcomes instanceof Promise)) settleAll(group, outcomes);
+    else {
+      const sent: Promise<void> = outcomes.then((all) => {
+        this.#sent.delete(sent);
+        settleAll(group, all);
+        if (this.#waiting.length > 0) this.#schedule();
+      });
+      this.#sent.add(sent);
+    }
+    if (this.#waiting.length > 0) this.#schedule();
+  }
+
+  /** At least one write, however large it is. */
+  #take(): Waiting[] {
+    let [rows, chars] = [0, 0];
+    const end = this.#waiting.findIndex((one, index) => {
+      rows += one.rows;
+      chars += one.chars;
+      return index > 0 && (rows > GROUP_ROWS || chars > GROUP_CHARS);
+    });
+    const group = this.#waiting.splice(0, end === -1 ? this.#waiting.length : end);
+    for (const one of group) this.#waitingChars -= one.chars;
+    return group;
+  }
+}
+
+/** Documents and characters of a write. */
+function sizeOf(write: DocumentWrite): [rows: number, chars: number] {
+  const charsOf = ([, id, , fields, rest]: readonly [string, string, number, string, string]): number =>
+    id.length + fields.length + rest.length;
+  if (write.do === 'put') return [write.rows.length, write.rows.reduce((sum, row) => sum + charsOf(row), 0)];
+  return [1, write.do === 'insert' || write.do === 'replace' ? charsOf(write.row) : 100];
+}
+
+function settleAll(group: readonly Waiting[], outcomes: readonly DocumentOutcome[]): void {
+  for (const [index, { settle }] of group.entries()) settle(outcomes[index] ?? isClosed());
+}
+
+const isClosed = (): SvcError => new SvcError('unavailable', 'the document store is closed', { store: 'documents' });
+
+const isFull = (): SvcError =>
+  new SvcError('unavailable', 'too much waits to be written into the document store', {
+    store: 'documents',
+    retryAfterMs: 1_000,
+  });
