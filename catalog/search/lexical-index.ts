@@ -18,6 +18,9 @@ export interface Wordbook {
 /** How much a word says about an entry where it stands. */
 const STRENGTH: Readonly<Record<Field, number>> = { name: 1, labels: 0.9, description: 0.85, instruction: 0.5 };
 
+/** Where a stem stands in an entry, as bits. */
+const FIELDS = { name: 1, description: 2, labels: 4, instruction: 8 } as const;
+
 /** By the bits of the fields it stands in: the best of them. */
 const STRENGTHS = Float32Array.from({ length: 16 }, (_, mask) =>
   Math.max(0, ...keysOf(FIELDS).map((field) => ((mask & FIELDS[field]) === 0 ? 0 : STRENGTH[field]))),
@@ -266,9 +269,6 @@ function slipsBetween(word: string, other: string): number {
   }
   return above.at(-1) ?? 0;
 }
-
-/** Where a stem stands in an entry, as bits. */
-const FIELDS = { name: 1, description: 2, labels: 4, instruction: 8 } as const;
 
 type Field = keyof typeof FIELDS;
 
