@@ -50,7 +50,7 @@ export { VERSION };
 const LOG_FLUSH_MS = 1_000;
 const NOT_ENABLED = { accepted: false, reason: 'spec.cluster.enabled is false on this node' };
 
-/** The process, part by part (design, Layout): settings, stores, seat in the fleet, runtime, areas, transports. */
+/** The process, part by part: settings, stores, seat in the fleet, runtime, areas, transports. */
 export async function startNode(input: NodeInput): Promise<Node> {
   // What is opened is given back in reverse order, also when a later part cannot start.
   await using opened = new AsyncDisposableStack();

@@ -63,7 +63,7 @@ export interface WaitLookups {
   readonly heldBy?: (effectId: string) => string | undefined;
 }
 
-/** Pending: no node may serve the pool of these tags (design P1). Undefined when one may. */
+/** Pending: no node may serve the pool of these tags (P1). Undefined when one may. */
 export async function nodeWait(client: WaitLookups['client'], tags: readonly string[]): Promise<OwnWait | undefined> {
   if (await client.isServed(poolOfTags(tags))) return undefined;
   const whom = tags.length === 0 ? 'a worker' : `a node with tags ${tags.join(', ')}`;

@@ -177,7 +177,7 @@ const shippedOf = ({ agent_id, tenant_id, ...agent }: DeployedAgent): Whole<Agen
   tenant: tenant_id,
 });
 
-/** How many agents somebody may have; null: as many as they like (original-facts 13.1). */
+/** How many agents somebody may have; null: as many as they like (H28). */
 export interface AgentQuota {
   most(identity: Identity): number | null | Promise<number | null>;
 }

@@ -14,7 +14,7 @@ export type CatalogScope = WorkflowScope;
 /** `paused`: no new run starts, those that run go on. `archived`: not listed unless asked for, and no new run. */
 export type CatalogStatus = 'deployed' | 'paused' | 'archived';
 
-/** What spec 2 calls an agent summary, plus version, scope and owner. */
+/** An agent summary (H10), plus version, scope and owner. */
 export interface AgentSummary {
   readonly agent_id: string;
   readonly name: string;
@@ -35,7 +35,7 @@ export interface DeployedAgent extends AgentSummary {
 }
 
 export interface AgentFilter {
-  /** As for workflows (spec 3, svc.workflow.list); absent: the tenant's and the reader's own. */
+  /** As for workflows (W35); absent: the tenant's and the reader's own. */
   readonly scope?: 'global' | 'visible';
   /** Default: all but archived ones. */
   readonly status?: CatalogStatus;
@@ -45,7 +45,7 @@ export interface AgentFilter {
   readonly pageToken?: string;
 }
 
-/** Deployed agents. The truth is Documents (unique index), written before the answer (design R2). */
+/** Deployed agents. The truth is Documents (unique index), written before the answer (R2). */
 export interface AgentCatalog {
   /**
    * Registers a manifest. All versions of a name in a scope share one agent_id. Throws `invalid_manifest` (details with path
@@ -89,7 +89,7 @@ export interface CatalogLogEvent {
   readonly recorded_at: string;
 }
 
-/** A search of the catalog (spec 3, svc.agent.search and svc.workflow.search). */
+/** A search of the catalog (W38). */
 export interface SearchRequest {
   readonly query: string;
   /** Default 10, at most 100. */
@@ -142,7 +142,7 @@ export interface CatalogReader {
   readonly subject?: string;
 }
 
-/** Workflow summary (spec 3, Tool result records) with what lists show beside it. */
+/** Workflow summary (W37) with what lists show beside it. */
 export interface WorkflowEntry {
   readonly id: string;
   readonly name: string;
@@ -179,7 +179,7 @@ export interface WorkflowFilter {
   readonly pageToken?: string;
 }
 
-/** Deployed workflows. The truth is Documents (unique index), written before the answer (design R2). */
+/** Deployed workflows. The truth is Documents (unique index), written before the answer (R2). */
 export interface WorkflowCatalog {
   /** Checks without deploying, with what is deployed in sight: unknown agents, child cycles and depth. Never throws for bad text. */
   validate(reader: CatalogReader, manifestYaml: string): Promise<WorkflowValidation>;

@@ -1,6 +1,6 @@
 import type { Page, PageAsked } from '../runtime/documents/pages.ts';
 
-/** A learned pattern as spec 1 shows it (`MemoryPattern`, original-facts 1.1). */
+/** A learned pattern (`MemoryPattern`, G11). */
 export interface LearnedPattern {
   readonly pattern_id: string;
   readonly error_signature: string;
@@ -45,7 +45,7 @@ export interface PatternPage extends PageAsked {
 }
 
 /**
- * Errors and what solved them, by tenant (spec 1, pattern memory). All throw `cortex_not_configured` where memory is
+ * Errors and what solved them, by tenant (G11). All throw `cortex_not_configured` where memory is
  * switched off, `invalid_argument` naming the field.
  */
 export interface Patterns {

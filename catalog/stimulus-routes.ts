@@ -9,7 +9,7 @@ import type { Collection, CollectionSpec, StoredDocument } from '../runtime/docu
 import { SvcError } from '../runtime/errors.ts';
 import { type Identity, SYSTEM_TENANT } from '../runtime/identity.ts';
 
-/** One direct route: what comes from `source` starts `workflow` (decided.md "Stimuli"). */
+/** One direct route: what comes from `source` starts `workflow` (H23). */
 export interface StimulusRoute {
   /** Lower-case. */
   readonly source: string;

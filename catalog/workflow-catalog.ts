@@ -96,7 +96,7 @@ class WorkflowChecks {
 const errorsOf = (findings: readonly Finding[]): readonly Finding[] =>
   findings.filter(({ severity }) => severity === 'error');
 
-/** Throws `invalid_manifest` with every error; warnings never refuse (decided.md "Workflows"). */
+/** Throws `invalid_manifest` with every error; warnings never refuse (W20). */
 function checkedManifest({ manifest, findings }: CheckedWorkflow): WorkflowManifest {
   const errors = errorsOf(findings);
   if (manifest === null || errors.length > 0) throw invalidManifest(errors);
@@ -265,7 +265,7 @@ export const ERROR_CURES: Readonly<Record<ProblemRule, string>> = {
 
 /**
  * Everything there is to say about the text of a workflow manifest, in one list in the order of its lines: errors where
- * it breaks a rule of spec 3, warnings when it breaks none (a broken one is not looked into further). Never throws.
+ * it breaks a rule of the format (W1–W16), warnings when it breaks none (a broken one is not looked into further). Never throws.
  */
 export function validateWorkflow(text: string, known: Known = {}): CheckedWorkflow {
   const read = readWorkflow(text);

@@ -97,7 +97,7 @@ async function writeNew(path: string, text: string, force: boolean): Promise<voi
   }
 }
 
-/** Ed25519 in PKCS 8, as NodeClusterService wants its nodes to have (spec 1). */
+/** Ed25519 in PKCS 8, as NodeClusterService wants its nodes to have (G17). */
 async function writeKey(path: string): Promise<boolean> {
   const { privateKey } = generateKeyPairSync('ed25519');
   try {

@@ -34,7 +34,7 @@ export interface MemberStatus {
   readonly partitions: Readonly<Record<string, number>>;
 }
 
-/** What something waits for that no live node has (design P1). */
+/** What something waits for that no live node has (P1). */
 export interface WaitingFor {
   readonly tags: readonly string[];
   /** Such as "waiting for a node with tags gpu". */
@@ -74,6 +74,6 @@ export interface ClusterApi {
   drainMember(nodeId: string): Promise<void>;
   /** The same to drain and end in order. Throws `not_found`. */
   shutDownMember(nodeId: string, reason: string): Promise<void>;
-  /** Sends the managed configuration in force to every node that can be reached (spec 1, PushConfig). */
+  /** Sends the managed configuration in force to every node that can be reached (G30). */
   pushConfig(): Promise<readonly PushAnswer[]>;
 }

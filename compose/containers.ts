@@ -38,7 +38,7 @@ export interface EffectsWorld {
   readonly secrets: Secrets;
   readonly access: AgentAccess;
   readonly log: McpLog;
-  /** Whether a tenant may run commands on this host (design S6). */
+  /** Whether a tenant may run commands on this host (S6). */
   readonly allow: (tenant: string) => boolean;
   readonly areas: LateAreas;
   readonly warn: (message: string, error: unknown) => void;

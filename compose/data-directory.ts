@@ -5,7 +5,7 @@ import { SvcError } from '../runtime/errors.ts';
 
 /**
  * Makes the node's data directory, readable for its user only, and answers the id that is kept in it: with it a node takes
- * its own partitions back after a restart (design P2). Throws `invalid_config` saying why it cannot be used.
+ * its own partitions back after a restart (P2). Throws `invalid_config` saying why it cannot be used.
  */
 export async function openDataDirectory(path: string): Promise<{ readonly nodeId: string }> {
   try {

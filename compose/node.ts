@@ -19,7 +19,7 @@ export interface Node {
   readonly id: string;
   readonly restUrl: string;
   readonly grpcAddress: string;
-  /** For agents' programs: dispatch gateway, and SEAL beside it (design S5). */
+  /** For agents' programs: dispatch gateway, and SEAL beside it (S5). */
   readonly internalUrl: string;
   readonly internalGrpcAddress: string;
   /** `host:port` of NodeClusterService as others reach it; null unless `spec.cluster.enabled`. */

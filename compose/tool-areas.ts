@@ -60,7 +60,7 @@ export async function openToolAreas(parts: ToolAreasParts): Promise<{ seal: Seal
   return { seal, mcp: { desk, sessions, clock, random, admission } };
 }
 
-/** The servers of the internal address (design S5): dispatch gateway and inner loop, attest and invoke beside them. */
+/** The servers of the internal address (S5): dispatch gateway and inner loop, attest and invoke beside them. */
 export function createInternalServers(parts: {
   readonly seal: SealParts;
   readonly dispatch: DispatchApi;
@@ -87,7 +87,7 @@ export function createInternalServers(parts: {
   };
 }
 
-/** How agents' programs and containers reach this node's internal listener (design S5). */
+/** How agents' programs and containers reach this node's internal listener (S5). */
 export interface AgentAccess {
   readonly tokens: ExecutionTokens;
   /** Of containers: from there the listeners take the calls of agents alone. */
@@ -147,7 +147,7 @@ function listensOnLoopback({ network, cluster }: NodeSettings): boolean {
   return [network.bind, network.internal.bind, cluster.bind ?? network.bind].every(isLoopback);
 }
 
-/** What this node offers to executions that are started on it; deprecated runtimes are a line in its log (spec 3). */
+/** What this node offers to executions that are started on it; deprecated runtimes are a line in its log (W41). */
 export function executionOffer({
   settings,
   controls,

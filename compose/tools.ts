@@ -42,7 +42,7 @@ export interface ToolsWorld {
   readonly blobs: Blobs;
   readonly rateLimits: RateLimits;
   readonly tierLimits: TierLimits;
-  /** Whether a tenant may run commands on this host (design S6). */
+  /** Whether a tenant may run commands on this host (S6). */
   readonly allow: (tenant: string) => boolean;
   readonly volumes: Volumes;
   readonly view: ProgramView | null;

@@ -17,7 +17,7 @@ const manifestVersion = z
 
 const texts = z.record(z.string().min(1).max(256), z.string('expected text; put it in quotes').max(4_096)).default({});
 
-/** What `metadata` of every deployable manifest holds (spec 3, metadata). (name, version) is unique. */
+/** What `metadata` of every deployable manifest holds (W2). (name, version) is unique. */
 export const metadataFields = {
   name: manifestName,
   version: manifestVersion,

@@ -2,7 +2,7 @@ import { z } from 'zod';
 
 const REFERENCE = /^(env|secret|literal):/;
 
-/** `env:NAME`, `secret:PATH`, `literal:VALUE`, or the value itself (decided.md "Names"). Never resolved here. */
+/** `env:NAME`, `secret:PATH`, `literal:VALUE`, or the value itself (W45). Never resolved here. */
 export const secretText = z
   .string()
   .min(1)
@@ -22,6 +22,6 @@ export const secretUrl = (protocols: readonly string[]) =>
 
 const hasHost = (text: string): boolean => /^[a-z+]+:\/\/[^/\s]+(\/\S*)?$/.test(text);
 
-/** Environment variable with the secret of a source (decided.md "Stimuli"): `git-hub.io` → `SVC_WEBHOOK_SECRET_GIT_HUB_IO`. */
+/** Environment variable with the secret of a source (H25): `git-hub.io` → `SVC_WEBHOOK_SECRET_GIT_HUB_IO`. */
 export const webhookSecretVariable = (source: string): string =>
   `SVC_WEBHOOK_SECRET_${source.toUpperCase().replaceAll(/[^A-Z0-9]/g, '_')}`;

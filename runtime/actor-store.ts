@@ -17,7 +17,7 @@ export type {
 export type { AcquireOutcome, Lease, Leases } from './leases.ts';
 
 /**
- * The store under the kernel (design K9). Bodies and records are opaque strings here: the kernel encodes and decodes them.
+ * The store under the kernel (K9). Bodies and records are opaque strings here: the kernel encodes and decodes them.
  *
  * Guarantees that the contract suite (test/contract/actor-store.ts) checks on every adapter:
  * - `append` is durable when it resolves, and an id seen before is not appended again;
@@ -145,7 +145,7 @@ export interface PartitionChanges {
   readonly resumed?: readonly number[];
 }
 
-/** All that one batch of turns changes. Applied as one atomic step or not at all (design K3). */
+/** All that one batch of turns changes. Applied as one atomic step or not at all (K3). */
 export interface Commit extends PartitionChanges {
   readonly lease: Lease;
   /** Of a log that partitions share: what changes in each of them; the commit's own changes are then empty. */
@@ -228,7 +228,7 @@ export interface Commits {
 }
 
 export interface EventLog {
-  /** Events of one actor behind `after`, oldest first. Sequence numbers start at 1 and have no gaps (design R1). */
+  /** Events of one actor behind `after`, oldest first. Sequence numbers start at 1 and have no gaps (R1). */
   readEvents(
     partition: Partition,
     address: Address,
@@ -247,7 +247,7 @@ export interface JournalRow {
   readonly entries: readonly MailboxEntry[];
 }
 
-/** The record of all turns: mailbox entries plus one row a commit. Kept until the projector is past it (design R2). */
+/** The record of all turns: mailbox entries plus one row a commit. Kept until the projector is past it (R2). */
 export interface Journal {
   /** Rows behind the position `after`. */
   readJournal(log: Log, after: number, limit: number): Promise<JournalRow[]>;
@@ -255,7 +255,7 @@ export interface Journal {
   trimJournal(lease: Lease, upTo: number): Promise<void>;
 }
 
-/** Where actors live that are not at home: set if absent, in the home's slot (design K1). */
+/** Where actors live that are not at home: set if absent, in the home's slot (K1). */
 export interface Directory {
   place(home: Partition, address: Address, partition: Partition): Promise<Partition>;
   locate(home: Partition, address: Address): Promise<Partition | null>;

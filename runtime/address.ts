@@ -2,11 +2,11 @@ import { SvcError } from './errors.ts';
 
 /**
  * Where an actor lives: `kind/tenant/id`. The tenant is part of every address, so no read or write path exists
- * without it (design K1).
+ * without it (K1).
  */
 export type Address = `${string}/${string}/${string}`;
 
-/** A slice of a pool, `pool:number`. One node at a time holds its lease and serves every actor in it (design K2). */
+/** A slice of a pool, `pool:number`. One node at a time holds its lease and serves every actor in it (K2). */
 export type Partition = `${string}:${number}`;
 
 /** A log that several partitions of one node share: its name, which is drawn anew each time. */

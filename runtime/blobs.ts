@@ -1,4 +1,4 @@
-/** Bytes too large for a message: over 64 KiB they are stored here and referenced (design K7). */
+/** Bytes too large for a message: over 64 KiB they are stored here and referenced (K7). */
 export interface Blobs {
   open(): Promise<void>;
   close(): Promise<void>;

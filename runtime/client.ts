@@ -16,7 +16,7 @@ export interface CallOptions {
   readonly signal?: AbortSignal;
 }
 
-/** One event of an actor's stream: `seq` counts 1, 2, 3 … without gaps (design R1). */
+/** One event of an actor's stream: `seq` counts 1, 2, 3 … without gaps (R1). */
 export interface ActorEvent {
   readonly seq: number;
   /** Unix ms, recorded time of the turn that emitted it. */
@@ -35,11 +35,11 @@ export interface ActorSnapshot {
   /** Sequence number of its last event. */
   readonly lastEvent: number;
   readonly archived: boolean;
-  /** Set while a message of the actor keeps failing (design K6). */
+  /** Set while a message of the actor keeps failing (K6). */
   readonly stuck: { readonly messageType: string; readonly error: string; readonly attempts: number } | null;
 }
 
-/** Where an actor should live (design P1, P4). */
+/** Where an actor should live (P1, P4). */
 export interface PlaceWish {
   /** Tags that a node must have to serve it; with none every worker may. */
   readonly tags: readonly string[];
@@ -66,7 +66,7 @@ export interface FollowOptions {
 }
 
 /**
- * How transports, areas and tests reach actors. The only way in: every write is a message (design, the way of a call).
+ * How transports, areas and tests reach actors. The only way in: every write is a message.
  */
 export interface ActorClient {
   /** Sends a message; resolves when it is durable in the mailbox. Throws `mailbox_full`, `unavailable`. */
@@ -81,7 +81,7 @@ export interface ActorClient {
   /** Events behind `after`, at most `limit`, live or from the archive. */
   events(address: Address, after: number, limit: number): Promise<ActorEvent[]>;
   /**
-   * Follows the stream from behind `after`; ends after a final event (design R1). `null` is yielded about every
+   * Follows the stream from behind `after`; ends after a final event (R1). `null` is yielded about every
    * `heartbeatMs` of silence.
    */
   follow(address: Address, after: number, options: FollowOptions): AsyncIterable<ActorEvent | null>;

@@ -1,4 +1,4 @@
-/** Time as a port, so that a simulation can run on virtual time (design K9). */
+/** Time as a port, so that a simulation can run on virtual time (K9). */
 export interface Clock {
   /** Unix milliseconds. */
   now(): number;

@@ -35,7 +35,7 @@ export const answerOf = (schema: z.ZodType): z.ZodType | undefined => (isAnswere
 type ReplyTo<Schema> = Schema extends Answered<infer Answer> ? z.input<Answer> : Json;
 
 /**
- * What a handler may do besides returning the next state (design K5): decide. Nothing here touches the world; all of
+ * What a handler may do besides returning the next state (K5): decide. Nothing here touches the world; all of
  * it is written in the batch's one commit, or not at all when the handler throws or refuses.
  */
 export interface Turn<Events extends Schemas, Messages extends Schemas, Answer = Json> {
@@ -84,7 +84,7 @@ export interface TellOptions {
   readonly unhurried?: boolean;
 }
 
-/** A request for work in the world (design E1-E3). */
+/** A request for work in the world (E1–E3). */
 export interface EffectRequest<MessageType extends string = string> {
   /** Name of the effect handler: `model.generate`, `program.run` … */
   readonly kind: string;
@@ -117,7 +117,7 @@ export type RequestOf<Input extends z.ZodType, MessageType extends string = stri
   'kind' | 'input'
 > & { readonly input: z.input<Input> };
 
-/** Full-jitter exponential backoff between attempts of a failed effect (design E3). */
+/** Full-jitter exponential backoff between attempts of a failed effect (E3). */
 export interface RetryPolicy {
   readonly maxAttempts: number;
   readonly initialDelayMs: number;
@@ -139,7 +139,7 @@ export type Immutable<T> = T extends readonly (infer Item)[]
     ? { readonly [Key in keyof T]: Immutable<T[Key]> }
     : T;
 
-/** An actor kind (design K6): everything the kernel needs to serve its actors. */
+/** An actor kind (K6): everything the kernel needs to serve its actors. */
 export interface ActorDefinition<
   State = unknown,
   Messages extends Schemas = Schemas,
@@ -164,9 +164,9 @@ export interface ActorDefinition<
    * not hold back the others. Default: all actors of the kind share a turn.
    */
   fairnessKey?(state: State): string | null;
-  /** Pool its actors live in (design P1). Default: `default`. */
+  /** Pool its actors live in (P1). Default: `default`. */
   readonly pool?: 'default' | 'system';
-  /** Its actors may be given a place outside their home: `ActorClient.place` (design K1, P1, P4). */
+  /** Its actors may be given a place outside their home: `ActorClient.place` (K1, P1, P4). */
   readonly placed?: boolean;
   /** Events after which no other follows: a stream of this actor ends there. */
   readonly finalEvents?: readonly (keyof Events & string)[];
@@ -183,7 +183,7 @@ export interface ActorDefinition<
       self: { readonly tenant: string; readonly id: string },
     ): Omit<StoredDocument, 'version'> | null;
   };
-  /** True once nothing more will happen: the actor is archived and leaves the store (design K8). */
+  /** True once nothing more will happen: the actor is archived and leaves the store (K8). */
   done?(state: State): boolean;
   /**
    * False: a done actor leaves the store and nothing of it stays, and a later message finds an unknown actor. For kinds
@@ -242,7 +242,7 @@ export class Registry {
     return [...this.#kinds.values()];
   }
 
-  /** Home of an address: its kind's pool, hashed (design K1). Actors of a `placed` kind may live elsewhere: Locator. */
+  /** Home of an address: its kind's pool, hashed (K1). Actors of a `placed` kind may live elsewhere: Locator. */
   homeOf(address: Address): Partition {
     return this.partitionIn(this.definitionOf(address)?.pool ?? 'default', address);
   }

@@ -1,5 +1,5 @@
 /**
- * Lists, searches, histories and the catalog (design R2): collections of JSON documents, SQLite or MongoDB underneath.
+ * Lists, searches, histories and the catalog (R2): collections of JSON documents, SQLite or MongoDB underneath.
  * Single-document writes only; no transaction is promised. Every read names the tenant.
  */
 export interface Documents {

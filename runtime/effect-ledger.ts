@@ -2,7 +2,7 @@ import type { Address, Partition } from './address.ts';
 import type { Unsubscribe } from './leases.ts';
 import type { Delivery } from './message.ts';
 
-/** `repeatable` is run again after a crash; `once` is never repeated without somebody saying so (design E2). */
+/** `repeatable` is run again after a crash; `once` is never repeated without somebody saying so (E2). */
 export type EffectMode = 'repeatable' | 'once';
 
 export interface EffectOpen {

@@ -1,7 +1,7 @@
 import type { ClaimOutcome } from './actor-store.ts';
 import type { Address, Partition } from './address.ts';
 
-/** A pointer to an effect record; the record, not the job, says what is to be done (design E1). */
+/** A pointer to an effect record; the record, not the job, says what is to be done (E1). */
 export interface EffectJob {
   readonly id: string;
   readonly partition: Partition;
@@ -36,7 +36,7 @@ export type RunJob = (job: EffectJob, started?: StartedEffect) => Promise<JobOut
 export type JobOutcome = { readonly kind: 'done' } | { readonly kind: 'later'; readonly delayMs: number };
 
 /**
- * Hands effects to nodes (design E1): BullMQ on Redis, in-process when embedded. Delivery is at least once; `claim`
+ * Hands effects to nodes (E1): BullMQ on Redis, in-process when embedded. Delivery is at least once; `claim`
  * decides who runs an effect. Enqueueing a job that is queued already changes nothing. Tenants take turns, and
  * within a tenant its agents and workflows, however many jobs one of them has queued.
  *

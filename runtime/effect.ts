@@ -12,7 +12,7 @@ export const EffectResult = z.object({
   outcome: z.discriminatedUnion('kind', [
     z.object({ kind: z.literal('done'), value: jsonField }),
     z.object({ kind: z.literal('failed'), code: z.string(), message: z.string() }),
-    /** A `once` effect had started when its node died (design E2); nothing repeated it. */
+    /** A `once` effect had started when its node died (E2); nothing repeated it. */
     z.object({ kind: z.literal('in_doubt') }),
   ]),
 });

@@ -1,12 +1,12 @@
 import { z } from 'zod';
 import type { Condition } from './documents.ts';
 
-/** Tenant of everything that no other tenant owns, and of the local operator (spec 1, Endpoints rule 1). */
+/** Tenant of everything that no other tenant owns, and of the local operator (G3). */
 export const SYSTEM_TENANT = 'svc-system';
 
 /**
- * Who asks. Made once at the edge from a verified token and carried by every message that follows (design S1).
- * `local` is the operator of a loopback node without an identity provider (design S2).
+ * Who asks. Made once at the edge from a verified token and carried by every message that follows (S1).
+ * `local` is the operator of a loopback node without an identity provider (S2).
  */
 export const Identity = z.object({
   kind: z.enum(['local', 'operator', 'service_account', 'consumer', 'tenant_user', 'actor']),

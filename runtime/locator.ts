@@ -7,7 +7,7 @@ import type { Unsubscribe } from './leases.ts';
 const REMEMBERED = 50_000;
 
 /**
- * Finds the partition of an address (design K1): its home, unless its kind may live elsewhere and a directory entry in
+ * Finds the partition of an address (K1): its home, unless its kind may live elsewhere and a directory entry in
  * the home's slot says so. An entry never changes while its actor lives, so it is remembered; that an actor has none
  * is remembered only once it was seen at home.
  */
@@ -76,12 +76,12 @@ export class Locator {
 /** What one node should serve. */
 export interface Assignment {
   readonly wanted: ReadonlySet<Partition>;
-  /** Pools whose effects this node takes (design E1). */
+  /** Pools whose effects this node takes (E1). */
   readonly queues: readonly string[];
 }
 
 /**
- * Who serves what (design P1, P2), as the kernel sees it: asked at each renewal and whenever `onChange` rings. Each
+ * Who serves what (P1, P2), as the kernel sees it: asked at each renewal and whenever `onChange` rings. Each
  * node computes the same answer from the same members; where two disagree for a moment, the lease decides.
  */
 export interface Placement {
@@ -113,13 +113,13 @@ export interface Placement {
   freed(): Promise<void>;
   /** A pool was defined: this node and the others should look who serves it. */
   poolDefined(): Promise<void>;
-  /** From now on this node wants nothing, and the others know (design P2, drain). */
+  /** From now on this node wants nothing, and the others know (P2, drain). */
   drain(): Promise<void>;
   /** Ends the node lease. */
   leave(): Promise<void>;
 }
 
-/** Effects and actors that need tags live in a pool named after the sorted tags (design P1); none: `default`. */
+/** Effects and actors that need tags live in a pool named after the sorted tags (P1); none: `default`. */
 export function poolOfTags(tags: readonly string[]): string {
   const sorted = [...new Set(tags)].sort();
   return sorted.length === 0 ? 'default' : sorted.map((tag) => `+${tag}`).join('');

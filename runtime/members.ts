@@ -2,7 +2,7 @@ import type { PoolLayout } from './address.ts';
 import { SvcError } from './errors.ts';
 import type { Unsubscribe } from './leases.ts';
 
-/** One life of a node: the process that holds the node lease (design P2). */
+/** One life of a node: the process that holds the node lease (P2). */
 export interface Member {
   readonly node: string;
   /** UUID of this life; a restart has another. */
@@ -31,7 +31,7 @@ export interface MembersLook {
  * node lease is taken at start, renewed with the partition leases, and runs out on the store's clock;
  * it may be ended early, by the node itself or by a peer that saw the process die. Ending one that lives costs a
  * hand-over, and the effects that others claim before it has its seat again: what a process commits is decided by its
- * partition leases alone (design K4).
+ * partition leases alone (K4).
  */
 export interface Members {
   /**

@@ -27,7 +27,7 @@ export interface MailboxEntry {
   readonly partition?: Partition;
 }
 
-/** How a message came to be; the mailbox bound counts `client` messages only (design K7). */
+/** How a message came to be; the mailbox bound counts `client` messages only (K7). */
 export type MessageOrigin = 'client' | 'actor' | 'timer' | 'effect';
 
 /**
@@ -35,7 +35,7 @@ export type MessageOrigin = 'client' | 'actor' | 'timer' | 'effect';
  * another actor, a timer, a result of an effect.
  */
 export interface Message {
-  /** UUID; a client message with an id seen before is dropped (design K3). */
+  /** UUID; a client message with an id seen before is dropped (K3). */
   readonly id: string;
   readonly to: Address;
   /** Sending actor, or null for a client. */

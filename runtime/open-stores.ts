@@ -22,7 +22,7 @@ export interface OpenStores {
    * holds the process up for some milliseconds at most.
    */
   readonly upkeep: readonly (() => Promise<boolean>)[];
-  /** What an operator should know about durability (design K10), for the start-up log. */
+  /** What an operator should know about durability (K10), for the start-up log. */
   readonly notes: readonly string[];
   close(): Promise<void>;
 }
@@ -40,7 +40,7 @@ export interface StoreLocation {
   readonly warn: (message: string, error: unknown) => void;
 }
 
-/** Opens SQLite files, or Redis, BullMQ and MongoDB: the two sets of adapters (design K9). */
+/** Opens SQLite files, or Redis, BullMQ and MongoDB: the two sets of adapters (K9). */
 export async function openStores(location: StoreLocation): Promise<OpenStores> {
   const { redis, mongodb } = location;
   return redis === undefined || mongodb === undefined

@@ -1,6 +1,6 @@
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
 
-/** Randomness as a port, so that a simulation can be seeded (design K9). */
+/** Randomness as a port, so that a simulation can be seeded (K9). */
 export interface Random {
   uuid(): string;
   /** Lower-case hex of `bytes` random bytes. */

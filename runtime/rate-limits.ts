@@ -16,7 +16,7 @@ export interface RateCount {
 }
 
 /**
- * Counters that all nodes of an installation share (spec 1, Errors; original-facts 13.1). Windows are fixed and counted by
+ * Counters that all nodes of an installation share (H27). Windows are fixed and counted by
  * the store's clock: window n of a bound covers [n·windowMs, (n+1)·windowMs).
  */
 export interface RateLimits {

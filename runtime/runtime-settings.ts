@@ -1,11 +1,11 @@
 import type { RetrySettings } from './turns/work.ts';
 
 export interface RuntimeSettings {
-  /** Partitions of pool `default`; fixed at the store's first start (design K2). */
+  /** Partitions of pool `default`; fixed at the store's first start (K2). */
   readonly partitions: number;
   /** Partitions of pool `system`. */
   readonly systemPartitions: number;
-  /** Partitions of each pool for tags, fixed when it is made (design P1). */
+  /** Partitions of each pool for tags, fixed when it is made (P1). */
   readonly tagPoolPartitions: number;
   readonly leaseTtlMs: number;
   readonly leaseRenewMs: number;

@@ -114,7 +114,7 @@ export async function connectClient(parts: ClientParts): Promise<MailboxClient> 
   return clientOf(parts, kernel, parts.placement ?? solePlacement(parts.store, '', ''), null);
 }
 
-/** Puts the kernel together on its ports and begins to serve (design, Kernel). */
+/** Puts the kernel together on its ports and begins to serve. */
 export async function startRuntime(parts: RuntimeParts): Promise<Runtime> {
   const runtime = await createRuntime(parts);
   await runtime.serve();

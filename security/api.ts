@@ -37,14 +37,14 @@ export type { SignedDelivery, Webhooks } from './webhooks/deliveries.ts';
 export type { BodySignature } from './webhooks/schemes.ts';
 export { SCHEMES } from './webhooks/schemes.ts';
 
-/** What a tier bounds (original-facts 13.1): `tool:NAME` is one call of that tool. */
+/** What a tier bounds (H27): `tool:NAME` is one call of that tool. */
 export type Limited = 'agent_executions' | 'workflow_executions' | 'model_calls' | 'model_tokens' | `tool:${string}`;
 
 /** Whose limits count. */
 export type Principal = Pick<Identity, 'kind' | 'subject' | 'tier'> & { readonly tenant: string };
 
 /**
- * Limits of a caller's tier, by setting, over all nodes (decided.md "Limits"). Operators, service accounts, actors and the
+ * Limits of a caller's tier, by setting, over all nodes (H27). Operators, service accounts, actors and the
  * local operator have none unless set.
  */
 export interface TierLimits {
@@ -122,7 +122,7 @@ export interface Credentials {
   readonly tenantHeader: string | undefined;
 }
 
-/** Turns credentials into who calls, the same for REST and gRPC (design S1, S2). */
+/** Turns credentials into who calls, the same for REST and gRPC (S1, S2). */
 export interface Authenticator {
   /** False on a loopback node without an identity provider: every call is the local operator's. */
   readonly required: boolean;
@@ -133,7 +133,7 @@ export interface Authenticator {
   authenticate(credentials: Credentials): Promise<Caller>;
 }
 
-/** Secrets by reference (design S3): `env:NAME`, `secret:PATH`, `literal:VALUE`; a plain value is itself. */
+/** Secrets by reference (S3): `env:NAME`, `secret:PATH`, `literal:VALUE`; a plain value is itself. */
 export interface Secrets {
   /** Throws `failed_precondition` naming the reference, never the value. */
   resolve(tenant: string, reference: string): Promise<string>;

@@ -24,7 +24,7 @@ const LOCAL_OPERATOR: Identity = {
 export type ClosableAuthenticator = Authenticator & AsyncDisposable & { close(): Promise<void> };
 
 /**
- * The node's authenticator. Without realms every call is the local operator's (design S2), where a `localToken` is set by
+ * The node's authenticator. Without realms every call is the local operator's (S2), where a `localToken` is set by
  * that token alone, but for an API key that is sent all the same; with realms a verified token or a live key is needed. Throws `invalid_config`
  * for realms that cannot work. Without `keys` there are none.
  */

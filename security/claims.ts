@@ -108,7 +108,7 @@ function consumerTenant(claim: unknown, subject: string, { tenants }: AmongRealm
 }
 
 /**
- * Identity of a verified token (decided.md "Identity"; the kinds of the public original). In the system realm the
+ * Identity of a verified token (H7). In the system realm the
  * realm's mark makes a service account; everyone else there is an operator, who without a known role may do nothing.
  * Throws `UnusableClaim`; for a service account `invalid_argument` for an `X-Tenant-Id` that is no slug and `forbidden`
  * for one that it may not act for.

@@ -19,7 +19,7 @@ const refused = (reference: string, why: string, cause?: unknown): SvcError =>
   new SvcError('failed_precondition', `${reference}: ${why}`, { cause });
 
 /**
- * Secrets from files and the node's environment (design S3). The node itself (`svc-system`) finds `secret:PATH` at
+ * Secrets from files and the node's environment (S3). The node itself (`svc-system`) finds `secret:PATH` at
  * `DIRECTORY/PATH`; any other tenant at `DIRECTORY/tenants/TENANT/PATH`, and may not read the node's environment.
  */
 export function createFileSecrets(settings: FileSecretsSettings): Secrets {

@@ -3,7 +3,7 @@ import { SvcError } from '../runtime/errors.ts';
 import { INVALID_NODE_TOKEN, type NodeIdentity, type NodeTokens } from './node-tokens.ts';
 import { bearerToken } from './signed-token.ts';
 
-/** SealNodeEnvelope (spec 1) as received. */
+/** SealNodeEnvelope (G21) as received. */
 export interface NodeEnvelope {
   readonly node_security_token: string;
   readonly signature: Uint8Array;
@@ -14,7 +14,7 @@ const MISSING = 'A node token is needed, as bearer token and in a signed envelop
 const SIGNATURE_BYTES = 64;
 
 /**
- * Who sent a request that came in a SealNodeEnvelope (spec 1, NodeClusterService; decided.md "Messages not shown"): the
+ * Who sent a request that came in a SealNodeEnvelope (G21): the
  * token must stand in metadata `authorization` and in the envelope, and its node must have signed the payload bytes as
  * they arrived; an empty payload is one. Throws `unauthenticated` (missing, expired, or not valid: never which check),
  * `unavailable` when the controllers' keys cannot be had.

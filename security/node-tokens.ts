@@ -15,7 +15,7 @@ import {
   signCompact,
 } from './signed-token.ts';
 
-/** Who a node token is for (decided.md "Identity"). */
+/** Who a node token is for (G20). */
 export interface NodeIdentity {
   readonly nodeId: string;
   readonly role: 'CONTROLLER' | 'WORKER' | 'HYBRID';
@@ -25,7 +25,7 @@ export interface NodeIdentity {
   readonly expiresAt: number;
 }
 
-/** NodeSecurityToken (spec 1): RS256 JWT of one hour, claims sub, role, iat, exp, `cnf.jwk`. */
+/** NodeSecurityToken (G20): RS256 JWT of one hour, claims sub, role, iat, exp, `cnf.jwk`. */
 export interface NodeTokens {
   issue(node: {
     readonly nodeId: string;
@@ -65,7 +65,7 @@ export interface NodeTokensParts extends SigningParts {
 }
 
 /**
- * Node tokens of a controller (spec 1; decided.md "Identity"). A key is published before the first token of it leaves,
+ * Node tokens of a controller (G20). A key is published before the first token of it leaves,
  * so every other controller can verify it. Whoever only verifies makes no key.
  */
 export function createNodeTokens(parts: NodeTokensParts): NodeTokens {

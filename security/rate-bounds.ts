@@ -160,7 +160,7 @@ export const subjectKey = ({ subject }: Pick<Principal, 'subject'>): string =>
   createHash('sha256').update(subject).digest('base64url').slice(0, 32);
 
 /**
- * Limits of users over all nodes (decided.md "Limits", original-facts 13.1): per user of a tenant, by settings and by what
+ * Limits of users over all nodes (H27): per user of a tenant, by settings and by what
  * operators set over them at run time. Fails with `unavailable` when the counters cannot be reached, or the overrides
  * of somebody whose were never seen: what cannot be counted is not let through. Without `overrides` there are none.
  */

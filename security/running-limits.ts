@@ -35,7 +35,7 @@ interface Parts {
 }
 
 /**
- * How many executions somebody may have running at once (original-facts 13.1). A place is taken before the start and given
+ * How many executions somebody may have running at once (H28). A place is taken before the start and given
  * back when somebody looks and the execution has ended, so a killed node leaks none. On one node the starts of a user are
  * admitted one by one; of starts that race on several nodes all beyond the bound are refused, and never too few.
  */

@@ -3,7 +3,7 @@ import type { NodeSettings } from '../manifests/node/settings.ts';
 import { SvcError } from '../runtime/errors.ts';
 import { isTenantSlug } from './tenant.ts';
 
-/** What a realm's users are (spec 2 "Authentication"; decided.md "Identity"). */
+/** What a realm's users are (H7). */
 export type RealmKind = 'system' | 'consumer' | 'tenant';
 
 /** One issuer of tokens. */
@@ -20,7 +20,7 @@ export interface RealmSettings {
   readonly serviceAccounts?: ServiceAccounts;
 }
 
-/** A token is one of a service account by a positive mark only: what a token lacks says nothing (decided.md "Service accounts"). */
+/** A token is one of a service account by a positive mark only: what a token lacks says nothing (H8). */
 export interface ServiceAccounts {
   readonly mark:
     | { readonly role: string }
@@ -41,7 +41,7 @@ export interface ClaimNames {
 }
 
 export interface AuthenticatorSettings {
-  /** Empty: no identity provider, only right on loopback (design S2). */
+  /** Empty: no identity provider, only right on loopback (S2). */
   readonly realms: readonly RealmSettings[];
   /** Without realms: what every call must bring, and is then the local operator's; absent: nothing. */
   readonly localToken?: string;

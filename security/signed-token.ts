@@ -7,7 +7,7 @@ import type { KeySet } from './key-set.ts';
 import { type FindKey, NODE_TOKEN_TTL_MS, type PublishedKeys } from './keys/published-keys.ts';
 import type { RealmSettings } from './settings.ts';
 
-/** Private keys behind a port (design S3): files, or a key-management service. One RS256 key signs, several verify. */
+/** Private keys behind a port (S3): files, or a key-management service. One RS256 key signs, several verify. */
 export interface SigningKeys {
   open(): Promise<void>;
   /** RSASSA-PKCS1-v1_5 with SHA-256 by the key in force. */
@@ -172,7 +172,7 @@ export function bearerToken(authorization: string | undefined): string | undefin
 }
 
 /**
- * Claims of a token whose signature, `iss`, `aud`, `exp` and `nbf` hold (decided.md "Identity"). Throws an error of jose
+ * Claims of a token whose signature, `iss`, `aud`, `exp` and `nbf` hold (H7). Throws an error of jose
  * for a bad token, `unavailable` when the realm's keys cannot be had.
  */
 export async function verifyToken(

@@ -7,7 +7,7 @@ const SLUG = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 export const isTenantSlug = (value: string): boolean => SLUG.test(value);
 
 /**
- * Tenant a service account acts in: the one of its `X-Tenant-Id`, else `svc-system` (spec 2 "Authentication").
+ * Tenant a service account acts in: the one of its `X-Tenant-Id`, else `svc-system` (H6).
  * Throws `invalid_argument` for a header that is no slug.
  */
 export function delegatedTenant(tenantHeader: string | undefined): string {
@@ -84,7 +84,7 @@ export const allows = (identity: Identity, action: Action): boolean =>
   isFleetAction(action) ? mayInFleet(identity, action) : allowedActions(identity).includes(action);
 
 /**
- * Throws `forbidden` unless the identity may do this in its own tenant (decided.md "Identity"). The tenant itself is no
+ * Throws `forbidden` unless the identity may do this in its own tenant (H7). The tenant itself is no
  * question here: every call acts in `identity.tenant` and there is no other path.
  */
 export function requireRole(identity: Identity, action: Action): void {

@@ -86,7 +86,7 @@ interface DispatcherSettings {
 }
 
 /**
- * The operator's word about judges of built-in tools (spec 3, Inner-loop judge defaults), by name or alias; null where
+ * The operator's word about judges of built-in tools (W32), by name or alias; null where
  * there is none. Of two that name one tool the later counts. A dispatcher that is off is as if it were not there.
  */
 function judgeOverrides(dispatchers: readonly DispatcherSettings[]): (tool: ToolContract) => boolean | null {

@@ -26,7 +26,7 @@ export interface ToolCall {
   parked<T>(waiting: Promise<T>): Promise<T>;
 }
 
-/** What a tool answers: text as spec 3 shows it, and the object where the result is one. */
+/** What a tool answers: text (W30), and the object where the result is one. */
 export interface ToolAnswer {
   readonly text: string;
   readonly structured?: JsonObject;
@@ -68,7 +68,7 @@ export function failedOutcome(failure: ToolFailure): WholeOutcome {
   const { code, class: failureClass, message, retryAfterMs, structured } = failure;
   const said = message.slice(0, MAX_ERROR_CHARS);
   return {
-    // Spec 3 names this one by its text.
+    // Callers know this one by its text (W31).
     content: textContent(code === 'cortex_not_configured' ? said : `${code}: ${said}`),
     ...(structured === undefined ? {} : { structured }),
     is_error: true,
@@ -117,7 +117,7 @@ function headOf({ content }: WholeOutcome): WholeOutcome['content'] {
 
 type FailureClass = NonNullable<ToolOutcome['error']>['class'];
 
-/** Errors that tools have themselves (spec 3, Tool-level errors); codes of runtime/errors.ts and denials are used too. */
+/** Errors that tools have themselves (W31); codes of runtime/errors.ts and denials are used too. */
 type FailureCode =
   | DenialReason
   | ErrorCode

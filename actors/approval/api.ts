@@ -6,7 +6,7 @@ import { SvcError } from '../../runtime/errors.ts';
 import { type Identity, seenPart, sees, tenantOfViewer, type Viewer } from '../../runtime/identity.ts';
 import { ApprovalState } from './messages.ts';
 
-/** Spec 2, Human approval request. */
+/** A question to a human as callers see it (H19). */
 interface ApprovalRequest {
   readonly id: string;
   readonly execution_id: string;
@@ -23,7 +23,7 @@ interface ApprovalAnswer {
   readonly by: string | null;
 }
 
-/** Human approvals of a tenant (spec 2, Human approvals). */
+/** Human approvals of a tenant (H19). */
 export interface ApprovalApi {
   /** Pending ones, oldest first. */
   list(viewer: Viewer, page?: PageAsked): Promise<Page<ApprovalRequest> & { readonly total: number }>;
@@ -35,7 +35,7 @@ export interface ApprovalApi {
   answer(identity: Identity, approvalId: string, answer: ApprovalAnswer, options?: CallOptions): Promise<void>;
 }
 
-/** Where the lists of approvals come from (design R2). */
+/** Where the lists of approvals come from (R2). */
 export const APPROVALS: CollectionSpec = {
   name: 'approvals',
   unique: [],

@@ -105,7 +105,7 @@ function Withdraw(state: ApprovalState, _message: object, turn: ApprovalTurn): A
   return { ...closed(state), status: 'withdrawn', resolved_at: resolvedAt };
 }
 
-/** One question to a human (spec 2, Human approvals): pending → answered | expired | withdrawn. Idle, it is in no memory. */
+/** One question to a human (H19): pending → answered | expired | withdrawn. Idle, it is in no memory. */
 export const approvalActor = defineActor({
   kind: 'approval',
   version: 2,

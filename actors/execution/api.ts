@@ -57,7 +57,7 @@ export interface ExecutionApi {
     agentId: string,
     page: { readonly limit: number; readonly skip: number },
   ): Promise<{ readonly executions: ExecutionStatus[]; readonly total: number }>;
-  /** Log of one execution (`svc.task.logs`, spec 3), oldest first; `limit` is capped at 200. Throws `not_found`. */
+  /** Log of one execution (`svc.task.logs`, W36), oldest first; `limit` is capped at 200. Throws `not_found`. */
   logs(
     viewer: Viewer,
     executionId: string,

@@ -21,7 +21,7 @@ import { ExecutionState } from './state.ts';
 import { EXECUTIONS, projectExecution } from './view.ts';
 
 /**
- * One run of an agent: pending → running → completed | failed | cancelled (spec 3). Its loop is decided.md's:
+ * One run of an agent: pending → running → completed | failed | cancelled (W24). Its loop:
  * iteration → validators → accepted, or refined and tried again until iterations or time run out. `policy` decides about
  * tool calls; it is pure and the same on every node.
  */

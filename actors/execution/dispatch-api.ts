@@ -3,7 +3,7 @@ import type { GrantRequest } from '../../manifests/tool/scope.ts';
 import type { CallOptions } from '../../runtime/client.ts';
 import type { Json, JsonObject } from '../../runtime/json.ts';
 
-/** What a bootstrap asks for (spec 2, Dispatch gateway messages). */
+/** What a bootstrap asks for (H9). */
 export interface GenerateRequest {
   readonly agent_id: string;
   readonly iteration_number: number;
@@ -45,7 +45,7 @@ export type GatewayAnswer =
     };
 
 /**
- * The inner loop for agents that run in a program or container of their own (spec 2, Dispatch gateway). Both calls wait
+ * The inner loop for agents that run in a program or container of their own (H9). Both calls wait
  * until the loop has a final answer or needs a command run; a call that was cut off is simply made again and gets the same.
  * Throws `not_found`, `failed_precondition` (ended; another iteration runs; no such dispatch is open), `invalid_argument`,
  * the model's and tools' errors.
@@ -65,7 +65,7 @@ export interface DispatchApi {
   ): Promise<GatewayAnswer>;
 }
 
-/** Attestation as far as the execution knows (decided.md "Identity"). */
+/** Attestation as far as the execution knows (G12). */
 export interface AttestApi {
   /**
    * Notes the session, so that it closes with the execution. Throws `not_found`, `failed_precondition` (not running),

@@ -7,7 +7,7 @@ import type { IdleExecution } from './state.ts';
 
 /**
  * The volumes of an execution, the same for its tools, its program and its container. One with tools or a container has a
- * workspace of its own, whose id is the execution's, unless its workflow mounts one there (decided.md, Workflows). What
+ * workspace of its own, whose id is the execution's, unless its workflow mounts one there (W5). What
  * belongs to this run alone is made by the first that needs it.
  */
 export function mountsOf(execution: IdleExecution): ToolMount[] {
@@ -18,11 +18,11 @@ export function mountsOf(execution: IdleExecution): ToolMount[] {
   return [...given, { volume_id: execution_id, mount_path: WORKSPACE, read_only: false, create: true }];
 }
 
-/** Of executions whose manifest names none (original-facts 4). */
+/** Of executions whose manifest names none (W33). */
 const DEFAULT_CONTEXT = 'svc-system-agent-runtime';
 
 /**
- * What a program or container is told (original-facts 2.11). What only the node knows, its addresses and the execution's
+ * What a program or container is told (W26). What only the node knows, its addresses and the execution's
  * capability token (SVC_ORCHESTRATOR_URL, SVC_SEAL_GATEWAY_URL), is added by the effect that starts it.
  */
 export function nodeEnvironment(execution: IdleExecution): Record<string, string> {
@@ -42,7 +42,7 @@ export function nodeEnvironment(execution: IdleExecution): Record<string, string
   };
 }
 
-/** Text that must not be read as a reference (design S3), cut to what an environment variable can hold. */
+/** Text that must not be read as a reference (S3), cut to what an environment variable can hold. */
 export function literal(text: string): string {
   const bounded = keepHead(argument(text), Math.floor(LIMITS.environmentTextBytes / 3));
   return /^(env|secret|config|literal):/.test(bounded) ? `literal:${bounded}` : bounded;

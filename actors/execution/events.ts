@@ -3,8 +3,8 @@ import type { ActorEvent } from '../../runtime/client.ts';
 import type { JsonObject } from '../../runtime/json.ts';
 
 /**
- * Events of an execution: the one vocabulary of spec 1 (ExecutionEvent) and spec 2 (SSE). Keys and order are the
- * wire's; both transports map these objects one to one.
+ * Events of an execution: the one vocabulary of gRPC (G6) and SSE (H12). Keys and order are those of the
+ * wire; both transports map these objects one to one.
  */
 const id = { execution_id: z.string() };
 
@@ -37,7 +37,7 @@ export const executionEvents = {
 
 export type ExecutionEventName = keyof typeof executionEvents;
 
-/** One entry of `svc.task.logs` (spec 3). */
+/** One entry of `svc.task.logs` (W36). */
 export interface ExecutionLogEvent {
   readonly sequence: number;
   readonly event_type: string;
@@ -46,7 +46,7 @@ export interface ExecutionLogEvent {
   readonly recorded_at: string;
 }
 
-/** Names of spec 3 for the events of the stream. */
+/** Names in logs for the events of the stream (W21). */
 const LOG_NAMES: Readonly<Record<ExecutionEventName, string>> = {
   execution_started: 'ExecutionStarted',
   iteration_started: 'IterationStarted',

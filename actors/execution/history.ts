@@ -26,7 +26,7 @@ export function previousError(attempts: readonly Attempt[]): string {
   return last === undefined ? '' : failureText(last);
 }
 
-/** SVC_ITERATION_HISTORY (original-facts 2.11): a JSON array, oldest first; the oldest are left out when too long. */
+/** SVC_ITERATION_HISTORY (W26): a JSON array, oldest first; the oldest are left out when too long. */
 export function historyJson(attempts: readonly Attempt[]): string {
   for (let from = 0; from < attempts.length; from += 1) {
     const text = JSON.stringify(attempts.slice(from).map(historyEntry));

@@ -24,7 +24,7 @@ interface Judged {
 
 /**
  * Takes a result through the validators that are left, in order: cheap ones here and now; one with a judge is asked, and
- * its word takes the result on. A judge is asked once an iteration (original-facts 6.1).
+ * its word takes the result on. A judge is asked once an iteration (W27).
  */
 export function takeThrough(running: RunningExecution, judged: Judged, turn: ExecutionTurn): ExecutionState {
   const { validators } = running.plan;
@@ -116,7 +116,7 @@ function askModel(
 const STDERR_CHARS = 4 * 1024;
 
 /**
- * What a judge agent is asked: JSON with the fields of original-facts 6.2 that exist here. The output is never cut: a
+ * What a judge agent is asked: JSON with the fields that exist here (W27). The output is never cut: a
  * judge who saw half of it would judge another one.
  */
 function judgeInput(running: RunningExecution, check: PanelCheck, result: IterationResult): string {

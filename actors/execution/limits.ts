@@ -1,5 +1,5 @@
 /**
- * Bounds of one execution (design: limits everywhere). Counted in UTF-16 units where the name ends in `Chars`, in
+ * Bounds of one execution (K7). Counted in UTF-16 units where the name ends in `Chars`, in
  * UTF-8 bytes where it ends in `Bytes`.
  */
 export const LIMITS = {
@@ -33,7 +33,7 @@ export const LIMITS = {
   judgeInputBytes: 384 * 1024,
   /** The task, among what a judge is given. */
   judgeTaskChars: 16 * 1024,
-  /** Depth of a judge's execution; the root has 0 (original-facts 6.2). */
+  /** Depth of a judge's execution; the root has 0 (W27). */
   judgeDepth: 3,
   /** Nesting of a JSON output that a schema is applied to. */
   jsonDepth: 100,
@@ -46,6 +46,6 @@ export const LIMITS = {
   inDoubtRepeats: 9,
   /** And how often at all. */
   inDoubtRepeatsInAll: 50,
-  /** Whole-execution timeout when the manifest names none (decided.md). */
+  /** Whole-execution timeout when the manifest names none (W22). */
   executionTimeoutMs: 1_800_000,
 } as const;

@@ -46,7 +46,7 @@ export const Start = z.object({
   mounts: Mounts.optional(),
   /** Who is told, by an `ExecutionWord`, that it has started and that it has ended. */
   notify: Notify.optional(),
-  /** How many executions are above it: 0 unless it is a judge's (original-facts 6.2). */
+  /** How many executions are above it: 0 unless it is a judge's (W27). */
   depth: z.number().int().min(0).max(100).optional(),
 });
 
@@ -133,7 +133,7 @@ export interface StartExecution {
   /** For parents: how many executions are above it. Default 0. */
   readonly depth?: number;
   readonly identity: Identity;
-  /** Start it on the very node that is asked (spec 1, ForwardExecution; design P4). */
+  /** Start it on the very node that is asked (G29, P4). */
   readonly here?: boolean;
 }
 

@@ -34,7 +34,7 @@ export function awaiting(state: ExecutionState, effectId: string): RunningExecut
   return state.current.effect_id === effectId ? state : null;
 }
 
-/** Validators in order decide. Without any, only a program that exits with 0 is accepted (decided.md). */
+/** Validators in order decide. Without any, only a program that exits with 0 is accepted (W23). */
 export function judge(running: RunningExecution, result: IterationResult, turn: ExecutionTurn): ExecutionState {
   if (Buffer.byteLength(result.stdout) > LIMITS.outputBytes) {
     const message = `the output has more than ${LIMITS.outputBytes} bytes`;
@@ -84,7 +84,7 @@ export function stream(running: RunningExecution, attempt: number, text: string,
 const UNREPEATED = 'the program had started when its node died; it was not repeated';
 
 /**
- * The effect had started when its node died, so nobody knows whether it acted (design E2). An iteration is a unit that
+ * The effect had started when its node died, so nobody knows whether it acted (E2). An iteration is a unit that
  * may be repeated, so by default it is asked for again, counted in the state; `svc.dev/on-in-doubt: fail` fails it.
  */
 function inDoubt(running: RunningExecution, turn: ExecutionTurn): ExecutionState {

@@ -171,7 +171,7 @@ function intersect(
   return [...new Set(kept)];
 }
 
-/** Exact or a sub-domain at a label boundary (original-facts 4); `*.x` covers what is below x. */
+/** Exact or a sub-domain at a label boundary (W33); `*.x` covers what is below x. */
 function coversDomain(wide: string, narrow: string): boolean {
   const [a, b] = [wide.toLowerCase(), narrow.toLowerCase()];
   if (a === b) return true;
@@ -179,7 +179,7 @@ function coversDomain(wide: string, narrow: string): boolean {
   return isBelow && !a.includes('/') && !/^[0-9.]+$/.test(a);
 }
 
-/** `/x/**` covers `/x` and all below it (decided.md); other patterns only themselves. */
+/** `/x/**` covers `/x` and all below it (W5); other patterns only themselves. */
 function coversPath(wide: string, narrow: string): boolean {
   if (wide === narrow || wide === '/**') return true;
   if (!wide.endsWith('/**')) return false;
@@ -273,7 +273,7 @@ const SHIPPED = runtimeTable();
 
 /**
  * The manifest with what it leaves to the node filled in. Throws `unsupported_runtime`, naming what there is, for a
- * language and version that the node's table lacks (spec 3, Usage rules: no fallback).
+ * language and version that the node's table lacks (W41).
  */
 export function fitToNode(
   start: StartExecution,

@@ -51,7 +51,7 @@ const ModelCheck = z.object({
 
 export type ModelCheck = z.infer<typeof ModelCheck>;
 
-/** One check of an iteration's result, in the order of the manifest (original-facts 2.6, 2.7). */
+/** One check of an iteration's result, in the order of the manifest (W23). */
 export const ResultValidator = z.discriminatedUnion('type', [ResultCheck, PanelCheck, ModelCheck]);
 
 export type ResultValidator = z.infer<typeof ResultValidator>;
@@ -143,7 +143,7 @@ const rules = (...fields: readonly string[]) =>
   z.strictObject(Object.fromEntries(fields.map((field) => [field, z.array(z.string()).default([])]))).nullish();
 
 /**
- * gRPC SecurityPolicy as JSON (spec 1, original-facts 1.1). Only its resource limits act on the loop itself; network
+ * gRPC SecurityPolicy as JSON (G7). Only its resource limits act on the loop itself; network
  * and filesystem rules speak to tools. Nothing here grants any, and a program they could not bind is refused.
  */
 export const SecurityPolicy = z.looseObject({
@@ -165,7 +165,7 @@ export function narrow(own: number, given: number | null | undefined): number {
   return given === null || given === undefined || given === 0 ? own : Math.min(own, given);
 }
 
-/** A volume of the workflow an execution belongs to, and where its program finds it (spec 3, volumes of a state). */
+/** A volume of the workflow an execution belongs to, and where its program finds it (W4). */
 export const Mount = z.object({
   volume_id: z.string().min(1).max(128),
   /** Absolute; isolation `process` has them at or under `/workspace`. */

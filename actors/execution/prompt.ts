@@ -6,7 +6,7 @@ import { hintsSection } from './memory/ask.ts';
 import { renderTemplate } from './prompt-template.ts';
 import type { IdleExecution } from './state.ts';
 
-/** Variables of the node; a caller's variable of the same name is not used (original-facts 2.3). */
+/** Variables of the node; a caller's variable of the same name is not used (W22). */
 const RESERVED_VARIABLES = [
   'instruction',
   'input',

@@ -8,7 +8,7 @@ const diff = lateLibrary<typeof import('diff')>('diff');
 const MAX_EDITS = 1_000;
 
 /**
- * Unified diff of the last two outputs (`refinement_applied.code_diff`, decided.md). Empty when there is no earlier
+ * Unified diff of the last two outputs (`refinement_applied.code_diff`, W24). Empty when there is no earlier
  * output, no new one, or both are the same. Bounded in work and length.
  */
 export function outputDiff(before: string | null, after: string | null): string {

@@ -57,7 +57,7 @@ export type Judging = z.infer<typeof Judging>;
 const Iteration = z.object({
   /** Empty where the node's own loop with tools runs: `loop` says what it waits for. */
   effect_id: z.string(),
-  /** How often this iteration's effect was asked for again because its outcome was in doubt (design E2). */
+  /** How often this iteration's effect was asked for again because its outcome was in doubt (E2). */
   in_doubt: z.number().int(),
   /** Answers of the model and calls that ended, of all loops that its program began; absent: none (progress.ts). */
   progress: z.number().int().optional(),

@@ -5,7 +5,7 @@ import { LIMITS } from './limits.ts';
 const SEGMENT_CHARS = 4096;
 
 /**
- * What was already streamed of one iteration's output (decided.md, Iteration loop). It does not hold the text: full
+ * What was already streamed of one iteration's output (W24). It does not hold the text: full
  * segments of 4,096 characters are kept as hashes, only the last, partial one as text.
  */
 export const StreamedText = z.object({

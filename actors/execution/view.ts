@@ -6,7 +6,7 @@ import { keepHead } from './bounded-text.ts';
 import type { CallInDoubt } from './inner-loop/state.ts';
 import type { EndedExecution, ExecutionState, RunningExecution, Usage } from './state.ts';
 
-/** Where lists of executions come from (design R2). */
+/** Where lists of executions come from (R2). */
 export const EXECUTIONS: CollectionSpec = {
   name: 'executions',
   unique: [],
@@ -82,7 +82,7 @@ export function projectExecution(
 /** Above every revision of an actor, so that the projector never writes a removed execution again. */
 const REMOVED_VERSION = Number.MAX_SAFE_INTEGER;
 
-/** Result of `svc.task.status` (spec 3) with the ids a caller needs. */
+/** Result of `svc.task.status` (W36) with the ids a caller needs. */
 export interface ExecutionStatus {
   readonly execution_id: string;
   readonly agent_id: string;
@@ -103,7 +103,7 @@ export interface ExecutionStatus {
   readonly waiting_for?: WaitReason;
 }
 
-/** From committed state, so a client reads its own writes (design R2). */
+/** From committed state, so a client reads its own writes (R2). */
 export function statusOf(state: RunningExecution | EndedExecution, snapshot: ActorSnapshot): ExecutionStatus {
   const { stuck } = snapshot;
   const stuckText = stuck === null ? null : `${stuck.messageType} keeps failing: ${stuck.error}`;

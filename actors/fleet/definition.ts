@@ -5,7 +5,7 @@ import { peerAddress, Requirement } from '../node-peer/state.ts';
 import { type FleetState, MOST_NODES, nodeIds, type RosterEntry, RosterWord, FleetState as State } from './roster.ts';
 
 /**
- * Who is in the fleet and who gets the next execution (design P4). It changes when a node joins, leaves or changes its
+ * Who is in the fleet and who gets the next execution (P4). It changes when a node joins, leaves or changes its
  * status, never with a heartbeat or a route: its record is as large as the fleet, and small changes are kept elsewhere.
  */
 export const fleet = defineActor({
@@ -74,7 +74,7 @@ interface Worker {
   readonly entry: RosterEntry;
 }
 
-/** Round-robin over healthy workers that hold all that is required (spec 1, rule 1): `number` counts the calls. */
+/** Round-robin over healthy workers that hold all that is required (G28): `number` counts the calls. */
 function route(state: FleetState, required: Requirement, number: number): Routed {
   const workers = nodeIds(state).flatMap((id): Worker[] => {
     const entry = state.rows[id]?.entry;

@@ -44,7 +44,7 @@ export const nodeIds = ({ rows }: FleetState): string[] =>
     .filter((id) => rows[id]?.entry !== null)
     .sort();
 
-/** `config_hash` (decided.md "Nodes"): SHA-256 of the UTF-8 text, lower-case hex. */
+/** `config_hash` (G30): SHA-256 of the UTF-8 text, lower-case hex. */
 export const hashOf = (configYaml: string): string => createHash('sha256').update(configYaml, 'utf8').digest('hex');
 
 export const FleetConfigState = z.object({ config_yaml: z.string(), config_hash: z.string() });
@@ -52,7 +52,7 @@ export const FleetConfigState = z.object({ config_yaml: z.string(), config_hash:
 /** Before anybody set one: nothing is managed. */
 export const NO_CONFIG = { config_yaml: '', config_hash: hashOf('') };
 
-/** The configuration that controllers manage for all nodes (spec 1, SyncConfig). Apart from the roster: it is large. */
+/** The configuration that controllers manage for all nodes (G30). Apart from the roster: it is large. */
 export const fleetConfig = defineActor({
   kind: 'fleet-config',
   version: 1,

@@ -17,7 +17,7 @@ export interface ValidateOptions extends CallOptions {
   readonly onBegun?: () => void;
 }
 
-/** Judge panels for callers (gRPC ValidateWithJudges, spec 1; svc.workflow.create with judges). */
+/** Judge panels for callers (gRPC ValidateWithJudges, G9; svc.workflow.create with judges). */
 export interface JudgePanelApi {
   /**
    * Convenes a panel and waits for its verdict, whatever node it is on. When the signal ends first the panel is cancelled,

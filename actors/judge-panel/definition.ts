@@ -179,7 +179,7 @@ function Cancel(
   return cancelPanel(state, reason === undefined || reason === '' ? 'the panel was cancelled' : reason, turn);
 }
 
-/** Several judges, one verdict: asks each judge's agent once, waits for all of them, concludes (spec 3, decided.md). */
+/** Several judges, one verdict: asks each judge's agent once, waits for all of them, concludes (W10, W11). */
 export const judgePanel = defineActor({
   kind: 'judge-panel',
   version: 1,

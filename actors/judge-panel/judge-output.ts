@@ -6,7 +6,7 @@ import { LIMITS } from './state.ts';
 
 const fraction = z.number().min(0).max(1);
 
-/** What a judge must write (spec 3, ParallelAgents). Members beyond these are kept for templates and not read. */
+/** What a judge must write (W10). Members beyond these are kept for templates and not read. */
 const JudgeOutput = z.looseObject({
   score: fraction,
   confidence: fraction,

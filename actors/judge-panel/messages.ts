@@ -20,7 +20,7 @@ export const Judge = z.object({
 
 export type Judge = z.output<typeof Judge>;
 
-/** How verdicts become one (spec 3, ParallelAgents; spec 1, ConsensusConfig; decided.md). */
+/** How verdicts become one (W10, W11, G10). */
 export const ConsensusRule = z.object({
   strategy: z.enum(['weighted_average', 'majority', 'unanimous', 'best_of_n', 'any_approved']),
   threshold: fraction,
@@ -59,7 +59,7 @@ export const judgePanelMessages = {
   JudgeTimedOut: z.object({ judge: z.number().int() }),
 } as const;
 
-/** What one judge said (original-facts 1.1, JudgeResult). */
+/** What one judge said (JudgeResult, G9). */
 export const JudgeResult = z.object({
   agent_id: z.string(),
   score: fraction,
@@ -97,7 +97,7 @@ export type PanelConcluded = z.output<typeof PanelConcluded>;
 
 const index = z.number().int();
 
-/** Events of a panel (original-facts 9.1 names MultiJudgeConsensus); `judge` is the index among the judges asked. */
+/** Events of a panel (MultiJudgeConsensus, W21); `judge` is the index among the judges asked. */
 export const judgePanelEvents = {
   JudgePanelConvened: z.object({
     panel_id: z.string(),

@@ -5,7 +5,7 @@ import { defineActor } from '../../runtime/define-actor.ts';
 import { SYSTEM_TENANT } from '../../runtime/identity.ts';
 import { NodeRoleName } from '../node-peer/state.ts';
 
-/** How long a challenge can be answered (original-facts 1.5). */
+/** How long a challenge can be answered (G18). */
 export const CHALLENGE_TTL_MS = 300_000;
 
 const OVER = { status: 'over' } as const;
@@ -14,7 +14,7 @@ export const challengeAddress = (challengeId: string): Address =>
   addressOf('node-challenge', SYSTEM_TENANT, challengeId);
 
 /**
- * One attestation under way: a nonce that is answered once, within its time (spec 1, attestation; decided.md "Nodes").
+ * One attestation under way: a nonce that is answered once, within its time (G17, G18).
  * Anybody may begin one, so nothing of it stays: an answered or expired challenge is an unknown one.
  */
 export const nodeChallengeActor = ({ ttlMs = CHALLENGE_TTL_MS }: { readonly ttlMs?: number } = {}) =>
@@ -63,7 +63,7 @@ const Claim = z.object({
   /** Ed25519, SPKI. */
   public_key_pem: z.string().min(1).max(1_000),
   role: NodeRoleName,
-  /** 32 random bytes as base64url; the UTF-8 bytes of this text are what is signed (decided.md "Nodes"). */
+  /** 32 random bytes as base64url; the UTF-8 bytes of this text are what is signed (G18). */
   nonce: z.string().length(43),
 });
 

@@ -3,12 +3,12 @@ import type { NodeCommand } from './commands.ts';
 
 export type { NodeCommand } from './commands.ts';
 
-/** Names of the wire (spec 1, Enum NodeRole, NodePeerStatus). */
+/** Names of the wire (G22). */
 export type NodeRole = 'CONTROLLER' | 'WORKER' | 'HYBRID';
 
 export type NodePeerStatus = 'ACTIVE' | 'DRAINING' | 'UNHEALTHY';
 
-/** NodeCapabilityAdvertisement (spec 1). As a requirement: minimums, and all runtimes and tags named. */
+/** NodeCapabilityAdvertisement (G23). As a requirement: minimums, and all runtimes and tags named. */
 export interface Capabilities {
   readonly gpu_count: number;
   readonly vram_gb: number;
@@ -45,11 +45,11 @@ export interface ManagedConfig {
 
 /**
  * Node peers as the transports call them: everything is a message to `node-peer/…`, `node-challenge/…` or the one
- * `fleet/…` (design P3). All controllers share this state, so any of them may answer and any may die.
+ * `fleet/…` (P3). All controllers share this state, so any of them may answer and any may die.
  */
 export interface NodePeerApi {
   /**
-   * Begins an attestation (spec 1). Throws `invalid_argument` for a bad id or key, `forbidden` for role CONTROLLER and
+   * Begins an attestation (G17). Throws `invalid_argument` for a bad id or key, `forbidden` for role CONTROLLER and
    * for a known node id with another key.
    */
   attest(request: {
@@ -92,7 +92,7 @@ export interface NodePeerApi {
   /** False for a node that is not registered, or not with the key when one is given. */
   deregister(nodeId: string, reason: string, publicKeyPem?: string): Promise<{ readonly accepted: boolean }>;
   /**
-   * Round-robin over healthy matching workers (spec 1, rule 1). `route` throws `unavailable` when no worker is healthy,
+   * Round-robin over healthy matching workers (G28). `route` throws `unavailable` when no worker is healthy,
    * `no_capable_worker` naming what is missing when none fits.
    */
   route(required: Partial<Capabilities>): Promise<{ readonly nodeId: string; readonly grpcAddress: string }>;

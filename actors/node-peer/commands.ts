@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** What a heartbeat brings back, each command once (decided.md "Nodes"). */
+/** What a heartbeat brings back, each command once (G26). */
 export type NodeCommand =
   | { readonly command: 'drain' }
   | { readonly command: 'shutdown'; readonly reason: string }

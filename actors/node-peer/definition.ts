@@ -14,11 +14,11 @@ import {
 } from './messages.ts';
 import { NodePeerState, nodeIdOf, type Peer } from './state.ts';
 
-/** Spec 1, Limits. */
+/** The default of a heartbeat (G17). */
 export const HEARTBEAT_INTERVAL_MS = 30_000;
 
 /**
- * One node as the controllers know it (design P3; decided.md "Nodes"). Two intervals without a heartbeat: no new work;
+ * One node as the controllers know it (P3, G22). Two intervals without a heartbeat: no new work;
  * three: UNHEALTHY, until the next heartbeat.
  */
 export const nodePeerActor = ({
@@ -68,7 +68,7 @@ export const nodeActors = (
 
 const IDLE = { active_execution_count: 0, cpu_utilization_percent: 0, memory_utilization_percent: 0 };
 
-/** Upsert (spec 1, RegisterNode): the peer id stays, the capabilities are replaced, the node is ACTIVE. */
+/** Upsert (G24): the peer id stays, the capabilities are replaced, the node is ACTIVE. */
 const register =
   (heartbeatIntervalMs: number) =>
   (state: NodePeerState, message: z.output<typeof RegisterMessage>, turn: NodePeerTurn): NodePeerState => {
@@ -97,7 +97,7 @@ const register =
     return next;
   };
 
-/** Whether this key may attest for the node's id (decided.md "Identity"). While the node is not registered, each may. */
+/** Whether this key may attest for the node's id (G19). While the node is not registered, each may. */
 function Admit(
   state: NodePeerState,
   { public_key_pem }: { readonly public_key_pem: string },
@@ -114,7 +114,7 @@ const sameAdvertisement = (a: Peer, b: Peer): boolean =>
   JSON.stringify([a.role, a.capabilities, a.grpc_address]) === JSON.stringify([b.role, b.capabilities, b.grpc_address]);
 
 /**
- * Keeps load, time and what the node says of itself (decided.md "Nodes"), and hands it the commands that wait: they
+ * Keeps load, time and what the node says of itself (G22), and hands it the commands that wait: they
  * leave the queue in the turn that answers them, so each is delivered once.
  */
 const heartbeat =
@@ -187,7 +187,7 @@ const registered = (state: NodePeerState, turn: NodePeerTurn): Peer =>
 /** How long a node that left keeps its count of words to the fleet: longer than any of them can be under way. */
 const FORGET_AFTER_MS = 3_600_000;
 
-/** The node's own leave. Not registered, or with another key: not accepted, which is no error (original-facts 1.2). */
+/** The node's own leave. Not registered, or with another key: not accepted, which is no error (G27). */
 function Deregister(
   state: NodePeerState,
   { reason, public_key_pem }: { readonly reason: string; readonly public_key_pem?: string | undefined },

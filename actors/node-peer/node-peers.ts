@@ -35,7 +35,7 @@ const Left = z.object({ accepted: z.boolean() });
 
 const MOST_REASON_CHARS = 1_000;
 
-/** What a node says of itself (spec 1, steps 4 to 6). */
+/** What a node says of itself (G17). */
 function membership({ find, ask, askPeer, tellFleet }: PeerCalls): Membership {
   return {
     async register(nodeId, node) {
@@ -104,7 +104,7 @@ const SIGNATURE_BYTES = 64;
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
-/** Attestation of strangers (spec 1, sequence of attestation and registration, steps 1 to 3). */
+/** Attestation of strangers (G17). */
 function attestation(
   { client, random, admit }: PeerCalls,
   randomBytes: (size: number) => Uint8Array,

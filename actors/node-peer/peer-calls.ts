@@ -120,7 +120,7 @@ const Turn = z.object({ number: z.number().int() });
 
 const READ_AT_ONCE = 64;
 
-/** Who is there and who gets the next execution (spec 1, RouteExecution, ListPeers). */
+/** Who is there and who gets the next execution (G28, G31). */
 export function rosterReads({ client, find }: PeerCalls): Pick<NodePeerApi, 'route' | 'list' | 'get'> {
   return {
     async route(required) {

@@ -19,7 +19,7 @@ const count = z.number().int().min(0).max(4_294_967_295);
 
 const amount = z.number().min(0).max(1_000_000_000);
 
-/** NodeCapabilityAdvertisement (spec 1), bounded. */
+/** NodeCapabilityAdvertisement (G23), bounded. */
 export const CapabilitySet = z.object({
   gpu_count: count,
   vram_gb: amount,
@@ -29,7 +29,7 @@ export const CapabilitySet = z.object({
   tags: z.array(tag).max(64),
 });
 
-/** What an execution asks for: minimums, and every runtime and tag named (spec 1, RouteExecution). */
+/** What an execution asks for: minimums, and every runtime and tag named (G28). */
 export const Requirement = CapabilitySet.partial();
 
 export type Requirement = z.output<typeof Requirement>;

@@ -11,7 +11,7 @@ export interface StimulusContent {
   /** `base64`: what came were bytes and no text. */
   readonly contentEncoding?: 'base64';
   readonly idempotencyKey?: string;
-  /** Of the key; else what spec 1 and 2 say: refused for 24 hours. */
+  /** Of the key; by default a repeat is refused for 24 hours (G14, H22). */
   readonly repeats?: RepeatRules;
   /** Forwarded HTTP headers; those that could carry secrets are left out here. */
   readonly headers: Readonly<Record<string, string>>;
@@ -50,7 +50,7 @@ export interface IngestOptions extends CallOptions {
   readonly onBegun?: () => void;
 }
 
-/** Stimuli: idempotency, direct route, router agent (spec 1 IngestStimulus, spec 2 Stimulus, decided.md). */
+/** Stimuli: idempotency, direct route, router agent (G14, H22, H23). */
 export interface StimulusApi {
   /**
    * Resolves when its workflow is durably started. Throws `idempotent_duplicate` (see `duplicateOf`),
@@ -87,7 +87,7 @@ export function duplicateOf(thrown: unknown): Duplicate | null {
   };
 }
 
-/** Where the lists of stimuli come from (design R2). A document's id is the stimulus' id, not its actor's. */
+/** Where the lists of stimuli come from (R2). A document's id is the stimulus' id, not its actor's. */
 export const STIMULI: CollectionSpec = { name: 'stimuli', unique: [], indexes: [['received_at'], ['source']] };
 
 /** One stimulus in lists. */

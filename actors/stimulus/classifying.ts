@@ -105,7 +105,7 @@ function cancelRouter(executionId: string, turn: StimulusTurn): void {
   turn.tell(addressOf('execution', turn.tenant, executionId), 'Cancel', {});
 }
 
-/** What the router agent has to answer (decided.md "Stimuli"), and nothing else. */
+/** What the router agent has to answer (H23), and nothing else. */
 const RouterAnswer = z.strictObject({
   workflow: z.string().trim().min(1).max(200),
   confidence: z.number().min(0).max(1),
@@ -138,7 +138,7 @@ export function readRouterAnswer(output: string): ReadAnswer {
   return { ok: false, problem: `${issue?.path.join('.') ?? ''} ${issue?.message ?? 'malformed'}`.trim() };
 }
 
-/** Input of the router agent (original-facts.md 7). */
+/** Input of the router agent (H23). */
 const routerInput = (
   stimulus: { readonly source: string; readonly content: string; readonly headers: Readonly<Record<string, string>> },
   tenant: string,

@@ -83,7 +83,7 @@ function Forget(state: StimulusState, _message: object, turn: StimulusTurn): Sti
 const STILL_ON_ITS_WAY_MS = 60_000;
 
 /**
- * The deliveries of one (tenant, source, idempotency key), of which one starts a workflow (spec 1 IngestStimulus). When
+ * The deliveries of one (tenant, source, idempotency key), of which one starts a workflow (G14). When
  * its window is over nothing of it stays but its entry in the list, and the key is free.
  */
 export const stimulusActor = defineActor({

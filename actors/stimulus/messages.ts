@@ -58,7 +58,7 @@ export const stimulusMessages = {
 
 export type StimulusTurn = Turn<typeof stimulusEvents, typeof stimulusMessages>;
 
-/** What happened to one delivery (original-facts.md 7): StimulusReceived, then exactly one of the others. */
+/** What happened to one delivery (H26): StimulusReceived, then exactly one of the others. */
 export const stimulusEvents = {
   StimulusReceived: z.object({ stimulus_id: z.string(), source: z.string(), received_at: z.string() }),
   /** Its workflow is durably started. */

@@ -105,7 +105,7 @@ export function rejected(
   return settled(state, { kind: 'rejected', code, reason });
 }
 
-/** Nobody could say which workflow it is for. `workflow_error`: the router agent itself failed (spec 1: INTERNAL). */
+/** Nobody could say which workflow it is for. `workflow_error`: the router agent itself failed (INTERNAL, G14). */
 export function unclassified(
   state: Known,
   code: 'classification_failed' | 'workflow_error',

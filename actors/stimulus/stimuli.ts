@@ -42,7 +42,7 @@ interface StimulusParts {
   readonly random?: Pick<Random, 'uuid'>;
 }
 
-/** Spec 1 and 2, Limits. */
+/** How long a key is remembered (G14, H22). */
 const IDEMPOTENCY_WINDOW_MS = 24 * 3_600_000;
 
 /** Nobody can repeat one without a key; it stays a while for whoever still reads its end. */
@@ -63,7 +63,7 @@ const NEWEST_FIRST = [
   ['id', 'desc'],
 ] as const;
 
-/** Lists lag some 250 ms (design R2); who has just sent one looks for it at once. */
+/** Lists lag some 250 ms (R2); who has just sent one looks for it at once. */
 const LOOKS = 4;
 
 const LOOK_AGAIN_MS = 100;
@@ -217,7 +217,7 @@ export interface Content {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** Input of the workflow (decided.md "Stimuli"): the content when it is a JSON object, else `{content}`. */
+/** Input of the workflow (H23): the content when it is a JSON object, else `{content}`. */
 export function workflowInput({ content, content_encoding }: Omit<Content, 'headers'>): JsonObject {
   if (content_encoding !== undefined) return { content, content_encoding };
   return objectOf(content) ?? { content };

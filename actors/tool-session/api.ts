@@ -41,7 +41,7 @@ export interface SessionSummary {
   readonly opened_at: string;
 }
 
-/** Sessions in which agents and callers use tools; each is an actor with an audit chain (design, SEAL). */
+/** Sessions in which agents and callers use tools; each is an actor with an audit chain. */
 export interface ToolSessionApi {
   /** Opens a session. Repeating it is harmless. */
   open(tenant: string, session: OpenSession, options?: CallOptions): Promise<void>;
@@ -69,7 +69,7 @@ export interface ToolSessionApi {
   get(viewer: Viewer, sessionId: string): Promise<SessionSummary>;
 }
 
-/** Where the lists of sessions come from (design R2). */
+/** Where the lists of sessions come from (R2). */
 export const TOOL_SESSIONS: CollectionSpec = {
   name: 'tool_sessions',
   unique: [],

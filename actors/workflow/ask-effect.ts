@@ -12,7 +12,7 @@ const PATIENT = { maxAttempts: 6, initialDelayMs: 500, maxDelayMs: 15_000 } as c
 /** Only for failures before the command started, which the effect reports as kind `retry`. */
 const BEFORE_THE_START = { maxAttempts: 3, initialDelayMs: 500, maxDelayMs: 5_000 } as const;
 
-/** Effects a run asks for: their kinds, whether a repeat is harmless, and as which message they answer (design E2). */
+/** Effects a run asks for: their kinds, whether a repeat is harmless, and as which message they answer (E2). */
 const EFFECTS = {
   'volumes.prepare': { mode: 'repeatable', replyAs: 'VolumesPrepared', retry: PATIENT },
   'agent.start': { mode: 'repeatable', replyAs: 'AgentStarted', retry: PATIENT },

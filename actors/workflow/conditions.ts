@@ -37,7 +37,7 @@ function evaluate(run: IdleWorkflow, expression: string, problems: string[]): bo
 }
 
 /**
- * One row of spec 3, Conditions. A condition about something that the state does not have (a score after a failure, an
+ * One condition (W15). A condition about something that the state does not have (a score after a failure, an
  * exit code of a command that did not start) does not match.
  */
 export function matches(transition: Transition, step: StateSpec, record: JsonObject): boolean {
@@ -119,7 +119,7 @@ const NO: ReadonlySet<string> = new Set(['no', 'reject', 'rejected', 'false']);
 
 const word = (payload: string): string => payload.trim().toLowerCase();
 
-/** Words of `input_equals_yes` (spec 3, Conditions). */
+/** Words of `input_equals_yes` (W15). */
 export const isYes = (payload: string): boolean => YES.has(word(payload));
 
 /** Words of `input_equals_no`. */

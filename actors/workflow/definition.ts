@@ -23,8 +23,8 @@ import { timedOutText } from './steps/system.ts';
 import { projectWorkflow, WORKFLOW_EXECUTIONS } from './view.ts';
 
 /**
- * One run of a workflow manifest (spec 3): pending → running ⇄ waiting_for_human_input → completed | failed | cancelled.
- * It waits for one thing at a time, an effect or another actor; `maxTransitions` bounds a run that loops (decided.md).
+ * One run of a workflow manifest (W19): pending → running ⇄ waiting_for_human_input → completed | failed | cancelled.
+ * It waits for one thing at a time, an effect or another actor; `maxTransitions` bounds a run that loops (W19).
  */
 export const workflowActor = ({ maxTransitions = LIMITS.transitions }: { readonly maxTransitions?: number } = {}) =>
   defineActor({

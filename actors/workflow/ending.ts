@@ -87,7 +87,7 @@ function end(run: IdleWorkflow, outcome: Outcome, turn: WorkflowTurn): EndedWork
   };
 }
 
-/** What becomes of a command that had started when its node died (design E2). */
+/** What becomes of a command that had started when its node died (E2). */
 type DoubtPolicy = 'retry' | 'fail' | 'ask';
 
 /** Annotation of a workflow; with `.STATE` behind it, of one state. */

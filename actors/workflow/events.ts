@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { ActorEvent } from '../../runtime/client.ts';
 import { type JsonObject, jsonField, jsonObjectField } from '../../runtime/json.ts';
 
-/** Events of a workflow execution (original-facts 9.1; spec 3, Events). Every one has the moment in its own words. */
+/** Events of a workflow execution (W21). Every one has the moment in its own words. */
 const run = { execution_id: z.string() };
 
 const inState = { ...run, state_name: z.string() };
@@ -147,7 +147,7 @@ export const workflowEvents = {
   WorkflowExecutionCancelled: z.object({ ...run, reason: z.string().nullable(), cancelled_at: z.string() }),
 } as const;
 
-/** One entry of svc.workflow.logs (spec 3). */
+/** One entry of svc.workflow.logs (W35). */
 export interface WorkflowLogEvent {
   readonly sequence: number;
   readonly event_type: string;

@@ -1,5 +1,5 @@
 /**
- * Bounds of one run (design: limits everywhere). `Bytes` are UTF-8 bytes of JSON text, `Chars` UTF-16 units. Together
+ * Bounds of one run (K7). `Bytes` are UTF-8 bytes of JSON text, `Chars` UTF-16 units. Together
  * they keep the record of a run and every message it sends under the 16 MiB of a payload.
  */
 export const LIMITS = {
@@ -30,10 +30,10 @@ export const LIMITS = {
    * is not heard of by then is let go without its output.
    */
   commandGraceMs: 3_000,
-  /** How often a step whose outcome is in doubt is asked for again (design E2). */
+  /** How often a step whose outcome is in doubt is asked for again (E2). */
   inDoubtRepeats: 3,
-  /** Depth of a child below the outermost workflow (spec 3, Limits). */
+  /** Depth of a child below the outermost workflow (W14). */
   childDepth: 10,
-  /** Transitions of a run unless the node says otherwise (decided.md). */
+  /** Transitions of a run unless the node says otherwise (W19). */
   transitions: 1_000,
 } as const;

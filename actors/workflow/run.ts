@@ -84,7 +84,7 @@ function begin(run: IdleWorkflow, turn: WorkflowTurn): Begun {
 
 type Left = { readonly ended: EndedWorkflow } | { readonly run: IdleWorkflow; readonly target: string };
 
-/** Writes the output, then the first transition that matches decides (spec 3, Transition). */
+/** Writes the output, then the first transition that matches decides (W15). */
 function leave(idle: IdleWorkflow, wanted: StepResult, turn: WorkflowTurn): Left {
   const { run, result, record } = writeOutput(idle, wanted, turn);
   const step = currentStep(run);

@@ -6,7 +6,7 @@ import { LIMITS } from './limits.ts';
 import type { IdleWorkflow } from './state.ts';
 
 /**
- * What templates and expressions of the current state see (spec 3, Template variables). A state that was entered is
+ * What templates and expressions of the current state see (W17). A state that was entered is
  * seen under its name; the fixed names win over a state called like one of them.
  */
 export function scopeOf(run: IdleWorkflow): JsonObject {

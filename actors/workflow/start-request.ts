@@ -11,7 +11,7 @@ export interface AncestryProblem {
 }
 
 /**
- * Whether a workflow may run below these ancestors, outermost first (spec 3, Subworkflow rules; decided.md). Null: it
+ * Whether a workflow may run below these ancestors, outermost first (W14). Null: it
  * may. `workflowId` is absent while only the depth can be told. Whoever starts a child asks this before it does.
  */
 export function ancestryProblem(

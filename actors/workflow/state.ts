@@ -96,7 +96,7 @@ const Storage = z.object({
 const Pending = z.object({ status: z.literal('pending') });
 
 const Running = z.object({
-  /** `waiting_for_human_input` only once the approval is committed as pending (design R2). */
+  /** `waiting_for_human_input` only once the approval is committed as pending (R2). */
   status: z.enum(['running', 'waiting_for_human_input']),
   ...core,
   /** Read only. */

@@ -24,7 +24,7 @@ import {
   type WorkflowState,
 } from './state.ts';
 
-/** Where lists of workflow executions come from (design R2). */
+/** Where lists of workflow executions come from (R2). */
 export const WORKFLOW_EXECUTIONS: CollectionSpec = {
   name: 'workflow_executions',
   unique: [],
@@ -81,7 +81,7 @@ export function projectWorkflow(
 
 export type WorkflowStatus = 'running' | 'waiting_for_human_input' | 'completed' | 'failed' | 'cancelled';
 
-/** Result of svc.workflow.status (spec 3). */
+/** Result of svc.workflow.status (W35). */
 export interface WorkflowSummary {
   readonly execution_id: string;
   readonly workflow_id: string;
@@ -104,7 +104,7 @@ export interface WorkflowFilter extends PageAsked {
   readonly status?: string;
 }
 
-/** Result of svc.workflow.executions.get (spec 3). */
+/** Result of svc.workflow.executions.get (W35). */
 export interface WorkflowExecution extends WorkflowSummary {
   readonly intent: string | null;
   readonly input: Json;
@@ -120,7 +120,7 @@ type Visible = RunningWorkflow | EndedWorkflow;
 /** Above every revision of an actor, so that the projector never writes a removed run again. */
 const REMOVED_VERSION = Number.MAX_SAFE_INTEGER;
 
-/** From committed state, so a client reads its own writes (design R2). */
+/** From committed state, so a client reads its own writes (R2). */
 export function summaryOf(state: Visible): WorkflowSummary {
   const ended = isRunning(state) ? null : state;
   return {

@@ -240,7 +240,7 @@ export interface CheckedRequest extends Filter {
   readonly minScore: number;
 }
 
-/** Defaults filled in (spec 3, svc.agent.search). Throws `invalid_argument` naming the argument of the tool. */
+/** Defaults filled in (W38). Throws `invalid_argument` naming the argument of the tool. */
 export function checked(request: SearchRequest): CheckedRequest {
   const { query, limit = DEFAULT_LIMIT, minScore = DEFAULT_MIN_SCORE, labels = {}, status } = request;
   if (query.trim() === '' || query.length > MAX_QUERY_CHARS)

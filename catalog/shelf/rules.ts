@@ -133,7 +133,7 @@ function eventAfter(
   return { sequence: (known?.last_event.sequence ?? 0) + 1, event_type, payload, recorded_at: at };
 }
 
-/** Unknown, deleted and another tenant's or user's answer alike (spec 2, Agents). */
+/** Unknown, deleted and another tenant's or user's answer alike (H10). */
 export function notFound({ noun }: Kind): never {
   throw new SvcError('not_found', `${noun} not found`);
 }
@@ -143,7 +143,7 @@ export const busy = ({ noun }: Kind): SvcError =>
 
 type PermissionsKind = Pick<ShelfKind<never>, 'noun'>;
 
-/** The operator role: the local operator, or a person of the system realm with the role (decided.md "Identity"). */
+/** The operator role: the local operator, or a person of the system realm with the role (H7). */
 const isOperator = ({ kind, roles }: Identity): boolean =>
   kind === 'local' || (kind === 'operator' && (roles.includes(ADMIN_ROLE) || roles.includes(OPERATOR_ROLE)));
 
@@ -151,7 +151,7 @@ const isOperator = ({ kind, roles }: Identity): boolean =>
 export const isTenantAdmin = (identity: Identity): boolean =>
   isOperator(identity) || (identity.kind === 'tenant_user' && identity.roles.includes(ADMIN_ROLE));
 
-/** Throws `forbidden` unless the identity may deploy to this scope (spec 3, metadata rule 4). */
+/** Throws `forbidden` unless the identity may deploy to this scope (W2). */
 export function requireDeploy({ noun }: PermissionsKind, identity: Identity, scope: CatalogScope): void {
   if (scope === 'global' && !isOperator(identity))
     throw new SvcError('forbidden', `scope global: only an operator may change global ${noun}s`);
@@ -164,7 +164,7 @@ export function requireChange(kind: PermissionsKind, identity: Identity, place: 
     throw new SvcError('forbidden', `the ${kind.noun} belongs to another user`);
 }
 
-/** Throws `forbidden` unless the identity may move it (spec 3, Authentication 3; decided.md "Identity"). */
+/** Throws `forbidden` unless the identity may move it (W2, H7). */
 export function requireScopeChange(
   kind: PermissionsKind,
   identity: Identity,

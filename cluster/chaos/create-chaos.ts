@@ -41,7 +41,7 @@ interface Target {
   readonly partition: string | null;
 }
 
-/** Faults on purpose over the store's words between nodes and one collection of records (design, `svc chaos`). */
+/** Faults on purpose over the store's words between nodes and one collection of records (`svc chaos`). */
 export async function createChaos(parts: ChaosParts): Promise<ChaosApi> {
   const { members, documents, node, settings, clock, random } = parts;
   const records = await documents.collection<FaultRecord>(CHAOS_FAULTS);

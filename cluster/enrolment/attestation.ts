@@ -35,7 +35,7 @@ const JOIN_TOKEN_KEY = 'svc-join-token';
 const MAX_LIFETIME_MS = 24 * 3_600_000;
 
 /**
- * Proves to a controller that this node holds its key (spec 1, attestation sequence, steps 1 to 3): the UTF-8 bytes of
+ * Proves to a controller that this node holds its key (G17): the UTF-8 bytes of
  * the nonce are signed. Throws what the controller refused with; a challenge that was lost on the way (another
  * controller, 300 s gone) is `unavailable`, since beginning again helps.
  */
@@ -94,7 +94,7 @@ function claimsOf(token: string): { readonly iat?: number | undefined; readonly 
 }
 
 /**
- * What this node offers (spec 1, NodeCapabilityAdvertisement): `spec.node.resources`, and the machine's own figures where
+ * What this node offers (G23): `spec.node.resources`, and the machine's own figures where
  * they are not set. Memory is what the process may use at all (a container's limit counts), in GiB, so that it does not
  * change from one registration to the next.
  */

@@ -23,7 +23,7 @@ const ADDRESS = /^(\[[0-9a-fA-F:.]{2,45}\]|[A-Za-z0-9._-]{1,253}):\d{1,5}$/;
  * back is tried again within 5 s, and a name that did not resolve is looked up again as often.
  */
 const CHANNEL: Partial<ClientOptions> = {
-  // 16 MiB of payload (design K7) and what surrounds it.
+  // 16 MiB of payload (K7) and what surrounds it.
   'grpc.max_receive_message_length': 16 * 1024 * 1024 + 64 * 1024,
   'grpc.max_send_message_length': 16 * 1024 * 1024 + 64 * 1024,
   'grpc.keepalive_time_ms': 10_000,
@@ -119,7 +119,7 @@ class Provider implements experimental.CertificateProvider {
 export const GRPC_ADDRESS_KEY = 'svc-node-grpc-address';
 
 export interface SealedCall {
-  /** A serialized request inside its envelope, as the wire takes it (spec 1, SealNodeEnvelope). */
+  /** A serialized request inside its envelope, as the wire takes it (G21). */
   readonly envelope: SealNodeEnvelope;
   readonly metadata: Readonly<Record<string, string>>;
   /** Metadata of one attempt: the proof that this call is meant for that receiver, now. */

@@ -22,7 +22,7 @@ const BEAT_JITTER = 0.1;
 const STOP_GRACE_MS = 1_000;
 
 /**
- * Enrols this node with its controllers and keeps it enrolled (spec 1, attestation sequence): attests, registers,
+ * Enrols this node with its controllers and keeps it enrolled (G17): attests, registers,
  * heartbeats, renews the token, acts upon commands. Returns at once; controllers that are down are waited for. Throws
  * `invalid_config` or `invalid_argument` for addresses that are none.
  */
@@ -299,7 +299,7 @@ const percent = (share: number): number => Math.min(100, Math.max(0, Math.round(
 const MARGIN_MS = 120_000;
 
 /**
- * The token of a controller, which signs itself one (decided.md "Identity"): made when it is needed and again 120 s
+ * The token of a controller, which signs itself one (G20): made when it is needed and again 120 s
  * before it ends. Throws what `NodeTokens.issue` throws.
  */
 export function createOwnToken(given: {

@@ -39,7 +39,7 @@ interface ManagedConfigParts {
   readonly warn: (message: string, error: unknown) => void;
 }
 
-/** The sections of this node's configuration that controllers manage (spec 1, SyncConfig and PushConfig). */
+/** The sections of this node's configuration that controllers manage (G30). */
 export interface ManagedConfig {
   /** Begins with what was in force when the node ended. Never throws: a text that no longer fits is told and left out. */
   restore(): Promise<void>;
@@ -191,7 +191,7 @@ async function syncDirectory(path: string): Promise<void> {
   }
 }
 
-/** What became of a configuration (spec 1, PushConfigResponse). */
+/** What became of a configuration (G30). */
 export type ConfigVerdict = { readonly accepted: true } | { readonly accepted: false; readonly reason: string };
 
 /** Lower-case hex of the SHA-256 of a configuration's UTF-8 text. */

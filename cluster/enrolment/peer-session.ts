@@ -162,7 +162,7 @@ export class PeerSession {
     this.#mayBeRegistered = false;
   }
 
-  /** Asks with the payload sealed, the token in the metadata (spec 1, Authentication of NodeClusterService) and a proof. */
+  /** Asks with the payload sealed, the token in the metadata (G21) and a proof. */
   async #ask<Answer>(
     method: string,
     payload: Uint8Array,

@@ -32,7 +32,7 @@ export interface ClusterCallsParts {
   readonly idleMs?: number;
 }
 
-/** Calls from this node to others (spec 1: RouteExecution, ForwardExecution, PushConfig). Errors are SvcErrors. */
+/** Calls from this node to others (G28–G30). Errors are SvcErrors. */
 export interface ClusterCalls {
   /** Which worker takes an execution. `unavailable` and `no_capable_worker` as the controllers answer. */
   route(executionId: string, required: Partial<NodeCapabilityAdvertisement>): Promise<Peer>;

@@ -101,7 +101,7 @@ interface ClusterApiParts {
   readonly local: () => LocalNode;
   /** Registered peers that can be reached. */
   readonly peers: () => Promise<readonly { readonly node_id: string; readonly grpc_address: string }[]>;
-  /** PushConfig of the configuration in force to one node (spec 1). */
+  /** PushConfig of the configuration in force to one node (G30). */
   readonly push: (
     nodeId: string,
     grpcAddress: string,

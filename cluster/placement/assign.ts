@@ -10,7 +10,7 @@ export interface Candidate {
 /**
  * Who holds which partition of a pool: the node's id at the partition's number; empty when there is no candidate. The
  * same candidates (distinct node ids) in any order give the same answer, so nodes need not agree on anything else
- * (design P2, decision 0011).
+ * (P2, decision 0011).
  *
  * Weighted rendezvous hashing, drawn instead of scored: every node goes through its own shuffle of the partitions at
  * the speed of its weight, and a partition goes to the node that comes to it first and has room. Where no node is full,

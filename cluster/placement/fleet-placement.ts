@@ -28,7 +28,7 @@ interface FleetPlacementOptions {
 }
 
 /**
- * The kernel's placement on a fleet (design P1, P2): the node lease, who else has one, and what follows from that. No
+ * The kernel's placement on a fleet (P1, P2): the node lease, who else has one, and what follows from that. No
  * node leads: each computes the same from the same members, the store's clock says who is there.
  */
 export class FleetPlacement implements Placement {

@@ -89,7 +89,7 @@ function readCard(text: string): MemberCard | null {
   }
 }
 
-/** Whether a member may serve a pool (design P1). A draining one serves nothing. */
+/** Whether a member may serve a pool (P1). A draining one serves nothing. */
 function isEligible(pool: string, card: MemberCard): boolean {
   if (card.draining) return false;
   if (pool === 'system') return card.role !== 'worker';
@@ -97,7 +97,7 @@ function isEligible(pool: string, card: MemberCard): boolean {
 }
 
 /**
- * What a member tells the others with its node lease (design P2). Additive: a reader ignores what it does not know, so
+ * What a member tells the others with its node lease (P2). Additive: a reader ignores what it does not know, so
  * that nodes of different versions share a fleet.
  */
 export const MemberCard = z.object({

@@ -13,7 +13,7 @@ import { AgentContainerInput, type AgentContainerResult } from './input.ts';
 import { type AgentContainerParts, planContainer } from './plan-container.ts';
 
 /**
- * `agent.container` (repeatable): one iteration of an agent of isolation `docker` (original-facts 2.11), in a container
+ * `agent.container` (repeatable): one iteration of an agent of isolation `docker` (W26), in a container
  * hardened like `container.run`'s. While it runs, its mailbox is served by calling the gateway. An attempt that finds the
  * container of an earlier one adopts it. Progress `{container_id}` before the bootstrap begins and after an adoption,
  * `{text}` where the input asks for it. Throws `unsupported_isolation` without an engine, `unsupported_runtime`, and what

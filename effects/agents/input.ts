@@ -32,7 +32,7 @@ export const AgentContainerInput = z.object({
     .string()
     .max(16 * MiB)
     .refine((value) => !value.includes('\0'), 'a prompt must not hold NUL'),
-  /** Values: `secret:NAME`, `config:NAME`, `literal:TEXT`, or the text itself (original-facts 2.10). */
+  /** Values: `secret:NAME`, `config:NAME`, `literal:TEXT`, or the text itself (W22). */
   env: z.record(EnvironmentName, text('an environment value')).default({}),
   execution_id: Segment,
   agent_id: z.string().min(1).max(255),
@@ -117,11 +117,11 @@ export async function resolveEnvironment(
   return { variables, secrets: found };
 }
 
-/** How an agent reaches the node over the network, where it has one (original-facts 2.11). */
+/** How an agent reaches the node over the network, where it has one (W26). */
 interface GatewayAddress {
   /** `http://HOST:PORT` of the internal listener; null: it is not served. */
   readonly url: string | null;
-  /** Capability token of the execution (design S5). */
+  /** Capability token of the execution (S5). */
   readonly token: string;
 }
 

@@ -21,7 +21,7 @@ const LOOK_MS = 100;
 
 const NOTICE_MS = 5;
 
-/** One request: the gateway's largest (design K7), with room for its frame. */
+/** One request: the gateway's largest (K7), with room for its frame. */
 const MAX_REQUEST_BYTES = 16 * 1024 * 1024 + 64 * 1024;
 
 /** Exchanges of one iteration: 50 rounds of the loop, each with many calls. */

@@ -20,7 +20,7 @@ const LONGEST_ARGUMENT_BYTES = 124 * 1_024;
 /** The token outlives the container a little: its last call may be under way. */
 const TOKEN_MARGIN_MS = 60_000;
 
-/** Where neither image nor settings name a user (original-facts 2.11). */
+/** Where neither image nor settings name a user (W26). */
 const USER = '1000:1000';
 
 interface PlannedContainer {

@@ -27,14 +27,14 @@ export interface CommandRequest extends Command {
 /**
  * Runs shell commands on this host, for System states and for ExecuteSystemCommand. An exit code other than 0 is a
  * result, and so is the end by time (`timed_out`) or by another limit (`stopped_by`). Throws `forbidden` for tenants
- * without host commands (design S6), `invalid_argument`, `quota_exceeded` when a volume became full, `not_found` for a
+ * without host commands (S6), `invalid_argument`, `quota_exceeded` when a volume became full, `not_found` for a
  * volume that is not there, `program_failed`, `unavailable`, and the signal's reason when that ended it.
  */
 export interface CommandRunner {
   run(request: CommandRequest, signal: AbortSignal): Promise<CommandResult>;
 }
 
-/** One command of `cmd.run`: no shell, its arguments as they are (spec 3, Command tool). */
+/** One command of `cmd.run`: no shell, its arguments as they are (W44). */
 export interface ToolCommandRequest {
   readonly tenant: string;
   readonly execution_id: string;
@@ -66,7 +66,7 @@ export interface ToolCommandResult {
 /**
  * Runs `cmd.run` where the agent runs: on this host in the execution's workspace, or in its container. The whole process
  * group is ended with it. Throws `invalid_argument` for what is neither a program's name nor a path below /workspace,
- * `failed_precondition` (ConcurrentExecLimitExceeded) when its turn does not come in time, `forbidden` for tenants without host commands (design S6), `not_found` for a command
+ * `failed_precondition` (ConcurrentExecLimitExceeded) when its turn does not come in time, `forbidden` for tenants without host commands (S6), `not_found` for a command
  * that is not there, `unsupported_isolation`, `quota_exceeded`, and the signal's reason.
  */
 export interface ToolCommands {

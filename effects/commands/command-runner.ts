@@ -16,7 +16,7 @@ import { heldVolume } from './tool-program.ts';
 import { type HostParts, runInWorkspace, type Workspace } from './workspace-run.ts';
 
 export interface CommandRunnerOptions extends HostParts {
-  /** Whether a tenant may run commands on this host (design S6). */
+  /** Whether a tenant may run commands on this host (S6). */
   readonly allow: (tenant: string) => boolean;
 }
 
@@ -89,7 +89,7 @@ const about = ({ execution_id, state_name }: CommandRequest): Record<string, str
 });
 
 /**
- * `command.run` (mode `once`): a System state's shell command in the workspace of its workflow execution (spec 3).
+ * `command.run` (mode `once`): a System state's shell command in the workspace of its workflow execution (W8).
  * Result: exit code, both streams (1 MiB each), duration, and which limit ended it. Never repeated silently.
  */
 export function createCommandEffect(commands: CommandRunner): EffectHandler<typeof CommandInput> {

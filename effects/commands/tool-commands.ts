@@ -16,7 +16,7 @@ import { findToolProgram, heldVolume, parseToolProgram, scrubbed, type ToolProgr
 import { type HostParts, runInWorkspace } from './workspace-run.ts';
 
 export interface ToolCommandsParts extends HostParts {
-  /** Whether a tenant may run commands on this host (design S6). Not asked for commands in a container. */
+  /** Whether a tenant may run commands on this host (S6). Not asked for commands in a container. */
   readonly allow: (tenant: string) => boolean;
   /** Null: none is configured, and commands in containers are `unsupported_isolation`. */
   readonly engine: ContainerEngine | null;

@@ -79,7 +79,7 @@ const wrong = (field: string, expected: string): SvcError =>
 
 /**
  * Names no command of a tool sees, whatever is given to it: cloud vendors, CI, model providers, names that say secret
- * (original-facts 6.4). `*` at an end stands for anything.
+ * (W28). `*` at an end stands for anything.
  */
 export const DENIED_NAMES: readonly string[] = [
   ...['AWS_*', 'AZURE_*', 'ARM_*', 'GOOGLE_*', 'GCP_*', 'GCLOUD_*', 'CLOUDSDK_*', 'DIGITALOCEAN_*', 'ALICLOUD_*'],

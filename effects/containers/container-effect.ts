@@ -12,7 +12,7 @@ import { killContainer, removeContainer } from './state.ts';
 const LET_GO_MS = 2_500;
 
 /**
- * `container.run` (repeatable): one command in a hardened container (spec 3, ContainerRun). Its end is a result
+ * `container.run` (repeatable): one command in a hardened container (W12). Its end is a result
  * whatever its exit code. An attempt that finds the container of an earlier one adopts it. Throws `image_unavailable`,
  * `container_failed`, `quota_exceeded`, `in_doubt`, `unavailable` (engine away for longer than its patience) and
  * `unsupported_isolation` when no engine is configured.

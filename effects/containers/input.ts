@@ -43,7 +43,7 @@ const Mount = z.object({
   known: KnownVolume.optional(),
 });
 
-/** Input of `container.run`; every template is rendered already (spec 3, kind ContainerRun). */
+/** Input of `container.run`; every template is rendered already (W12). */
 export const ContainerInput = z
   .object({
     workflow_execution_id: z.string().min(1).max(200),

@@ -1,6 +1,6 @@
 import { CapturedStream } from './captured-stream.ts';
 
-/** Kept of each stream (spec 3, Limits). */
+/** Kept of each stream (W12). */
 const CAPTURE_BYTES = 1_048_576;
 
 const HEADER_BYTES = 8;

@@ -4,7 +4,7 @@ import { Identity } from '../../runtime/identity.ts';
 import { jsonObjectField } from '../../runtime/json.ts';
 import { FINISH_REASONS, type Target } from './targets.ts';
 
-/** Characters of one message; a request as a whole is bounded by the payload limit (design K7). */
+/** Characters of one message; a request as a whole is bounded by the payload limit (K7). */
 const MAX_TEXT = 16 * 1024 * 1024;
 
 const Text = z.string().max(MAX_TEXT);
@@ -17,7 +17,7 @@ const ToolCall = z.strictObject({
 
 export type ToolCall = z.output<typeof ToolCall>;
 
-/** One turn of a conversation (original-facts.md 6.4). */
+/** One turn of a conversation (W28). */
 export const ModelMessage = z.discriminatedUnion('role', [
   z.strictObject({ role: z.literal('system'), content: Text }),
   z.strictObject({ role: z.literal('user'), content: Text }),
@@ -64,7 +64,7 @@ export const ModelInput = z.strictObject({
   stream: z.boolean().default(true),
   /** Iteration of the execution this call is for; only the scripted provider reads it. */
   iteration: z.number().int().min(1).optional(),
-  /** Whose limits count (original-facts 13.1); absent: nobody's. */
+  /** Whose limits count (H27); absent: nobody's. */
   principal: Identity.pick({ kind: true, subject: true, tier: true }).optional(),
 });
 
@@ -104,7 +104,7 @@ type FailureKind = 'busy' | 'broken' | 'nonsense' | 'refused';
 
 /**
  * A failed call. The text is public and carries no cause: errors of the AI SDK hold request bodies, headers and
- * response bodies, and a provider may echo the key in any of them (design S3).
+ * response bodies, and a provider may echo the key in any of them (S3).
  */
 export class ModelFailure extends Error {
   override readonly name = 'ModelFailure';

@@ -4,7 +4,7 @@ import type { Clock } from '../../runtime/clock.ts';
 const INTERVAL_MS = 50;
 /** So much text goes out at once, whatever the time. */
 const FULL_CHARS = 4_096;
-/** Largest chunk; three bytes a character keep it under the size that is stored aside (64 KiB, design K7). */
+/** Largest chunk; three bytes a character keep it under the size that is stored aside (64 KiB, K7). */
 const MAX_CHUNK_CHARS = 16_384;
 /** With more than this unsent, `push` waits: the store slows the model down, not the other way round. */
 const MAX_PENDING_CHARS = 65_536;

@@ -39,7 +39,7 @@ const SLOW_FAILURE_MS = 1_000;
 const GIVEN_UP_AFTER_MS = 10_000;
 
 /**
- * The effect `model.generate` (design E4): asks a model by alias, with retries and fallbacks, sends `{text}` chunks
+ * The effect `model.generate` (E4): asks a model by alias, with retries and fallbacks, sends `{text}` chunks
  * as progress, and answers a `ModelResult`. Repeatable: a model call changes nothing in the world but the bill.
  *
  * Throws `not_found` (unknown alias), `model_failed` (refused, or nonsense after the retries), `model_unavailable`

@@ -63,7 +63,7 @@ export const ProgramInput = z.object({
   /** Program on this host; a relative path starts at the configured base directory. */
   path: text('path').min(1).max(4_096),
   args: z.array(text('an argument')).max(256),
-  /** Values: `secret:NAME`, `config:NAME`, `literal:TEXT`, or the text itself (original-facts 2.10). */
+  /** Values: `secret:NAME`, `config:NAME`, `literal:TEXT`, or the text itself (W22). */
   env: z.record(EnvironmentName, text('an environment value')),
   execution_id: Segment,
   /** Volumes of the workflow it belongs to. */

@@ -18,7 +18,7 @@ export type Guard = (end: (why: SvcError) => void) => Promise<() => Promise<void
 /** What effects that run processes need of volumes. */
 export type ProcessVolumes = VolumeDirectories & VolumeHolds & VolumeQuotas;
 
-/** A volume of the workflow and where the program finds it (spec 3, volumes). */
+/** A volume of the workflow and where the program finds it (W4). */
 export const Mount = z.object({
   volume_id: z.string().min(1).max(128),
   /** `/workspace`: the volume is the workspace. Else a path below it. */

@@ -28,10 +28,10 @@ import { beforeStart, createWorkspace, makeTemporary } from './workspace.ts';
 export interface ProgramEffectOptions {
   /** Directory of all workspaces: `<workspaces>/<tenant>/<execution id>`. */
   readonly workspaces: string;
-  /** Whether a tenant may run programs on this host (design S6). */
+  /** Whether a tenant may run programs on this host (S6). */
   readonly allow: (tenant: string) => boolean;
   readonly secrets: Secrets;
-  /** What only the node knows: how the program reaches it, with the capability token of its execution (design S5). */
+  /** What only the node knows: how the program reaches it, with the capability token of its execution (S5). */
   readonly nodeVariables?: (execution: {
     readonly tenant: string;
     readonly executionId: string;

@@ -94,10 +94,10 @@ export const AgentStartInput = z.object({
     )
     .max(50)
     .optional(),
-  /** One iteration, whatever the manifest says: judges are asked once (original-facts 6.2). */
+  /** One iteration, whatever the manifest says: judges are asked once (W27). */
   one_shot: z.boolean().default(false),
   workflow_execution_id: z.string().min(1).max(128).optional(),
-  /** How many executions are above it: a judge's is one more than of whom it judges (original-facts 6.2). Default 0. */
+  /** How many executions are above it: a judge's is one more than of whom it judges (W27). Default 0. */
   depth: z.number().int().min(0).max(100).optional(),
   /** Who is told, by an `ExecutionWord`, that it has started and that it has ended. */
   notify: Notify,

@@ -19,7 +19,7 @@ export interface Volume {
   readonly created_at: string;
 }
 
-/** Volumes of a tenant over REST and CLI (decided.md, Workflows). */
+/** Volumes of a tenant over REST and CLI (H30). */
 export interface VolumeApi {
   create(
     identity: Identity,

@@ -111,7 +111,7 @@ export class EventRecord {
   }
 }
 
-/** Names of storage events (spec 3, Events; original-facts 9.1). */
+/** Names of storage events (W4). */
 export const STORAGE_EVENTS = [
   'VolumeCreated',
   'VolumeDeleted',

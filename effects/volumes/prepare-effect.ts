@@ -27,8 +27,8 @@ export const PrepareInput = z.object({
 export type PrepareInput = z.output<typeof PrepareInput>;
 
 /**
- * `volumes.prepare`, repeatable: makes the volumes of a workflow execution before its first state runs (spec 3,
- * spec.storage) and answers `{workspace: {volume_id, known}, shared: {NAME: {volume_id, known}}}`. Ids follow from execution and
+ * `volumes.prepare`, repeatable: makes the volumes of a workflow execution before its first state runs
+ * (W4) and answers `{workspace: {volume_id, known}, shared: {NAME: {volume_id, known}}}`. Ids follow from execution and
  * name, so a repeat finds what was made. A persistent volume without `volume_id` is one of its own for each execution
  * and stays until it is deleted. Throws `not_found` for a `volume_id` the tenant does not have, `invalid_argument`
  * for sizes beyond the node's limit.

@@ -23,7 +23,7 @@ export class PathTraversal extends SvcError {
 
 /**
  * Names on the way to a file, from the volume's root; the root itself has none. A leading `/` is that root. Any `..`
- * is refused, wherever it leads (original-facts 5.4). Throws `PathTraversal`, `invalid_argument`.
+ * is refused, wherever it leads (W33). Throws `PathTraversal`, `invalid_argument`.
  */
 export function partsOf(path: string): string[] {
   if (Buffer.byteLength(path) > MAX_PATH_BYTES) throw invalid(`at most ${MAX_PATH_BYTES} bytes`);

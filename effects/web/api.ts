@@ -28,7 +28,7 @@ export interface SearchResult {
 }
 
 /**
- * The web for tools (design E5). Private, loopback, link-local, metadata and all other not global addresses are refused
+ * The web for tools (E5). Private, loopback, link-local, metadata and all other not global addresses are refused
  * after DNS resolution, and the connection goes to the very address that was checked. Throws `forbidden`,
  * `invalid_argument`, `unavailable` (network), `deadline_exceeded`, `failed_precondition` (no provider; HTTP 4xx, 5xx).
  */

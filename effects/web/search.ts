@@ -33,7 +33,7 @@ const LONGEST_QUERY_CHARS = 1_000;
 const LONGEST_SNIPPET_CHARS = 2_000;
 
 /**
- * Asks the provider, up to three times (original-facts 6.4). Throws `invalid_argument`, `failed_precondition` for an answer
+ * Asks the provider, up to three times (W43). Throws `invalid_argument`, `failed_precondition` for an answer
  * that no repeating changes, `unavailable`. No error holds the key or what the provider said of it.
  */
 export async function searchWeb(

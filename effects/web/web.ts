@@ -25,7 +25,7 @@ export interface WebParts {
   readonly conversionLimitMs?: number;
 }
 
-/** The web for tools, by the node's settings (spec 3, Web tools). */
+/** The web for tools, by the node's settings (W43). */
 export function createWeb(parts: WebParts): Web & { close(): Promise<void> } {
   const { settings, clock, random } = parts;
   const fetching: FetchParts = {

@@ -8,7 +8,7 @@ import { Judge, ListedValidator, ValidationObject, type Validator, validatorsOf 
 
 export type { Validator } from './validation.ts';
 
-/** Set by the node for every program; a manifest may not replace them (original-facts 2.11). */
+/** Set by the node for every program; a manifest may not replace them (W26). */
 const RESERVED = /^SVC_(?!BOOTSTRAP_DEBUG$|KEEP_CONTAINER$)/;
 
 const name = z
@@ -27,7 +27,7 @@ const AgentEnv = z.record(name, value).prefault({});
 
 const iterations = z.number().int().min(1).max(20);
 
-/** `spec.execution`: the iteration loop (original-facts 2.5; defaults of decided.md). */
+/** `spec.execution`: the iteration loop (W22). */
 const AgentExecution = z
   .strictObject({
     mode: z.enum(['one-shot', 'iterative']).default('iterative'),
@@ -57,7 +57,7 @@ const AgentExecution = z
     iteration_timeout_ms: iteration_timeout,
   }));
 
-/** `spec.runtime`: where the agent's program runs and which model it talks to (original-facts 2.2). */
+/** `spec.runtime`: where the agent's program runs and which model it talks to (W22). */
 const AgentRuntime = z
   .strictObject({
     language: z.enum(['python', 'javascript', 'typescript', 'rust', 'go']).optional(),
@@ -89,7 +89,7 @@ const AgentRuntime = z
       report('language', 'version needs language: give both or none');
   });
 
-/** `spec.schedule` (original-facts 2.10). */
+/** `spec.schedule` (W22). */
 const AgentSchedule = z.discriminatedUnion('type', [
   z.strictObject({
     type: z.literal('cron'),
@@ -131,10 +131,10 @@ const Destination = z.strictObject({
   config: z.record(z.string(), z.json()).default({}),
 });
 
-/** `spec.delivery` (original-facts 2.10). */
+/** `spec.delivery` (W22). */
 const AgentDelivery = z.strictObject({ destinations: z.array(Destination).max(20).default([]) });
 
-/** `spec.advanced` (original-facts 2.10). `bootstrap_path` names the program that is the agent. */
+/** `spec.advanced` (W22). `bootstrap_path` names the program that is the agent. */
 const AgentAdvanced = z.strictObject({
   warm_pool_size: z.number().int().min(0).max(100).default(0),
   startup_script: z
@@ -167,7 +167,7 @@ const template = z
     }
   });
 
-/** `spec.task`: what the agent is to do (original-facts 2.3). `prompt_template` is Handlebars without HTML escaping. */
+/** `spec.task`: what the agent is to do (W22). `prompt_template` is Handlebars without HTML escaping. */
 const AgentTask = z.strictObject({
   instruction: z.string().max(MAX_TEXT).optional(),
   prompt_template: template.optional(),
@@ -182,7 +182,7 @@ const description = z.string().max(2_000).optional();
 
 const path = z.string().min(1).max(1_024);
 
-/** `spec.context[]`: attachments of the prompt (original-facts 2.4). */
+/** `spec.context[]`: attachments of the prompt (W22). */
 const AgentContext = z
   .array(
     z.discriminatedUnion('type', [
@@ -231,7 +231,7 @@ const Volume = z
     ...(size_limit === undefined ? {} : { size_limit_bytes: size_limit }),
   }));
 
-/** `spec.volumes[]` (original-facts 2.10): names are unique, mount paths do not overlap. */
+/** `spec.volumes[]` (W22): names are unique, mount paths do not overlap. */
 const AgentVolumes = z
   .array(Volume)
   .max(50)
@@ -288,7 +288,7 @@ const Spec = z
   });
 
 /**
- * Agent manifest v1 (decided.md; original-facts 2). The input side is the YAML document; the output side has every
+ * Agent manifest v1 (W22). The input side is the YAML document; the output side has every
  * default filled in, durations as `…_ms`, sizes as `…_bytes` and validators as one list. Unknown keys are errors.
  */
 export const AgentManifestSchema = z.strictObject({
@@ -301,7 +301,7 @@ export const AgentManifestSchema = z.strictObject({
 /** The normalised manifest: what the catalog stores and an execution runs. */
 export type AgentManifest = z.output<typeof AgentManifestSchema>;
 
-/** Key under which the schema is served (spec 3, Schema tools). */
+/** Key under which the schema is served (W41). */
 export const AGENT_MANIFEST_KEY = 'agent/manifest/v1';
 
 let made: Readonly<Record<string, unknown>> | null = null;

@@ -11,7 +11,7 @@ const names = z.array(z.string().min(1).max(200)).max(200);
 
 const count = z.number().int().min(1);
 
-/** Configuration of the tools the original documents (original-facts 2.9); other servers take any object. */
+/** Configuration of the tools that have one of their own (W44); other servers take any object. */
 const CONFIGS: Readonly<Record<string, z.ZodType<Record<string, z.core.util.JSONType>>>> = {
   'builtin:cmd': z.strictObject({
     /** Command → allowed first arguments; an empty list allows any. */
@@ -131,7 +131,7 @@ const Resources = z
     timeout_ms: timeout,
   }));
 
-/** `spec.security`: deny by default (original-facts 2.8, decided.md). */
+/** `spec.security`: deny by default (W22). */
 export const AgentSecurity = z.strictObject({
   network: Network.prefault({}),
   filesystem: z

@@ -76,7 +76,7 @@ const MultiJudge = z
       });
   });
 
-/** List form (original-facts 2.6). */
+/** List form (W23). */
 export const ListedValidator = z.discriminatedUnion('type', [
   ExitCode,
   JsonSchema,
@@ -87,7 +87,7 @@ export const ListedValidator = z.discriminatedUnion('type', [
 ]);
 export const Judge = z.discriminatedUnion('type', [Semantic, MultiJudge]);
 
-/** Object form (original-facts 2.7). A block that is absent checks nothing, but the program must still exit with 0. */
+/** Object form (W23). A block that is absent checks nothing, but the program must still exit with 0. */
 export const ValidationObject = z.strictObject({
   system: z
     .strictObject({

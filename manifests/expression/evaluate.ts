@@ -20,7 +20,7 @@ interface EvaluateOptions {
 }
 
 /**
- * Whether a `custom` condition holds over plain data (spec 3, Expression operators). Values are data: what they say is
+ * Whether a `custom` condition holds over plain data (W16). Values are data: what they say is
  * never read as operators. A missing key is null. Throws TemplateError `invalid` or `too_much_work`.
  */
 export function evaluateExpression(text: string, scope: ValueMap, options: EvaluateOptions): boolean {

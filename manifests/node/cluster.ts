@@ -19,7 +19,7 @@ export const NodeSelf = z.strictObject({
     .optional(),
   region: z.string().min(1).max(100).optional(),
   tags: z.array(tag).max(32).default([]),
-  /** Share of the partitions this node takes beside others of its pools (design P2). */
+  /** Share of the partitions this node takes beside others of its pools (P2). */
   weight: z.number().min(0.1).max(100).default(1),
   resources: z
     .strictObject({
@@ -33,7 +33,7 @@ export const NodeSelf = z.strictObject({
     .prefault({}),
 });
 
-/** `spec.cluster` (spec 1, NodeClusterService; original-facts 3). */
+/** `spec.cluster` (G16, W45). */
 export const NodeCluster = z.strictObject({
   enabled: z.boolean().default(false),
   role: z.enum(['controller', 'worker', 'hybrid']).default('hybrid'),

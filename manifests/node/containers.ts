@@ -71,7 +71,7 @@ export const SharedPath = z.strictObject({
 
 /** `spec.runtime.host_commands`: `cmd.run`, System states, ExecuteSystemCommand and agents' programs on this host. */
 export const NodeHostCommands = z.strictObject({
-  /** Tenants that may run any when authentication is on (design S6). */
+  /** Tenants that may run any when authentication is on (S6). */
   allow: z.array(tenant).max(1_000).default([]),
   /**
    * `auto`: sandboxed where the node can; where it cannot, a node without identity provider warns and runs them as they are,

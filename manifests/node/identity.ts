@@ -43,7 +43,7 @@ const Realm = z.strictObject({
   service_accounts: ServiceAccounts.optional(),
 });
 
-/** `spec.iam`: identity providers; none is only right on loopback (design S2). */
+/** `spec.iam`: identity providers; none is only right on loopback (S2). */
 export const NodeIam = z.strictObject({
   /** Without realms: whether calls from this machine need the token that the node writes to its data directory. */
   local: z.enum(['open', 'token']).default('open'),
@@ -77,7 +77,7 @@ export const NodeIam = z.strictObject({
     .prefault({}),
 });
 
-/** `spec.grpc_auth` (spec 1, Authentication). Without realms there is nothing to check against. */
+/** `spec.grpc_auth` (G2). Without realms there is nothing to check against. */
 export const NodeGrpcAuth = z.strictObject({
   enabled: z.boolean().default(true),
   exempt_methods: z
@@ -96,7 +96,7 @@ export const NodeSeal = z.strictObject({
 const name = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/, 'expected letters, digits, ".", "_" and "-"');
 
 /**
- * `spec.signing`: the RS256 keys of node tokens (spec 1, Authentication; design S3). `file` keeps them in the data
+ * `spec.signing`: the RS256 keys of node tokens (G20, S3). `file` keeps them in the data
  * directory, mode 0600; `vault` leaves them in the transit engine of HashiCorp Vault or OpenBao.
  */
 export const NodeSigning = z

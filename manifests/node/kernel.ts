@@ -3,12 +3,12 @@ import { secretUrl } from '../secret.ts';
 
 const ms = (min: number, max: number) => z.number().int().min(min).max(max);
 
-/** `spec.kernel`: the actor runtime (design K2, K4, K7, K8, K10). */
+/** `spec.kernel`: the actor runtime (K2, K4, K7, K8, K10). */
 export const NodeKernel = z
   .strictObject({
     /** Of pool `default`; fixed at the first start. Default: 64 embedded, 256 on Redis. */
     partitions: z.number().int().min(1).max(16_384).optional(),
-    /** Of each pool for tags; fixed when the first actor with these tags is placed (design P1). */
+    /** Of each pool for tags; fixed when the first actor with these tags is placed (P1). */
     tag_pool_partitions: z.number().int().min(1).max(16_384).default(32),
     /** Whether the partitions of this node share one log, on a Redis Cluster one for each slot tag (decision 0029). */
     shared_logs: z.boolean().default(true),
@@ -18,7 +18,7 @@ export const NodeKernel = z
     mailbox_bound: z.number().int().min(1).max(1_000_000).default(1_024),
     /** Actors idle for this long leave memory. */
     passivate_after_ms: ms(100, 86_400_000).default(30_000),
-    /** Effects of one pool that this node runs at a time: model calls, tools, commands (design E1). */
+    /** Effects of one pool that this node runs at a time: model calls, tools, commands (E1). */
     cache_bytes: z.number().int().min(1_048_576).max(1_099_511_627_776).default(268_435_456),
     effect_concurrency: z.number().int().min(1).max(10_000).default(32),
     /** How long the claim of a command or program lasts while its node cannot renew it. */
@@ -47,7 +47,7 @@ export const NodeLimits = z.strictObject({
 
 const megabytes = z.number().int().min(1).max(67_108_864);
 
-/** `spec.storage` (original-facts 3): volumes of workflows, kept in a directory of this host. */
+/** `spec.storage` (W45): volumes of workflows, kept in a directory of this host. */
 export const NodeStorage = z
   .strictObject({
     backend: z.literal('local_host').default('local_host'),
@@ -80,7 +80,7 @@ export type NodeStorage = z.output<typeof NodeStorage>;
 
 const redisUrl = secretUrl(['redis', 'rediss', 'redis+cluster', 'rediss+cluster', 'redis+sentinel', 'rediss+sentinel']);
 
-/** `spec.stores`: both URLs, or neither for the embedded store under `data_dir` (decided.md "Names"). */
+/** `spec.stores`: both URLs, or neither for the embedded store under `data_dir` (W45). */
 export const NodeStores = z.strictObject({
   redis: z
     .union([redisUrl, z.array(redisUrl).min(1).max(100)])
@@ -97,6 +97,6 @@ export const NodeStores = z.strictObject({
 
 /** `spec.workflow`: how workflows run here. */
 export const NodeWorkflow = z.strictObject({
-  /** Transitions of one run before it fails with `max_transitions_exceeded` (decided.md "Workflows"). */
+  /** Transitions of one run before it fails with `max_transitions_exceeded` (W19). */
   max_transitions: z.number().int().min(1).max(1_000_000).default(1_000),
 });

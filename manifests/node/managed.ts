@@ -31,7 +31,7 @@ const level = observability.unwrap().shape.logging.unwrap().shape.level.unwrap()
 
 const isolation = runtime.unwrap().shape.default_isolation.unwrap();
 
-/** The sections that controllers manage for all nodes (spec 1, SyncConfig, PushConfig); what is absent stays a node's own. */
+/** The sections that controllers manage for all nodes (G30); what is absent stays a node's own. */
 const ManagedConfigSchema = z.strictObject({
   apiVersion: z.literal(API_VERSION),
   kind: z.literal('ManagedConfig'),
@@ -88,7 +88,7 @@ const source = (
   form: SettingSource['form'] = 'text',
 ): SettingSource => ({ flag, env, path: path.split('.'), form });
 
-/** decided.md "Names", and what differs from pod to pod of one configuration: id and address. */
+/** Settings that flags and the environment may give (W45), and what differs from pod to pod: id and address. */
 export const SETTING_SOURCES: readonly SettingSource[] = [
   source('data', 'SVC_DATA', 'spec.stores.data_dir'),
   source('http-port', 'SVC_HTTP_PORT', 'spec.network.port', 'whole number'),

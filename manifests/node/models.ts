@@ -1,7 +1,7 @@
 import { z } from 'zod';
 
 /**
- * The blocks `llm_providers` and `llm_selection` of a NodeConfig (original-facts.md 3, design E4). Keys are the
+ * The blocks `llm_providers` and `llm_selection` of a NodeConfig (W45, E4). Keys are the
  * file's. What needs several blocks at once (does a fallback alias exist?) is checked where models are resolved.
  */
 
@@ -146,7 +146,7 @@ const Patterns = z.strictObject({
   max_per_tenant: z.number().int().min(1).max(10_000_000).default(100_000),
 });
 
-/** `spec.cortex`: search over the catalog and learned patterns (decided.md). Off: both answer `Cortex not configured`. */
+/** `spec.cortex`: search over the catalog and learned patterns (W38). Off: both answer `Cortex not configured`. */
 export const NodeCortex = z.strictObject({
   enabled: z.boolean().default(true),
   embeddings: Embeddings.refine((at) => at.cosine_floor < at.cosine_ceiling, {
@@ -162,7 +162,7 @@ const seconds = z.number().int().min(1).max(86_400);
 
 const image = z.string().min(1).max(1_024);
 
-/** Longest that a program of svc.execute.intent may run, by the caller's tier (decided.md "svc.execute"). */
+/** Longest that a program of svc.execute.intent may run, by the caller's tier (W40). */
 const TierTimeouts = z.strictObject({
   free: seconds.default(30),
   pro: seconds.default(120),

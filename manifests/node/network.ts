@@ -38,7 +38,7 @@ const tls = z
   });
 
 /**
- * `spec.network`: the public listener, and the internal one for agents' programs and /metrics (design S5). Who lets the
+ * `spec.network`: the public listener, and the internal one for agents' programs and /metrics (S5). Who lets the
  * system pick a public port runs several nodes on one machine, so the internal one is picked too unless it is given.
  */
 export const NodeNetwork = z

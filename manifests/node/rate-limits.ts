@@ -35,7 +35,7 @@ export type Rates = z.output<typeof Rates>;
 
 const name = z.string().min(1).max(256);
 
-/** `spec.rate_limits` (decided.md "Limits"): laid over the defaults, window by window; user > tenant > tier or kind. */
+/** `spec.rate_limits` (H27): laid over the defaults, window by window; user > tenant > tier or kind. */
 export const NodeRateLimits = z.strictObject({
   /** For consumers and tenant users. */
   tiers: z.partialRecord(z.enum(['free', 'pro', 'business', 'enterprise']), Rates).default({}),
@@ -53,7 +53,7 @@ const all = (minute: number, hour: number, day: number, week: number, month: num
   ...{ minute, hour, day, week, month },
 });
 
-/** Original-facts 13.1. */
+/** Windows of each tier unless the node sets others (H27). */
 export const DEFAULT_TIER_RATES: Readonly<Record<'free' | 'pro' | 'business' | 'enterprise', Rates>> = {
   free: {
     agents: 5,
@@ -95,7 +95,7 @@ export const DEFAULT_TIER_RATES: Readonly<Record<'free' | 'pro' | 'business' | '
 
 const source = z.string().min(1).max(200);
 
-/** How deliveries of a source are signed. `svc` is the form of spec 2, the others are those of their senders. */
+/** How deliveries of a source are signed. `svc` is the form of this product (H25), the others are those of their senders. */
 export const WebhookScheme = z.enum(['svc', 'standard-webhooks', 'stripe', 'slack', 'github']);
 
 export type WebhookScheme = z.output<typeof WebhookScheme>;
@@ -118,7 +118,7 @@ const Webhook = z
     context.addIssue({ code: 'custom', path: ['repeat'], message });
   });
 
-/** `spec.stimulus` (decided.md "Stimuli"). */
+/** `spec.stimulus` (H23). */
 export const NodeStimulus = z.strictObject({
   routes: z
     .array(
@@ -130,7 +130,7 @@ export const NodeStimulus = z.strictObject({
     )
     .max(1_000)
     .default([]),
-  /** Sources that are not named here sign as spec 2 has it, with the secret of their variable. */
+  /** A source that is not named here signs in form `svc`, with the secret of its variable (H25). */
   webhooks: z.array(Webhook).max(1_000).default([]),
   router_agent: z.string().min(1).max(200).optional(),
   classification_confidence_threshold: z.number().min(0).max(1).default(0.7),
@@ -152,7 +152,7 @@ export function webhooksBySource(webhooks: readonly WebhookSettings[]): (source:
 }
 
 /**
- * References to the secrets of a source: those that are set, else the variable of spec 2. Equal ones are equal texts:
+ * References to the secrets of a source: those that are set, else its variable (H25). Equal ones are equal texts:
  * `literal:VALUE` and `VALUE` are one.
  */
 export const webhookSecretReferences = ({ source: name, secrets }: WebhookSettings): readonly string[] =>

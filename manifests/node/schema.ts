@@ -11,7 +11,7 @@ import { BuiltinDispatchers, McpServers, SecurityContexts } from './tools.ts';
 
 const path = z.string().min(1).max(4_096);
 
-/** `spec.runtime`: how agents' programs run here. Host commands are for the tenants named only (design S6). */
+/** `spec.runtime`: how agents' programs run here. Host commands are for the tenants named only (S6). */
 const Runtime = z.strictObject({
   default_isolation: z.enum(['inherit', 'firecracker', 'docker', 'process']).default('inherit'),
   /** Relative `advanced.bootstrap_path`s of manifests are looked up here. */
@@ -72,7 +72,7 @@ const Spec = z.strictObject({
   observability: Observability.prefault({}),
 });
 
-/** The node's file `svc.yaml` (decided.md "Names"; original-facts 3). Unknown keys are errors that name the key. */
+/** The node's file `svc.yaml` (W45). Unknown keys are errors that name the key. */
 export const NodeConfigSchema = z.strictObject({
   apiVersion: z.literal(API_VERSION),
   kind: z.literal('NodeConfig'),

@@ -40,7 +40,7 @@ function storesRule({ stores }: Spec, report: Report): void {
     );
 }
 
-/** Design S2: only loopback may be without authentication. */
+/** Only loopback may be without authentication (S2). */
 function bindRule(spec: Spec, path: Place, address: string, report: Report): void {
   if (isLoopback(address)) return;
   if (spec.iam.realms.length === 0)

@@ -7,7 +7,7 @@ const names = z.array(z.string().min(1).max(1_024)).max(1_000);
 const count = z.number().int().min(1);
 const capabilityName = z.string().min(1).max(200);
 
-/** A tool that a server offers; `skip_judge` is the operator's word, agents cannot change it (spec 3). */
+/** A tool that a server offers; `skip_judge` is the operator's word, agents cannot change it (W32). */
 const ToolCapability = z.union([
   capabilityName.transform((tool) => ({ name: tool, skip_judge: false })),
   z.strictObject({ name: capabilityName, skip_judge: z.boolean().default(false) }),
@@ -90,7 +90,7 @@ const McpServer = z
     }
   });
 
-/** `spec.mcp_servers[]` (original-facts 3): servers whose tools the node offers. Secret texts may be references. */
+/** `spec.mcp_servers[]` (W45): servers whose tools the node offers. Secret texts may be references. */
 export const McpServers = z
   .array(McpServer)
   .max(200)
@@ -170,7 +170,7 @@ const SecurityContext = z
     if (!isClear) context.addIssue({ code: 'custom', path: ['tenant'], message });
   });
 
-/** `spec.security_contexts[]` (original-facts 4): deny list first, then the capabilities in order, else deny. */
+/** `spec.security_contexts[]` (W33): deny list first, then the capabilities in order, else deny. */
 export const SecurityContexts = z
   .array(SecurityContext)
   .max(500)

@@ -9,7 +9,7 @@ export interface Runtime {
   readonly version: string;
   readonly image: string;
   readonly description: string;
-  /** Works still; each execution with it is a warning in the log (spec 3, Usage rules). */
+  /** Works still; each execution with it is a warning in the log (W41). */
   readonly deprecated: boolean;
   /** For the agent's bootstrap. */
   readonly env: Readonly<Record<string, string>>;
@@ -74,7 +74,7 @@ const go = (version: string) => entry(`golang:${version}-alpine`, `Go ${version}
 
 const nodeTypes = (version: string) => entry(`node:${version}-alpine`, `TypeScript as Node.js ${version} runs it`);
 
-/** Usual public images (original-facts 10, and newer ones); each has the POSIX shell that the node's bootstrap needs. */
+/** Usual public images; each has the POSIX shell that the node's bootstrap needs. */
 const DEFAULT_RUNTIMES: Readonly<Record<Language, Readonly<Record<string, RuntimeEntry>>>> = {
   python: {
     '3.9': { ...python('3.9'), deprecated: true },

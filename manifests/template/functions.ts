@@ -11,7 +11,7 @@ import {
   type Value,
 } from './tree.ts';
 
-/** One function that templates may call (spec 3, Helpers). */
+/** One function that templates may call (W17). */
 export interface TemplateFunction {
   readonly parameters: readonly string[];
   /** Whether an argument that leads nowhere is null here; else the call itself leads nowhere. `before`: those already read. */

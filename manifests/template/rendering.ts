@@ -203,7 +203,7 @@ interface RenderOptions {
 }
 
 /**
- * Renders a template over plain data (spec 3, Template variables, Helpers, Missing key). A path that leads nowhere
+ * Renders a template over plain data (W17). A path that leads nowhere
  * renders `[missing: PATH in STATE]`. Throws TemplateError: `invalid`, `too_long`, `too_much_work`.
  */
 export function renderTemplate(text: string, scope: ValueMap, options: RenderOptions): string {

@@ -64,11 +64,11 @@ export const ToolRun = z.object({
 });
 export type ToolRun = z.output<typeof ToolRun>;
 
-/** What the model, or the caller, should make of an error (original-facts 6.4). */
+/** What the model, or the caller, should make of an error (W28). */
 const ERROR_CLASSES = ['fatal', 'policy', 'recoverable'] as const;
 
 /**
- * Value of the effect's result, and of every call's record: an MCP tool result. Its texts are those of spec 3; objects are
+ * Value of the effect's result, and of every call's record: an MCP tool result. Its texts are those of the tool (W30); objects are
  * also `structured`. A whole result over `STORED_ABOVE_BYTES` is in Blobs: `content` then holds its beginning and says so.
  */
 export const ToolOutcome = z.object({
@@ -77,7 +77,7 @@ export const ToolOutcome = z.object({
   is_error: z.boolean(),
   error: z
     .object({
-      /** A denial reason, a tool-level error of spec 3 (`NOT_FOUND`), or a code of the error table. */
+      /** A denial reason, an error of a tool (`NOT_FOUND`, W31), or a code of the error table. */
       code: z.string(),
       class: z.enum(ERROR_CLASSES),
       message: z.string(),

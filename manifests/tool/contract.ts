@@ -24,7 +24,7 @@ export interface ToolContract<Input extends z.ZodType = z.ZodType> {
   readonly input: Input;
   /** Of the structured result, for tools that have one: published as its output schema, and what tests hold it to. */
   readonly result?: z.ZodType;
-  /** Compiled-in default of spec 3, Inner-loop judge defaults. */
+  /** The compiled default of `skip_judge` (W32). */
   readonly skipJudge: boolean;
   readonly mode: 'repeatable' | 'once';
   /** Changes nothing. */
@@ -34,7 +34,7 @@ export interface ToolContract<Input extends z.ZodType = z.ZodType> {
   touches?(input: z.output<Input>): Touches;
 }
 
-/** Result of a command as spec 3 (Command tool) has it. */
+/** Result of a command (W44). */
 interface CommandStreams {
   readonly stdout: string;
   readonly stderr: string;

@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import type { ToolGrant, ToolOffer } from './scope.ts';
 
-/** Why a call is not run. The precise one is kept in answers, audit and what the model is told (spec 3, Errors). */
+/** Why a call is not run. The precise one is kept in answers, audit and what the model is told (W31). */
 export const DENIAL_REASONS = [
   'ToolNotAllowed',
   'ToolExplicitlyDenied',
@@ -15,7 +15,7 @@ export const DENIAL_REASONS = [
   'ConcurrentExecLimitExceeded',
   /** The tool is not what it was when the session was opened. */
   'ToolChanged',
-  /** A judge rejected the proposed call (spec 3, tool_validation). */
+  /** A judge rejected the proposed call (W32). */
   'JudgeRejected',
 ] as const;
 export type DenialReason = (typeof DENIAL_REASONS)[number];
@@ -59,8 +59,8 @@ export type ToolDecision =
     };
 
 /**
- * Decides about one call (decided.md "SEAL envelope": tool name allowed, then arguments, then path, domain and command
- * constraints). Pure: the same grant and call get the same decision, so turns use it. Given to actors by main.ts.
+ * Decides about one call
+ * (H14: tool name allowed, then arguments, then path, domain and command constraints). Pure: the same grant and call get the same decision, so turns use it. Given to actors by main.ts.
  */
 export interface ToolPolicy {
   decide(grant: ToolGrant, call: { readonly name: string; readonly arguments: unknown }): ToolDecision;

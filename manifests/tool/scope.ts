@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** One capability of a security context (original-facts 4): the first whose pattern matches and whose limits hold allows. */
+/** One capability of a security context (W33): the first whose pattern matches and whose limits hold allows. */
 export const Capability = z.object({
   /** `fs.read`, `fs.*` or `*`. */
   tool_pattern: z.string(),
@@ -27,7 +27,7 @@ export type ManifestTool = z.output<typeof ManifestTool>;
 
 /**
  * What may be called, and with what: a security context, narrowed by the agent's manifest. Effective = context ∩ manifest
- * (design S6). Everything policy needs and nothing that must be kept secret.
+ * (S6). Everything policy needs and nothing that must be kept secret.
  */
 export const ToolScope = z.object({
   security_context: z.string(),
@@ -57,9 +57,9 @@ export const ToolOffer = z.object({
   source: z.enum(['builtin', 'mcp']),
   /** Name of the MCP server, for source `mcp`. */
   server: z.string().optional(),
-  /** True: no judge looks at a proposed call (spec 3, skip_judge; the operator may override it). */
+  /** True: no judge looks at a proposed call (W32; the operator may override it). */
   skip_judge: z.boolean(),
-  /** `once`: never repeated after a crash, in doubt instead (design E2). */
+  /** `once`: never repeated after a crash, in doubt instead (E2). */
   mode: z.enum(['repeatable', 'once']),
   /** Changes nothing: such calls may run side by side. */
   reads: z.boolean(),

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** Text with Handlebars expressions (spec 3, Template variables). */
+/** Text with Handlebars expressions (W17). */
 export const template = z.string().max(65_536);
 
 export const fraction = z.number().min(0).max(1);

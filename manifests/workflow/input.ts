@@ -11,8 +11,8 @@ export interface InputMisfit {
 }
 
 /**
- * The caller's input against `metadata.input_schema`; empty when it fits or no schema is given (spec 3, Input rules: a
- * payload that does not fit is 422, before anything is created). Schemas are compiled once and kept, within bounds;
+ * The caller's input against `metadata.input_schema`; empty when it fits or no schema is given
+ * (W3: a payload that does not fit is 422, before anything is created). Schemas are compiled once and kept, within bounds;
  * patterns run in linear time. Never throws, and never repeats a value of the input.
  */
 export function checkInput(schema: JsonObject | undefined, input: Json): readonly InputMisfit[] {

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { WorkflowManifestSchema } from './schema.ts';
 
-/** Key under which the schema is served (spec 3, Schema tools). */
+/** Key under which the schema is served (W41). */
 export const WORKFLOW_MANIFEST_KEY = 'workflow/manifest/v1';
 
 let made: Readonly<Record<string, unknown>> | null = null;

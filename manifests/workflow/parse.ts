@@ -58,7 +58,7 @@ interface UnknownName {
 type Fields = Readonly<Record<string, Json>>;
 
 /**
- * Rules of spec 3 between parts of a document: `initial_state` and every `target` are keys of `states`; a container's
+ * Rules between parts of a document (W1): `initial_state` and every `target` are keys of `states`; a container's
  * volume is one of the workflow. Reads the document as written, so it finds them beside any other problem.
  */
 function unknownNames(document: Json): UnknownName[] {
@@ -93,7 +93,7 @@ function unknownVolumes(step: Fields, path: readonly PropertyKey[], known: Reado
   });
 }
 
-/** Every execution has a workspace (decided.md), declared or not. */
+/** Every execution has a workspace (W5), declared or not. */
 function volumeNames(spec: Fields): Set<string> {
   const names = new Set(['workspace']);
   for (const volume of listOf(fieldsOf(spec.storage ?? null).shared_volumes)) {

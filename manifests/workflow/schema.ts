@@ -52,7 +52,7 @@ function refuseTtl(
     context.addIssue({ code: 'custom', path: ['ttl_hours'], message: 'only for storage_class ephemeral' });
 }
 
-/** `spec.storage` (spec 3). Without a workspace of its own every execution has an ephemeral one (decided.md). */
+/** `spec.storage` (W4). Without a workspace of its own every execution has an ephemeral one (W5). */
 const WorkflowStorage = z.strictObject({
   workspace: Workspace.optional(),
   shared_volumes: z.array(SharedVolume).max(50).superRefine(refuseRepeatedNames, besideProblems).default([]),
@@ -89,7 +89,7 @@ const Spec = z.strictObject({
 });
 
 /**
- * Workflow manifest v1.0 to v1.2 (spec 3). The input side is the YAML document; the output side has every default
+ * Workflow manifest v1.0 to v1.2 (W1). The input side is the YAML document; the output side has every default
  * filled in, durations as `…_ms` and sizes as `…_bytes`. Unknown keys are errors. What one part says of another (a
  * target that is no state) is checked in `cross-references.ts`: `parseWorkflowManifest` does both.
  */

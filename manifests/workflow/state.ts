@@ -35,7 +35,7 @@ const Resources = z
     timeout_ms: timeout,
   }));
 
-/** What ContainerRun and a step of ParallelContainerRun have in common (spec 3). */
+/** What ContainerRun and a step of ParallelContainerRun have in common (W12). */
 const containerFields = {
   image: z.string().min(1).max(1_024),
   image_pull_policy: z.enum(['Always', 'IfNotPresent', 'Never']).default('IfNotPresent'),
@@ -146,7 +146,7 @@ const inMs = <T extends { timeout?: number | undefined }>({ timeout, ...rest }: 
   timeout_ms: timeout ?? null,
 });
 
-/** `spec.states[NAME]` (spec 3, State): seven kinds; durations come out as `…_ms`. `timeout_ms` null: no limit. */
+/** `spec.states[NAME]` (W6): seven kinds; durations come out as `…_ms`. `timeout_ms` null: no limit. */
 const WorkflowStep = z.discriminatedUnion('kind', [
   AgentStep,
   SystemStep,

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { besideProblems, fraction, scalarText, template } from './fields.ts';
 
-/** Spec 3, Conditions. */
+/** Names of conditions (W15). */
 export const CONDITIONS = [
   'always',
   'on_success',
@@ -43,7 +43,7 @@ export const READS: ReadonlyMap<string, readonly ConditionParameter[]> = new Map
   ['consensus', ['threshold', 'agreement']],
 ]);
 
-/** `spec.states[*].transitions[]` (spec 3, Transition). */
+/** `spec.states[*].transitions[]` (W15). */
 export const Transition = z
   .strictObject({
     condition: z.enum(CONDITIONS).default('always'),
@@ -102,7 +102,7 @@ const ConfidenceWeighting = z
 /** Without the dust of binary fractions: 1 - 0.7 is 0.3. */
 const rounded = (value: number): number => Math.round(value * 1e12) / 1e12;
 
-/** `consensus` of a ParallelAgents state (spec 3). */
+/** `consensus` of a ParallelAgents state (W10). */
 const Consensus = z
   .strictObject({
     strategy: z.enum(['weighted_average', 'majority', 'unanimous', 'best_of_n']),

@@ -20,7 +20,7 @@ const lookAgainMs = (silentMs: number, mostMs = LOOK_AGAIN_MS): number =>
   Math.min(mostMs, Math.max(LOOK_AGAIN_MS, silentMs));
 
 /**
- * Follows an actor's events from behind `after` (design R1): what is there, then what comes, up to a final event.
+ * Follows an actor's events from behind `after` (R1): what is there, then what comes, up to a final event.
  * Yields null about every `heartbeatMs` of silence. Reads a page at a time and only when asked, so a slow consumer
  * holds no more than one page.
  */

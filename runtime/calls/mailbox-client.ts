@@ -34,7 +34,7 @@ interface MailboxClientParts {
   readonly archive: Archive;
   readonly clock: Clock;
   readonly random: Random;
-  /** Most client messages one actor may have waiting (design K7). */
+  /** Most client messages one actor may have waiting (K7). */
   readonly mailboxBound: number;
 }
 
@@ -181,7 +181,7 @@ export class MailboxClient implements ActorClient {
     };
   }
 
-  /** Appends; an unknown outcome is repeated with the same id, which the store takes once (design K3). */
+  /** Appends; an unknown outcome is repeated with the same id, which the store takes once (K3). */
   async #append(
     message: Message,
     partition: Partition,

@@ -26,7 +26,7 @@ export interface PlacingParts {
   readonly here: ServedHere | null;
 }
 
-/** Gives an actor a home before its first message (design K1, P1, P4). */
+/** Gives an actor a home before its first message (K1, P1, P4). */
 export async function placeActor(parts: PlacingParts, address: Address, wish: PlaceWish): Promise<PlaceOutcome> {
   const { registry, locator, placement, here } = parts;
   const pool = poolOfTags(wish.tags);

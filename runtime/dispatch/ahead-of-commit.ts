@@ -10,7 +10,7 @@ export interface AheadParts {
 }
 
 /**
- * Effects of one batch that this process runs while the batch's commit is still to come (design E1): those that read, and
+ * Effects of one batch that this process runs while the batch's commit is still to come (E1): those that read, and
  * whose request says so (`EffectRequest.ahead`). What they bring waits for that commit or is handled by it; when it does
  * not happen they are stopped, and nothing of them was seen. Ends with `end`.
  */

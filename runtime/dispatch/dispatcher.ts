@@ -28,7 +28,7 @@ const SWEEP_MS = 2_000;
 const DIRECTORY_SWEEP_MS = 600_000;
 
 /**
- * Serves the partitions that this node holds: rings in, batches out (design, the way of a call). Owns the loops:
+ * Serves the partitions that this node holds: rings in, batches out. Owns the loops:
  * leases, wake-ups, timers, outbox, effects left over.
  */
 export class Dispatcher {
@@ -121,7 +121,7 @@ export class Dispatcher {
   }
 
   /**
-   * Lets running batches commit, then gives every lease back, so that nobody waits for a TTL (design P2). What no other
+   * Lets running batches commit, then gives every lease back, so that nobody waits for a TTL (P2). What no other
    * member takes is served until `effectsEnded`, so that their last results are committed.
    */
   async stop(effectsEnded: Promise<void>): Promise<void> {
@@ -239,7 +239,7 @@ export class Dispatcher {
     for (const job of done.jobs) {
       this.#sweeps.note(job.partition);
       if (done.starting.begin(job)) continue;
-      // A job that could not be queued is found by the sweep: the record is the truth (design E1).
+      // A job that could not be queued is found by the sweep: the record is the truth (E1).
       this.#background.watch('queueing an effect', effects.enqueue(job));
     }
   }

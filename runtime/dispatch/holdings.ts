@@ -38,7 +38,7 @@ export interface HoldingsEvents {
 
 /**
  * The partitions this node holds: takes what its placement wants, hands over what it does not want any more after the
- * batch that runs, drops what it lost (design K4, P2).
+ * batch that runs, drops what it lost (K4, P2).
  */
 export class Holdings {
   readonly #options: HoldingsOptions;
@@ -335,7 +335,7 @@ export class Holdings {
     this.#options.warn('the store lost what it had acknowledged', new SvcError('lease_lost', message));
   }
 
-  /** After the batch that runs, to whoever wants it (design P2). */
+  /** After the batch that runs, to whoever wants it (P2). */
   async #handOver(servers: readonly LogServer<Partition>[]): Promise<void> {
     const going = this.#servers.leave(servers.filter((server) => !server.lost));
     if (going.length === 0) return;

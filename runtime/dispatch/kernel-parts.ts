@@ -24,7 +24,7 @@ export interface KernelParts {
   readonly retry: RetrySettings;
   /** Most entries a batch takes. */
   readonly batchLimit: number;
-  /** Whether each turn is recorded in the journal (design R3). */
+  /** Whether each turn is recorded in the journal (R3). */
   readonly ledger: boolean;
   /** Whether results of this process are handled beside the mailbox: nodes of formats 1 and 2 do not find them in the journal. */
   readonly takesResults: () => boolean;

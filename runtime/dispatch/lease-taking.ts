@@ -15,7 +15,7 @@ export interface LeaseTaking {
   readonly warn: (message: string, error: unknown) => void;
 }
 
-/** Takes a lease that is free, or held by a node that was seen to be gone: its own lease is not waited for (design P2). */
+/** Takes a lease that is free, or held by a node that was seen to be gone: its own lease is not waited for (P2). */
 export async function takeLease(parts: LeaseTaking, partition: Partition): Promise<AcquireOutcome> {
   const { store, node, random, leaseTtlMs, placement } = parts;
   const grant = random.uuid();
@@ -121,7 +121,7 @@ interface HandOverParts {
 /** A batch that runs longer than this is left to the fence: its commit will be refused. */
 const DRAINED_WITHIN_MS = 10_000;
 
-/** Gives one partition to whoever wants it, after the batch that runs (design P2). */
+/** Gives one partition to whoever wants it, after the batch that runs (P2). */
 export async function handOver(parts: HandOverParts, server: LogServer<Partition>, lose: () => void): Promise<void> {
   try {
     await drained(parts.clock, server);

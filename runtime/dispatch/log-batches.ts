@@ -184,7 +184,7 @@ const USUAL: Handling = { drainLimit: 100 };
 
 /**
  * A batch that cannot be written is halved until the entry that makes it so stands alone. That one is a failing
- * message like any other (design K6); it never stops those behind it.
+ * message like any other (K6); it never stops those behind it.
  */
 async function handleInParts(entries: Entries, how: HandledInParts): Promise<Entries> {
   try {

@@ -36,7 +36,7 @@ export interface Granted<L extends Log = Log> {
 
 /**
  * Serves one log under one lease: takes its mailbox batch by batch, runs the turns, commits. Batches are strictly one after
- * another; a fenced commit ends it for good (design K4). The log is a partition's own, or one that partitions share.
+ * another; a fenced commit ends it for good (K4). The log is a partition's own, or one that partitions share.
  */
 export class LogServer<L extends Log = Log> {
   readonly lease: Lease<L>;

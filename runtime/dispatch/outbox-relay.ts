@@ -4,7 +4,7 @@ import type { Clock } from '../clock.ts';
 import type { Committed } from './commit-turns.ts';
 
 /**
- * Hands over what partitions owe to others (design K3). One flush of a partition at a time; what fails stays owed and
+ * Hands over what partitions owe to others (K3). One flush of a partition at a time; what fails stays owed and
  * is tried again by whoever asks next.
  */
 export class OutboxRelay {
@@ -69,7 +69,7 @@ interface UnhurriedParts {
   readonly areTogether: (one: Partition, other: Partition) => boolean;
 }
 
-/** Well below what lists may lag (design R2), and several rounds of a quick conversation. */
+/** Well below what lists may lag (R2), and several rounds of a quick conversation. */
 const WITHIN_MS = 50;
 
 /**

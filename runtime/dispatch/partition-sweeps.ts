@@ -4,7 +4,7 @@ import type { EffectQueue } from '../effect-queue.ts';
 import { fairnessPart } from '../effects/effect-envelope.ts';
 import type { Locator } from '../locator.ts';
 
-/** Which partitions of this node have unsettled effects, and the sweeps that keep those running (design E1). */
+/** Which partitions of this node have unsettled effects, and the sweeps that keep those running (E1). */
 export class PartitionSweeps {
   readonly #store: Pick<ActorStore, 'openEffects' | 'now'>;
   readonly #queue: Pick<EffectQueue, 'enqueue'>;
@@ -79,7 +79,7 @@ interface Entry {
 }
 
 /**
- * Removes directory entries that lead nowhere (design K1): their client died before its first message, or their actor
+ * Removes directory entries that lead nowhere (K1): their client died before its first message, or their actor
  * was archived and the node died before the entry went. An entry goes only when two looks, far apart, found no actor
  * and no message that could still make one.
  */
@@ -181,7 +181,7 @@ interface HandOver {
 }
 
 /**
- * Puts the effects of a partition that should be running back into the queue (design E1: a lost job is never the
+ * Puts the effects of a partition that should be running back into the queue (E1: a lost job is never the
  * truth, the record is). Called by the partition's holder after it got the lease, when a node died, and every two
  * seconds. Enqueueing what is queued changes nothing, but it is work for the queue: what `handed` says was handed over
  * is only handed over again for another row or token, or after 30 to 60 s. Answers how many were handed to the queue.

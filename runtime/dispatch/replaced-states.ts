@@ -35,7 +35,7 @@ const LEAST_KEPT_MS = 5_000;
 const STOPPED_WITHIN_MS = 5_000;
 
 /**
- * Deletes large states some time after a later commit replaced them (design K7): who read the record just before can
+ * Deletes large states some time after a later commit replaced them (K7): who read the record just before can
  * still fetch what it names. Before each it looks once more whether store or archive name it, since a store that failed
  * over may have gone back to an earlier commit. What waits when the process is killed stays stored.
  */

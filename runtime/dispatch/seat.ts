@@ -83,7 +83,7 @@ export class Seat {
 export class ServersHeld {
   readonly #servers = new Map<Partition, LogServer<Partition>>();
   readonly #leaving = new Set<LogServer<Partition>>();
-  /** Held beside the assignment, since an actor was to start here (design P4). */
+  /** Held beside the assignment, since an actor was to start here (P4). */
   readonly #kept = new Set<Partition>();
   #turn = 0;
 

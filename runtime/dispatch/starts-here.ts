@@ -40,7 +40,7 @@ export interface Starting {
 
 /**
  * Starts effects with the commit that opens them: while this process has a place for one, the commit is its claim too, so
- * the mark is durable before it runs and no second write is needed (design E1, E2).
+ * the mark is durable before it runs and no second write is needed (E1, E2).
  */
 export class StartsHere {
   readonly #options: StartsHereOptions;

@@ -19,7 +19,7 @@ interface TimerFiringParts {
 
 const FIRE_AGAIN_MS = 100;
 
-/** Has the store fire the timers of the partitions held here, when they are due by the store's clock (design K10). */
+/** Has the store fire the timers of the partitions held here, when they are due by the store's clock (K10). */
 export class TimerFiring {
   readonly #parts: TimerFiringParts;
   readonly #wheel: TimerWheel;

@@ -330,7 +330,7 @@ const MOST_ATTEMPTS = 100;
 const LONGEST_WAIT_MS = 60 * 60_000;
 
 /**
- * Delay before the next attempt of a failed effect, null when it is not to be tried again (design E3). Attempts that
+ * Delay before the next attempt of a failed effect, null when it is not to be tried again (E3). Attempts that
  * ended with a crash or a restart count too. Full jitter, so that a thousand refused callers do not come back at once;
  * a wait that the other side asked for is kept. A `once` effect whose time ran out may have acted: it is not repeated.
  */

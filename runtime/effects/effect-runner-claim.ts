@@ -19,7 +19,7 @@ export interface Renewing {
 /**
  * Keeps the claim of an attempt alive, `lasting` ones for longer. `lost` is called once, when the store says that the
  * claim is over. While the store does not answer the work goes on: the claim may hold all the same, and what an attempt
- * reports that is not the current one any more is dropped (design K4).
+ * reports that is not the current one any more is dropped (K4).
  */
 export function renewClaim(
   settings: RunnerSettings,
@@ -169,7 +169,7 @@ export interface EffectRunnerOptions {
 
 export type RunnerSettings = Required<EffectRunnerOptions>;
 
-/** Fills in the defaults of design K4 for leases, which claims follow. */
+/** Fills in the defaults of leases (K4), which claims follow. */
 export function runnerSettings(options: EffectRunnerOptions): RunnerSettings {
   return {
     claimTtlMs: 6_000,

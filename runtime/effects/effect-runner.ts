@@ -24,7 +24,7 @@ const LATE_MS = 500;
 const FRESH_MS = 500;
 
 /**
- * Runs effects on this node (design E1-E3): takes jobs, claims the effect behind each, runs its handler, and sends
+ * Runs effects on this node (E1–E3): takes jobs, claims the effect behind each, runs its handler, and sends
  * progress and result as messages to the actor that asked. Delivery of jobs is at least once; the claim makes one
  * runner at a time, and what an outdated attempt still reports is dropped by the store.
  */

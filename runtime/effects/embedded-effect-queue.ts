@@ -29,7 +29,7 @@ interface Lane {
 }
 
 /**
- * The effect queue of a node on its own (design E1): jobs are pointers in memory. Tenants take turns, and within a
+ * The effect queue of a node on its own (E1): jobs are pointers in memory. Tenants take turns, and within a
  * tenant its flows, and none has all places, however many jobs it has waiting (`FairLine`, `FairPlaces`).
  * Nothing is lost with them: the effect's record stays open and the sweep enqueues it again.
  */

@@ -61,7 +61,7 @@ interface Writes {
   readonly ended: Ended[];
 }
 
-/** Writes actors' committed states into list views, and ended actors into the archive (design R2, K8). */
+/** Writes actors' committed states into list views, and ended actors into the archive (R2, K8). */
 export class ActorProjection {
   readonly #parts: ActorProjectionParts;
   readonly #deadLetters: Collection<DeadLetter>;

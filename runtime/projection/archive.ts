@@ -71,7 +71,7 @@ function segmentOf(address: Address, events: readonly { seq: number; data: strin
 }
 
 /**
- * Where ended actors go (design K8): record and events in Documents, so that the actor store keeps only what lives.
+ * Where ended actors go (K8): record and events in Documents, so that the actor store keeps only what lives.
  * Every write is idempotent: archiving again after a crash writes the same documents.
  */
 export class Archive {

@@ -23,7 +23,7 @@ async function packed(segment: LedgerSegment): Promise<LedgerSegment> {
   return { ...segment, lines, bytes: lines.length };
 }
 
-/** Writes deliveries and dead letters into documents (design R3); the same commits again write the same again. */
+/** Writes deliveries and dead letters into documents (R3); the same commits again write the same again. */
 export class LedgerWriter {
   readonly #segments: Collection<LedgerSegment> | null;
   readonly #deadLetters: Collection<DeadLetter>;

@@ -9,7 +9,7 @@ import type { TurnRow } from '../turns/work.ts';
 import type { ProjectedCommit } from './views.ts';
 
 /**
- * A stretch of one partition's deliveries of one tenant (design R3). `lines` is JSON text, one array
+ * A stretch of one partition's deliveries of one tenant (R3). `lines` is JSON text, one array
  * `[seq, appendedAt, epoch, turn row, message]` a delivery; a message stored aside is its reference as a string.
  * Documents keep the text packed (ledger-text.ts).
  * Overlapping segments can exist after a crash; readers keep the first of each `seq`.

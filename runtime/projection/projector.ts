@@ -16,7 +16,7 @@ export interface ProjectorParts extends ActorProjectionParts {
   readonly ledger: boolean;
 }
 
-/** Lists lag at most 250 ms (design R2): half of it is spent waiting, the rest is for the writes. */
+/** Lists lag at most 250 ms (R2): half of it is spent waiting, the rest is for the writes. */
 const VIEWS_EVERY_MS = 120;
 /** The ledger has no promise of lag; writing it seldom makes few large documents and few fsyncs. */
 const LEDGER_EVERY_MS = 1_000;
@@ -28,7 +28,7 @@ const STRETCH_ACTORS = 64;
 const STOPPED_WITHIN_MS = 5_000;
 
 /**
- * Carries what happened from the journal into documents (design R2, R3): list views, the ledger of deliveries, dead
+ * Carries what happened from the journal into documents (R2, R3): list views, the ledger of deliveries, dead
  * letters, the archive of ended actors. Idempotent: a crash between writing and trimming only writes the same again.
  */
 export class Projector {

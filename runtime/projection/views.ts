@@ -52,7 +52,7 @@ const wireRow = z.object({
 });
 
 /**
- * One commit's line of the journal: the lease epoch and what became of each delivery, in order (design R3): of the mailbox
+ * One commit's line of the journal: the lease epoch and what became of each delivery, in order (R3): of the mailbox
  * entries first, then of the results that were handled beside it.
  */
 export type JournalLine = z.infer<typeof wireRow>;

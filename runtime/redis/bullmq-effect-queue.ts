@@ -39,7 +39,7 @@ const CLOSE_WITHIN_MS = 3_000;
 const EVENTS_KEPT = 100;
 
 /**
- * Hands effects to the nodes of a cluster through BullMQ (design E1). A job's id is its effect's id, so queueing it
+ * Hands effects to the nodes of a cluster through BullMQ (E1). A job's id is its effect's id, so queueing it
  * again changes nothing while it waits, is delayed or runs; a job that ended leaves no trace, so the id can be queued
  * again. Tenants are served in turn, and within a tenant its flows (`FairOrder`). What this very process may run and has a free place for takes no way through Redis (`EffectsAtHand`). A job
  * that is lost or fails is never the truth: the effect's record is, and the sweep of the partition's holder brings it

@@ -5,7 +5,7 @@ import { FairPlaces } from '../effects/fair-places.ts';
 /**
  * Places for effects that the process which committed them may run itself: no job is written, fetched and removed for
  * them. No tenant and no flow has all of them (`FairPlaces`). Nothing rests on it: the effect's record is the truth, the
- * claim decides who runs it, and what is lost with the process is found by the sweep of the partition's next holder (design E1). Half of a node's places are these, so the
+ * claim decides who runs it, and what is lost with the process is found by the sweep of the partition's next holder (E1). Half of a node's places are these, so the
  * other half is always there for what comes from other nodes.
  */
 export class EffectsAtHand {

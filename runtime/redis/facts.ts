@@ -60,7 +60,7 @@ export class RedisFacts implements StoreFacts {
   }
 }
 
-/** What the start-up log must say about how much a crash of Redis may cost (design K10). Empty: nothing to say. */
+/** What the start-up log must say about how much a crash of Redis may cost (K10). Empty: nothing to say. */
 export async function durabilityWarnings(servers: readonly Redis[]): Promise<string[]> {
   const warnings = await Promise.all(servers.map(warningsOf));
   return [...new Set(warnings.flat())];

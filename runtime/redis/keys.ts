@@ -50,7 +50,7 @@ interface LogKeys {
   readonly parts: string;
 }
 
-/** The one place that builds keys and channels (design L4). */
+/** The one place that builds keys and channels (L4). */
 export class Keys {
   /** In front of every pub/sub channel. */
   readonly channels: string;

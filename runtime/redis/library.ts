@@ -7,7 +7,7 @@ const LAYOUT_VERSION = 1;
 
 /**
  * The functions of one release. The name carries the layout and a digest of the code, so nodes of two releases work
- * side by side and neither replaces what the other calls (design K3).
+ * side by side and neither replaces what the other calls (K3).
  */
 export interface FunctionLibrary {
   readonly name: string;

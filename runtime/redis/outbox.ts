@@ -15,7 +15,7 @@ interface Owed {
 }
 
 /**
- * Hands messages over to other partitions (design K3). Per target in order: a page's messages go out in one call, the
+ * Hands messages over to other partitions (K3). Per target in order: a page's messages go out in one call, the
  * next page after that was acknowledged. Two relays at once do no harm: the target drops what it has heard.
  */
 export class Outbox {

@@ -39,7 +39,7 @@ export interface RedisActorStoreOptions {
 }
 
 /**
- * The store on Redis 7: single, Sentinel or Cluster (design K2, K3). Calls fail with `unavailable` when Redis cannot
+ * The store on Redis 7: single, Sentinel or Cluster (K2, K3). Calls fail with `unavailable` when Redis cannot
  * be reached or does not answer within 5 s; the connection comes back by itself. One process makes one of these.
  */
 export class RedisActorStore implements ActorStore {
@@ -120,7 +120,7 @@ export class RedisActorStore implements ActorStore {
     this.#subscriptions.disconnect();
   }
 
-  /** What the start-up log must say about durability (design K10): one sentence each, none when all is well. */
+  /** What the start-up log must say about durability (K10): one sentence each, none when all is well. */
   async durability(): Promise<string[]> {
     return durabilityWarnings(masters(this.#connection));
   }

@@ -79,7 +79,7 @@ export class SectionCalls {
   #scheduled = false;
   #reload: Promise<void> | null = null;
 
-  /** `waitReplicas`: how many must have a write before it is acknowledged (design K10); not for Cluster. */
+  /** `waitReplicas`: how many must have a write before it is acknowledged (K10); not for Cluster. */
   constructor(
     connection: Connection,
     library: FunctionLibrary,

@@ -21,7 +21,7 @@ export interface Tables {
   readonly applied: AppliedCommits;
 }
 
-/** The one commit (design K3): everything is checked before the first write. */
+/** The one commit (K3): everything is checked before the first write. */
 export function applyCommit(tables: Tables, commit: Commit, readAhead: number, now: number): CommitOutcome {
   const { book, mailbox, effects, applied } = tables;
   const { settles = [] } = commit;

@@ -21,7 +21,7 @@ interface Claim {
   readonly now: number;
 }
 
-/** Effect records: they, not the jobs of a queue, say what is to be done (design E1, E2). */
+/** Effect records: they, not the jobs of a queue, say what is to be done (E1, E2). */
 export class EffectTable {
   readonly #mailbox: MailboxTable;
   readonly #notices: Notices;

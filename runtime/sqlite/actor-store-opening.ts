@@ -88,7 +88,7 @@ interface PlacedPage {
   readonly next: string | null;
 }
 
-/** Where actors live that are not at home (design K1). */
+/** Where actors live that are not at home (K1). */
 class DirectoryTable {
   readonly #insert;
   readonly #find;
@@ -130,7 +130,7 @@ class DirectoryTable {
   }
 }
 
-/** Pools and leases (design K2, K4). */
+/** Pools and leases (K2, K4). */
 class LeaseTable {
   readonly #book: PartitionBook;
   readonly #define;
@@ -214,7 +214,7 @@ export function lookOf(node: string, version: string, members: readonly LiveMemb
 }
 
 /**
- * Node leases and signals (design P2), in memory: only one process has the data file, so whoever could hold a lease or
+ * Node leases and signals (P2), in memory: only one process has the data file, so whoever could hold a lease or
  * hear a signal lives in it, and all of them end with it. A closed store forgets them for the same reason.
  */
 export class MemberBook {

@@ -3,7 +3,7 @@ import type { PartitionState } from './actor-store-partition.ts';
 import type { PartitionBook } from './actor-store-partitions.ts';
 
 /**
- * How long the id of a handled client message is remembered: the shorter of the two (design K3), counted from its answer
+ * How long the id of a handled client message is remembered: the shorter of the two (K3), counted from its answer
  * where it got one.
  */
 const REMEMBER_MS = 60_000;

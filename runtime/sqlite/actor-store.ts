@@ -20,7 +20,7 @@ const TIME_FACT = 'time';
 
 /**
  * The actor store of one process on one machine: `actors.db` in a data directory that the process locks. Writes are
- * grouped, one fsync a group (design K10). A send reaches its target in the same transaction, so nothing is ever owed.
+ * grouped, one fsync a group (K10). A send reaches its target in the same transaction, so nothing is ever owed.
  * Throws `unavailable` when the directory is locked, the disk is full or fails, or the store is closed.
  */
 export class SqliteActorStore implements ActorStore {

@@ -22,7 +22,7 @@ const COME_BACK_MS = 5_000;
  */
 const CHECKPOINT_PAGES = 4_000;
 
-/** Opens (creates) a database that is durable at each commit: WAL, one fsync a commit (design K10). */
+/** Opens (creates) a database that is durable at each commit: WAL, one fsync a commit (K10). */
 export function openDatabase(path: string): DatabaseSync {
   const database = new DatabaseSync(path, { timeout: 5_000 });
   try {

@@ -22,7 +22,7 @@ const MOST_SENT = 2;
 const MOST_WAITING_CHARS = 128_000_000;
 
 /**
- * Group commit: writes that arrive in the same tick share one transaction and so one fsync (design K10), and so do those
+ * Group commit: writes that arrive in the same tick share one transaction and so one fsync (K10), and so do those
  * that arrive while others are written. A promise settles after COMMIT, never before.
  */
 export class GroupCommit {

@@ -22,7 +22,7 @@ interface Call {
 const GROUP_LIMIT = 2_048;
 
 /**
- * Group commit: calls made in the same turn of the event loop share one transaction and so one fsync (design K10).
+ * Group commit: calls made in the same turn of the event loop share one transaction and so one fsync (K10).
  * Callers resolve after COMMIT, never before. A call checks everything before its first write and refuses by throwing
  * an SvcError; any other error rolls the group back, and each call is run again alone, so none damages its neighbours.
  */

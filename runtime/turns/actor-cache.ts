@@ -17,7 +17,7 @@ interface Held {
 }
 
 /**
- * Actors in memory, least recently used first out, idle ones after `idleMs` (design K8): an idle actor costs no heap, and
+ * Actors in memory, least recently used first out, idle ones after `idleMs` (K8): an idle actor costs no heap, and
  * many large ones no more than a bound. Losing an entry never loses state, the store has it.
  */
 export class ActorCache {

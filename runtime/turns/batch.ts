@@ -106,7 +106,7 @@ export class Batch {
 
   /**
    * Runs one turn. What a handler that threw decided is dropped, and what it was given is frozen, so the turns before
-   * and behind it stand (design K6).
+   * and behind it stand (K6).
    */
   #run(work: Work, head: Head): Pick<TurnRow, 'error'> & { readonly outcome: Outcome } {
     const { resident } = work;

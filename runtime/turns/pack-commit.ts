@@ -97,7 +97,7 @@ class Drafts {
   }
 }
 
-/** Encodes a batch; large parts go to Blobs first, so the commit itself stays small (design K3, K7). */
+/** Encodes a batch; large parts go to Blobs first, so the commit itself stays small (K3, K7). */
 export async function packCommit(
   { writes, rows }: Batch,
   lease: Lease,
@@ -221,7 +221,7 @@ function pendingTimers(writes: BatchWrites): Map<string, string> {
   return pending;
 }
 
-/** An effect runs where its actor's tags are: its queue is named as its pool (design E1). */
+/** An effect runs where its actor's tags are: its queue is named as its pool (E1). */
 async function openEffects(
   writes: BatchWrites,
   drafts: Drafts,

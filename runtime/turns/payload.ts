@@ -6,7 +6,7 @@ import { SvcError, toSvcError } from '../errors.ts';
 import { Patience } from '../one-at-a-time.ts';
 
 /**
- * Keeps what is stored in the actor store small (design K7): text over 64 KiB goes to Blobs and a reference
+ * Keeps what is stored in the actor store small (K7): text over 64 KiB goes to Blobs and a reference
  * `@tenant/ref` stands in its place. Everything packed is JSON, so no packed text starts with `@` by itself.
  */
 export interface Payloads {

@@ -3,7 +3,7 @@ import type { ActorDefinition } from '../define-actor.ts';
 import { SvcError } from '../errors.ts';
 import { jsonField } from '../json.ts';
 
-/** A message that keeps failing, with those that wait behind it (design K6). Bodies are encoded messages. */
+/** A message that keeps failing, with those that wait behind it (K6). Bodies are encoded messages. */
 const Stuck = z.object({
   body: z.string(),
   type: z.string(),
@@ -78,7 +78,7 @@ export function decodeRecord(definition: ActorDefinition, text: string): ActorRe
 /**
  * Freezes a state and all within, and answers it. A handler that changes its state in place and returns it would seem to
  * have changed nothing: the change would not be written, and live until the actor leaves memory. Frozen, the change
- * throws and is a failed turn like any other (design K6). What is frozen already is not walked again.
+ * throws and is a failed turn like any other (K6). What is frozen already is not walked again.
  */
 export function frozen<T>(value: T): T {
   if (value === null || typeof value !== 'object' || Object.isFrozen(value) || ArrayBuffer.isView(value)) return value;

@@ -23,7 +23,7 @@ interface Replayed {
 }
 
 /**
- * Rebuilds an actor from its deliveries up to any of them (design K5): turns are pure, their time is recorded, and a
+ * Rebuilds an actor from its deliveries up to any of them (K5): turns are pure, their time is recorded, and a
  * handler that threw then is not run again. `retry` holds the settings under which the deliveries were handled.
  * Throws `failed_precondition` for a line without its turn, from a node that kept no ledger.
  */
@@ -69,7 +69,7 @@ function batchOf(row: TurnRow, message: Message, bodies: ReadonlyMap<string, Mes
   return new Batch(row.now, () => 0, { ...retry, drainLimit, failing, failAll: undefined });
 }
 
-/** One delivery as the ledger has it (design R3). */
+/** One delivery as the ledger has it (R3). */
 export interface LedgerLine {
   /** Position in the partition: the number of its mailbox entry, a fraction for a result handled beside the mailbox. */
   readonly seq: number;

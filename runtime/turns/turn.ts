@@ -41,7 +41,7 @@ class Refusal extends Error {
 }
 
 /**
- * The turn handed to a handler (design K5). Ids and random numbers come from a sequence seeded by the message, and
+ * The turn handed to a handler (K5). Ids and random numbers come from a sequence seeded by the message, and
  * `now` is recorded in the journal, so the same message on the same state decides the same again.
  */
 class SeededTurn implements Turn<Schemas, Schemas> {
@@ -179,7 +179,7 @@ function toJson(value: unknown): Json {
 type TurnOutcome =
   | { readonly kind: 'done'; readonly state: unknown; readonly decision: Decision }
   | { readonly kind: 'refused'; readonly error: SvcError }
-  /** The handler threw or returned a state its schema refuses: a bug, the message is tried again (design K6). */
+  /** The handler threw or returned a state its schema refuses: a bug, the message is tried again (K6). */
   | { readonly kind: 'failed'; readonly error: Error };
 
 /**

@@ -47,7 +47,7 @@ export interface Resident {
 }
 
 /**
- * One line of the journal (design R3): what became of one mailbox entry. One that was `postponed` had no turn; it has another line
+ * One line of the journal (R3): what became of one mailbox entry. One that was `postponed` had no turn; it has another line
  * when it is handled.
  */
 export interface TurnRow {
@@ -74,7 +74,7 @@ export interface FailureRules extends RetrySettings {
 /** With so many messages behind it a failing one is not waited for any longer. */
 export const MOST_BEHIND = 500;
 
-/** Name of the kernel's own timer that brings a failing message back (design K6). */
+/** Name of the kernel's own timer that brings a failing message back (K6). */
 export const RETRY_TIMER = '$retry';
 
 export interface RetrySettings {

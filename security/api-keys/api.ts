@@ -41,7 +41,7 @@ export interface NewApiKey {
 }
 
 /**
- * API keys beside the identity provider (original-facts 5.1). A key acts as whoever made it, with the rights of that
+ * API keys beside the identity provider (H29). A key acts as whoever made it, with the rights of that
  * moment and only within its scopes. Another tenant's key, and another user's, answers as one that never was.
  */
 export interface ApiKeys {

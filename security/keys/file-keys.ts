@@ -38,7 +38,7 @@ interface FileKey {
 }
 
 /**
- * RSA-2048 pairs as PKCS#8 PEM files in a directory of their own (design S3, embedded). The newest signs. An older one
+ * RSA-2048 pairs as PKCS#8 PEM files in a directory of their own (S3, embedded). The newest signs. An older one
  * verifies until the last token it signed has run out; then its file is removed. Throws `invalid_config` naming the
  * file that is corrupt or that others can read.
  */

@@ -55,7 +55,7 @@ async function keyOfJwk(value: unknown): Promise<{ readonly jwk: PublicJwk; read
 
 const thumbprint = (jwk: JWK): Promise<string> => calculateJwkThumbprint(jwk, 'sha256');
 
-/** Life of a node token (spec 1, Limits). */
+/** Life of a node token (G20). */
 export const NODE_TOKEN_TTL_MS = 3_600_000;
 
 /** How far the clocks of two nodes, or of a node and its key service, may be apart before a key goes too early. */

@@ -9,7 +9,7 @@ export interface ContextRules {
   readonly capabilities: readonly Capability[];
 }
 
-/** The security contexts of a node, and who may use which (original-facts 4). */
+/** The security contexts of a node, and who may use which (W33). */
 export interface SecurityContexts {
   /**
    * For an execution of the tenant; absent: `svc-system-agent-runtime`. Throws `forbidden` for a context that its tenant may

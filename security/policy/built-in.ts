@@ -1,6 +1,6 @@
 import type { Capability, ToolScope } from '../../manifests/tool/scope.ts';
 
-/** Tools of svc itself by who may call them (original-facts 4, Tool tiers; names of spec 3). */
+/** Tools of svc itself by who may call them (W33). */
 
 const named = (area: string, tools: readonly string[]): string[] => tools.map((tool) => `svc.${area}.${tool}`);
 
@@ -89,5 +89,5 @@ function tierCapabilities(tier: (typeof TIERS)[number]): Capability[] {
   return tools(['web.*', ...READING, ...running]);
 }
 
-/** Contexts whose callers never set `force` and `version` (original-facts 4). */
+/** Contexts whose callers never set `force` and `version` (W33). */
 export const isTier = (name: ToolScope['security_context']): boolean => TIERS.some((tier) => tier === name);

@@ -29,7 +29,7 @@ interface Asked {
 }
 
 /**
- * The first capability, in order, under which everything holds, and the manifest's entry that does (design S4). Else the
+ * The first capability, in order, under which everything holds, and the manifest's entry that does (S4). Else the
  * breach of whichever came furthest.
  */
 export function permissionOf(asked: Asked): Permission {
@@ -118,7 +118,7 @@ function capabilityCommandBreach(
   return subcommandBreach(command, subcommands);
 }
 
-/** Of the manifest: without a `subcommand_allowlist` no command may run (spec 3, Command tool). */
+/** Of the manifest: without a `subcommand_allowlist` no command may run (W44). */
 function entryCommandBreach(command: Command | undefined, entry: ManifestTool): Breach | null {
   return command === undefined ? null : subcommandBreach(command, allowlistOf(entry));
 }
@@ -181,7 +181,7 @@ const refused = (message: string, field?: string): CheckedArguments => ({
 
 /**
  * Arguments against the tool's schema: the contract's for a built-in one, the pinned JSON Schema for one of an MCP server
- * (spec 3, Argument validation). Defaults are filled in for built-in ones.
+ * (W29). Defaults are filled in for built-in ones.
  */
 export function checkArguments(given: unknown, offer: ToolOffer, contract: ToolContract | null): CheckedArguments {
   if (!isObject(given)) return refused('arguments: expected an object', 'arguments');

@@ -23,7 +23,7 @@ type Configured = Omit<SecurityContext, 'tenant'> & { readonly tenant?: string |
 /**
  * The built-in contexts and those of `spec.security_contexts`. `mcpServers` are the names of `spec.mcp_servers`: agents of
  * any tenant may use them, when their manifest names them, unless they run under another context. `isAuthor` knows the
- * authoring agents that ship with the product: in every tenant they run under `svc-system-default` (spec 3, Authentication 5).
+ * authoring agents that ship with the product: in every tenant they run under `svc-system-default` (W34).
  */
 export function createSecurityContexts(
   configured: readonly Configured[],
@@ -66,7 +66,7 @@ export function createSecurityContexts(
 function isOpenTo(name: string, tenant: string, context: Configured | undefined): boolean {
   if (name === AGENT_RUNTIME) return true;
   if (name.startsWith(SYSTEM_PREFIX)) return tenant === SYSTEM_TENANT;
-  // Those of tiers are for callers; executions never run under them (original-facts 4).
+  // Those of tiers are for callers; executions never run under them (W33).
   if (isTier(name)) return false;
   if (context?.tenant !== undefined) return context.tenant === tenant;
   return !name.startsWith(TENANT_PREFIX) || name.startsWith(`${TENANT_PREFIX}${tenant}-`);
@@ -97,6 +97,6 @@ function contextOf({ kind, roles, tier }: Identity): CallerContext {
   if (!writes && roles.includes(READONLY_ROLE)) return alone(SYSTEM_READONLY);
   if (kind === 'operator') return writes ? alone(SYSTEM_OPERATOR) : alone(SYSTEM_READONLY);
   if (kind === 'service_account') return alone(SYSTEM_DEFAULT);
-  // Who administers a tenant deploys in it, over REST too (spec 3, Authentication 3).
+  // Who administers a tenant deploys in it, over REST too (W2).
   return { name: tier, more: kind === 'tenant_user' && writes ? AUTHORING_CAPABILITIES : [] };
 }

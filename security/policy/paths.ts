@@ -30,7 +30,7 @@ export function pathFault({ field, path }: Touched): Omit<Breach, 'stage'> | nul
   return null;
 }
 
-/** Relative paths are under /workspace (original-facts 4). */
+/** Relative paths are under /workspace (W5). */
 export function absolutePath(path: string): string {
   const whole = path.startsWith('/') ? path : `${WORKSPACE}/${path}`;
   return `/${whole

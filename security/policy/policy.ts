@@ -16,7 +16,7 @@ interface ToolPolicyParts {
 type Arguments = Extract<ToolDecision, { allowed: true }>['arguments'];
 
 /**
- * Decides about calls (design S4, decided.md "SEAL envelope"): deny list, then whether the tool is offered, then its
+ * Decides about calls (S4, H14): deny list, then whether the tool is offered, then its
  * arguments, then the first capability whose constraints hold.
  */
 export function createToolPolicy({ contracts, ceilings }: ToolPolicyParts): ToolPolicy {
@@ -81,7 +81,7 @@ function decideOffered(
   };
 }
 
-/** Callers of a tier never overwrite or pin a version: these arguments are dropped (original-facts 4). */
+/** Callers of a tier never overwrite or pin a version: these arguments are dropped (W33). */
 function forTier(given: unknown, { security_context }: ToolScope, { name }: ToolOffer): unknown {
   const isDropped = isTier(security_context) && name.startsWith('svc.');
   if (!isDropped || typeof given !== 'object' || given === null || Array.isArray(given)) return given;

@@ -8,8 +8,8 @@ const RAW_BYTES = 32;
 const SPKI_PREFIX = Buffer.from('302a300506032b6570032100', 'hex');
 
 /**
- * The key of an attesting agent: PEM (SPKI) over gRPC, base64 of the 32 raw bytes or of the SPKI over REST (decided.md
- * "Identity"). Throws `invalid_argument` naming the field, also for points of small order and for what is no point.
+ * The key of an attesting agent: PEM (SPKI) over gRPC, base64 of the 32 raw bytes or of the SPKI over REST
+ * (H17). Throws `invalid_argument` naming the field, also for points of small order and for what is no point.
  */
 export function parseAgentPublicKey(given: { readonly pem: string } | { readonly base64: string }): KeyObject {
   if ('pem' in given) return checked(parsePublicKeyPem(given.pem), 'public_key_pem');

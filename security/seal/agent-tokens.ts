@@ -48,7 +48,7 @@ interface SealTokensParts extends SigningParts {
 }
 
 /**
- * Tokens of attested agents (original-facts 5.2, decided.md "Identity"). One ends with the execution, at the latest after
+ * Tokens of attested agents (H18). One ends with the execution, at the latest after
  * `token_ttl_seconds` and after an hour: public keys are not kept longer than that.
  */
 export function createAgentTokens({ keys, published, clock, settings }: SealTokensParts): AgentTokens {
@@ -109,7 +109,7 @@ const EXECUTION_TYP = 'dispatch+jwt';
 const ExecutionClaims = z.object({ sub: id, tenant_id: id, ...Lifetime });
 
 /**
- * Capability tokens of executions (design S5): whoever holds one may do on the gateway what that execution may, and nothing
+ * Capability tokens of executions (S5): whoever holds one may do on the gateway what that execution may, and nothing
  * else. It ends when the execution must, at the latest after an hour.
  */
 export function createExecutionTokens({ keys, published, clock, settings }: SealTokensParts): ExecutionTokens {

@@ -1,6 +1,6 @@
 import type { KeyObject } from 'node:crypto';
 
-/** Claims of an agent's security token (original-facts 5.2; decided.md "Identity"). */
+/** Claims of an agent's security token (H18). */
 export interface AgentClaims {
   readonly agentId: string;
   readonly executionId: string;
@@ -23,7 +23,7 @@ export interface AgentTokens {
   verify(token: string): Promise<AgentClaims>;
 }
 
-/** Envelope as received, on either transport (spec 1, InvokeToolRequest; decided.md "SEAL envelope"). */
+/** Envelope as received, on either transport (G13, H13). */
 export interface SealEnvelope {
   readonly protocol: string;
   readonly security_token: string;
@@ -49,7 +49,7 @@ export interface VerifiedCall {
   readonly payloadHash: string;
 }
 
-/** Why an envelope was refused; `code` picks the row of spec 2's table. */
+/** Why an envelope was refused; `code` picks the row of the table (H16). */
 export const REFUSALS = [
   'envelope_malformed',
   'protocol_unknown',
@@ -77,7 +77,7 @@ export interface RefusedEnvelope {
 }
 
 export interface SealEnvelopes {
-  /** Order of decided.md: envelope, signature. Throws only `unavailable`. */
+  /** Checks the envelope, then the signature (H14). Throws only `unavailable`. */
   open(envelope: SealEnvelope): Promise<OpenedEnvelope>;
   /**
    * Checks the token alone, before anybody reads the payload, which counts as empty in the hash of what is refused. Null
@@ -87,7 +87,7 @@ export interface SealEnvelopes {
 }
 
 /**
- * Token that the orchestrator gives an execution's program or container (design S5): opens the dispatch gateway and
+ * Token that the orchestrator gives an execution's program or container (S5): opens the dispatch gateway and
  * inner-loop RPC for that execution alone. RS256 JWT, audience `svc-dispatch`.
  */
 export interface ExecutionTokens {

@@ -48,7 +48,7 @@ interface SealEnvelopesParts {
   readonly clock: Clock;
 }
 
-/** The one implementation of envelope verification, for REST and gRPC (decided.md "SEAL envelope"). */
+/** The one implementation of envelope verification, for REST and gRPC (H13). */
 export function createSealEnvelopes({ tokens, clock }: SealEnvelopesParts): SealEnvelopes {
   const verifyToken = rememberTokens(tokens, clock);
   return {

@@ -135,7 +135,7 @@ export function parseCall(
 
 /**
  * The signed bytes of a REST envelope's `payload`: base64 of them, or a JSON object, then its RFC 8785 form
- * (decided.md "SEAL envelope"). Throws `invalid_argument` naming the field.
+ * (H13). Throws `invalid_argument` naming the field.
  */
 export function payloadBytes(payload: unknown): Uint8Array {
   const bytes = typeof payload === 'string' ? decodeBase64(payload) : canonicalBytes(payload);

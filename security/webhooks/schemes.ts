@@ -27,7 +27,7 @@ interface SchemeRules {
   read(headers: DeliveryHeaders, now: number): ClaimedDelivery;
   /** The key of the HMAC; null: this is no secret of the scheme. */
   secret(text: string): Uint8Array | null;
-  /** What becomes of a repeat; without it as spec 2 has it: refused for 24 hours. */
+  /** What becomes of a repeat; by default it is refused for 24 hours (H22). */
   readonly repeats?: RepeatRules;
   /** The member of the signed body that holds the id of the event, and how each id begins. */
   readonly eventId?: { readonly member: string; readonly prefix: string };
@@ -45,7 +45,7 @@ const DAY_MS = 86_400_000;
 
 const text = (secret: string): Uint8Array => Buffer.from(secret);
 
-/** The form of spec 2: `X-Svc-Signature` over the body, and any key or none. */
+/** Form `svc` (H25): `X-Svc-Signature` over the body, and any key or none. */
 const svc: SchemeRules = {
   headers: {
     'X-Svc-Signature': 'sha256= and the HMAC-SHA256 of the raw body in hexadecimal',

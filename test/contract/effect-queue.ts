@@ -42,7 +42,7 @@ export interface QueueAdapter {
 
 const REPEAT = { maxAttempts: 3, initialDelayMs: 20, maxDelayMs: 100 };
 
-/** What every `EffectQueue` promises, seen through the runner (design E1-E3). */
+/** What every `EffectQueue` promises, seen through the runner (E1–E3). */
 export function effectQueueContract(adapter: QueueAdapter): void {
   describe(`effects on ${adapter.name}`, { timeout: 90_000 }, () => {
     before(() => adapter.start());

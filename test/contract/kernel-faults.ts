@@ -50,7 +50,7 @@ function idsOf(random: () => number): () => string {
 }
 
 /**
- * The kernel under faults of its store (design K9): whatever fails between the kernel and the store, every call that
+ * The kernel under faults of its store (K9): whatever fails between the kernel and the store, every call that
  * was answered is counted once, nothing is lost, streams have no gaps. `SVC_SEED` repeats a run.
  */
 export function kernelFaults(name: string, make: () => Promise<FaultWorld>, run: FaultRun): void {
@@ -225,7 +225,7 @@ async function streamsHaveNoGaps(runtime: Runtime, expected: Expectation): Promi
 
 const Lines = z.array(z.tuple([z.number(), z.number()]).rest(z.unknown()));
 
-/** Every delivery is recorded (design R3), and only broken handlers have dead letters (design K6). */
+/** Every delivery is recorded (R3), and only broken handlers have dead letters (K6). */
 async function ledgerIsWhole({ store, documents }: FaultWorld, expected: Expectation): Promise<void> {
   const letters = await documents.collection({ name: 'dead_letters', unique: [], indexes: [] });
   await waitUntil('the dead letters', async () => (await letters.count({ tenant: null })) >= expected.broken);

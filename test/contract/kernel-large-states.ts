@@ -94,7 +94,7 @@ class Watched {
   }
 }
 
-/** What becomes of states over 64 KiB, which are stored aside at every commit (design K7). */
+/** What becomes of states over 64 KiB, which are stored aside at every commit (K7). */
 export function largeStatesContract(name: string, make: () => Promise<KernelWorld>): void {
   describe(`large states on ${name}`, () => {
     let world: KernelWorld;

@@ -6,7 +6,7 @@ import type { Command } from 'commander';
 import { svcProgram } from '../../cli/program.ts';
 import { SURFACE } from '../product/surface.ts';
 
-/** What users know (original-facts 8): `METHODS /path`, a line for each path. */
+/** What users know (H30): `METHODS /path`, a line for each path. */
 const NAMED_ROUTES = `
 POST GET /agents
 GET PATCH DELETE /agents/{id}
@@ -66,7 +66,7 @@ GET /health/live
 GET /health/ready
 `;
 
-/** What users know (original-facts 11), a line for each group; one stands for a group that is left out whole. */
+/** What users know (H30), a line for each group; one stands for a group that is left out whole. */
 const NAMED_COMMANDS = `
 daemon: start, stop, status, install, uninstall
 task: execute, status, logs, cancel, remove, list

@@ -5,7 +5,7 @@ import { areaOf, importsOf, isGenerated, projectFiles } from '../support/tree.ts
 /** An area's public surface: `api.ts`, or `dispatch-api.ts` where it has several. */
 const isSurface = (target: string): boolean => /[/-]api\.ts$/.test(target);
 
-/** Who may import whom: design rule L1. An area always may import itself. */
+/** Who may import whom: rule L1. An area always may import itself. */
 const MAY: Record<string, (target: string) => boolean> = {
   runtime: () => false,
   manifests: () => false,

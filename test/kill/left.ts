@@ -3,7 +3,7 @@ import { addressOf, partitionOf, partitionsOf } from '../../runtime/address.ts';
 import type { OpenStores } from '../../runtime/open-stores.ts';
 import type { NodeProcess } from '../support/node-process.ts';
 
-/** What ended executions left in the actor store; they live in the documents from then on (design K8). */
+/** What ended executions left in the actor store; they live in the documents from then on (K8). */
 export interface Left {
   readonly effects: number;
   readonly records: number;

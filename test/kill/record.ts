@@ -5,7 +5,7 @@ import { unpackLines } from '../../runtime/projection/ledger.ts';
 import { decodeMessage } from '../../runtime/turns/codec.ts';
 import { createPayloads, type Payloads } from '../../runtime/turns/payload.ts';
 
-/** A result of an effect as the node's own ledger of deliveries has it (design R3). */
+/** A result of an effect as the node's own ledger of deliveries has it (R3). */
 export interface RecordedResult {
   readonly executionId: string;
   readonly iteration: number;

@@ -30,7 +30,7 @@ export function transcriptOf(events: readonly SeenEvent[], key: string): Transcr
 
 type Expecting = 'execution_started' | 'iteration_started' | 'inside' | 'after a failure' | 'end';
 
-/** The grammar of events (decided.md, Iteration loop). Answers what breaks it, or null. */
+/** The grammar of events (W24). Answers what breaks it, or null. */
 export function grammarFault(events: readonly SeenEvent[]): string | null {
   let expecting: Expecting = 'execution_started';
   let iteration = 0;

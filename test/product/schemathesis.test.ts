@@ -58,7 +58,7 @@ const EXCEPTIONS: Readonly<Record<string, readonly (number | string)[]>> = {
   'POST /v1/stimuli': [400, 422],
   'PUT /v1/stimuli/routes/{source}': [400],
   'DELETE /v1/stimuli/routes/{source}': [400],
-  // The form of the signature has a code of its own in spec 2.
+  // The form of the signature has a code of its own (H24).
   'POST /v1/webhooks/{source}': [400],
   // A size or a time may not be for this class of volume or this node; a path may be a directory, or lead out.
   'POST /v1/volumes': [400],
@@ -83,7 +83,7 @@ const EXCEPTION = Object.entries(EXCEPTIONS)
   .map(([name, also]) => {
     const statuses = JSON.stringify(['2xx', 401, 403, 404, 409, ...also, '5xx']);
     const checks = `[operations.checks.positive_data_acceptance]\nexpected-statuses = ${statuses}\n`;
-    // Spec 2: 500 workflow_error, when a route names a workflow that is not there.
+    // A route that names a workflow that is not there: 500 workflow_error (H24).
     const served =
       name === 'POST /v1/stimuli'
         ? '[operations.checks.not_a_server_error]\nexpected-statuses = ["2xx", "3xx", "4xx", 500]\n'

@@ -13,7 +13,7 @@ const LOOK = ['read'] as const;
 const USE = ['read', 'run'] as const;
 const ALL = ['read', 'run', 'write'] as const;
 
-/** What each caller may do (decided.md "Identity"). */
+/** What each caller may do (H7). */
 const MAY: Readonly<Record<string, readonly SurfaceRow['access'][]>> = {
   operator: [...ALL, 'inspect', 'operate'],
   readonly: [...LOOK, 'inspect'],

@@ -54,7 +54,7 @@ describe('the walls between tenants, over every route there is', () => {
             tenancy.as(caller, none.method, none.path, none.ask),
           ]);
           assert.equal(bytesOf(foreign), bytesOf(never), `${caller} asks ${operation}`);
-          // Spec 2: an approval that is not there is shown with 200.
+          // An approval that is not there is shown with 200 (H19).
           const shown = operation === 'GET /v1/human-approvals/{id}' ? [200, 403] : [403, 404];
           assert.ok(shown.includes(foreign.status), `${caller} asks ${operation}: ${foreign.status}`);
         }

@@ -4,7 +4,7 @@ export interface ArgumentRules {
   readonly wrong: Readonly<Record<string, readonly unknown[]>>;
 }
 
-/** Arguments that are right, and for each argument values that are not. Spec 3: `*` is required. */
+/** Arguments that are right, and for each argument values that are not. `*` is required (W29). */
 export const ARGUMENTS: Readonly<Record<string, ArgumentRules>> = {
   'fs.read': {
     right: { path: 'a' },

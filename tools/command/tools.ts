@@ -15,7 +15,7 @@ import { defineContract, PATH_CHARS, skipsJudge, systemText, toolArguments } fro
 import { absolutePath, WORKSPACE } from '../files/places.ts';
 import { defineTool, type Tool, ToolFailure } from '../tool.ts';
 
-/** What a command may cost where neither manifest nor node say else (spec 3, Limits; original-facts 6.4). */
+/** What a command may cost where neither manifest nor node say else (W44). */
 const DEFAULTS = { timeout_secs: 60, max_output_bytes: 512 * 1024, env_denylist: [], max_concurrent: 1 };
 
 /** cmd.run: a command that ran is a result whatever its exit code. */
@@ -46,7 +46,7 @@ export function commandTools(commands: ToolCommands): Tool[] {
   ];
 }
 
-/** The object of spec 3. */
+/** The object that callers get (W44). */
 const shownResult = ({ stdout, stderr, exit_code }: Omit<ToolCommandResult, 'duration_ms'>): JsonObject => ({
   ...{ stdout, stderr, exit_code },
 });

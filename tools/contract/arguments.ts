@@ -8,7 +8,7 @@ export const PATH_CHARS = 4_096;
 const TEXT_CHARS = 10 * 1024 * 1024;
 
 /**
- * Arguments of a tool: an object with these keys and no other. Null counts as missing (spec 3, Argument validation), so an
+ * Arguments of a tool: an object with these keys and no other. Null counts as missing (W29), so an
  * optional one has its default and a required one is refused.
  */
 export const toolArguments = <Shape extends z.ZodRawShape>(shape: Shape) =>
@@ -34,7 +34,7 @@ export const text = z.string().max(TEXT_CHARS);
 /** A contract with the types of its own input; whoever holds many of them forgets these types, not the checks. */
 export const defineContract = <Input extends z.ZodType>(contract: ToolContract<Input>): ToolContract<Input> => contract;
 
-/** Tools whose proposed calls a judge looks at, where the agent's manifest wants judges (spec 3, Inner-loop judge defaults). */
+/** Tools whose proposed calls a judge looks at, where the agent's manifest wants judges (W32). */
 const JUDGED = [
   ...['cmd.run', 'fs.write', 'fs.edit', 'fs.multi_edit', 'fs.create_dir', 'fs.create.dir', 'fs.delete'],
   ...['svc.agent.generate', 'svc.workflow.delete', 'svc.workflow.run', 'svc.workflow.generate'],

@@ -9,7 +9,7 @@ export interface Listing {
   list(scope: ToolScope, options: { readonly withoutExecution: boolean }): Promise<readonly ToolOffer[]>;
 }
 
-/** svc.tools.list and svc.tools.search (spec 3, Tool discovery): what the caller may use, and nothing else. */
+/** svc.tools.list and svc.tools.search (W39): what the caller may use, and nothing else. */
 export function discoveryTools(listing: Listing): Tool[] {
   const answer = async (
     tool: string,

@@ -119,7 +119,7 @@ async function answer(parts: ToolEffectParts, tool: Tool | undefined, call: Tool
 
 /**
  * What failed on the way would be tried again. A tool that must not be repeated may have acted already, so its caller is
- * told instead (design E2).
+ * told instead (E2).
  */
 async function atMostOnce(tool: Tool, call: ToolCall): Promise<ToolAnswer> {
   try {

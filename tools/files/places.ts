@@ -105,7 +105,7 @@ export function absolutePath(path: string): string {
   return `/${parts.join('/')}`;
 }
 
-/** Whether any part of the path goes up: refused wherever it leads (original-facts 5.4). */
+/** Whether any part of the path goes up: refused wherever it leads (W33). */
 const goesUp = (path: string): boolean => path.split('/').includes('..');
 
 /** The rest of a path below another, '' for the same; null when it is not below. Both as `absolutePath` makes them. */

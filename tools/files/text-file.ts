@@ -4,7 +4,7 @@ import { SvcError } from '../../runtime/errors.ts';
 import { ToolFailure } from '../tool.ts';
 import type { FilePlace, FilePorts } from './places.ts';
 
-/** Largest file that is read whole (original-facts 6.4). */
+/** Largest file that is read whole (W42). */
 const FILE_BYTES = 10 * 1024 * 1024;
 
 /** A file as text, and the bytes it was. Throws `ToolFailure` `BinaryFile`, `FileTooLarge`, `NOT_FOUND`, … */

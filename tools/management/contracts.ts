@@ -168,7 +168,7 @@ export const executeWait = defineContract({
 
 const EXECUTE_CONTRACTS = [execute, executeIntent, executeStatus, executeWait] as const;
 
-/** Every management tool (spec 3, svc.*), each once. */
+/** Every management tool (W34–W41), each once. */
 export const MANAGEMENT_CONTRACTS = [
   ...AGENT_CONTRACTS,
   agentWait,

@@ -8,14 +8,14 @@ export interface EndWait {
   readonly signal: AbortSignal;
 }
 
-/** Arguments that several management tools share (spec 3, Endpoints). */
+/** Arguments that several management tools share (W34–W36). */
 
 const NAME_CHARS = 256;
 
-/** Entries of a log that one call answers with, at most (spec 3, Limits). */
+/** Entries of a log that one call answers with, at most (W36). */
 export const MAX_LOG_EVENTS = 200;
 
-/** Entries of a list that one call answers with, at most (original-facts 8). */
+/** Entries of a list that one call answers with, at most (H3). */
 export const MAX_LISTED = 1_000;
 
 /** What the stores leave out of a list at most. */
@@ -70,7 +70,7 @@ export const offset = z.int().min(0).max(MAX_OFFSET).default(0).describe('Leaves
 /** Any JSON object. Two steps: the schema of `z.json()` refers to itself, which clients of MCP do not all follow. */
 export const jsonObject = z.record(z.string(), z.unknown()).pipe(z.record(z.string(), z.json()));
 
-/** Parts of results that several management tools share (spec 3, Tool result records). */
+/** Parts of results that several management tools share (W37). */
 
 export const executionStatus = z.enum(['pending', 'running', 'completed', 'failed', 'cancelled']);
 
@@ -108,7 +108,7 @@ const pollText = 'How often it is looked again in case a wake-up was lost; the e
 
 const capped = (asked: number): number => Math.min(asked, MAX_WAIT_SECONDS);
 
-/** Of svc.task.wait and svc.agent.wait (spec 3, Limits). */
+/** Of svc.task.wait and svc.agent.wait (W36). */
 export const taskWait = {
   poll_interval_seconds: z.number().min(LEAST_POLL_SECONDS).default(10).describe(pollText),
   timeout_seconds: z.number().min(1).default(300).describe(timeoutText).transform(capped),

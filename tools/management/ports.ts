@@ -12,7 +12,7 @@ import type { ToolCall } from '../tool.ts';
 import type { IntentRequest, IntentStarted, IntentStatus } from './execute/request.ts';
 import type { EndWait } from './fields.ts';
 
-/** Goals that a program reaches (spec 3, svc.execute.*; decided.md "svc.execute and the intent pipeline"). */
+/** Goals that a program reaches (W40). */
 export interface IntentApi {
   /**
    * Starts the pipeline under the starter's execution id; the same id again finds what was started. Throws `forbidden` for a
@@ -32,7 +32,7 @@ export interface Started {
 /**
  * Writes manifests from plain words, by the authoring agents that ship with the product (docs/intent.md): each answer is an
  * execution of an agent, which deploys what it wrote by its own tool call. Both always run under `svc-system-default`,
- * whatever the caller's tier (spec 3, Authentication 5), and act as the caller. Throws `rate_limited`.
+ * whatever the caller's tier (W34), and act as the caller. Throws `rate_limited`.
  */
 export interface AuthorApi {
   agent(input: string, starter: Starter): Promise<Started>;
@@ -99,7 +99,7 @@ export interface NodeFacts {
   readonly runsImages: boolean;
 }
 
-/** The areas behind the management tools (spec 3, svc.*). Tools decide nothing themselves: each rule is its area's. */
+/** The areas behind the management tools (W34–W41). Tools decide nothing themselves: each rule is its area's. */
 export interface ManagementPorts {
   readonly agents: AgentCatalog;
   readonly workflows: WorkflowCatalog;
@@ -136,7 +136,7 @@ export const callerOf = ({ run, tenant }: ToolCall): Identity => ({ ...run.subje
 export const readerOf = ({ tenant, subject }: Identity): CatalogReader => ({ tenant, subject });
 
 /**
- * The caller in the tenant that `tenant_id` names (original-facts 4): absent it is its own; another one's is for service
+ * The caller in the tenant that `tenant_id` names (W33): absent it is its own; another one's is for service
  * accounts that may act for it, and everyone else gets the answer of an unknown thing, `not_found` with the text `missing`.
  */
 export function inTenant(identity: Identity, tenantId: string | undefined, missing: string): Identity {

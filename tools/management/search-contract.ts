@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { SearchHit, SearchRequest } from '../../catalog/api.ts';
 import { count, labels, limit } from './fields.ts';
 
-/** Arguments and results of svc.agent.search and svc.workflow.search (spec 3). */
+/** Arguments and results of svc.agent.search and svc.workflow.search (W38). */
 
 /** Hits that one search answers with, at most. */
 const MAX_HITS = 100;

@@ -32,7 +32,7 @@ export const managementTools = (late: LateManagement, listing: Listing): Tool[] 
   ...runtimeTools(late),
 ];
 
-/** svc.agent.generate and svc.workflow.generate over `AuthorApi` (spec 3). */
+/** svc.agent.generate and svc.workflow.generate over `AuthorApi` (W34, W35). */
 function generateTools(late: LateManagement): Tool[] {
   const define = managed(late);
   return [
@@ -45,7 +45,7 @@ function generateTools(late: LateManagement): Tool[] {
   ];
 }
 
-/** svc.system.* (spec 3): what this node is. Capabilities are what the caller may use, as svc.tools.list shows it. */
+/** svc.system.* (W41): what this node is. Capabilities are what the caller may use, as svc.tools.list shows it. */
 function systemTools(late: LateManagement, listing: Listing): Tool[] {
   const define = managed(late);
   return [
@@ -58,7 +58,7 @@ function systemTools(late: LateManagement, listing: Listing): Tool[] {
   ];
 }
 
-/** svc.runtime.list (spec 3): the table that executions are checked against, without what only bootstraps are told. */
+/** svc.runtime.list (W41): the table that executions are checked against, without what only bootstraps are told. */
 function runtimeTools(late: LateManagement): Tool[] {
   return [
     managed(late)(runtimeList, async ({ language }, { ports: { node } }) => {
@@ -78,7 +78,7 @@ const starterOf = ({ identity, call: { id, trace, signal } }: ManagedCall): Star
   executionId: id,
 });
 
-/** svc.execute.* over `IntentApi` (spec 3). */
+/** svc.execute.* over `IntentApi` (W40). */
 function executeTools(late: LateManagement): Tool[] {
   const define = managed(late);
   return [

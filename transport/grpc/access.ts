@@ -38,7 +38,7 @@ const PUBLIC: ReadonlySet<string> = new Set([
 /** Needs no identity: everything else names what the caller must be allowed to do. */
 export const isPublic = (path: string): boolean => PUBLIC.has(path);
 
-/** Who calls a method that lets callers in without a token (spec 1, Authentication, rules 1 and 2). */
+/** Who calls a method that lets callers in without a token (G2). */
 const WITHOUT_TOKEN: Identity = {
   kind: 'local',
   subject: 'without-token',

@@ -12,7 +12,7 @@ import type { GrpcParts } from './parts.ts';
 import { decoded, type StreamInBytes } from './service.ts';
 import { streamExecution } from './stream-execution.ts';
 
-/** ExecuteAgent (spec 1): starts an execution of a deployed agent in the caller's tenant and streams its events. */
+/** ExecuteAgent (G5): starts an execution of a deployed agent in the caller's tenant and streams its events. */
 export const executeAgent = (parts: GrpcParts): StreamInBytes =>
   streamExecution(parts, async (call, signal) => {
     const caller = callerOf(call.metadata);

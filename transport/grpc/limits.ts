@@ -2,7 +2,7 @@ import type { ConnectionLimits } from '../connection-gate.ts';
 
 /** What one client may cost the node over gRPC. Every number is a setting. */
 export interface GrpcLimits extends ConnectionLimits {
-  /** Largest request: 16 MiB of payload (design K7) and what surrounds it. */
+  /** Largest request: 16 MiB of payload (K7) and what surrounds it. */
   readonly messageBytes: number;
   /** Largest request of a method that asks for no caller. */
   readonly strangerBytes: number;

@@ -38,7 +38,7 @@ export interface EndpointParts {
   readonly streams: OpenStreams;
 }
 
-/** `spec.grpc_auth` (spec 1, Authentication). */
+/** `spec.grpc_auth` (G2). */
 export interface GrpcAuth {
   /** False: calls without a token act as the local operator; only loopback may be like that. */
   readonly enabled: boolean;

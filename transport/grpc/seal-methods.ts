@@ -15,7 +15,7 @@ import type { GrpcLogger } from './parts.ts';
 import { decoded, type UnaryInBytes, unary } from './service.ts';
 
 /**
- * AttestAgent and InvokeTool for the internal address (design S5): `authorization: Bearer` is the capability token of the
+ * AttestAgent and InvokeTool for the internal address (S5): `authorization: Bearer` is the capability token of the
  * execution there. An agent attests with it; an envelope stands for itself without one.
  */
 export function internalSealMethods(
@@ -30,7 +30,7 @@ export function internalSealMethods(
 }
 
 /**
- * AttestAgent (spec 1): a security token for an agent whose execution runs. INVALID_ARGUMENT names the field; NOT_FOUND,
+ * AttestAgent (G12): a security token for an agent whose execution runs. INVALID_ARGUMENT names the field; NOT_FOUND,
  * FAILED_PRECONDITION and PERMISSION_DENIED as in transport/seal.
  */
 export const attestAgent = (
@@ -50,7 +50,7 @@ export const attestAgent = (
   });
 
 /**
- * InvokeTool (spec 1): one tool call in a signed envelope. `result_json` is the JSON-RPC response of a call that was made;
+ * InvokeTool (G13): one tool call in a signed envelope. `result_json` is the JSON-RPC response of a call that was made;
  * one that was refused is a status, with the precise reason as trailer `svc-error-reason` and as ErrorInfo.
  */
 export const invokeTool = (

@@ -15,7 +15,7 @@ const MAX_TEXT_CHARS = 1_024;
 const MAX_REASON_CHARS = 100;
 
 /**
- * What a client sees of an error: status and text of the one table (design L5), its code and precise
+ * What a client sees of an error: status and text of the one table (L5), its code and precise
  * reason as the trailers `svc-error-code` and `svc-error-reason`, field problems as google.rpc details. Of a bug only the trace id, whose log line says more.
  */
 export function statusOf(error: SvcError, trace: string): StatusObject {

@@ -96,7 +96,7 @@ async function follow(
   return last;
 }
 
-/** Throws what a stream that was read to its end ends with, unless it is OK (decided.md "Iteration loop"). */
+/** Throws what a stream that was read to its end ends with, unless it is OK (W24). */
 function judgeEnd(last: ActorEvent | null): void {
   if (last?.name === 'execution_failed' && reasonOf(last) === 'max_iterations_exceeded') {
     throw new SvcError('iteration_limit', 'max_iterations_exceeded: no iteration was accepted');
@@ -177,7 +177,7 @@ class EventWriter {
 
 type Member = ExecutionEvent['event'];
 
-/** The members of the oneof (spec 1): the recorded payloads have the fields of the messages. */
+/** The members of the oneof (G6): the recorded payloads have the fields of the messages. */
 const MEMBERS: { readonly [Name in ExecutionEventName]: (payload: Json) => Member } = {
   execution_started: (payload) => ({
     $case: 'execution_started',

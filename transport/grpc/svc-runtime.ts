@@ -30,7 +30,7 @@ import { attestAgent, invokeTool } from './seal-methods.ts';
 import { decoded, inBytes, type UnaryInBytes, unary, unserved } from './service.ts';
 import { validateWithJudges } from './validate-with-judges.ts';
 
-/** `svc.runtime.v1.SvcRuntime` (spec 1). */
+/** `svc.runtime.v1.SvcRuntime` (G1). */
 function addSvcRuntime(server: Server, parts: GrpcParts): void {
   const service = SvcRuntimeService;
   const methods = {
@@ -70,7 +70,7 @@ const NEW_WORK: ReadonlySet<string> = new Set(
   ),
 );
 
-/** The gRPC API of clients (spec 1, SvcRuntime) as a server that does not listen yet. */
+/** The gRPC API of clients (G1) as a server that does not listen yet. */
 export function createGrpcServer(given: GrpcServerParts): GrpcServer {
   const limits: GrpcLimits = { ...GRPC_LIMITS, ...given.limits };
   const parts: GrpcParts = { ...given, limits, streams: new OpenStreams(limits.streams) };
@@ -85,13 +85,13 @@ export function createGrpcServer(given: GrpcServerParts): GrpcServer {
   );
 }
 
-/** Original-facts 1.4. */
+/** Where the request names no time-out (G8). */
 const DEFAULT_TIMEOUT_SECONDS = 600;
 
 const MAX_TIMEOUT_SECONDS = 86_400;
 
 /**
- * ExecuteSystemCommand (spec 1): a shell command on this host, in an empty workspace of its own. An exit code other
+ * ExecuteSystemCommand (G8): a shell command on this host, in an empty workspace of its own. An exit code other
  * than 0 is a normal answer; the time given over is DEADLINE_EXCEEDED. The end of the call, by cancel, deadline or a lost connection, ends the command with all it started.
  */
 function executeSystemCommand(parts: GrpcParts): UnaryInBytes {
@@ -143,11 +143,11 @@ function answerOf({ exit_code, stdout, stderr, duration_ms, stopped_by }: Result
   return { exit_code, stdout, stderr: `${stderr}\nsvc: ended, it used more ${stopped_by} than it may\n`, duration_ms };
 }
 
-/** Trailer of ALREADY_EXISTS: the first delivery's id (decided.md "Status codes"). */
+/** Trailer of ALREADY_EXISTS: the first delivery's id (G14). */
 const STIMULUS_ID_KEY = 'svc-stimulus-id';
 
 /**
- * IngestStimulus (spec 1): routes a stimulus to a workflow and starts it. A caller that goes away ends its waiting and
+ * IngestStimulus (G14): routes a stimulus to a workflow and starts it. A caller that goes away ends its waiting and
  * nothing else.
  */
 const ingestStimulus =
@@ -185,7 +185,7 @@ function stimulusOf(request: IngestStimulusRequest, identity: Identity): IngestS
   return { source, content, headers, identity, ...(key === undefined || key === '' ? {} : { idempotencyKey: key }) };
 }
 
-/** StoreMemoryPattern (spec 1, rule 4): a new pattern in the caller's tenant, or more weight for the one that means the same. */
+/** StoreMemoryPattern (G11): a new pattern in the caller's tenant, or more weight for the one that means the same. */
 const storeMemoryPattern = (parts: Pick<GrpcParts, 'logger'>, patterns: Patterns): UnaryInBytes =>
   unary(parts, async ({ metadata, request }) => {
     const { tenant } = callerOf(metadata).identity;
@@ -207,7 +207,7 @@ function patternOf(request: StoreMemoryPatternRequest): NewPattern {
 }
 
 /**
- * QueryMemoryPatterns (spec 1): what solved errors like this one, in the caller's tenant. None is an empty list, no
+ * QueryMemoryPatterns (G11): what solved errors like this one, in the caller's tenant. None is an empty list, no
  * NOT_FOUND: the request names no pattern.
  */
 const queryMemoryPatterns = (parts: Pick<GrpcParts, 'logger'>, patterns: Patterns): UnaryInBytes =>

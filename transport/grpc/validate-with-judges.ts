@@ -21,7 +21,7 @@ import { decoded, type UnaryInBytes, unary } from './service.ts';
 type Parts = Pick<GrpcParts, 'agents' | 'limits' | 'logger' | 'streams'>;
 
 /**
- * ValidateWithJudges (spec 1): judges of the caller's tenant, run in the caller's name, give one verdict. A call that
+ * ValidateWithJudges (G9): judges of the caller's tenant, run in the caller's name, give one verdict. A call that
  * ends before, by cancel, deadline, a lost connection or a closing node, ends the panel and its judges too.
  *
  * INVALID_ARGUMENT names the field, NOT_FOUND the judge; FAILED_PRECONDITION when no judge gave a verdict.
@@ -117,10 +117,10 @@ const MAX_AGENT_ID_CHARS = 128;
 /** What one execution takes as its input. */
 const MAX_INPUT_CHARS = 1024 * 1024;
 
-/** All inputs travel in one message, whose limit is 16 MiB (design K7). */
+/** All inputs travel in one message, whose limit is 16 MiB (K7). */
 const MAX_INPUTS_BYTES = 12 * 1024 * 1024;
 
-/** original-facts 1.4; the deadline of the call ends a panel earlier. */
+/** Time-out of a judge (G9); the deadline of the call ends a panel earlier. */
 const JUDGE_TIMEOUT_MS = 600_000;
 
 const invalid = (field: string, expected: string): SvcError =>

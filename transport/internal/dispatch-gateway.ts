@@ -28,7 +28,7 @@ const config = { access: 'public' } as const;
 const schema = { body: GatewayRequest };
 
 /**
- * POST /v1/dispatch-gateway (spec 2): answers when the loop has a final answer or needs a command run, after minutes if it
+ * POST /v1/dispatch-gateway (H9): answers when the loop has a final answer or needs a command run, after minutes if it
  * must. A client that goes away ends the wait alone; the same request again gets the same answer. Every error is
  * `{error: CODE, message}`: those of the table, a model's and its providers' 502, 503 and 429 among them.
  */
@@ -59,7 +59,7 @@ function endWithClient(reply: FastifyReply, wait: OpenStream): void {
   reply.raw.once('close', () => wait.stop('client_gone'));
 }
 
-/** Whose bootstrap calls: what its capability token says (design S5). */
+/** Whose bootstrap calls: what its capability token says (S5). */
 export interface GatewayCaller {
   readonly tenant: string;
   readonly executionId: string;
@@ -105,7 +105,7 @@ const WITH_TOKEN = /^\/x\/([^/?#]*)(\/.*)?$/s;
 /** By request: the address holds the token, so it leaves the address before anything can show or log it. */
 const tokens = new WeakMap<IncomingMessage, string>();
 
-/** `/x/TOKEN/v1/…` as `/v1/…` (design S5). */
+/** `/x/TOKEN/v1/…` as `/v1/…` (S5). */
 export function withoutToken(request: IncomingMessage): string {
   const url = request.url ?? '/';
   const match = WITH_TOKEN.exec(url);

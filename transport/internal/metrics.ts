@@ -45,7 +45,7 @@ const COUNTERS: readonly Figure[] = [
   ['starts_refused_total', 'calls refused as overloaded', (_node, { refused }) => refused],
 ];
 
-/** Adds GET /metrics, the figures of this node and its process in the text format of Prometheus (decided.md). */
+/** Adds GET /metrics, the figures of this node and its process in the text format of Prometheus (H5). */
 export function addMetrics(app: RestApp, figures: NodeFigures): void {
   const registry = registryOf(figures);
   app.get('/metrics', { config: { access: 'public' }, schema: { hide: true } }, async (_request, reply) => {

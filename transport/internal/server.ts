@@ -22,7 +22,7 @@ const nobody: Authenticator = {
 };
 
 /**
- * The internal address (design S5, `spec.network.internal`): the dispatch gateway for agents' programs, and SEAL beside it,
+ * The internal address (S5, `spec.network.internal`): the dispatch gateway for agents' programs, and SEAL beside it,
  * as a server that does not listen yet. Closing it ends the waits of bootstraps with `unavailable`, and they come again.
  */
 export function createInternalServer(parts: InternalServerParts): RestApp {

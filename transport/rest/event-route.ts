@@ -87,7 +87,7 @@ export async function serveEvents(
 
 const HEARTBEAT = ': heartbeat\n\n';
 
-/** Spec 2: an unnamed record, one JSON object whose one key names the event. JSON keeps it on one line. */
+/** An unnamed record, one JSON object whose one key names the event (H12). JSON keeps it on one line. */
 const eventRecord = (event: ActorEvent): string =>
   `id: ${event.seq}\ndata: ${JSON.stringify({ [event.name]: event.payload })}\n\n`;
 

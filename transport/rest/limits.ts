@@ -2,7 +2,7 @@ import type { ConnectionLimits } from '../connection-gate.ts';
 
 /** What one client may cost the node over HTTP. Every number is a setting. */
 export interface RestLimits extends ConnectionLimits {
-  /** Largest body of a route that carries a payload (design K7). */
+  /** Largest body of a route that carries a payload (K7). */
   readonly bodyBytes: number;
   /** Largest body of a route that carries a text. */
   readonly textBytes: number;
@@ -10,7 +10,7 @@ export interface RestLimits extends ConnectionLimits {
   readonly controlBytes: number;
   /** Largest body of a route that asks for no caller, unless it checks who sends it. */
   readonly strangerBytes: number;
-  /** Largest body of a webhook (decided.md "Stimuli"). */
+  /** Largest body of a webhook (H25). */
   readonly webhookBytes: number;
   /** Webhooks of more than 4 KiB that are read at once; further ones are refused. */
   readonly webhooksAtOnce: number;

@@ -23,7 +23,7 @@ export interface GuardedRequest {
 }
 
 /**
- * On a node without an identity provider every caller is the operator (design S2), so a page of some other site in the
+ * On a node without an identity provider every caller is the operator (S2), so a page of some other site in the
  * operator's browser must not become one: neither directly, nor through a name or an address that leads to this machine.
  * Throws `forbidden`, and `unsupported_media_type` for the body of a form.
  */

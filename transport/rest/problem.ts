@@ -3,9 +3,8 @@ import { ERRORS, type ErrorCode, type ErrorDetail, SvcError } from '../../runtim
 import { REST_LIMITS } from './limits.ts';
 
 /**
- * Which body an error of a route has. `coded`: `{error: CODE, message: TEXT, details?}` (decided.md). `plain`: agent and
- * execution routes answer the statuses spec 2 lists for them, 400, 404 and 500, with `{error: TEXT, details?}`, and
- * everything else `coded`.
+ * Which body an error of a route has. `coded`: `{error: CODE, message: TEXT, details?}` (H1). `plain`: agent and
+ * execution routes answer 400, 404 and 500 with `{error: TEXT, details?}`, and everything else `coded`.
  */
 export type ProblemStyle = 'coded' | 'plain';
 
@@ -80,7 +79,7 @@ export function fromFramework(thrown: unknown, bodyBytes: number = REST_LIMITS.b
   return new SvcError(ours ? 'internal' : 'invalid_argument', undefined, { cause: thrown });
 }
 
-/** A schema that names its own text (spec 2: `invalid agent id`) answers with that text alone. */
+/** A schema that names its own text (`invalid agent id`, H10) answers with that text alone. */
 const EXACT = /^invalid (?:agent|execution|request) id$/;
 
 const MAX_DETAILS = 20;
@@ -98,7 +97,7 @@ function fromValidation(error: FastifyError): SvcError {
   return new SvcError('invalid_argument', text, { details, cause: error });
 }
 
-/** Answers a thrown value: status and body of the one table, in the style of the route (decided.md "Status codes"). */
+/** Answers a thrown value: status and body of the one table, in the style of the route (H1). */
 export function answerError(thrown: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const error = fromFramework(thrown, request.routeOptions.bodyLimit);
   log(error, request);

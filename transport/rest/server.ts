@@ -22,7 +22,7 @@ import { parseJsonBodies } from './signed-body.ts';
 const IDLE_LOOK_MS = 50;
 
 /**
- * The REST API (spec 2) as a server that does not listen yet. Closing it ends the open event streams, telling their
+ * The REST API as a server that does not listen yet. Closing it ends the open event streams, telling their
  * clients to come back, and lets running calls finish.
  */
 export function createRestServer(parts: RestServerParts): RestApp {
@@ -234,7 +234,7 @@ function answerSocketError(error: ParserError, socket: Socket): void {
   socket.end(`${head.join('\r\n')}\r\n\r\n${body}`, () => socket.destroySoon());
 }
 
-/** Routes that carry a payload: what starts runs, manifests, calls of tools, files (design K7). Paths as routes have them. */
+/** Routes that carry a payload: what starts runs, manifests, calls of tools, files (K7). Paths as routes have them. */
 const PAYLOADS: ReadonlySet<string> = new Set([
   '/v1/agents',
   '/v1/agents/:id/execute',

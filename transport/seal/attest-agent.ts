@@ -30,7 +30,7 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 const MAX_CONTAINER_ID_CHARS = 128;
 
 /**
- * The first call of an agent (spec 1, AttestAgent; decided.md "Identity"): checks what it says of itself against its
+ * The first call of an agent (G12): checks what it says of itself against its
  * execution, opens a session with the tools it may use, and gives it a token for its key. Throws `invalid_argument`
  * naming the field, `not_found`, `failed_precondition`, `forbidden`.
  */

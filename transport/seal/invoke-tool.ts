@@ -36,7 +36,7 @@ interface InvokeParts extends Pick<SealParts, 'admission'> {
 }
 
 /**
- * One tool call in an envelope (spec 1, InvokeTool; spec 2, SEAL): opened, then made in its session. The same for both
+ * One tool call in an envelope (G13, H16): opened, then made in its session. The same for both
  * transports. What a tool that ran reports as its failure is a good answer with `isError`. Never throws.
  */
 export async function invokeTool(parts: InvokeParts, envelope: SealEnvelope, call: SealCall): Promise<Invoked> {
@@ -138,7 +138,7 @@ const mcpResult = ({ content, structured, is_error }: ToolOutcome): ToolResult =
 
 /**
  * What the tool answered in its session, its own failure included. Throws the row of the error table of a call that was
- * denied, is of no open session, or could not be made (spec 2, SEAL: statuses).
+ * denied, is of no open session, or could not be made (H16).
  */
 export async function callOutcome(asked: Promise<InvokeAnswer>): Promise<ToolOutcome> {
   const answer = await answered(asked);
@@ -162,7 +162,7 @@ async function answered(asked: Promise<InvokeAnswer>): Promise<InvokeAnswer> {
   }
 }
 
-/** As `svc.tools.list` answers (spec 3, Tool discovery). */
+/** As `svc.tools.list` answers (W39). */
 interface ListedTools {
   readonly tool: 'svc.tools.list';
   readonly tools: readonly {

@@ -39,7 +39,7 @@ export interface SealCall {
 }
 
 /**
- * Which row of the error table a refused envelope is (spec 2, SEAL; decided.md "SEAL envelope"). HTTP and gRPC statuses
+ * Which row of the error table a refused envelope is (H14, H16). HTTP and gRPC statuses
  * are that row's, the JSON-RPC code is the one below: both transports answer by these two tables and nothing else.
  */
 export const REFUSED: Readonly<Record<Refusal, ErrorCode>> = {

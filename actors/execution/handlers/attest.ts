@@ -18,7 +18,7 @@ const isNamed = (container: string, given: string): boolean =>
   given === container || (SHORT_ID.test(given) && container.startsWith(given));
 
 /**
- * An agent attests itself (decided.md, Identity): the execution runs, is that agent's, and the container is the one that
+ * An agent attests itself (G12): the execution runs, is that agent's, and the container is the one that
  * was started for it, or, without one, named by the execution's id. The session is noted: it ends with the execution.
  */
 export function Attest(state: ExecutionState, attest: AttestMessage, turn: ExecutionTurn): ExecutionState {

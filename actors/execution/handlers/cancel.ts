@@ -3,7 +3,7 @@ import { abandonIteration, rejectIteration } from '../iteration.ts';
 import type { ExecutionTurn } from '../messages.ts';
 import type { ExecutionState, RunningExecution } from '../state.ts';
 
-/** Stops the running work; `execution_failed` with reason `cancelled` is the last event (decided.md). */
+/** Stops the running work; `execution_failed` with reason `cancelled` is the last event (W24). */
 export function Cancel(
   state: ExecutionState,
   { reason }: { readonly reason?: string | undefined },
@@ -24,7 +24,7 @@ export function Cancel(
   );
 }
 
-/** The whole execution took too long: status `failed`, reason `timed_out` (decided.md). */
+/** The whole execution took too long: status `failed`, reason `timed_out` (W24). */
 export function ExecutionTimedOut(
   state: ExecutionState,
   _message: Readonly<Record<string, never>>,

@@ -73,7 +73,7 @@ export function recordEnd(
   });
 }
 
-/** Its own session and the attested ones end with the execution (decided.md, Identity). */
+/** Its own session and the attested ones end with the execution (H18). */
 export function closeSessions(execution: IdleExecution, status: string, turn: ExecutionTurn): void {
   const own = execution.grant === undefined ? [] : [execution.execution_id];
   const reason = `the execution is ${status}`;

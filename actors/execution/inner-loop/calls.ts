@@ -108,7 +108,7 @@ function runCall(
   return withCall(running, call.key, { status: 'running', effect_id });
 }
 
-/** Asks the judges of a proposed call: its use and arguments, not its result (spec 3, skip_judge). Throws as `conveneJudges`. */
+/** Asks the judges of a proposed call: its use and arguments, not its result (W32). Throws as `conveneJudges`. */
 function judgeCall(
   running: RunningExecution,
   call: LoopCall,
@@ -130,7 +130,7 @@ export function heardOf(
   return { kind: concluded ? 'rejected' : 'unheard', reason: `${verdict.validator}: ${verdict.reason}` };
 }
 
-/** Fields of original-facts 6.4. */
+/** What a judge of a proposed call gets (W27, W32). */
 function callInput(running: RunningExecution, { name, allowed }: LoopCall, check: PanelCheck): string {
   return JSON.stringify({
     task: keepHead(renderTask(running, running.iteration_count), LIMITS.judgeTaskChars),

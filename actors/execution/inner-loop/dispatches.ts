@@ -151,7 +151,7 @@ function dispatchedCommand(allowed: AllowedCall | null) {
   };
 }
 
-/** A call that the agent's own bootstrap is to run (original-facts 6.4; `action` is always `exec`). */
+/** A call that the agent's own bootstrap is to run (W28; `action` is always `exec`). */
 function dispatchOf({ dispatch_id = '', allowed }: LoopCall): Dispatch {
   return {
     type: 'dispatch',
@@ -164,7 +164,7 @@ function dispatchOf({ dispatch_id = '', allowed }: LoopCall): Dispatch {
   };
 }
 
-/** As `cmd.run` answers where the node runs it: an exit code is a result, a broken ceiling is an error (spec 3, Command tool). */
+/** As `cmd.run` answers where the node runs it: an exit code is a result, a broken ceiling is an error (W44). */
 export function commandOutcome(allowed: AllowedCall | null, end: DispatchEnded): ToolOutcome {
   const { exit_code, duration_ms, stdout, stderr, stored } = end;
   const failure = dispatchFailureOf(allowed, end);

@@ -33,7 +33,7 @@ export function endCall(
   return answered(progressed(counted(running)), call, outcomeAnswer(outcome), status);
 }
 
-/** A call of which nobody knows whether it acted: told to the model, listed, and never repeated here (design E2). */
+/** A call of which nobody knows whether it acted: told to the model, listed, and never repeated here (E2). */
 export function doubtCall(running: RunningExecution, call: LoopCall, turn: ExecutionTurn): RunningExecution {
   recordEnd(running, call, { outcome: 'in_doubt', error: null, result: null }, turn);
   const doubt = {
@@ -101,7 +101,7 @@ const AVOIDABLE: ReadonlySet<string> = new Set([
 
 const notAvailable = (message: string): string => `${message}${/[.!?]$/.test(message) ? '' : '.'} ${NOT_AVAILABLE}`;
 
-/** A call that was not run: what the model should make of it (original-facts 6.4, error classes). */
+/** A call that was not run: what the model should make of it (W28). */
 function deniedAnswer(reason: string, message: string): CallAnswer {
   const said = AVOIDABLE.has(reason) ? message : notAvailable(message);
   return { content: keepHead(`Error ${reason}: ${said}`, LOOP.resultChars), is_error: true };

@@ -72,7 +72,7 @@ export const Loop = z.object({
 
 export type Loop = z.infer<typeof Loop>;
 
-/** A call of which nobody knows whether it acted (design E2). */
+/** A call of which nobody knows whether it acted (E2). */
 export const CallInDoubt = z.object({
   tool: z.string(),
   call: z.string(),
@@ -82,7 +82,7 @@ export const CallInDoubt = z.object({
 
 export type CallInDoubt = z.infer<typeof CallInDoubt>;
 
-/** What judges are told of an earlier call (`tool_audit_history`, original-facts 6.2). Texts are cut. */
+/** What judges are told of an earlier call (`tool_audit_history`, W27). Texts are cut. */
 export const ToolHistory = z.object({
   tool: z.string(),
   arguments: z.string(),
@@ -94,7 +94,7 @@ export type ToolHistory = z.infer<typeof ToolHistory>;
 
 /** Bounds of one inner loop. Counted as limits.ts of the execution says. */
 export const LOOP = {
-  /** Rounds with the model (original-facts 6.4); one more fails the iteration. */
+  /** Rounds with the model (W28); one more fails the iteration. */
   rounds: 50,
   /** Of all conversations that a bootstrap begins in one iteration; then it may begin none, and ask for no failed one again. */
   roundsOfIteration: 500,
@@ -127,12 +127,12 @@ export const LOOP = {
   sessions: 64,
   /** Dispatches whose end was told, kept so that telling it again is harmless. */
   endedDispatches: 200,
-  /** Of a command dispatched without a ceiling (original-facts 13.2). */
+  /** Of a command dispatched without a ceiling (W28). */
   dispatchSecs: 60,
   dispatchOutputBytes: 524_288,
 } as const;
 
-/** One message a bootstrap begins its conversation with (original-facts 6.4), as `model.generate` takes it. */
+/** One message a bootstrap begins its conversation with (W28), as `model.generate` takes it. */
 export const Said = z.discriminatedUnion('role', [
   z.object({ role: z.literal('system'), content: z.string() }),
   z.object({ role: z.literal('user'), content: z.string() }),

@@ -10,7 +10,7 @@ import type { Attempt, IdleExecution, RunningExecution } from '../state.ts';
 import { nothingStreamed } from '../streamed.ts';
 import { type Hint, MEMORY, type MemoryWait } from './state.ts';
 
-/** The agent wants to learn, and has something to learn from (decided.md, Iteration loop). */
+/** The agent wants to learn, and has something to learn from (W25). */
 export const learns = ({ plan, attempts }: { plan: ExecutionPlan; attempts: IdleExecution['attempts'] }): boolean =>
   plan.memory === true && attempts.length > 0;
 

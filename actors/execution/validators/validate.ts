@@ -74,7 +74,7 @@ function checkStderrEmpty(result: IterationResult): Complaint {
 
 const YAML_CHARS = 256 * 1024;
 
-/** `validation.output.format` of the object form (original-facts 2.7). */
+/** `validation.output.format` of the object form (W23). */
 function checkFormat(result: IterationResult, format: 'json' | 'yaml' | 'text' | 'csv' | 'pdf'): Complaint {
   const text = result.stdout;
   if (text.length > LIMITS.validatedChars) return `the output is longer than ${LIMITS.validatedChars} characters`;

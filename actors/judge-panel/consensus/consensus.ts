@@ -2,7 +2,7 @@ import type { ConsensusRule } from '../messages.ts';
 
 /**
  * One approving judge is enough: score and confidence are those of the best one, the highest score and among equal
- * scores the highest confidence (decided.md). When nobody approves, those of the best judge, below the threshold.
+ * scores the highest confidence (G10). When nobody approves, those of the best judge, below the threshold.
  */
 const anyApproved: Strategy = {
   conclude(verdicts) {
@@ -92,7 +92,7 @@ const majority: Strategy = {
   },
 };
 
-/** Confidence is the margin of the vote (decided.md). */
+/** Confidence is the margin of the vote (W11). */
 function outcome(passed: number, failed: number) {
   const score = passed > failed ? 1 : passed < failed ? 0 : 0.5;
   return { score, confidence: Math.abs(passed - failed) / (passed + failed) };
@@ -121,7 +121,7 @@ function weightedMeanReach(verdicts: readonly Verdict[], missing: readonly numbe
   return widened({ low: total / (known + open), high: (total + open) / (known + open) });
 }
 
-/** Of the population, unweighted (decided.md). */
+/** Of the population, unweighted (W11). */
 function variance(scores: readonly number[]): number {
   const mean = sum(scores) / scores.length;
   return sum(scores.map((score) => (score - mean) ** 2)) / scores.length;
@@ -284,7 +284,7 @@ interface Agreed {
 }
 
 /**
- * How verdicts become one (spec 3, ParallelAgents; original-facts 6.3; decided.md "Consensus"). Verdicts come in
+ * How verdicts become one (W10, W11). Verdicts come in
  * canonical order, at least one, so that nothing depends on who answered first.
  */
 interface Strategy {

@@ -18,7 +18,7 @@ type Allowed = Extract<ToolDecision, { allowed: true }>;
 type Denied = Extract<ToolDecision, { allowed: false }>;
 
 /**
- * One call (decided.md "SEAL envelope", from the session on): a repeat is answered from the record, a new one is decided
+ * One call (H14, from the session on): a repeat is answered from the record, a new one is decided
  * about, recorded, and begun when policy allows it.
  */
 export const invoke =

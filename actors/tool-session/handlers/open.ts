@@ -126,7 +126,7 @@ export function ToolEnded(state: ToolSessionState, ended: EffectResult, turn: Se
 
 /**
  * A breach that only the running tool sees, a link out of the workspace or a redirect, is a denial like those of policy. What
- * an area refuses, by a code of the error table, is what the tool reports: its result (decided.md "SEAL envelope").
+ * an area refuses, by a code of the error table, is what the tool reports: its result (H14).
  */
 function resultOf(outcome: EffectResult['outcome'], tool: string): CallResult {
   if (outcome.kind === 'failed') return { kind: 'failed', code: outcome.code, message: outcome.message };

@@ -183,7 +183,7 @@ export function ApprovalWord(state: WorkflowState, word: Word, turn: WorkflowTur
   return finish({ ...answered, human_feedback: feedback }, result, turn);
 }
 
-/** Only now it waits: who reads this status finds the approval (design R2). */
+/** Only now it waits: who reads this status finds the approval (R2). */
 function opened(run: IdleWorkflow, awaiting: AwaitingOf<'approval'>, turn: WorkflowTurn): WorkflowState {
   const { prompt } = awaiting;
   turn.emit('WorkflowHumanInputRequested', { ...approvalIds(run, awaiting), prompt, requested_at: isoTime(turn) });

@@ -99,7 +99,7 @@ export function CommandEnded(state: WorkflowState, result: EffectResult, turn: W
   return finish(withWorkspace(run, outcome.value), commandResult(outcome.value, currentStep(run).timeout_ms), turn);
 }
 
-/** The command had started when its node died, so nobody knows whether it acted (design E2): policy decides. */
+/** The command had started when its node died, so nobody knows whether it acted (E2): policy decides. */
 function inDoubt(run: IdleWorkflow, repeats: number, turn: WorkflowTurn): WorkflowState {
   const state = run.current_state ?? '';
   const policy = doubtPolicy(run.manifest, state);

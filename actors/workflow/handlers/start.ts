@@ -112,7 +112,7 @@ function problemOf({ manifest, input, intent = '', blackboard = {} }: StartMessa
 const badAnnotation = (path: string, message: string): SvcError =>
   new SvcError('invalid_manifest', `${path}: ${message}`, { details: [{ path, message }] });
 
-/** The caller's pairs win over the constants of the manifest (spec 3, Blackboard). */
+/** The caller's pairs win over the constants of the manifest (W18). */
 const seeded = (manifest: StartMessage['manifest'], pairs: JsonObject = {}): JsonObject => ({
   ...manifest.spec.context,
   ...pairs,

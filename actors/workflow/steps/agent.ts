@@ -11,7 +11,7 @@ import type { IdleWorkflow } from '../state.ts';
 import { type Begun, failed, StepFailure, type StepResult, succeeded } from './step.ts';
 import { volumeIdOf } from './volumes.ts';
 
-/** Kind Agent (spec 3): the run starts an execution under an id of its own making and waits for its word. */
+/** Kind Agent (W7): the run starts an execution under an id of its own making and waits for its word. */
 export function beginAgent(run: IdleWorkflow, step: StateOf<'Agent'>, turn: WorkflowTurn): Begun {
   const render = renderer(run);
   const executionId = turn.newId();
@@ -44,7 +44,7 @@ export function agentName(text: string): string {
   throw new StepFailure('invalid_argument', `expected a name of 1 to ${MAX_NAME} characters, got ${name.length}`);
 }
 
-/** Spec 3, kind Agent: status, output, score, iterations; `confidence` is for its condition. */
+/** Output of kind Agent (W7): status, output, score, iterations; `confidence` is for its condition. */
 export function agentResult(word: ExecutionWord): StepResult {
   const { output, iterations } = word;
   if (word.status !== 'completed') {
@@ -75,7 +75,7 @@ function jsonOf(output: string): JsonObject | null {
   }
 }
 
-/** Kind ParallelAgents (spec 3): a judge panel is convened; it asks each judge and makes one verdict. */
+/** Kind ParallelAgents (W10): a judge panel is convened; it asks each judge and makes one verdict. */
 export function beginParallelAgents(run: IdleWorkflow, step: StateOf<'ParallelAgents'>, turn: WorkflowTurn): Begun {
   const render = renderer(run);
   const panelId = turn.newId();
@@ -106,7 +106,7 @@ function plain(convene: Convene): Json {
   return json;
 }
 
-/** Spec 3, kind ParallelAgents: consensus, individual_results, agents. */
+/** Output of kind ParallelAgents (W10): consensus, individual_results, agents. */
 export function panelResult(word: PanelConcluded): StepResult {
   const { consensus, individual_results, agents } = word;
   const record = { individual_results, agents };

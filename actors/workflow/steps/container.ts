@@ -147,7 +147,7 @@ export function tellEnded(
   turn.emit('ContainerRunFailed', { ...inState(run), ...rest, reason, retry_at: retryAt, failed_at: isoTime(turn) });
 }
 
-/** Kind ContainerRun (spec 3): one container, at most `retry.max_attempts` times. */
+/** Kind ContainerRun (W12): one container, at most `retry.max_attempts` times. */
 export function beginContainerRun(run: IdleWorkflow, step: StateOf<'ContainerRun'>, turn: WorkflowTurn): Begun {
   return { kind: 'waits', awaiting: askContainer(run, step, 1, turn) };
 }
@@ -187,7 +187,7 @@ export function retryContainer(
 
 type Step = StateOf<'ParallelContainerRun'>;
 
-/** Kind ParallelContainerRun (spec 3): all steps are asked for together. */
+/** Kind ParallelContainerRun (W13): all steps are asked for together. */
 export function beginParallelContainerRun(run: IdleWorkflow, step: Step, turn: WorkflowTurn): Begun {
   const render = renderer(run);
   const inputs = bounded(step.steps.map(({ name, ...rest }) => containerInput(run, rest, name, render)));
@@ -208,7 +208,7 @@ export function stepOutput({ output, error }: ContainerOutcome): JsonObject {
   return { ...(output ?? none), ...(error === null ? {} : { error: { ...error } }) };
 }
 
-/** All have ended: the completion strategy decides (spec 3). */
+/** All have ended: the completion strategy decides (W13). */
 export function aggregate(run: IdleWorkflow, step: Step, results: JsonObject, turn: WorkflowTurn): StepResult {
   const bad = step.steps.map(({ name }) => name).filter((name) => !isSuccess(results, name));
   const total = step.steps.length;

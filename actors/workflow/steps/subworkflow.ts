@@ -14,7 +14,7 @@ import { type Begun, failed, StepFailure, type StepResult, succeeded } from './s
 
 type Step = StateOf<'Subworkflow'>;
 
-/** Kind Subworkflow (spec 3): a child under an id of the run's own making, one level deeper. */
+/** Kind Subworkflow (W14): a child under an id of the run's own making, one level deeper. */
 export function beginSubworkflow(run: IdleWorkflow, step: Step, turn: WorkflowTurn): Begun {
   const ancestors = withSelf(run);
   const tooDeep = ancestryProblem(ancestors);
@@ -42,7 +42,7 @@ export function beginSubworkflow(run: IdleWorkflow, step: Step, turn: WorkflowTu
   return { kind: 'waits', awaiting };
 }
 
-/** JSON when it parses as JSON, else `{input: text}` (decided.md). */
+/** JSON when it parses as JSON, else `{input: text}` (W14). */
 function childInput(text: string): Json {
   if (text.trim() === '') return {};
   try {
@@ -63,7 +63,7 @@ const withSelf = ({ ancestors, workflow_id, workflow_name, execution_id }: IdleW
 export const childProblem = (run: IdleWorkflow, workflowId: string): AncestryProblem | null =>
   ancestryProblem(withSelf(run), workflowId);
 
-/** Spec 3, kind Subworkflow: status, result, child_execution_id. */
+/** Output of kind Subworkflow (W14): status, result, child_execution_id. */
 export function childResult(word: WorkflowWord): StepResult {
   const child = { child_execution_id: word.execution_id };
   if (word.status === 'completed') return succeeded({ result: word.output, ...child });
@@ -79,7 +79,7 @@ export const resultEntries = (step: Step, word: WorkflowWord): JsonObject =>
 
 type Approval = AwaitingOf<'approval'>;
 
-/** Kind Human (spec 3): an approval is asked; it keeps the time-out and the default response. */
+/** Kind Human (W9): an approval is asked; it keeps the time-out and the default response. */
 export function beginHuman(run: IdleWorkflow, step: StateOf<'Human'>, turn: WorkflowTurn): Begun {
   const prompt = renderer(run)(step.prompt, LIMITS.spokenChars);
   const limits = { timeout_ms: step.timeout_ms, default_response: step.default_response ?? null };

@@ -13,7 +13,7 @@ import type { IdleWorkflow } from '../state.ts';
 import { type Begun, failed, StepFailure, type StepResult, succeeded } from './step.ts';
 import { knownVolume } from './volumes.ts';
 
-/** Kind System (spec 3): a built-in ends in the turn, a shell command is the effect `command.run`. */
+/** Kind System (W8): a built-in ends in the turn, a shell command is the effect `command.run`. */
 export function beginSystem(run: IdleWorkflow, step: StateOf<'System'>, turn: WorkflowTurn): Begun {
   const builtin = builtinOf(step.command);
   if (builtin !== undefined) return runBuiltin(run, builtin, renderMap(renderer(run), step.env), turn);
@@ -84,7 +84,7 @@ const BUILTIN = ['update_context', 'update_blackboard', 'finalize'] as const;
 
 type Builtin = (typeof BUILTIN)[number];
 
-/** Which built-in a System state names; its text as written, so nothing rendered can become one (decided.md). */
+/** Which built-in a System state names; its text as written, so nothing rendered can become one (W8). */
 const builtinOf = (command: string): Builtin | undefined => BUILTIN.find((name) => name === command.trim());
 
 /** Runs inside the turn, without a shell: `env`, rendered, is what it writes. */

@@ -24,7 +24,7 @@ export {
   shellProblem,
 } from './messages.ts';
 
-/** The inner loop of an execution, as its area offers it to whoever runs agents (spec 2, Dispatch gateway). */
+/** The inner loop of an execution, as its area offers it to whoever runs agents (H9). */
 export interface AgentGateway {
   generate(
     tenant: string,

@@ -20,7 +20,7 @@ const ConversationMessage = z
   .catchall(z.json())
   .describe('role, content, tool_call_id, tool_calls[] {id, name, arguments}.');
 
-/** First message of a bootstrap (spec 2, Dispatch gateway messages). */
+/** First message of a bootstrap (H9). */
 export const GenerateMessage = z.strictObject({
   type: z.literal('generate'),
   agent_id: id,

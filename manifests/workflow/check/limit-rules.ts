@@ -12,7 +12,7 @@ export const approvalWithoutTimeout: Rule = {
   },
 };
 
-/** Defaults of spec 3: who leaves them alone has said nothing about them. */
+/** Defaults of the format (W10, W12): an author who keeps one has chosen nothing. */
 const CONTAINER_DEFAULT_MS = 300_000;
 
 const JUDGE_DEFAULT_SECONDS = 60;

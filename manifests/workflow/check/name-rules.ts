@@ -76,7 +76,7 @@ export const unknownAgent: Rule = {
   },
 };
 
-/** Children below children (spec 3, Subworkflow rules). */
+/** Children below children (W14). */
 const MAX_CHILD_DEPTH = 10;
 
 export const unknownChildWorkflow: Rule = {

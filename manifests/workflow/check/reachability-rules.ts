@@ -60,7 +60,7 @@ const LOADER_VARIABLE = /^(LD_|DYLD_|BASH_ENV$|ENV$)/;
 const IMAGE =
   /^(?:[A-Za-z0-9][A-Za-z0-9.-]*(?::\d{1,5})?\/)?[a-z0-9][a-z0-9._/-]*(?::\w[\w.-]{0,127})?(?:@sha256:[a-f0-9]{64})?$/;
 
-/** Legal by spec 3, and refused whenever it is run. */
+/** Legal in a manifest (W20), and refused whenever it is run. */
 export const neverStarts: Rule = {
   id: 'never_starts',
   cure: 'Write what can be started; as it is, the state fails each time it is entered.',

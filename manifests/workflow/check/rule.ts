@@ -9,7 +9,7 @@ export interface Hit {
   readonly cure?: string;
 }
 
-/** One thing the checker looks for. All are warnings: what spec 3 forbids is refused by the schema. */
+/** One thing the checker looks for. All are warnings: the schema refuses what the format forbids (W20). */
 export interface Rule {
   readonly id: string;
   readonly cure: string;

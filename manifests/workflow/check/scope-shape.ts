@@ -2,7 +2,7 @@ import type { Json, JsonObject } from '../../json-schema/fit.ts';
 import type { StateOf, StateSpec, WorkflowManifest } from '../schema.ts';
 import { builtInCommand } from './texts.ts';
 
-/** First parts of template variables that are not names of states (spec 3, Template variables). */
+/** First parts of template variables that are not names of states (W17). */
 export const RESERVED: ReadonlySet<string> = new Set([
   'intent',
   'input',
@@ -157,7 +157,7 @@ const PROCESS = map({
   stderr_truncated: PLAIN,
 });
 
-/** What stands under a state's name after it ran (spec 3, outputs of each kind). `error` is there when it failed. */
+/** What stands under a state's name after it ran (W7–W14). `error` is there when it failed. */
 function stateShape(state: StateSpec): Shape {
   const ended = { status: PLAIN, error: ANY };
   switch (state.kind) {

@@ -130,7 +130,7 @@ const BUILT_IN = ['update_context', 'update_blackboard', 'finalize'] as const;
 
 type BuiltInCommand = (typeof BUILT_IN)[number];
 
-/** The built-in command of a System state, which runs without a shell (decided.md); null for all else. */
+/** The built-in command of a System state, which runs without a shell (W8); null for all else. */
 export function builtInCommand(state: StateSpec): BuiltInCommand | null {
   if (state.kind !== 'System') return null;
   const command = state.command.trim();

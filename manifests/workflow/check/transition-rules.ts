@@ -198,7 +198,7 @@ function reasonOf(transition: Transition): string | null {
 
 const SUCCEEDING = ['Agent', 'System', 'ContainerRun', 'ParallelContainerRun', 'Subworkflow'] as const;
 
-/** Spec 3, Conditions; what is not here applies to every kind, `on_failure` included (decided.md). */
+/** Kinds that a condition is for (W15); what is not here applies to every kind, `on_failure` included (W19). */
 const APPLIES_TO: ReadonlyMap<ConditionName, readonly StateKind[]> = new Map<ConditionName, readonly StateKind[]>([
   ['on_success', SUCCEEDING],
   ['exit_code_zero', ['System', 'ContainerRun']],

@@ -1,4 +1,4 @@
--- Writes all that one batch of turns changed, or nothing (design K3).
+-- Writes all that one batch of turns changed, or nothing (K3).
 -- KEYS  a section: of the log meta, mail, journal, depths, replies; then of each partition that the commit changes (a
 --       partition's own log has one, itself) meta, states, held;
 --       with group t or c: timers, timer bodies; with f, x or q: effects, effect bodies; with o or s: outbox; with w or u: postponed;

@@ -1,4 +1,4 @@
--- The record of an effect decides who runs it and whose result counts (design E1, E2).
+-- The record of an effect decides who runs it and whose result counts (E1, E2).
 -- A row is `status\nattempt\nuntil\nrunner\nmode\nqueue\naddress\nclaims\nfairness key`; status is open or started
 -- (_commit_parts.lua reads it); claims are the ids of the last tries to start an attempt, newest first, empty before the first;
 -- both may be absent.

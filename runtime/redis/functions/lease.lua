@@ -1,4 +1,4 @@
--- Grants, extends and gives back the lease of a partition (design K4). Also under memory pressure: flag allow-oom.
+-- Grants, extends and gives back the lease of a partition (K4). Also under memory pressure: flag allow-oom.
 -- KEYS  a section: meta, timers, states, effects, postponed (acquire) | meta (renew, release, vouch), also of a log that partitions share
 
 -- ARGV  a section: partition, node, grant, ttlMs, over (the grant of a dead holder, or ''), caller, number of its call

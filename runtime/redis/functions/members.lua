@@ -1,4 +1,4 @@
--- Node leases: who is there (design P2). Also under memory pressure: flag allow-oom.
+-- Node leases: who is there (P2). Also under memory pressure: flag allow-oom.
 -- KEYS  a section of all functions: members, a hash of node → `until\nincarnation\ncard`; announce and retire: calls of
 --       each process (_call_order.lua), due, version; extend and look: due, version. `due` is a sorted set of node → until, of
 --       all that count as there and whose programs know it; `version` counts each change of who is there.

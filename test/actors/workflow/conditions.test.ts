@@ -34,7 +34,7 @@ const agent = (score: number, confidence = 1): JsonObject => ok({ score, confide
 const panel = (score: number, confidence: number, ...scores: number[]): JsonObject =>
   ok({ consensus: { score, confidence }, individual_results: scores.map((one) => ({ score: one })) });
 
-/** Condition with its parameters, kind, what the state left, whether it matches: every row of spec 3, Conditions. */
+/** Condition with its parameters, kind, what the state left, whether it matches: every condition (W15). */
 const ROWS: readonly (readonly [JsonObject, Kind, JsonObject, boolean])[] = [
   [{}, 'System', ok(), true],
   [{ condition: 'always' }, 'System', bad(), true],

@@ -14,7 +14,7 @@ const judged: Answer = (run) =>
   run.panelWord({ consensus, agents: [{ agent_id: 'j', output: { note: 'fine' }, weight: 1 }] });
 const wrote: Answer = (run) => run.agentWord({ status: 'completed', output: 'a text', score: 0.9, iterations: 2 });
 
-/** Every template variable of spec 3 that a state leaves, as the next one reads it. */
+/** Every template variable that a state leaves (W17), as the next one reads it. */
 const ROWS: readonly (readonly [JsonObject, Answer, string, string])[] = [
   [SYSTEM, success, '{{S.output.stdout}} {{S.output.stderr}} {{S.output.exit_code}}', 'out err 0'],
   [SYSTEM, (run) => run.exit(3), '{{S.status}} {{S.output.exit_code}}', 'failed 3'],

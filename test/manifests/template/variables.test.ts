@@ -26,7 +26,7 @@ const SCOPE = {
   execution: { id: 'e-1' },
 };
 
-/** Spec 3, Template variables, a row each. */
+/** Template variables (W17), a row each. */
 const ROWS: readonly (readonly [template: string, text: string])[] = [
   ['{{intent}}', 'ship it'],
   ['{{input.name}}', 'Ada'],

@@ -7,7 +7,7 @@ import { TRANSITION_RULES } from './field-rules/transitions.ts';
 
 export type { FieldRule };
 
-/** Every row of spec 3's field tables. */
+/** Every field of a workflow manifest (W1–W15). */
 export const FIELD_RULES: readonly FieldRule[] = [
   ...HEAD_RULES,
   ...STATE_RULES,

@@ -2,8 +2,8 @@ import { Client, credentials, Metadata, status } from '@grpc/grpc-js';
 import protobuf from 'protobufjs';
 
 /**
- * The four messages of SvcRuntime that an agent needs, typed off the tables of spec 1 and not from our .proto: what somebody
- * has who writes an agent in another language.
+ * The four messages of SvcRuntime that an agent needs, typed by hand and not taken from our .proto (G12, G13): what the
+ * author of an agent in another language has.
  */
 const PAGE = `
 syntax = "proto3";

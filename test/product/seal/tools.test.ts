@@ -35,7 +35,7 @@ interface Row {
 const sh = (text: string): Args => ({ command: 'sh', args: ['-c', text] });
 const edit = (target_content: string): Args => ({ path: 'err/file', target_content, replacement_content: '' });
 
-/** Errors of spec 3 (Tool-level errors, Other failures) that its tools have over SEAL. */
+/** Errors that tools have over SEAL (W31). */
 const ROWS: readonly Row[] = [
   { what: 'a directory that is there', tool: 'fs.create_dir', args: { path: 'err' }, says: /\/workspace\/err/ },
   { what: 'the alias of a tool', tool: 'fs.create.dir', args: { path: 'err' }, says: /\/workspace\/err/ },

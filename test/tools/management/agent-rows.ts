@@ -4,7 +4,7 @@ import { has, listOf, noAgent, type Row } from './row.ts';
 
 const broken = { manifest_yaml: 'kind: Agent\nspec: [' };
 
-/** svc.agent.* but svc.agent.search, generate and wait (spec 3, Agent tools). */
+/** svc.agent.* but svc.agent.search, generate and wait (W34). */
 export const AGENT_ROWS: readonly Row[] = [
   {
     ...{ tool: 'svc.agent.create', what: 'deploys a new agent' },

@@ -28,7 +28,7 @@ const byExecution = { right: { execution_id: ID }, required: ['execution_id'], w
 const words = { required: ['input'], wrong: { input: [1, '', ' \n', 'x'.repeat(65_537)] } };
 const byName = { right: { name: 'a' }, required: ['name'], wrong: { name: badName } };
 
-/** Of every tool svc.*: arguments that are right, and for each argument values that are not. Spec 3: `*` is required. */
+/** Of every tool svc.*: arguments that are right, and for each argument values that are not. `*` is required (W29). */
 export const MANAGEMENT_ARGUMENTS: Readonly<Record<string, ArgumentRules>> = {
   'svc.agent.create': deploy,
   'svc.agent.update': deploy,

@@ -24,7 +24,7 @@ const isWrittenBy =
 
 const unknownVolume = (at: Setting): Args => ({ intent: 'sleepy', volume_id: at.unknown });
 
-/** svc.agent.generate, svc.workflow.generate and svc.execute.* (spec 3). */
+/** svc.agent.generate, svc.workflow.generate and svc.execute.* (W34, W35, W40). */
 export const EXECUTE_ROWS: readonly Row[] = [
   {
     ...{ tool: 'svc.agent.generate', what: 'starts the author that ships with the product' },

@@ -16,7 +16,7 @@ const firstProblem =
 const agent = (at: Setting) => ({ kind: 'agent', manifest_yaml: at.agentYaml() });
 const workflow = (at: Setting) => ({ kind: 'workflow', manifest_yaml: at.workflowYaml() });
 
-/** svc.tools.*, svc.system.*, svc.schema.* and svc.runtime.list (spec 3). */
+/** svc.tools.*, svc.system.*, svc.schema.* and svc.runtime.list (W39, W41). */
 export const NODE_ROWS: readonly Row[] = [
   {
     ...{ tool: 'svc.tools.list', what: 'lists what the caller may use', args: {} },

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { Args, Result, Setting } from './setting.ts';
 
-/** One thing a tool does or refuses (spec 3). `by`: who calls it; default an operator. */
+/** One thing a tool does or refuses (W34–W41). `by`: who calls it; default an operator. */
 export interface Row {
   readonly tool: string;
   readonly what: string;

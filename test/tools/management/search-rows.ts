@@ -107,7 +107,7 @@ const byStatus = (status: string, isFound: boolean): Row => ({
   gives: (result, { query }) => assert.equal(namesIn(result).includes(query), isFound),
 });
 
-/** svc.agent.search and svc.workflow.search (spec 3). */
+/** svc.agent.search and svc.workflow.search (W38). */
 export const SEARCH_ROWS: readonly Row[] = [
   ...SEARCHING.flatMap(rowsOf),
   {

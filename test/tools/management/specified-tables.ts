@@ -72,7 +72,7 @@ const runGoesOn = ['execution_id', 'status', 'current_state', 'timed_out'];
 const listed = [...each('tools', ['name', 'description', 'source', 'skip_judge'])];
 const event = ['sequence', 'event_type', 'payload', 'recorded_at'];
 
-/** Specification 3, Endpoints: the tables of the tools svc.*, row by row, written down from its text. */
+/** The tools svc.* (W34–W41), row by row, written down by hand and not taken from the code. */
 export const SPECIFIED_TABLES: Readonly<Record<string, SpecifiedTool>> = {
   // Agent tools
   'svc.agent.create': tool(deploy, ['agent_id', 'deployed']),

@@ -5,7 +5,7 @@ import type { Args, Setting } from './setting.ts';
 
 const unknownTask = (at: Setting): Args => ({ execution_id: at.unknown });
 
-/** svc.task.* and svc.agent.wait (spec 3, Task tools). */
+/** svc.task.* and svc.agent.wait (W36). */
 export const TASK_ROWS: readonly Row[] = [
   {
     ...{ tool: 'svc.task.execute', what: 'starts by name' },

@@ -14,7 +14,7 @@ const notThere: NonNullable<Row['leaves']> = async ({ manifest_yaml }, at) => {
 
 const broken = { manifest_yaml: 'kind: Workflow\nspec: [' };
 
-/** svc.workflow.*, as far as they are about what is deployed (spec 3, Workflow tools). */
+/** svc.workflow.*, as far as they are about what is deployed (W35). */
 export const WORKFLOW_DEPLOY_ROWS: readonly Row[] = [
   {
     ...{ tool: 'svc.workflow.create', what: 'deploys what the judge passes, and tells what it said' },

@@ -11,7 +11,7 @@ const word =
     assert.match(String(result.error), error);
   };
 
-/** svc.workflow.*, as far as they are about executions (spec 3, Workflow tools). */
+/** svc.workflow.*, as far as they are about executions (W35). */
 export const WORKFLOW_RUN_ROWS: readonly Row[] = [
   {
     ...{ tool: 'svc.workflow.run', what: 'starts by name' },

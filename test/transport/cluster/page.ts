@@ -11,7 +11,7 @@ import {
 import protobuf from 'protobufjs';
 
 /**
- * The messages of NodeClusterService, typed off the pages of the specification (spec 1 and decided.md) and not from our
+ * The messages of NodeClusterService, typed by hand (G16–G32) and not taken from our
  * .proto: what somebody has who writes a worker in another language.
  */
 const PAGE = `

@@ -17,7 +17,7 @@ const one =
   (client, metadata) =>
     unary((callback) => call(client, metadata, callback));
 
-/** All methods of spec 1, with the least valid request. */
+/** All methods (G1), with the least valid request. */
 const METHODS: Readonly<Record<string, Method>> = {
   ExecuteAgent: async (client, metadata) => {
     const { code, status } = await ended(client.executeAgent(request('writer'), metadata));

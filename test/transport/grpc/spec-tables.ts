@@ -1,7 +1,7 @@
 /**
- * The message tables of spec 1, typed off the page and not from our .proto: what a stranger has who writes a client.
- * One line a message: `name type number; …`, with `optional`, `repeated` and `map<…>` as the page has them. What the
- * page does not show is not here.
+ * The messages of both services, typed by hand and not taken from our .proto: what the author of a client has.
+ * One line a message: `name type number; …`, with `optional`, `repeated` and `map<…>`. Messages that clients
+ * seldom need are not here.
  */
 export const SPEC_MESSAGES: Readonly<Record<string, string>> = {
   ExecuteAgentRequest: `agent_id string 1; input string 2; context_json string 3;

@@ -59,7 +59,7 @@ for (const { name, missing, start } of AREA_KERNELS) {
     const get = (path: string, user = 'alice') => at.call('GET', path, { headers: as(user) });
     const post = (path: string, body: unknown, user = 'alice') => at.postJson(path, body, as(user));
 
-    test('a pending one is listed and shown with the fields of spec 2', async () => {
+    test('a pending one is listed and shown with all its fields', async () => {
       const id = await ask();
       const listed = await waitUntil('it is listed', async () => {
         const { body } = await get(PENDING);

@@ -7,7 +7,7 @@ import { type LateManagement, readerOf, requireChange } from '../ports.ts';
 import { requestOf, searchAnswer } from '../search-contract.ts';
 import { agentCreate, agentDelete, agentExport, agentList, agentLogs, agentSearch, agentUpdate } from './contracts.ts';
 
-/** svc.agent.* over the catalog (spec 3, Agent tools); svc.agent.wait is one of the tools of tasks. */
+/** svc.agent.* over the catalog (W34); svc.agent.wait is one of the tools of tasks. */
 export function agentTools(late: LateManagement): Tool[] {
   const define = managed(late);
   return [
@@ -59,7 +59,7 @@ async function update(
   return { agent_id, updated: true };
 }
 
-/** Agent summary of spec 3, Tool result records. */
+/** Agent summary (W37). */
 const listed = ({ agent_id: id, name, version, status, labels }: AgentSummary) => ({
   ...{ id, name, version, status, labels },
 });

@@ -63,7 +63,7 @@ export function createIntents({ agents, search, starts, runs, volumes, settings 
   };
 }
 
-/** A volume of the caller's tenant that outlives the run; not for the free tier (spec 3, svc.execute.intent). */
+/** A volume of the caller's tenant that outlives the run; not for the free tier (W40). */
 async function checkVolume(volumes: Pick<VolumeApi, 'get'>, identity: Identity, id: string): Promise<void> {
   const field = 'volume_id';
   if (tierOf(identity) === 'free')
@@ -73,7 +73,7 @@ async function checkVolume(volumes: Pick<VolumeApi, 'get'>, identity: Identity, 
   throw new SvcError('failed_precondition', 'volume_id: expected a persistent volume', { field });
 }
 
-/** As spec 3 shows it: a cancelled run failed, and one that waits runs. */
+/** As svc.execute.status shows it (W40): a cancelled run failed, and one that waits runs. */
 function statusOf(run: WorkflowExecution): IntentStatus {
   const { status, reason, error, current_state, output, started_at, ended_at } = run;
   if (ended_at === null) return { status: 'running' };
@@ -97,7 +97,7 @@ const VOLUME = 'data';
 /** An image may have to be pulled before the container's own time begins. */
 const START_MS = 10 * 60_000;
 
-/** Kinds of callers that no tier binds (decided.md "Limits"). */
+/** Kinds of callers that no tier binds (H27). */
 const UNBOUND: readonly Identity['kind'][] = ['local', 'operator', 'service_account'];
 
 const tierOf = ({ kind, tier }: Identity): Identity['tier'] => (UNBOUND.includes(kind) ? 'enterprise' : tier);

@@ -14,7 +14,7 @@ const goal = z
   .max(TEXT_CHARS)
   .refine((text) => text.trim() !== '', 'expected a goal in words');
 
-/** Arguments of svc.execute.intent, and the body of POST /v1/execute/intent (spec 3). */
+/** Arguments of svc.execute.intent, and the body of POST /v1/execute/intent (W40). */
 export const intentRequest = {
   intent: goal.describe('The goal, in plain words.'),
   inputs: jsonObject
@@ -49,7 +49,7 @@ export interface IntentRequest {
   readonly timeout_seconds?: number | undefined;
 }
 
-/** Results of the intent pipeline, over tools and REST (spec 3, svc.execute.*). */
+/** Results of the intent pipeline, over tools and REST (W40). */
 
 export const IntentStarted = z.strictObject({
   pipeline_execution_id: z.string(),

@@ -12,7 +12,7 @@ import type { LateManagement } from '../ports.ts';
 
 const PARSERS = { agent: parseAgentManifest, workflow: parseWorkflowManifest } as const;
 
-/** svc.schema.* (spec 3): the schemas and checks that a deploy goes through, from the same zod schemas. */
+/** svc.schema.* (W41): the schemas and checks that a deploy goes through, from the same zod schemas. */
 export function schemaTools(late: LateManagement): Tool[] {
   const define = managed(late);
   return [

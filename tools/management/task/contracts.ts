@@ -21,7 +21,7 @@ import {
 } from '../fields.ts';
 import { changing, reading, starting } from '../ports.ts';
 
-/** As GET /v1/executions/{id} answers it (decided.md, REST beyond the specification). */
+/** As GET /v1/executions/{id} answers it (H21). */
 const taskStanding = {
   execution_id: z.string(),
   agent_id: z.string(),
@@ -72,7 +72,7 @@ export const taskWait = defineContract({
   skipJudge: skipsJudge('svc.task.wait'),
 });
 
-/** Spec 3 lists it beside the tools of agents. */
+/** An alias among the tools of agents (W34). */
 export const agentWait = defineContract({
   ...taskWait,
   name: 'svc.agent.wait',

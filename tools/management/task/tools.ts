@@ -16,7 +16,7 @@ import {
   taskWait,
 } from './contracts.ts';
 
-/** svc.task.* and svc.agent.wait over `ExecutionApi` (spec 3, Task tools). */
+/** svc.task.* and svc.agent.wait over `ExecutionApi` (W36). */
 export function taskTools(late: LateManagement): Tool[] {
   const define = managed(late);
   return [

@@ -22,7 +22,7 @@ import {
   workflowValidate,
 } from './deploy-contracts.ts';
 
-/** svc.workflow.*, as far as they are about what is deployed (spec 3, Workflow tools). */
+/** svc.workflow.*, as far as they are about what is deployed (W35). */
 export function workflowDeployTools(late: LateManagement): Tool[] {
   const define = managed(late);
   return [
@@ -112,7 +112,7 @@ async function update(
   return { workflow_id, updated: true, warnings };
 }
 
-/** Workflow summary of spec 3, Tool result records. */
+/** Workflow summary (W37). */
 const listed = ({ id, name, version, initial_state }: WorkflowEntry) => ({ id, name, version, initial_state });
 
 function metadataOf(workflow: WorkflowEntry) {
@@ -171,7 +171,7 @@ async function judged(
   return results;
 }
 
-/** What a judge is given: as ValidateWithJudges gives it (spec 1). */
+/** What a judge is given: as ValidateWithJudges gives it (G9). */
 const contentOf = ({ manifest_yaml, task_context }: Judging): string =>
   JSON.stringify({
     task: 'Judge whether this workflow manifest is fit to be deployed.',

@@ -62,7 +62,7 @@ export const executionsGet = defineContract({
   name: 'svc.workflow.executions.get',
   description: 'Shows an execution of a workflow with its input, its blackboard and the outputs of its states.',
   input: toolArguments({ execution_id: executionId, tenant_id: tenantId }),
-  // As GET /v1/workflows/executions/{id} answers it (decided.md, REST beyond the specification).
+  // As GET /v1/workflows/executions/{id} answers it (H21).
   result: z.strictObject({
     ...{ ...identified, workflow_name: z.string(), workflow_version: z.string(), ...standing },
     ...{ reason: z.string().nullable(), error: z.string().nullable(), intent: z.string().nullable() },

@@ -20,7 +20,7 @@ import {
 
 const MISSING = 'workflow execution not found';
 
-/** svc.workflow.*, as far as they are about executions (spec 3, Workflow tools), over `WorkflowApi`. */
+/** svc.workflow.*, as far as they are about executions (W35), over `WorkflowApi`. */
 export function workflowRunTools(late: LateManagement): Tool[] {
   const define = managed(late);
   return [

@@ -37,7 +37,7 @@ export const keyOf = ({ publicKey }: NodeIdentity): string => String(publicKey.e
 type EnvelopedCall = Pick<UnaryCall, 'metadata' | 'request' | 'getPath'>;
 
 /**
- * Opens the SealNodeEnvelope that a call carries (decided.md "Messages not shown"): it is verified over the bytes as
+ * Opens the SealNodeEnvelope that a call carries (G21): it is verified over the bytes as
  * received before anything in it is read, and then the proof that the call is the one it was made for. Throws `unauthenticated`; `invalid_argument` for a payload that is not the
  * request of the method. An empty payload is a valid message.
  */

@@ -53,7 +53,7 @@ import {
   uuidOf,
 } from './wire-names.ts';
 
-/** `svc.cluster.v1.NodeClusterService` (spec 1): the first two in the open, the others in a SealNodeEnvelope. */
+/** `svc.cluster.v1.NodeClusterService` (G16): the first two in the open, the others in a SealNodeEnvelope. */
 export function addNodeCluster(server: Server, parts: ClusterParts): void {
   const methods = {
     attestNode: inBytes(service.attestNode),
@@ -83,7 +83,7 @@ export function addNodeCluster(server: Server, parts: ClusterParts): void {
 /** Metadata of AttestNode on a fleet that does not let every node in. */
 const JOIN_TOKEN_KEY = 'svc-join-token';
 
-/** AttestNode and ChallengeNode (spec 1, node attestation, steps 1 and 3): the two that need no token yet. */
+/** AttestNode and ChallengeNode (G17): the two that need no token yet. */
 function attestation(parts: ClusterParts): {
   readonly attestNode: UnaryInBytes;
   readonly challengeNode: UnaryInBytes;
@@ -129,7 +129,7 @@ function boundedCalls(parts: ClusterParts) {
 
 const MAX_REASON_CHARS = 500;
 
-/** RegisterNode (spec 1): upsert, at the address the node tells or calls from. */
+/** RegisterNode (G24): upsert, at the address the node tells or calls from. */
 const registerNode = (parts: ClusterParts): UnaryInBytes =>
   sealed(parts, RegisterNodeRequest, async ({ node, request }, call) => {
     if (request.capabilities === undefined) throw invalid('capabilities', 'a NodeCapabilityAdvertisement');
@@ -145,7 +145,7 @@ const registerNode = (parts: ClusterParts): UnaryInBytes =>
     return RegisterNodeResponse.encode({ peer_id: peerId }).finish();
   });
 
-/** Heartbeat (spec 1): load and status of the node, answered with the commands that wait for it. */
+/** Heartbeat (G26): load and status of the node, answered with the commands that wait for it. */
 const heartbeat = (parts: ClusterParts): UnaryInBytes =>
   sealed(parts, HeartbeatRequest, async ({ node, request }) => {
     await requireOwner(node, parts);
@@ -180,7 +180,7 @@ const deregisterNode = (parts: ClusterParts): UnaryInBytes =>
   });
 
 /**
- * ForwardExecution (spec 1): starts an execution on this worker and streams its events as ExecuteAgent does. The same
+ * ForwardExecution (G29): starts an execution on this worker and streams its events as ExecuteAgent does. The same
  * `execution_id` again streams the same execution from its first event.
  */
 const forwardExecution = (parts: ClusterParts): StreamInBytes =>
@@ -194,7 +194,7 @@ const forwardExecution = (parts: ClusterParts): StreamInBytes =>
     return { tenant: identity.tenant, executionId: execution_id, executions };
   });
 
-/** PushConfig (spec 1, rule 3): a text that is whole and valid is taken over, any other is refused with the reason. */
+/** PushConfig (G30): a text that is whole and valid is taken over, any other is refused with the reason. */
 const pushConfig = (parts: ClusterParts): UnaryInBytes =>
   sealed(parts, PushConfigRequest, async ({ node, request: { config_yaml, config_hash } }) => {
     requireController(node);
@@ -220,7 +220,7 @@ function requireController({ role }: NodeIdentity): void {
   throw new SvcError('forbidden', `only a controller may call this: the token is for role ${role}`);
 }
 
-/** The controller as a service account of the tenant it names (spec 1, Endpoints, rule 1). */
+/** The controller as a service account of the tenant it names (G3). */
 const actingFor = ({ nodeId }: NodeIdentity, metadata: Metadata): Identity => ({
   kind: 'service_account',
   subject: `node:${nodeId}`,
@@ -246,7 +246,7 @@ async function requireMember(node: NodeIdentity, { peers }: ClusterParts): Promi
   throw new SvcError('unauthenticated', 'this node is not registered: call RegisterNode first');
 }
 
-/** RouteExecution (spec 1, rule 1). UNAVAILABLE without a healthy worker, RESOURCE_EXHAUSTED when none can take it. */
+/** RouteExecution (G28). UNAVAILABLE without a healthy worker, RESOURCE_EXHAUSTED when none can take it. */
 const routeExecution = (parts: ClusterParts): UnaryInBytes =>
   forMembers(parts, RouteExecutionRequest, async ({ request: { execution_id, required } }) => {
     uuidOf(execution_id, 'execution_id');
@@ -254,7 +254,7 @@ const routeExecution = (parts: ClusterParts): UnaryInBytes =>
     return RouteExecutionResponse.encode({ target_node_id: nodeId, worker_grpc_address: grpcAddress }).finish();
   });
 
-/** ListPeers (spec 1, rule 4). */
+/** ListPeers (G31). */
 const listPeers = (parts: ClusterParts): UnaryInBytes =>
   forMembers(parts, ListPeersRequest, async ({ request: { filter_status } }) => {
     const peers = await parts.peers.list(
@@ -263,7 +263,7 @@ const listPeers = (parts: ClusterParts): UnaryInBytes =>
     return ListPeersResponse.encode({ peers: peers.map(peerToWire) }).finish();
   });
 
-/** SyncConfig (spec 1, rule 3): the controller-managed sections and their hash. */
+/** SyncConfig (G30): the controller-managed sections and their hash. */
 const syncConfig = (parts: ClusterParts): UnaryInBytes =>
   forMembers(parts, SyncConfigRequest, async () => {
     const { config_yaml, config_hash } = await parts.peers.config();

@@ -14,7 +14,7 @@ import { addNodeCluster } from './node-cluster.ts';
 
 export type { ClusterServerParts, ClusterWorker } from './envelope.ts';
 
-/** The gRPC API of nodes (spec 1, NodeClusterService; port 50056) as a server that does not listen yet. */
+/** The gRPC API of nodes (G16; port 50056) as a server that does not listen yet. */
 export function createClusterServer(given: ClusterServerParts): GrpcServer {
   const limits: ClusterLimits = { ...CLUSTER_LIMITS, ...given.limits };
   const parts: ClusterParts = { ...given, limits, streams: new OpenStreams(limits.streams) };
@@ -52,7 +52,7 @@ const forControllers: Rule = { by: 'controller', shows: 'node token' };
 
 const forWorkers: Rule = { by: 'worker', shows: 'node token' };
 
-/** Spec 1, Endpoints. A method that is not here is forbidden. */
+/** Which methods need which token (G16). A method that is not here is forbidden. */
 const RULES: ReadonlyMap<string, Rule> = new Map<string, Rule>([
   [service.attestNode.path, { by: 'controller', shows: 'nothing' }],
   [service.challengeNode.path, { by: 'controller', shows: 'nothing' }],

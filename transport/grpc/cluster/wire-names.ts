@@ -74,7 +74,7 @@ export function commandToWire(command: NodeCommand): WireCommand {
   }
 }
 
-/** Metadata of RegisterNode: where the node's own NodeClusterService is reached (decided.md "Nodes"). */
+/** Metadata of RegisterNode: where the node's own NodeClusterService is reached (G25). */
 export const NODE_ADDRESS_KEY = 'svc-node-grpc-address';
 
 const DEFAULT_PORT = 50_056;
@@ -115,7 +115,7 @@ export function uuidOf(id: string, field: string): string {
 }
 
 /**
- * The execution that a controller hands to this worker, to be started in a partition held here (design P4). Throws
+ * The execution that a controller hands to this worker, to be started in a partition held here (P4). Throws
  * `invalid_argument` naming the field, `invalid_manifest` with path and line of each problem.
  */
 export function forwardedStart(

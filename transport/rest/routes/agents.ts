@@ -47,7 +47,7 @@ const deployAgentSchema = {
   response: { 200: DeployAnswer, ...problemSchemas({ style: 'plain', hasBody: true, also: [409, 422] }) },
 };
 
-/** POST /v1/agents (decided.md "REST beyond the specification"). In a plugin of its own: only here YAML is a body. */
+/** POST /v1/agents (H11). In a plugin of its own: only here YAML is a body. */
 export function deployAgentRoute(app: RestApp, { agents, runtimes }: RestParts): void {
   app.register((plugin: RestApp, _options, done) => {
     acceptYamlBodies(plugin);
@@ -86,7 +86,7 @@ const lookupAgentSchema = {
   response: { 200: AgentSummary, ...problemSchemas({ style: 'plain', also: [404] }) },
 };
 
-/** GET /v1/agents/lookup/{name} (spec 2). */
+/** GET /v1/agents/lookup/{name} (H10). */
 export function lookupAgentRoute(app: RestApp, { agents }: RestParts): void {
   app.get('/v1/agents/lookup/:name', { config: agentRoute('read'), schema: lookupAgentSchema }, async (request) =>
     agents.lookup(callerOf(request), request.params.name),
@@ -102,7 +102,7 @@ const listAgentsSchema = {
   response: { 200: AgentList, ...problemSchemas({ style: 'plain' }) },
 };
 
-/** GET /v1/agents (spec 2). */
+/** GET /v1/agents (H10). */
 export function listAgentsRoute(app: RestApp, { agents }: RestParts): void {
   app.get('/v1/agents', { config: agentRoute('read'), schema: listAgentsSchema }, async (request) => {
     const { items, ...next } = await agents.list(callerOf(request), listFilter(request.query));
@@ -247,7 +247,7 @@ const executeAgentSchema = {
 
 const config = { ...agentRoute('run'), texts: { notFound: 'agent not found', bug: 'execution failed to start' } };
 
-/** POST /v1/agents/{id}/execute: svc.task.execute (spec 3). */
+/** POST /v1/agents/{id}/execute: svc.task.execute (W36). */
 export function executeAgentRoute(app: RestApp, parts: RestParts): void {
   app.post('/v1/agents/:id/execute', { config, schema: executeAgentSchema }, async (request) => {
     const { intent, input, version } = request.body;
@@ -277,7 +277,7 @@ const listAgentLogsSchema = {
   response: { 200: AgentLogs, ...problemSchemas({ style: 'plain', also: [404] }) },
 };
 
-/** GET /v1/agents/{id}/logs: the result of svc.agent.logs (spec 3), oldest first. */
+/** GET /v1/agents/{id}/logs: the result of svc.agent.logs (W34), oldest first. */
 export function listAgentLogsRoute(app: RestApp, { agents }: RestParts): void {
   app.get('/v1/agents/:id/logs', { config: agentRoute('read'), schema: listAgentLogsSchema }, async (request) => {
     const agentId = request.params.id.toLowerCase();

@@ -6,7 +6,7 @@ import { CallerHeaders, nextPageField, pageAsked, pageFields, RequestIdParams } 
 import { problemSchemas } from '../schemas/problems.ts';
 import { approvalRoute } from '../schemas/route-config.ts';
 
-/** Human approval request of spec 2. */
+/** A question to a human as callers see it (H19). */
 const ApprovalRequest = z.object({
   id: z.string().describe('UUID of the request.'),
   execution_id: z.string().describe('Execution that waits for the decision.'),
@@ -21,7 +21,7 @@ const ApprovalList = z.object({
   ...nextPageField,
 });
 
-/** Spec 2 has status 200 for both. */
+/** The status is 200 for both (H19). */
 const ApprovalFound = z.union([
   z.object({ request: ApprovalRequest }),
   z.object({ error: z.string().describe('The request was not found or is completed.') }),
@@ -74,7 +74,7 @@ const getRequestSchema = {
 
 const GONE = { error: 'request not found or already completed' };
 
-/** GET /v1/human-approvals/{id}: 200 also for what is not there (spec 2). */
+/** GET /v1/human-approvals/{id}: 200 also for what is not there (H19). */
 function getRequestRoute(app: RestApp, approvals: ApprovalApi): void {
   app.get('/v1/human-approvals/:id', { config: approvalRoute('read'), schema: getRequestSchema }, async (request) => {
     const found = await approvals.get(callerOf(request), request.params.id.toLowerCase());
@@ -132,7 +132,7 @@ function rejectRequestRoute(app: RestApp, approvals: ApprovalApi): void {
 
 const ROUTES = [listRequestsRoute, getRequestRoute, approveRequestRoute, rejectRequestRoute];
 
-/** /v1/human-approvals (spec 2), where the node has approvals. */
+/** /v1/human-approvals (H19), where the node has approvals. */
 export function approvalRoutes(app: RestApp, { approvals }: RestParts): void {
   if (approvals === undefined) return;
   for (const route of ROUTES) route(app, approvals);

@@ -136,7 +136,7 @@ const pushConfigSchema = {
   response: { 200: PushAnswers, ...problemSchemas({ style: 'coded', hasBody: true }) },
 };
 
-/** POST /v1/cluster/config/push (spec 1, PushConfig). A node that refuses says why; the others get it all the same. */
+/** POST /v1/cluster/config/push (G30). A node that refuses says why; the others get it all the same. */
 function pushConfigRoute(app: RestApp, { cluster }: ConfigRouteParts): void {
   app.post('/v1/cluster/config/push', { config: { access: 'operate' }, schema: pushConfigSchema }, async () => ({
     nodes: await cluster.pushConfig(),

@@ -46,7 +46,7 @@ const MemoryPattern = z.object({
 
 const MemoryPatternList = z.object({ patterns: z.array(MemoryPattern), ...nextPageField });
 
-/** Body of POST /v1/cortex/patterns: the fields of StoreMemoryPattern (spec 1). */
+/** Body of POST /v1/cortex/patterns: the fields of StoreMemoryPattern (G11). */
 export const StorePatternBody = z.object({
   error_signature: telling(4_096),
   error_type: telling(200),

@@ -69,7 +69,7 @@ const getPipelineConfig = {
   texts: { notFound: 'pipeline execution not found' },
 } as const;
 
-/** GET /v1/execute/{id}: svc.execute.status (spec 3). */
+/** GET /v1/execute/{id}: svc.execute.status (W40). */
 function getPipelineRoute(app: RestApp, intents: IntentApi): void {
   app.get('/v1/execute/:id', { config: getPipelineConfig, schema }, (request) =>
     intents.status(callerOf(request), request.params.id.toLowerCase()),
@@ -89,7 +89,7 @@ const schemaOf = (kind: 'agent' | 'workflow') => ({
 
 const generateConfig = { access: 'run', problems: 'coded' } as const;
 
-/** POST /v1/agents/generate and POST /v1/workflows/generate: svc.agent.generate, svc.workflow.generate (spec 3). */
+/** POST /v1/agents/generate and POST /v1/workflows/generate: svc.agent.generate, svc.workflow.generate (W34, W35). */
 export function generateRoutes(app: RestApp, { authors, startKeys }: RestParts): void {
   if (authors === undefined) return;
   app.post('/v1/agents/generate', { config: generateConfig, schema: schemaOf('agent') }, async (request) =>

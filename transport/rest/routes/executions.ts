@@ -46,7 +46,7 @@ const startExecutionSchema = {
 
 const config = { ...agentRoute('run'), texts: { notFound: 'agent not found', bug: 'execution failed to start' } };
 
-/** POST /v1/executions (spec 2). */
+/** POST /v1/executions (H12). */
 export function startExecutionRoute(app: RestApp, parts: RestParts): void {
   app.post('/v1/executions', { config, schema: startExecutionSchema }, async (request) => {
     const { agent_id, input, version, context } = request.body;
@@ -73,7 +73,7 @@ const getExecutionSchema = {
   response: { 200: ExecutionStatus, ...problemSchemas({ style: 'plain', also: [404] }) },
 };
 
-/** GET /v1/executions/{id}: the result of svc.task.status (spec 3). */
+/** GET /v1/executions/{id}: the result of svc.task.status (W36). */
 export function getExecutionRoute(app: RestApp, { executions }: RestParts): void {
   app.get('/v1/executions/:id', { config: executionRoute('read'), schema: getExecutionSchema }, async (request) =>
     executions.status(callerOf(request), request.params.id.toLowerCase()),
@@ -119,7 +119,7 @@ const listExecutionEventsSchema = {
   response: { 200: ExecutionLog, ...problemSchemas({ style: 'plain', also: [404] }) },
 };
 
-/** GET /v1/executions/{id}/events: the result of svc.task.logs (spec 3). */
+/** GET /v1/executions/{id}/events: the result of svc.task.logs (W36). */
 export function listExecutionEventsRoute(app: RestApp, { executions }: RestParts): void {
   app.get(
     '/v1/executions/:id/events',
@@ -151,7 +151,7 @@ const sourceOf = (executions: ExecutionApi, viewer: Identity, id: string): Event
   follow: (after, options) => executions.follow(viewer, id, after, options),
 });
 
-/** GET /v1/executions/{id}/stream (spec 2; design R1). */
+/** GET /v1/executions/{id}/stream (H12, R1). */
 export function streamExecutionRoute(app: RestApp, parts: RestParts): void {
   const options = { config: executionRoute('read'), schema: streamExecutionSchema, ...streamOptions('plain') };
   app.get('/v1/executions/:id/stream', options, async (request, reply) => {

@@ -49,7 +49,7 @@ const healthSchema = {
   response: { 200: Alive, ...problemSchemas({ style: 'coded', isPublic: true }) },
 };
 
-/** GET /health (spec 2) and its twin for orchestrators: the process runs. */
+/** GET /health (H5) and its twin for orchestrators: the process runs. */
 function healthRoutes(app: RestApp): void {
   for (const url of ['/health', '/health/live']) {
     app.get(url, { config: { access: 'public' }, schema: healthSchema }, async () => ({ status: 'ok' as const }));

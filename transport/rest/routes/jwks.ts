@@ -22,7 +22,7 @@ const jwksSchema = {
   },
 };
 
-/** GET /.well-known/jwks.json (decided.md "Identity"): public, like the keys; nodes without node tokens have no such path. */
+/** GET /.well-known/jwks.json (G20): public, like the keys; nodes without node tokens have no such path. */
 export function jwksRoute(app: RestApp, { nodeTokens }: RestParts): void {
   if (nodeTokens === undefined) return;
   app.get('/.well-known/jwks.json', { config: { access: 'public' }, schema: jwksSchema }, async (_request, reply) => {

@@ -38,7 +38,7 @@ const attestSchema = {
   response: { 200: AttestAnswer, ...problemSchemas({ style: 'coded', hasBody: true, also: [404, 409] }) },
 };
 
-/** POST /v1/seal/attest (spec 2, SEAL). */
+/** POST /v1/seal/attest (H16). */
 function attestRoute(app: RestApp, parts: SealParts, access: SealAccess): void {
   const config = { access: access.bearer ? ('run' as const) : ('public' as const) };
   app.post('/v1/seal/attest', { config, schema: attestSchema }, async (request, reply) => {
@@ -59,7 +59,7 @@ const invokeSchema = {
   response: { 200: InvokeResponse, ...rpcProblemSchemas({ hasBody: true, also: [422] }) },
 };
 
-/** POST /v1/seal/invoke and its alias POST /v1/invoke (spec 2, SEAL). */
+/** POST /v1/seal/invoke and its alias POST /v1/invoke (H16). */
 function invokeRoute(app: RestApp, parts: SealParts, access: SealAccess): void {
   const config = { access: access.bearer ? ('run' as const) : ('public' as const) };
   const errorHandler = async (thrown: unknown, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
@@ -246,7 +246,7 @@ function atMost(most: number): Transform & { receivedEncodedLength: number } {
 const tooLarge = (most: number): SvcError =>
   new SvcError('payload_too_large', `the body is larger than ${most} bytes without a bearer token`, { field: 'body' });
 
-/** Where the routes of SEAL are reached: behind the bearer like every route, or on the internal address (design S5). */
+/** Where the routes of SEAL are reached: behind the bearer like every route, or on the internal address (S5). */
 type SealAccess =
   | { readonly bearer: true }
   /** An agent has no bearer; the capability token of its execution, when it is sent, says whose it is. */
@@ -289,7 +289,7 @@ const isMalformed = (thrown: unknown): boolean =>
   !(thrown instanceof RpcProblem) && fromFramework(thrown).code === 'invalid_argument';
 
 /**
- * Errors of the invoke routes as JSON-RPC (spec 2, SEAL), a body that is no envelope included. What is refused before it
+ * Errors of the invoke routes as JSON-RPC (H16), a body that is no envelope included. What is refused before it
  * is read, for its bearer, size or type, is answered as everywhere.
  */
 function answerRpcProblem(thrown: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {

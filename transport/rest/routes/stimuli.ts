@@ -41,7 +41,7 @@ const ingestStimulusSchema = {
   },
 };
 
-/** POST /v1/stimuli (spec 2). */
+/** POST /v1/stimuli (H22). */
 function ingestStimulusRoute(app: RestApp, stimuli: StimulusApi): void {
   const options = {
     config: { access: 'run' as const },

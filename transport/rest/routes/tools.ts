@@ -26,7 +26,7 @@ const listToolsSchema = {
   response: { 200: ToolList, ...problemSchemas({ style: 'coded' }) },
 };
 
-/** GET /v1/tools: svc.tools.list, and svc.tools.search with `query` (spec 3). */
+/** GET /v1/tools: svc.tools.list, and svc.tools.search with `query` (W39). */
 function listToolsRoute(app: RestApp, parts: CallerToolParts): void {
   app.get('/v1/tools', { config: { access: 'read' }, schema: listToolsSchema }, async (request) => {
     const { query, schemas } = request.query;
@@ -56,7 +56,7 @@ const callToolSchema = {
   response: { 200: ToolResult, ...callProblems },
 };
 
-/** POST /v1/tools/{name}: the same tools as over /mcp; statuses as spec 2 has them for SEAL. */
+/** POST /v1/tools/{name}: the same tools as over /mcp; statuses are those of SEAL (H16). */
 function callToolRoute(app: RestApp, parts: CallerToolParts): void {
   app.post('/v1/tools/:name', { config: { access: 'run' }, schema: callToolSchema }, async (request, reply) => {
     const caller = { identity: callerOf(request), trace: request.trace, signal: whileClientWaits(reply.raw) };

@@ -16,7 +16,7 @@ const content = { 'application/json': { schema: DuplicateProblem } };
 /** The 409 of the two routes that take stimuli. */
 export const duplicateSchema = { 409: { description: 'The same delivery was processed within 24 hours.', content } };
 
-/** A duplicate names the first one (decided.md "Status codes"); every other error is answered like everywhere. */
+/** A duplicate names the first one (H22); every other error is answered like everywhere. */
 export function answerStimulusError(thrown: Error, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const first = duplicateOf(thrown);
   if (first === null) return answerError(thrown, request, reply);
@@ -69,7 +69,7 @@ interface WebhookParts {
 }
 
 /**
- * POST /v1/webhooks/{source} (spec 2). In a plugin of its own: only here every content type is raw bytes. No bearer is
+ * POST /v1/webhooks/{source} (H25). In a plugin of its own: only here every content type is raw bytes. No bearer is
  * needed, the signature stands for it: it is checked before anything else is looked up.
  */
 export function ingestWebhookRoute(app: RestApp, { stimuli, webhooks, limits }: WebhookParts): void {

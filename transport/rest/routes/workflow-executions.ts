@@ -42,7 +42,7 @@ const runWorkflowSchema = {
   response: { 200: RunAnswer, ...problemSchemas({ style: 'coded', hasBody: true, also: [404, 409, 422] }) },
 };
 
-/** POST /v1/workflows/{name}/run: svc.workflow.run (spec 3). */
+/** POST /v1/workflows/{name}/run: svc.workflow.run (W35). */
 export function runWorkflowRoute(app: RestApp, parts: WorkflowRouteParts): void {
   app.post('/v1/workflows/:name/run', { config: workflowRoute('run'), schema: runWorkflowSchema }, async (request) => {
     const { intent, input, blackboard, version } = request.body;
@@ -71,7 +71,7 @@ const getWorkflowExecutionSchema = {
   response: { 200: WorkflowExecution, ...problemSchemas({ style: 'coded', also: [404] }) },
 };
 
-/** GET /v1/workflows/executions/{id}: svc.workflow.executions.get (spec 3). */
+/** GET /v1/workflows/executions/{id}: svc.workflow.executions.get (W35). */
 export function getWorkflowExecutionRoute(app: RestApp, { workflows }: WorkflowRouteParts): void {
   app.get(
     '/v1/workflows/executions/:id',
@@ -96,7 +96,7 @@ const listWorkflowExecutionsSchema = {
   response: { 200: WorkflowExecutionList, ...problemSchemas({ style: 'coded' }) },
 };
 
-/** GET /v1/workflows/executions: svc.workflow.executions.list (spec 3). */
+/** GET /v1/workflows/executions: svc.workflow.executions.list (W35). */
 export function listWorkflowExecutionsRoute(app: RestApp, parts: WorkflowRouteParts): void {
   app.get(
     '/v1/workflows/executions',
@@ -137,7 +137,7 @@ const listWorkflowLogsSchema = {
   response: { 200: WorkflowLog, ...problemSchemas({ style: 'coded', also: [404] }) },
 };
 
-/** GET /v1/workflows/executions/{id}/logs: svc.workflow.logs (spec 3). */
+/** GET /v1/workflows/executions/{id}/logs: svc.workflow.logs (W35). */
 export function listWorkflowLogsRoute(app: RestApp, { workflows }: WorkflowRouteParts): void {
   app.get(
     '/v1/workflows/executions/:id/logs',
@@ -190,7 +190,7 @@ const signalWorkflowSchema = {
   response: { 200: SignalAnswer, ...problemSchemas({ style: 'coded', hasBody: true, also: [404, 409] }) },
 };
 
-/** POST /v1/workflows/executions/{id}/signal. One that waits for nobody is 409 (decided.md "Workflows"). */
+/** POST /v1/workflows/executions/{id}/signal. One that waits for nobody is 409 (H20). */
 export function signalWorkflowRoute(app: RestApp, { workflows }: WorkflowRouteParts): void {
   app.post(
     '/v1/workflows/executions/:id/signal',

@@ -55,7 +55,7 @@ const deployWorkflowSchema = {
   response: { 200: DeployAnswer, ...problemSchemas({ style: 'coded', hasBody: true, also: [409, 422] }) },
 };
 
-/** POST /v1/workflows (decided.md "REST beyond the specification"). In a plugin of its own: only here YAML is a body. */
+/** POST /v1/workflows (H11). In a plugin of its own: only here YAML is a body. */
 function deployWorkflowRoute(app: RestApp, { catalog }: WorkflowRouteParts): void {
   app.register((plugin: RestApp, _options, done) => {
     acceptYamlBodies(plugin);
@@ -193,7 +193,7 @@ const changeWorkflowScopeSchema = {
   response: { 200: ScopeAnswer, ...problemSchemas({ style: 'coded', hasBody: true, also: [404, 409] }) },
 };
 
-/** POST /v1/workflows/{name}/scope: svc.workflow.promote and svc.workflow.demote (spec 3). */
+/** POST /v1/workflows/{name}/scope: svc.workflow.promote and svc.workflow.demote (W35). */
 function changeWorkflowScopeRoute(app: RestApp, { catalog }: WorkflowRouteParts): void {
   app.post(
     '/v1/workflows/:name/scope',

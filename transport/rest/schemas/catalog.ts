@@ -96,7 +96,7 @@ const labels = z.preprocess(
   z.array(z.string().regex(LABEL, 'expected KEY:VALUE')).max(64),
 );
 
-/** Arguments of a search in the query of its URL (spec 3, svc.agent.search). */
+/** Arguments of a search in the query of its URL (W38). */
 export const SearchQuery = z.object({
   q: telling(4_096).describe('What is looked for, in words.'),
   limit: limitField(10, MOST),

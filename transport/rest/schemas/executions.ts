@@ -43,7 +43,7 @@ export const WaitReason = OwnWait.extend({
 
 export const EXECUTION_STATUSES = ['pending', 'running', 'completed', 'failed', 'cancelled'] as const;
 
-/** Body of POST /v1/executions (spec 2), with what gRPC's ExecuteAgent takes besides. */
+/** Body of POST /v1/executions (H12), with what gRPC's ExecuteAgent takes besides. */
 export const StartBody = z.object({
   agent_id: AgentId,
   input: z.string().describe('Task input passed to the agent.'),

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { MOST_TOKEN_CHARS } from '../../../runtime/documents/pages.ts';
 import type { JsonObject } from '../../../runtime/json.ts';
 
-/** Texts spec 2 fixes; they stand alone in the answer. */
+/** Texts that callers compare (H10, H12); they stand alone in the answer. */
 export const AGENT_ID_TEXT = 'invalid agent id';
 export const EXECUTION_ID_TEXT = 'invalid execution id';
 
@@ -35,7 +35,7 @@ export const telling = (mostChars: number) => z.string().max(mostChars).regex(/\
 /** What a list may leave out at most: the stores go no further, and say so with another text. */
 const MOST_SKIPPED = 1_000_000;
 
-/** `?limit`: answers never hold more than `most`, whatever is asked (spec 3: "capped at"). */
+/** `?limit`: answers never hold more than `most`, whatever is asked (H3). */
 export const limitField = (usual: number, most: number) =>
   wholeNumber(1, 999_999_999).default(usual).describe(`At most so many; default ${usual}, capped at ${most}.`);
 export const skipField = wholeNumber(0, MOST_SKIPPED).default(0).describe('Leaves out so many from the start.');

@@ -1,6 +1,6 @@
 import type { Access } from '../request-context.ts';
 
-/** Routes under /v1/agents: spec 2's bodies and its text for what is not there. */
+/** Routes under /v1/agents: errors are plain bodies (H1), and so is the text for what is not there (H10). */
 export const agentRoute = (access: Access) =>
   ({ access, problems: 'plain', texts: { notFound: 'agent not found' } }) as const;
 

@@ -14,7 +14,7 @@ export const ToolsQuery = z.object({
   schemas: flagField.describe('Also the JSON Schema of the arguments; without a value it is true.'),
 });
 
-/** A tool as svc.tools.list tells it (spec 3). */
+/** A tool as svc.tools.list tells it (W39). */
 const OfferedTool = z.object({
   name: z.string(),
   description: z.string(),
@@ -41,7 +41,7 @@ export const ToolResult = z.object({
 /** Denials say which rule it was: `reason`. */
 export const callProblems = problemSchemas({ style: 'coded', hasBody: true, also: [409, 422] });
 
-/** Attestation (spec 2, Resources). */
+/** Attestation (H17). */
 export const AttestBody = z.strictObject({
   agent_id: z.guid(AGENT_ID_TEXT),
   execution_id: z.guid(EXECUTION_ID_TEXT),
@@ -59,7 +59,7 @@ export const AttestAnswer = z.object({
   expires_at: z.string().describe('ISO 8601.'),
 });
 
-/** Envelope (decided.md "SEAL envelope"). */
+/** Envelope (H13). */
 export const EnvelopeBody = z.strictObject({
   protocol: z.string().max(32).describe('`seal/v1`.'),
   security_token: z.string().max(16_384).describe('JWT from attestation.'),
@@ -91,7 +91,7 @@ const RpcProblem = z.object({
 /** What is refused before the route is reached has the body of every other route. */
 const RpcOrCoded = z.union([RpcProblem, z.looseObject({ error: z.string(), message: z.string() })]);
 
-/** Errors of the invoke routes: JSON-RPC errors with the statuses of spec 2. */
+/** Errors of the invoke routes: JSON-RPC errors with statuses of their own (H16). */
 export function rpcProblemSchemas(statuses: Omit<ProblemStatuses, 'style'>) {
   const described = problemSchemas({ ...statuses, style: 'coded' });
   return Object.fromEntries(

@@ -3,7 +3,7 @@ import { nextPageField } from './fields.ts';
 
 const MAX_NAME_CHARS = 200;
 
-/** Body of POST /v1/stimuli (spec 2). */
+/** Body of POST /v1/stimuli (H22). */
 export const StimulusBody = z.object({
   source: z.string().min(1).max(MAX_NAME_CHARS).describe('`http_api` or a source name of your own.'),
   content: z.string().describe('Natural language or a JSON string.'),

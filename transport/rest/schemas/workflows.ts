@@ -92,7 +92,7 @@ export const WorkflowExecutionList = z.object({
   ...nextPageField,
 });
 
-/** Result of svc.workflow.executions.get (spec 3), with what it waits for. */
+/** Result of svc.workflow.executions.get (W35), with what it waits for. */
 export const WorkflowExecution = ExecutionSummary.extend({
   intent: z.string().nullable(),
   input: z.unknown(),

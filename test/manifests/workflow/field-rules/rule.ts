@@ -1,7 +1,7 @@
 import type { Kind } from '../document.ts';
 
 /**
- * One row of spec 3's tables: where the field stands (below the document for `top`, else below the state `s` of that
+ * One field of a manifest (W1–W15): where it stands (below the document for `top`, else below the state `s` of that
  * kind); values that are accepted with what comes out of them, where and how others are refused.
  */
 export interface FieldRule {
