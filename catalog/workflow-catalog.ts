@@ -258,7 +258,7 @@ interface CheckedWorkflow {
 /** What to do about each kind of error. */
 export const ERROR_CURES: Readonly<Record<ProblemRule, string>> = {
   invalid_yaml: 'Correct the YAML at this place.',
-  invalid_field: 'Write what is expected; docs/workflow-manifest.md has every field with its rule.',
+  invalid_field: 'Write what is expected; docs/reference/workflow-manifest.md has every field with its rule.',
   unknown_state: 'Correct the name, or add the state under spec.states.',
   unknown_volume: 'Correct the name, or declare the volume under spec.storage.shared_volumes.',
 };

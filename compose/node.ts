@@ -9,7 +9,7 @@ export interface NodeInput {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** For embedding: where the log goes. Default: standard error. */
   readonly logger?: Logger;
-  /** For embedding: actor kinds and effects of one's own (docs/adding-an-actor.md). */
+  /** For embedding: actor kinds and effects of one's own (docs/guides/adding-an-actor.md). */
   readonly actors?: readonly ActorDefinition[];
   readonly effects?: readonly EffectHandler[];
 }

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import { SvcError } from '../runtime/errors.ts';
 
-/** Longer than a node that stops in order takes (docs/operating-a-cluster.md). */
+/** Longer than a node that stops in order takes (docs/operations/operating-a-cluster.md). */
 const END_WITHIN_MS = 28_000;
 const MOST_FRAMES = 20;
 const MOST_CAUSES = 5;

@@ -1,6 +1,6 @@
 /**
  * The one table of error codes (L5). Everything that leaves the process as an error is a row here: REST and
- * gRPC statuses, docs/errors.md and the tests are derived from it. A retired code is never used again.
+ * gRPC statuses, docs/reference/errors.md and the tests are derived from it. A retired code is never used again.
  *
  * kind says what happens next: `terminal` the caller must change something, `retry` the same call may succeed later,
  * `cancelled` somebody asked for it, `bug` ours.

@@ -46,7 +46,7 @@ export const ownerPart = (identity: Identity | null | undefined): { readonly own
 
 /**
  * Whether the viewer sees what has this owner: what is started of an agent or workflow of scope user, and all below it,
- * is its user's and the operators' alone (docs/catalog.md, Scopes).
+ * is its user's and the operators' alone (docs/explanation/catalog.md, Scopes).
  */
 export const sees = (viewer: Viewer, owner: string | undefined): boolean =>
   owner === undefined || seesAll(viewer) || (typeof viewer !== 'string' && viewer.subject === owner);

@@ -32,7 +32,7 @@ export interface CatalogSearchParts {
   readonly warn: (message: string, error: unknown) => void;
 }
 
-/** Search over what is deployed (see search-api.ts for its promises, docs/search.md for the scores). */
+/** Search over what is deployed (see search-api.ts for its promises, docs/explanation/search.md for the scores). */
 export async function createCatalogSearch(parts: CatalogSearchParts): Promise<CatalogSearch> {
   const { documents, settings } = parts;
   if (!settings.enabled) {

@@ -60,7 +60,7 @@ export const AgentContainerInput = z.object({
       .min(6 * MiB)
       .nullish(),
     cpu_millicores: z.number().int().min(1).nullish(),
-    /** At most of /tmp; the root file system is the engine's matter (docs/containers.md). */
+    /** At most of /tmp; the root file system is the engine's matter (docs/guides/containers.md). */
     disk_bytes: z.number().int().min(1).nullish(),
     /** Kept of each of stdout and stderr. */
     output_bytes: z.number().int().min(1).max(MiB).default(MiB),

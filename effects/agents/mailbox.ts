@@ -40,7 +40,7 @@ export interface MailboxParts {
 }
 
 /**
- * Relays between a container without a network and the gateway, over files (docs/dispatch-gateway.md). Requests are
+ * Relays between a container without a network and the gateway, over files (docs/guides/dispatch-gateway.md). Requests are
  * numbered 1, 2, 3 …, one at a time; an answered one is never handled again, an unanswered one is, also by a relay that
  * starts later on the same directory. What the container does in its directory it does to itself alone.
  * Resolves when `signal` is aborted. Throws `failed_precondition` for a directory that is none or too many requests,

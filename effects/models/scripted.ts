@@ -12,7 +12,7 @@ import { FINISH_REASONS, type ModelPart } from './targets.ts';
 const MAX_SHOWN_CHARS = 80;
 
 /**
- * The provider `scripted`: answers from a YAML file (docs/scripted-provider.md), for demos and tests without a key.
+ * The provider `scripted`: answers from a YAML file (docs/guides/scripted-provider.md), for demos and tests without a key.
  * Used only where the configuration names it. The answer depends on the call alone, never on what came before.
  */
 export function answerFromScript(options: { readonly clock: Clock; readonly scriptDir: string }): ModelSource {

@@ -1,4 +1,4 @@
-/** `npx node examples/actors/main.ts`: the bookings of docs/adding-an-actor.md, from the first seat to the last restart. */
+/** `npx node examples/actors/main.ts`: the bookings of docs/guides/adding-an-actor.md, from the first seat to the last restart. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

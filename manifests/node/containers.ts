@@ -23,7 +23,7 @@ export const containerNetwork = z
   )
   .optional();
 
-/** `spec.runtime.containers`: what every container of a workflow or agent gets on this node (docs/containers.md). */
+/** `spec.runtime.containers`: what every container of a workflow or agent gets on this node (docs/guides/containers.md). */
 export const NodeContainers = z.strictObject({
   /** Processes and threads of one container. */
   pids_limit: z.number().int().min(1).max(1_000_000).default(256),
@@ -122,7 +122,7 @@ const Search = z
     if (provider !== 'searxng' && api_key === undefined) wrong('api_key', `provider ${provider} needs the api_key`);
   });
 
-/** `spec.web`: what the tools web.fetch and web.search may do on this node (docs/web-tools.md). */
+/** `spec.web`: what the tools web.fetch and web.search may do on this node (docs/reference/web-tools.md). */
 export const NodeWeb = z.strictObject({
   /** Without it web.search answers that it is not configured. */
   search: Search.optional(),

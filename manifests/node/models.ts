@@ -111,7 +111,7 @@ export const ProviderConfigs = z
     }
   });
 
-/** Scores of catalog search from meanings as a model sees them (docs/search.md). */
+/** Scores of catalog search from meanings as a model sees them (docs/explanation/search.md). */
 const Embeddings = z.strictObject({
   /** An alias of `spec.llm_providers` whose model makes embeddings. */
   alias: z.string().min(1).max(100),
@@ -136,7 +136,7 @@ const Search = z.strictObject({
   max_entries_in_memory: z.number().int().min(1).max(10_000_000).default(200_000),
 });
 
-/** Learned patterns: errors and what solved them (docs/memory.md). */
+/** Learned patterns: errors and what solved them (docs/explanation/memory.md). */
 const Patterns = z.strictObject({
   /** Likeness, 0 to 1, from which two patterns count as one. */
   dedup_threshold: z.number().min(0).max(1).default(0.85),
@@ -177,7 +177,7 @@ const Images = z.strictObject({
   bash: image.default('docker.io/library/ubuntu:22.04'),
 });
 
-/** `spec.execute`: the intent pipeline (docs/intent.md). */
+/** `spec.execute`: the intent pipeline (docs/guides/intent.md). */
 export const NodePipeline = z.strictObject({
   /** Seconds. */
   tier_timeouts: TierTimeouts.prefault({}),

@@ -207,7 +207,7 @@ const Tenant = z.strictObject({
   dead_letters: ownRuleOf(RUNS).optional(),
 });
 
-/** `spec.retention`: what is removed by itself (docs/retention-and-backup.md). */
+/** `spec.retention`: what is removed by itself (docs/operations/retention-and-backup.md). */
 export const NodeRetention = z.strictObject({
   /** From the end of one sweep to the next. */
   interval_secs: z.number().int().min(1).max(86_400).default(60),

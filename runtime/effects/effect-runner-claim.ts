@@ -178,7 +178,7 @@ export function runnerSettings(options: EffectRunnerOptions): RunnerSettings {
     parkedClaimTtlMs: 60_000,
     parkedRenewEveryMs: 20_000,
     mostParked: 50_000,
-    // Together with what transports and stores take, a node ends within 30 s (docs/operating-a-cluster.md).
+    // Together with what transports and stores take, a node ends within 30 s (docs/operations/operating-a-cluster.md).
     stopGraceMs: 8_000,
     abortGraceMs: 3_000,
     queues: [],

@@ -48,7 +48,7 @@ const MOST_REMOVED = 20_000;
 const MOST_UPKEEP_STEPS = 2_000;
 
 /**
- * Removes what is older than its rule says, and the oldest where a tenant keeps more than it may (docs/semantics.md,
+ * Removes what is older than its rule says, and the oldest where a tenant keeps more than it may (docs/explanation/semantics.md,
  * Retention). In small steps with pauses; a sweep that is cut off is gone on with by the next, on any node.
  */
 export class Retention {

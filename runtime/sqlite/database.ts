@@ -162,7 +162,7 @@ function makeFreeable(database: DatabaseSync): void {
 /**
  * Rewrites a file that was made without it, when it is small. A large one stays as it is, since rewriting would hold the
  * start up and needs as much space again: its free pages are used again, and an operator may rewrite it while the node is
- * stopped (docs/retention-and-backup.md).
+ * stopped (docs/operations/retention-and-backup.md).
  */
 export function rewriteWhenSmall(database: DatabaseSync): void {
   const pages = pragma(database, 'page_count');

@@ -180,7 +180,7 @@ function forgetOldest(known: Map<string, Remembered>): void {
 
 /**
  * SHA-256, hex, of an envelope as received: payload bytes, then token, signature, timestamp and protocol as UTF-8, each
- * after its length in eight bytes (big endian), so that no two envelopes have the same text (docs/seal.md).
+ * after its length in eight bytes (big endian), so that no two envelopes have the same text (docs/reference/seal.md).
  */
 function envelopeHash(envelope: SealEnvelope): string {
   const hash = createHash('sha256');

@@ -26,10 +26,10 @@ function shows(file: string, title: string): boolean {
 
 /** What a row names that is not there; a row without a test is wrong too. */
 export function wrongIn({ line, where, shown }: ConformanceRow): string[] {
-  const file = join('docs', /\(([^)]+)\)/.exec(where)?.[1] ?? '');
+  const file = join('docs/conformance', /\(([^)]+)\)/.exec(where)?.[1] ?? '');
   const named = [...shown.matchAll(/\[“([^”]+)”\]\(([^)]+)\)/g)];
   const missing = named.flatMap(([, title = '', target = '']) => {
-    const at = join('docs', target);
+    const at = join('docs/conformance', target);
     return exists(at) && shows(at, title) ? [] : [`${line}: ${at} has no test “${title}”`];
   });
   return [

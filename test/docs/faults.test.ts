@@ -14,7 +14,7 @@ interface Row {
   readonly shown: string;
 }
 
-const rows = page('docs/faults.md')
+const rows = page('docs/operations/faults.md')
   .text.split('\n')
   .flatMap((line): Row[] => {
     const [, number = '', fault = '', happens = '', shown = ''] =
@@ -41,7 +41,7 @@ test('every fault names tests by their titles, or a reason why there is none', (
     const named = [...shown.matchAll(/\[“([^”]+)”\]\(([^)]+)\)/g)];
     if (named.length === 0) return [`${number} ${fault}: no test and no reason`];
     return named.flatMap(([, title = '', target = '']) => {
-      const file = join('docs', target);
+      const file = join('docs/operations', target);
       if (!exists(file)) return [`${number} ${fault}: no file ${file}`];
       return titlesOf(file).includes(title) ? [] : [`${number} ${fault}: ${file} has no test “${title}”`];
     });

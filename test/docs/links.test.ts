@@ -89,7 +89,7 @@ test('each promise of the README names a test that exists and tests something', 
 });
 
 test('each promise of semantics.md names a test by its title', () => {
-  const source = page('docs/semantics.md');
+  const source = page('docs/explanation/semantics.md');
   const named = [
     ...proseOf(source)
       .replaceAll(/\s+/g, ' ')
@@ -97,17 +97,17 @@ test('each promise of semantics.md names a test by its title', () => {
   ];
   assert.ok(named.length >= 20, `${named.length} promises`);
   const wrong = named
-    .map(([, title = '', target = '']) => ({ title, file: join('docs', target) }))
+    .map(([, title = '', target = '']) => ({ title, file: join('docs/explanation', target) }))
     .filter(({ title, file }) => !exists(file) || !titlesOf(file).includes(title));
   assert.deepEqual(wrong, []);
 });
 
 test('the reader path has ten stops, each a link to files of at most 300 lines', () => {
-  const section = page('docs/architecture.md').text.split('## Ten stops')[1]?.split('\n## ')[0] ?? '';
+  const section = page('docs/explanation/architecture.md').text.split('## Ten stops')[1]?.split('\n## ')[0] ?? '';
   const stops = section.split(/^\d+\. /m).slice(1);
   assert.equal(stops.length, 10);
   for (const stop of stops) {
-    const files = [...stop.matchAll(/\]\(\.\.\/([^)]+)\)/g)].map((match) => match[1] ?? '');
+    const files = [...stop.matchAll(/\]\(\.\.\/\.\.\/([^)]+)\)/g)].map((match) => match[1] ?? '');
     assert.ok(files.length > 0 && files.every(exists), stop);
     for (const file of files) assert.ok(linesOf(file).length <= 301, `${file}: ${linesOf(file).length} lines`);
   }

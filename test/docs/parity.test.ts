@@ -98,7 +98,7 @@ interface Row {
   readonly why: string;
 }
 
-const page = await readFile(join(import.meta.dirname, '..', '..', 'docs', 'parity.md'), 'utf8');
+const page = await readFile(join(import.meta.dirname, '..', '..', 'docs', 'conformance', 'parity.md'), 'utf8');
 
 function rowsOf(heading: string): Row[] {
   const [, section = ''] = page.split(`\n## ${heading}\n`);
@@ -119,7 +119,7 @@ for (const [heading, named, there] of [
   ['Routes', routes, new Set(Object.keys(SURFACE))],
   ['Commands', commands, new Set(commandsOf(svcProgram()))],
 ] as const) {
-  describe(`docs/parity.md, ${heading}`, () => {
+  describe(`docs/conformance/parity.md, ${heading}`, () => {
     const rows = rowsOf(heading);
 
     test('has every one that is named, and no other', () => {

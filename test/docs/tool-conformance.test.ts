@@ -4,7 +4,7 @@ import { rowsOf, wrongIn } from './conformance.ts';
 
 const LEAST_ROWS = 90;
 
-const rows = rowsOf('docs/tool-conformance.md');
+const rows = rowsOf('docs/conformance/tool-conformance.md');
 
 test('every line names a file of the code and tests by their titles', () => {
   assert.ok(rows.length >= LEAST_ROWS, `${rows.length} rows`);

@@ -6,7 +6,7 @@ import { parse } from 'yaml';
 import { ProductNode } from '../product/product-node.ts';
 import { fencesOf, page } from './pages.ts';
 
-const fences = fencesOf(page('docs/webhooks.md'));
+const fences = fencesOf(page('docs/guides/webhooks.md'));
 const snippets = fences.filter(({ info }) => info === 'run-by=webhooks.test.ts');
 const yaml = (what: string): string =>
   fences.find(({ language, text }) => language === 'yaml' && text.includes(what))?.text ?? assert.fail(what);
@@ -18,7 +18,7 @@ const environment = Object.fromEntries(
   snippets.flatMap(({ text }) => [...text.matchAll(/\$\{(\w+):-([^}]+)\}/g)].map(([, name, value]) => [name, value])),
 );
 
-describe('docs/webhooks.md', { timeout: 120_000 }, () => {
+describe('docs/guides/webhooks.md', { timeout: 120_000 }, () => {
   let node: ProductNode;
   before(async () => {
     node = await ProductNode.start({ spec: parse(yaml('webhooks:')).spec, env: environment });

@@ -9,7 +9,7 @@ import { svc } from '../cli/svc-run.ts';
 import { ProductNode } from '../product/product-node.ts';
 import { fencesOf, page } from './pages.ts';
 
-const snippets = fencesOf(page('docs/workflows.md')).filter(({ language }) => language === 'yaml');
+const snippets = fencesOf(page('docs/guides/workflows.md')).filter(({ language }) => language === 'yaml');
 const END = { kind: 'System', command: 'finalize', env: { done: 'yes' }, transitions: [] };
 
 /** A snippet is a manifest, or one state that leads to DONE or FAILED. */

@@ -16,8 +16,8 @@ describe('the list of attempts', () => {
     for (const [kind, count] of Object.entries(counts)) assert.ok(count >= 5, `${count} of ${kind}`);
   });
 
-  test('is what docs/escapes.md says, kind by kind', async () => {
-    const page = await readFile(join(import.meta.dirname, '..', '..', 'docs', 'escapes.md'), 'utf8');
+  test('is what docs/conformance/escapes.md says, kind by kind', async () => {
+    const page = await readFile(join(import.meta.dirname, '..', '..', 'docs', 'conformance', 'escapes.md'), 'utf8');
     const rows = [...page.matchAll(/^\| `(\w+)` \| (.+) \| (\d+) \|$/gm)].map(([, kind, what, count]) => [
       kind,
       what,

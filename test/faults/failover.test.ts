@@ -66,7 +66,7 @@ test('the master is killed and Sentinel makes another: starts wait for the failo
   try {
     const admin = new Redis(servers.master.url);
     await through(servers.url, async () => {
-      // Replication is asynchronous: what the replica has not seen would be lost (docs/semantics.md, Durability).
+      // Replication is asynchronous: what the replica has not seen would be lost (docs/explanation/semantics.md, Durability).
       assert.equal(await admin.wait(1, 5_000), 1);
       admin.disconnect();
       await servers.master.kill();

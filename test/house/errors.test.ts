@@ -4,10 +4,10 @@ import { test } from 'node:test';
 import { status } from '@grpc/grpc-js';
 import { ERRORS } from '../../runtime/errors.ts';
 
-/** Rows of the table in docs/errors.md: code, kind, HTTP, gRPC. */
+/** Rows of the table in docs/reference/errors.md: code, kind, HTTP, gRPC. */
 function documented(): Map<string, string> {
   const rows = new Map<string, string>();
-  for (const line of readFileSync('docs/errors.md', 'utf8').split('\n')) {
+  for (const line of readFileSync('docs/reference/errors.md', 'utf8').split('\n')) {
     const cells = line.split('|').map((cell) => cell.trim());
     const code = /^`([a-z_]+)`$/.exec(cells[1] ?? '')?.[1];
     if (code !== undefined) rows.set(code, `${cells[2]} ${cells[3]} ${cells[4]}`);
@@ -15,7 +15,7 @@ function documented(): Map<string, string> {
   return rows;
 }
 
-test('docs/errors.md and the table of errors agree in both directions', () => {
+test('docs/reference/errors.md and the table of errors agree in both directions', () => {
   const table = new Map(Object.entries(ERRORS).map(([code, row]) => [code, `${row.kind} ${row.http} ${row.grpc}`]));
   assert.deepEqual(documented(), table);
 });
@@ -25,7 +25,7 @@ test('every gRPC status of the table exists', () => {
 });
 
 test('every documented error says a cause and a cure', () => {
-  const text = readFileSync('docs/errors.md', 'utf8');
+  const text = readFileSync('docs/reference/errors.md', 'utf8');
   for (const code of Object.keys(ERRORS)) {
     const section = text.split(`### ${code}\n`)[1]?.split('\n### ')[0] ?? '';
     assert.match(section, /\*\*Cause\.\*\*/, code);

@@ -11,7 +11,7 @@ import { NodeConfigSchema } from '../../manifests/node/schema.ts';
 import { resolveSettings } from '../../manifests/node/settings.ts';
 import { codeBlocks, fieldsOf, tableRows } from './schema-fields.ts';
 
-const page = (name: string) => readFileSync(new URL(`../../docs/${name}.md`, import.meta.url), 'utf8');
+const page = (name: string) => readFileSync(new URL(`../../docs/reference/${name}.md`, import.meta.url), 'utf8');
 const agentPage = page('agent-manifest');
 const nodePage = page('configuration');
 
@@ -23,7 +23,7 @@ const expectedRows = (schema: unknown): Record<string, string> =>
 const fieldRows = (markdown: string) =>
   Object.fromEntries([...tableRows(markdown)].filter(([cell]) => !cell.startsWith('--')));
 
-describe('docs/agent-manifest.md', () => {
+describe('docs/reference/agent-manifest.md', () => {
   it('shows every field of the schema with its default, and no other', () => {
     assert.deepEqual(fieldRows(agentPage), expectedRows(agentJsonSchema()));
   });
@@ -46,7 +46,7 @@ describe('docs/agent-manifest.md', () => {
   });
 });
 
-describe('docs/configuration.md', () => {
+describe('docs/reference/configuration.md', () => {
   it('shows every setting of the schema with its default, and no other', () => {
     assert.deepEqual(fieldRows(nodePage), expectedRows(z.toJSONSchema(NodeConfigSchema, { io: 'input' })));
   });

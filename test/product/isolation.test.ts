@@ -28,7 +28,7 @@ const sha256 = (text: string): string => createHash('sha256').update(text).diges
 
 /**
  * What isolation `process` promises: an environment, a directory and secrets of its own, and a sandbox around them
- * (docs/semantics.md, Isolation); only tenants named in the configuration run any.
+ * (docs/explanation/semantics.md, Isolation); only tenants named in the configuration run any.
  */
 describe('two executions of program agents', await needsSandbox(), () => {
   let tenancy: Tenancy;

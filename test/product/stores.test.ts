@@ -18,7 +18,7 @@ import { agentYaml, objectOf, ProductNode } from './product-node.ts';
 
 const skip = (redisMissing() ?? (await mongoMissing())) || false;
 const PASSWORD = 'p@ss:w/rd';
-/** docs/operating-a-cluster.md, "Redis and MongoDB": all that a node may need, and nothing of a Redis operator. */
+/** docs/operations/operating-a-cluster.md, "Redis and MongoDB": all that a node may need, and nothing of a Redis operator. */
 const RIGHTS = ['~svc*', '~{svc*', '&svc*', '&{svc*', '+@all', '-@admin', '-@dangerous', '+info', '+config|get'];
 
 interface Stores {

@@ -1,7 +1,7 @@
 import type { NodeSettings } from '../../manifests/node/settings.ts';
 import { resolveSettings } from '../../manifests/node/settings.ts';
 
-/** Settings of a node whose one model answers from this script (docs/scripted-provider.md). */
+/** Settings of a node whose one model answers from this script (docs/guides/scripted-provider.md). */
 export function scriptedSettings(script: URL): NodeSettings {
   const resolved = resolveSettings({
     ...{ flags: {}, env: {} },

@@ -3,7 +3,7 @@ import { stringify } from 'yaml';
 import type { Json } from '../../runtime/json.ts';
 import { BUSYBOX } from './podman.ts';
 
-/** Where an agent's loop runs, and its commands with it (docs/inner-loop.md). */
+/** Where an agent's loop runs, and its commands with it (docs/explanation/inner-loop.md). */
 export type AgentPlace = 'node' | 'program' | 'container';
 
 /** An agent of ten tool calls. What its model says depends on the round and on what the last tool said, so an undisturbed run always ends the same way. */
@@ -11,7 +11,7 @@ export interface ToolAgent {
   readonly name: string;
   readonly place: AgentPlace;
   readonly manifest: string;
-  /** What its model says (docs/scripted-provider.md). */
+  /** What its model says (docs/guides/scripted-provider.md). */
   readonly rules: readonly object[];
   /** Tools of its calls, in the order in which the model asks for them. */
   readonly tools: readonly string[];

@@ -15,7 +15,7 @@ const MOST = LIMITS.inDoubtRepeats;
 const MOVED_MS = 60_000;
 
 /**
- * A command is run again as often in a row as the product promises, and then its state fails (docs/workflows.md): no
+ * A command is run again as often in a row as the product promises, and then its state fails (docs/guides/workflows.md): no
  * broken promise, but not the end of an unkilled run. So a kill that could be the one beyond waits until the command has
  * ended. All others come when they come.
  */

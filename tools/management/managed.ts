@@ -42,7 +42,7 @@ export const managed =
     });
 
 /**
- * Throws `failed_precondition` for what ships with the product: it stays as it is (docs/catalog.md, Built-ins). Who wants
+ * Throws `failed_precondition` for what ships with the product: it stays as it is (docs/explanation/catalog.md, Built-ins). Who wants
  * another in its place creates one of its name, which is another one with its own id.
  */
 export function refuseShipped(kind: 'agent' | 'workflow', found: { readonly id: string; readonly name: string }): void {

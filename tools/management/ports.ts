@@ -30,7 +30,7 @@ export interface Started {
 }
 
 /**
- * Writes manifests from plain words, by the authoring agents that ship with the product (docs/intent.md): each answer is an
+ * Writes manifests from plain words, by the authoring agents that ship with the product (docs/guides/intent.md): each answer is an
  * execution of an agent, which deploys what it wrote by its own tool call. Both always run under `svc-system-default`,
  * whatever the caller's tier (W34), and act as the caller. Throws `rate_limited`.
  */

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Runs one iteration of an agent: sends the rendered prompt ($1) to the node, runs the commands it asks for, prints the
-# final content. Needs a POSIX shell and, over HTTP, one of curl, wget, node, python3. Protocol: docs/dispatch-gateway.md
+# final content. Needs a POSIX shell and, over HTTP, one of curl, wget, node, python3. Protocol: docs/guides/dispatch-gateway.md
 set -eu
 unset CDPATH b_url b_child
 

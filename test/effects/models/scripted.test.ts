@@ -11,9 +11,9 @@ describe('the scripted provider', () => {
   let documented: Ask;
   before(async () => {
     folder = await mkdtemp(join(tmpdir(), 'svc-script-'));
-    const page = await readFile(new URL('../../../docs/scripted-provider.md', import.meta.url), 'utf8');
+    const page = await readFile(new URL('../../../docs/guides/scripted-provider.md', import.meta.url), 'utf8');
     const example = page.split('```yaml\n').find((block) => block.startsWith('rules:'));
-    assert.ok(example !== undefined, 'docs/scripted-provider.md has an example that starts with `rules:`');
+    assert.ok(example !== undefined, 'docs/guides/scripted-provider.md has an example that starts with `rules:`');
     documented = await scripted(example.slice(0, example.indexOf('```')));
   });
   after(() => rm(folder, { recursive: true }));

@@ -171,7 +171,7 @@ export const MARKS = 'marks';
 
 const LARGE = 'x'.repeat(100_000);
 
-/** What the scripted model says (docs/scripted-provider.md). */
+/** What the scripted model says (docs/guides/scripted-provider.md). */
 export function scriptOf(): object {
   const round = (n: number) => ({ contains: 'agent=away-tools;', round: n });
   const calls = (name: string, args: Shape, delayMs = 20) => ({

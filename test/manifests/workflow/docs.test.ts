@@ -10,7 +10,7 @@ import { CONDITIONS } from '../../../manifests/workflow/transition.ts';
 import { codeBlocks, fieldsOf, tableRows } from '../schema-fields.ts';
 import { STATES, valueAt } from './document.ts';
 
-const page = readFileSync(new URL('../../../docs/workflow-manifest.md', import.meta.url), 'utf8');
+const page = readFileSync(new URL('../../../docs/reference/workflow-manifest.md', import.meta.url), 'utf8');
 const schema = workflowJsonSchema();
 
 const section = (title: string): string => page.split(/^## /m).find((part) => part.startsWith(`${title}\n`)) ?? '';
@@ -30,7 +30,7 @@ function branchOf(kind: string): unknown {
 
 const isCommon = (path: string): boolean => /^(kind|timeout|transitions)\b/.test(path);
 
-describe('docs/workflow-manifest.md', () => {
+describe('docs/reference/workflow-manifest.md', () => {
   it('shows every field of the head with its default, and no other', () => {
     assert.deepEqual(rows('Head and spec'), expected(schema));
   });

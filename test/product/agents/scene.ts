@@ -11,7 +11,7 @@ export type Members = Readonly<Record<string, unknown>>;
 export const members = (value: unknown): Members => (typeof value === 'object' && value !== null ? { ...value } : {});
 export const listOf = (value: unknown): readonly Members[] => (Array.isArray(value) ? value.map(members) : []);
 
-/** A rule of the scripted model (docs/scripted-provider.md). */
+/** A rule of the scripted model (docs/guides/scripted-provider.md). */
 export type Rule = Readonly<Record<string, unknown>>;
 
 export interface SceneOptions {

@@ -11,7 +11,7 @@ import { type Ask, ProductNode, type ProductOptions } from '../product-node.ts';
 
 type Shape = Readonly<Record<string, unknown>>;
 
-/** One rule of the scripted model (docs/scripted-provider.md). */
+/** One rule of the scripted model (docs/guides/scripted-provider.md). */
 export type Rule = Shape;
 
 const said = (contains: string | readonly string[], reply: unknown): Rule => ({ match: { contains }, reply });

@@ -89,7 +89,7 @@ describe(`walls between tenants and users, over every route and ${ROUTE_ROWS.len
     ];
     const among = (names: readonly string[]) => names.map((name) => scene.asker(name));
     await assertHidden(among(['alphaOther', 'alphaReader', 'key of alphaOther']), rows, nameOf);
-    // Who may write in a tenant administers the API keys of all its users (docs/api-keys.md).
+    // Who may write in a tenant administers the API keys of all its users (docs/reference/api-keys.md).
     const butKeys = rows.filter(({ things }) => !things.includes('key'));
     await assertHidden(among(['serviceForAlpha', 'key of serviceForAlpha']), butKeys, nameOf);
     // An administrator changes what he has the id of, but is shown no more than others.

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Sent } from './doors.ts';
 
-/** `envelope_hash` as docs/seal.md says: five parts in their order, each after its length in eight bytes, big endian. */
+/** `envelope_hash` as docs/reference/seal.md says: five parts in their order, each after its length in eight bytes, big endian. */
 export function envelopeHash(sent: Sent): string {
   const hash = createHash('sha256');
   for (const field of ['payload', 'security_token', 'signature', 'timestamp', 'protocol']) {

@@ -3,7 +3,7 @@ import type { Sent } from './doors.ts';
 import type { Seeded } from './seeded.ts';
 import type { Envelope, Stranger } from './stranger.ts';
 
-/** Rows of docs/seal.md: HTTP status, JSON-RPC code, gRPC status, and the reason that the chain keeps. */
+/** Rows of docs/reference/seal.md: HTTP status, JSON-RPC code, gRPC status, and the reason that the chain keeps. */
 export const REFUSALS = {
   envelope_malformed: [400, -32600, 'INVALID_ARGUMENT'],
   protocol_unknown: [400, -32600, 'INVALID_ARGUMENT'],

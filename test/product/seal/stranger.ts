@@ -17,7 +17,7 @@ export interface Identified {
 }
 
 /**
- * An agent that somebody else wrote, with the specification and docs/seal.md open: its own key, its own JSON. It knows
+ * An agent that somebody else wrote, with the specification and docs/reference/seal.md open: its own key, its own JSON. It knows
  * nothing of the product.
  */
 export class Stranger {
