@@ -147,7 +147,7 @@ export async function startNode(input: NodeInput): Promise<Node> {
   });
   opened.defer(async () => admission.close());
   const toolAreas = await openToolAreas({
-    ...{ ...ports, ...world, runtime, settings, signing, desk: effects.desk, admission },
+    ...{ ...ports, ...world, runtime, settings, signing, granter: effects.granter, admission },
   });
   const { peers, clusterNode, joinTokens } = await openFleet({
     ...{ ...ports, ...world, settings, dataDir, controls, runtime, signing, logger, resolve: resolveSecret },

@@ -73,7 +73,7 @@ export async function openEffects(world: EffectsWorld) {
     commands,
     patterns,
     gates,
-    desk: tools.desk,
+    granter: tools.granter,
     runsImages: containers.engine !== null,
     close: () => running.disposeAsync(),
   };

@@ -20,7 +20,7 @@ import type { Runtime } from '../runtime/runtime.ts';
 import type { ExecutionTokens } from '../security/api.ts';
 import { createAgentTokens, createExecutionTokens } from '../security/seal/agent-tokens.ts';
 import { createAuditSigner, createSealEnvelopes } from '../security/seal/envelopes.ts';
-import type { ToolDesk } from '../tools/api.ts';
+import type { ToolGranter } from '../tools/api.ts';
 import type { Admission } from '../transport/admission.ts';
 import { createInternalGrpcServer } from '../transport/grpc/inner-loop/server.ts';
 import { internalSealMethods } from '../transport/grpc/seal-methods.ts';
@@ -38,7 +38,7 @@ interface ToolAreasParts {
   readonly blobs: Blobs;
   readonly settings: NodeSettings;
   readonly signing: Signing;
-  readonly desk: ToolDesk;
+  readonly granter: ToolGranter;
   readonly admission: Admission;
   readonly clock: Clock;
   readonly random: Random;
@@ -46,18 +46,18 @@ interface ToolAreasParts {
 
 /** The surfaces of tools: sessions, SEAL, /mcp. */
 export async function openToolAreas(parts: ToolAreasParts): Promise<{ seal: SealParts; mcp: McpParts }> {
-  const { runtime, documents, blobs, settings, signing, desk, clock, random, admission } = parts;
+  const { runtime, documents, blobs, settings, signing, granter, clock, random, admission } = parts;
   const { client } = runtime;
   const collection = await documents.collection<ToolSessionDocument>(TOOL_SESSIONS);
   const sessions = createToolSessionApi({ client, sessions: collection, blobs });
   const tokens = createAgentTokens({ ...signing, clock, settings: settings.seal });
   const seal: SealParts = {
-    ...{ attestation: createAttestApi({ client }), desk, sessions, tokens },
+    ...{ attestation: createAttestApi({ client }), granter, sessions, tokens },
     envelopes: createSealEnvelopes({ tokens, clock }),
     signer: createAuditSigner({ ...signing, clock }),
     admission,
   };
-  return { seal, mcp: { desk, sessions, clock, random, admission } };
+  return { seal, mcp: { granter, sessions, clock, random, admission } };
 }
 
 /** The servers of the internal address (S5): dispatch gateway and inner loop, attest and invoke beside them. */

@@ -22,9 +22,9 @@ import { commandCeilings, isListed } from '../security/policy/matching.ts';
 import { filesystemBreach } from '../security/policy/paths.ts';
 import { createToolPolicy, domainProblem } from '../security/policy/policy.ts';
 import { createBuiltInTools, TOOL_CONTRACTS } from '../tools/contracts.ts';
-import { createToolDesk } from '../tools/desk.ts';
 import { createGrantEffect, createToolEffect } from '../tools/effects/tool-effect.ts';
 import type { LateManagement } from '../tools/management/ports.ts';
+import { createToolGranter } from '../tools/tool-granter.ts';
 
 /** Decides about tool calls, in turns: the same on every node of one version, for grants hold what is of one node. */
 export const toolPolicy = (settings: NodeSettings): ToolPolicy =>
@@ -62,7 +62,7 @@ export function openTools(world: ToolsWorld) {
   });
   const mcp = createMcpServers({ ...world, settings: servers });
   const dispatchers = settings.builtin_dispatchers;
-  const desk = createToolDesk({ contexts, isListed, mcp, dispatchers, ceilings: commandCeilings(dispatchers) });
+  const granter = createToolGranter({ contexts, isListed, mcp, dispatchers, ceilings: commandCeilings(dispatchers) });
   const resolveSecret = (reference: string): Promise<string> => secrets.resolve(SYSTEM_TENANT, reference);
   const web = webAtFirstUse({ settings: settings.web, resolveSecret, clock, random });
   const tools = createBuiltInTools({
@@ -73,19 +73,19 @@ export function openTools(world: ToolsWorld) {
     },
     web: { web, domainProblem },
     commands: createToolCommands(world),
-    listing: desk,
+    listing: granter,
     ...(world.management === undefined ? {} : { management: world.management }),
   });
   const timeouts = new Map(servers.map(({ name, tool_timeout_seconds }) => [name, tool_timeout_seconds * 1_000]));
   const timeoutMs = (server: string): number => timeouts.get(server) ?? 60_000;
   const handlers = [
-    createGrantEffect(desk),
-    createToolEffect({ ...world, desk, tools, mcp: { servers: mcp, timeoutMs } }),
+    createGrantEffect(granter),
+    createToolEffect({ ...world, granter, tools, mcp: { servers: mcp, timeoutMs } }),
   ];
   const close = async (): Promise<void> => {
     await Promise.all([mcp.close(), web.close()]);
   };
-  return { desk, handlers, close };
+  return { granter, handlers, close };
 }
 
 /** Its libraries are loaded when a page is first asked for: an idle node does not carry them. */

@@ -27,7 +27,7 @@ export const TOOL_CONTRACTS: ReadonlyMap<string, ToolContract> = new Map(
   BUILT_IN.flatMap((contract) => [contract.name, ...(contract.aliases ?? [])].map((name) => [name, contract] as const)),
 );
 
-/** What this node has for tools to work with. What is absent is not offered either: see `DeskParts.without`. */
+/** What this node has for tools to work with. What is absent is not offered either: see `ToolGranterParts.without`. */
 interface BuiltInParts {
   readonly files: FilePorts;
   readonly web?: WebPorts;

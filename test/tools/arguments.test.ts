@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { z } from 'zod';
 import { BUILT_IN, TOOL_CONTRACTS } from '../../tools/contracts.ts';
-import { builtInOffer } from '../../tools/desk.ts';
 import { MANAGEMENT_CONTRACTS } from '../../tools/management/contracts.ts';
+import { builtInOffer } from '../../tools/tool-granter.ts';
 import { ARGUMENTS } from './argument-table.ts';
 import { type ToolsBench, toolsBench } from './bench.ts';
 

@@ -16,8 +16,8 @@ import { commandCeilings, isListed } from '../../security/policy/matching.ts';
 import { filesystemBreach } from '../../security/policy/paths.ts';
 import { createToolPolicy, domainProblem } from '../../security/policy/policy.ts';
 import { createBuiltInTools, TOOL_CONTRACTS } from '../../tools/contracts.ts';
-import { createToolDesk, type DeskParts } from '../../tools/desk.ts';
 import { createToolEffect, type ToolEffectParts } from '../../tools/effects/tool-effect.ts';
+import { createToolGranter, type ToolGranterParts } from '../../tools/tool-granter.ts';
 import { type VolumesBench, volumesBench } from '../effects/volumes/bench.ts';
 
 export const TENANT = 'acme';
@@ -57,7 +57,7 @@ export interface ToolsBench extends AsyncDisposable {
   readonly volumes: VolumesBench;
   readonly blobs: FileBlobs;
   readonly rateLimits: SqliteRateLimits;
-  readonly desk: ReturnType<typeof createToolDesk>;
+  readonly granter: ReturnType<typeof createToolGranter>;
   readonly policy: ReturnType<typeof createToolPolicy>;
   readonly grant: ToolGrant;
   readonly execution: string;
@@ -80,7 +80,7 @@ export interface CallMore {
 
 export async function toolsBench(
   parts: {
-    readonly desk?: Partial<DeskParts>;
+    readonly granter?: Partial<ToolGranterParts>;
     readonly effect?: Partial<ToolEffectParts>;
     readonly request?: GrantRequest;
   } = {},
@@ -94,7 +94,7 @@ export async function toolsBench(
     ...{ settings: NodeWeb.parse({}), clock: systemClock, random: systemRandom },
     resolveSecret: async () => '',
   });
-  const desk = createToolDesk({ contexts: createSecurityContexts([]), isListed, ...parts.desk });
+  const granter = createToolGranter({ contexts: createSecurityContexts([]), isListed, ...parts.granter });
   const commands = createToolCommands({
     ...{ volumes: volumes.volumes, workspaces: join(volumes.directory, 'workspaces'), view: null, killGraceMs: 200 },
     ...{ allow: (tenant: string) => tenant === TENANT, engine: null },
@@ -105,11 +105,11 @@ export async function toolsBench(
       mayTouch: (scope, path, access) =>
         filesystemBreach([{ field: 'path', path, absolute: path, access }], scope) === null,
     },
-    ...{ web: { web, domainProblem }, commands, listing: desk },
+    ...{ web: { web, domainProblem }, commands, listing: granter },
   });
-  const effect = createToolEffect({ desk, tools, blobs, rateLimits, ...parts.effect });
+  const effect = createToolEffect({ granter, tools, blobs, rateLimits, ...parts.effect });
   const policy = createToolPolicy({ contracts: TOOL_CONTRACTS, ceilings: commandCeilings([]) });
-  const grant = await desk.grant(TENANT, parts.request ?? everyTool());
+  const grant = await granter.grant(TENANT, parts.request ?? everyTool());
   const execution = randomUUID();
 
   const call: ToolsBench['call'] = async (tool, given, more = {}) => {
@@ -129,7 +129,7 @@ export async function toolsBench(
   };
 
   return {
-    ...{ volumes, blobs, rateLimits, desk, policy, grant, execution, call },
+    ...{ volumes, blobs, rateLimits, granter, policy, grant, execution, call },
     directory: async () => (await volumes.volumes.open(TENANT, execution, { create: true })).directory,
     async text(tool, given, more) {
       const outcome = await call(tool, given, more);

@@ -13,7 +13,7 @@ describe('tools of the official MCP server', () => {
     const contexts = createSecurityContexts([], { mcpServers: ['everything'] });
     const manifest = ['everything'].map((name) => ({ name, server: `mcp:${name}`, config: {} }));
     bench = await toolsBench({
-      desk: { mcp: mcp.servers, contexts },
+      granter: { mcp: mcp.servers, contexts },
       effect: { mcp: { servers: mcp.servers, timeoutMs: () => 5_000 } },
       request: everyTool({ manifest }),
     });

@@ -7,7 +7,7 @@ import { createSecurityContexts } from '../../security/policy/contexts.ts';
 import { commandCeilings, isListed } from '../../security/policy/matching.ts';
 import { createToolPolicy } from '../../security/policy/policy.ts';
 import { BUILT_IN, TOOL_CONTRACTS } from '../../tools/contracts.ts';
-import { createToolDesk } from '../../tools/desk.ts';
+import { createToolGranter } from '../../tools/tool-granter.ts';
 import { SPECIFIED_TOOLS } from './specified-tools.ts';
 
 const tables = Object.values(SPECIFIED_TOOLS).flatMap((table) => Object.entries(table));
@@ -22,7 +22,7 @@ const configured = SecurityContexts.parse([
     deny_list: ['svc.agent.delete', 'fs.delete'],
   },
 ]);
-const desk = createToolDesk({ contexts: createSecurityContexts(configured), isListed });
+const granter = createToolGranter({ contexts: createSecurityContexts(configured), isListed });
 
 const execution = (tenant: string, security_context?: string, tools?: readonly string[]) => {
   const manifest: ManifestTool[] | null = tools?.map((name) => ({ name, config: {} })) ?? null;
@@ -30,12 +30,12 @@ const execution = (tenant: string, security_context?: string, tools?: readonly s
     ...{ manifest, network: null, filesystem: null },
     ...(security_context === undefined ? {} : { security_context }),
   };
-  return () => desk.grant(tenant, request);
+  return () => granter.grant(tenant, request);
 };
 const caller =
   (kind: Identity['kind'], more: Partial<Identity> = {}) =>
   () =>
-    desk.callerGrant({ kind, subject: 'u', tenant: 'acme', roles: [], tier: 'free', ...more });
+    granter.callerGrant({ kind, subject: 'u', tenant: 'acme', roles: [], tier: 'free', ...more });
 
 /** Letter, what it is, and how it is asked. Callers have no execution, so neither files nor commands. */
 const CONTEXTS = [

@@ -202,8 +202,8 @@ describe('tools that start a run', () => {
       network: null,
       filesystem: null,
     };
-    const desk = { callerGrant: async () => ({ ...grant, tools: [] }) };
-    const parts = { desk, sessions, admission, clock: systemClock, random: systemRandom };
+    const granter = { callerGrant: async () => ({ ...grant, tools: [] }) };
+    const parts = { granter, sessions, admission, clock: systemClock, random: systemRandom };
     const identity: Identity = { kind: 'local', subject: 's', tenant: SYSTEM_TENANT, roles: [], tier: 'free' };
     const caller = { identity, trace: 'a'.repeat(32), signal: new AbortController().signal };
     const call = (tool: string) => callTool(parts, caller, { source: 'rest', tool, arguments: {}, call: 'n:1' });

@@ -4,7 +4,7 @@ import type { ToolOffer, ToolScope } from '../../manifests/tool/scope.ts';
 import { defineContract, skipsJudge, toolArguments } from '../contract/arguments.ts';
 import { defineTool, type Tool, type ToolAnswer } from '../tool.ts';
 
-/** What a scope shows now: the desk of the node. */
+/** What a scope shows now: the granter of the node. */
 export interface Listing {
   list(scope: ToolScope, options: { readonly withoutExecution: boolean }): Promise<readonly ToolOffer[]>;
 }

@@ -8,8 +8,7 @@ import type { CallWord, TargetGates } from '../../runtime/effects/target-gates.t
 import { SvcError, toSvcError } from '../../runtime/errors.ts';
 import type { RateLimits } from '../../runtime/rate-limits.ts';
 import type { TierLimits } from '../../security/api.ts';
-import type { ToolDesk } from '../api.ts';
-import type { Desk } from '../desk.ts';
+import type { ToolGranter } from '../api.ts';
 import { type McpParts, runMcpTool } from '../mcp/run.ts';
 import {
   boundedOutcome,
@@ -20,10 +19,11 @@ import {
   ToolFailure,
   type WholeOutcome,
 } from '../tool.ts';
+import type { NodeTools } from '../tool-granter.ts';
 import { webFetch, webSearch } from '../web/tools.ts';
 
 export interface ToolEffectParts {
-  readonly desk: Pick<Desk, 'offer'>;
+  readonly granter: Pick<NodeTools, 'offer'>;
   /** Handlers of built-in tools that this node runs, see `createBuiltInTools`. */
   readonly tools: readonly Tool[];
   readonly blobs: Blobs;
@@ -71,7 +71,7 @@ async function attempt(
   const { tenant, signal } = context;
   try {
     signal.throwIfAborted();
-    await checkUnchanged(parts.desk, run);
+    await checkUnchanged(parts.granter, run);
     await context.patiently(() => takeLimits(parts, tenant, run));
     const tool = tools.get(run.tool);
     const call: ToolCall = {
@@ -134,8 +134,8 @@ async function atMostOnce(tool: Tool, call: ToolCall): Promise<ToolAnswer> {
 }
 
 /** A tool that is not what it was when the grant was made is not called. */
-async function checkUnchanged(desk: Pick<Desk, 'offer'>, { tool, schema_hash }: ToolRun): Promise<void> {
-  const offer = await desk.offer(tool);
+async function checkUnchanged(granter: Pick<NodeTools, 'offer'>, { tool, schema_hash }: ToolRun): Promise<void> {
+  const offer = await granter.offer(tool);
   if (offer === null) {
     throw new ToolFailure('ToolNotAvailable', `${tool} is not there now: go on without it, or try again later`);
   }
@@ -147,11 +147,11 @@ async function checkUnchanged(desk: Pick<Desk, 'offer'>, { tool, schema_hash }: 
  * `tools.grant`, repeatable: what an execution may call, pinned. Value: `ToolGrant`. Fails with `forbidden`, `not_found`
  * for its security context.
  */
-export function createGrantEffect(desk: ToolDesk): EffectHandler<typeof GrantRequest> {
+export function createGrantEffect(granter: ToolGranter): EffectHandler<typeof GrantRequest> {
   return defineEffect({
     kind: 'tools.grant',
     input: GrantRequest,
-    run: async (request, { tenant }) => ToolGrant.parse(await desk.grant(tenant, request)),
+    run: async (request, { tenant }) => ToolGrant.parse(await granter.grant(tenant, request)),
   });
 }
 

@@ -7,9 +7,9 @@ import { SvcError } from '../../runtime/errors.ts';
 import type { Identity } from '../../runtime/identity.ts';
 import type { JsonObject } from '../../runtime/json.ts';
 import type { Random } from '../../runtime/random.ts';
-import type { ToolDesk } from '../../tools/api.ts';
-import { needsExecution } from '../../tools/desk.ts';
+import type { ToolGranter } from '../../tools/api.ts';
 import { startsRun } from '../../tools/management/contracts.ts';
+import { needsExecution } from '../../tools/tool-granter.ts';
 import type { Admission } from '../admission.ts';
 
 export interface Caller {
@@ -39,7 +39,7 @@ export const TOOL_NAME_CHARS = 200;
 
 /**
  * One call in a tool session of its own, so that each is decided, recorded and chained as every other one. Throws what the
- * desk and sessions throw, `overloaded` for a tool that starts a run, `deadline_exceeded` when its time is over, and what `caller.signal` was aborted with.
+ * granter and sessions throw, `overloaded` for a tool that starts a run, `deadline_exceeded` when its time is over, and what `caller.signal` was aborted with.
  */
 export async function callTool(parts: CallerToolParts, caller: Caller, call: CallerCall): Promise<CallerAnswer> {
   const { identity, trace } = caller;
@@ -88,15 +88,18 @@ const subjectOf = ({ kind, subject, roles, tier, tenants }: Identity, sessionId:
   isolation: 'process' as const,
 });
 
-/** What a caller may use: the desk's grant without what needs an execution, whatever the desk put into it. */
-export async function callerGrant({ desk }: Pick<CallerToolParts, 'desk'>, identity: Identity): Promise<ToolGrant> {
-  const grant = await desk.callerGrant(identity);
+/** What a caller may use: the granter's grant without what needs an execution, whatever the granter put into it. */
+export async function callerGrant(
+  { granter }: Pick<CallerToolParts, 'granter'>,
+  identity: Identity,
+): Promise<ToolGrant> {
+  const grant = await granter.callerGrant(identity);
   return { ...grant, tools: grant.tools.filter((offer) => !needsExecution(offer)) };
 }
 
 /** What calls of tools by callers are translated into. */
 export interface CallerToolParts {
-  readonly desk: Pick<ToolDesk, 'callerGrant'>;
+  readonly granter: Pick<ToolGranter, 'callerGrant'>;
   readonly sessions: Pick<ToolSessionApi, 'open' | 'invoke'>;
   /** Without it no call that starts a run is refused for its amount. */
   readonly admission?: Pick<Admission, 'enter'>;

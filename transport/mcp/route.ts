@@ -6,7 +6,7 @@ import type { ToolOutcome } from '../../manifests/tool/call.ts';
 import type { ToolGrant } from '../../manifests/tool/scope.ts';
 import { ERRORS, type ErrorCode, SvcError, toSvcError } from '../../runtime/errors.ts';
 import type { Json } from '../../runtime/json.ts';
-import { outputSchema } from '../../tools/desk.ts';
+import { outputSchema } from '../../tools/tool-granter.ts';
 import { type Caller, callerGrant, callTool as callOf, resultOf, TOOL_NAME_CHARS } from '../caller-tools/call.ts';
 import { parseJsonBytes } from '../json-thread.ts';
 import type { McpParts, RestApp, RestParts } from '../rest/parts.ts';

@@ -51,7 +51,7 @@ export async function attestAgent(parts: SealParts, request: AttestRequest, call
       asked,
     ),
   );
-  const grant = await granted(parts.desk.grant(tenant, grant_request));
+  const grant = await granted(parts.granter.grant(tenant, grant_request));
   const token = await parts.tokens.issue({
     agentId: agent_id,
     executionId: execution_id,

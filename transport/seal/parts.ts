@@ -3,14 +3,14 @@ import type { ToolSessionApi } from '../../actors/tool-session/api.ts';
 import { ERRORS, type ErrorCode, SvcError } from '../../runtime/errors.ts';
 import type { Identity } from '../../runtime/identity.ts';
 import type { AgentTokens, AuditSigner, Refusal, SealEnvelopes } from '../../security/api.ts';
-import type { ToolDesk } from '../../tools/api.ts';
+import type { ToolGranter } from '../../tools/api.ts';
 import type { Admission } from '../admission.ts';
 import { endOfString } from '../json-measure.ts';
 
 /** What SEAL is made of, whichever way it is asked for. */
 export interface SealParts {
   readonly attestation: AttestApi;
-  readonly desk: Pick<ToolDesk, 'grant'>;
+  readonly granter: Pick<ToolGranter, 'grant'>;
   readonly sessions: ToolSessionApi;
   readonly tokens: AgentTokens;
   readonly envelopes: SealEnvelopes;

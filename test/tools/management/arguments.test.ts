@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { commandCeilings } from '../../../security/policy/matching.ts';
 import { createToolPolicy } from '../../../security/policy/policy.ts';
 import { TOOL_CONTRACTS } from '../../../tools/contracts.ts';
-import { builtInOffer, outputSchema } from '../../../tools/desk.ts';
+import { builtInOffer, outputSchema } from '../../../tools/tool-granter.ts';
 import { ARGUMENT_ROWS } from './argument-rows.ts';
 import { MANAGEMENT_ARGUMENTS, TAKEN_AS } from './argument-table.ts';
 import { SVC_CONTRACTS } from './published.ts';

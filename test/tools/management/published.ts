@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { z } from 'zod';
 import type { ToolContract } from '../../../manifests/tool/contract.ts';
-import { builtInOffer } from '../../../tools/desk.ts';
 import { DISCOVERY_CONTRACTS } from '../../../tools/discovery/tools.ts';
 import { MANAGEMENT_CONTRACTS } from '../../../tools/management/contracts.ts';
+import { builtInOffer } from '../../../tools/tool-granter.ts';
 
 /** Every tool svc.*. */
 export const SVC_CONTRACTS: readonly ToolContract[] = [...MANAGEMENT_CONTRACTS, ...DISCOVERY_CONTRACTS];

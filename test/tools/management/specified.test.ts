@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { outputSchema } from '../../../tools/desk.ts';
+import { outputSchema } from '../../../tools/tool-granter.ts';
 import { SPECIFIED_TOOLS } from '../specified-tools.ts';
 import { ARGUMENT_ROWS } from './argument-rows.ts';
 import { TAKEN_AS } from './argument-table.ts';

@@ -28,10 +28,10 @@ import { createSecurityContexts } from '../../../security/policy/contexts.ts';
 import { isListed } from '../../../security/policy/matching.ts';
 import { createTierLimits } from '../../../security/rate-bounds.ts';
 import { TOOL_CONTRACTS } from '../../../tools/contracts.ts';
-import { builtInOffer, createToolDesk } from '../../../tools/desk.ts';
 import { discoveryTools } from '../../../tools/discovery/tools.ts';
 import { createToolEffect } from '../../../tools/effects/tool-effect.ts';
 import { managementTools } from '../../../tools/management/tools.ts';
+import { builtInOffer, createToolGranter } from '../../../tools/tool-granter.ts';
 import { scriptedSettings } from '../../support/scripted-settings.ts';
 
 export const OPERATOR: Identity = {
@@ -117,9 +117,9 @@ export async function managementWorld(): Promise<ManagementWorld> {
       ...{ version: '0', health: { ready: async () => ({ ready: true }) }, configPath: null, runsImages: false },
     }),
   );
-  const desk = createToolDesk({ contexts: createSecurityContexts([]), isListed });
-  const tools = [...managementTools(areas.management, desk), ...discoveryTools(desk)];
-  const effect = createToolEffect({ desk, blobs: stores.blobs, tools });
+  const granter = createToolGranter({ contexts: createSecurityContexts([]), isListed });
+  const tools = [...managementTools(areas.management, granter), ...discoveryTools(granter)];
+  const effect = createToolEffect({ granter, blobs: stores.blobs, tools });
   const owned = opened.move();
 
   const call: ManagementWorld['call'] = async (tool, given, as = OPERATOR, more = {}) => {

@@ -12,9 +12,9 @@ import { createSecurityContexts } from '../../../security/policy/contexts.ts';
 import { commandCeilings, isListed } from '../../../security/policy/matching.ts';
 import { createToolPolicy } from '../../../security/policy/policy.ts';
 import { TOOL_CONTRACTS } from '../../../tools/contracts.ts';
-import { createToolDesk } from '../../../tools/desk.ts';
 import { discoveryTools } from '../../../tools/discovery/tools.ts';
 import { createToolEffect } from '../../../tools/effects/tool-effect.ts';
+import { createToolGranter } from '../../../tools/tool-granter.ts';
 import type { ResourceParts } from '../../../transport/rest/parts.ts';
 import { mcpBench, ours } from '../../effects/mcp/bench.ts';
 import { startKernelNode } from '../../support/kernel-node.ts';
@@ -42,7 +42,7 @@ export async function mcpScene({
   const behind = opened.use(await mcpBench([ours('wild')]));
   const policy = createToolPolicy({ contracts: TOOL_CONTRACTS, ceilings: commandCeilings([]) });
   const contexts = createSecurityContexts([], { mcpServers: ['wild'] });
-  const desk = createToolDesk({
+  const granter = createToolGranter({
     isListed,
     mcp: behind.servers,
     contexts: {
@@ -53,7 +53,7 @@ export async function mcpScene({
       },
     },
   });
-  const effect = createToolEffect({ desk, blobs, tools: discoveryTools(desk), mcp: { servers: behind.servers } });
+  const effect = createToolEffect({ granter, blobs, tools: discoveryTools(granter), mcp: { servers: behind.servers } });
   const kernel = await startKernelNode({ definitions: [toolSessionActor({ policy })], handlers: [effect] });
   opened.defer(() => kernel.stop());
   const sessions = createToolSessionApi({
@@ -65,14 +65,14 @@ export async function mcpScene({
   const rest = opened.use(
     await scene({
       authenticator,
-      mcp: { desk, sessions, clock: systemClock, random: systemRandom, ...clocked },
+      mcp: { granter, sessions, clock: systemClock, random: systemRandom, ...clocked },
       ...(resource === undefined ? {} : { resource }),
     }),
   );
   // First what calls may still wait for, so that the kernel need not.
   opened.defer(() => behind.servers.close());
   const all = opened.move();
-  return { rest, url: `${rest.base}/mcp`, sessions, desk, behind, [Symbol.asyncDispose]: () => all.disposeAsync() };
+  return { rest, url: `${rest.base}/mcp`, sessions, granter, behind, [Symbol.asyncDispose]: () => all.disposeAsync() };
 }
 
 /** Headers as MCP clients send them. */

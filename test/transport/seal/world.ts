@@ -22,7 +22,7 @@ import { createToolPolicy } from '../../../security/policy/policy.ts';
 import { createAgentTokens } from '../../../security/seal/agent-tokens.ts';
 import { createAuditSigner, createSealEnvelopes } from '../../../security/seal/envelopes.ts';
 import { BUILT_IN, TOOL_CONTRACTS } from '../../../tools/contracts.ts';
-import { builtInOffer } from '../../../tools/desk.ts';
+import { builtInOffer } from '../../../tools/tool-granter.ts';
 import { createGrpcServer } from '../../../transport/grpc/svc-runtime.ts';
 import { createRestServer } from '../../../transport/rest/server.ts';
 import type { SealParts } from '../../../transport/seal/parts.ts';
@@ -137,7 +137,7 @@ export async function sealWorld(options: { readonly authenticator?: Authenticato
   });
   const seal: SealParts = {
     attestation: executions,
-    desk: { grant: async (_tenant: string, _request: GrantRequest) => grant },
+    granter: { grant: async (_tenant: string, _request: GrantRequest) => grant },
     sessions,
     tokens,
     envelopes: createSealEnvelopes({ tokens, clock: systemClock }),

@@ -8,13 +8,13 @@ import { createSecurityContexts } from '../../security/policy/contexts.ts';
 import { commandCeilings, isListed } from '../../security/policy/matching.ts';
 import { SKIP_JUDGE } from '../../tools/contract/arguments.ts';
 import { BUILT_IN, TOOL_CONTRACTS } from '../../tools/contracts.ts';
-import { createToolDesk, type DeskParts } from '../../tools/desk.ts';
 import { createGrantEffect } from '../../tools/effects/tool-effect.ts';
 import { MANAGEMENT_CONTRACTS } from '../../tools/management/contracts.ts';
+import { createToolGranter, type ToolGranterParts } from '../../tools/tool-granter.ts';
 import { effectContext, everyTool, TENANT, toolsBench } from './bench.ts';
 
-const desk = (parts: Partial<DeskParts> = {}) =>
-  createToolDesk({ contexts: createSecurityContexts([]), isListed, ...parts });
+const granter = (parts: Partial<ToolGranterParts> = {}) =>
+  createToolGranter({ contexts: createSecurityContexts([]), isListed, ...parts });
 const names = ({ tools }: ToolGrant): string[] => tools.map(({ name }) => name).sort();
 const manifest = (...entries: object[]) => everyTool({ manifest: entries.map((entry) => ({ config: {}, ...entry })) });
 
@@ -33,18 +33,21 @@ const servers = (...tools: McpTool[]): Pick<McpServers, 'tools' | 'status'> => (
 
 describe('a grant', () => {
   test('has nothing for an agent without tools, and what its manifest names for others', async () => {
-    assert.deepEqual(names(await desk().grant(TENANT, everyTool({ manifest: [] }))), []);
-    assert.deepEqual(names(await desk().grant(TENANT, manifest({ name: 'fs.read' }))), ['fs.read']);
-    assert.equal((await desk().grant(TENANT, everyTool())).tools.length, BUILT_IN.length - MANAGEMENT_CONTRACTS.length);
-    const cmd = await desk().grant(TENANT, manifest({ name: 'shell', executor: 'builtin:cmd' }));
+    assert.deepEqual(names(await granter().grant(TENANT, everyTool({ manifest: [] }))), []);
+    assert.deepEqual(names(await granter().grant(TENANT, manifest({ name: 'fs.read' }))), ['fs.read']);
+    assert.equal(
+      (await granter().grant(TENANT, everyTool())).tools.length,
+      BUILT_IN.length - MANAGEMENT_CONTRACTS.length,
+    );
+    const cmd = await granter().grant(TENANT, manifest({ name: 'shell', executor: 'builtin:cmd' }));
     assert.deepEqual(names(cmd), ['cmd.run']);
   });
 
   test('fits its schema, and the effect tools.grant answers it', async () => {
-    const grant = await createGrantEffect(desk()).run(everyTool(), effectContext());
+    const grant = await createGrantEffect(granter()).run(everyTool(), effectContext());
     assert.equal(ToolGrant.parse(grant).security_context, 'svc-system-agent-runtime');
-    await assert.rejects(desk().grant(TENANT, everyTool({ security_context: 'none' })), { code: 'not_found' });
-    await assert.rejects(desk().grant(TENANT, everyTool({ security_context: 'svc-system-operator' })), {
+    await assert.rejects(granter().grant(TENANT, everyTool({ security_context: 'none' })), { code: 'not_found' });
+    await assert.rejects(granter().grant(TENANT, everyTool({ security_context: 'svc-system-operator' })), {
       code: 'forbidden',
     });
   });
@@ -52,7 +55,7 @@ describe('a grant', () => {
   test('names tools of MCP servers SERVER.TOOL; a built-in name is never taken', async () => {
     const mcp = servers(tool(), tool({ server: 'fs', tool: 'read' }), tool({ tool: 'change', reads: false }));
     const contexts = createSecurityContexts([], { mcpServers: ['files', 'fs'] });
-    const all = desk({ mcp, contexts });
+    const all = granter({ mcp, contexts });
     const { tools } = await all.grant(
       TENANT,
       manifest({ name: 'files', server: 'mcp:files' }, { name: 'fs', server: 'mcp:fs' }),
@@ -68,18 +71,20 @@ describe('a grant', () => {
   });
 
   test('notices a tool that changes', async () => {
-    const before = await desk({ mcp: servers(tool()) }).offer('files.read');
-    const after = await desk({ mcp: servers(tool({ description: 'Reads, and sends it away' })) }).offer('files.read');
+    const before = await granter({ mcp: servers(tool()) }).offer('files.read');
+    const after = await granter({ mcp: servers(tool({ description: 'Reads, and sends it away' })) }).offer(
+      'files.read',
+    );
     assert.notEqual(before?.schema_hash, after?.schema_hash);
-    assert.equal(await desk({ mcp: servers() }).offer('files.read'), null);
+    assert.equal(await granter({ mcp: servers() }).offer('files.read'), null);
   });
 
   test('mcp:filesystem means fs.* unless a server of that name is configured', async () => {
     const request = manifest({ name: 'filesystem', server: 'mcp:filesystem' });
-    assert.ok(names(await desk().grant(TENANT, request)).includes('fs.read'));
+    assert.ok(names(await granter().grant(TENANT, request)).includes('fs.read'));
     const mcp = servers(tool({ server: 'filesystem', tool: 'look' }));
     const contexts = createSecurityContexts([], { mcpServers: ['filesystem'] });
-    assert.deepEqual(names(await desk({ mcp, contexts }).grant(TENANT, request)), ['filesystem.look']);
+    assert.deepEqual(names(await granter({ mcp, contexts }).grant(TENANT, request)), ['filesystem.look']);
   });
 
   test('pins which servers are configured, those that are down too, and the ceilings of its node', async () => {
@@ -88,12 +93,15 @@ describe('a grant', () => {
       status: () => [{ name: 'filesystem', status: 'restarting' as const, restarts: 3, error: 'x' }],
     };
     const ceilings = commandCeilings([]);
-    const grant = await desk({ mcp: down, ceilings }).grant(TENANT, manifest({ name: 'f', server: 'mcp:filesystem' }));
+    const grant = await granter({ mcp: down, ceilings }).grant(
+      TENANT,
+      manifest({ name: 'f', server: 'mcp:filesystem' }),
+    );
     assert.deepEqual([grant.tools, grant.mcp_servers, grant.ceilings], [[], ['filesystem'], ceilings]);
   });
 
   test('leaves out what the node cannot run', async () => {
-    const offered = names(await desk({ without: new Set(['web.search']) }).grant(TENANT, everyTool()));
+    const offered = names(await granter({ without: new Set(['web.search']) }).grant(TENANT, everyTool()));
     assert.ok(!offered.includes('web.search') && offered.includes('web.fetch'));
   });
 });
@@ -110,7 +118,7 @@ describe('a caller without an execution', () => {
 
   test('is offered no files and no commands', async () => {
     for (const identity of [caller({}), caller({ kind: 'consumer' }), caller({ kind: 'service_account' })]) {
-      const offered = names(await desk().callerGrant(identity));
+      const offered = names(await granter().callerGrant(identity));
       assert.deepEqual(
         offered.filter((name) => name.startsWith('fs.') || name === 'cmd.run'),
         [],
@@ -132,8 +140,8 @@ describe('judges', () => {
 
   test('the operator’s word counts, by name or alias, and not that of a dispatcher that is off', async () => {
     const skip = async (dispatchers: unknown) => {
-      const offers = await desk({ dispatchers: BuiltinDispatchers.parse(dispatchers) }).list(
-        await desk().grant(TENANT, everyTool()),
+      const offers = await granter({ dispatchers: BuiltinDispatchers.parse(dispatchers) }).list(
+        await granter().grant(TENANT, everyTool()),
       );
       return (name: string) => offers.find((offer) => offer.name === name)?.skip_judge;
     };

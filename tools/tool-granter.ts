@@ -5,10 +5,10 @@ import type { ToolContract } from '../manifests/tool/contract.ts';
 import type { CommandCeilings, ToolGrant, ToolOffer, ToolScope } from '../manifests/tool/scope.ts';
 import type { JsonObject } from '../runtime/json.ts';
 import type { SecurityContexts } from '../security/policy/api.ts';
-import type { ToolDesk } from './api.ts';
+import type { ToolGranter } from './api.ts';
 import { BUILT_IN, TOOL_CONTRACTS } from './contracts.ts';
 
-export interface DeskParts {
+export interface ToolGranterParts {
   readonly contexts: SecurityContexts;
   /** Whether a scope offers a tool (security/policy); `hasServer` knows the MCP servers that are configured. */
   isListed(scope: ToolScope, tool: ToolOffer, hasServer: (name: string) => boolean): boolean;
@@ -22,7 +22,7 @@ export interface DeskParts {
 }
 
 /** Offers of a moment, and what one of them is now: the effect of a call asks again (`ToolChanged`). */
-export interface Desk extends ToolDesk {
+export interface NodeTools extends ToolGranter {
   /** Null: no tool of that name is offered by this node now. */
   offer(name: string): Promise<ToolOffer | null>;
   /** What a scope may call now, for `svc.tools.list`. */
@@ -31,7 +31,7 @@ export interface Desk extends ToolDesk {
 
 const MAX_OFFERS = 1_000;
 
-export function createToolDesk(parts: DeskParts): Desk {
+export function createToolGranter(parts: ToolGranterParts): NodeTools {
   const skips = judgeOverrides(parts.dispatchers ?? []);
   let offered: readonly ToolOffer[] | null = null;
   // Made at the first question: the schemas of all tools are more than an idle node should hold.
@@ -47,7 +47,7 @@ export function createToolDesk(parts: DeskParts): Desk {
 
   const serverNames = (): string[] => (parts.mcp?.status() ?? []).map(({ name }) => name);
 
-  const list: Desk['list'] = async (scope, { withoutExecution = false } = {}) => {
+  const list: NodeTools['list'] = async (scope, { withoutExecution = false } = {}) => {
     const all = [...builtIn(), ...(await mcpOffers())].filter((offer) => !withoutExecution || !needsExecution(offer));
     const servers = new Set(serverNames());
     return all.filter((offer) => parts.isListed(scope, offer, (name) => servers.has(name))).slice(0, MAX_OFFERS);
