@@ -21,7 +21,7 @@ const AREAS = [
   'security',
   'transport',
   'cli',
-  'compose',
+  'app',
 ];
 const NOT_SHIPPED = new Set(['cli/pack.ts']);
 /** Read at run time, next to the code that reads it. */

@@ -22,7 +22,7 @@ const MAY: Record<string, (target: string) => boolean> = {
     /^actors\/[a-z-]+\/(events|log)\.ts$/.test(target) ||
     target.startsWith('proto/gen/'),
   // Checking a document offline needs no node: the audit chain's format is one.
-  compose: (target) => !['test', 'bench', 'examples', 'cli', 'main.ts'].includes(areaOf(target)),
+  app: (target) => !['test', 'bench', 'examples', 'cli', 'main.ts'].includes(areaOf(target)),
   'main.ts': (target) => !['test', 'bench', 'examples', 'cli'].includes(areaOf(target)),
   'read-settings.ts': (target) => ['runtime', 'manifests', 'security'].includes(areaOf(target)),
   cli: (target) => target === 'main.ts' || target.startsWith('manifests/audit/'),

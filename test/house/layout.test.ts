@@ -16,7 +16,7 @@ const AREAS = [
   'transport',
   'tools',
   'cli',
-  'compose',
+  'app',
   'docs',
   'examples',
   'bench',
