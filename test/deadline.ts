@@ -3,6 +3,7 @@
  * connection open behind its last test would hold the whole run for ever. It ends as failed, and says what was open.
  */
 import { after } from 'node:test';
+import { writeTimeAtExit } from './support/file-times.ts';
 
 const MOST_MINUTES = 12;
 /** What closes by itself behind the last test has done so by then, on a busy machine too. */
@@ -19,3 +20,4 @@ function endUnlessDone(ms: number, late: string): void {
 
 endUnlessDone(MOST_MINUTES * 60_000, `after ${MOST_MINUTES} minutes`);
 after(() => endUnlessDone(TO_CLOSE_SECONDS * 1_000, `${TO_CLOSE_SECONDS} s after its last test`));
+writeTimeAtExit();

@@ -1,40 +1,56 @@
 /**
- * Runs the test files, fast suites first, and ends with one plain line `N passed, N failed, N skipped`.
+ * Runs the test files, fast suites first. It ends with a table of the slowest files and one plain line
+ * `N passed, N failed, N skipped`.
  *
- *   npm test                       everything
+ *   npm test                       every test, the repeated ones as a sample
+ *   npm test -- --quick            only files that start no server, container, browser or build
+ *   npm run test:long              every test at full size
  *   npm test -- runtime contract   files whose path holds one of the words
+ *   npm test -- --record           writes test/durations.json: longer files start earlier
  *
  * With CI=true a skipped test is a failure: what could not be run was not shown.
  */
-import { globSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { run } from 'node:test';
 import { spec } from 'node:test/reporters';
+import { collectTimes, type FileTime } from './support/file-times.ts';
+import { durationsFile, inOrder, quickFiles, recordedSeconds, testFiles } from './support/test-files.ts';
 
-/** Earlier folders are quicker and tell more of what is wrong. */
-const ORDER = [
-  'house',
-  'manifests',
-  'actors',
-  'security',
-  'runtime',
-  'catalog',
-  'effects',
-  'transport',
-  'contract',
-  'cli',
-];
+const TABLE_ROWS = 15;
+/** Shorter files need no place of their own in the order. */
+const RECORDED_FROM_SECONDS = 5;
 
-const words = process.argv.slice(2);
-const rank = (file: string): number => {
-  const at = ORDER.indexOf(file.split('/')[1] ?? '');
-  return at === -1 ? ORDER.length : at;
-};
-const files = globSync('test/**/*.test.ts')
-  .map((file) => file.replaceAll('\\', '/'))
-  .filter((file) => words.length === 0 || words.some((word) => file.includes(word)))
-  .sort((a, b) => rank(a) - rank(b) || a.localeCompare(b));
+const words = process.argv.slice(2).filter((word) => !word.startsWith('--'));
+const flags = process.argv.slice(2).filter((word) => word.startsWith('--'));
+const unknown = flags.filter((flag) => !['--quick', '--long', '--record'].includes(flag));
+if (unknown.length > 0) throw new Error(`unknown: ${unknown.join(' ')}; known are --quick, --long and --record`);
+if (flags.includes('--quick')) process.env.SVC_TEST_SIZE = 'quick';
+if (flags.includes('--long')) process.env.SVC_TEST_SIZE = 'long';
+
+const named = testFiles().filter((file) => words.length === 0 || words.some((word) => file.includes(word)));
+const files = inOrder(flags.includes('--quick') ? quickFiles(named) : named);
+
+function table(times: readonly FileTime[]): string {
+  const rows = times.slice(0, TABLE_ROWS).map(({ file, seconds, cpuSeconds }) => {
+    return `${seconds.toFixed(1).padStart(8)} ${cpuSeconds.toFixed(1).padStart(8)}  ${file}`;
+  });
+  return [' seconds      cpu  slowest files', ...rows].join('\n');
+}
+
+function record(times: readonly FileTime[]): void {
+  const seconds = { ...recordedSeconds() };
+  for (const time of times) {
+    if (time.seconds >= RECORDED_FROM_SECONDS) seconds[time.file] = Math.round(time.seconds);
+    else delete seconds[time.file];
+  }
+  const all = testFiles();
+  const kept = Object.entries(seconds).filter(([file]) => all.includes(file));
+  kept.sort(([a], [b]) => (a < b ? -1 : 1));
+  writeFileSync(durationsFile, `${JSON.stringify(Object.fromEntries(kept), null, 2)}\n`);
+}
 
 const count = { passed: 0, failed: 0, skipped: 0 };
+const times = collectTimes();
 const deadline = ['--import', new URL('./deadline.ts', import.meta.url).href];
 const stream = run({ files, concurrency: 2, timeout: 20 * 60_000, execArgv: deadline });
 const isFile = (name: string): boolean => files.includes(name) || name.endsWith('.test.ts');
@@ -49,6 +65,9 @@ stream.on('test:fail', (test) => {
 });
 stream.compose(spec).pipe(process.stdout);
 stream.on('end', () => {
+  const measured = times.read();
+  console.log(table(measured));
+  if (flags.includes('--record')) record(measured);
   const skippedCounts = process.env.CI === 'true';
   if (count.skipped > 0) console.log(`SKIPPED ${count.skipped} tests: a part they need is missing on this machine.`);
   const failed = count.failed + (skippedCounts ? count.skipped : 0);

@@ -1,0 +1,49 @@
+import { appendFileSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, relative } from 'node:path';
+
+/** How long the process of one test file ran, and the processor time of it and of the programs it started and ended. */
+export interface FileTime {
+  readonly file: string;
+  readonly seconds: number;
+  readonly cpuSeconds: number;
+}
+
+/** Where the processes of test files write their times; set by the run, empty when a file is run alone. */
+const TIMES = 'SVC_TEST_TIMES';
+
+/** Called in the process of a test file: writes its time when it exits. */
+export function writeTimeAtExit(): void {
+  const path = process.env[TIMES];
+  const program = process.argv[1];
+  if (path === undefined || program === undefined) return;
+  process.once('exit', () => {
+    const time = { file: relative(process.cwd(), program), seconds: process.uptime(), cpuSeconds: cpuSeconds() };
+    appendFileSync(path, `${JSON.stringify(time)}\n`);
+  });
+}
+
+/** Called in the run, before the files start; `read` gives the times so far, the longest first, and removes them. */
+export function collectTimes(): { read(): FileTime[] } {
+  const directory = mkdtempSync(join(tmpdir(), 'svc-test-times-'));
+  const path = join(directory, 'times');
+  process.env[TIMES] = path;
+  return {
+    read() {
+      const lines = existsSync(path) ? readFileSync(path, 'utf8').split('\n') : [];
+      rmSync(directory, { recursive: true });
+      const times: FileTime[] = lines.filter((line) => line !== '').map((line) => JSON.parse(line));
+      return times.sort((a, b) => b.seconds - a.seconds);
+    },
+  };
+}
+
+/** Linux counts the children that were waited for; elsewhere it is this process alone. */
+function cpuSeconds(): number {
+  const { user, system } = process.cpuUsage();
+  const own = (user + system) / 1e6;
+  if (process.platform !== 'linux') return own;
+  const fields = readFileSync('/proc/self/stat', 'utf8').split(') ')[1]?.split(' ') ?? [];
+  const TICKS_A_SECOND = 100;
+  return own + (Number(fields[13]) + Number(fields[14])) / TICKS_A_SECOND;
+}

@@ -1,0 +1,19 @@
+/**
+ * How much of a test that repeats itself runs: seeds, rounds, kills, cases. The one place where that is chosen.
+ *
+ *   npm test -- --quick   what needs no other program, smallest sizes
+ *   npm test              every test, at a size that is a meaningful sample
+ *   npm run test:long     every test at full size
+ */
+export type TestSize = 'quick' | 'normal' | 'long';
+
+const given = process.env.SVC_TEST_SIZE;
+
+/** A file that is run alone, with `node --test`, runs at the normal size. */
+export const testSize: TestSize = given === 'quick' || given === 'long' ? given : 'normal';
+
+/** The size to run: `sample({ quick: 5, normal: 20, long: 200 })`. Without `quick`, quick runs are of normal size. */
+export function sample<T>(sizes: { readonly quick?: T; readonly normal: T; readonly long: T }): T {
+  if (testSize === 'quick') return sizes.quick ?? sizes.normal;
+  return sizes[testSize];
+}
