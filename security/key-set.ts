@@ -2,7 +2,7 @@ import { createLocalJWKSet, errors, type JSONWebKeySet, type JWSHeaderParameters
 import { z } from 'zod';
 import type { Clock } from '../runtime/clock.ts';
 import { SvcError } from '../runtime/errors.ts';
-import { LateHttp } from './late-http.ts';
+import { LazyHttp } from './lazy-http.ts';
 
 const MAX_JWKS_BYTES = 1024 * 1024;
 const MAX_KEYS = 100;
@@ -29,7 +29,7 @@ type PublicKey = Awaited<ReturnType<FindKey>>;
 export class KeySet {
   readonly #settings: KeySetSettings;
   readonly #clock: Clock;
-  readonly #http: LateHttp;
+  readonly #http: LazyHttp;
   #find: FindKey | null = null;
   #fetchedAtMs = Number.NEGATIVE_INFINITY;
   #attemptedAtMs = Number.NEGATIVE_INFINITY;
@@ -39,7 +39,7 @@ export class KeySet {
   constructor(settings: KeySetSettings, clock: Clock) {
     this.#settings = settings;
     this.#clock = clock;
-    this.#http = new LateHttp({
+    this.#http = new LazyHttp({
       connect: { timeout: settings.connectTimeoutMs },
       headersTimeout: settings.requestTimeoutMs,
       bodyTimeout: settings.requestTimeoutMs,

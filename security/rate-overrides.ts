@@ -7,7 +7,7 @@ import { SvcError } from '../runtime/errors.ts';
 import { SYSTEM_TENANT } from '../runtime/identity.ts';
 import type { RateLimits } from '../runtime/rate-limits.ts';
 import type { OverrideTarget, RateOverride, RateOverrides, RateUsage } from './api.ts';
-import { BriefMemory, LastWord } from './brief-memory.ts';
+import { TtlCache, StaleIfErrorCache } from './ttl-cache.ts';
 import { countBound, countersOf, type OverridesOf, type RunningCounts, rateBuckets } from './rate-bounds.ts';
 import { isTenantSlug } from './tenant.ts';
 
@@ -52,17 +52,17 @@ export async function openRateOverrides(parts: {
 }): Promise<RateOverrides & OverridesOf> {
   const { clock } = parts;
   const stored = await parts.documents.collection<RateOverrideDocument>(RATE_OVERRIDES);
-  const lastWord = new LastWord<Rates | null>({
+  const lastKnown = new StaleIfErrorCache<Rates | null>({
     read: async (id) => (await stored.get(SYSTEM_TENANT, id))?.rates ?? null,
     ...{ clock, most: MOST_CACHED },
   });
-  const memory = new BriefMemory<Rates | null>({
-    read: (id) => lastWord.read(id),
+  const cache = new TtlCache<Rates | null>({
+    read: (id) => lastKnown.read(id),
     ...{ clock, freshMs: FRESH_MS, most: MOST_CACHED },
   });
   const changed = (id: string): void => {
-    lastWord.forget(id);
-    memory.forget();
+    lastKnown.forget(id);
+    cache.forget();
   };
   const said = (event: string, { tenant, subject }: OverrideTarget, by: string): void =>
     parts.audit({ event, target_tenant: tenant, target_subject: subject ?? null, by }, 'rate limit override');
@@ -70,8 +70,8 @@ export async function openRateOverrides(parts: {
   return {
     async of({ tenant, subject }) {
       const [ofTenant, ofUser] = await Promise.all([
-        memory.get(idOf({ tenant })),
-        memory.get(idOf({ tenant, subject })),
+        cache.get(idOf({ tenant })),
+        cache.get(idOf({ tenant, subject })),
       ]);
       return { tenant: ofTenant, user: ofUser };
     },

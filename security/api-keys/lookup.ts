@@ -2,7 +2,7 @@ import type { Clock } from '../../runtime/clock.ts';
 import type { Collection } from '../../runtime/documents.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import { SYSTEM_TENANT } from '../../runtime/identity.ts';
-import { BriefMemory } from '../brief-memory.ts';
+import { TtlCache } from '../ttl-cache.ts';
 import type { Caller, KeyVerifier } from './api.ts';
 import { type ApiKeyDigest, type ApiKeyDocument, deathOf, digestOf, isKeyText, ownerOf, sameText } from './record.ts';
 
@@ -23,7 +23,7 @@ export class KeyLookup implements KeyVerifier {
   readonly #digests: Collection<ApiKeyDigest>;
   readonly #clock: Pick<Clock, 'now'>;
   readonly #uses: KeyUses;
-  readonly #memory: BriefMemory<Found | null>;
+  readonly #cache: TtlCache<Found | null>;
 
   constructor(parts: {
     readonly keys: Collection<ApiKeyDocument>;
@@ -35,7 +35,7 @@ export class KeyLookup implements KeyVerifier {
     this.#digests = parts.digests;
     this.#clock = parts.clock;
     this.#uses = parts.uses;
-    this.#memory = new BriefMemory({
+    this.#cache = new TtlCache({
       read: (digest: string) => this.#read(digest),
       keep: (found) => found !== null,
       ...{ clock: parts.clock, freshMs: FRESH_MS, most: MOST_CACHED },
@@ -55,7 +55,7 @@ export class KeyLookup implements KeyVerifier {
   async find(text: string): Promise<ApiKeyDocument | null> {
     if (!isKeyText(text)) return null;
     const digest = digestOf(text);
-    const found = await this.#memory.get(digest);
+    const found = await this.#cache.get(digest);
     if (found === null || !sameText(found.key.digest, digest)) return null;
     const now = this.#clock.now();
     const isDead = [found.key, found.parent].some((one) => one !== null && deathOf(one, now) !== null);
@@ -64,7 +64,7 @@ export class KeyLookup implements KeyVerifier {
 
   /** Everything is looked up anew: something changed here. */
   forget(): void {
-    this.#memory.forget();
+    this.#cache.forget();
   }
 
   async #read(digest: string): Promise<Found | null> {

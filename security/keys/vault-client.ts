@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { SvcError } from '../../runtime/errors.ts';
-import { LateHttp } from '../late-http.ts';
+import { LazyHttp } from '../lazy-http.ts';
 
 const MAX_ANSWER_BYTES = 256 * 1024;
 const CONNECT_TIMEOUT_MS = 3_000;
@@ -45,7 +45,7 @@ export class VaultClient {
   readonly #base: string;
   readonly #namespace: string | undefined;
   readonly #login: VaultLogin;
-  readonly #http = new LateHttp({
+  readonly #http = new LazyHttp({
     connect: { timeout: CONNECT_TIMEOUT_MS },
     headersTimeout: REQUEST_TIMEOUT_MS,
     bodyTimeout: REQUEST_TIMEOUT_MS,

@@ -5,7 +5,7 @@ import type { Clock } from '../../runtime/clock.ts';
 import type { Collection, CollectionSpec, Documents, StoredDocument } from '../../runtime/documents.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import { SYSTEM_TENANT } from '../../runtime/identity.ts';
-import { LastWord } from '../brief-memory.ts';
+import { StaleIfErrorCache } from '../ttl-cache.ts';
 import type { NodeIdentity } from '../node-tokens.ts';
 
 /** Metadata of a call between nodes that carries its proof. */
@@ -131,7 +131,7 @@ export interface Pins {
 export async function openPins(parts: { readonly documents: Documents; readonly clock: Clock }): Promise<Pins> {
   const { documents, clock } = parts;
   const pins = await documents.collection<NodePin>(NODE_PINS);
-  const known = new LastWord<NodePin | null>({
+  const known = new StaleIfErrorCache<NodePin | null>({
     read: (nodeId) => pins.get(SYSTEM_TENANT, nodeId),
     ...{ clock, most: MOST_REMEMBERED },
   });

@@ -7,7 +7,7 @@ interface Http {
 }
 
 /** Connections of one client, with their library: loaded at the first call, so that a node that makes none does not carry it. */
-export class LateHttp {
+export class LazyHttp {
   readonly #http: FirstUse<Http>;
 
   constructor(options: Agent.Options) {

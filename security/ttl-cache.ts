@@ -10,7 +10,7 @@ interface Look<T> {
  * What was read a moment ago, for what every call asks. It counts as fresh from before the store was asked, so what
  * changed on another node is seen here after `freshMs` at the latest. Of one id at most one read is under way.
  */
-export class BriefMemory<T> {
+export class TtlCache<T> {
   readonly #read: (id: string) => Promise<T>;
   readonly #keep: (found: T) => boolean;
   readonly #clock: Pick<Clock, 'now'>;
@@ -65,7 +65,7 @@ const AWAY_MS = 5_000;
  * Reads of a store that may be away: then what it said last counts, so that what runs already goes on by the rules it began
  * under. What was never read is not made up: its read fails as the store's does.
  */
-export class LastWord<T> {
+export class StaleIfErrorCache<T> {
   readonly #read: (id: string) => Promise<T>;
   readonly #clock: Pick<Clock, 'now'>;
   readonly #most: number;

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { SvcError } from '../../../runtime/errors.ts';
-import { LastWord } from '../../../security/brief-memory.ts';
+import { StaleIfErrorCache } from '../../../security/ttl-cache.ts';
 
 /** A store that can be away, and how often it was asked. */
 function scene(most = 10) {
   const state = { nowMs: 0, asked: 0, words: new Map<string, string | null>(), away: null as string | null };
-  const last = new LastWord<string | null>({
+  const last = new StaleIfErrorCache<string | null>({
     read: async (id) => {
       state.asked += 1;
       if (state.away === 'unavailable') throw new SvcError('unavailable', 'away');
